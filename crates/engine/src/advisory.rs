@@ -122,7 +122,7 @@ impl AdvisoryLocks {
             }
             table.waiting.insert(session, (key, mode));
             if table.is_circle(session) {
-                break Err(Error::new(SqlState(*b"40P01"), "deadlock detected"));
+                break Err(Error::new(SqlState::DEADLOCK_DETECTED, "deadlock detected"));
             }
             waiting(|| self.freed.wait_for(&mut table, LOOK));
             if let Err(error) = check() {
@@ -199,7 +199,7 @@ mod tests {
                 std::thread::yield_now();
             }
             let error = locks.lock(2, Key::One(1), Exclusive, Session, || Ok(()));
-            assert_eq!(error.expect_err("a circle").state(), SqlState(*b"40P01"));
+            assert_eq!(error.expect_err("a circle").state(), SqlState::DEADLOCK_DETECTED);
             locks.release(2, Session);
             waits.join().expect("no panic").expect("the lock");
         });

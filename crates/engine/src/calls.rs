@@ -121,7 +121,7 @@ impl SessionCalls {
             (SessionFunction::SetConfig, [name, value, local]) => {
                 let (Some(name), true) = (text(name), *local != Value::Null) else {
                     let message = "SET requires parameter name";
-                    return Err(Error::new(SqlState(*b"22004"), message));
+                    return Err(Error::new(SqlState::NULL_NOT_ALLOWED, message));
                 };
                 let scope = match local {
                     Value::Bool(true) => SetScope::Transaction,
@@ -300,7 +300,7 @@ impl Session {
     pub(crate) fn do_asked(&mut self) -> Result<()> {
         let Some(asked) = self.calls.take() else { return Ok(()) };
         for message in asked.warnings {
-            self.warn("01000", message);
+            self.warn(SqlState::WARNING, message);
         }
         for (name, value, scope) in asked.settings {
             // Outside a transaction it would be gone at once; no warning, as in PostgreSQL.
@@ -366,7 +366,7 @@ fn object(seen: Seen<'_>, (kind, key): (RegKind, ObjectKey), value: &Value) -> R
 
 /// Whether an error says that there is no such object.
 fn is_missing(state: SqlState) -> bool {
-    let schema = SqlState(*b"3F000");
+    let schema = SqlState::UNDEFINED_SCHEMA;
     [SqlState::UNDEFINED_TABLE, SqlState::UNDEFINED_OBJECT, SqlState::UNDEFINED_FUNCTION, schema]
         .contains(&state)
 }

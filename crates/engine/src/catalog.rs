@@ -607,7 +607,7 @@ impl State {
 
 /// 3F000 for a schema.
 pub(crate) fn undefined_schema(name: &str) -> Error {
-    Error::new(SqlState(*b"3F000"), format!("schema \"{name}\" does not exist"))
+    Error::new(SqlState::UNDEFINED_SCHEMA, format!("schema \"{name}\" does not exist"))
 }
 
 /// 42P01 for `name`.

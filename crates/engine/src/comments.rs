@@ -174,7 +174,7 @@ fn target(session: &Session, on: &CommentTarget) -> Result<Commented> {
         CommentTarget::Database(name) => {
             if name != DATABASE_NAME {
                 let message = format!("database \"{name}\" does not exist");
-                return Err(Error::new(SqlState(*b"3D000"), message));
+                return Err(Error::new(SqlState::UNDEFINED_DATABASE, message));
             }
             if !state.owns(&who, &Object::Database) {
                 return Err(denied(format!("must be owner of database {name}")));

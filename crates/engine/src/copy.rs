@@ -84,13 +84,12 @@ impl Session {
 /// 0A000 for values in another style than files have.
 fn check_style(session: &Session, columns: &[(String, DataType)]) -> Result<()> {
     let style = session.settings.text_style();
-    match columns.iter().any(|(_, ty)| style.changes(*ty)) {
-        true => {
-            let what = "COPY of values while datestyle, intervalstyle, bytea_output or \
+    if columns.iter().any(|(_, ty)| style.changes(*ty)) {
+        let what = "COPY of values while datestyle, intervalstyle, bytea_output or \
                         extra_float_digits has them written in another form than usual";
-            Err(Error::unsupported(what))
-        }
-        false => Ok(()),
+        Err(Error::unsupported(what))
+    } else {
+        Ok(())
     }
 }
 

@@ -87,7 +87,7 @@ impl Cursors {
 }
 
 fn unknown(name: &str) -> Error {
-    Error::new(SqlState(*b"34000"), format!("cursor \"{name}\" does not exist"))
+    Error::new(SqlState::INVALID_CURSOR_NAME, format!("cursor \"{name}\" does not exist"))
 }
 
 /// DECLARE.
@@ -96,11 +96,11 @@ pub(crate) fn declare(session: &mut Session, declare: Declare) -> Result<QueryRe
     let is_alone = session.work().begun == Begun::ForOneStatement;
     if is_alone && options.hold == CursorHold::Transaction {
         let message = "DECLARE CURSOR can only be used in transaction blocks";
-        return Err(Error::new(SqlState(*b"25P01"), message));
+        return Err(Error::new(SqlState::NO_ACTIVE_SQL_TRANSACTION, message));
     }
     if session.cursors.0.contains_key(&name) {
         let message = format!("cursor \"{name}\" already exists");
-        return Err(Error::new(SqlState(*b"42P03"), message));
+        return Err(Error::new(SqlState::DUPLICATE_CURSOR, message));
     }
     let (rows, places) = match &rows {
         CursorRows::Plain(query) => (session.run_query(query, Run::default())?, Vec::new()),
@@ -158,7 +158,7 @@ pub(crate) fn run_at(session: &mut Session, at: AtCursor) -> Result<QueryResult>
         _ => return Err(Error::unsupported("WHERE CURRENT OF in this statement")),
     };
     let cursor = session.cursors.get_mut(&name)?;
-    let invalid = |message: String| Err(Error::new(SqlState(*b"24000"), message));
+    let invalid = |message: String| Err(Error::new(SqlState::INVALID_CURSOR_STATE, message));
     let mut known = cursor.places.iter().filter(|(known, _)| *known == table);
     let (Some((_, places)), None) = (known.next(), known.next()) else {
         let table = RelationName::name_of_key(&table);
@@ -223,7 +223,10 @@ impl Cursor {
         };
         let is_back = goal < from || (goal == from && matches!(to, FetchTo::Forward(0)));
         if is_back && self.scroll == CursorScroll::No {
-            let error = Error::new(SqlState(*b"55000"), "cursor can only scan forward");
+            let error = Error::new(
+                SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE,
+                "cursor can only scan forward",
+            );
             return Err(error.with_hint("Declare it with SCROLL option to enable backward scan."));
         }
         self.position = goal;

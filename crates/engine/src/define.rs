@@ -101,7 +101,7 @@ fn run_discard(session: &mut Session, discard: Discard) -> Result<QueryResult> {
         Discard::All => {
             if session.work().begun != Begun::ForOneStatement {
                 let message = "DISCARD ALL cannot run inside a transaction block";
-                return Err(Error::new(SqlState(*b"25001"), message));
+                return Err(Error::new(SqlState::ACTIVE_SQL_TRANSACTION, message));
             }
             session.prepared.clear();
             session.cursors.clear();
@@ -174,7 +174,8 @@ fn may_create(state: &State, name: &str, if_exists: IfExists) -> Result<bool> {
 /// Tells the client that IF NOT EXISTS skipped a relation.
 fn tell_taken(session: &mut Session, name: &str) {
     let name = RelationName::name_of_key(name);
-    session.notice("42P07", format!("relation \"{name}\" already exists, skipping"));
+    session
+        .notice(SqlState::DUPLICATE_TABLE, format!("relation \"{name}\" already exists, skipping"));
 }
 
 /// 2BP01 for dropping `what` while `dependent` needs it.

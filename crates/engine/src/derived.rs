@@ -49,9 +49,8 @@ impl Terms {
         if def.indexes.get(position)?.terms.is_empty() {
             return None;
         }
-        let of = |meta: &IndexMeta| match meta.terms.is_empty() {
-            true => None,
-            false => bind(def, &meta.terms).ok(),
+        let of = |meta: &IndexMeta| {
+            if meta.terms.is_empty() { None } else { bind(def, &meta.terms).ok() }
         };
         let all = self.0.get_or_init(|| def.indexes.iter().map(of).collect());
         all.get(position)?.as_ref()
@@ -89,9 +88,10 @@ pub(crate) fn new_index(
     columns: &[ColumnDef],
     meta: &IndexMeta,
 ) -> Result<TableIndex> {
-    let derivation = match meta.terms.is_empty() {
-        true => None,
-        false => Some(Arc::new(Derived::new(columns, &meta.terms)?) as Arc<dyn Derivation>),
+    let derivation = if meta.terms.is_empty() {
+        None
+    } else {
+        Some(Arc::new(Derived::new(columns, &meta.terms)?) as Arc<dyn Derivation>)
     };
     TableIndex::derived(spec_of(id, meta)?, table.schema(), table.pool(), derivation)
 }

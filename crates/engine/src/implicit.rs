@@ -37,9 +37,10 @@ impl Session {
     /// 23503 from deferred foreign keys, 40001 from validation, or why the log cannot take it:
     /// everything is then rolled back.
     pub fn end_implicit(&mut self) -> Result<()> {
-        match self.work.as_ref().is_some_and(|work| work.begun == Begun::Implicitly) {
-            true => self.commit_work(),
-            false => Ok(()),
+        if self.work.as_ref().is_some_and(|work| work.begun == Begun::Implicitly) {
+            self.commit_work()
+        } else {
+            Ok(())
         }
     }
 
@@ -189,23 +190,21 @@ impl Session {
         std::mem::take(&mut self.notices)
     }
 
-    fn tell(&mut self, severity: Severity, state: &str, message: String) {
+    fn tell(&mut self, severity: Severity, state: SqlState, message: String) {
         let asked = self.settings.changed("client_min_messages").unwrap_or("notice");
         let least = Severity::from_name(asked);
         if least.is_some_and(|least| severity >= least) {
-            let state =
-                state.as_bytes().first_chunk::<5>().map_or(SqlState(*b"00000"), |s| SqlState(*s));
             self.notices.push(Notice { severity, error: Error::new(state, message) });
         }
     }
 
     /// Tells the client something, with this SQLSTATE.
-    pub(crate) fn notice(&mut self, state: &str, message: String) {
+    pub(crate) fn notice(&mut self, state: SqlState, message: String) {
         self.tell(Severity::Notice, state, message);
     }
 
     /// Warns the client.
-    pub(crate) fn warn(&mut self, state: &str, message: String) {
+    pub(crate) fn warn(&mut self, state: SqlState, message: String) {
         self.tell(Severity::Warning, state, message);
     }
 

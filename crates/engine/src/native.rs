@@ -157,7 +157,9 @@ impl NativeSession {
     }
 
     fn running(&mut self) -> Result<&mut Work> {
-        let none = || Error::new(SqlState(*b"25P01"), "there is no transaction in progress");
+        let none = || {
+            Error::new(SqlState::NO_ACTIVE_SQL_TRANSACTION, "there is no transaction in progress")
+        };
         self.session.work.as_mut().ok_or_else(none)
     }
 
@@ -314,7 +316,7 @@ impl NativeSession {
         }
         let error = stale();
         let message = format!("table \"{}\" changed: {}", table.name(), error.message());
-        Err(Error::new(SqlState(*b"40001"), message))
+        Err(Error::new(SqlState::SERIALIZATION_FAILURE, message))
     }
 
     /// Whether changes of the table's rows have constraints to keep; a foreign key to it may be
@@ -380,7 +382,7 @@ impl NativeSession {
         if let Some(&column) = columns.iter().find(|&&c| table.entry.generated.contains(c)) {
             let name = &table.columns()[column].name;
             let message = format!("column \"{name}\" can only be updated to DEFAULT");
-            return Err(Error::new(SqlState(*b"428C9"), message));
+            return Err(Error::new(SqlState::GENERATED_ALWAYS, message));
         }
         let mut batch = vec![tid_column(tid)];
         for (column, datum) in changes {

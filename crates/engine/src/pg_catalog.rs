@@ -147,9 +147,10 @@ impl Missing {
             "pg_catalog.pg_roles",
             "pg_catalog.pg_stat_ssl",
         ];
-        match name.starts_with("information_schema.") || VIEWS.contains(&name) {
-            true => Self::Null,
-            false => Self::Nothing,
+        if name.starts_with("information_schema.") || VIEWS.contains(&name) {
+            Self::Null
+        } else {
+            Self::Nothing
         }
     }
 }

@@ -224,7 +224,7 @@ impl Point {
                 Ok(tid) => break (at, tid),
                 // Nothing but this row was read: the statement begins again, later.
                 Err(error)
-                    if error.state() == LOST
+                    if error.state() == SqlState::SERIALIZATION_FAILURE
                         && isolation == Isolation::ReadCommitted
                         && find.is_some() =>
                 {
@@ -344,9 +344,6 @@ impl Point {
         Ok((!kept.is_empty()).then_some(tid))
     }
 }
-
-/// The row was changed by another transaction first.
-const LOST: SqlState = SqlState(*b"40001");
 
 /// Columns of a key; longer ones take the general way.
 const KEY_COLUMNS: usize = 8;

@@ -77,7 +77,7 @@ impl PreparedStatement {
 
 fn unknown(name: &str) -> Error {
     let message = format!("prepared statement \"{name}\" does not exist");
-    Error::new(SqlState(*b"26000"), message)
+    Error::new(SqlState::INVALID_SQL_STATEMENT_NAME, message)
 }
 
 pub(crate) fn prepare(session: &mut Session, prepare: Prepare) -> Result<QueryResult> {
@@ -146,7 +146,8 @@ pub(crate) fn create_executed(
 ) -> Result<QueryResult> {
     let execute = &create.execute;
     let kept = session.kept_statement(&execute.name).ok_or_else(|| unknown(&execute.name))?;
-    let not_query = || Error::new(SqlState(*b"42809"), "prepared statement is not a SELECT");
+    let not_query =
+        || Error::new(SqlState::WRONG_OBJECT_TYPE, "prepared statement is not a SELECT");
     let query = kept.statement().ok_or_else(not_query)?;
     let catalog = session.catalog();
     if !matches!(sql::bind(query, &catalog, kept.parameters())?, Statement::Query(_)) {
@@ -285,10 +286,7 @@ impl Session {
         declared: Vec<u32>,
         types: &[DataType],
     ) -> Result<Arc<KeptStatement>> {
-        let prepared = match crate::is_blank(text) {
-            true => None,
-            false => Some(self.prepare(text, types)?),
-        };
+        let prepared = if crate::is_blank(text) { None } else { Some(self.prepare(text, types)?) };
         let body = Body {
             text: text.into(),
             by: PreparedBy::Protocol,
@@ -313,9 +311,12 @@ impl Session {
         let outer = std::mem::replace(&mut self.parameters, values);
         let levels = prepared.statement.levels();
         let result = stack::statement(levels, || {
-            self.statement_by(&mut |session| match session.in_failed_transaction() {
-                true => session.bind_and_run(&prepared.statement, &prepared.types),
-                false => run_compiled(session, prepared),
+            self.statement_by(&mut |session| {
+                if session.in_failed_transaction() {
+                    session.bind_and_run(&prepared.statement, &prepared.types)
+                } else {
+                    run_compiled(session, prepared)
+                }
             })
         });
         self.parameters = outer;
@@ -327,21 +328,21 @@ impl Session {
 fn conform(types: &[DataType], values: &[Value]) -> Result<Vec<Value>> {
     if types.len() != values.len() {
         let message = format!("{} parameter values for {}", values.len(), types.len());
-        return Err(Error::new(SqlState(*b"08P01"), message));
+        return Err(Error::new(SqlState::PROTOCOL_VIOLATION, message));
     }
     let widened = |(number, (ty, value)): (usize, (&DataType, &Value))| {
         let datum = Datum::from(value).widened(ty.physical());
         match (datum, value) {
             (Some(Datum::Str(bytes)), _) if ty.is_text() && std::str::from_utf8(bytes).is_err() => {
                 let message = "invalid byte sequence for encoding \"UTF8\"";
-                Err(Error::new(SqlState(*b"22021"), message))
+                Err(Error::new(SqlState::INVALID_ENCODING, message))
             }
             // Not copied.
             (Some(_), Value::Str(_)) => Ok(value.clone()),
             (Some(datum), _) => Ok(datum.to_value()),
             (None, _) => {
                 let message = format!("parameter ${} is not of type {}", number + 1, ty.name());
-                Err(Error::new(SqlState(*b"42804"), message))
+                Err(Error::new(SqlState::DATATYPE_MISMATCH, message))
             }
         }
     };

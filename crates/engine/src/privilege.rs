@@ -58,10 +58,7 @@ fn role_of(session: &Session, state: &State, name: &RoleName) -> Result<Option<S
         RoleName::Current => session.settings.current_user().to_owned(),
         RoleName::Session => session.settings.session_user().to_owned(),
     };
-    match state.roles.contains_key(&name) {
-        true => Ok(Some(name)),
-        false => Err(undefined(&name)),
-    }
+    if state.roles.contains_key(&name) { Ok(Some(name)) } else { Err(undefined(&name)) }
 }
 
 /// A role that is not PUBLIC.
@@ -83,16 +80,17 @@ type OnColumns = (Option<Privileges>, Vec<String>);
 
 fn invalid(what: &str, privilege: Privilege) -> Error {
     let message = format!("invalid privilege type {} for {what}", privilege.name());
-    Error::new(SqlState(*b"0LP01"), message)
+    Error::new(SqlState::INVALID_GRANT_OPERATION, message)
 }
 
 /// # Errors
 /// 3F000.
 pub(crate) fn schema_named(state: &State, name: &str) -> Result<Object> {
     let name = if name == "main" { SCHEMA_NAME } else { name };
-    match state.has_schema(name) {
-        true => Ok(Object::Schema(name.to_owned())),
-        false => Err(undefined_schema(name)),
+    if state.has_schema(name) {
+        Ok(Object::Schema(name.to_owned()))
+    } else {
+        Err(undefined_schema(name))
     }
 }
 
@@ -139,7 +137,7 @@ fn named(state: &State, objects: &Objects) -> Result<Vec<Object>> {
         Objects::Databases(names) => match names.iter().find(|name| *name != DATABASE_NAME) {
             Some(name) => {
                 let message = format!("database \"{name}\" does not exist");
-                return Err(Error::new(SqlState(*b"3D000"), message));
+                return Err(Error::new(SqlState::UNDEFINED_DATABASE, message));
             }
             None => vec![Object::Database],
         },
@@ -160,11 +158,11 @@ fn columns_named(
     for (privileges, names) in columns {
         let Object::Relation(relation) = object else {
             let message = "column privileges are only valid for relations";
-            return Err(Error::new(SqlState(*b"0LP01"), message));
+            return Err(Error::new(SqlState::INVALID_GRANT_OPERATION, message));
         };
         if !matches!(objects, Objects::Tables(_)) || state.sequences.contains_key(relation) {
             let message = "column privileges are only valid for relations";
-            return Err(Error::new(SqlState(*b"0LP01"), message));
+            return Err(Error::new(SqlState::INVALID_GRANT_OPERATION, message));
         }
         let wrong = privileges.and_then(|some| some.without(COLUMN).iter().next());
         if let Some(privilege) = wrong {
@@ -226,7 +224,7 @@ impl Change {
             && grantees.contains(&None)
         {
             let message = "grant options can only be granted to roles";
-            return Err(Error::new(SqlState(*b"0LP01"), message));
+            return Err(Error::new(SqlState::INVALID_GRANT_OPERATION, message));
         }
         Ok(grantees)
     }
@@ -302,8 +300,8 @@ impl Change {
         let meant = privileges.common(can);
         if meant != privileges {
             let (done, state) = match self.action {
-                GrantAction::Grant => ("granted", "01007"),
-                GrantAction::Revoke => ("revoked", "01006"),
+                GrantAction::Grant => ("granted", SqlState::PRIVILEGE_NOT_GRANTED),
+                GrantAction::Revoke => ("revoked", SqlState::PRIVILEGE_NOT_REVOKED),
             };
             let some = if meant.is_empty() { "no" } else { "not all" };
             if self.privileges.is_some() || meant.is_empty() {
@@ -425,18 +423,21 @@ fn change_member(
     check_admin(session, &state, role, known.is_superuser)?;
     if action == GrantAction::Grant && state.is_member(role, &member) {
         let message = format!("role \"{role}\" is a member of role \"{member}\"");
-        return Err(Error::new(SqlState(*b"0LP01"), message));
+        return Err(Error::new(SqlState::INVALID_GRANT_OPERATION, message));
     }
     let existing = state.roles[&member].member_of.iter().find(|m| m.role == role);
     let admin = option == GrantOption::Yes;
     match (action, existing) {
         (GrantAction::Grant, Some(known)) if known.admin || !admin => {
             let message = format!("role \"{member}\" is already a member of role \"{role}\"");
-            session.notice("00000", message);
+            session.notice(SqlState::SUCCESSFUL_COMPLETION, message);
             return Ok(());
         }
         (GrantAction::Revoke, None) => {
-            session.warn("01000", format!("role \"{member}\" is not a member of role \"{role}\""));
+            session.warn(
+                SqlState::WARNING,
+                format!("role \"{member}\" is not a member of role \"{role}\""),
+            );
             return Ok(());
         }
         _ => {}
@@ -475,9 +476,10 @@ fn check_admin(session: &Session, state: &State, role: &str, is_superuser: bool)
     };
     let creates = state.roles.get(&**own).is_some_and(|known| known.can_create_roles);
     let admin = state.roles.keys().any(|name| is_admin(name) && state.has_rights_of(&who, name));
-    match creates || admin {
-        true => Ok(()),
-        false => Err(denied(format!("must have admin option on role \"{role}\""))),
+    if creates || admin {
+        Ok(())
+    } else {
+        Err(denied(format!("must have admin option on role \"{role}\"")))
     }
 }
 
@@ -505,8 +507,10 @@ fn change_owner(
             };
             match found {
                 None if if_missing == IfMissing::Skip => {
-                    session
-                        .notice("00000", format!("relation \"{local}\" does not exist, skipping"));
+                    session.notice(
+                        SqlState::SUCCESSFUL_COMPLETION,
+                        format!("relation \"{local}\" does not exist, skipping"),
+                    );
                     return Ok(());
                 }
                 None => return Err(undefined_table(local)),

@@ -127,7 +127,7 @@ pub(crate) const DATABASE: Privileges =
 
 /// 42501.
 pub(crate) fn denied(message: impl Into<String>) -> Error {
-    Error::new(SqlState(*b"42501"), message)
+    Error::new(SqlState::INSUFFICIENT_PRIVILEGE, message)
 }
 
 /// The name of the schema that is always there, and of the database.
@@ -417,12 +417,11 @@ impl State {
     /// # Errors
     /// 42501 unless `who` may look into the schema of the relation.
     pub(crate) fn check_usage(&self, who: &Who, relation: &str) -> Result<()> {
-        match self.is_temporary(relation) {
-            true => Ok(()),
-            false => {
-                let usage = Privileges::of(&[Privilege::Usage]);
-                self.check(who, &Object::schema_of(relation), usage)
-            }
+        if self.is_temporary(relation) {
+            Ok(())
+        } else {
+            let usage = Privileges::of(&[Privilege::Usage]);
+            self.check(who, &Object::schema_of(relation), usage)
         }
     }
 
@@ -470,9 +469,10 @@ impl State {
             let spot = Spot { object, column: Some(column) };
             self.allowed_on(who, spot).meets(any_of)
         };
-        match columns.is_empty() {
-            true => names.iter().any(|name| may(name)),
-            false => columns.iter().all(|at| names.get(*at).is_some_and(|name| may(name))),
+        if columns.is_empty() {
+            names.iter().any(|name| may(name))
+        } else {
+            columns.iter().all(|at| names.get(*at).is_some_and(|name| may(name)))
         }
     }
 
@@ -518,9 +518,10 @@ impl State {
         let is_new = |name: &&String| !has(before, name);
         let new: Vec<String> = names.filter(is_new).cloned().collect();
         for name in new {
-            let kind = match self.sequences.contains_key(&name) {
-                true => DefaultKind::Sequences,
-                false => DefaultKind::Tables,
+            let kind = if self.sequences.contains_key(&name) {
+                DefaultKind::Sequences
+            } else {
+                DefaultKind::Tables
             };
             // The sequence of a column belongs to who owns the table.
             let table = self.sequences.get(&name).and_then(|sequence| sequence.owner.as_ref());

@@ -65,9 +65,10 @@ pub(crate) fn checked_identity(
             let session_is = settings.session_who();
             let may = state.is_superuser(&session_is)
                 || matches!(&session_is, Who::Role(own) if state.is_member(own, value));
-            match may || (role.is_superuser && state.is_superuser(&session_is)) {
-                true => Ok(Some(value.to_owned())),
-                false => Err(denied(format!("permission denied to set role \"{value}\""))),
+            if may || (role.is_superuser && state.is_superuser(&session_is)) {
+                Ok(Some(value.to_owned()))
+            } else {
+                Err(denied(format!("permission denied to set role \"{value}\"")))
             }
         }
         "session_authorization" if settings.user().unwrap_or("tessera") == value => Ok(None),
@@ -75,9 +76,10 @@ pub(crate) fn checked_identity(
             if !state.roles.contains_key(value) {
                 return Err(missing());
             }
-            match state.is_superuser(&settings.authenticated_who()) {
-                true => Ok(Some(value.to_owned())),
-                false => Err(denied("permission denied to set session authorization")),
+            if state.is_superuser(&settings.authenticated_who()) {
+                Ok(Some(value.to_owned()))
+            } else {
+                Err(denied("permission denied to set session authorization"))
             }
         }
         _ => Ok(Some(value.to_owned())),
@@ -93,9 +95,10 @@ impl Session {
             return Err(denied("must be superuser to change superusers"));
         }
         let own = state.roles.get(self.settings.current_user());
-        match own.is_some_and(|own| own.can_create_roles) {
-            true => Ok(()),
-            false => Err(denied("permission denied to manage roles")),
+        if own.is_some_and(|own| own.can_create_roles) {
+            Ok(())
+        } else {
+            Err(denied("permission denied to manage roles"))
         }
     }
 
@@ -208,7 +211,7 @@ fn create(session: &mut Session, name: String, options: RoleOptions) -> Result<(
         session.check_may_change(&state, Some(&known))?;
         if state.is_member(&name, &member) {
             let message = format!("role \"{name}\" is a member of role \"{member}\"");
-            return Err(Error::new(SqlState(*b"0LP01"), message));
+            return Err(Error::new(SqlState::INVALID_GRANT_OPERATION, message));
         }
         known.member_of.push(Membership { role: name.clone(), admin });
         put(session, member, known)?;
@@ -219,14 +222,13 @@ fn create(session: &mut Session, name: String, options: RoleOptions) -> Result<(
 fn check_free(state: &State, name: &str) -> Result<()> {
     if name.starts_with("pg_") || matches!(name, "public" | "none") {
         let message = format!("role name \"{name}\" is reserved");
-        return Err(Error::new(SqlState(*b"42939"), message));
+        return Err(Error::new(SqlState::RESERVED_NAME, message));
     }
-    match state.roles.contains_key(name) {
-        true => {
-            let message = format!("role \"{name}\" already exists");
-            Err(Error::new(SqlState(*b"42710"), message))
-        }
-        false => Ok(()),
+    if state.roles.contains_key(name) {
+        let message = format!("role \"{name}\" already exists");
+        Err(Error::new(SqlState::DUPLICATE_OBJECT, message))
+    } else {
+        Ok(())
     }
 }
 
@@ -295,7 +297,10 @@ fn drop_all(session: &mut Session, names: &[String], if_missing: IfMissing) -> R
     for name in names {
         let role = state.roles.get(name);
         if role.is_none() && if_missing == IfMissing::Skip {
-            session.notice("00000", format!("role \"{name}\" does not exist, skipping"));
+            session.notice(
+                SqlState::SUCCESSFUL_COMPLETION,
+                format!("role \"{name}\" does not exist, skipping"),
+            );
             continue;
         }
         let role = role.ok_or_else(|| undefined(name))?;

@@ -78,7 +78,7 @@ impl SessionSequences {
             return Ok(());
         }
         let message = format!("cannot execute {function}() in a read-only transaction");
-        Err(Error::new(SqlState(*b"25006"), message))
+        Err(Error::new(SqlState::READ_ONLY_SQL_TRANSACTION, message))
     }
 
     /// The commit has to log where the sequence stands.
@@ -121,7 +121,7 @@ impl Sequences for SessionSequences {
             let name = &sequence.name;
             let message =
                 format!("currval of sequence \"{name}\" is not yet defined in this session");
-            Error::new(SqlState(*b"55000"), message)
+            Error::new(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, message)
         })
     }
 
@@ -130,7 +130,10 @@ impl Sequences for SessionSequences {
         let known = |id: &u64| self.state.sequences.values().any(|s| s.id == *id);
         let last = memory.last.filter(known).and_then(|id| memory.values.get(&id).copied());
         last.ok_or_else(|| {
-            Error::new(SqlState(*b"55000"), "lastval is not yet defined in this session")
+            Error::new(
+                SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE,
+                "lastval is not yet defined in this session",
+            )
         })
     }
 
@@ -171,12 +174,10 @@ fn next_value(name: &str, def: &SequenceDef, current: SequenceValue) -> Result<i
             Ok(if def.increment > 0 { def.min } else { def.max })
         }
         None => {
-            let (end, bound) = match def.increment > 0 {
-                true => ("maximum", def.max),
-                false => ("minimum", def.min),
-            };
+            let (end, bound) =
+                if def.increment > 0 { ("maximum", def.max) } else { ("minimum", def.min) };
             let message = format!("nextval: reached {end} value of sequence \"{name}\" ({bound})");
-            Err(Error::new(SqlState(*b"2200H"), message))
+            Err(Error::new(SqlState::SEQUENCE_GENERATOR_LIMIT_EXCEEDED, message))
         }
     }
 }
@@ -213,7 +214,7 @@ mod tests {
                 }
                 Err(error) => {
                     prop_assert!(!inside && !cycles);
-                    prop_assert_eq!(error.state(), SqlState(*b"2200H"));
+                    prop_assert_eq!(error.state(), SqlState::SEQUENCE_GENERATOR_LIMIT_EXCEEDED);
                 }
             }
             let first = next_value("s", &def, SequenceValue { last, called: false });

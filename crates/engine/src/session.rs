@@ -647,7 +647,7 @@ impl Session {
 
     fn skipped(&mut self, skipped: Skipped) -> QueryResult {
         for (state, message) in skipped.notices {
-            self.notice(state.as_str(), message);
+            self.notice(state, message);
         }
         QueryResult::command(skipped.command)
     }
@@ -655,7 +655,7 @@ impl Session {
     fn vacuum(&mut self) -> Result<QueryResult> {
         if self.work().begun != Begun::ForOneStatement {
             let message = "VACUUM cannot run inside a transaction block";
-            return Err(Error::new(SqlState(*b"25001"), message));
+            return Err(Error::new(SqlState::ACTIVE_SQL_TRANSACTION, message));
         }
         // Its snapshot would keep what others delete meanwhile.
         self.end_statement()?;
@@ -669,7 +669,7 @@ impl Session {
         }
         if self.work().begun != Begun::ForOneStatement {
             let message = "BACKUP cannot run inside a transaction block";
-            return Err(Error::new(SqlState(*b"25001"), message));
+            return Err(Error::new(SqlState::ACTIVE_SQL_TRANSACTION, message));
         }
         // Its snapshot would keep what others delete meanwhile.
         self.end_statement()?;
@@ -693,7 +693,7 @@ impl Session {
         }
         if self.work().begun != Begun::ForOneStatement {
             let message = format!("CALL {name} cannot run inside a transaction block");
-            return Err(Error::new(SqlState(*b"25001"), message));
+            return Err(Error::new(SqlState::ACTIVE_SQL_TRANSACTION, message));
         }
         // It has a transaction of its own; this one has nothing in it.
         self.rollback_work();

@@ -192,9 +192,10 @@ fn find(name: &str) -> Result<(Name, &'static str, Access)> {
     if let Some(technique) = Technique::named(name) {
         return Ok((Cow::Borrowed(technique.name()), "on", Access::Switch));
     }
-    match name.contains('.') && name.split('.').all(is_word) {
-        true => Ok((Cow::Owned(name.to_owned()), "", Access::Any)),
-        false => Err(unknown(name)),
+    if name.contains('.') && name.split('.').all(is_word) {
+        Ok((Cow::Owned(name.to_owned()), "", Access::Any))
+    } else {
+        Err(unknown(name))
     }
 }
 
@@ -523,7 +524,7 @@ impl Settings {
         match access {
             Access::ReadOnly => {
                 let message = format!("parameter \"{name}\" cannot be changed");
-                Err(Error::new(SqlState(*b"55P02"), message))
+                Err(Error::new(SqlState::CANT_CHANGE_RUNTIME_PARAM, message))
             }
             Access::Fixed if !same => {
                 Err(Error::unsupported(format!("{name} other than '{default}'")))
@@ -535,9 +536,10 @@ impl Settings {
                     let message = format!("parameter \"{name}\" requires a Boolean value");
                     return Err(Error::new(SqlState::INVALID_PARAMETER, message));
                 };
-                match access == Access::FixedSwitch && value != default {
-                    true => Err(Error::unsupported(format!("{name} other than '{default}'"))),
-                    false => Ok(Some(value.to_owned())),
+                if access == Access::FixedSwitch && value != default {
+                    Err(Error::unsupported(format!("{name} other than '{default}'")))
+                } else {
+                    Ok(Some(value.to_owned()))
                 }
             }
             Access::Kilobytes => {

@@ -75,7 +75,7 @@ pub(crate) fn run(session: &mut Session, statement: Statement) -> Result<Ran> {
         Statement::SetConstraints(set) => {
             if session.work().begun == Begun::ForOneStatement {
                 let message = "SET CONSTRAINTS can only be used in transaction blocks";
-                session.warn("25P01", message.to_owned());
+                session.warn(SqlState::NO_ACTIVE_SQL_TRANSACTION, message.to_owned());
             }
             deferred::set(session, &set)?;
             "SET CONSTRAINTS"
@@ -121,14 +121,14 @@ fn inside<'s>(session: &'s mut Session, command: &str) -> Result<&'s mut Work> {
         return Ok(work);
     }
     let message = format!("{command} can only be used in transaction blocks");
-    Err(Error::new(SqlState(*b"25P01"), message))
+    Err(Error::new(SqlState::NO_ACTIVE_SQL_TRANSACTION, message))
 }
 
 fn begin(session: &mut Session, modes: TransactionModes) -> Result<&'static str> {
     let defaults = session.modes()?;
     if session.work().begun == Begun::Explicitly {
         let message = "there is already a transaction in progress";
-        session.warn("25001", message.to_owned());
+        session.warn(SqlState::ACTIVE_SQL_TRANSACTION, message.to_owned());
     }
     let work = session.work_mut();
     if work.begun != Begun::Explicitly {
@@ -151,7 +151,10 @@ fn commit(session: &mut Session, chain: Chain) -> Result<&'static str> {
     let explicit = session.work().begun == Begun::Explicitly;
     refuse_chain(explicit, chain, "COMMIT")?;
     if !explicit {
-        session.warn("25P01", "there is no transaction in progress".to_owned());
+        session.warn(
+            SqlState::NO_ACTIVE_SQL_TRANSACTION,
+            "there is no transaction in progress".to_owned(),
+        );
     }
     let modes = session.work().modes();
     session.commit_work()?;
@@ -167,14 +170,17 @@ fn refuse_chain(explicit: bool, chain: Chain, command: &str) -> Result<()> {
         return Ok(());
     }
     let message = format!("{command} AND CHAIN can only be used in transaction blocks");
-    Err(Error::new(SqlState(*b"25P01"), message))
+    Err(Error::new(SqlState::NO_ACTIVE_SQL_TRANSACTION, message))
 }
 
 fn rollback(session: &mut Session, chain: Chain) -> Result<&'static str> {
     let explicit = session.work().begun == Begun::Explicitly;
     refuse_chain(explicit, chain, "ROLLBACK")?;
     if !explicit {
-        session.warn("25P01", "there is no transaction in progress".to_owned());
+        session.warn(
+            SqlState::NO_ACTIVE_SQL_TRANSACTION,
+            "there is no transaction in progress".to_owned(),
+        );
     }
     let Some(work) = &session.work else { return Ok("ROLLBACK") };
     let (modes, explicit) = (work.modes(), work.begun == Begun::Explicitly);
@@ -188,10 +194,10 @@ fn rollback(session: &mut Session, chain: Chain) -> Result<&'static str> {
 fn set_modes(session: &mut Session, modes: TransactionModes) -> Result<()> {
     if session.work().begun == Begun::ForOneStatement {
         let message = "SET TRANSACTION can only be used in transaction blocks";
-        session.warn("25P01", message.to_owned());
+        session.warn(SqlState::NO_ACTIVE_SQL_TRANSACTION, message.to_owned());
     }
     let work = session.work_mut();
-    let fail = |message: &str| Err(Error::new(SqlState(*b"25001"), message));
+    let fail = |message: &str| Err(Error::new(SqlState::ACTIVE_SQL_TRANSACTION, message));
     // Outside a transaction it has no effect, as in PostgreSQL.
     if let Some(isolation) = modes.isolation {
         let level = level_of(isolation);
@@ -260,7 +266,7 @@ fn lock_tables(session: &mut Session, lock: &LockTable) -> Result<()> {
             entry.lock.leave(session.work().txn.id());
             let name = entry.def.bare_name();
             let message = format!("could not obtain lock on relation \"{name}\"");
-            return Err(Error::new(SqlState(*b"55P03"), message));
+            return Err(Error::new(SqlState::LOCK_NOT_AVAILABLE, message));
         }
         session.lock_table(table.name(), &storage, lock.mode)?;
     }

@@ -85,7 +85,7 @@ impl Reads {
             if undo.changes().any(|change| self.read(&change)) {
                 let message = "could not serialize access due to read/write dependencies among \
                                transactions";
-                return Err(Error::new(SqlState(*b"40001"), message)
+                return Err(Error::new(SqlState::SERIALIZATION_FAILURE, message)
                     .with_hint("The transaction might succeed if retried."));
             }
         }

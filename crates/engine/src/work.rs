@@ -202,11 +202,8 @@ pub(crate) fn level_of(given: sql::statement::Isolation) -> &'static str {
 
 /// The statement has to be bound again: a table it names changed while it waited.
 pub(crate) fn stale() -> Error {
-    Error::new(STALE, "a table changed while the statement waited for it")
+    Error::new(SqlState::STALE_CATALOG, "a table changed while the statement waited for it")
 }
-
-/// The state of [`stale`]; it never leaves the session.
-pub(crate) const STALE: SqlState = SqlState(*b"TS001");
 
 impl Work {
     /// Begins a transaction that sees these temporary relations, at `now_micros` since 1970.
@@ -261,15 +258,16 @@ impl Work {
             return Ok(());
         }
         let message = format!("cannot execute {command} in a read-only transaction");
-        Err(Error::new(SqlState(*b"25006"), message))
+        Err(Error::new(SqlState::READ_ONLY_SQL_TRANSACTION, message))
     }
 
     /// The catalog as this transaction sees it.
     pub(crate) fn catalog(&self, inner: &Inner) -> Arc<State> {
         let shared = self.shared_catalog(inner);
-        match self.temporary.is_empty() {
-            true => shared,
-            false => Arc::new(shared.with_temporary(&self.temporary)),
+        if self.temporary.is_empty() {
+            shared
+        } else {
+            Arc::new(shared.with_temporary(&self.temporary))
         }
     }
 
@@ -498,7 +496,7 @@ impl Work {
     fn find_savepoint(&self, name: &str) -> Result<usize> {
         self.savepoints.iter().rposition(|s| s.name == name).ok_or_else(|| {
             let message = format!("savepoint \"{name}\" does not exist");
-            Error::new(SqlState(*b"3B001"), message)
+            Error::new(SqlState::INVALID_SAVEPOINT_SPECIFICATION, message)
         })
     }
 

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use engine::{Config, Database, Files, Session};
 use testkit::Scratch;
+use types::SqlState;
 
 fn config() -> Config {
     Config { threads: 2, memory_bytes: 512 << 20, ..Config::default() }
@@ -108,7 +109,7 @@ fn where_no_backup_goes() {
     std::fs::remove_file(target.join("tessera.db")).unwrap();
     std::fs::write(target.join("backup.incomplete"), "x").unwrap();
     let error = Database::open(&target, config()).map(|_| ()).expect_err("it is no database");
-    assert_eq!(error.state().as_str(), "58P01");
+    assert_eq!(error.state(), SqlState::UNDEFINED_FILE);
     assert!(error.detail().is_some_and(|detail| detail.contains("backup.incomplete")), "{error}");
     let report = Database::check(&target, &config(), &Files::default());
     assert!(report.is_ok_and(|report| !report.is_sound()));

@@ -8,6 +8,7 @@ use engine::{Config, Database, Session};
 use storage::Datum;
 use support::{run, state};
 use testkit::Scratch;
+use types::SqlState;
 
 const DEFINITIONS: &str = "SELECT conname || substr(pg_get_constraintdef(oid), 33) \
                            FROM pg_constraint WHERE contype = 'f' ORDER BY 1";
@@ -79,7 +80,7 @@ fn native_transactions_wait_until_they_commit() {
     native.begin(NativeOptions::default()).expect("it begins");
     native.insert(&c, &row(1, 7)).expect("it is looked at later");
     let error = native.commit().expect_err("no row has the key");
-    assert_eq!(error.state().to_string(), "23503");
+    assert_eq!(error.state(), SqlState::FOREIGN_KEY_VIOLATION);
     assert_eq!(run(&mut session, "SELECT count(*) FROM c"), ["0"]);
     // It comes, and another row is corrected.
     native.begin(NativeOptions::default()).expect("it begins");
@@ -93,7 +94,7 @@ fn native_transactions_wait_until_they_commit() {
     native.begin(NativeOptions::default()).expect("it begins");
     native.delete(&p, parent).expect("it is looked at later");
     let error = native.commit().expect_err("rows refer to it");
-    assert_eq!(error.state().to_string(), "23503");
+    assert_eq!(error.state(), SqlState::FOREIGN_KEY_VIOLATION);
     assert_eq!(run(&mut session, "SELECT count(*) FROM p"), ["1"]);
 }
 

@@ -8,6 +8,7 @@ use engine::{Config, Database, Files, Session};
 use storage::{Datum, RowBuffer};
 use support::{run, state};
 use testkit::{Random, Scratch};
+use types::SqlState;
 
 /// What is wrong with indexes, as the database sees it itself.
 fn problems(session: &mut Session) -> Vec<String> {
@@ -144,7 +145,7 @@ fn native_transactions_keep_them() {
     native.insert(&table, &row(2, 5, b"y")).expect("outside of the partial index");
     for refused in [row(3, 3, b"y"), row(4, 5, b"x")] {
         let equal = native.insert(&table, &refused).expect_err("a key that is there");
-        assert_eq!(equal.state().to_string(), "23505");
+        assert_eq!(equal.state(), SqlState::UNIQUE_VIOLATION);
     }
     native.update(&table, tid, &[(1, Datum::I32(20))]).expect("its key changes");
     let index = table.index("t_sum").expect("the index");
@@ -213,10 +214,8 @@ fn condition(random: &mut Random) -> String {
 
 /// A statement that changes rows of `TABLE`.
 fn change(random: &mut Random) -> String {
-    let mut number = || match random.chance(10) {
-        true => "NULL".to_owned(),
-        false => random.within(-2..10).to_string(),
-    };
+    let mut number =
+        || if random.chance(10) { "NULL".to_owned() } else { random.within(-2..10).to_string() };
     let (a, b, n) = (number(), number(), number());
     let letter = if random.chance(50) { 'V' } else { 'v' };
     match random.below(7) {

@@ -8,6 +8,7 @@ use engine::{Config, Database};
 use storage::{Datum, RowBuffer};
 use support::{run, state};
 use testkit::Scratch;
+use types::SqlState;
 
 #[test]
 fn they_follow_after_a_restart_and_in_backups() {
@@ -60,12 +61,12 @@ fn native_transactions_compute_them() {
     // What is given for it does not count.
     native.insert(&table, &[Datum::I32(2), Datum::I32(6), Datum::I32(10)]).expect("a new row");
     let too_large = native.insert(&table, &row(3, 50)).expect_err("the CHECK sees it");
-    assert_eq!(too_large.state().to_string(), "23514");
+    assert_eq!(too_large.state(), SqlState::CHECK_VIOLATION);
     let equal = native.insert(&table, &row(3, 6)).expect_err("the key sees it");
-    assert_eq!(equal.state().to_string(), "23505");
+    assert_eq!(equal.state(), SqlState::UNIQUE_VIOLATION);
     native.update(&table, tid, &[(1, Datum::I32(7))]).expect("it follows");
     let given = native.update(&table, tid, &[(2, Datum::I32(7))]).expect_err("it is computed");
-    assert_eq!(given.state().to_string(), "428C9");
+    assert_eq!(given.state(), SqlState::GENERATED_ALWAYS);
     let index = table.index("t_g_key").expect("its key");
     let mut found = RowBuffer::new();
     let by_key = native.get(&table, index, &[Datum::I32(14)], &[0, 1], &mut found);

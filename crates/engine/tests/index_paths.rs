@@ -91,9 +91,10 @@ impl Condition {
             1 => Self::IsNotNull(column),
             2 => {
                 let list = (0..random.within(1..4)).map(|_| cell(random)).collect();
-                match random.chance(50) {
-                    true => Self::InList(column, list),
-                    false => Self::InArray(column, list),
+                if random.chance(50) {
+                    Self::InList(column, list)
+                } else {
+                    Self::InArray(column, list)
                 }
             }
             3 | 4 => {
@@ -409,12 +410,11 @@ fn scenario(layout: Layout, seed: u64) {
         }
         check_joins(&mut session, &mine, &mut random, &format!("{about}, own"));
         check_selects(&mut old, &old_rows, &mut random, &format!("{about}, others'"));
-        match random.chance(60) {
-            true => {
-                run(&mut session, "COMMIT");
-                rows = mine;
-            }
-            false => run(&mut session, "ROLLBACK"),
+        if random.chance(60) {
+            run(&mut session, "COMMIT");
+            rows = mine;
+        } else {
+            run(&mut session, "ROLLBACK")
         }
         check_selects(&mut session, &rows, &mut random, &format!("{about}, ended"));
         check_parameters(&mut session, &rows, &mut random, &format!("{about}, ended"));

@@ -1,6 +1,7 @@
 //! `lock_timeout`: a statement gives up when a lock is not free in time, as in PostgreSQL.
 
 use engine::{Config, Database, Session};
+use types::SqlState;
 
 fn text(session: &mut Session, sql: &str) -> Result<String, String> {
     let result = session.execute(sql).map_err(|error| error.state().as_str().to_owned())?;
@@ -84,7 +85,7 @@ fn a_snapshot_never_reads_what_took_the_place_of_its_table() {
         ok(&mut reader, "ROLLBACK TO s");
         let outcome = reader.execute_prepared(&mut by_key, &[]);
         let error = outcome.err().expect(change);
-        assert_eq!(error.state().as_str(), "40001");
+        assert_eq!(error.state(), SqlState::SERIALIZATION_FAILURE);
         ok(&mut reader, "ROLLBACK");
     }
     assert_eq!(ok(&mut reader, "SELECT count(*) FROM t"), "0");

@@ -88,9 +88,10 @@ fn scenario(seed: u64) {
     let mut failed = false;
     for step in 0..600 {
         if random.chance(if failed { 50 } else { 12 }) {
-            let around = match failed {
-                true => "ROLLBACK",
-                false => AROUND[random.below(AROUND.len() as u64) as usize],
+            let around = if failed {
+                "ROLLBACK"
+            } else {
+                AROUND[random.below(AROUND.len() as u64) as usize]
             };
             let expected = run(&mut plain, around);
             for session in [&mut prepared, &mut named] {
@@ -105,10 +106,7 @@ fn scenario(seed: u64) {
             continue;
         }
         let i = random.below(STATEMENTS.len() as u64) as usize;
-        let mut number = || match random.chance(4) {
-            true => None,
-            false => Some(random.within(0..30) as i32),
-        };
+        let mut number = || if random.chance(4) { None } else { Some(random.within(0..30) as i32) };
         let (a, b) = (number(), number());
         let text = |n: Option<i32>| n.map_or_else(|| "NULL".to_owned(), |n| n.to_string());
         let arguments = format!("{}, {}", text(a), text(b));

@@ -164,13 +164,14 @@ fn outer_node(node: &Node, inner: &Node) -> Result<Node> {
 /// The part of `key` that equal values share: wide decimals that are equal may differ in their
 /// bytes.
 pub(crate) fn keyed(key: &Expr) -> Expr {
-    match key.ty.has_wide() {
-        true => Expr {
+    if key.ty.has_wide() {
+        Expr {
             kind: ExprKind::Call(Function::NumericKey, vec![key.clone()]),
             ty: DataType::Bytea,
             physical: PhysicalType::Str,
-        },
-        false => key.clone(),
+        }
+    } else {
+        key.clone()
     }
 }
 

@@ -183,9 +183,10 @@ impl QueryContext {
             let counted = AccessPath::ALL.into_iter().zip(&c.paths);
             let used: Vec<_> = counted.map(|(p, n)| (p, read(n))).filter(|(_, n)| *n > 0).collect();
             let by_index = |path| !matches!(path, AccessPath::Constant | AccessPath::Scan);
-            match used.iter().any(|(path, _)| by_index(*path)) {
-                true => used.into_iter().map(|(path, blocks)| (path.name(), blocks)).collect(),
-                false => Vec::new(),
+            if used.iter().any(|(path, _)| by_index(*path)) {
+                used.into_iter().map(|(path, blocks)| (path.name(), blocks)).collect()
+            } else {
+                Vec::new()
             }
         };
         let profile = |c: &Counters| OperatorProfile {

@@ -103,9 +103,12 @@ fn types_of(output: &[OutputColumn]) -> Vec<DataType> {
 
 /// The parts of the columns that equal values share.
 fn keyed(columns: &[Column], types: &[DataType]) -> Result<Vec<Column>> {
-    let key = |(column, ty): (&Column, &DataType)| match ty.has_wide() {
-        true => Ok(Column::plain(kernels::wide::key(&column.to_vector(), *ty)?)),
-        false => Ok(column.clone()),
+    let key = |(column, ty): (&Column, &DataType)| {
+        if ty.has_wide() {
+            Ok(Column::plain(kernels::wide::key(&column.to_vector(), *ty)?))
+        } else {
+            Ok(column.clone())
+        }
     };
     columns.iter().zip(types).map(key).collect()
 }

@@ -118,9 +118,10 @@ pub(crate) fn open_project(
     let PlanOperator::Project { input, exprs } = &node.operator else {
         return Err(Error::internal("not a projection"));
     };
-    let below = match exprs.iter().any(is_volatile) {
-        true => Vec::new(),
-        false => filters.into_iter().filter_map(|pushed| pushed.through(exprs)).collect(),
+    let below = if exprs.iter().any(is_volatile) {
+        Vec::new()
+    } else {
+        filters.into_iter().filter_map(|pushed| pushed.through(exprs)).collect()
     };
     let mut stream = opener.open(input, below)?;
     push_project(opener, node, None, &mut stream)?;

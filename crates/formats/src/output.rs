@@ -12,7 +12,7 @@ pub(crate) fn io_error(path: &str, action: &str, error: &std::io::Error) -> Erro
     let state = match error.kind() {
         K::NotFound => SqlState::UNDEFINED_FILE,
         K::StorageFull | K::QuotaExceeded => SqlState::DISK_FULL,
-        K::PermissionDenied => SqlState(*b"42501"),
+        K::PermissionDenied => SqlState::INSUFFICIENT_PRIVILEGE,
         _ => SqlState::IO_ERROR,
     };
     Error::new(state, format!("could not {action} file \"{path}\": {error}"))

@@ -239,7 +239,7 @@ pub fn slice(
 
 fn missing_subscript() -> Error {
     let message = "array subscript in assignment must not be null";
-    Error::new(SqlState(*b"22004"), message)
+    Error::new(SqlState::NULL_NOT_ALLOWED, message)
 }
 
 /// The array after `array[subscript] = value`; a NULL array counts as empty.
@@ -438,9 +438,10 @@ pub fn bucket(value: &Vector, array: &Vector, element: ElementType) -> Result<Ve
         }
         Some(below)
     });
-    match failed {
-        true => Err(Error::new(SqlState(*b"22004"), "thresholds array must not contain NULLs")),
-        false => Ok(buckets),
+    if failed {
+        Err(Error::new(SqlState::NULL_NOT_ALLOWED, "thresholds array must not contain NULLs"))
+    } else {
+        Ok(buckets)
     }
 }
 
@@ -449,7 +450,7 @@ pub fn bucket(value: &Vector, array: &Vector, element: ElementType) -> Result<Ve
 /// # Errors
 /// 22004 for NULL, 0A000 for several dimensions.
 fn only(array: &Vector, i: usize) -> Result<Option<i32>> {
-    let null = |message: &str| Error::new(SqlState(*b"22004"), message);
+    let null = |message: &str| Error::new(SqlState::NULL_NOT_ALLOWED, message);
     let missing = "dimension array or low bound array cannot be null";
     let array = bytes(array, i).ok_or_else(|| null(missing))?;
     match array::values(array, ElementType::Integer).as_slice() {

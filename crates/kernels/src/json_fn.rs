@@ -64,9 +64,10 @@ fn found(
     let valid = validity(arguments, rows);
     let mut out = VectorBuilder::with_capacity(types::PhysicalType::Str, rows);
     for i in 0..rows {
-        let value = match valid.as_ref().is_none_or(|valid| valid.get(i)) {
-            true => find(Json::new(values.bytes(i)), i)?,
-            false => None,
+        let value = if valid.as_ref().is_none_or(|valid| valid.get(i)) {
+            find(Json::new(values.bytes(i)), i)?
+        } else {
+            None
         };
         match (value, form) {
             (None, _) => out.push_null(),

@@ -333,10 +333,7 @@ pub fn like_vectors(
                 Ok(compiled) => (bytes, compiled),
                 Err(error) => {
                     let reaches = LikePattern::before_escape(patterns.str(i)?, escape, case)?;
-                    return match reaches.matches(texts.bytes(i)) {
-                        true => Err(error),
-                        false => Ok(0),
-                    };
+                    return if reaches.matches(texts.bytes(i)) { Err(error) } else { Ok(0) };
                 }
             },
         };

@@ -339,7 +339,8 @@ pub fn width_bucket(
     high: &Vector,
     count: &Vector,
 ) -> Result<Vector> {
-    let invalid = |message: &str| Err(Error::new(SqlState(*b"2201G"), message));
+    let invalid =
+        |message: &str| Err(Error::new(SqlState::INVALID_ARGUMENT_FOR_WIDTH_BUCKET, message));
     let values = Values::<f64>::new(operand);
     let (lows, highs) = (Values::<f64>::new(low), Values::<f64>::new(high));
     let counts = Values::<i32>::new(count);

@@ -471,9 +471,10 @@ pub fn quoted(name: &str) -> Cow<'_, str> {
     let plain = matches!(bytes.first(), Some(b'a'..=b'z' | b'_'))
         && bytes.iter().all(|b| matches!(b, b'a'..=b'z' | b'0'..=b'9' | b'_'))
         && QUOTED_WORDS.binary_search(&name).is_err();
-    match plain {
-        true => Cow::Borrowed(name),
-        false => Cow::Owned(format!("\"{}\"", name.replace('"', "\"\""))),
+    if plain {
+        Cow::Borrowed(name)
+    } else {
+        Cow::Owned(format!("\"{}\"", name.replace('"', "\"\"")))
     }
 }
 

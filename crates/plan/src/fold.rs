@@ -92,9 +92,10 @@ fn unfold_array(expr: &mut Expr) -> bool {
         }
         _ => return false,
     };
-    *expr = match list.is_empty() {
-        true => tree::truth(false),
-        false => tree::boolean(ExprKind::InList(Box::new(arguments.remove(0)), list)),
+    *expr = if list.is_empty() {
+        tree::truth(false)
+    } else {
+        tree::boolean(ExprKind::InList(Box::new(arguments.remove(0)), list))
     };
     true
 }

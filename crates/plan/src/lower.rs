@@ -227,9 +227,10 @@ impl Lowering<'_, '_> {
         lowered: Lowered,
         mut columns: Vec<(ColumnId, Expr)>,
     ) -> Result<Lowered> {
-        let shared = match self.has(Technique::CommonSubexpressions) {
-            true => common::extract(self.context, &mut columns),
-            false => Vec::new(),
+        let shared = if self.has(Technique::CommonSubexpressions) {
+            common::extract(self.context, &mut columns)
+        } else {
+            Vec::new()
         };
         if !shared.is_empty() {
             let mut below = shared;

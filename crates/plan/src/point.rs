@@ -283,10 +283,7 @@ impl<'q> Build<'q> {
         let (index, rows, keys, used) = found?;
         let rest = self.conjuncts.iter().enumerate().filter(|(at, _)| !used.contains(at));
         let rest: Vec<Logical> = rest.map(|(_, part)| part.clone()).collect();
-        let residual = match rest.is_empty() {
-            true => None,
-            false => Some(self.expr(&tree::and_all(rest))?),
-        };
+        let residual = if rest.is_empty() { None } else { Some(self.expr(&tree::and_all(rest))?) };
         let columns = self.columns;
         Some(PointPlan { table, index, keys, rows, columns, residual, action, output })
     }

@@ -60,9 +60,10 @@ fn resolve_here(context: &mut Context<'_>, plan: &mut Plan) -> Result<()> {
     };
     resolve(context, &mut left)?;
     // Volatile expressions are evaluated for each row, not for each value that they depend on.
-    let pulled = match right.is_volatile() {
-        true => None,
-        false => pull::decorrelate(context, &left, &right, kind, &condition),
+    let pulled = if right.is_volatile() {
+        None
+    } else {
+        pull::decorrelate(context, &left, &right, kind, &condition)
     };
     *plan = match pulled {
         Some(whole) => whole,

@@ -287,10 +287,7 @@ impl<'w> Absorbing<'w> {
         }
         let mut filters = dimension.filters;
         filters.extend(present);
-        *plan = match keeps_left {
-            true => *copy,
-            false => tree::filtered(*copy, filters),
-        };
+        *plan = if keeps_left { *copy } else { tree::filtered(*copy, filters) };
     }
 
     /// The scan in `plan`, where each of its rows comes out at most once per row and none is

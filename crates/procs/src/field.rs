@@ -19,7 +19,7 @@ fn mismatch<T>(datum: Datum<'_>) -> Error {
     let name = std::any::type_name::<T>();
     if datum.is_null() {
         let message = format!("NULL in a field of type {name}; use Option<{name}>");
-        return Error::new(SqlState(*b"22004"), message);
+        return Error::new(SqlState::NULL_NOT_ALLOWED, message);
     }
     Error::new(SqlState::DATATYPE_MISMATCH, format!("a {name} cannot hold {datum:?}"))
 }

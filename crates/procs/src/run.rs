@@ -43,7 +43,7 @@ pub struct Transaction<'p> {
 
 /// Whether it is worth to try again: serialization failure or deadlock.
 fn is_retryable(error: &Error) -> bool {
-    error.state() == SqlState(*b"40001") || error.state() == SqlState(*b"40P01")
+    error.state() == SqlState::SERIALIZATION_FAILURE || error.state() == SqlState::DEADLOCK_DETECTED
 }
 
 impl Procedures {
@@ -231,7 +231,7 @@ impl Transaction<'_> {
         mut visit: impl FnMut(R) -> ControlFlow<()>,
     ) -> Result<()> {
         let number = table.handle.index(index).ok_or_else(|| {
-            Error::new(SqlState(*b"42704"), format!("index \"{index}\" does not exist"))
+            Error::new(SqlState::UNDEFINED_OBJECT, format!("index \"{index}\" does not exist"))
         })?;
         let low: Vec<Datum<'_>> = low.iter().map(|k| k.key()).collect();
         let high: Vec<Datum<'_>> = high.iter().map(|k| k.key()).collect();
@@ -254,12 +254,12 @@ impl Transaction<'_> {
 fn primary_key<R: Record>(table: &Table<R>) -> Result<usize> {
     table.primary.ok_or_else(|| {
         let message = format!("table \"{}\" has no primary key", R::TABLE);
-        Error::new(SqlState(*b"42704"), message)
+        Error::new(SqlState::UNDEFINED_OBJECT, message)
     })
 }
 
 fn no_row<R: Record>() -> Error {
-    Error::new(SqlState(*b"P0002"), format!("there is no such row in \"{}\"", R::TABLE))
+    Error::new(SqlState::NO_DATA_FOUND, format!("there is no such row in \"{}\"", R::TABLE))
 }
 
 /// A value of a key.

@@ -91,7 +91,7 @@ fn named(parameters: &Bound<'_, PyAny>, names: &[String]) -> PyResult<Vec<Parame
         Ok(object) => parameter(&object),
         Err(_) => {
             let message = format!("no value for the parameter :{name}");
-            Err(raise(parameters.py(), "ProgrammingError", SqlState(*b"08P01"), &message))
+            Err(raise(parameters.py(), "ProgrammingError", SqlState::PROTOCOL_VIOLATION, &message))
         }
     };
     names.iter().map(value).collect()
@@ -112,7 +112,7 @@ fn in_order(parameters: &Bound<'_, PyAny>, count: Option<usize>) -> PyResult<Vec
         None => Ok(values),
         Some(count) => {
             let message = format!("{} parameter values for {count}", values.len());
-            Err(raise(parameters.py(), "ProgrammingError", SqlState(*b"08P01"), &message))
+            Err(raise(parameters.py(), "ProgrammingError", SqlState::PROTOCOL_VIOLATION, &message))
         }
     }
 }

@@ -78,7 +78,8 @@ impl From<Error> for Failure {
 
 impl Failure {
     fn exception(&self, py: Python<'_>) -> PyErr {
-        let interface = |message| raise(py, "InterfaceError", SqlState(*b"08003"), message);
+        let interface =
+            |message| raise(py, "InterfaceError", SqlState::CONNECTION_DOES_NOT_EXIST, message);
         match self {
             Self::Sql(error) => exception(py, error),
             Self::Closed => interface("the connection is closed"),
@@ -107,9 +108,10 @@ impl Session {
         let open = self.open.try_lock();
         let statements = open.as_ref().and_then(|open| open.as_ref()).map(|open| &open.statements);
         let known = statements.and_then(|known| known.get(&key_of(text, parameters)));
-        match known.is_some_and(PreparedStatement::reads_one_row) {
-            true => Length::Short,
-            false => Length::Unknown,
+        if known.is_some_and(PreparedStatement::reads_one_row) {
+            Length::Short
+        } else {
+            Length::Unknown
         }
     }
 
@@ -201,9 +203,12 @@ impl Session {
 
     /// Ends the transaction, if there is one: by COMMIT or ROLLBACK.
     fn end(&self, py: Python<'_>, text: &str) -> PyResult<String> {
-        let end = |open: &mut Open| match open.session.in_transaction() {
-            true => open.session.execute(text).map(|result| result.tag().to_owned()),
-            false => Ok(text.to_owned()),
+        let end = |open: &mut Open| {
+            if open.session.in_transaction() {
+                open.session.execute(text).map(|result| result.tag().to_owned())
+            } else {
+                Ok(text.to_owned())
+            }
         };
         py.detach(|| self.with(end)).map_err(|failure| failure.exception(py))
     }
@@ -329,7 +334,7 @@ impl Open {
         let known = prepared.parameters().len();
         if known != parameters.len() {
             let message = format!("{} parameter values for {known}", parameters.len());
-            return Err(Error::new(SqlState(*b"08P01"), message));
+            return Err(Error::new(SqlState::PROTOCOL_VIOLATION, message));
         }
         let values = parameters.iter().zip(prepared.parameters()).map(value);
         let values = values.collect::<std::result::Result<Vec<Value>, Error>>()?;

@@ -100,17 +100,19 @@ fn read(text: &str) -> Result<Vec<(String, String)>, (usize, String)> {
 fn value_of(text: &str) -> Result<String, String> {
     let Some(quoted) = text.strip_prefix('"') else {
         let value = text.split('#').next().unwrap_or_default().trim();
-        return match value.is_empty() {
-            true => Err("a value is missing".to_owned()),
-            false => Ok(value.to_owned()),
+        return if value.is_empty() {
+            Err("a value is missing".to_owned())
+        } else {
+            Ok(value.to_owned())
         };
     };
     let (value, rest) =
         quoted.split_once('"').ok_or_else(|| "the closing quote is missing".to_owned())?;
     let rest = rest.trim();
-    match rest.is_empty() || rest.starts_with('#') {
-        true => Ok(value.to_owned()),
-        false => Err(format!("unexpected \"{rest}\" behind the value")),
+    if rest.is_empty() || rest.starts_with('#') {
+        Ok(value.to_owned())
+    } else {
+        Err(format!("unexpected \"{rest}\" behind the value"))
     }
 }
 

@@ -40,7 +40,6 @@ mod comment;
 mod row_expr;
 mod row_place;
 mod generated;
-mod state;
 mod query;
 mod cte;
 mod recursion;

@@ -715,8 +715,5 @@ fn untyped_columns(tokens: &[TokenWithSpan]) -> Vec<usize> {
             _ => return Vec::new(),
         }
     }
-    match significant.any(|(_, token)| is_keyword(token, Keyword::AS)) {
-        true => columns,
-        false => Vec::new(),
-    }
+    if significant.any(|(_, token)| is_keyword(token, Keyword::AS)) { columns } else { Vec::new() }
 }

@@ -120,7 +120,7 @@ impl RelationName {
     /// # Errors
     /// 42602 for text that is no name of one or two parts.
     pub fn parse(text: &str) -> Result<Self> {
-        let invalid = || Error::new(SqlState(*b"42602"), "invalid name syntax");
+        let invalid = || Error::new(SqlState::INVALID_NAME, "invalid name syntax");
         let mut parts: Vec<String> = Vec::new();
         let mut rest = text.trim();
         loop {
@@ -173,9 +173,10 @@ impl RelationName {
     pub fn quoted(&self) -> String {
         let part = |part: &String| {
             let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
-            match part.chars().all(plain) && !part.starts_with(|c: char| c.is_ascii_digit()) {
-                true => part.clone(),
-                false => format!("\"{}\"", part.replace('"', "\"\"")),
+            if part.chars().all(plain) && !part.starts_with(|c: char| c.is_ascii_digit()) {
+                part.clone()
+            } else {
+                format!("\"{}\"", part.replace('"', "\"\""))
             }
         };
         match &self.schema {

@@ -362,9 +362,10 @@ fn show_query(out: &mut String, label: &str, query: &sql::algebra::Query, column
                 DataType::Numeric(n) if n.display == types::NumericDisplay::Trimmed => " trimmed",
                 _ => "",
             };
-            match columns_only {
-                true => format!("{}: {ty}{trimmed}", column.name),
-                false => format!("{}: {ty}{trimmed} #{}", column.name, column.id.0),
+            if columns_only {
+                format!("{}: {ty}{trimmed}", column.name)
+            } else {
+                format!("{}: {ty}{trimmed} #{}", column.name, column.id.0)
             }
         })
         .collect();

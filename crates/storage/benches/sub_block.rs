@@ -130,9 +130,10 @@ fn ranges(bits: u32, rows: usize, rounds: usize) {
                 let mark = if chosen && path != AccessPath::Scan { '*' } else { ' ' };
                 print!("{us:9.2}{mark}");
             }
-            match chosen {
-                true => println!(),
-                false => println!("   build {build:.1} ns a row, {bytes:.2} bytes a row"),
+            if chosen {
+                println!()
+            } else {
+                println!("   build {build:.1} ns a row, {bytes:.2} bytes a row")
             }
         }
         table.remove_index(id as u64);

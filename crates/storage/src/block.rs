@@ -300,9 +300,10 @@ impl Block {
     /// the characters of strings that have no dictionary.
     pub fn bytes_of(&self, column: usize, rows: usize) -> u64 {
         let segment = self.segment(column);
-        let characters = match segment.has_codes() {
-            true => 0,
-            false => u64::from(segment.strings_bytes) * rows as u64 / self.rows().max(1) as u64,
+        let characters = if segment.has_codes() {
+            0
+        } else {
+            u64::from(segment.strings_bytes) * rows as u64 / self.rows().max(1) as u64
         };
         u64::from(segment.width) * rows as u64 + characters
     }

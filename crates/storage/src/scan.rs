@@ -483,9 +483,10 @@ impl<'a> BlockCursor<'a> {
             if !self.filters && matches!(test, Test::Filter(_)) {
                 continue;
             }
-            let positions = match is_listed {
-                false => Positions::Range { start, len },
-                true => Positions::List(std::mem::take(rows)),
+            let positions = if is_listed {
+                Positions::List(std::mem::take(rows))
+            } else {
+                Positions::Range { start, len }
             };
             let (column, tested) = (self.steps[at].column, positions.len());
             let values = unpack(self.block, column, &positions, self.snapshot.at(), &self.heap);

@@ -211,7 +211,7 @@ impl UndoBuffer {
         let next = StatementNumber(self.statement.0 + 1);
         if next == StatementNumber::END {
             let message = "cannot have more than 2^32-2 commands in a transaction";
-            return Err(Error::new(SqlState(*b"54000"), message));
+            return Err(Error::new(SqlState::LIMIT_EXCEEDED, message));
         }
         self.statement = next;
         Ok(next)

@@ -130,9 +130,10 @@ fn copy_directory(source: &Path, target: &Path) -> std::io::Result<()> {
     for entry in fs::read_dir(source)? {
         let entry = entry?;
         let (from, to) = (entry.path(), target.join(entry.file_name()));
-        match entry.file_type()?.is_dir() {
-            true => copy_directory(&from, &to)?,
-            false => drop(fs::copy(&from, &to)?),
+        if entry.file_type()?.is_dir() {
+            copy_directory(&from, &to)?
+        } else {
+            fs::copy(&from, &to)?;
         }
     }
     Ok(())

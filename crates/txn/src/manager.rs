@@ -109,7 +109,7 @@ impl TransactionManager {
     pub fn begin(self: &Arc<Self>, isolation: Isolation) -> Result<Transaction> {
         let slot = self.slots.claim().ok_or_else(|| {
             let message = format!("more than {} transactions at once", slots::SLOTS);
-            Error::new(SqlState(*b"53300"), message)
+            Error::new(SqlState::TOO_MANY_CONNECTIONS, message)
         })?;
         let ts = self.slots.announce(slot, &self.published);
         let id = self.slots.id(slot);
@@ -193,7 +193,7 @@ pub struct Transaction {
 
 /// 55P03: a lock was waited for longer than allowed.
 pub fn lock_timeout() -> Error {
-    Error::new(SqlState(*b"55P03"), "canceling statement due to lock timeout")
+    Error::new(SqlState::LOCK_NOT_AVAILABLE, "canceling statement due to lock timeout")
 }
 
 impl Transaction {
@@ -277,7 +277,7 @@ impl Transaction {
             match slots.wait(self.slot, other, WAIT_SLICE) {
                 Waited::Ended => break Ok(()),
                 Waited::Deadlock => {
-                    break Err(Error::new(SqlState(*b"40P01"), "deadlock detected"));
+                    break Err(Error::new(SqlState::DEADLOCK_DETECTED, "deadlock detected"));
                 }
                 Waited::NotYet => {
                     if let Err(error) = check() {

@@ -279,9 +279,10 @@ mod tests {
             if self.failed.load(Ordering::Relaxed) {
                 return Err(Error::new(SqlState::OUT_OF_MEMORY, "kept"));
             }
-            match self.cancelled.load(Ordering::Relaxed) {
-                true => Err(Error::new(SqlState::QUERY_CANCELED, "ended")),
-                false => Ok(()),
+            if self.cancelled.load(Ordering::Relaxed) {
+                Err(Error::new(SqlState::QUERY_CANCELED, "ended"))
+            } else {
+                Ok(())
             }
         }
 

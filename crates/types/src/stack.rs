@@ -41,9 +41,6 @@ thread_local! {
     static BASE: Cell<usize> = const { Cell::new(usize::MAX) };
 }
 
-/// Says that a statement has to be attempted anew; see [`require`].
-const AGAIN: SqlState = SqlState(*b"XX0ST");
-
 /// The time of an attempt.
 struct Attempt(usize);
 
@@ -72,12 +69,12 @@ pub fn require(levels: usize) -> Result<()> {
         return Ok(());
     }
     note_levels(levels.saturating_mul(2));
-    Err(Error::new(AGAIN, "the statement needs more stack"))
+    Err(Error::new(SqlState::STACK_TOO_SMALL, "the statement needs more stack"))
 }
 
 /// Whether the statement is to be attempted anew: it will begin with the stack that it asked for.
 pub fn is_again(error: &Error) -> bool {
-    error.state() == AGAIN
+    error.state() == SqlState::STACK_TOO_SMALL
 }
 
 /// The time of a thread's outermost statement.

@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
+use types::SqlState;
 use types::json::{self, Json, PathChange};
 
 /// A value. Numbers are tenths: few, so that equal ones meet.
@@ -203,17 +204,17 @@ fn depth_is_bounded() {
     let nested = |depth: usize| format!("{}1{}", "[".repeat(depth), "]".repeat(depth));
     assert!(json::canonical(nested(json::NESTING_MAX).as_bytes()).is_ok());
     let error = json::canonical(nested(json::NESTING_MAX + 1).as_bytes()).expect_err("too deep");
-    assert_eq!(error.state().as_str(), "54001");
+    assert_eq!(error.state(), SqlState::STACK_DEPTH);
     let deep = nested(5_000);
     let error = json::contains(deep.as_bytes(), deep.as_bytes()).expect_err("too deep");
-    assert_eq!(error.state().as_str(), "54001");
+    assert_eq!(error.state(), SqlState::STACK_DEPTH);
 }
 
 #[test]
 fn errors_name_what_is_wrong() {
     let detail = |text: &str| {
         let error = json::check(text.as_bytes()).expect_err("not JSON");
-        assert_eq!(error.state().as_str(), "22P02");
+        assert_eq!(error.state(), SqlState::INVALID_TEXT);
         error.detail().unwrap_or_default().to_owned()
     };
     assert_eq!(detail(""), "The input string ended unexpectedly.");

@@ -80,9 +80,10 @@ impl Activity {
     /// # Errors
     /// 57P01 when the server ends.
     pub(crate) fn check(&self) -> Result<(), Broken> {
-        match self.is_ending.load(Ordering::Relaxed) {
-            true => Err(Broken::Fatal(shutting_down())),
-            false => Ok(()),
+        if self.is_ending.load(Ordering::Relaxed) {
+            Err(Broken::Fatal(shutting_down()))
+        } else {
+            Ok(())
         }
     }
 
@@ -109,7 +110,7 @@ impl Activity {
 /// 57P01.
 pub(crate) fn shutting_down() -> Error {
     let message = "terminating connection due to administrator command";
-    Error::new(SqlState(*b"57P01"), message)
+    Error::new(SqlState::ADMIN_SHUTDOWN, message)
 }
 
 /// What all connections do, by the number of their session.

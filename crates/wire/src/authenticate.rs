@@ -18,7 +18,7 @@ impl Shared {
             Authentication::Trust if newcomer.is_local() => Ok(()),
             Authentication::Trust => {
                 let message = format!("no entry for user \"{user}\" from another machine");
-                Err(Error::new(SqlState(*b"28000"), message))
+                Err(Error::new(SqlState::INVALID_AUTHORIZATION_SPECIFICATION, message))
             }
             Authentication::Scram => self.scram(newcomer, user).await,
         }

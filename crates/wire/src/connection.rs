@@ -141,17 +141,15 @@ impl Connection {
         let mut link = self.link.lock();
         self.settings.report_all(&mut link.outgoing);
         message::ready(&mut link.outgoing, b'I');
-        match link.is_encrypted() {
-            false if link.flush().is_ok() => Welcome::Sent,
-            _ => Welcome::Waits,
-        }
+        if !link.is_encrypted() && link.flush().is_ok() { Welcome::Sent } else { Welcome::Waits }
     }
 
     /// How long it may stay idle from now on.
     pub(crate) fn idle_limit(&self) -> Option<Duration> {
-        match self.session.in_transaction() {
-            true => self.settings.idle_in_transaction,
-            false => self.settings.idle,
+        if self.session.in_transaction() {
+            self.settings.idle_in_transaction
+        } else {
+            self.settings.idle
         }
     }
 
@@ -163,15 +161,12 @@ impl Connection {
 
     /// Ends it for being idle too long.
     pub(crate) fn dismiss(&mut self) {
-        self.dismissed = Some(match self.session.in_transaction() {
-            true => {
-                let message = "terminating connection due to idle-in-transaction timeout";
-                Error::new(SqlState(*b"25P03"), message)
-            }
-            false => {
-                let message = "terminating connection due to idle-session timeout";
-                Error::new(SqlState(*b"57P05"), message)
-            }
+        self.dismissed = Some(if self.session.in_transaction() {
+            let message = "terminating connection due to idle-in-transaction timeout";
+            Error::new(SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT, message)
+        } else {
+            let message = "terminating connection due to idle-session timeout";
+            Error::new(SqlState::IDLE_SESSION_TIMEOUT, message)
         });
     }
 
@@ -287,10 +282,12 @@ impl Connection {
             self.portals.clear();
             self.send_notifications();
         }
-        let status = match self.session.in_transaction() {
-            false => b'I',
-            true if self.session.in_failed_transaction() => b'E',
-            true => b'T',
+        let status = if !self.session.in_transaction() {
+            b'I'
+        } else if self.session.in_failed_transaction() {
+            b'E'
+        } else {
+            b'T'
         };
         message::ready(&mut self.link.lock().outgoing, status);
     }

@@ -21,17 +21,14 @@ pub(crate) fn value(
     match format {
         Format::Text => text::parse_in(utf8(bytes)?, ty, zone),
         Format::Binary => binary_value(bytes, ty).map_err(|error| {
-            if error.state() != BAD_BINARY {
+            if error.state() != SqlState::INVALID_BINARY_REPRESENTATION {
                 return error;
             }
             let message = format!("incorrect binary data format in bind parameter {number}");
-            Error::new(BAD_BINARY, message)
+            Error::new(SqlState::INVALID_BINARY_REPRESENTATION, message)
         }),
     }
 }
-
-/// 22P03: the bytes have not the form of the type.
-const BAD_BINARY: SqlState = SqlState(*b"22P03");
 
 /// The value of a binary form.
 ///
@@ -39,7 +36,9 @@ const BAD_BINARY: SqlState = SqlState(*b"22P03");
 /// See [`value`].
 pub(crate) fn binary_value(bytes: &[u8], ty: DataType) -> Result<Value> {
     binary(bytes, ty).map_err(|failure| match failure {
-        Failure::Form => Error::new(BAD_BINARY, "incorrect binary data format"),
+        Failure::Form => {
+            Error::new(SqlState::INVALID_BINARY_REPRESENTATION, "incorrect binary data format")
+        }
         Failure::Value(error) => error,
     })
 }

@@ -74,7 +74,7 @@ impl Broken {
     /// The error that a statement ends with.
     pub(crate) fn to_error(&self) -> Error {
         match self {
-            Self::Gone => Error::new(SqlState(*b"08006"), "connection to client lost"),
+            Self::Gone => Error::new(SqlState::CONNECTION_FAILURE, "connection to client lost"),
             Self::Fatal(error) => error.clone(),
         }
     }
@@ -141,9 +141,10 @@ impl Link {
                 return Err(Broken::Fatal(violation(message)));
             }
         };
-        match (4..=max).contains(&length) {
-            true => Ok(Some((*kind, length))),
-            false => Err(Broken::Fatal(violation("invalid message length"))),
+        if (4..=max).contains(&length) {
+            Ok(Some((*kind, length)))
+        } else {
+            Err(Broken::Fatal(violation("invalid message length")))
         }
     }
 
@@ -276,10 +277,7 @@ impl Link {
                 self.outgoing = Vec::new();
             }
             while let Err(error) = self.transport.flush() {
-                match is_pause(&error) {
-                    true => self.wait_writable()?,
-                    false => return Err(Broken::Gone),
-                }
+                if is_pause(&error) { self.wait_writable()? } else { return Err(Broken::Gone) }
             }
         }
         Ok(())
@@ -289,10 +287,7 @@ impl Link {
     fn wait_writable(&self) -> Result<(), Broken> {
         let socket = self.transport.socket();
         waiting(|| socket.wait(PollFlags::OUT, PATIENCE)).map_err(|_| Broken::Gone)?;
-        match self.activity.is_ending.load(Ordering::Relaxed) {
-            true => Err(Broken::Gone),
-            false => Ok(()),
-        }
+        if self.activity.is_ending.load(Ordering::Relaxed) { Err(Broken::Gone) } else { Ok(()) }
     }
 
     /// Writes when enough waits.

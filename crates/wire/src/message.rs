@@ -11,7 +11,7 @@ use types::{Error, Position, Result, SqlState};
 
 /// 08P01: what came is not the protocol.
 pub(crate) fn violation(message: impl Into<String>) -> Error {
-    Error::new(SqlState(*b"08P01"), message)
+    Error::new(SqlState::PROTOCOL_VIOLATION, message)
 }
 
 /// The fields of a message's body, from the front.
@@ -99,10 +99,11 @@ pub(crate) fn finish(out: &mut [u8], start: usize) {
 
 /// Appends text and its zero byte.
 pub(crate) fn push_text(out: &mut Vec<u8>, text: &str) {
-    match text.as_bytes().contains(&0) {
-        false => out.extend_from_slice(text.as_bytes()),
+    if text.as_bytes().contains(&0) {
         // One inside would end it, and the message would be another.
-        true => out.extend(text.bytes().filter(|byte| *byte != 0)),
+        out.extend(text.bytes().filter(|byte| *byte != 0))
+    } else {
+        out.extend_from_slice(text.as_bytes())
     }
     out.push(0);
 }

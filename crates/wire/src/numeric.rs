@@ -83,7 +83,9 @@ pub(crate) fn encode(out: &mut Vec<u8>, value: i128, ty: NumericType) {
 /// 22P03 for bytes that are no number, 22003 for one that does not fit, 0A000 for NaN and
 /// infinity.
 pub(crate) fn decode(bytes: &[u8], ty: NumericType) -> Result<i128> {
-    let invalid = || Error::new(SqlState(*b"22P03"), "invalid external \"numeric\" value");
+    let invalid = || {
+        Error::new(SqlState::INVALID_BINARY_REPRESENTATION, "invalid external \"numeric\" value")
+    };
     let (head, digits) = bytes.split_first_chunk::<8>().ok_or_else(invalid)?;
     let field = |at: usize| u16::from_be_bytes([head[at], head[at + 1]]);
     let weight = i32::from(field(2) as i16);
@@ -162,10 +164,7 @@ fn encode_text(out: &mut Vec<u8>, text: &str) {
     let first = digits.iter().position(|&digit| digit != 0).unwrap_or(digits.len());
     let last = digits.iter().rposition(|&digit| digit != 0).map_or(first, |last| last + 1);
     // At most 131,072 digits before the point.
-    let weight = match first == last {
-        true => 0,
-        false => whole.len().div_ceil(4) as i32 - 1 - first as i32,
-    };
+    let weight = if first == last { 0 } else { whole.len().div_ceil(4) as i32 - 1 - first as i32 };
     for field in [(last - first) as u16, weight as i16 as u16, sign, part.len() as u16] {
         out.extend_from_slice(&field.to_be_bytes());
     }
@@ -177,7 +176,9 @@ fn encode_text(out: &mut Vec<u8>, text: &str) {
 /// # Errors
 /// 22P03 for bytes that are no number, 22003.
 pub(crate) fn decode_wide(bytes: &[u8]) -> Result<Wide> {
-    let invalid = || Error::new(SqlState(*b"22P03"), "invalid external \"numeric\" value");
+    let invalid = || {
+        Error::new(SqlState::INVALID_BINARY_REPRESENTATION, "invalid external \"numeric\" value")
+    };
     let (head, digits) = bytes.split_first_chunk::<8>().ok_or_else(invalid)?;
     let field = |at: usize| u16::from_be_bytes([head[at], head[at + 1]]);
     let (weight, sign, scale) = (i64::from(field(2) as i16), field(4), field(6));

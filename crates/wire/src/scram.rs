@@ -200,7 +200,7 @@ impl Exchange {
 /// 28P01.
 pub(crate) fn wrong_password(user: &str) -> Error {
     let message = format!("password authentication failed for user \"{user}\"");
-    Error::new(SqlState(*b"28P01"), message)
+    Error::new(SqlState::INVALID_PASSWORD, message)
 }
 
 #[cfg(test)]

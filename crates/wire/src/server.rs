@@ -59,16 +59,16 @@ impl Shared {
     pub(crate) fn session(&self, user: &str) -> Result<Session> {
         if self.is_ending.load(Ordering::Relaxed) {
             let message = "the database system is shutting down";
-            return Err(Error::new(SqlState(*b"57P03"), message));
+            return Err(Error::new(SqlState::CANNOT_CONNECT_NOW, message));
         }
         if self.activities.count() >= self.options.connections_max {
             let message = "sorry, too many clients already";
-            return Err(Error::new(SqlState(*b"53300"), message));
+            return Err(Error::new(SqlState::TOO_MANY_CONNECTIONS, message));
         }
         let mut session = self.database.session();
         if self.database.role(user).is_some_and(|role| !role.can_login) {
             let message = format!("role \"{user}\" is not permitted to log in");
-            return Err(Error::new(SqlState(*b"28000"), message));
+            return Err(Error::new(SqlState::INVALID_AUTHORIZATION_SPECIFICATION, message));
         }
         let role = self.database.role(user);
         if let Some(role) = role.as_ref().filter(|role| !role.is_superuser)
@@ -76,7 +76,7 @@ impl Shared {
             && self.database.session_count(user) as i64 >= most
         {
             let message = format!("too many connections for role \"{user}\"");
-            return Err(Error::new(SqlState(*b"53300"), message));
+            return Err(Error::new(SqlState::TOO_MANY_CONNECTIONS, message));
         }
         session.set_user(user);
         session.check_connect()?;
@@ -102,7 +102,7 @@ impl Shared {
     pub(crate) fn health(&self) -> Result<()> {
         if self.is_ending.load(Ordering::Relaxed) {
             let message = "the database system is shutting down";
-            return Err(Error::new(SqlState(*b"57P03"), message));
+            return Err(Error::new(SqlState::CANNOT_CONNECT_NOW, message));
         }
         self.database.health()
     }
@@ -374,8 +374,9 @@ fn wait_until_empty(shared: &Shared, limit: Duration) {
 fn remove_stale(path: &std::path::Path) -> io::Result<()> {
     use std::os::unix::fs::FileTypeExt as _;
     let is_socket = std::fs::symlink_metadata(path).is_ok_and(|m| m.file_type().is_socket());
-    match is_socket && std::os::unix::net::UnixStream::connect(path).is_err() {
-        true => std::fs::remove_file(path),
-        false => Ok(()),
+    if is_socket && std::os::unix::net::UnixStream::connect(path).is_err() {
+        std::fs::remove_file(path)
+    } else {
+        Ok(())
     }
 }

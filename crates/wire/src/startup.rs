@@ -134,7 +134,7 @@ impl Newcomer {
 }
 
 pub(crate) fn gone(error: &io::Error) -> Error {
-    Error::new(SqlState(*b"08006"), format!("connection to client lost: {error}"))
+    Error::new(SqlState::CONNECTION_FAILURE, format!("connection to client lost: {error}"))
 }
 
 /// What the startup message says.
@@ -205,7 +205,7 @@ fn startup(mut fields: Fields<'_>, minor: u16) -> Result<Startup> {
     fields.end()?;
     if startup.user.is_empty() {
         let message = "no PostgreSQL user name specified in startup packet";
-        return Err(Error::new(SqlState(*b"28000"), message));
+        return Err(Error::new(SqlState::INVALID_AUTHORIZATION_SPECIFICATION, message));
     }
     Ok(startup)
 }
@@ -268,13 +268,12 @@ async fn greet(shared: &Shared, mut newcomer: Newcomer) -> Option<(Newcomer, Sta
         let mut length = [0; 4];
         newcomer.read(&mut length).await.ok()?;
         let length = u32::from_be_bytes(length) as usize;
-        let opened = match (8..=STARTUP_BYTES_MAX).contains(&length) {
-            true => {
-                let mut body = vec![0; length - 4];
-                newcomer.read(&mut body).await.ok()?;
-                opening(&body)
-            }
-            false => Err(violation("invalid length of startup packet")),
+        let opened = if (8..=STARTUP_BYTES_MAX).contains(&length) {
+            let mut body = vec![0; length - 4];
+            newcomer.read(&mut body).await.ok()?;
+            opening(&body)
+        } else {
+            Err(violation("invalid length of startup packet"))
         };
         match opened {
             Ok(Opening::Startup(startup)) => return Some((newcomer, startup)),

@@ -12,7 +12,7 @@ use types::{Error, Result, SqlState};
 use crate::options::TlsFiles;
 
 fn unusable(path: &Path, reason: impl std::fmt::Display) -> Error {
-    Error::new(SqlState(*b"F0000"), format!("{}: {reason}", path.display()))
+    Error::new(SqlState::CONFIG_FILE_ERROR, format!("{}: {reason}", path.display()))
 }
 
 /// An acceptor with the certificate and key of `files`.

@@ -440,9 +440,10 @@ impl Turns {
             }
             state.is_watched = true;
             drop(state);
-            match commits {
-                true => self.look(events),
-                false => self.watch(events),
+            if commits {
+                self.look(events)
+            } else {
+                self.watch(events)
             }
             state = self.hear(events);
             state.is_watched = false;
@@ -518,9 +519,10 @@ impl Turns {
     /// Somebody waits for the sockets from now on, but runs only when one of them tells.
     fn watch_later(self: &Arc<Self>, state: &mut State) {
         let told_once = epoll::EventFlags::IN | epoll::EventFlags::ONESHOT;
-        match state.has_standby && self.arm(told_once) {
-            true => state.is_armed = true,
-            false => self.let_in(state),
+        if state.has_standby && self.arm(told_once) {
+            state.is_armed = true
+        } else {
+            self.let_in(state)
         }
     }
 

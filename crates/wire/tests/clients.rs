@@ -218,9 +218,12 @@ fn a_copy_of_several_parts_is_whole_or_not_at_all() {
     for odd in [1, 40, 69] {
         let mut writer = client.copy_in("copy t from stdin").unwrap();
         // What follows the mistake may find the COPY ended.
-        let sent = (0..70).try_for_each(|i| match i == odd {
-            true => writer.write_all(&row("odd")),
-            false => writer.write_all(&row(&i.to_string())),
+        let sent = (0..70).try_for_each(|i| {
+            if i == odd {
+                writer.write_all(&row("odd"))
+            } else {
+                writer.write_all(&row(&i.to_string()))
+            }
         });
         let said = match sent {
             Ok(()) => message_of(&writer.finish().unwrap_err()).to_owned(),

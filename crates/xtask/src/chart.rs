@@ -51,9 +51,10 @@ fn escaped(text: &str) -> String {
 /// A number without what nobody reads.
 fn short(value: f64) -> String {
     let text = if value >= 10.0 { format!("{value:.0}") } else { format!("{value:.2}") };
-    match text.contains('.') {
-        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
-        false => text,
+    if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    } else {
+        text
     }
 }
 

@@ -2,11 +2,12 @@
 //!
 //! ```text
 //! crates/*/Cargo.toml -> layers, heavy dependencies, lints
-//! crates/**/*.rs      -> ceilings, width, unfinished marks, unsafe policy
+//! crates/**/*.rs      -> ceilings, width, unfinished marks, unsafe policy, shapes
 //! ```
 
 mod layers;
 mod manifests;
+mod shapes;
 mod sources;
 
 use std::fs;
@@ -25,6 +26,7 @@ pub fn run(full: bool) -> Outcome {
     for folder in &crates {
         manifests::check(folder, &mut problems)?;
         sources::check(folder, &mut problems)?;
+        shapes::check(folder, &mut problems)?;
     }
     for problem in &problems {
         println!("{problem}");

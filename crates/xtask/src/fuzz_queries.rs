@@ -263,10 +263,7 @@ impl Pair {
             _ => &query.kinds,
         };
         // A smaller form may have lost its order.
-        let order = match tree == &query.tree {
-            true => query.order,
-            false => RowOrder::Any,
-        };
+        let order = if tree == &query.tree { query.order } else { RowOrder::Any };
         let mut expected = self.oracle.as_mut().map(|oracle| oracle.run(&sql));
         if let Some(Err(error)) = &expected
             && let Some(reason) = refusal(error)
@@ -351,9 +348,10 @@ fn refusal(error: &SqlError) -> Option<String> {
 
 /// The sort of a difference.
 fn class(message: &str) -> &str {
-    match message.starts_with("it ") {
-        true => message.split_at_checked(30).map_or(message, |(start, _)| start),
-        false => "rows",
+    if message.starts_with("it ") {
+        message.split_at_checked(30).map_or(message, |(start, _)| start)
+    } else {
+        "rows"
     }
 }
 

@@ -118,9 +118,10 @@ impl Connection for OneSession {
         let result = self.session.execute(sql);
         self.watched.set(None);
         let result = result.map_err(sql_error)?;
-        Ok(match result.has_rows() {
-            true => Answer::Rows { columns: result.columns().len(), rows: result.text_rows() },
-            false => Answer::Done(changed_rows(&result)),
+        Ok(if result.has_rows() {
+            Answer::Rows { columns: result.columns().len(), rows: result.text_rows() }
+        } else {
+            Answer::Done(changed_rows(&result))
         })
     }
 }

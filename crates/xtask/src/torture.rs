@@ -294,10 +294,7 @@ fn name(value: impl ValueEnum) -> String {
 
 /// This program as a child.
 fn child_command(args: &ChildArgs, program: &Path, has_rivals: bool) -> Command {
-    let mut command = match has_rivals {
-        true => rivals::yielding(program),
-        false => Command::new(program),
-    };
+    let mut command = if has_rivals { rivals::yielding(program) } else { Command::new(program) };
     command.arg("torture-child").args([
         format!("--seed={}", args.seed),
         format!("--round={}", args.round),

@@ -49,9 +49,10 @@ fn compare_all(
             }
         }
     }
-    match different.is_empty() {
-        true => Ok(()),
-        false => Err(format!("queries {} differ", different.join(", "))),
+    if different.is_empty() {
+        Ok(())
+    } else {
+        Err(format!("queries {} differ", different.join(", ")))
     }
 }
 
@@ -115,9 +116,10 @@ fn close(a: &str, b: &str) -> bool {
 /// The text without what only the display scale adds, and blanks that pad a CHAR(n).
 fn exact(cell: &str) -> &str {
     let number = |text: &str| text.bytes().all(|b| b.is_ascii_digit() || b == b'.' || b == b'-');
-    match cell.contains('.') && number(cell) {
-        true => cell.trim_end_matches('0').trim_end_matches('.'),
-        false => cell.trim_end_matches(' '),
+    if cell.contains('.') && number(cell) {
+        cell.trim_end_matches('0').trim_end_matches('.')
+    } else {
+        cell.trim_end_matches(' ')
     }
 }
 

@@ -250,7 +250,7 @@ impl Catalog for StatementCatalog<'_> {
             Some(schema) => Ok(Some(schema.to_owned())),
             None => {
                 let message = "no schema has been selected to create in";
-                Err(Error::new(SqlState(*b"3F000"), message))
+                Err(Error::new(SqlState::UNDEFINED_SCHEMA, message))
             }
         }
     }

@@ -22,7 +22,7 @@ use sql::statement::{
 };
 use types::{DataType, Error, Result, SqlState};
 
-use super::followers::{self, Change};
+use super::followers::{self, Change, Reader};
 use super::redefined::{self, Redefined};
 use super::table::{check_persistence, foreign_index, key_index, new_filled};
 use super::{drop, names, needed, sequence, validate, view, wide};
@@ -263,7 +263,7 @@ impl Altering {
     fn adopt_index(&mut self, session: &mut Session, index: &str, key: &KeyDef) -> Result<()> {
         if index != key.name {
             session.notice(
-                "00000",
+                SqlState::SUCCESSFUL_COMPLETION,
                 format!(
                     "ALTER TABLE / ADD CONSTRAINT USING INDEX will rename index \"{index}\" to \
                      \"{}\"",
@@ -459,14 +459,20 @@ impl Altering {
         Ok(())
     }
 
+    /// The readers of the table that have to follow: none where names stay.
+    fn readers(&self, session: &Session, old: &str) -> Vec<Reader> {
+        let keeps_names = self.renamed.is_empty() && self.dropped.is_empty();
+        if keeps_names && *old == *self.table.def.name {
+            return Vec::new();
+        }
+        followers::readers(session, old)
+    }
+
     fn finish(mut self, session: &mut Session, rewrite: Option<&Query>) -> Result<()> {
         let old = self.table.entry.def.name.clone();
         let before: Vec<String> =
             self.table.entry.def.columns.iter().map(|c| names::quoted(&c.name)).collect();
-        let readers = match self.renamed.is_empty() && self.dropped.is_empty() {
-            true if old == self.table.def.name => Vec::new(),
-            _ => followers::readers(session, &old),
-        };
+        let readers = self.readers(session, &old);
         let sequences = std::mem::take(&mut self.sequences);
         session.change_catalog(|state| {
             state.sequences.extend(sequences.into_iter().map(|s| (s.name.clone(), Arc::new(s))));
@@ -477,9 +483,10 @@ impl Altering {
         let (renamed, renamed_constraints) = (self.renamed, self.renamed_constraints);
         let (unconstrained, wide, lost) = (self.unconstrained, self.wide, self.lost_sequences);
         let retyped = self.retyped;
-        let entry = match rewrites {
-            true => rewritten(session, &table, &origins, rewrite)?,
-            false => table.finish(session)?,
+        let entry = if rewrites {
+            rewritten(session, &table, &origins, rewrite)?
+        } else {
+            table.finish(session)?
         };
         let def = entry.def.clone();
         let moved = |on: &Commented| moved_comment(&def, on, &renamed, &renamed_constraints);

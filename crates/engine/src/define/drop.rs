@@ -39,7 +39,10 @@ pub(super) fn existing(
         let key = match (state.key_of(name), drop.if_missing) {
             (Ok(key), _) => key,
             (Err(error), IfMissing::Skip) => {
-                session.notice("00000", format!("{}, skipping", error.message()));
+                session.notice(
+                    SqlState::SUCCESSFUL_COMPLETION,
+                    format!("{}, skipping", error.message()),
+                );
                 continue;
             }
             (Err(error), IfMissing::Fail) => return Err(error),
@@ -51,7 +54,10 @@ pub(super) fn existing(
             }
             Some(other) => return Err(wrong_kind(name, kind, other)),
             None if drop.if_missing == IfMissing::Skip => {
-                session.notice("00000", format!("{kind} \"{name}\" does not exist, skipping"));
+                session.notice(
+                    SqlState::SUCCESSFUL_COMPLETION,
+                    format!("{kind} \"{name}\" does not exist, skipping"),
+                );
             }
             None => {
                 let message = format!("{kind} \"{name}\" does not exist");

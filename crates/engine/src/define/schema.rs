@@ -38,16 +38,17 @@ pub(super) fn run(session: &mut Session, statement: SchemaStatement) -> Result<Q
 fn check_name(state: &State, name: &str) -> Result<()> {
     if name.starts_with("pg_") {
         let message = format!("unacceptable schema name \"{name}\"");
-        return Err(Error::new(SqlState(*b"42939"), message)
+        return Err(Error::new(SqlState::RESERVED_NAME, message)
             .with_detail("The prefix \"pg_\" is reserved for system schemas."));
     }
     if state.has_schema(name) || matches!(name, "information_schema" | "main") {
         let message = format!("schema \"{name}\" already exists");
-        return Err(Error::new(SqlState(*b"42P06"), message));
+        return Err(Error::new(SqlState::DUPLICATE_SCHEMA, message));
     }
-    match name.contains('.') {
-        true => Err(Error::unsupported("a point in the name of a schema")),
-        false => Ok(()),
+    if name.contains('.') {
+        Err(Error::unsupported("a point in the name of a schema"))
+    } else {
+        Ok(())
     }
 }
 
@@ -75,8 +76,8 @@ fn create(
         return Err(denied(format!("must be member of role \"{owner}\"")));
     }
     if let Err(error) = check_name(&state, &name) {
-        if error.state() == SqlState(*b"42P06") && if_exists == IfExists::Skip {
-            session.notice("42P06", format!("{}, skipping", error.message()));
+        if error.state() == SqlState::DUPLICATE_SCHEMA && if_exists == IfExists::Skip {
+            session.notice(SqlState::DUPLICATE_SCHEMA, format!("{}, skipping", error.message()));
             return Ok(());
         }
         return Err(error);
@@ -120,7 +121,10 @@ fn drop_all(
         let object = match schema_named(&state, name) {
             Ok(object) => object,
             Err(error) if if_missing == IfMissing::Skip => {
-                session.notice("00000", format!("{}, skipping", error.message()));
+                session.notice(
+                    SqlState::SUCCESSFUL_COMPLETION,
+                    format!("{}, skipping", error.message()),
+                );
                 continue;
             }
             Err(error) => return Err(error),
@@ -192,9 +196,12 @@ fn rename(session: &mut Session, name: &str, to: &str) -> Result<()> {
         let defaults = std::mem::take(&mut state.default_privileges);
         state.default_privileges = defaults
             .into_iter()
-            .map(|(of, grants)| match of.schema.as_deref() == Some(name) {
-                true => (DefaultsOf { schema: Some(to.to_owned()), ..of }, grants),
-                false => (of, grants),
+            .map(|(of, grants)| {
+                if of.schema.as_deref() == Some(name) {
+                    (DefaultsOf { schema: Some(to.to_owned()), ..of }, grants)
+                } else {
+                    (of, grants)
+                }
             })
             .collect();
         state.move_comments(|on| match on {
@@ -229,7 +236,10 @@ fn set_schema(
     };
     match state.kind_of(&key) {
         None if if_missing == IfMissing::Skip => {
-            session.notice("00000", format!("relation \"{name}\" does not exist, skipping"));
+            session.notice(
+                SqlState::SUCCESSFUL_COMPLETION,
+                format!("relation \"{name}\" does not exist, skipping"),
+            );
             return Ok(());
         }
         None => return Err(undefined_table(&name.to_string())),
@@ -261,10 +271,7 @@ fn set_schema(
         );
         return Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message).with_detail(detail));
     }
-    match RelationName::schema_of_key(&key) == to {
-        true => Ok(()),
-        false => move_one(session, &key, to),
-    }
+    if RelationName::schema_of_key(&key) == to { Ok(()) } else { move_one(session, &key, to) }
 }
 
 /// Gives a relation, and the sequences that belong to it, their names in another schema.

@@ -52,7 +52,8 @@ pub(super) fn check(session: &mut Session, def: &TableDef, check: &CheckDef) -> 
         "check constraint \"{}\" of relation \"{table}\" is violated by some row",
         check.name
     );
-    Err(Error::new(SqlState(*b"23514"), message).about_part(def.about_constraint(&check.name)))
+    Err(Error::new(SqlState::CHECK_VIOLATION, message)
+        .about_part(def.about_constraint(&check.name)))
 }
 
 /// Tests foreign keys of the table, and of others that refer to it, against the new types of its
@@ -134,5 +135,5 @@ pub(super) fn foreign_key(session: &mut Session, def: &TableDef, fk: &ForeignKey
     let name = RelationName::name_of_key(&fk.table.name);
     let detail = format!("Key {key} is not present in table \"{}\".", name);
     let about = def.about_constraint(&fk.name);
-    Err(Error::new(SqlState(*b"23503"), message).with_detail(detail).about_part(about))
+    Err(Error::new(SqlState::FOREIGN_KEY_VIOLATION, message).with_detail(detail).about_part(about))
 }

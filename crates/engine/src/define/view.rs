@@ -21,13 +21,12 @@ pub(super) fn create(session: &mut Session, create: CreateView) -> Result<QueryR
     let state = session.state();
     let is_temporary = |n: &String| state.persistence_of(n) == Some(Persistence::Temporary);
     // As in PostgreSQL, a view of temporary relations ends with them.
-    let persistence = match depends_on.iter().any(is_temporary) {
-        true => {
-            let schema = Some("pg_temp".to_owned());
-            name = RelationName { schema, ..create.name.clone() }.key();
-            Persistence::Temporary
-        }
-        false => persistence_of(&create.name, create.persistence),
+    let persistence = if depends_on.iter().any(is_temporary) {
+        let schema = Some("pg_temp".to_owned());
+        name = RelationName { schema, ..create.name.clone() }.key();
+        Persistence::Temporary
+    } else {
+        persistence_of(&create.name, create.persistence)
     };
     let view = View {
         sql: create.sql,
@@ -77,9 +76,10 @@ fn check_replaced(old: &[(String, DataType)], new: &[(String, DataType)]) -> Res
         }
         // Digits of computed numbers, which PostgreSQL does not count, are no other type.
         let are_numbers = ty.is_numeric() && new_ty.is_numeric();
-        let is_same = match are_numbers {
-            true => declared_digits(*ty) == declared_digits(*new_ty),
-            false => ty == new_ty,
+        let is_same = if are_numbers {
+            declared_digits(*ty) == declared_digits(*new_ty)
+        } else {
+            ty == new_ty
         };
         if !is_same {
             return fail(format!(

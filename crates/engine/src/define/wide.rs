@@ -153,13 +153,13 @@ fn walk(state: &State, fact: &str) -> Result<Vec<WideNode>> {
     let entry = permanent(state, fact)?;
     if entry.def.foreign_keys.is_empty() {
         let message = format!("table \"{fact}\" has no foreign keys to follow");
-        return Err(Error::new(SqlState(*b"42830"), message));
+        return Err(Error::new(SqlState::INVALID_FOREIGN_KEY, message));
     }
     let mut nodes = vec![WideNode { table: fact.to_owned(), link: None }];
     follow(state, &mut nodes, 0)?;
     if nodes.len() == 1 {
         let message = format!("the foreign keys of table \"{fact}\" lead to itself only");
-        return Err(Error::new(SqlState(*b"42830"), message));
+        return Err(Error::new(SqlState::INVALID_FOREIGN_KEY, message));
     }
     Ok(nodes)
 }
@@ -175,7 +175,7 @@ fn follow(state: &State, nodes: &mut Vec<WideNode>, from: usize) -> Result<()> {
         }
         if nodes.len() == NODES_MAX {
             let message = format!("a wide table is made of at most {NODES_MAX} tables");
-            return Err(Error::new(SqlState(*b"54000"), message));
+            return Err(Error::new(SqlState::LIMIT_EXCEEDED, message));
         }
         let (columns, references) = (columns.clone(), references.clone());
         let link = Some(WideLink { from, columns, references });
@@ -248,7 +248,7 @@ fn columns_of(state: &State, nodes: &[WideNode]) -> Result<(Vec<ColumnDef>, Vec<
     }
     if sources.len() > COLUMNS_MAX {
         let message = format!("tables can have at most {COLUMNS_MAX} columns");
-        return Err(Error::new(SqlState(*b"54011"), message));
+        return Err(Error::new(SqlState::TOO_MANY_COLUMNS, message));
     }
     let names = names_of(nodes, &defs, &sources);
     let column = |(name, &(node, ordinal)): (String, &(usize, usize))| {

@@ -86,7 +86,7 @@ impl<'d> Redo<'d> {
             let found =
                 found.filter(|f| Arc::ptr_eq(&f.value, &sequence.value)).ok_or_else(|| {
                     let message = format!("sequence \"{}\" changed concurrently", sequence.name);
-                    Error::new(SqlState(*b"40001"), message)
+                    Error::new(SqlState::SERIALIZATION_FAILURE, message)
                 })?;
             let value = *found.value.lock();
             output[*at..*at + VALUE_BYTES].copy_from_slice(&value_bytes(value));

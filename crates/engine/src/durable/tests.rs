@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use host::{Io, SimClock, SimIo, Tear};
 use storage::Layout;
+use types::SqlState;
 
 use super::{Background, Files};
 use crate::{Config, Database, Session};
@@ -219,7 +220,7 @@ fn a_second_opener_is_refused() {
     let io = SimIo::new(9, Tear::Bytes);
     let database = open(&io);
     let error = Database::open_with(PATH, config(), &files_of(&io)).err().expect("it is in use");
-    assert_eq!(error.state().to_string(), "55006");
+    assert_eq!(error.state(), SqlState::OBJECT_IN_USE);
     drop(database);
     open(&io);
 }
@@ -335,7 +336,7 @@ fn damage_is_refused_and_found() {
     let (block, bytes) = block.expect("a checkpoint was written");
     io.flip(block, bytes / 2, 4).expect("the byte is there");
     let error = Database::open_with(PATH, config(), &files_of(&io)).err().expect("it is damaged");
-    assert_eq!(error.state().to_string(), "XX001");
+    assert_eq!(error.state(), SqlState::DATA_CORRUPTED);
     assert!(error.message().contains(".blk"), "{error}");
     let report = Database::check(path, &config(), &files_of(&io)).expect("it can be read");
     assert_eq!(report.findings.len(), 1, "{report:?}");

@@ -108,9 +108,8 @@ fn has_entries(table: &Table, index: &TableIndex, at: Snapshot) -> Result<(), St
             if key.is_absent() {
                 continue;
             }
-            let found = index.lookup(&key, |other| match other == tid {
-                true => ControlFlow::Break(()),
-                false => ControlFlow::Continue(()),
+            let found = index.lookup(&key, |other| {
+                if other == tid { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             });
             if found.is_continue() {
                 return Err(format!("row {} of block {} has no entry", tid.row(), tid.block()));
@@ -122,9 +121,10 @@ fn has_entries(table: &Table, index: &TableIndex, at: Snapshot) -> Result<(), St
 
 /// Every now and then whether to go on; the error only ends the loop over `rows`.
 fn look(rows: u32) -> Result<(), String> {
-    match rows.is_multiple_of(1 << 12) {
-        true => budget::check().map_err(|error| error.to_string()),
-        false => Ok(()),
+    if rows.is_multiple_of(1 << 12) {
+        budget::check().map_err(|error| error.to_string())
+    } else {
+        Ok(())
     }
 }
 
@@ -165,9 +165,8 @@ fn agrees_hashed(table: &Table, index: &TableIndex) -> Result<(), String> {
         if key.is_absent() {
             return Ok(());
         }
-        let found = index.lookup(key, |other| match other == tid {
-            true => ControlFlow::Break(()),
-            false => ControlFlow::Continue(()),
+        let found = index.lookup(key, |other| {
+            if other == tid { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
         if found.is_continue() {
             return Err(format!("row {} of block {} has no entry", tid.row(), tid.block()));
@@ -175,9 +174,10 @@ fn agrees_hashed(table: &Table, index: &TableIndex) -> Result<(), String> {
         rows += 1;
         Ok(())
     })?;
-    match index.len() == rows {
-        true => Ok(()),
-        false => Err(format!("{} entries for {rows} rows", index.len())),
+    if index.len() == rows {
+        Ok(())
+    } else {
+        Err(format!("{} entries for {rows} rows", index.len()))
     }
 }
 
@@ -215,9 +215,10 @@ fn agrees(table: &Table, index: &TableIndex) -> Result<(), String> {
             ));
         }
         encode(index, &row, &mut wanted)?;
-        match wanted[..] == *key {
-            true => Ok(()),
-            false => Err(format!("row {} of block {} has another key", tid.row(), tid.block())),
+        if wanted[..] == *key {
+            Ok(())
+        } else {
+            Err(format!("row {} of block {} has another key", tid.row(), tid.block()))
         }
     };
     let mut cursor = index.range(all, Direction::Forward);
@@ -225,8 +226,5 @@ fn agrees(table: &Table, index: &TableIndex) -> Result<(), String> {
         check(key, tid)?;
     }
     let rows = count_entries(table, index)?;
-    match entries == rows {
-        true => Ok(()),
-        false => Err(format!("{entries} entries for {rows} rows")),
-    }
+    if entries == rows { Ok(()) } else { Err(format!("{entries} entries for {rows} rows")) }
 }

@@ -92,15 +92,15 @@ pub(super) fn sessions(subject: &Subject<'_>) -> Vec<Row> {
             None => (Value::text(""), Value::Null),
         };
         let xid = info.txn.load(Ordering::Relaxed);
-        let row = match in_transaction {
-            true => {
-                row.number("backend_xid", i64::from(xid as u32)).set("xact_start", start.clone())
-            }
-            false => row,
+        let row = if in_transaction {
+            row.number("backend_xid", i64::from(xid as u32)).set("xact_start", start.clone())
+        } else {
+            row
         };
-        let row = match is_active {
-            true => row,
-            false => row.text("wait_event_type", "Client").text("wait_event", "ClientRead"),
+        let row = if is_active {
+            row
+        } else {
+            row.text("wait_event_type", "Client").text("wait_event", "ClientRead")
         };
         row.text("state", state)
             .set("backend_start", Value::I64(info.began_micros))

@@ -242,9 +242,10 @@ fn key_columns(subject: &Subject<'_>) -> Vec<Row> {
                 let row = constrained(def, name)
                     .text("column_name", &def.columns[*ordinal].name)
                     .number("ordinal_position", place);
-                rows.push(match is_foreign {
-                    true => row.number("position_in_unique_constraint", place),
-                    false => row.set("position_in_unique_constraint", Value::Null),
+                rows.push(if is_foreign {
+                    row.number("position_in_unique_constraint", place)
+                } else {
+                    row.set("position_in_unique_constraint", Value::Null)
                 });
             }
         }

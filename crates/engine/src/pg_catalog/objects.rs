@@ -43,14 +43,15 @@ impl Seen<'_> {
                 let name = single(text)?;
                 match self.schemas().find(|(_, known)| *known == name) {
                     Some((number, name)) => Ok(value(number, &relations::quoted(name))),
-                    None => Err(missing(SqlState(*b"3F000"), "schema", &name)),
+                    None => Err(missing(SqlState::UNDEFINED_SCHEMA, "schema", &name)),
                 }
             }
             RegKind::Role => {
                 let name = single(text)?;
-                match self.has_role(&name) {
-                    true => Ok(value(numbers::role(&name), &relations::quoted(&name))),
-                    false => Err(missing(SqlState::UNDEFINED_OBJECT, "role", &name)),
+                if self.has_role(&name) {
+                    Ok(value(numbers::role(&name), &relations::quoted(&name)))
+                } else {
+                    Err(missing(SqlState::UNDEFINED_OBJECT, "role", &name))
                 }
             }
             RegKind::Proc | RegKind::Procedure => self.function_named(kind, text),
@@ -163,10 +164,7 @@ impl Seen<'_> {
     /// A relation of the system as a value of `regclass`.
     fn system_value(&self, schema: &'static str, name: &str) -> Value {
         let is_bare = schema == "pg_catalog" || self.settings.schemas().any(|own| own == schema);
-        let shown = match is_bare {
-            true => name.to_owned(),
-            false => format!("{schema}.{name}"),
-        };
+        let shown = if is_bare { name.to_owned() } else { format!("{schema}.{name}") };
         value(catalogs::number_in(schema, name), &shown)
     }
 
@@ -240,12 +238,15 @@ impl Seen<'_> {
             return Err(Error::new(SqlState::INVALID_TEXT, "expected a right parenthesis"));
         };
         let words = list.split(',').map(str::trim).filter(|word| !word.is_empty());
-        let number = |word: &str| match word.eq_ignore_ascii_case("none") {
-            true => Ok(0),
-            false => match self.type_named(word)? {
-                Value::Str(bytes) => Ok(types::object_number(&bytes)),
-                _ => Ok(0),
-            },
+        let number = |word: &str| {
+            if word.eq_ignore_ascii_case("none") {
+                Ok(0)
+            } else {
+                match self.type_named(word)? {
+                    Value::Str(bytes) => Ok(types::object_number(&bytes)),
+                    _ => Ok(0),
+                }
+            }
         };
         Ok((name.trim(), words.map(number).collect::<Result<_>>()?))
     }
@@ -275,7 +276,7 @@ impl Seen<'_> {
                         0 | 1 => "missing argument",
                         _ => "too many arguments",
                     };
-                    return Err(Error::new(SqlState(*b"42P02"), message));
+                    return Err(Error::new(SqlState::UNDEFINED_PARAMETER, message));
                 }
                 (name, Some(operands))
             }
@@ -301,7 +302,7 @@ impl Seen<'_> {
             (Some(only), None) => Ok(self.numbered(kind, only.number)),
             (Some(_), Some(_)) => {
                 let message = format!("more than one {what} named {}", shown_name(what, text));
-                Err(Error::new(SqlState(*b"42725"), message))
+                Err(Error::new(SqlState::AMBIGUOUS_FUNCTION, message))
             }
             (None, _) if what == "operator" => {
                 Err(Error::new(state, format!("operator does not exist: {text}")))
@@ -347,9 +348,10 @@ impl Seen<'_> {
 
     /// A relation as messages show it: with its schema where its name alone means another one.
     pub(super) fn shown(self, key: &str) -> String {
-        match self.is_visible(key) {
-            true => relations::quoted(RelationName::name_of_key(key)).into_owned(),
-            false => full_name(key),
+        if self.is_visible(key) {
+            relations::quoted(RelationName::name_of_key(key)).into_owned()
+        } else {
+            full_name(key)
         }
     }
 }
@@ -390,7 +392,7 @@ fn single(text: &str) -> Result<String> {
     let name = RelationName::parse(text)?;
     match name.schema {
         None => Ok(name.name),
-        Some(_) => Err(Error::new(SqlState(*b"42602"), "invalid name syntax")),
+        Some(_) => Err(Error::new(SqlState::INVALID_NAME, "invalid name syntax")),
     }
 }
 

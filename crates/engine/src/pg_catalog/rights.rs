@@ -20,9 +20,10 @@ pub(super) enum Public {
 
 /// A role's name as lists of grants have it.
 fn listed(role: &str) -> String {
-    match role.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
-        true => role.to_owned(),
-        false => format!("\"{}\"", role.replace('"', "\"\"")),
+    if role.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
+        role.to_owned()
+    } else {
+        format!("\"{}\"", role.replace('"', "\"\""))
     }
 }
 
@@ -172,10 +173,11 @@ pub(super) fn members(subject: &Subject<'_>) -> Vec<Row> {
 }
 
 fn who_of(subject: &Subject<'_>, role: &str) -> Who {
-    match subject.state.roles.contains_key(role) {
-        true => Who::Role(role.into()),
+    if subject.state.roles.contains_key(role) {
+        Who::Role(role.into())
+    } else {
         // Whoever was let in unasked.
-        false => Who::All,
+        Who::All
     }
 }
 
@@ -238,10 +240,12 @@ fn system_privileges(role: &str, is_superuser: bool) -> impl Iterator<Item = Row
     let all: Vec<&str> = TABLE.iter().map(Privilege::name).collect();
     let own = catalogs::CATALOGS.iter().map(|(name, ..)| ("pg_catalog", *name));
     own.chain(schema::names()).map(move |(schema, name)| {
-        let held = match is_superuser {
-            true => all.join(","),
-            false if SECRET.contains(&name) => String::new(),
-            false => Privilege::Select.name().to_owned(),
+        let held = if is_superuser {
+            all.join(",")
+        } else if SECRET.contains(&name) {
+            String::new()
+        } else {
+            Privilege::Select.name().to_owned()
         };
         let full = format!("{schema}.{name}");
         let near = if schema == "pg_catalog" { name } else { &full };

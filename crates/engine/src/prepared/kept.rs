@@ -99,7 +99,7 @@ impl KeptStatement {
         let Some(prepared) = &self.prepared else { return Ok(None) };
         match prepared.try_lock() {
             Some(prepared) => Ok(Some(prepared)),
-            None => Err(Error::new(SqlState(*b"54001"), "stack depth limit exceeded")),
+            None => Err(Error::new(SqlState::STACK_DEPTH, "stack depth limit exceeded")),
         }
     }
 
@@ -169,7 +169,7 @@ impl Session {
         let statements = &mut self.prepared.0;
         if statements.contains_key(name) {
             let message = format!("prepared statement \"{name}\" already exists");
-            return Err(Error::new(SqlState(*b"42P05"), message));
+            return Err(Error::new(SqlState::DUPLICATE_PREPARED_STATEMENT, message));
         }
         if statements.len() >= KEPT_MAX {
             let message = format!("too many prepared statements: more than {KEPT_MAX}");

@@ -25,7 +25,7 @@ pub(super) fn change(session: &mut Session, statement: PrivilegeStatement) -> Re
         schemas.iter().map(|name| place_of(&state, name)).collect::<Result<_>>()?;
     if !schemas.is_empty() && kind == DefaultKind::Schemas {
         let message = "cannot use IN SCHEMA clause when using GRANT/REVOKE ON SCHEMAS";
-        return Err(Error::new(SqlState(*b"0LP01"), message));
+        return Err(Error::new(SqlState::INVALID_GRANT_OPERATION, message));
     }
     let (known, what) = match kind {
         DefaultKind::Tables => (TABLE, "relation"),
@@ -107,9 +107,10 @@ fn change_one(
     grants.retain(|grant| !grant.privileges.is_empty());
     public_first(&mut grants);
     session.change_catalog(|state| {
-        match grants == first {
-            true => drop(state.default_privileges.remove(&of)),
-            false => drop(state.default_privileges.insert(of, grants)),
+        if grants == first {
+            drop(state.default_privileges.remove(&of))
+        } else {
+            drop(state.default_privileges.insert(of, grants))
         }
         Ok(())
     })

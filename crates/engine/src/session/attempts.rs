@@ -4,11 +4,11 @@
 use std::sync::atomic::Ordering;
 
 use sql::catalog::Digits;
-use types::{Result, stack};
+use types::{Result, SqlState, stack};
 
 use super::{STALE_MAX, Session};
 use crate::result::QueryResult;
-use crate::work::{Begun, STALE};
+use crate::work::Begun;
 
 impl Session {
     /// Runs one statement, again as long as tables change under it.
@@ -56,7 +56,8 @@ impl Session {
                     if is_narrow {
                         self.digits = Digits::All;
                     }
-                    let is_stale = error.state() == STALE || stack::is_again(&error);
+                    let is_stale =
+                        error.state() == SqlState::STALE_CATALOG || stack::is_again(&error);
                     let again = is_narrow || is_stale && tries < STALE_MAX;
                     match (&mut self.work, &place) {
                         (Some(work), Some(place)) => {

@@ -42,7 +42,10 @@ impl Session {
     ) -> Result<()> {
         let is_alone = self.work.as_ref().is_some_and(|w| w.begun == Begun::ForOneStatement);
         if scope == SetScope::Transaction && is_alone {
-            self.warn("25P01", "SET LOCAL can only be used in transaction blocks".to_owned());
+            self.warn(
+                SqlState::NO_ACTIVE_SQL_TRANSACTION,
+                "SET LOCAL can only be used in transaction blocks".to_owned(),
+            );
             return Ok(());
         }
         let value = crate::role::checked_identity(self, name, value)?;

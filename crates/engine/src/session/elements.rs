@@ -4,7 +4,7 @@ use sql::statement::{
     Effectless, IfExists, IfMissing, RelationName, RoleName, SchemaElements, SchemaStatement,
     Statement,
 };
-use types::{Error, Result};
+use types::{Error, Result, SqlState};
 
 use super::Session;
 use crate::QueryResult;
@@ -23,13 +23,13 @@ impl Session {
                 IfMissing::Fail => return Err(undefined_table(&key)),
                 IfMissing::Skip => {
                     let message = format!("relation \"{}\" does not exist, skipping", name.name);
-                    self.notice("00000", message);
+                    self.notice(SqlState::SUCCESSFUL_COMPLETION, message);
                     return Ok(QueryResult::command(command));
                 }
             }
         }
         for (state, message) in notices {
-            self.notice(state.as_str(), message);
+            self.notice(state, message);
         }
         match rest {
             Some(statement) => self.run(*statement),

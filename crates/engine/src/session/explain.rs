@@ -211,9 +211,10 @@ impl Session {
         let result = outcome.ok_or_else(unsupported)??;
         let planning: Duration = queries.iter().map(|query| query.planning).sum();
         let execution = begin.elapsed().saturating_sub(planning);
-        let rows = match result.has_rows() {
-            true => result.row_count() as u64,
-            false => result.tag().rsplit(' ').next().and_then(|n| n.parse().ok()).unwrap_or(0),
+        let rows = if result.has_rows() {
+            result.row_count() as u64
+        } else {
+            result.tag().rsplit(' ').next().and_then(|n| n.parse().ok()).unwrap_or(0)
         };
         Ok(Ran { queries, rows, planning, execution })
     }

@@ -173,12 +173,11 @@ pub(super) fn integer(name: &str, text: &str, limits: [i64; 2], unit: Unit) -> R
 /// 22023.
 pub(super) fn real(name: &str, text: &str, [min, max]: [f64; 2]) -> Result<f64> {
     let value = number(name, text, Unit::None)?;
-    match (min..=max).contains(&value) {
-        true => Ok(value),
-        false => {
-            let max = if max == f64::MAX { "1.79769e+308".to_owned() } else { max.to_string() };
-            Err(outside(name, &value.to_string(), Unit::None, [min.to_string(), max]))
-        }
+    if (min..=max).contains(&value) {
+        Ok(value)
+    } else {
+        let max = if max == f64::MAX { "1.79769e+308".to_owned() } else { max.to_string() };
+        Err(outside(name, &value.to_string(), Unit::None, [min.to_string(), max]))
     }
 }
 

@@ -85,7 +85,7 @@ impl Checks {
                     def.bare_name(),
                     check.name
                 );
-                return Err(Error::new(SqlState(*b"23514"), message)
+                return Err(Error::new(SqlState::CHECK_VIOLATION, message)
                     .about_part(def.about_constraint(&check.name))
                     .with_detail(failing_row(def, batch, row)));
             }

@@ -23,7 +23,6 @@ use super::foreign;
 use super::rows::lost_update;
 use crate::Session;
 use crate::catalog::{State, TableEntry};
-use crate::work::STALE;
 
 /// Times the checks begin again because a table changed while they waited for it.
 const STALE_MAX: usize = 1000;
@@ -269,8 +268,10 @@ fn check(session: &mut Session, which: Which) -> Result<()> {
     let mut tries = 0;
     let outcome = loop {
         match check_each(session, &mut deferred, which) {
-            Err(error) if error.state() == STALE && tries < STALE_MAX => tries += 1,
-            Err(error) if error.state() == STALE => break Err(lost_update()),
+            Err(error) if error.state() == SqlState::STALE_CATALOG && tries < STALE_MAX => {
+                tries += 1
+            }
+            Err(error) if error.state() == SqlState::STALE_CATALOG => break Err(lost_update()),
             other => break other,
         }
     };
@@ -400,5 +401,5 @@ fn refuse(
     }
     let name = entry.def.bare_name();
     let message = format!("cannot {command} \"{name}\" because it has pending trigger events");
-    Err(Error::new(SqlState(*b"55006"), message))
+    Err(Error::new(SqlState::OBJECT_IN_USE, message))
 }

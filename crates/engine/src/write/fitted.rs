@@ -24,9 +24,10 @@ pub(super) fn fit<'o>(
         match datum.widened(physical).filter(|_| is_same) {
             Some(widened) => out.push(widened),
             None => {
-                let value = match is_same && from == to {
-                    true => datum.to_value(),
-                    false => equal_value(&datum.to_value(), from, to)?,
+                let value = if is_same && from == to {
+                    datum.to_value()
+                } else {
+                    equal_value(&datum.to_value(), from, to)?
                 };
                 out.push(Datum::from(&held(value, physical)?));
             }

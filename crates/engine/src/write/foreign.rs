@@ -191,9 +191,10 @@ fn note_keys(
     for row in 0..rows.count {
         key.clear();
         key.extend(fk.columns.iter().map(|&c| rows.get(c, row)));
-        match key.iter().any(Datum::is_null) {
-            true => refuse_mixed(entry, fk, &key)?,
-            false => deferred::note(session, waiting, &key)?,
+        if key.iter().any(Datum::is_null) {
+            refuse_mixed(entry, fk, &key)?
+        } else {
+            deferred::note(session, waiting, &key)?
         }
     }
     Ok(())
@@ -304,7 +305,7 @@ pub(crate) fn mixed(def: &TableDef, fk: &ForeignKeyDef) -> Error {
     );
     let detail = "MATCH FULL does not allow mixing of null and nonnull key values.";
     let about = def.about_constraint(&fk.name);
-    Error::new(SqlState(*b"23503"), message).with_detail(detail).about_part(about)
+    Error::new(SqlState::FOREIGN_KEY_VIOLATION, message).with_detail(detail).about_part(about)
 }
 
 fn missing(entry: &TableEntry, fk: &ForeignKeyDef, key: &[Datum<'_>]) -> Error {
@@ -318,7 +319,7 @@ fn missing(entry: &TableEntry, fk: &ForeignKeyDef, key: &[Datum<'_>]) -> Error {
     let name = RelationName::name_of_key(&fk.table.name);
     let detail = format!("Key {key} is not present in table \"{name}\".");
     let about = entry.def.about_constraint(&fk.name);
-    Error::new(SqlState(*b"23503"), message).with_detail(detail).about_part(about)
+    Error::new(SqlState::FOREIGN_KEY_VIOLATION, message).with_detail(detail).about_part(about)
 }
 
 /// Looks after rows that refer to keys that `before` (all columns, rows as they were) had and that
@@ -471,5 +472,5 @@ fn still_referenced(
     let key = key_of(&entry.def.columns, &fk.references, &mut key.iter().copied());
     let detail = format!("Key {key} is still referenced from table \"{}\".", child.def.bare_name());
     let about = child.def.about_constraint(&fk.name);
-    Error::new(SqlState(*b"23503"), message).with_detail(detail).about_part(about)
+    Error::new(SqlState::FOREIGN_KEY_VIOLATION, message).with_detail(detail).about_part(about)
 }

@@ -71,7 +71,7 @@ fn bound(session: &mut Session, query: Option<&Query>) -> Result<Option<u64>> {
     match result.batches.first().map(|batch| batch.columns[0].value(0)) {
         Some(Value::I64(n)) => u64::try_from(n)
             .map(Some)
-            .map_err(|_| Error::new(SqlState(*b"2201W"), "LIMIT must not be negative")),
+            .map_err(|_| Error::new(SqlState::INVALID_LIMIT, "LIMIT must not be negative")),
         _ => Ok(None),
     }
 }
@@ -147,7 +147,7 @@ fn lock_one(
         }
         let message =
             format!("could not obtain lock on row in relation \"{}\"", entry.def.bare_name());
-        return Err(Error::new(SqlState(*b"55P03"), message));
+        return Err(Error::new(SqlState::LOCK_NOT_AVAILABLE, message));
     }
     match attempt(work, &cancel, |undo| entry.storage().lock(undo, at, tid)) {
         Ok(()) => Ok(Locked::Yes),

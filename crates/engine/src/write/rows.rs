@@ -53,7 +53,7 @@ pub(crate) fn attempt<T>(
 /// 40001 for a row that another transaction changed first.
 pub(crate) fn lost_update() -> Error {
     let message = "could not serialize access due to concurrent update";
-    Error::new(SqlState(*b"40001"), message)
+    Error::new(SqlState::SERIALIZATION_FAILURE, message)
 }
 
 /// Everything committed, and what the transaction itself wrote.
@@ -117,7 +117,7 @@ fn duplicate_key(work: &Work, entry: &TableEntry, index: usize, tid: Tid) -> Err
     };
     let name = &entry.def.indexes[position].name;
     let message = format!("duplicate key value violates unique constraint \"{name}\"");
-    let error = Error::new(SqlState(*b"23505"), message);
+    let error = Error::new(SqlState::UNIQUE_VIOLATION, message);
     let error = error.about_part(entry.def.about_constraint(name));
     match key_text(work, entry, position, tid) {
         Some(key) => error.with_detail(format!("Key {key} already exists.")),
@@ -237,9 +237,10 @@ impl<'a> RowReader<'a> {
     /// Reads a row, to be kept or not.
     pub(crate) fn read(&mut self, at: Snapshot, tid: Tid) -> Found {
         self.row.clear();
-        match self.table.read(at, tid, &self.ordinals, &mut self.row) {
-            true => Found::Row,
-            false => Found::Nothing,
+        if self.table.read(at, tid, &self.ordinals, &mut self.row) {
+            Found::Row
+        } else {
+            Found::Nothing
         }
     }
 

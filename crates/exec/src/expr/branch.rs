@@ -251,12 +251,11 @@ pub(super) fn best(
         best = Some(match best {
             None => next.into_owned(),
             Some(old) => {
-                let worse = match ty.has_wide() {
-                    true => {
-                        let (old, next) = (wide::key(&old, ty)?, wide::key(&next, ty)?);
-                        true_bits(&compare(replaced_when, &old, &next))
-                    }
-                    false => true_bits(&compare(replaced_when, &old, &next)),
+                let worse = if ty.has_wide() {
+                    let (old, next) = (wide::key(&old, ty)?, wide::key(&next, ty)?);
+                    true_bits(&compare(replaced_when, &old, &next))
+                } else {
+                    true_bits(&compare(replaced_when, &old, &next))
                 };
                 let replace = match &old.validity {
                     Some(valid) => worse.or(&valid.not()),

@@ -72,9 +72,10 @@ impl Node {
                 let mut columns = batch.columns.clone();
                 let entries = dictionary.len();
                 for (i, column) in columns.iter_mut().enumerate() {
-                    *column = match i == ordinal {
-                        true => Column::Plain(Arc::clone(dictionary)),
-                        false => Column::Constant(Arc::clone(&PLACEHOLDER), entries),
+                    *column = if i == ordinal {
+                        Column::Plain(Arc::clone(dictionary))
+                    } else {
+                        Column::Constant(Arc::clone(&PLACEHOLDER), entries)
                     };
                 }
                 // An entry that no row has may fail: then rows decide.

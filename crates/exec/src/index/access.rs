@@ -176,10 +176,7 @@ impl Access {
         let (table, index) = (&self.table, &self.index);
         let flow = table.read_range(index, self.at, range, &self.stored, row, |tid, row| {
             self.take(tid, row, found);
-            match found.rows() < rows_max {
-                true => ControlFlow::Continue(()),
-                false => ControlFlow::Break(()),
-            }
+            if found.rows() < rows_max { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });
         flow.is_continue()
     }

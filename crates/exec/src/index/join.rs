@@ -184,9 +184,10 @@ impl Operator for IndexJoin {
             flow,
         };
         state.outer.clear();
-        let looked_at = match self.access.is_lookup(self.keys.len()) {
-            true => pass.look_up(&keys, state, push)?,
-            false => pass.read_ranges(&keys, state, push)?,
+        let looked_at = if self.access.is_lookup(self.keys.len()) {
+            pass.look_up(&keys, state, push)?
+        } else {
+            pass.read_ranges(&keys, state, push)?
         };
         if looked_at == Demand::Enough {
             return Ok(Demand::Enough);
@@ -291,10 +292,7 @@ impl Pass<'_> {
         access.start(range, Direction::Forward, &mut state.cursor);
         let is_enough = self.join.wants_one() && self.join.is_decided_by_key();
         loop {
-            let rows_max = match is_enough {
-                true => self.found.rows() + 1,
-                false => BATCH_ROWS,
-            };
+            let rows_max = if is_enough { self.found.rows() + 1 } else { BATCH_ROWS };
             let ended = access.read(&mut state.cursor, &mut self.found, rows_max);
             state.outer.resize(self.found.rows(), row);
             if self.found.rows() >= BATCH_ROWS && self.flush(state, push)? == Demand::Enough {
@@ -327,17 +325,16 @@ impl Pass<'_> {
                 return Err(more_than_one_row());
             }
         }
-        let demand = match join.wants_one() || kept.is_empty() {
-            true => Demand::More,
-            false => {
-                let rows: Vec<u32> = kept.iter().map(|&pair| outer[pair as usize]).collect();
-                let mut joined = self.flow.select(&rows);
-                let all = kept.len() == inner.rows;
-                for column in &inner.columns {
-                    joined.append_column(if all { column.clone() } else { column.gather(&kept) });
-                }
-                push(joined.project(&join.output))?
+        let demand = if join.wants_one() || kept.is_empty() {
+            Demand::More
+        } else {
+            let rows: Vec<u32> = kept.iter().map(|&pair| outer[pair as usize]).collect();
+            let mut joined = self.flow.select(&rows);
+            let all = kept.len() == inner.rows;
+            for column in &inner.columns {
+                joined.append_column(if all { column.clone() } else { column.gather(&kept) });
             }
+            push(joined.project(&join.output))?
         };
         outer.clear();
         state.outer = outer;

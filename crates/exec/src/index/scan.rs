@@ -64,9 +64,10 @@ pub(crate) fn open(opener: &mut Opener, node: &Node, filters: Vec<PushedFilter>)
         rest.push(Restriction { column: columns[pushed.column], kind });
     }
     access.restrict(rest)?;
-    let wanted = match access.is_never() {
-        true => Vec::new(),
-        false => Wanted::all(&access, &keys, list.as_ref(), bounds.as_ref())?,
+    let wanted = if access.is_never() {
+        Vec::new()
+    } else {
+        Wanted::all(&access, &keys, list.as_ref(), bounds.as_ref())?
     };
     let direction = match order {
         IndexOrder::Any | IndexOrder::Forward => Direction::Forward,
@@ -112,9 +113,10 @@ impl Bounds {
             Some((value, BoundKind::Inclusive)) => Bound::Included(value.clone()),
             Some((value, BoundKind::Exclusive)) => Bound::Excluded(value.clone()),
         };
-        match self.has_null() {
-            true => RestrictionKind::Never,
-            false => RestrictionKind::Between { low: bound(&self.low), high: bound(&self.high) },
+        if self.has_null() {
+            RestrictionKind::Never
+        } else {
+            RestrictionKind::Between { low: bound(&self.low), high: bound(&self.high) }
         }
     }
 }
@@ -152,9 +154,10 @@ fn conditions(
         listed = Some(Restriction { column: ordinals.remove(list.at), kind });
     }
     let equal = |(&column, value): (&usize, &Value)| {
-        let kind = match value.is_null() {
-            true => RestrictionKind::Never,
-            false => RestrictionKind::Compare(CompareKind::Eq, value.clone()),
+        let kind = if value.is_null() {
+            RestrictionKind::Never
+        } else {
+            RestrictionKind::Compare(CompareKind::Eq, value.clone())
         };
         Restriction { column, kind }
     };

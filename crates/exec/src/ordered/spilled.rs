@@ -266,9 +266,10 @@ impl<'a> Merge<'a> {
             builder.append(column, Some(&rows));
         }
         self.rows += rows.len();
-        match cursor.row < cursor.entries.len() {
-            true => self.push_head(number),
-            false => self.load(number)?,
+        if cursor.row < cursor.entries.len() {
+            self.push_head(number)
+        } else {
+            self.load(number)?
         }
         Ok(())
     }

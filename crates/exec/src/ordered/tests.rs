@@ -554,19 +554,22 @@ fn windows_over_dates_and_everything() {
 fn bad_offsets_are_refused() {
     let context = context(1, 1 << 30);
     let data = rows(8, 10, 10);
-    for (value, state) in [(Value::I64(-1), *b"22013"), (Value::Null, *b"22004")] {
+    for (value, state) in [
+        (Value::I64(-1), SqlState::INVALID_PRECEDING_OR_FOLLOWING_SIZE),
+        (Value::Null, SqlState::NULL_NOT_ALLOWED),
+    ] {
         let start = FrameBound::Preceding(literal(value, DataType::BigInt));
         let frame = (FrameUnits::Rows, start, FrameBound::CurrentRow);
         let call = call(W::FirstValue, vec![column(2)], DataType::Text, frame);
         let plan = node(Operator::Window { input: input(), calls: vec![call] }, &[DataType::Text]);
         let error = run_in(&context, &plan, &data).expect_err("fails");
-        assert_eq!(error.state(), SqlState(state));
+        assert_eq!(error.state(), state);
     }
     let frame = (FrameUnits::Rows, FrameBound::CurrentRow, FrameBound::CurrentRow);
     let zero = literal(Value::I32(0), DataType::Integer);
     let call = call(W::Ntile, vec![zero], DataType::Integer, frame);
     let plan = node(Operator::Window { input: input(), calls: vec![call] }, &[DataType::Integer]);
     let error = run_in(&context, &plan, &data).expect_err("fails");
-    assert_eq!(error.state(), SqlState(*b"22014"));
+    assert_eq!(error.state(), SqlState::INVALID_ARGUMENT_FOR_NTILE);
     assert_eq!(PhysicalType::I32, DataType::Integer.physical());
 }

@@ -168,7 +168,7 @@ impl CsvOptions {
                 let Some(at) = columns.iter().position(|(known, _)| known == name) else {
                     let option = option.to_uppercase();
                     let message = format!("{option} column \"{name}\" not referenced by COPY");
-                    return Err(Error::new(SqlState(*b"42P10"), message));
+                    return Err(Error::new(SqlState::INVALID_COLUMN_REFERENCE, message));
                 };
                 target[at] = true;
             }

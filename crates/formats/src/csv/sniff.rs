@@ -248,10 +248,7 @@ fn guess_header(first: &[Option<Vec<u8>>], types: &[Vec<DataType>], records: usi
         _ => candidates.len() == CANDIDATES.len() || candidates.first() == Some(&DataType::Text),
     };
     let differs = records > 1 && !first.iter().zip(types).all(fits_one);
-    match differs || first.iter().zip(types).all(is_text) {
-        true => Header::Present,
-        false => Header::Absent,
-    }
+    if differs || first.iter().zip(types).all(is_text) { Header::Present } else { Header::Absent }
 }
 
 #[cfg(test)]

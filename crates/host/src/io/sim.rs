@@ -225,26 +225,21 @@ impl Io for SimIo {
     fn rename(&self, from: &Path, to: &Path) -> Result<()> {
         let mut state = self.state.lock();
         state.change().map_err(|()| powerless("rename", from))?;
-        match state.rename(from, to) {
-            true => Ok(()),
-            false => Err(absent("rename", from)),
-        }
+        if state.rename(from, to) { Ok(()) } else { Err(absent("rename", from)) }
     }
 
     fn remove(&self, path: &Path) -> Result<()> {
         let mut state = self.state.lock();
         state.change().map_err(|()| powerless("remove", path))?;
-        match state.remove(path) {
-            true => Ok(()),
-            false => Err(absent("remove", path)),
-        }
+        if state.remove(path) { Ok(()) } else { Err(absent("remove", path)) }
     }
 
     fn list(&self, path: &Path) -> Result<Vec<String>> {
         let state = self.state.lock();
-        match state.directories.contains(path) {
-            true => Ok(state.list(path)),
-            false => Err(absent("list directory", path)),
+        if state.directories.contains(path) {
+            Ok(state.list(path))
+        } else {
+            Err(absent("list directory", path))
         }
     }
 
@@ -267,10 +262,7 @@ impl Io for SimIo {
 impl SimFile {
     fn live(&self, action: &str) -> Result<parking_lot::MutexGuard<'_, State>> {
         let state = self.state.lock();
-        match state.boot == self.boot {
-            true => Ok(state),
-            false => Err(powerless(action, &self.path)),
-        }
+        if state.boot == self.boot { Ok(state) } else { Err(powerless(action, &self.path)) }
     }
 
     fn changing(&self, action: &str) -> Result<parking_lot::MutexGuard<'_, State>> {
@@ -301,10 +293,7 @@ impl File for SimFile {
         let mut state = self.changing("write")?;
         let failing = state.due(|fault| matches!(fault, Fault::Write(1)));
         let room = state.room(self.inode, offset, bytes.len() as u64);
-        let count = match failing {
-            true => state.below(bytes.len() as u64),
-            false => room,
-        };
+        let count = if failing { state.below(bytes.len() as u64) } else { room };
         state.write(self.inode, offset, &bytes[..count.min(room) as usize]);
         match (failing, room < bytes.len() as u64) {
             (true, _) => Err(error(SqlState::IO_ERROR, "write", &self.path, "simulated fault")),

@@ -81,5 +81,5 @@ fn uneven(ty: DataType) -> Error {
 }
 
 fn subscripts(message: &str) -> Error {
-    Error::new(SqlState(*b"2202E"), message)
+    Error::new(SqlState::ARRAY_SUBSCRIPT, message)
 }

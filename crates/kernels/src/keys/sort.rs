@@ -351,9 +351,10 @@ mod tests {
                 .iter()
                 .map(|(column, descending, first)| SortField {
                     physical: column.physical(),
-                    direction: match descending {
-                        true => SortDirection::Descending,
-                        false => SortDirection::Ascending,
+                    direction: if *descending {
+                        SortDirection::Descending
+                    } else {
+                        SortDirection::Ascending
                     },
                     nulls: if *first { SortNulls::First } else { SortNulls::Last },
                 })

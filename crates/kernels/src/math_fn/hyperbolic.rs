@@ -43,10 +43,7 @@ pub fn asinh(number: &Vector) -> Result<Vector> {
 /// # Errors
 /// 22003 below 1.
 pub fn acosh(number: &Vector) -> Result<Vector> {
-    try_map(number, |v: f64| match v < 1.0 {
-        true => Err(input_out_of_range()),
-        false => Ok(v.acosh()),
-    })
+    try_map(number, |v: f64| if v < 1.0 { Err(input_out_of_range()) } else { Ok(v.acosh()) })
 }
 
 /// atanh(DOUBLE).
@@ -54,8 +51,5 @@ pub fn acosh(number: &Vector) -> Result<Vector> {
 /// # Errors
 /// 22003 outside -1 to 1.
 pub fn atanh(number: &Vector) -> Result<Vector> {
-    try_map(number, |v: f64| match v.abs() > 1.0 {
-        true => Err(input_out_of_range()),
-        false => Ok(v.atanh()),
-    })
+    try_map(number, |v: f64| if v.abs() > 1.0 { Err(input_out_of_range()) } else { Ok(v.atanh()) })
 }

@@ -52,9 +52,10 @@ fn each_groups(
 }
 
 fn next_start(text: &str, found: Range<usize>) -> usize {
-    match found.is_empty() {
-        true => found.end + text[found.end..].chars().next().map_or(1, char::len_utf8),
-        false => found.end,
+    if found.is_empty() {
+        found.end + text[found.end..].chars().next().map_or(1, char::len_utf8)
+    } else {
+        found.end
     }
 }
 
@@ -219,9 +220,10 @@ fn arrays(
     let mut out = VectorBuilder::with_capacity(PhysicalType::Str, rows);
     for i in 0..rows {
         let mut array = ArrayBuilder::new();
-        match valid.as_ref().is_none_or(|v| v.get(i)) && f(i, &mut array)? {
-            true => out.push_str(&array.finish()?),
-            false => out.push_null(),
+        if valid.as_ref().is_none_or(|v| v.get(i)) && f(i, &mut array)? {
+            out.push_str(&array.finish()?)
+        } else {
+            out.push_null()
         }
     }
     Ok(out.finish())
@@ -268,9 +270,10 @@ pub fn all_groups(text: &Vector, pattern: &Vector, flags: &Vector) -> Result<Vec
                 }
                 Err(error) => failure = Some(error),
             }
-            match options.global && failure.is_none() {
-                true => ControlFlow::Continue(()),
-                false => ControlFlow::Break(()),
+            if options.global && failure.is_none() {
+                ControlFlow::Continue(())
+            } else {
+                ControlFlow::Break(())
             }
         })?;
         failure.map_or(Ok(true), Err)

@@ -57,10 +57,7 @@ impl Matcher {
             return built.map(Self::Backtracking).map_err(|error| invalid(&error.to_string()));
         }
         let regex = source.regex(&source.pattern)?;
-        let longest = match source.wants_longest {
-            true => Longest::new(source),
-            false => None,
-        };
+        let longest = if source.wants_longest { Longest::new(source) } else { None };
         Ok(Self::Linear(regex, longest))
     }
 

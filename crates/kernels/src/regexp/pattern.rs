@@ -131,10 +131,7 @@ fn leading<'a>(pattern: &'a str, options: &mut Options) -> Leading<'a> {
     match flags {
         Some((flags, rest)) if !flags.is_empty() && flags.chars().all(|f| changed.set(f)) => {
             *options = changed;
-            match changed.literal {
-                true => Leading::Literal(rest),
-                false => Leading::Pattern(rest),
-            }
+            if changed.literal { Leading::Literal(rest) } else { Leading::Pattern(rest) }
         }
         _ => Leading::Pattern(pattern),
     }

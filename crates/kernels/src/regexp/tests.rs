@@ -33,9 +33,10 @@ fn parts_of_text() {
     let subject = text(&["foobar"]);
     for (pattern, expected) in [("o.b", "oob"), ("o(.)b", "o"), ("z", "NULL"), ("(z)?f", "NULL")] {
         let part = substring(&subject, &text(&[pattern])).expect("well formed");
-        let part = match part.is_null(0) {
-            true => "NULL".into(),
-            false => String::from_utf8_lossy(part.as_str().get(0)).into_owned(),
+        let part = if part.is_null(0) {
+            "NULL".into()
+        } else {
+            String::from_utf8_lossy(part.as_str().get(0)).into_owned()
         };
         assert_eq!(part, expected, "{pattern}");
     }

@@ -86,7 +86,7 @@ fn missing(c: char, target: Charset) -> Error {
         bytes.join(" "),
         target.name()
     );
-    Error::new(SqlState(*b"22P05"), message)
+    Error::new(SqlState::UNTRANSLATABLE, message)
 }
 
 /// convert_from(BYTEA, name) -> TEXT.

@@ -194,7 +194,7 @@ fn push_value(out: &mut Written, letter: char, value: Option<&[u8]>) -> Result<(
         (_, Some(value)) => out.extend_from_slice(quoted(utf8(value)?).as_bytes()),
         (_, None) => {
             let message = "null values cannot be formatted as an SQL identifier";
-            return Err(Error::new(SqlState(*b"22004"), message));
+            return Err(Error::new(SqlState::NULL_NOT_ALLOWED, message));
         }
     }
     Ok(())

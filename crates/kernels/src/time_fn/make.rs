@@ -31,9 +31,10 @@ pub fn zone_of_time(zone: &Vector) -> Result<Vector> {
     let names = Texts::new(zone);
     let mut out = VectorBuilder::with_capacity(DataType::Text.physical(), zone.len());
     for i in 0..zone.len() {
-        match zone.is_null(i) {
-            true => out.push_value(&Value::Null),
-            false => out.push_value(&Value::text(&TimeZone::of_time(names.str(i)?)?)),
+        if zone.is_null(i) {
+            out.push_value(&Value::Null)
+        } else {
+            out.push_value(&Value::text(&TimeZone::of_time(names.str(i)?)?))
         }
     }
     Ok(out.finish())

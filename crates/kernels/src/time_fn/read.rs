@@ -265,9 +265,10 @@ impl Fields {
         if key == Key::ZoneHour {
             // A minus may have been skipped as what separates it from the field before.
             let begins_sign = input.rest.starts_with(['+', '-', ' ']);
-            self.zone_negative = match begins_sign {
-                true => input.rest.starts_with('-'),
-                false => input.extra > 0 && input.last() == Some('-'),
+            self.zone_negative = if begins_sign {
+                input.rest.starts_with('-')
+            } else {
+                input.extra > 0 && input.last() == Some('-')
             };
             if begins_sign {
                 input.rest = &input.rest[1..];

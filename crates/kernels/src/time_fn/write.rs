@@ -66,10 +66,7 @@ fn without_infinities(texts: Vector, times: &Vector) -> Vector {
     }
     let mut out = VectorBuilder::with_capacity(PhysicalType::Str, texts.len());
     for row in 0..texts.len() {
-        match is_infinite(row) {
-            true => out.push_null(),
-            false => out.push_value(&texts.value(row)),
-        }
+        if is_infinite(row) { out.push_null() } else { out.push_value(&texts.value(row)) }
     }
     out.finish()
 }

@@ -85,9 +85,10 @@ pub fn date_trunc_in(field: Field, time: &Vector, zone: &Vector) -> Result<Vecto
         let time = times.get(i);
         let local = zone.to_local(time)?;
         let start = calendar::truncate_timestamp(field, local, DataType::TIMESTAMPTZ.name())?;
-        match is_short && is_finite_timestamp(time) {
-            true => calendar::check_timestamp(time.checked_sub(local - start)),
-            false => zone.to_utc(start),
+        if is_short && is_finite_timestamp(time) {
+            calendar::check_timestamp(time.checked_sub(local - start))
+        } else {
+            zone.to_utc(start)
         }
     })
 }

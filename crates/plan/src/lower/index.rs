@@ -214,13 +214,12 @@ impl Lowering<'_, '_> {
             let answered = offer.answered(&access.expressions).into_iter();
             let further: Vec<Logical> = answered.filter(|part| !parts.contains(part)).collect();
             parts.extend(further);
-            let rows = match access.single {
-                true => 1.0,
-                false => {
-                    let part = tree::and_all(parts);
-                    let (context, estimator) = (&mut *self.context, &mut *self.estimator);
-                    cardinality::filtered(context, estimator, narrow, &part, before.clone()).rows
-                }
+            let rows = if access.single {
+                1.0
+            } else {
+                let part = tree::and_all(parts);
+                let (context, estimator) = (&mut *self.context, &mut *self.estimator);
+                cardinality::filtered(context, estimator, narrow, &part, before.clone()).rows
             };
             // A single row is a bound, not an estimate: it is worth a little more.
             let lookups = access.lookups();
@@ -417,9 +416,10 @@ impl Lowering<'_, '_> {
             }
         }
         let condition = tree::and_all(parts);
-        let mut residual = match tree::is_true(&condition) {
-            true => None,
-            false => Some(self.expr_in(&condition, &Scope::both(&outer, &inner))?),
+        let mut residual = if tree::is_true(&condition) {
+            None
+        } else {
+            Some(self.expr_in(&condition, &Scope::both(&outer, &inner))?)
         };
         let (ids, output, output_columns) = shape(kind, &join, &outer, &inner);
         let width = outer.columns.len();
@@ -577,9 +577,10 @@ pub(super) fn give_order(node: &mut Node, sort: &[SortKey]) -> bool {
         let Some(column) = rest.next().filter(|column| column.ordinal == *ordinal) else {
             return false;
         };
-        let wanted = match column.direction == key.direction {
-            true => IndexOrder::Forward,
-            false => IndexOrder::Backward,
+        let wanted = if column.direction == key.direction {
+            IndexOrder::Forward
+        } else {
+            IndexOrder::Backward
         };
         let nulls = match wanted {
             IndexOrder::Backward => reversed(column.nulls),

@@ -114,9 +114,10 @@ impl Lowering<'_, '_> {
         let scope = Scope::both(&probe, &build);
         let residual =
             if tree::is_true(&condition) { None } else { Some(self.expr_in(&condition, &scope)?) };
-        let method = match self.has(Technique::DenseJoins) {
-            true => method(&join, &keys, &build, swap),
-            false => JoinMethod::Hash,
+        let method = if self.has(Technique::DenseJoins) {
+            method(&join, &keys, &build, swap)
+        } else {
+            JoinMethod::Hash
         };
         let (columns, output, output_columns) = shape(kind, &join, &probe, &build);
         let (probe, build) = (Box::new(probe.node), Box::new(build.node));

@@ -84,9 +84,10 @@ impl Lowering<'_, '_> {
             for (part, normal) in conjuncts.iter().zip(&normal) {
                 let mut replaced = normal.clone();
                 replace(&mut replaced, &expression, &stand_in);
-                let found = match replaced == *normal {
-                    true => None,
-                    false => self.of_stand_in(&replaced, &stand_in)?,
+                let found = if replaced == *normal {
+                    None
+                } else {
+                    self.of_stand_in(&replaced, &stand_in)?
                 };
                 if let Some(kind) = found {
                     offer.restrictions.push(ScanRestriction { column: number, kind });

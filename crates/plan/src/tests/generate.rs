@@ -177,12 +177,11 @@ impl Generator<'_> {
         let mut keys = Vec::new();
         for _ in 0..self.random.below(3) {
             let nested = if self.one_in(4) { depth } else { 0 };
-            let expr = match columns.is_empty() || self.one_in(3) {
-                true => self.value(nested, &columns, outer),
-                false => {
-                    let at = self.random.below(columns.len() as u64) as usize;
-                    col(columns[at])
-                }
+            let expr = if columns.is_empty() || self.one_in(3) {
+                self.value(nested, &columns, outer)
+            } else {
+                let at = self.random.below(columns.len() as u64) as usize;
+                col(columns[at])
             };
             keys.push((self.ids.column(), expr));
         }
@@ -538,9 +537,10 @@ impl Generator<'_> {
         let mut around = outer.clone();
         around.extend(columns);
         let (plan, inner) = self.plan(depth, &around);
-        let plan = match self.one_in(2) {
-            true => plan,
-            false => filter(plan, self.correlation(depth, &inner, &around)),
+        let plan = if self.one_in(2) {
+            plan
+        } else {
+            filter(plan, self.correlation(depth, &inner, &around))
         };
         let (op, width) = match self.random.below(6) {
             0 => (CompareOp::Less, 1),

@@ -68,9 +68,10 @@ pub(crate) fn decorrelate(
         return Err(Error::unsupported("a lateral FULL JOIN"));
     }
     let shown = shown(&left, &right, kind);
-    let (left, number) = match right.is_volatile() && context.is_closed(&left) {
-        true => numbered(context, left),
-        false => (left, None),
+    let (left, number) = if right.is_volatile() && context.is_closed(&left) {
+        numbered(context, left)
+    } else {
+        (left, None)
     };
     let evaluation = if number.is_some() { Evaluation::PerRow } else { Evaluation::PerValue };
     let outputs = tree::output(&left);
@@ -506,9 +507,10 @@ impl Domain {
         let (input, mut order) = take_order(input);
         let (input, names) = self.attach(context, input)?;
         tree::rename_keys(&mut order, &names);
-        let input = match order.is_empty() {
-            true => input,
-            false => Plan::Sort { input: Box::new(input), keys: order },
+        let input = if order.is_empty() {
+            input
+        } else {
+            Plan::Sort { input: Box::new(input), keys: order }
         };
         limit.iter_mut().chain(&mut offset).for_each(|e| tree::rename_expr(e, &names));
         let keys = self.references(&names);

@@ -28,8 +28,10 @@ impl Binder<'_> {
                     if *if_missing == IfMissing::Fail {
                         return fail(state, message, None);
                     }
-                    notices
-                        .push((SqlState(*b"00000"), format!("{notice} does not exist, skipping")));
+                    notices.push((
+                        SqlState::SUCCESSFUL_COMPLETION,
+                        format!("{notice} does not exist, skipping"),
+                    ));
                 }
                 Ok(Statement::Skipped(Skipped { command: kind.command, notices }))
             }
@@ -48,7 +50,10 @@ impl Binder<'_> {
             && !self.catalog.has_schema(schema)
         {
             let text = format!("schema \"{schema}\"");
-            return Ok((text.clone(), (SqlState(*b"3F000"), format!("{text} does not exist"))));
+            return Ok((
+                text.clone(),
+                (SqlState::UNDEFINED_SCHEMA, format!("{text} does not exist")),
+            ));
         }
         let label = kind.label;
         let plain = format!("{label} \"{written}\"");
@@ -168,7 +173,7 @@ fn create_extension(ident: &ast::Ident, skip: bool) -> Result<Statement> {
         return fail(SqlState::FEATURE_NOT_SUPPORTED, message, None);
     }
     let message = format!("extension \"{name}\" already exists");
-    let state = super::state::DUPLICATE_OBJECT;
+    let state = SqlState::DUPLICATE_OBJECT;
     if !skip {
         return fail(state, message, None);
     }

@@ -5,7 +5,7 @@ use types::{Error, Result, SqlState};
 
 use super::constraint::{Definition, refuse_key_options};
 use super::name::{folded, ident_at};
-use super::{fail, place, state};
+use super::{fail, place};
 use crate::algebra::{Direction, NullsOrder};
 use crate::catalog::{IndexKind, IndexMeta, KeyNulls, TableRef, Uniqueness};
 use crate::statement::AlterAction;
@@ -30,7 +30,7 @@ pub(super) fn adopt(
         || table.foreign_keys().iter().any(|key| key.name == name);
     if is_bound {
         let message = format!("index \"{name}\" is already associated with a constraint");
-        return fail(state::OBJECT_STATE, message, at);
+        return fail(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, message, at);
     }
     if let Some(message) = unfit(index) {
         let error = Error::new(SqlState::WRONG_OBJECT_TYPE, message)

@@ -161,17 +161,17 @@ impl Binder<'_> {
         }
         let ordered_set = matches!(kind, A::PercentileCont | A::PercentileDisc | A::Mode);
         if ordered_set == function.within_group.is_empty() {
-            let message = match ordered_set {
-                true => format!("WITHIN GROUP is required for ordered-set aggregate {name}"),
-                false => format!(
-                    "{name} is not an ordered-set aggregate, so it cannot have WITHIN GROUP"
-                ),
+            let message = if ordered_set {
+                format!("WITHIN GROUP is required for ordered-set aggregate {name}")
+            } else {
+                format!("{name} is not an ordered-set aggregate, so it cannot have WITHIN GROUP")
             };
             return fail(SqlState::WRONG_OBJECT_TYPE, message, at);
         }
-        let order_by = match ordered_set {
-            true => self.bind_sort_keys(&function.within_group)?,
-            false => self.bind_sort_keys(written.order_by)?,
+        let order_by = if ordered_set {
+            self.bind_sort_keys(&function.within_group)?
+        } else {
+            self.bind_sort_keys(written.order_by)?
         };
         let duplicates = written.duplicates;
         let mut call = AggregateCall {
@@ -236,9 +236,10 @@ impl Binder<'_> {
         let argument = self.exact_argument(call, argument, result);
         // Floating-point moments are computed in double precision.
         let widen = ty == DataType::Real && result == DataType::Double;
-        let expr = match widen {
-            true => self.coerce(argument, DataType::Double, Context::Implicit)?,
-            false => argument.expr,
+        let expr = if widen {
+            self.coerce(argument, DataType::Double, Context::Implicit)?
+        } else {
+            argument.expr
         };
         let expr = match (call.duplicates, call.function) {
             // Only whether values are equal counts.
@@ -309,9 +310,10 @@ impl Binder<'_> {
     }
 
     fn coerce_aggregated(&mut self, argument: Bound, ty: DataType) -> Result<Option<Expr>> {
-        match can_cast(argument.ty(), ty, Context::Implicit) {
-            true => self.coerce(argument, ty, Context::Implicit).map(Some),
-            false => Ok(None),
+        if can_cast(argument.ty(), ty, Context::Implicit) {
+            self.coerce(argument, ty, Context::Implicit).map(Some)
+        } else {
+            Ok(None)
         }
     }
 

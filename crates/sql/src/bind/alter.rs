@@ -8,8 +8,7 @@ use super::constraint::{Definition, deferral_of, identity_kind, renamed_column};
 use super::name::{folded, ident_at, object_at, object_parts};
 use super::scope::{Clause, Scope};
 use super::types::{Context, can_cast, data_type};
-use super::{Binder, Bound, fail, place, unsupported};
-use super::{adopted_index, index_terms};
+use super::{Binder, Bound, adopted_index, fail, index_terms, place, unsupported};
 use crate::algebra::{Expr, Place};
 use crate::catalog::{
     ColumnDef, Identity, IdentityKind, IndexMeta, IndexTerms, Relation, TableRef, Validity,
@@ -72,16 +71,15 @@ impl Binder<'_> {
         if altered.rewrites {
             self.check_retyped(&altered.definition, &altered.terms)?;
         }
-        let rewrite = match altered.rewrites {
-            false => None,
-            true => {
-                let query = self.projected_exprs(scan, altered.row);
-                let mut query = self.finish(query)?;
-                for (column, def) in query.columns.iter_mut().zip(&altered.definition.columns) {
-                    column.name.clone_from(&def.name);
-                }
-                Some(Box::new(query))
+        let rewrite = if altered.rewrites {
+            let query = self.projected_exprs(scan, altered.row);
+            let mut query = self.finish(query)?;
+            for (column, def) in query.columns.iter_mut().zip(&altered.definition.columns) {
+                column.name.clone_from(&def.name);
             }
+            Some(Box::new(query))
+        } else {
+            None
         };
         let Altered { table, actions, .. } = altered;
         Ok(Statement::AlterTable(Some(Box::new(AlterTable { table, actions, rewrite }))))
@@ -117,10 +115,10 @@ impl Binder<'_> {
                     Ok((column, _)) => Some(AlterAction::DropIdentity { column }),
                     Err(error)
                         if *if_missing == IfMissing::Skip
-                            && error.state() == super::state::OBJECT_STATE =>
+                            && error.state() == SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE =>
                     {
                         let message = format!("{}, skipping", error.message());
-                        notices.push((SqlState(*b"00000"), message));
+                        notices.push((SqlState::SUCCESSFUL_COMPLETION, message));
                         None
                     }
                     Err(error) => return Err(error),
@@ -130,8 +128,7 @@ impl Binder<'_> {
         if actions.is_empty() && !notices.is_empty() {
             return Ok(Statement::Skipped(Skipped { command: "ALTER TABLE", notices }));
         }
-        let alter = AlterTable { table, actions, rewrite: None };
-        Ok(Statement::AlterTable(Some(Box::new(alter))))
+        Ok(Statement::AlterTable(Some(Box::new(AlterTable { table, actions, rewrite: None }))))
     }
 
     /// ALTER COLUMN ... SET GENERATED, SET of options, RESTART.
@@ -394,9 +391,11 @@ impl Binder<'_> {
         let is_identity = altered.identities.contains(&column);
         let of =
             format!("column \"{}\" of relation \"{}\"", def.name, altered.definition.name.name);
-        let refuse_identity = || match is_identity {
-            true => fail(SqlState::SYNTAX_ERROR, format!("{of} is an identity column"), at),
-            false => Ok(()),
+        let refuse_identity = || {
+            if !is_identity {
+                return Ok(());
+            }
+            fail(SqlState::SYNTAX_ERROR, format!("{of} is an identity column"), at)
         };
         let action = match op {
             ColumnOp::SetNotNull => {
@@ -473,7 +472,7 @@ impl Binder<'_> {
             _ => None,
         };
         if let Some(message) = refused {
-            return fail(super::state::OBJECT_STATE, message, at);
+            return fail(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, message, at);
         }
         self.define_identity(definition, column, kind, options, at)?;
         altered.identities.push(column);
@@ -495,7 +494,7 @@ impl Binder<'_> {
         let name = &def.name;
         if using && def.generated.is_some() {
             let message = "cannot specify USING when altering type of generated column";
-            let error = Error::new(super::state::INVALID_COLUMN, message)
+            let error = Error::new(SqlState::INVALID_COLUMN_DEFINITION, message)
                 .with_detail(format!("Column \"{name}\" is a generated column."));
             return Err(place(error, at));
         }
@@ -578,10 +577,8 @@ fn refuse_indexed(altered: &Altered, column: usize, ty: DataType, at: Place) -> 
     let in_key = altered.definition.keys.iter().any(|key| key.columns.contains(&column));
     let in_index =
         |index: &IndexMeta| index.columns.iter().any(|indexed| indexed.ordinal == column);
-    match in_key || altered.table.indexes().iter().any(in_index) {
-        true => super::json::refuse_index(ty, at),
-        false => Ok(()),
-    }
+    let is_indexed = in_key || altered.table.indexes().iter().any(in_index);
+    if is_indexed { super::json::refuse_index(ty, at) } else { Ok(()) }
 }
 
 /// 0A000 for a key, which has an index of all rows.
@@ -621,7 +618,10 @@ fn identity_of(table: &TableRef, ident: &ast::Ident) -> Result<(usize, Identity)
     };
     match table.identity(column) {
         Some(identity) => Ok((column, identity.clone())),
-        None => fail(super::state::OBJECT_STATE, format!("{of} is not an identity column"), None),
+        None => {
+            let message = format!("{of} is not an identity column");
+            fail(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, message, None)
+        }
     }
 }
 
@@ -641,7 +641,7 @@ fn drop_expression(
         Some(_) if if_missing == IfMissing::Skip => Ok(None),
         Some(_) => {
             let message = format!("{of} is not a stored generated column");
-            fail(super::state::OBJECT_STATE, message, at)
+            fail(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, message, at)
         }
     }
 }
@@ -728,7 +728,7 @@ impl Altered {
         }
         if self.has_constraint(&to) {
             let message = format!("constraint \"{to}\" for relation \"{table}\" already exists");
-            return fail(super::state::DUPLICATE_OBJECT, message, at);
+            return fail(SqlState::DUPLICATE_OBJECT, message, at);
         }
         let definition = &mut self.definition;
         let names = definition.keys.iter_mut().map(|key| &mut key.name);

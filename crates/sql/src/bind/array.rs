@@ -231,19 +231,22 @@ impl Binder<'_> {
                 at,
             )?;
         }
-        let ty = match value.is_unknown() {
-            true => super::coerce::literal_target(&value, element),
-            false => comparison_type(self.digits, value.ty(), element)
-                .ok_or_else(|| no_operator(&op.to_string(), value.ty(), element, at))?,
+        let ty = if value.is_unknown() {
+            super::coerce::literal_target(&value, element)
+        } else {
+            comparison_type(self.digits, value.ty(), element)
+                .ok_or_else(|| no_operator(&op.to_string(), value.ty(), element, at))?
         };
-        let value = match !value.is_unknown() && interchangeable(value.ty(), ty) {
-            true => value.expr,
-            false => self.coerce(value, ty, Context::Implicit)?,
+        let value = if !value.is_unknown() && interchangeable(value.ty(), ty) {
+            value.expr
+        } else {
+            self.coerce(value, ty, Context::Implicit)?
         };
         let (_, array_ty) = array_type_of(ty, at)?;
-        let array = match interchangeable(array.ty(), array_ty) {
-            true => array.expr,
-            false => self.coerce(array, array_ty, Context::Implicit)?,
+        let array = if interchangeable(array.ty(), array_ty) {
+            array.expr
+        } else {
+            self.coerce(array, array_ty, Context::Implicit)?
         };
         let (value, array) = (keyed(value), keyed(array));
         Ok(Bound::new(quantified(compare, quantifier, value, array), at))
@@ -418,9 +421,10 @@ impl Binder<'_> {
 
     /// As [`Self::coerce`] by implicit casts; what looks alike stays as it is.
     fn coerce_kept(&mut self, bound: Bound, ty: DataType) -> Result<Expr> {
-        match !bound.is_unknown() && interchangeable(bound.ty(), ty) {
-            true => Ok(bound.expr),
-            false => self.coerce(bound, ty, Context::Implicit),
+        if !bound.is_unknown() && interchangeable(bound.ty(), ty) {
+            Ok(bound.expr)
+        } else {
+            self.coerce(bound, ty, Context::Implicit)
         }
     }
 }

@@ -160,9 +160,12 @@ impl Binder<'_> {
             list.iter().for_each(|expr| self.note_shown(expr.ty, texts));
         }
         let is_shown = function == Function::ArrayToString && self.has_zone();
-        let shown = |expr: Expr| match types::cast::depends_on_zone(expr.ty, texts) {
-            true if is_shown => self.cast(expr, texts),
-            _ => expr,
+        let shown = |expr: Expr| {
+            if is_shown && types::cast::depends_on_zone(expr.ty, texts) {
+                self.cast(expr, texts)
+            } else {
+                expr
+            }
         };
         list.into_iter().map(shown).collect()
     }
@@ -174,7 +177,7 @@ impl Binder<'_> {
             DataType::Array(element) => Ok((vec![array.expr], element.data_type())),
             DataType::Unknown => {
                 let message = "function unnest(unknown) is not unique";
-                let error = Error::new(SqlState(*b"42725"), message).with_hint(
+                let error = Error::new(SqlState::AMBIGUOUS_FUNCTION, message).with_hint(
                     "Could not choose a best candidate function. You might need to add explicit \
                      type casts.",
                 );
@@ -210,9 +213,10 @@ impl Binder<'_> {
         };
         let low = bound_of("array_lower", array, dimension)?;
         let high = bound_of("array_upper", again.0, again.1)?;
-        let list = match reverse {
-            false => vec![low, high, Expr::integer(1)],
-            true => vec![high, low, Expr::integer(-1)],
+        let list = if reverse {
+            vec![high, low, Expr::integer(-1)]
+        } else {
+            vec![low, high, Expr::integer(1)]
         };
         Ok((list, DataType::Integer))
     }

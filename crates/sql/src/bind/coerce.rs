@@ -289,10 +289,7 @@ impl Binder<'_> {
             let before = expr.clone();
             let expr = self.coerce(Bound::new(expr, column.at), ty, context)?;
             let taken = project.iter().any(|(id, _)| *id == column.id);
-            let id = match expr == before && !taken {
-                true => column.id,
-                false => self.fresh(),
-            };
+            let id = if expr == before && !taken { column.id } else { self.fresh() };
             project.push((id, expr));
             output.push(BoundColumn { ty, id, ..column });
         }

@@ -328,5 +328,5 @@ pub(super) fn refuse_record_column(name: &str, ty: DataType, at: Place) -> Resul
         return super::unsupported("a column of the row type of a relation", at);
     }
     let message = format!("column \"{name}\" has pseudo-type {}", ty.name());
-    Err(place(Error::new(SqlState(*b"42P16"), message), at))
+    Err(place(Error::new(SqlState::INVALID_DEFINITION, message), at))
 }

@@ -99,7 +99,7 @@ impl Definition {
                     "constraint \"{name}\" for relation \"{}\" already exists",
                     self.name.name
                 );
-                return fail(super::state::DUPLICATE_OBJECT, message, at);
+                return fail(SqlState::DUPLICATE_OBJECT, message, at);
             }
             return Ok(name);
         }
@@ -167,9 +167,10 @@ impl Definition {
             refuse_index(column.ty, at)?;
         }
         let names = self.names(&columns);
-        let name = match primary {
-            true => self.constraint_name(name, &[], "pkey", at)?,
-            false => self.constraint_name(name, &names, "key", at)?,
+        let name = if primary {
+            self.constraint_name(name, &[], "pkey", at)?
+        } else {
+            self.constraint_name(name, &names, "key", at)?
         };
         if primary {
             for &ordinal in &columns {
@@ -523,7 +524,7 @@ impl Binder<'_> {
         let references = referenced_columns(target, &key.referred_columns, at)?;
         if references.len() != columns.len() {
             let message = "number of referencing and referenced columns for foreign key disagree";
-            return fail(super::state::INVALID_FOREIGN_KEY, message, at);
+            return fail(SqlState::INVALID_FOREIGN_KEY, message, at);
         }
         if !is_self {
             let needed = references.iter().copied();
@@ -598,15 +599,18 @@ fn referenced_columns(target: &Definition, names: &[ast::Ident], at: Place) -> R
         "there is no unique constraint matching given keys for referenced table \"{}\"",
         target.name.name
     );
-    fail(super::state::INVALID_FOREIGN_KEY, message, at)
+    fail(SqlState::INVALID_FOREIGN_KEY, message, at)
 }
 
 /// `table_column_label`, shortened to what PostgreSQL keeps of a name.
 pub(super) fn object_name(table: &str, columns: &[&str], label: &str) -> String {
     let (mut table, mut middle) = (table.to_owned(), columns.join("_"));
-    let joined = |table: &str, middle: &str| match middle.is_empty() {
-        true => format!("{table}_{label}"),
-        false => format!("{table}_{middle}_{label}"),
+    let joined = |table: &str, middle: &str| {
+        if middle.is_empty() {
+            format!("{table}_{label}")
+        } else {
+            format!("{table}_{middle}_{label}")
+        }
     };
     while joined(&table, &middle).len() > NAME_MAX {
         let longer = if table.len() > middle.len() { &mut table } else { &mut middle };

@@ -176,7 +176,8 @@ impl Binder<'_> {
                 if if_missing == IfMissing::Fail {
                     return fail(SqlState::UNDEFINED_TABLE, message, None);
                 }
-                let notices = vec![(SqlState(*b"00000"), format!("{message}, skipping"))];
+                let notices =
+                    vec![(SqlState::SUCCESSFUL_COMPLETION, format!("{message}, skipping"))];
                 return Ok(Statement::Skipped(Skipped { command: "ALTER VIEW", notices }));
             }
         }
@@ -223,7 +224,7 @@ fn on_commit(create: &ast::CreateTable, name: &RelationName, at: Place) -> Resul
     let is_temporary = create.temporary || name.schema.as_deref() == Some("pg_temp");
     if create.on_commit.is_some() && !is_temporary {
         let message = "ON COMMIT can only be used on temporary tables";
-        return fail(SqlState(*b"42P16"), message, at);
+        return fail(SqlState::INVALID_DEFINITION, message, at);
     }
     Ok(match create.on_commit {
         None | Some(ast::OnCommit::PreserveRows) => OnCommit::Keep,

@@ -60,12 +60,11 @@ pub(super) fn check_parameter(ident: &ast::Ident, value: Option<&str>) -> Result
 /// 42704 for a tablespace that there is none of.
 pub(super) fn check_tablespace(ident: &ast::Ident) -> Result<()> {
     let name = folded(ident);
-    match TABLESPACES.contains(&name.as_str()) {
-        true => Ok(()),
-        false => {
-            let message = format!("tablespace \"{name}\" does not exist");
-            fail(SqlState::UNDEFINED_OBJECT, message, ident_at(ident))
-        }
+    if TABLESPACES.contains(&name.as_str()) {
+        Ok(())
+    } else {
+        let message = format!("tablespace \"{name}\" does not exist");
+        fail(SqlState::UNDEFINED_OBJECT, message, ident_at(ident))
     }
 }
 
@@ -85,7 +84,7 @@ impl Binder<'_> {
             EffectlessTree::ReindexSchema(name) => {
                 if !self.catalog.has_schema(name) {
                     let message = format!("schema \"{name}\" does not exist");
-                    return fail(SqlState(*b"3F000"), message, None);
+                    return fail(SqlState::UNDEFINED_SCHEMA, message, None);
                 }
                 plain("REINDEX")
             }
@@ -101,7 +100,7 @@ impl Binder<'_> {
                                      those that queries gather"
                     ),
                 };
-                let notices = vec![(SqlState(*b"00000"), message)];
+                let notices = vec![(SqlState::SUCCESSFUL_COMPLETION, message)];
                 Effectless { notices, ..plain("CREATE STATISTICS") }
             }
         }))
@@ -179,7 +178,7 @@ impl Binder<'_> {
                 Action::Triggers if !table.foreign_keys().is_empty() => {
                     let message =
                         format!("foreign keys of \"{of}\" are tested all the same").to_owned();
-                    notices.push((SqlState(*b"00000"), message));
+                    notices.push((SqlState::SUCCESSFUL_COMPLETION, message));
                 }
                 Action::Triggers | Action::Plain | Action::Parameters(_) => {}
             }
@@ -207,18 +206,20 @@ fn check_parameters(actions: &[Action]) -> Result<()> {
 fn missing(name: &ast::ObjectName, command: &'static str) -> Statement {
     let name = object_parts(name).unwrap_or_default().join(".");
     let message = format!("relation \"{name}\" does not exist, skipping");
-    Statement::Skipped(Skipped { command, notices: vec![(SqlState(*b"00000"), message)] })
+    Statement::Skipped(Skipped {
+        command,
+        notices: vec![(SqlState::SUCCESSFUL_COMPLETION, message)],
+    })
 }
 
 fn column_of(table: &TableRef, ident: &ast::Ident) -> Result<()> {
     let name = folded(ident);
-    match table.columns().iter().any(|column| column.name == name) {
-        true => Ok(()),
-        false => {
-            let message =
-                format!("column \"{name}\" of relation \"{}\" does not exist", table.bare_name());
-            fail(SqlState::UNDEFINED_COLUMN, message, ident_at(ident))
-        }
+    if table.columns().iter().any(|column| column.name == name) {
+        Ok(())
+    } else {
+        let message =
+            format!("column \"{name}\" of relation \"{}\" does not exist", table.bare_name());
+        fail(SqlState::UNDEFINED_COLUMN, message, ident_at(ident))
     }
 }
 
@@ -226,12 +227,11 @@ fn check_index(table: &TableRef, ident: &ast::Ident) -> Result<()> {
     let name = folded(ident);
     let is_there = table.indexes().iter().any(|index| index.name == name)
         || table.keys().iter().any(|key| key.name == name);
-    match is_there {
-        true => Ok(()),
-        false => {
-            let message =
-                format!("index \"{name}\" for table \"{}\" does not exist", table.bare_name());
-            fail(SqlState::UNDEFINED_OBJECT, message, ident_at(ident))
-        }
+    if is_there {
+        Ok(())
+    } else {
+        let message =
+            format!("index \"{name}\" for table \"{}\" does not exist", table.bare_name());
+        fail(SqlState::UNDEFINED_OBJECT, message, ident_at(ident))
     }
 }

@@ -273,9 +273,10 @@ impl Binder<'_> {
                 let is_wide = table.wide().is_some();
                 let read = Extent::Columns(BTreeSet::new());
                 let (mut plan, scope) = self.bind_table(table, name, alias, Some(read))?;
-                match is_wide {
-                    true => self.refuse_wide_lock(&scope)?,
-                    false => self.lock_scan(&mut plan, &scope),
+                if is_wide {
+                    self.refuse_wide_lock(&scope)?
+                } else {
+                    self.lock_scan(&mut plan, &scope)
                 }
                 Ok((plan, scope))
             }
@@ -440,9 +441,10 @@ impl Binder<'_> {
                 return error;
             }
             let message = error.message();
-            let message = match message.starts_with(IN_VIEW) {
-                true => message.to_owned(),
-                false => format!("{IN_VIEW}{message}"),
+            let message = if message.starts_with(IN_VIEW) {
+                message.to_owned()
+            } else {
+                format!("{IN_VIEW}{message}")
             };
             place(types::Error::new(error.state(), message), at)
         };

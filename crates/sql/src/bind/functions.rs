@@ -498,7 +498,7 @@ fn choose(name: &str, arguments: &[Bound], at: Place) -> Result<&'static Overloa
         [] => Err(no_function(format!("function {} does not exist", shown(name, arguments)), at)),
         _ => {
             let message = format!("function {} is not unique", shown(name, arguments));
-            let error = Error::new(SqlState(*b"42725"), message).with_hint(
+            let error = Error::new(SqlState::AMBIGUOUS_FUNCTION, message).with_hint(
                 "Could not choose a best candidate function. You might need to add explicit type \
                  casts.",
             );

@@ -89,13 +89,13 @@ impl Binder<'_> {
                 "cannot use generated column \"{}\" in column generation expression",
                 other.name
             );
-            let error = Error::new(super::state::INVALID_OBJECT, message)
+            let error = Error::new(SqlState::INVALID_OBJECT_DEFINITION, message)
                 .with_detail("A generated column cannot reference another generated column.");
             return Err(place(error, at));
         }
         if is_told || is_mutable(&bound.expr, columns.len()) {
             return fail(
-                super::state::INVALID_OBJECT,
+                SqlState::INVALID_OBJECT_DEFINITION,
                 "generation expression is not immutable",
                 at,
             );

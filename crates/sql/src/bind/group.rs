@@ -114,7 +114,10 @@ impl Binder<'_> {
                     group.kind = GroupKind::Sets;
                 }
                 if group.sets.len() * sets.len() > SETS_MAX {
-                    return Err(Error::new(SqlState(*b"54001"), "too many grouping sets present"));
+                    return Err(Error::new(
+                        SqlState::STACK_DEPTH,
+                        "too many grouping sets present",
+                    ));
                 }
                 let concatenated = |a: &Vec<GroupKey>| -> Vec<Vec<GroupKey>> {
                     sets.iter().map(|b| a.iter().chain(b).cloned().collect()).collect()

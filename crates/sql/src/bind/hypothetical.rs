@@ -222,9 +222,10 @@ impl Maker<'_> {
             let op = if ascends { Op::Lt } else { Op::Gt };
             let is_null = |expr: &Ast| Ast::IsNull(Box::new(expr.clone()));
             let is_there = |expr: &Ast| Ast::IsNotNull(Box::new(expr.clone()));
-            let by_null = match nulls_first {
-                true => binary(is_null(&expr), Op::And, is_there(&direct)),
-                false => binary(is_there(&expr), Op::And, is_null(&direct)),
+            let by_null = if nulls_first {
+                binary(is_null(&expr), Op::And, is_there(&direct))
+            } else {
+                binary(is_there(&expr), Op::And, is_null(&direct))
             };
             let is_same = Ast::IsNotDistinctFrom(Box::new(expr.clone()), Box::new(direct.clone()));
             let later = binary(is_same, Op::And, nested(found));

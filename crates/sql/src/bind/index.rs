@@ -24,7 +24,7 @@ impl Binder<'_> {
         }
         if !create.include.is_empty() {
             let message = "columns of INCLUDE are not kept: rows are where their keys are found";
-            notices.push((SqlState(*b"00000"), message.to_owned()));
+            notices.push((SqlState::SUCCESSFUL_COMPLETION, message.to_owned()));
         }
         if !create.index_options.is_empty() || !create.alter_options.is_empty() {
             return unsupported("an option of CREATE INDEX", at);
@@ -32,7 +32,7 @@ impl Binder<'_> {
         let kind = match &create.using {
             Some(ast::IndexType::BRIN) if !create.unique => {
                 let message = "access method \"btree\" is taken in the place of \"brin\"";
-                notices.push((SqlState(*b"00000"), message.to_owned()));
+                notices.push((SqlState::SUCCESSFUL_COMPLETION, message.to_owned()));
                 IndexKind::Ordered
             }
             _ => index_kind(create, at)?,
@@ -191,10 +191,14 @@ fn index_option(option: &ast::Expr) -> Result<(String, String)> {
 
 /// Indexes that blocks have are for one column and refuse nothing.
 fn check_one_column(create: &ast::CreateIndex, kind: IndexKind, at: Place) -> Result<()> {
-    let what = match kind.is_of_blocks() {
-        true if create.unique => "unique",
-        true if create.columns.len() > 1 => "multicolumn",
-        _ => return Ok(()),
+    let what = if !kind.is_of_blocks() {
+        return Ok(());
+    } else if create.unique {
+        "unique"
+    } else if create.columns.len() > 1 {
+        "multicolumn"
+    } else {
+        return Ok(());
     };
     let message = format!("access method \"{}\" does not support {what} indexes", kind.method());
     fail(SqlState::FEATURE_NOT_SUPPORTED, message, at)

@@ -99,11 +99,11 @@ impl Binder<'_> {
         }
         if let Some(number) = parameter(&bound.expr) {
             let message = format!("there is no parameter ${}", number + 1);
-            return fail(super::state::UNDEFINED_PARAMETER, message, at);
+            return fail(SqlState::UNDEFINED_PARAMETER, message, at);
         }
         if is_told || is_mutable(&bound.expr, columns.len()) {
             let message = format!("functions in {} must be marked IMMUTABLE", term.name);
-            return fail(super::state::INVALID_OBJECT, message, at);
+            return fail(SqlState::INVALID_OBJECT_DEFINITION, message, at);
         }
         Ok(bound)
     }
@@ -175,9 +175,10 @@ pub(super) fn stored(expr: &ast::Expr) -> String {
         ast::Expr::Function(function) => {
             if let [ast::ObjectNamePart::Identifier(ident)] = function.name.0.as_mut_slice() {
                 let name = folded(ident);
-                *ident = match GRAMMAR.contains(&name.as_str()) {
-                    true => ast::Ident::new(name.to_uppercase()),
-                    false => plain(name),
+                *ident = if GRAMMAR.contains(&name.as_str()) {
+                    ast::Ident::new(name.to_uppercase())
+                } else {
+                    plain(name)
                 };
             }
         }
@@ -185,9 +186,10 @@ pub(super) fn stored(expr: &ast::Expr) -> String {
     });
     let text = expr.to_string();
     // A name may be a word of the grammar.
-    match crate::parse::parse_expr(&text).is_ok_and(|again| again == expr) {
-        true => text,
-        false => given.to_string(),
+    if crate::parse::parse_expr(&text).is_ok_and(|again| again == expr) {
+        text
+    } else {
+        given.to_string()
     }
 }
 
@@ -198,10 +200,7 @@ const GRAMMAR: [&str; 4] = ["coalesce", "greatest", "least", "nullif"];
 fn plain(name: String) -> ast::Ident {
     let named = RelationName { schema: None, name };
     let quotes = named.quoted().starts_with('"') || crate::parse::is_reserved(&named.name);
-    match quotes {
-        true => ast::Ident::with_quote('"', named.name),
-        false => ast::Ident::new(named.name),
-    }
+    if quotes { ast::Ident::with_quote('"', named.name) } else { ast::Ident::new(named.name) }
 }
 
 /// The expression inside of parentheses.

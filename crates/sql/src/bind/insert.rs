@@ -118,7 +118,7 @@ impl Binder<'_> {
                 let name = &column.name;
                 let message = format!("cannot insert a non-DEFAULT value into column \"{name}\"");
                 let detail = format!("Column \"{name}\" is a generated column.");
-                let error = types::Error::new(super::state::GENERATED_ALWAYS, message);
+                let error = types::Error::new(SqlState::GENERATED_ALWAYS, message);
                 return Err(error.with_detail(detail));
             }
             let Some(identity) = table.identity(ordinal) else {
@@ -133,7 +133,7 @@ impl Binder<'_> {
                     let detail = format!(
                         "Column \"{name}\" is an identity column defined as GENERATED ALWAYS."
                     );
-                    Err(types::Error::new(super::state::GENERATED_ALWAYS, message)
+                    Err(types::Error::new(SqlState::GENERATED_ALWAYS, message)
                         .with_detail(detail)
                         .with_hint("Use OVERRIDING SYSTEM VALUE to override."))
                 }

@@ -77,10 +77,7 @@ const MISSING: [&str; 21] = [
 
 /// 0A000 for a function of PostgreSQL on JSON that is not there.
 pub(super) fn refuse_missing(name: &str, at: Place) -> Result<()> {
-    match MISSING.contains(&name) {
-        true => unsupported(format!("function {name}"), at),
-        false => Ok(()),
-    }
+    if MISSING.contains(&name) { unsupported(format!("function {name}"), at) } else { Ok(()) }
 }
 
 /// True for functions that take whole rows.
@@ -152,10 +149,7 @@ pub(super) fn comparable(expr: Expr, what: Comparison, at: Place) -> Result<Expr
         DataType::Array(ElementType::Jsonb) => unsupported("a comparison of arrays of jsonb", at),
         DataType::Record(record) | DataType::Array(ElementType::Record(record)) => {
             let json = |ty| matches!(ty, DataType::Json | DataType::Array(ElementType::Json));
-            match record.any_field(&json) {
-                true => Err(no_order(what, at)),
-                false => Ok(keyed(expr)),
-            }
+            if record.any_field(&json) { Err(no_order(what, at)) } else { Ok(keyed(expr)) }
         }
         _ => Ok(keyed(expr)),
     }
@@ -167,10 +161,7 @@ pub(super) fn keyed(expr: Expr) -> Expr {
         DataType::Array(ElementType::WideNumeric(_)) => DataType::Array(ElementType::Bytea),
         _ => DataType::Bytea,
     };
-    match expr.ty.has_wide() {
-        true => Expr::call(Function::NumericKey, vec![expr], ty),
-        false => expr,
-    }
+    if expr.ty.has_wide() { Expr::call(Function::NumericKey, vec![expr], ty) } else { expr }
 }
 
 /// The expression of which [`keyed`] made `expr`.
@@ -704,10 +695,7 @@ pub(super) fn missing(name: &str, list: &[Bound], at: Place) -> Error {
 
 /// 42883 for an operator between values that have no such one because one is a JSON.
 pub(super) fn refuse_json(op: &str, a: DataType, b: DataType, at: Place) -> Result<()> {
-    match a == DataType::Json || b == DataType::Json {
-        true => Err(no_operator(op, a, b, at)),
-        false => Ok(()),
-    }
+    if a == DataType::Json || b == DataType::Json { Err(no_operator(op, a, b, at)) } else { Ok(()) }
 }
 
 /// Refuses a column of an index: indexes are in the order of what is held.

@@ -67,9 +67,10 @@ impl Binder<'_> {
         }
         let comment =
             |column: &ColumnDef| (column.name.clone(), table.clone(), column.name.clone());
-        let comments = match including.comments {
-            true => table.columns().iter().map(comment).collect(),
-            false => Vec::new(),
+        let comments = if including.comments {
+            table.columns().iter().map(comment).collect()
+        } else {
+            Vec::new()
         };
         Ok(TakenOver { table, first, with_indexes: including.indexes, comments })
     }

@@ -73,9 +73,10 @@ impl Binder<'_> {
             (&interval.leading_field, &interval.last_field),
             (Some(ast::DateTimeField::Minute), Some(ast::DateTimeField::Second))
         );
-        let text = match minute_to_second && text.matches(':').count() == 1 {
-            true => with_hour(&text),
-            false => text,
+        let text = if minute_to_second && text.matches(':').count() == 1 {
+            with_hour(&text)
+        } else {
+            text
         };
         let parsed = types::text::parse_interval_of(&text, &last);
         let mut value = parsed.map_err(|error| place(error, at))?;

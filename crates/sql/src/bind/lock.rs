@@ -41,9 +41,10 @@ impl Binder<'_> {
         query: &ast::Query,
         locks: Vec<LockTree>,
     ) -> Result<Statement> {
-        Ok(match locks.is_empty() {
-            true => Statement::Query(self.top_query(query)?),
-            false => Statement::SelectForUpdate(Box::new(self.bind_locking(query, locks)?)),
+        Ok(if locks.is_empty() {
+            Statement::Query(self.top_query(query)?)
+        } else {
+            Statement::SelectForUpdate(Box::new(self.bind_locking(query, locks)?))
         })
     }
 

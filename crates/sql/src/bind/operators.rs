@@ -538,7 +538,7 @@ pub(super) fn no_row_operator(op: CompareOp, other: DataType, at: Place) -> Erro
 /// 42725.
 fn ambiguous_operator(shown: &str, at: Place) -> Error {
     let message = format!("operator is not unique: {shown}");
-    let error = Error::new(SqlState(*b"42725"), message).with_hint(
+    let error = Error::new(SqlState::AMBIGUOUS_FUNCTION, message).with_hint(
         "Could not choose a best candidate operator. You might need to add explicit type casts.",
     );
     place(error, at)

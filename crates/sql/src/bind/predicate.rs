@@ -34,9 +34,10 @@ impl Binder<'_> {
             Ast::IsNotDistinctFrom(a, b) => self.distinct_test(a, b, CompareOp::NotDistinct),
             Ast::InList { expr, list, negated } => self.in_list(expr, list, *negated),
             Ast::InSubquery { expr, subquery, negated } => {
-                let (op, quantifier) = match negated {
-                    false => (CompareOp::Equal, Quantifier::Any),
-                    true => (CompareOp::NotEqual, Quantifier::All),
+                let (op, quantifier) = if *negated {
+                    (CompareOp::NotEqual, Quantifier::All)
+                } else {
+                    (CompareOp::Equal, Quantifier::Any)
                 };
                 self.bind_quantified(expr, op, quantifier, subquery)
             }
@@ -190,10 +191,7 @@ impl Binder<'_> {
         let mut exprs = Vec::with_capacity(all.len());
         for bound in all {
             let keep = !bound.is_unknown() && interchangeable(bound.ty(), ty);
-            exprs.push(match keep {
-                true => bound.expr,
-                false => self.coerce(bound, ty, Context::Implicit)?,
-            });
+            exprs.push(if keep { bound.expr } else { self.coerce(bound, ty, Context::Implicit)? });
         }
         let at = None;
         if ty == DataType::Json {
@@ -451,7 +449,7 @@ pub(super) fn similar_regex(pattern: &str, escape: Option<char>, at: Place) -> R
                     None => {
                         let message = "SQL regular expression may not contain more than two \
                                        escape-double-quote separators";
-                        return super::fail(SqlState(*b"2200C"), message, at);
+                        return super::fail(SqlState::INVALID_USE_OF_ESCAPE_CHARACTER, message, at);
                     }
                 },
                 // Any character may be escaped: there are classes and borders of words, too.

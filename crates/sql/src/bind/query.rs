@@ -36,10 +36,7 @@ impl Binder<'_> {
                 self.bind_query(inner, unknowns)?
             }
             body => {
-                let unknowns = match order_by.is_empty() {
-                    true => unknowns,
-                    false => Unknowns::Text,
-                };
+                let unknowns = if order_by.is_empty() { unknowns } else { Unknowns::Text };
                 let bound = self.bind_set_expr(body, unknowns)?;
                 self.order_output(bound, order_by)?
             }

@@ -57,9 +57,10 @@ impl Binder<'_> {
         ordinality: bool,
         at: Place,
     ) -> Result<(Plan, Scope)> {
-        let (columns, base, rest) = match function.populates {
-            true => self.row_columns(args, at)?,
-            false => (listed_columns(alias, ordinality, at)?, None, args),
+        let (columns, base, rest) = if function.populates {
+            self.row_columns(args, at)?
+        } else {
+            (listed_columns(alias, ordinality, at)?, None, args)
         };
         if ordinality {
             return unsupported("WITH ORDINALITY", at);

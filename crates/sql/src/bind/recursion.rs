@@ -143,9 +143,10 @@ impl Term<'_> {
 
     /// No sub-query in `part` may read the term.
     fn expressions(&self, part: &(impl Clone + ast::VisitMut)) -> Result<()> {
-        match names_relation(part, |relation| is_called(relation, self.name)) {
-            true => self.refuse(&format!("within {}", Around::Subquery.name()), None),
-            false => Ok(()),
+        if names_relation(part, |relation| is_called(relation, self.name)) {
+            self.refuse(&format!("within {}", Around::Subquery.name()), None)
+        } else {
+            Ok(())
         }
     }
 

@@ -45,7 +45,7 @@ impl Binder<'_> {
         let (first, second) = (tables.next().cloned(), tables.next());
         if second.is_some() {
             let message = format!("column reference \"{name}\" is ambiguous");
-            return fail(SqlState(*b"42702"), message, at);
+            return fail(SqlState::AMBIGUOUS_COLUMN, message, at);
         }
         match first {
             Some(relation) => self.row_place(depth, &relation, name, at),
@@ -119,9 +119,10 @@ impl Binder<'_> {
 
     /// Refuses what no scan gives: a column of a table that a join has merged with another.
     pub(super) fn check_row_places(&self) -> Result<()> {
-        match self.row_places.wanted.is_empty() {
-            true => Ok(()),
-            false => unsupported("ctid and tableoid of a table in this place", None),
+        if self.row_places.wanted.is_empty() {
+            Ok(())
+        } else {
+            unsupported("ctid and tableoid of a table in this place", None)
         }
     }
 

@@ -74,7 +74,7 @@ impl Binder<'_> {
             }
             (Some(_), Persistence::Temporary) => {
                 let message = "cannot create temporary relation in non-temporary schema";
-                fail(SqlState(*b"42P16"), message, name::object_at(name))
+                fail(SqlState::INVALID_DEFINITION, message, name::object_at(name))
             }
             (Some(_), Persistence::Permanent) => Ok(full),
             (None, Persistence::Permanent) => {

@@ -266,7 +266,7 @@ impl Scope {
         match (all.next(), all.next()) {
             (Some(_), Some(_)) => {
                 let message = format!("table reference \"{name}\" is ambiguous");
-                fail(SqlState(*b"42P09"), message, at)
+                fail(SqlState::AMBIGUOUS_ALIAS, message, at)
             }
             (found, _) => Ok(found),
         }

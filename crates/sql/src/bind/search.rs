@@ -203,13 +203,14 @@ fn check(clauses: &RecursionClauses, columns: &[String], at: Place) -> Result<()
         }
         Ok(())
     };
-    let free = |what: &str, name: &String| match columns.contains(name) {
-        true => {
+    let free = |what: &str, name: &String| {
+        if columns.contains(name) {
             let message =
                 format!("{what} column name \"{name}\" already used in WITH query column list");
             fail(SqlState::AMBIGUOUS_COLUMN, message, at)
+        } else {
+            Ok(())
         }
-        false => Ok(()),
     };
     if let Some(search) = &clauses.search {
         listed("search", &search.by)?;

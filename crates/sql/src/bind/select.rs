@@ -296,15 +296,14 @@ impl Binder<'_> {
             }
         }
         let keyed = columns.iter().any(|column| has_key(column.ty));
-        let distinct_all = match distinct_all && keyed {
-            true => {
-                for (column, at) in columns.iter().map(|column| (column, column.at)) {
-                    let expr = Expr::column(column.id, column.ty);
-                    on.push(comparable(expr, Comparison::Equality, at)?);
-                }
-                false
+        let distinct_all = if distinct_all && keyed {
+            for (column, at) in columns.iter().map(|column| (column, column.at)) {
+                let expr = Expr::column(column.id, column.ty);
+                on.push(comparable(expr, Comparison::Equality, at)?);
             }
-            false => distinct_all,
+            false
+        } else {
+            distinct_all
         };
         let plan = self.stack(plan, projection, Order { keys, on, distinct_all, late })?;
         Ok(BoundQuery { plan, columns })
@@ -360,12 +359,11 @@ impl Binder<'_> {
     fn stack(&mut self, mut plan: Plan, mut projection: Projection, order: Order) -> Result<Plan> {
         let Order { keys, on, distinct_all: distinct, late } = order;
         let narrows = projection.columns.len() != projection.available.len();
-        let last = match distinct || keys.is_empty() {
-            true => None,
-            false => {
-                let reads = keys.iter().map(|key| &key.expr).chain(&on);
-                postponed(&plan, &mut projection, reads, &late)
-            }
+        let last = if distinct || keys.is_empty() {
+            None
+        } else {
+            let reads = keys.iter().map(|key| &key.expr).chain(&on);
+            postponed(&plan, &mut projection, reads, &late)
         };
         if projection.computes || (distinct && narrows) {
             plan = Plan::Project { input: Box::new(plan), columns: projection.columns };
@@ -457,10 +455,7 @@ fn computes_volatile(expr: &Expr) -> bool {
 
 /// `plan` with only the rows for which `predicate` is true.
 pub(super) fn filter(plan: Plan, predicate: Expr) -> Plan {
-    match predicate.is_true() {
-        true => plan,
-        false => Plan::Filter { input: Box::new(plan), predicate },
-    }
+    if predicate.is_true() { plan } else { Plan::Filter { input: Box::new(plan), predicate } }
 }
 
 /// The first ORDER BY items must be the DISTINCT ON expressions, in any order.

@@ -291,11 +291,10 @@ impl Binder<'_> {
                 self.require_any(&full.key(), Privileges::NONE, Extent::Whole);
             }
             if self.catalog.sequence(full.schema.as_deref(), &full.name).is_none() {
-                let (state, message) = match self.is_relation(&full) {
-                    true => (SqlState::WRONG_OBJECT_TYPE, format!("\"{full}\" is not a sequence")),
-                    false => {
-                        (SqlState::UNDEFINED_TABLE, format!("relation \"{full}\" does not exist"))
-                    }
+                let (state, message) = if self.is_relation(&full) {
+                    (SqlState::WRONG_OBJECT_TYPE, format!("\"{full}\" is not a sequence"))
+                } else {
+                    (SqlState::UNDEFINED_TABLE, format!("relation \"{full}\" does not exist"))
                 };
                 return fail(state, message, arguments.first().and_then(|bound| bound.at).or(at));
             }

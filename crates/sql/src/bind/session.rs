@@ -264,7 +264,7 @@ impl Binder<'_> {
         let (name, at) = (folded(ident), ident_at(ident));
         let Some(types) = self.catalog.prepared(&name) else {
             let message = format!("prepared statement \"{name}\" does not exist");
-            return fail(super::state::INVALID_STATEMENT_NAME, message, at);
+            return fail(SqlState::INVALID_SQL_STATEMENT_NAME, message, at);
         };
         if types.len() != arguments.len() {
             let message = format!("wrong number of parameters for prepared statement \"{name}\"");

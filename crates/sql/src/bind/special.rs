@@ -76,7 +76,7 @@ impl Binder<'_> {
             Category::Time | Category::Span => {}
             Category::Unknown => {
                 let message = "function pg_catalog.extract(unknown, unknown) is not unique";
-                let error = types::Error::new(SqlState(*b"42725"), message).with_hint(
+                let error = types::Error::new(SqlState::AMBIGUOUS_FUNCTION, message).with_hint(
                     "Could not choose a best candidate function. You might need to add explicit \
                      type casts.",
                 );

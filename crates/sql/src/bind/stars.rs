@@ -22,9 +22,10 @@ pub(super) struct Star {
 fn written(name: &str) -> ast::Ident {
     let is_plain = |c: char| c.is_ascii_lowercase() || c == '_' || c.is_ascii_digit();
     let is_word = name.chars().all(is_plain) && !name.starts_with(|c: char| c.is_ascii_digit());
-    match is_word && !name.is_empty() && !is_reserved(name) {
-        true => ast::Ident::new(name),
-        false => ast::Ident::with_quote('"', name),
+    if is_word && !name.is_empty() && !is_reserved(name) {
+        ast::Ident::new(name)
+    } else {
+        ast::Ident::with_quote('"', name)
     }
 }
 
@@ -37,12 +38,11 @@ fn item(column: &ScopeColumn, all: &[ScopeColumn]) -> Option<ast::SelectItem> {
     if all.iter().filter(is_meant).count() != 1 {
         return None;
     }
-    Some(ast::SelectItem::UnnamedExpr(match is_merged {
-        true => ast::Expr::Identifier(written(&column.name)),
-        false => {
-            let parts = vec![written(&column.relation), written(&column.name)];
-            ast::Expr::CompoundIdentifier(parts)
-        }
+    Some(ast::SelectItem::UnnamedExpr(if is_merged {
+        ast::Expr::Identifier(written(&column.name))
+    } else {
+        let parts = vec![written(&column.relation), written(&column.name)];
+        ast::Expr::CompoundIdentifier(parts)
     }))
 }
 

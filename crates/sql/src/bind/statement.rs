@@ -203,10 +203,8 @@ impl Binder<'_> {
         }
         let item = match &copy.source {
             CopySource::Table(name, columns) => {
-                let table = match copy.from {
-                    true => self.writable_table(name)?,
-                    false => self.table_named(name)?,
-                };
+                let table =
+                    if copy.from { self.writable_table(name)? } else { self.table_named(name)? };
                 if table.wide().is_some() {
                     let message = format!("cannot copy from wide table \"{}\"", table.bare_name());
                     let error = Error::new(SqlState::WRONG_OBJECT_TYPE, message)
@@ -286,7 +284,7 @@ impl Binder<'_> {
             let ident = names.get(place_idx);
             let name = ident.map(folded).unwrap_or_default();
             let message = format!("column \"{name}\" is a generated column");
-            let error = Error::new(super::state::INVALID_COLUMN_REFERENCE, message)
+            let error = Error::new(SqlState::INVALID_COLUMN_REFERENCE, message)
                 .with_detail("Generated columns cannot be used in COPY.");
             return Err(place(error, ident.and_then(ident_at)));
         }

@@ -68,9 +68,10 @@ impl Binder<'_> {
         };
         let bound = self.bind_inner(query)?;
         if left.len() != bound.columns.len() {
-            let message = match left.len() < bound.columns.len() {
-                true => "subquery has too many columns",
-                false => "subquery has too few columns",
+            let message = if left.len() < bound.columns.len() {
+                "subquery has too many columns"
+            } else {
+                "subquery has too few columns"
             };
             return fail(SqlState::SYNTAX_ERROR, message, at);
         }
@@ -130,9 +131,10 @@ impl Binder<'_> {
             None => return Err(no_operator("=", operand.ty(), column.ty, at)),
         };
         let column_ty = if interchangeable(column.ty, ty) { column.ty } else { ty };
-        let expr = match interchangeable(operand.ty(), ty) {
-            true => operand.expr,
-            false => self.coerce(operand, ty, Context::Implicit)?,
+        let expr = if interchangeable(operand.ty(), ty) {
+            operand.expr
+        } else {
+            self.coerce(operand, ty, Context::Implicit)?
         };
         Ok((expr, column_ty))
     }

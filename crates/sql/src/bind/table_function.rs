@@ -254,7 +254,7 @@ impl Binder<'_> {
         if args.iter().all(untyped) {
             let shown = vec!["unknown"; args.len()].join(", ");
             let message = format!("function generate_series({shown}) is not unique");
-            let error = types::Error::new(SqlState(*b"42725"), message).with_hint(
+            let error = types::Error::new(SqlState::AMBIGUOUS_FUNCTION, message).with_hint(
                 "Could not choose a best candidate function. You might need to add explicit type \
                  casts.",
             );

@@ -625,9 +625,10 @@ fn numeric_type(info: &ast::ExactNumberInfo, at: Place) -> Result<DataType> {
     let (Ok(precision @ 1..=1000), Ok(scale @ -1000..=1000)) =
         (u16::try_from(precision), i16::try_from(scale))
     else {
-        let message = match (1..=1000).contains(&precision) {
-            true => format!("NUMERIC scale {scale} must be between -1000 and 1000"),
-            false => format!("NUMERIC precision {precision} must be between 1 and 1000"),
+        let message = if (1..=1000).contains(&precision) {
+            format!("NUMERIC scale {scale} must be between -1000 and 1000")
+        } else {
+            format!("NUMERIC precision {precision} must be between 1 and 1000")
         };
         return super::fail(SqlState::INVALID_PARAMETER, message, at);
     };

@@ -16,9 +16,6 @@ use crate::algebra::{
 };
 use crate::parse::EXCLUDE;
 
-/// SQLSTATE of misused windows.
-const WINDOWING_ERROR: SqlState = SqlState(*b"42P20");
-
 /// True for the name of a function that needs OVER.
 pub(super) fn is_window_function(name: &str) -> bool {
     function_named(name).is_some()
@@ -52,7 +49,7 @@ impl Binder<'_> {
             let name = folded(ident);
             if self.level()?.named_windows.iter().any(|(known, _)| *known == name) {
                 let message = format!("window \"{name}\" is already defined");
-                return fail(WINDOWING_ERROR, message, ident_at(ident));
+                return fail(SqlState::WINDOWING_ERROR, message, ident_at(ident));
             }
             let spec = match body {
                 ast::NamedWindowExpr::NamedWindow(other) => self.named_window(other)?,
@@ -86,23 +83,20 @@ impl Binder<'_> {
             spec.partition_by.iter().cloned().partition(|expr| exclusion_of(expr).is_some());
         if !others.is_empty() {
             let message = format!("cannot override PARTITION BY clause of window \"{name}\"");
-            return fail(WINDOWING_ERROR, message, at);
+            return fail(SqlState::WINDOWING_ERROR, message, at);
         }
         if !spec.order_by.is_empty() && !base.order_by.is_empty() {
             let message = format!("cannot override ORDER BY clause of window \"{name}\"");
-            return fail(WINDOWING_ERROR, message, at);
+            return fail(SqlState::WINDOWING_ERROR, message, at);
         }
         if base.window_frame.is_some() {
             let message = format!("cannot copy window \"{name}\" because it has a frame clause");
-            return fail(WINDOWING_ERROR, message, at);
+            return fail(SqlState::WINDOWING_ERROR, message, at);
         }
         Ok(ast::WindowSpec {
             window_name: None,
             partition_by: own.into_iter().chain(base.partition_by).collect(),
-            order_by: match spec.order_by.is_empty() {
-                true => base.order_by,
-                false => spec.order_by.clone(),
-            },
+            order_by: if spec.order_by.is_empty() { base.order_by } else { spec.order_by.clone() },
             window_frame: spec.window_frame.clone(),
         })
     }
@@ -118,7 +112,7 @@ impl Binder<'_> {
         let clause = self.level()?.clause;
         if !clause.takes_windows() {
             let message = format!("window functions are not allowed in {}", clause.name());
-            return Err(misplaced(WINDOWING_ERROR, &message, at));
+            return Err(misplaced(SqlState::WINDOWING_ERROR, &message, at));
         }
         if function.null_treatment == Some(ast::NullTreatment::IgnoreNulls) {
             return unsupported("IGNORE NULLS", at);
@@ -155,7 +149,7 @@ impl Binder<'_> {
         });
         if nested {
             let message = "window function calls cannot be nested";
-            return Err(misplaced(WINDOWING_ERROR, message, at));
+            return Err(misplaced(SqlState::WINDOWING_ERROR, message, at));
         }
         let ty = call.ty;
         let argument = call.arguments.first().cloned();
@@ -305,7 +299,7 @@ impl Binder<'_> {
         };
         if units == FrameUnits::Groups && order_by.is_empty() {
             let message = "GROUPS mode requires an ORDER BY clause";
-            return Err(misplaced(WINDOWING_ERROR, message, at));
+            return Err(misplaced(SqlState::WINDOWING_ERROR, message, at));
         }
         self.check_ends(frame, at)?;
         let start = self.bind_frame_bound(&frame.start_bound, units, order_by, at)?;
@@ -334,7 +328,7 @@ impl Binder<'_> {
             },
             _ => return Ok(()),
         };
-        Err(misplaced(WINDOWING_ERROR, message, at))
+        Err(misplaced(SqlState::WINDOWING_ERROR, message, at))
     }
 
     fn bind_frame_bound(
@@ -367,7 +361,7 @@ impl Binder<'_> {
                 let [key] = order_by else {
                     let message = "RANGE with offset PRECEDING/FOLLOWING requires exactly one \
                                    ORDER BY column";
-                    return Err(misplaced(WINDOWING_ERROR, message, at));
+                    return Err(misplaced(SqlState::WINDOWING_ERROR, message, at));
                 };
                 self.range_offset_type(&key.expr, &distance, at)?
             }
@@ -376,9 +370,10 @@ impl Binder<'_> {
         let fractional =
             matches!(distance.ty(), DataType::Numeric(_) | DataType::Double | DataType::Real);
         // A number of rows is rounded.
-        let distance = match fractional && units != FrameUnits::Range {
-            true => Bound::new(self.coerce(distance, ty, Context::Assignment)?, place),
-            false => distance,
+        let distance = if fractional && units != FrameUnits::Range {
+            Bound::new(self.coerce(distance, ty, Context::Assignment)?, place)
+        } else {
+            distance
         };
         let expr = self.coerce_clause(distance, ty, frame_name(units))?;
         let zoned = order_by.first().filter(|key| key.expr.ty.is_timestamptz());
@@ -443,7 +438,7 @@ impl Binder<'_> {
     ) -> Result<FrameBound> {
         if is_negative(&offset) {
             let message = "invalid preceding or following size in window function";
-            return Err(misplaced(SqlState(*b"22013"), message, at));
+            return Err(misplaced(SqlState::INVALID_PRECEDING_OR_FOLLOWING_SIZE, message, at));
         }
         let back = preceding == (key.direction == Direction::Ascending);
         let function = if back { Function::TimestampSubtract } else { Function::TimestampAdd };

@@ -273,9 +273,10 @@ impl Binder<'_> {
         while let ast::Expr::Nested(inner) = value {
             value = inner;
         }
-        let count = |found: usize| match found == ordinals.len() {
-            true => Ok(()),
-            false => {
+        let count = |found: usize| {
+            if found == ordinals.len() {
+                Ok(())
+            } else {
                 let message = "number of columns does not match number of values";
                 fail(SqlState::SYNTAX_ERROR, message, at)
             }
@@ -340,7 +341,7 @@ impl Binder<'_> {
             _ => return Ok(()),
         };
         let message = format!("column \"{name}\" can only be updated to DEFAULT");
-        Err(Error::new(super::state::GENERATED_ALWAYS, message).with_detail(detail))
+        Err(Error::new(SqlState::GENERATED_ALWAYS, message).with_detail(detail))
     }
 
     /// RETURNING over a row of `target` and whatever else is in the level's scope.

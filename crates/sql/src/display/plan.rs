@@ -60,9 +60,10 @@ fn line(plan: &Plan) -> String {
                 format!("{} = {name}", numbered(*id))
             };
             let columns: Vec<String> = columns.iter().map(column).collect();
-            match table.name() == &**alias {
-                true => format!("Scan {alias} [{}]", columns.join(", ")),
-                false => format!("Scan {} {alias} [{}]", table.name(), columns.join(", ")),
+            if table.name() == &**alias {
+                format!("Scan {alias} [{}]", columns.join(", "))
+            } else {
+                format!("Scan {} {alias} [{}]", table.name(), columns.join(", "))
             }
         }
         Plan::FunctionScan { function, columns } => {

@@ -11,9 +11,10 @@ use crate::statement::{ConstraintMode, IfMissing};
 /// The statement, when it is one of these.
 pub(super) fn parse(parser: &mut Parser<'_>) -> Parsed<Option<SessionTree>> {
     if words(parser, &["set", "constraints"]) {
-        let names = match word(parser, "all") {
-            true => None,
-            false => Some(parser.parse_comma_separated(|p| p.parse_object_name(false))?),
+        let names = if word(parser, "all") {
+            None
+        } else {
+            Some(parser.parse_comma_separated(|p| p.parse_object_name(false))?)
         };
         let mode = if word(parser, "deferred") {
             ConstraintMode::Deferred
@@ -29,9 +30,10 @@ pub(super) fn parse(parser: &mut Parser<'_>) -> Parsed<Option<SessionTree>> {
     {
         return Ok(Some(tree));
     }
-    match peek_word(parser, 0, "alter") && peek_word(parser, 1, "table") {
-        true => parser.maybe_parse(alter_table),
-        false => Ok(None),
+    if peek_word(parser, 0, "alter") && peek_word(parser, 1, "table") {
+        parser.maybe_parse(alter_table)
+    } else {
+        Ok(None)
     }
 }
 
@@ -42,14 +44,13 @@ fn rename_view(parser: &mut Parser<'_>) -> Parsed<SessionTree> {
     let if_missing = if missing { IfMissing::Skip } else { IfMissing::Fail };
     let view = parser.parse_object_name(false)?;
     expect(parser, "rename")?;
-    let column = match word(parser, "to") {
-        true => None,
-        false => {
-            word(parser, "column");
-            let column = parser.parse_identifier()?;
-            expect(parser, "to")?;
-            Some(column)
-        }
+    let column = if word(parser, "to") {
+        None
+    } else {
+        word(parser, "column");
+        let column = parser.parse_identifier()?;
+        expect(parser, "to")?;
+        Some(column)
     };
     Ok(SessionTree::RenameView { name: view, if_missing, column, to: name(parser)? })
 }
@@ -83,9 +84,10 @@ fn change(parser: &mut Parser<'_>) -> Parsed<TableChange> {
     }
     let missing = words(parser, &["if", "exists"]);
     let if_missing = if missing { IfMissing::Skip } else { IfMissing::Fail };
-    Ok(match identity {
-        true => TableChange::DropIdentity(column, if_missing),
-        false => TableChange::DropExpression(column, if_missing),
+    Ok(if identity {
+        TableChange::DropIdentity(column, if_missing)
+    } else {
+        TableChange::DropExpression(column, if_missing)
     })
 }
 

@@ -187,12 +187,11 @@ fn exclusions(tokens: &mut Vec<TokenWithSpan>) {
         }
         let Some(what) = found.excluded else { continue };
         let marker = named(&format!("{EXCLUDE}{what}"), Some('"'));
-        let list = match found.partitioned {
-            true => vec![marker, Token::Comma],
-            false => {
-                let partition = keyword_token("PARTITION", Keyword::PARTITION);
-                vec![partition, keyword_token("BY", Keyword::BY), marker]
-            }
+        let list = if found.partitioned {
+            vec![marker, Token::Comma]
+        } else {
+            let partition = keyword_token("PARTITION", Keyword::PARTITION);
+            vec![partition, keyword_token("BY", Keyword::BY), marker]
         };
         apply(tokens, vec![Edit::Before(found.head, list)]);
     }

@@ -54,10 +54,7 @@ pub(super) fn parse(parser: &mut Parser<'_>) -> Parsed<Option<SessionTree>> {
         }
     }
     expect(parser, "is")?;
-    let text = match word(parser, "null") {
-        true => None,
-        false => Some(text(parser)?),
-    };
+    let text = if word(parser, "null") { None } else { Some(text(parser)?) };
     Ok(Some(SessionTree::Comment(Box::new(CommentTree { on, text }))))
 }
 

@@ -26,15 +26,11 @@ pub(super) fn parse(parser: &mut Parser<'_>) -> Result<CopyTree, ParserError> {
     };
     let from = parser.expect_one_of_keywords(&[Keyword::FROM, Keyword::TO])? == Keyword::FROM;
     let standard = if from { Keyword::STDIN } else { Keyword::STDOUT };
-    let path = match parser.parse_keyword(standard) {
-        true => None,
-        false => Some(parser.parse_literal_string()?),
-    };
+    let path =
+        if parser.parse_keyword(standard) { None } else { Some(parser.parse_literal_string()?) };
     let options = options(parser)?;
-    let condition = match parser.parse_keyword(Keyword::WHERE) {
-        true => Some(parser.parse_expr()?),
-        false => None,
-    };
+    let condition =
+        if parser.parse_keyword(Keyword::WHERE) { Some(parser.parse_expr()?) } else { None };
     Ok(CopyTree { source, from, path, options, condition })
 }
 

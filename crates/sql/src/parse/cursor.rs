@@ -40,15 +40,17 @@ pub(super) fn parse(parser: &mut Parser<'_>) -> Parsed<Option<SessionTree>> {
     let tree = if word(parser, "listen") {
         SessionTree::Listen(name(parser)?)
     } else if word(parser, "unlisten") {
-        match parser.consume_token(&Token::Mul) {
-            true => SessionTree::Unlisten(None),
-            false => SessionTree::Unlisten(Some(name(parser)?)),
+        if parser.consume_token(&Token::Mul) {
+            SessionTree::Unlisten(None)
+        } else {
+            SessionTree::Unlisten(Some(name(parser)?))
         }
     } else if word(parser, "notify") {
         let channel = name(parser)?;
-        let payload = match parser.consume_token(&Token::Comma) {
-            true => parser.parse_literal_string()?,
-            false => String::new(),
+        let payload = if parser.consume_token(&Token::Comma) {
+            parser.parse_literal_string()?
+        } else {
+            String::new()
         };
         SessionTree::Notify(channel, payload)
     } else if word(parser, "fetch") {
@@ -73,9 +75,10 @@ fn number(parser: &mut Parser<'_>) -> Parsed<Option<i64>> {
         let _ = parser.consume_token(&Token::Plus);
     }
     let Token::Number(digits, _) = &parser.peek_token_ref().token else {
-        return match negative {
-            true => parser.expected_ref("a number", parser.peek_token_ref()),
-            false => Ok(None),
+        return if negative {
+            parser.expected_ref("a number", parser.peek_token_ref())
+        } else {
+            Ok(None)
         };
     };
     let value = digits.parse::<i64>();

@@ -134,10 +134,7 @@ fn cluster(parser: &mut Parser<'_>) -> Parsed<EffectlessTree> {
         let table = parser.parse_object_name(false)?;
         return Ok(EffectlessTree::Maintain { command, table: Some(table), index: Some(first) });
     }
-    let index = match word(parser, "using") {
-        true => Some(parser.parse_object_name(false)?),
-        false => None,
-    };
+    let index = if word(parser, "using") { Some(parser.parse_object_name(false)?) } else { None };
     Ok(EffectlessTree::Maintain { command, table: Some(first), index })
 }
 
@@ -145,10 +142,7 @@ fn cluster(parser: &mut Parser<'_>) -> Parsed<EffectlessTree> {
 fn statistics(parser: &mut Parser<'_>) -> Parsed<EffectlessTree> {
     words(parser, &["if", "not", "exists"]);
     let named = !peek_word(parser, 0, "on");
-    let name = match named {
-        true => parser.parse_object_name(false)?.to_string(),
-        false => String::new(),
-    };
+    let name = if named { parser.parse_object_name(false)?.to_string() } else { String::new() };
     skip_options(parser)?;
     expect(parser, "on")?;
     let mut columns = Vec::new();
@@ -311,9 +305,10 @@ fn parameters(parser: &mut Parser<'_>) -> Parsed<Option<Vec<(ast::Ident, Option<
         if parser.consume_token(&Token::Period) {
             name.value = format!("{}.{}", name.value, parser.parse_identifier()?.value);
         }
-        let value = match parser.consume_token(&Token::Eq) {
-            true => Some(parser.parse_prefix()?.to_string()),
-            false => None,
+        let value = if parser.consume_token(&Token::Eq) {
+            Some(parser.parse_prefix()?.to_string())
+        } else {
+            None
         };
         Ok((name, value))
     })?;

@@ -84,10 +84,7 @@ fn changed(
     }
     let mut pieces = Vec::new();
     pieces.extend(to.map(|to| Piece { begin, end, text: to.to_owned() }));
-    let list = match columns.is_empty() {
-        true => String::new(),
-        false => format!("({})", columns.join(", ")),
-    };
+    let list = if columns.is_empty() { String::new() } else { format!("({})", columns.join(", ")) };
     match alias {
         None if to.is_some() || columns != given => {
             pieces.push(Piece { begin: end, end, text: format!(" AS {last}{list}") });

@@ -119,9 +119,10 @@ pub(super) fn rewrite(tokens: &mut Vec<TokenWithSpan>) -> Result<()> {
     } else if word(0, "alter") && word(1, "group") && word(4, "user") {
         let added = word(3, "add");
         if added || word(3, "drop") {
-            let (verb, keyword, to) = match added {
-                true => ("GRANT", Keyword::GRANT, ("TO", Keyword::TO)),
-                false => ("REVOKE", Keyword::REVOKE, ("FROM", Keyword::FROM)),
+            let (verb, keyword, to) = if added {
+                ("GRANT", Keyword::GRANT, ("TO", Keyword::TO))
+            } else {
+                ("REVOKE", Keyword::REVOKE, ("FROM", Keyword::FROM))
             };
             tokens[places[0]].token = keyword_token(verb, keyword);
             tokens[places[3]].token = keyword_token(to.0, to.1);

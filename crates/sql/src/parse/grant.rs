@@ -126,9 +126,10 @@ fn change(parser: &mut Parser<'_>, action: GrantAction) -> Parsed<PrivilegeState
     let mut columns = Vec::new();
     for Item { name, columns: named } in items {
         let meant = name.as_deref().map(privilege).transpose()?;
-        match named.is_empty() {
-            true => privileges = privileges.zip(meant).map(|(all, more)| all.with(more)),
-            false => columns.push((meant, named)),
+        if named.is_empty() {
+            privileges = privileges.zip(meant).map(|(all, more)| all.with(more))
+        } else {
+            columns.push((meant, named))
         }
     }
     Ok(PrivilegeStatement::Objects {
@@ -149,12 +150,11 @@ struct Item {
 }
 
 fn item(parser: &mut Parser<'_>) -> Parsed<Item> {
-    let named = match word(parser, "all") {
-        true => {
-            word(parser, "privileges");
-            None
-        }
-        false => Some(name(parser)?),
+    let named = if word(parser, "all") {
+        word(parser, "privileges");
+        None
+    } else {
+        Some(name(parser)?)
     };
     let mut columns = Vec::new();
     if parser.consume_token(&Token::LParen) {
@@ -194,12 +194,11 @@ fn defaults(parser: &mut Parser<'_>) -> Parsed<PrivilegeStatement> {
             break;
         }
     }
-    let action = match word(parser, "grant") {
-        true => GrantAction::Grant,
-        false => {
-            expect(parser, "revoke")?;
-            GrantAction::Revoke
-        }
+    let action = if word(parser, "grant") {
+        GrantAction::Grant
+    } else {
+        expect(parser, "revoke")?;
+        GrantAction::Revoke
     };
     let mut option = option_for(parser, action);
     let items = parser.parse_comma_separated(item)?;

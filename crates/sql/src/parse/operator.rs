@@ -95,9 +95,10 @@ pub(super) fn without_comments(text: &str) -> Cow<'_, str> {
         }
         let is_comment = matches!(within, Within::LineComment | Within::Comment(_));
         let part = &here[..taken];
-        match is_comment && after_operator {
-            true => blanked.extend(part.chars().map(|ch| if ch == '\n' { ch } else { ' ' })),
-            false => blanked.push_str(part),
+        if is_comment && after_operator {
+            blanked.extend(part.chars().map(|ch| if ch == '\n' { ch } else { ' ' }))
+        } else {
+            blanked.push_str(part)
         }
         if let Some(more) = part.chars().count().checked_sub(2) {
             rest.nth(more);

@@ -54,9 +54,10 @@ fn set(parser: &mut Parser<'_>, name: String) -> Parsed<RoleStatement> {
     if !resets {
         expect(parser, "set")?;
     }
-    let setting = match words(parser, &["time", "zone"]) {
-        true => "timezone".to_owned(),
-        false => parser.parse_object_name(false)?.to_string().replace('"', "").to_lowercase(),
+    let setting = if words(parser, &["time", "zone"]) {
+        "timezone".to_owned()
+    } else {
+        parser.parse_object_name(false)?.to_string().replace('"', "").to_lowercase()
     };
     let mut value = None;
     if !resets {

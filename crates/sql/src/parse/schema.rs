@@ -22,10 +22,8 @@ pub(super) fn parse(parser: &mut Parser<'_>) -> Parsed<Option<SessionTree>> {
     } else if words(parser, &["drop", "schema"]) {
         let if_missing = if_missing(parser);
         let names = parser.parse_comma_separated(name)?;
-        let behaviour = match word(parser, "cascade") {
-            true => DropBehaviour::Cascade,
-            false => DropBehaviour::Restrict,
-        };
+        let behaviour =
+            if word(parser, "cascade") { DropBehaviour::Cascade } else { DropBehaviour::Restrict };
         word(parser, "restrict");
         SchemaStatement::Drop { names, if_missing, behaviour }
     } else if peek_word(parser, 0, "alter") && peek_word(parser, 1, "schema") {

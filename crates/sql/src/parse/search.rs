@@ -67,9 +67,10 @@ pub(super) fn rewrite(tokens: &mut Vec<TokenWithSpan>) {
         for place in found.words.iter().rev() {
             tokens.remove(*place);
         }
-        let list = match has_list {
-            true => vec![Token::Comma, marker],
-            false => vec![Token::LParen, marker, Token::RParen],
+        let list = if has_list {
+            vec![Token::Comma, marker]
+        } else {
+            vec![Token::LParen, marker, Token::RParen]
         };
         let list = list.into_iter().map(|token| TokenWithSpan { token, span });
         tokens.splice(before..before, list);

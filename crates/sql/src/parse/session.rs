@@ -61,9 +61,10 @@ pub(super) fn words(parser: &mut Parser<'_>, texts: &[&str]) -> bool {
 }
 
 pub(super) fn expect(parser: &mut Parser<'_>, text: &str) -> Parsed<()> {
-    match word(parser, text) {
-        true => Ok(()),
-        false => parser.expected_ref(&text.to_uppercase(), parser.peek_token_ref()),
+    if word(parser, text) {
+        Ok(())
+    } else {
+        parser.expected_ref(&text.to_uppercase(), parser.peek_token_ref())
     }
 }
 
@@ -154,10 +155,7 @@ fn definition(parser: &mut Parser<'_>) -> Parsed<Option<SessionTree>> {
         return Ok(Some(SessionTree::CreateSequence {
             name,
             if_exists: if exists { IfExists::Skip } else { IfExists::Fail },
-            persistence: match temporary {
-                true => Persistence::Temporary,
-                false => Persistence::Permanent,
-            },
+            persistence: if temporary { Persistence::Temporary } else { Persistence::Permanent },
             options: sequence_options(parser)?,
         }));
     }
@@ -545,9 +543,10 @@ fn follows_as(tokens: &[TokenWithSpan]) -> bool {
 fn sequence_name(tokens: Vec<TokenWithSpan>) -> Result<ast::ObjectName, ParserError> {
     let mut parser = super::parser(tokens);
     parser.next_token();
-    match parser.parse_keyword(Keyword::NAME) {
-        true => parser.parse_object_name(false),
-        false => parser.expected_ref("NAME", parser.peek_token_ref()),
+    if parser.parse_keyword(Keyword::NAME) {
+        parser.parse_object_name(false)
+    } else {
+        parser.expected_ref("NAME", parser.peek_token_ref())
     }
 }
 

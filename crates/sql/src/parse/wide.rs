@@ -34,8 +34,9 @@ pub(super) fn parse(parser: &mut Parser<'_>) -> Parsed<Option<SessionTree>> {
     } else {
         return Ok(None);
     };
-    match at_end(parser) {
-        true => Ok(Some(tree)),
-        false => parser.expected_ref("end of statement", parser.peek_token_ref()),
+    if at_end(parser) {
+        Ok(Some(tree))
+    } else {
+        parser.expected_ref("end of statement", parser.peek_token_ref())
     }
 }

@@ -47,9 +47,10 @@ fn vectors(random: &mut Random, rows: usize) -> Vec<Vector> {
         let (spread, nulls) = ([1, 5, 1 << 20, 1 << 40][random.below(4) as usize], [0, 20, 100]);
         let nulls = nulls[random.below(3) as usize];
         for _ in 0..rows {
-            match random.chance(nulls) {
-                true => builder.push_null(),
-                false => builder.push_value(&value(random, ty.physical(), spread)),
+            if random.chance(nulls) {
+                builder.push_null()
+            } else {
+                builder.push_value(&value(random, ty.physical(), spread))
             }
         }
         builder.finish()

@@ -172,9 +172,10 @@ impl Table {
     ) -> Result<(), WriteError> {
         for start in (0..rows).step_by(BLOCK_ROWS_MAX) {
             let len = BLOCK_ROWS_MAX.min(rows - start);
-            let part: Vec<Vector> = match len == rows {
-                true => Vec::new(),
-                false => vectors.iter().map(|v| v.slice(start, len)).collect(),
+            let part: Vec<Vector> = if len == rows {
+                Vec::new()
+            } else {
+                vectors.iter().map(|v| v.slice(start, len)).collect()
             };
             let part: Vec<&Vector> =
                 if len == rows { vectors.to_vec() } else { part.iter().collect() };

@@ -75,9 +75,12 @@ impl Table {
         guard: &Guard,
         mut visit: impl FnMut(Tid, &RowBuffer) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        index.lookup(key, |tid| match self.read_entry(index, key, at, tid, columns, out, guard) {
-            true => visit(tid, out),
-            false => ControlFlow::Continue(()),
+        index.lookup(key, |tid| {
+            if self.read_entry(index, key, at, tid, columns, out, guard) {
+                visit(tid, out)
+            } else {
+                ControlFlow::Continue(())
+            }
         })
     }
 

@@ -112,9 +112,10 @@ fn transfer(table: &Arc<Table>, manager: &Manager, random: &mut Random) -> bool 
             Err(other) => panic!("{other:?}"),
         }
     }
-    match random.chance(15) {
-        true => manager.abort(txn),
-        false => drop(manager.commit(txn)),
+    if random.chance(15) {
+        manager.abort(txn);
+    } else {
+        manager.commit(txn);
     }
     true
 }

@@ -128,9 +128,10 @@ fn a_dropped_load_leaves_nothing() {
         let mut txn = manager.begin();
         writer.commit(&mut txn.undo).expect("once");
         assert_eq!(keys(&table.snapshot(txn.at)).len(), 100_000);
-        match undone {
-            true => manager.abort(txn),
-            false => drop(manager.commit(txn)),
+        if undone {
+            manager.abort(txn);
+        } else {
+            manager.commit(txn);
         }
         writer = table.begin_load();
         assert_eq!(table.snapshot(manager.now()).rows(), if undone { 0 } else { 100_000 });

@@ -151,9 +151,8 @@ impl Table {
         if error.state() != SqlState::NOT_NULL_VIOLATION {
             return error;
         }
-        let cell = |(value, spec): (Value, &ColumnSpec)| match value.is_null() {
-            true => "null".to_owned(),
-            false => text::format(&value, spec.ty),
+        let cell = |(value, spec): (Value, &ColumnSpec)| {
+            if value.is_null() { "null".to_owned() } else { text::format(&value, spec.ty) }
         };
         let cells: Vec<String> = values.zip(self.schema.columns()).map(cell).collect();
         error.with_detail(format!("Failing row contains ({}).", cells.join(", ")))

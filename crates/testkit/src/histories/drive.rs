@@ -166,16 +166,14 @@ impl Shared<'_> {
             let count = 1 + random.below(plan.ops_max);
             let mut wanted = |_| {
                 let key = Key(plan.first_key + random.below(u64::from(plan.keys)) as u32);
-                match random.chance(plan.append_percent) {
-                    true => Wanted::Append(key),
-                    false => Wanted::Read(key),
+                if random.chance(plan.append_percent) {
+                    Wanted::Append(key)
+                } else {
+                    Wanted::Read(key)
                 }
             };
             let wanted: Vec<Wanted> = (0..count).map(&mut wanted).collect();
-            let end = match random.chance(plan.abort_percent) {
-                true => End::Aborted,
-                false => End::Committed,
-            };
+            let end = if random.chance(plan.abort_percent) { End::Aborted } else { End::Committed };
             txns.push(self.txn(session, &wanted, end)?);
         }
         Ok(txns)

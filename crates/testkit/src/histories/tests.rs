@@ -212,13 +212,12 @@ fn simulate(seed: u64, sessions: usize, fault: Fault) -> History {
         let at = if fault == Fault::StatementSnapshots { store.commits } else { snapshot };
         if left > 0 {
             let key = Key(random.below(3) as u32);
-            let op = match random.chance(50) {
-                true => {
-                    values += 1;
-                    store.appends.push((key, Value(values), None, txn));
-                    Op::Append(key, Value(values))
-                }
-                false => Op::Read(key, store.read(key, txn, at, fault == Fault::DirtyReads)),
+            let op = if random.chance(50) {
+                values += 1;
+                store.appends.push((key, Value(values), None, txn));
+                Op::Append(key, Value(values))
+            } else {
+                Op::Read(key, store.read(key, txn, at, fault == Fault::DirtyReads))
             };
             history.txns[txn].ops.push(op);
             running[session] = Some((txn, snapshot, left - 1));

@@ -59,9 +59,10 @@ fn close(a: &str, b: &str) -> bool {
 /// The text without zeros that only the display scale adds.
 fn exact(cell: &str) -> &str {
     let number = |text: &str| text.bytes().all(|b| b.is_ascii_digit() || b == b'.' || b == b'-');
-    match cell.contains('.') && number(cell) {
-        true => cell.trim_end_matches('0').trim_end_matches('.'),
-        false => cell,
+    if cell.contains('.') && number(cell) {
+        cell.trim_end_matches('0').trim_end_matches('.')
+    } else {
+        cell
     }
 }
 

@@ -95,10 +95,11 @@ impl Generator {
         let mut arguments = vec![self.expr(&kind, scope, depth - 1)];
         while arguments.len() < count {
             let literals = template.contains("IN (") || template.contains("BETWEEN");
-            arguments.push(match literals && self.random.chance(70) {
-                true => self.leaf(&kind, &Scope::default()),
+            arguments.push(if literals && self.random.chance(70) {
+                self.leaf(&kind, &Scope::default())
+            } else {
                 // A sub-query as the first of a list reads as if it were the whole list.
-                false => self.flat(&kind, scope, depth - 1),
+                self.flat(&kind, scope, depth - 1)
             });
         }
         Node::fill(Kind::Bool, template, arguments)
@@ -106,9 +107,10 @@ impl Generator {
 
     /// The kind of some leaf, so that conditions seldom compare literals only.
     pub(super) fn kind_in(&mut self, scope: &Scope) -> Kind {
-        match scope.leaves.is_empty() {
-            true => self.pick(&KINDS).clone(),
-            false => self.pick(&scope.leaves).kind.clone(),
+        if scope.leaves.is_empty() {
+            self.pick(&KINDS).clone()
+        } else {
+            self.pick(&scope.leaves).kind.clone()
         }
     }
 

@@ -66,9 +66,10 @@ impl Generator {
         let outer = if word.is_empty() { Scope::default() } else { scope.clone() };
         // Beside other items only LATERAL sees them, but all see the queries around.
         let around = Scope { outer: scope.outer.clone(), ..Scope::default() };
-        let query = match word.is_empty() {
-            true => self.query(kinds.clone(), &around),
-            false => self.query(kinds.clone(), &outer),
+        let query = if word.is_empty() {
+            self.query(kinds.clone(), &around)
+        } else {
+            self.query(kinds.clone(), &outer)
         };
         let alias = self.name();
         let node = Node::fill(Kind::Other, &format!("{word}($) AS {alias}"), vec![query]);
@@ -149,10 +150,7 @@ impl Generator {
             return None;
         }
         let (a, b) = *self.pick(&pairs);
-        let text = match self.random.chance(8) {
-            true => "$ IS NOT DISTINCT FROM $",
-            false => "$ = $",
-        };
+        let text = if self.random.chance(8) { "$ IS NOT DISTINCT FROM $" } else { "$ = $" };
         Some(Node::fill(Kind::Bool, text, vec![a.clone(), b.clone()]))
     }
 }

@@ -69,9 +69,10 @@ impl Generator {
         let with = self.with();
         let kinds: Vec<Kind> =
             (0..self.random.within(1..6)).map(|_| self.pick(&KINDS).clone()).collect();
-        let body = match self.random.chance(12) {
-            true => self.set_operation(&kinds, &Scope::default()),
-            false => self.select(&kinds, &Scope::default()),
+        let body = if self.random.chance(12) {
+            self.set_operation(&kinds, &Scope::default())
+        } else {
+            self.select(&kinds, &Scope::default())
         };
         let exact = !kinds.contains(&Kind::Float);
         let order = self.random.chance(40).then(|| self.order_by(&kinds, exact));
@@ -104,10 +105,8 @@ impl Generator {
     pub(super) fn query(&mut self, kinds: Vec<Kind>, around: &Scope) -> Node {
         self.depth += 1;
         let set = self.depth < self.depth_max && self.random.chance(8);
-        let body = match set {
-            true => self.set_operation(&kinds, around),
-            false => self.select(&kinds, around),
-        };
+        let body =
+            if set { self.set_operation(&kinds, around) } else { self.select(&kinds, around) };
         let limited = self.random.chance(6) && !kinds.contains(&Kind::Float);
         let order = limited.then(|| self.order_by(&kinds, true));
         self.depth -= 1;
@@ -136,14 +135,12 @@ impl Generator {
         let (from, scope) = self.from(around);
         let condition = self.random.chance(50).then(|| self.expr(&Kind::Bool, &scope, 3));
         let grouped = self.random.chance(35);
-        let (above, group, having) = match grouped {
-            true => {
-                let groups = self.groups(kinds, &scope);
-                let having =
-                    self.random.chance(25).then(|| self.expr(&Kind::Bool, &groups.scope, 2));
-                (groups.scope, groups.clause, having)
-            }
-            false => (scope, None, None),
+        let (above, group, having) = if grouped {
+            let groups = self.groups(kinds, &scope);
+            let having = self.random.chance(25).then(|| self.expr(&Kind::Bool, &groups.scope, 2));
+            (groups.scope, groups.clause, having)
+        } else {
+            (scope, None, None)
         };
         let items = self.items(kinds, &above);
         let distinct = *self.pick(&["", "", "", "", "DISTINCT "]);

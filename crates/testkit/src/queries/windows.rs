@@ -55,10 +55,7 @@ impl Generator {
     fn call(&mut self, from: &[Template], kind: &Kind, scope: &Scope) -> Option<Node> {
         let fitting: Vec<&Template> =
             from.iter().filter(|t| t.kind == *kind && self.has(t)).collect();
-        let template = match fitting.is_empty() {
-            true => return None,
-            false => *self.pick(&fitting),
-        };
+        let template = if fitting.is_empty() { return None } else { *self.pick(&fitting) };
         let arguments = template.arguments.iter().map(|k| self.flat(k, scope, 1)).collect();
         Some(Node::fill(kind.clone(), template.text, arguments))
     }

@@ -95,9 +95,10 @@ pub fn run_file(path: &Path, backend: &dyn Backend) -> Result<Report, SqlError> 
 /// When the file cannot be parsed or written, or the database not made.
 pub fn rewrite_file(path: &Path, backend: &dyn Backend) -> Result<bool, SqlError> {
     let before = fs::read_to_string(path).map_err(SqlError::internal)?;
-    let text = match script::is_script(&before) {
-        true => script::print(&sessions::renew(&script::parse(&before)?, backend)?),
-        false => renewed_file(path, backend)?,
+    let text = if script::is_script(&before) {
+        script::print(&sessions::renew(&script::parse(&before)?, backend)?)
+    } else {
+        renewed_file(path, backend)?
     };
     if text != before {
         fs::write(path, &text).map_err(SqlError::internal)?;

@@ -245,9 +245,10 @@ impl Ledger<'_> {
             *balances.entry(transfer.target).or_default() += transfer.amount;
         }
         let expected: Vec<(u32, i64)> = balances.into_iter().collect();
-        match expected == audit.accounts {
-            true => Ok(()),
-            false => Err(differ("accounts and journal", &audit.accounts, &expected)),
+        if expected == audit.accounts {
+            Ok(())
+        } else {
+            Err(differ("accounts and journal", &audit.accounts, &expected))
         }
     }
 }

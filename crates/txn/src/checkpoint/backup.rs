@@ -36,7 +36,7 @@ impl Directory {
         io.create_directory(target)?;
         if !io.list(target)?.is_empty() {
             let message = format!("directory \"{}\" is not empty", target.display());
-            return Err(Error::new(SqlState(*b"58P02"), message));
+            return Err(Error::new(SqlState::DUPLICATE_FILE, message));
         }
         let incomplete = target.join(INCOMPLETE_NAME);
         write_file(&**io, &incomplete, &[b"This backup did not end.\n"])?;

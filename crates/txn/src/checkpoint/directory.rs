@@ -73,9 +73,10 @@ impl Directory {
         io.create_directory(path)?;
         refuse_foreign(&**io, path)?;
         let lock = io.lock(&path.join(LOCK_NAME))?;
-        let database = match io.list(path)?.iter().any(|name| name == MARKER_NAME) {
-            true => read_marker(&**io, path)?,
-            false => create(io, path, options)?,
+        let database = if io.list(path)?.iter().any(|name| name == MARKER_NAME) {
+            read_marker(&**io, path)?
+        } else {
+            create(io, path, options)?
         };
         // A process that died may have left names in the machine's memory only.
         io.sync_directory(path)?;
@@ -406,12 +407,11 @@ pub(super) fn read_current(
         return Err(Finding::new(current, 0, "the name of a manifest").into());
     }
     let manifest_path = path.join(&name);
-    let bytes = match names.contains(&name) {
-        true => read_file(io, &manifest_path)?,
-        false => {
-            let expectation = "the manifest that CURRENT names, which is missing";
-            return Err(Finding::new(manifest_path, 0, expectation).into());
-        }
+    let bytes = if names.contains(&name) {
+        read_file(io, &manifest_path)?
+    } else {
+        let expectation = "the manifest that CURRENT names, which is missing";
+        return Err(Finding::new(manifest_path, 0, expectation).into());
     };
     let manifest = Manifest::read(&bytes, database, &manifest_path)?;
     let expected = current_line(&name, &bytes);

@@ -182,10 +182,7 @@ impl Manifest {
             }
             manifest.tables.push(TableEntry { id, next_block, blocks });
         }
-        match input.is_empty() {
-            true => Ok(manifest),
-            false => Err(input.malformed("the end")),
-        }
+        if input.is_empty() { Ok(manifest) } else { Err(input.malformed("the end")) }
     }
 }
 

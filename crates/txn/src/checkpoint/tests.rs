@@ -421,9 +421,10 @@ fn missing_and_cut_files_are_found() {
         }
         for cut in [true, false] {
             let io: Arc<dyn Io> = Arc::new(sim.fork(1));
-            match cut {
-                true => io.open(&path, OpenMode::Write).unwrap().truncate(bytes - 1).unwrap(),
-                false => io.remove(&path).unwrap(),
+            if cut {
+                io.open(&path, OpenMode::Write).unwrap().truncate(bytes - 1).unwrap()
+            } else {
+                io.remove(&path).unwrap()
             }
             let findings = check(&io, base()).unwrap();
             let error = Database::open(&io).map(|_| ()).unwrap_err();

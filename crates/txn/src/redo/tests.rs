@@ -215,10 +215,13 @@ fn arbitrary_bytes_never_panic() {
     for _ in 0..200_000 {
         let count = random.below(64);
         let bytes: Vec<u8> = (0..count)
-            .map(|_| match random.chance(50) {
-                // Kinds and small counts, so that more than the first byte is read.
-                true => random.below(9) as u8,
-                false => random.bits() as u8,
+            .map(|_| {
+                if random.chance(50) {
+                    // Kinds and small counts, so that more than the first byte is read.
+                    random.below(9) as u8
+                } else {
+                    random.bits() as u8
+                }
             })
             .collect();
         if let Err(state) = read(&bytes) {

@@ -257,9 +257,10 @@ impl<'a> Members<'a> {
 
     fn has(&self, raw: &[u8]) -> bool {
         let key = element_key(raw, self.element);
-        match self.known.len() > LINEAR_MAX {
-            true => self.known.binary_search(&key).is_ok(),
-            false => self.known.contains(&key),
+        if self.known.len() > LINEAR_MAX {
+            self.known.binary_search(&key).is_ok()
+        } else {
+            self.known.contains(&key)
         }
     }
 }
@@ -314,9 +315,8 @@ pub fn joined(
 /// 54000.
 pub fn split(whole: &str, separator: Option<&str>, null: Option<&str>) -> Result<Vec<u8>> {
     let mut builder = ArrayBuilder::new();
-    let mut push = |field: &str| match null == Some(field) {
-        true => builder.push_null(),
-        false => builder.push_text(field.as_bytes()),
+    let mut push = |field: &str| {
+        if null == Some(field) { builder.push_null() } else { builder.push_text(field.as_bytes()) }
     };
     match separator {
         _ if whole.is_empty() => {}

@@ -294,9 +294,12 @@ impl TimeZone {
         if !name.starts_with(['+', '-']) {
             return Self::at(name).map(|zone| zone.name().to_owned());
         }
-        let seconds = crate::text::parse_offset(name).map_err(|is_far| match is_far {
-            true => error(format!("numeric time zone \"{name}\" out of range")),
-            false => error(format!("time zone \"{name}\" not recognized")),
+        let seconds = crate::text::parse_offset(name).map_err(|is_far| {
+            if is_far {
+                error(format!("numeric time zone \"{name}\" out of range"))
+            } else {
+                error(format!("time zone \"{name}\" not recognized"))
+            }
         })?;
         let found = Self::offset(seconds).map(|zone| zone.name().to_owned());
         found.ok_or_else(|| error(format!("numeric time zone \"{name}\" out of range")))

@@ -88,33 +88,30 @@ impl Assigner<'_> {
         };
         let count = array.elements().count();
         let from_end = usize::try_from(wanted.unsigned_abs()).unwrap_or(usize::MAX);
-        let place = match wanted < 0 {
-            false => from_end,
-            true if from_end <= count => count - from_end,
-            true => {
-                let message =
-                    format!("path element at position {position} is out of range: {wanted}");
-                return Err(invalid(&message));
-            }
+        let place = if wanted >= 0 {
+            from_end
+        } else if from_end <= count {
+            count - from_end
+        } else {
+            let message = format!("path element at position {position} is out of range: {wanted}");
+            return Err(invalid(&message));
         };
         out.push(b'[');
         for (number, element) in array.elements().enumerate() {
             if number > 0 {
                 out.push(b',');
             }
-            match number == place {
-                true => self.at_level(out, element, level + 1)?,
-                false => out.extend_from_slice(element.bytes()),
+            if number == place {
+                self.at_level(out, element, level + 1)?
+            } else {
+                out.extend_from_slice(element.bytes())
             }
         }
         for number in count..=place.max(count.saturating_sub(1)) {
             if number > 0 {
                 out.push(b',');
             }
-            match number == place {
-                true => self.made(out, level + 1),
-                false => out.extend_from_slice(b"null"),
-            }
+            if number == place { self.made(out, level + 1) } else { out.extend_from_slice(b"null") }
         }
         out.push(b']');
         Ok(())

@@ -50,7 +50,7 @@ impl Failure {
             }
             Self::Displacement => {
                 let message = format!("time zone displacement out of range: \"{text}\"");
-                Error::new(SqlState(*b"22009"), message)
+                Error::new(SqlState::INVALID_TIME_ZONE_DISPLACEMENT, message)
             }
             Self::Other(error) => error,
         }
@@ -204,10 +204,7 @@ pub(super) fn parse_time(text: &str, zone: &TimeZone) -> Result<i64> {
                 Some(Zone::Named(named)) => !named.is_constant(),
                 _ => false,
             };
-            match needs_date && !fields.has_date() {
-                true => Err(Failure::Format),
-                false => fields.time(),
-            }
+            if needs_date && !fields.has_date() { Err(Failure::Format) } else { fields.time() }
         }
     });
     parsed.map_err(|f| with_type(f, text, "time", "time"))

@@ -436,7 +436,7 @@ fn parse_with(text: &str, last: Unit) -> Result<Interval> {
         }
         Failure::Range => {
             let message = format!("interval field value out of range: \"{text}\"");
-            Error::new(SqlState(*b"22015"), message)
+            Error::new(SqlState::INTERVAL_FIELD_OVERFLOW, message)
         }
         Failure::Total => interval_out_of_range(),
     })

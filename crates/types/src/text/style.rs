@@ -108,9 +108,10 @@ pub fn append_styled(
         (Value::I64(micros), DataType::TimestampTz(_)) if is_finite_timestamp(*micros) => {
             let local = zone.to_local(*micros).unwrap_or(*micros);
             let name = zone.abbreviation_at(*micros);
-            let zone = match name.is_empty() {
-                true => format!(" {}", offset_text(zone.offset_at(*micros)).as_str()),
-                false => format!(" {name}"),
+            let zone = if name.is_empty() {
+                format!(" {}", offset_text(zone.offset_at(*micros)).as_str())
+            } else {
+                format!(" {name}")
             };
             timestamp(out, local, style, &zone);
         }
@@ -188,9 +189,12 @@ fn general(out: &mut Vec<u8>, value: f64, digits: i32) {
     let scientific = format!("{value:.*e}", digits as usize - 1);
     let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
     let exponent: i32 = exponent.parse().unwrap_or(0);
-    let trimmed = |text: &str| match text.contains('.') {
-        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
-        false => text.to_owned(),
+    let trimmed = |text: &str| {
+        if text.contains('.') {
+            text.trim_end_matches('0').trim_end_matches('.').to_owned()
+        } else {
+            text.to_owned()
+        }
     };
     if exponent < -4 || exponent >= digits {
         let sign = if exponent < 0 { '-' } else { '+' };

@@ -301,10 +301,7 @@ impl Wide {
     /// 22003.
     pub fn floor(&self) -> Result<Self> {
         let whole = self.trunc(0)?;
-        match self < &whole {
-            true => whole.subtract(&Self::new(1, 0)),
-            false => Ok(whole),
-        }
+        if self < &whole { whole.subtract(&Self::new(1, 0)) } else { Ok(whole) }
     }
 
     /// The smallest whole number not below.
@@ -313,10 +310,7 @@ impl Wide {
     /// 22003.
     pub fn ceil(&self) -> Result<Self> {
         let whole = self.trunc(0)?;
-        match self > &whole {
-            true => whole.add(&Self::new(1, 0)),
-            false => Ok(whole),
-        }
+        if self > &whole { whole.add(&Self::new(1, 0)) } else { Ok(whole) }
     }
 
     /// The magnitude.

@@ -240,9 +240,10 @@ impl Number {
         let product = Self { int: ln.int.times(&exponent.int), scale: rough + exponent.scale };
         let value = product.rescaled(rough).to_f64();
         if value.abs() > EXPONENT_MAX * 3.01 / 3.0 {
-            return match value > 0.0 {
-                true => Err(overflow()),
-                false => Ok(Self::new(0, DISPLAY_SCALE_MAX as u32)),
+            return if value > 0.0 {
+                Err(overflow())
+            } else {
+                Ok(Self::new(0, DISPLAY_SCALE_MAX as u32))
             };
         }
         let weight = (value * LOG_E) as i64;

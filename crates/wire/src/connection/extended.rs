@@ -60,7 +60,7 @@ fn check_count(count: usize, what: &str) -> Result<()> {
 }
 
 fn unknown_portal(name: &str) -> Error {
-    Error::new(SqlState(*b"34000"), format!("portal \"{name}\" does not exist"))
+    Error::new(SqlState::INVALID_CURSOR_NAME, format!("portal \"{name}\" does not exist"))
 }
 
 fn unknown_statement(name: &str) -> Error {
@@ -68,7 +68,7 @@ fn unknown_statement(name: &str) -> Error {
         "" => "unnamed prepared statement does not exist".to_owned(),
         name => format!("prepared statement \"{name}\" does not exist"),
     };
-    Error::new(SqlState(*b"26000"), message)
+    Error::new(SqlState::INVALID_SQL_STATEMENT_NAME, message)
 }
 
 impl Connection {
@@ -83,7 +83,7 @@ impl Connection {
             self.unnamed = None;
         } else if self.session.kept_statement(name).is_some() {
             let message = format!("prepared statement \"{name}\" already exists");
-            return Err(Error::new(SqlState(*b"42P05"), message));
+            return Err(Error::new(SqlState::DUPLICATE_PREPARED_STATEMENT, message));
         }
         let types = given.iter().map(|oid| oid::parameter(*oid));
         let types: Vec<DataType> = types.collect::<Result<_>>()?;
@@ -124,7 +124,7 @@ impl Connection {
         }
         if !name.is_empty() && self.portals.get(name).is_some() {
             let message = format!("cursor \"{name}\" already exists");
-            return Err(Error::new(SqlState(*b"42P03"), message));
+            return Err(Error::new(SqlState::DUPLICATE_CURSOR, message));
         }
         check_count(self.portals.count(), "portals")?;
         let progress = Progress::Bound(values);
@@ -324,9 +324,10 @@ impl Connection {
         // CALL may have rows that nobody was told of.
         let has_rows = result.has_rows() && portal.statement.columns().is_some();
         let count_max = if count == 0 { usize::MAX } else { count };
-        let (sent, more) = match has_rows {
-            true => encode::rows(&mut *link, &result, &portal.formats, &mut place, count_max)?,
-            false => (0, false),
+        let (sent, more) = if has_rows {
+            encode::rows(&mut *link, &result, &portal.formats, &mut place, count_max)?
+        } else {
+            (0, false)
         };
         if more {
             portal.progress = Progress::Open(Box::new(result), place);

@@ -138,10 +138,7 @@ pub(super) const COLUMNS: [(&str, DataType, Rule); 104] = [
     (
         "original_url",
         TEXT,
-        Text(|hit| match hit.draw(56).percent(12) {
-            true => url(hit.page ^ 1),
-            false => String::new(),
-        }),
+        Text(|hit| if hit.draw(56).percent(12) { url(hit.page ^ 1) } else { String::new() }),
     ),
     ("frame_id", INT, Between(0, i32::MAX as i64)),
     ("is_old", SMALL, Number(|hit| i64::from(hit.site.is_multiple_of(40)))),
@@ -180,9 +177,12 @@ pub(super) const COLUMNS: [(&str, DataType, Rule); 104] = [
     (
         "order_code",
         TEXT,
-        Text(|hit| match hit.draw(87).percent(2) {
-            true => format!("A-{:08}", scrambled(hit.number) as u64 % 100_000_000),
-            false => String::new(),
+        Text(|hit| {
+            if hit.draw(87).percent(2) {
+                format!("A-{:08}", scrambled(hit.number) as u64 % 100_000_000)
+            } else {
+                String::new()
+            }
         }),
     ),
     ("currency", char(3), RareWord(2, &CURRENCIES)),

@@ -216,9 +216,10 @@ fn site_name(site: u64) -> String {
     let word = |draw: &mut Draw| WORDS[draw.below(WORDS.len() as u64) as usize];
     let (first, second) = (word(&mut draw), word(&mut draw));
     let ending = draw.pick(&ENDINGS);
-    match draw.percent(40) {
-        true => format!("{first}{second}.{ending}"),
-        false => format!("www.{first}-{second}.{ending}"),
+    if draw.percent(40) {
+        format!("{first}{second}.{ending}")
+    } else {
+        format!("www.{first}-{second}.{ending}")
     }
 }
 

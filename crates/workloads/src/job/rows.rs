@@ -120,14 +120,11 @@ fn label_row(i: u64, rows: &mut Rows<'_>) -> Result<()> {
     rows.integer(id(city));
     // Small labels belong to larger ones of their language.
     let nth = i / LANGUAGES.len() as u64;
-    match nth > 2 && draw.percent(40) {
-        true => {
-            let parent = draw.ranked(nth) * LANGUAGES.len() as u64 + i % LANGUAGES.len() as u64;
-            rows.integer(id(parent));
-        }
-        false => {
-            rows.null();
-        }
+    if nth > 2 && draw.percent(40) {
+        let parent = draw.ranked(nth) * LANGUAGES.len() as u64 + i % LANGUAGES.len() as u64;
+        rows.integer(id(parent));
+    } else {
+        rows.null();
     }
     rows.integer(NOW - draw.ranked(100) as i64).end()
 }
@@ -176,9 +173,10 @@ fn artist_info_rows(artist: &Artist, _: Sizes, rows: &mut Rows<'_>) -> Result<()
         };
         if draw.percent(share) {
             rows.integer(id(artist.number)).integer(fact as i64 + 1).text(&info);
-            match draw.percent(5) {
-                true => rows.text("(unconfirmed)"),
-                false => rows.null(),
+            if draw.percent(5) {
+                rows.text("(unconfirmed)")
+            } else {
+                rows.null()
             };
             rows.end()?;
         }
@@ -194,9 +192,10 @@ fn membership_rows(artist: &Artist, sizes: Sizes, rows: &mut Rows<'_>) -> Result
     for (nth, (member, since)) in artist.members(sizes).into_iter().enumerate() {
         rows.integer(id(artist.number)).integer(id(member)).integer(1 + nth as i64 % 6);
         rows.integer(since);
-        match draw.percent(40) {
-            true => rows.integer((since + draw.ranked(20) as i64).min(NOW)),
-            false => rows.null(),
+        if draw.percent(40) {
+            rows.integer((since + draw.ranked(20) as i64).min(NOW))
+        } else {
+            rows.null()
         };
         rows.end()?;
     }
@@ -239,9 +238,10 @@ fn album_info_rows(album: &Album, _: Sizes, rows: &mut Rows<'_>) -> Result<()> {
         };
         if draw.percent(share) {
             rows.integer(id(album.number)).integer(fact as i64 + 1).text(&info);
-            match draw.percent(7) {
-                true => rows.text(draw.pick(&["(estimated)", "(first week)", "(disputed)"])),
-                false => rows.null(),
+            if draw.percent(7) {
+                rows.text(draw.pick(&["(estimated)", "(first week)", "(disputed)"]))
+            } else {
+                rows.null()
             };
             rows.end()?;
         }
@@ -267,10 +267,11 @@ fn album_link_rows(album: &Album, sizes: Sizes, rows: &mut Rows<'_>) -> Result<(
         return Ok(());
     }
     let first = album.number / ALBUMS_BY_ONE * ALBUMS_BY_ONE;
-    let (linked, kind) = match draw.percent(70) {
+    let (linked, kind) = if draw.percent(70) {
         // What follows, is remastered or played live is by the same artist.
-        true => (first + draw.below(ALBUMS_BY_ONE), draw.ranked(3)),
-        false => (draw.ranked(sizes.albums), 3 + draw.ranked(5)),
+        (first + draw.below(ALBUMS_BY_ONE), draw.ranked(3))
+    } else {
+        (draw.ranked(sizes.albums), 3 + draw.ranked(5))
     };
     if linked != album.number && linked < sizes.albums {
         rows.integer(id(album.number)).integer(id(linked)).integer(id(kind)).end()?;
@@ -310,9 +311,10 @@ fn release_rows(album: &Album, sizes: Sizes, rows: &mut Rows<'_>) -> Result<()> 
         rows.integer(id(place)).integer(format + 1);
         let day = calendar::days_from_civil(year as i32, 1, 1) + draw.between(0, 364) as i32;
         rows.integer(i64::from(day));
-        match nth > 0 && draw.percent(60) {
-            true => rows.text(draw.pick(&RELEASE_NOTES)),
-            false => rows.null(),
+        if nth > 0 && draw.percent(60) {
+            rows.text(draw.pick(&RELEASE_NOTES))
+        } else {
+            rows.null()
         };
         rows.end()?;
     }
@@ -353,9 +355,10 @@ fn credit_rows(album: &Album, sizes: Sizes, rows: &mut Rows<'_>) -> Result<()> {
         let track = track_id(album, nth);
         let mut credit = |artist: u64, role: u64, draw: &mut Draw| {
             rows.integer(track).integer(id(artist)).integer(id(role));
-            match draw.percent(10) {
-                true => rows.text(draw.pick(&CREDIT_NOTES)),
-                false => rows.null(),
+            if draw.percent(10) {
+                rows.text(draw.pick(&CREDIT_NOTES))
+            } else {
+                rows.null()
             };
             rows.end()
         };

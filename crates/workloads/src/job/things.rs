@@ -176,9 +176,10 @@ impl Artist {
     }
 
     fn any_person(draw: &mut Draw, sizes: Sizes) -> Self {
-        let number = match draw.percent(50) {
-            true => sizes.artist_at(draw.ranked(sizes.artists)),
-            false => draw.below(sizes.artists),
+        let number = if draw.percent(50) {
+            sizes.artist_at(draw.ranked(sizes.artists))
+        } else {
+            draw.below(sizes.artists)
         };
         // Numbers that end in 5 to 9 are persons.
         Self::new(number / 10 * 10 + 5 + number % 5, sizes)

@@ -264,9 +264,10 @@ impl Inputs {
     fn payment(&mut self) -> Payment {
         let district = self.district();
         let remote = self.draw.between(1, 100) > 85;
-        let (customer_warehouse, customer_district) = match remote {
-            true => (self.other_warehouse() as i32, self.district()),
-            false => (self.home as i32, district),
+        let (customer_warehouse, customer_district) = if remote {
+            (self.other_warehouse() as i32, self.district())
+        } else {
+            (self.home as i32, district)
         };
         Payment {
             warehouse: self.home as i32,

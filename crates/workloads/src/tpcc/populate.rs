@@ -186,9 +186,10 @@ impl<S: RowSink> Rows<'_, S> {
         self.letters(&mut draw, 8, 16);
         self.sink.text("OE");
         let names = self.scale.names();
-        let name = match i64::from(c) <= names {
-            true => i64::from(c) - 1,
-            false => nurand(&mut draw, 255, Constants::load(self.seed).last, 0, names - 1),
+        let name = if i64::from(c) <= names {
+            i64::from(c) - 1
+        } else {
+            nurand(&mut draw, 255, Constants::load(self.seed).last, 0, names - 1)
         };
         self.sink.text(LastName::new(name as usize).as_str());
         self.address(&mut draw);
@@ -234,9 +235,10 @@ impl<S: RowSink> Rows<'_, S> {
         let (mut draw, lines) = self.order_draw(w, d, o);
         self.integers(&[w, d, o, buyer]);
         self.sink.time(LOADED);
-        match o <= self.scale.delivered() {
-            true => self.sink.integer(draw.between(1, 10)),
-            false => self.sink.null(),
+        if o <= self.scale.delivered() {
+            self.sink.integer(draw.between(1, 10))
+        } else {
+            self.sink.null()
         }
         self.integers(&[lines, 1]);
         self.sink.end()
@@ -250,9 +252,10 @@ impl<S: RowSink> Rows<'_, S> {
             self.sink.integer(draw.between(1, self.scale.items.into()));
             self.integers(&[w]);
             let delivered = o <= self.scale.delivered();
-            match delivered {
-                true => self.sink.time(LOADED),
-                false => self.sink.null(),
+            if delivered {
+                self.sink.time(LOADED)
+            } else {
+                self.sink.null()
             }
             self.integers(&[5]);
             self.sink.decimal(if delivered { 0 } else { draw.between(1, 999_999) }, 2);
@@ -345,9 +348,10 @@ impl<E, F: FnMut(&str) -> Result<(), E>> RowSink for Inserts<F> {
     }
 
     fn decimal(&mut self, scaled: i64, scale: u8) {
-        match self.scaled {
-            true => self.put(format_args!("{scaled}")),
-            false => self.put(format_args!("{}", Decimal(scaled, scale))),
+        if self.scaled {
+            self.put(format_args!("{scaled}"))
+        } else {
+            self.put(format_args!("{}", Decimal(scaled, scale)))
         }
     }
 
@@ -357,9 +361,10 @@ impl<E, F: FnMut(&str) -> Result<(), E>> RowSink for Inserts<F> {
     }
 
     fn time(&mut self, micros: i64) {
-        match self.scaled {
-            true => self.put(format_args!("{micros}")),
-            false => self.put(format_args!("TIMESTAMP '{}'", Time(micros))),
+        if self.scaled {
+            self.put(format_args!("{micros}"))
+        } else {
+            self.put(format_args!("TIMESTAMP '{}'", Time(micros)))
         }
     }
 

@@ -353,9 +353,10 @@ impl<C: SqlConnection> SqlTerminal<C> {
     /// A query that must find something.
     fn find(&mut self, statement: StatementId, params: &[Param<'_>]) -> Result<(), Failure> {
         self.query(statement, params)?;
-        match self.rows.is_empty() {
-            false => Ok(()),
-            true => Err(Failure::Fatal(format!("statement {statement:?} found no row"))),
+        if self.rows.is_empty() {
+            Err(Failure::Fatal(format!("statement {statement:?} found no row")))
+        } else {
+            Ok(())
         }
     }
 

@@ -173,9 +173,10 @@ impl Transaction for TesseraSession<'_> {
         row: &mut RowBuffer,
     ) -> Result<(), Failure> {
         let handle = &self.system.tables[table as usize];
-        match self.native.read(handle, id, columns, row).map_err(failure)? {
-            true => Ok(()),
-            false => Err(Failure::Fatal(format!("a row of {} is gone", table.name()))),
+        if self.native.read(handle, id, columns, row).map_err(failure)? {
+            Ok(())
+        } else {
+            Err(Failure::Fatal(format!("a row of {} is gone", table.name())))
         }
     }
 

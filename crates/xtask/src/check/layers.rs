@@ -46,9 +46,10 @@ pub(super) fn objection(user: &str, used: &str) -> Option<String> {
     if user == "xtask" || below(used, user) {
         return None;
     }
-    Some(match layer(user).is_some() || in_chain(user) {
-        true => format!("{used} is not below {user}"),
-        false => format!("{user} has no place in the order of the crates yet"),
+    Some(if layer(user).is_some() || in_chain(user) {
+        format!("{used} is not below {user}")
+    } else {
+        format!("{user} has no place in the order of the crates yet")
     })
 }
 

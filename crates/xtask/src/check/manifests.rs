@@ -50,9 +50,10 @@ pub(super) fn check(folder: &Path, problems: &mut Vec<String>) -> Result<(), Str
     for section in ["dependencies", "build-dependencies"] {
         let used = manifest.get(section).and_then(Value::as_table);
         for dependency in used.into_iter().flat_map(Table::keys) {
-            let refused = match root().join("crates").join(dependency).is_dir() {
-                true => layers::objection(name, dependency),
-                false => layers::heavy(name, dependency),
+            let refused = if root().join("crates").join(dependency).is_dir() {
+                layers::objection(name, dependency)
+            } else {
+                layers::heavy(name, dependency)
             };
             refused.into_iter().for_each(&mut object);
         }

@@ -24,10 +24,7 @@ const UNFINISHED: &str = concat!("TO", "DO");
 
 /// Checks every Rust file of one crate.
 pub(super) fn check(folder: &Path, problems: &mut Vec<String>) -> Result<(), String> {
-    let mut files = Vec::new();
-    rust_files(folder, &mut files).map_err(text)?;
-    files.sort();
-    for path in files {
+    for path in files(folder)? {
         let source = fs::read_to_string(&path).map_err(text)?;
         let name = relative(&path);
         check_lines(&name, &source, problems);
@@ -37,6 +34,14 @@ pub(super) fn check(folder: &Path, problems: &mut Vec<String>) -> Result<(), Str
         }
     }
     Ok(())
+}
+
+/// The Rust files of one crate, sorted.
+pub(super) fn files(folder: &Path) -> Result<Vec<PathBuf>, String> {
+    let mut files = Vec::new();
+    rust_files(folder, &mut files).map_err(text)?;
+    files.sort();
+    Ok(files)
 }
 
 fn rust_files(folder: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {

@@ -78,10 +78,7 @@ pub(super) fn original(program: &str, folder: &Path) -> Command {
 /// Runs `command`; what it wrote.
 pub(super) fn output(command: &mut Command) -> Result<Vec<u8>, String> {
     let output = command.stdin(Stdio::null()).output().map_err(text)?;
-    match output.status.success() {
-        true => Ok(output.stdout),
-        false => Err(said(&output)),
-    }
+    if output.status.success() { Ok(output.stdout) } else { Err(said(&output)) }
 }
 
 /// psql without frills that stops at an error.

@@ -45,10 +45,7 @@ pub(super) fn pgbench(server: &Server, report: &mut Report) {
     let run = |arguments: &[&str]| {
         let output = command("pgbench", server).args(arguments).output().map_err(text)?;
         let said = said(&output);
-        match output.status.success() && !said.contains("aborted") {
-            true => Ok(()),
-            false => Err(said),
-        }
+        if output.status.success() && !said.contains("aborted") { Ok(()) } else { Err(said) }
     };
     let made = run(&["-i", "-q", "-s", "2", "--foreign-keys"]);
     report.outcome(&client, "initializes, with foreign keys", &made);
@@ -102,16 +99,18 @@ pub(super) fn said(output: &Output) -> String {
 }
 
 fn expect(found: &str, wanted: &str) -> Outcome {
-    match found.trim() == wanted {
-        true => Ok(()),
-        false => Err(format!("\"{}\" instead of \"{wanted}\"", found.trim())),
+    if found.trim() == wanted {
+        Ok(())
+    } else {
+        Err(format!("\"{}\" instead of \"{wanted}\"", found.trim()))
     }
 }
 
 fn contains(found: &str, wanted: &str) -> Outcome {
-    match found.contains(wanted) {
-        true => Ok(()),
-        false => Err(format!("\"{}\" has no \"{wanted}\"", found.trim())),
+    if found.contains(wanted) {
+        Ok(())
+    } else {
+        Err(format!("\"{}\" has no \"{wanted}\"", found.trim()))
     }
 }
 
@@ -256,9 +255,10 @@ impl Psql<'_> {
         let script = "\\set FETCH_COUNT 100\nselect i from generate_series(1, 1000) as g(i);\n";
         let said = said(&self.script(script)?);
         let wanted: Vec<String> = (1..=1000).map(|i| i.to_string()).collect();
-        match said.trim() == wanted.join("\n") {
-            true => Ok(()),
-            false => Err(said.lines().next().unwrap_or_default().to_owned()),
+        if said.trim() == wanted.join("\n") {
+            Ok(())
+        } else {
+            Err(said.lines().next().unwrap_or_default().to_owned())
         }
     }
 
@@ -272,10 +272,7 @@ impl Psql<'_> {
 
 fn signal(child: &Child, name: &str) -> Outcome {
     let status = Command::new("kill").args(["-s", name, &child.id().to_string()]).status();
-    match status.map_err(text)?.success() {
-        true => Ok(()),
-        false => Err(format!("could not send SIG{name}")),
-    }
+    if status.map_err(text)?.success() { Ok(()) } else { Err(format!("could not send SIG{name}")) }
 }
 
 /// What was committed is there after a SIGKILL, and nothing else.

@@ -87,10 +87,8 @@ fn exchange(port: &str, input: &Input, answers: &mut Answers) -> Result<(), Stri
     stream.set_read_timeout(Some(Duration::from_millis(200))).map_err(text)?;
     stream.set_write_timeout(Some(PATIENCE + CANCELLED)).map_err(text)?;
     let mut writer = stream.try_clone().map_err(text)?;
-    let bytes = match input.is_seated {
-        true => [startup("fuzz"), input.bytes()].concat(),
-        false => input.bytes(),
-    };
+    let bytes =
+        if input.is_seated { [startup("fuzz"), input.bytes()].concat() } else { input.bytes() };
     std::thread::scope(|scope| {
         // The server may end the connection in the middle; that is an answer, too.
         scope.spawn(move || {

@@ -134,10 +134,7 @@ pub(super) fn statement(random: &mut Random, statement: &mut String, other: &str
     let old = statement.clone();
     let (mut all, other) = (pieces(&old), pieces(other));
     let place = at(random, all.len());
-    let piece = match random.chance(60) {
-        true => one_of(random, &PIECES),
-        false => one_of(random, &other),
-    };
+    let piece = if random.chance(60) { one_of(random, &PIECES) } else { one_of(random, &other) };
     match random.below(7) {
         0 => drop(all.remove(place)),
         1 => all.insert(place, all[place]),

@@ -128,10 +128,8 @@ impl Seeds {
             return input;
         }
         let is_old = !self.added.is_empty() && random.chance(35);
-        let mut input = match is_old {
-            true => mutate::one_of(random, &self.added).clone(),
-            false => self.session(random),
-        };
+        let mut input =
+            if is_old { mutate::one_of(random, &self.added).clone() } else { self.session(random) };
         if is_old || random.chance(25) {
             for _ in 0..=random.below(3) {
                 let other = self.session(random);
@@ -159,9 +157,10 @@ impl Seeds {
                 let other = mutate::one_of(random, other);
                 mutate::statement(random, &mut statement, other);
             }
-            match random.chance(50) {
-                true => messages.push(query(&statement)),
-                false => extended(random, &statement, &mut messages),
+            if random.chance(50) {
+                messages.push(query(&statement))
+            } else {
+                extended(random, &statement, &mut messages)
             }
             if statement.to_ascii_uppercase().contains("STDIN") {
                 messages.push(message(b'd', &mutate::noise(random, 40)));

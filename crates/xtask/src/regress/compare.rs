@@ -70,10 +70,13 @@ pub(super) fn verdict(sql: &str, expected: &Reply, found: &Reply) -> Verdict {
         (Ok(_), Err(_)) => Verdict::Refused,
         (Err(_), Err(_)) => Verdict::Class,
         (Err(_), Ok(_)) => Verdict::Accepted,
-        (Ok(expected), Ok(found)) => match equal(sql, expected, found) {
-            true => Verdict::Equal,
-            false => Verdict::Value,
-        },
+        (Ok(expected), Ok(found)) => {
+            if equal(sql, expected, found) {
+                Verdict::Equal
+            } else {
+                Verdict::Value
+            }
+        }
     }
 }
 

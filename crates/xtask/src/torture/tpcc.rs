@@ -16,7 +16,7 @@ use std::sync::{Mutex, PoisonError};
 
 use engine::{Database, Session};
 use testkit::torture::{Acknowledge, Workload};
-use types::Value;
+use types::{SqlState, Value};
 use workloads::tpcc::driver::System;
 use workloads::tpcc::tessera::{Tessera, Waits};
 use workloads::tpcc::{self, Answer, Failure, Input, Inputs, LOADED, Scale, Table, Terminal};
@@ -111,7 +111,9 @@ impl Tpcc {
         }
         for sql in tpcc::create_indexes() {
             match session.execute(&sql) {
-                Err(error) if error.state().as_str() != "42P07" => return Err(error.to_string()),
+                Err(error) if error.state() != SqlState::DUPLICATE_TABLE => {
+                    return Err(error.to_string());
+                }
                 _ => {}
             }
         }

@@ -165,10 +165,12 @@ impl Client {
             let Some(length) = rest.get(head..head + 4) else { break };
             let length = length.iter().fold(0, |all, &byte| all << 8 | usize::from(byte));
             let Some(body) = rest.get(head + 4..head + length) else { break };
-            match self.is_started {
-                true if rest[0] == b'X' => return Ok(false),
-                true => self.answer(rest[0], body),
-                false => self.start(),
+            if !self.is_started {
+                self.start()
+            } else if rest[0] == b'X' {
+                return Ok(false);
+            } else {
+                self.answer(rest[0], body)
             }
             rest = &rest[head + length..];
         }

@@ -228,9 +228,10 @@ impl World {
             return (sql, vec![Step::Create(name)]);
         }
         let name = names[self.random.below(names.len() as u64) as usize].clone();
-        match self.random.chance(50) {
-            true => (format!("DROP TABLE {name}"), vec![Step::Drop(name)]),
-            false => (format!("TRUNCATE {name}"), vec![Step::Truncate(name)]),
+        if self.random.chance(50) {
+            (format!("DROP TABLE {name}"), vec![Step::Drop(name)])
+        } else {
+            (format!("TRUNCATE {name}"), vec![Step::Truncate(name)])
         }
     }
 

@@ -42,15 +42,13 @@ pub(super) fn kernel(function: J, signature: &Signature) -> Result<Kernel> {
             Box::new(|a: &[&Vector], _| json_fn::change_path(a, |_, _| PathChange::Delete))
         }
         J::Set => Box::new(|a: &[&Vector], _| {
-            json_fn::change_path(a, |value, create| match create {
-                true => PathChange::Set(value),
-                false => PathChange::Replace(value),
+            json_fn::change_path(a, |value, create| {
+                if create { PathChange::Set(value) } else { PathChange::Replace(value) }
             })
         }),
         J::Insert => Box::new(|a: &[&Vector], _| {
-            json_fn::change_path(a, |value, after| match after {
-                true => PathChange::InsertAfter(value),
-                false => PathChange::InsertBefore(value),
+            json_fn::change_path(a, |value, after| {
+                if after { PathChange::InsertAfter(value) } else { PathChange::InsertBefore(value) }
             })
         }),
         J::Assign => Box::new(|a: &[&Vector], _| json_fn::assign(a[0], a[1], a[2])),

@@ -123,12 +123,11 @@ fn expression(function: Function, signature: &Signature) -> Result<Option<Kernel
             let from_place = count > 3 && signature.of(3)?.physical() == types::PhysicalType::I32;
             Box::new(move |a: &[&Vector], _| {
                 let texts = [a[0], a[1], a[2]];
-                match from_place {
-                    true => {
-                        let [start, nth, flags] = [3, 4, 5].map(|at| a.get(at).copied());
-                        regexp::replace(texts, start, nth, flags)
-                    }
-                    false => regexp::replace(texts, None, None, a.get(3).copied()),
+                if from_place {
+                    let [start, nth, flags] = [3, 4, 5].map(|at| a.get(at).copied());
+                    regexp::replace(texts, start, nth, flags)
+                } else {
+                    regexp::replace(texts, None, None, a.get(3).copied())
                 }
             })
         }

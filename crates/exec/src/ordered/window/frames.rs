@@ -21,7 +21,7 @@ impl Offset {
     pub(super) fn new(value: Value, ty: DataType, end: &str, units: FrameUnits) -> Result<Self> {
         if value.is_null() {
             let message = format!("frame {end} offset must not be null");
-            return Err(Error::new(SqlState(*b"22004"), message));
+            return Err(Error::new(SqlState::NULL_NOT_ALLOWED, message));
         }
         let negative = match &value {
             Value::F64(v) => *v < 0.0 || v.is_nan(),
@@ -30,11 +30,11 @@ impl Offset {
         };
         if negative && units == FrameUnits::Range {
             let message = "invalid preceding or following size in window function";
-            return Err(Error::new(SqlState(*b"22013"), message));
+            return Err(Error::new(SqlState::INVALID_PRECEDING_OR_FOLLOWING_SIZE, message));
         }
         if negative {
             let message = format!("frame {end} offset must not be negative");
-            return Err(Error::new(SqlState(*b"22013"), message));
+            return Err(Error::new(SqlState::INVALID_PRECEDING_OR_FOLLOWING_SIZE, message));
         }
         Ok(Self { value, ty })
     }

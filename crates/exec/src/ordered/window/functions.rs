@@ -76,13 +76,13 @@ fn shares(function: F, part: &Part) -> Vec<f64> {
 }
 
 /// A positive integer argument at row `i`; None for NULL.
-fn positive(column: &Vector, i: usize, name: &str, state: [u8; 5]) -> Result<Option<usize>> {
+fn positive(column: &Vector, i: usize, name: &str, state: SqlState) -> Result<Option<usize>> {
     match column.value(i).as_integer() {
         None => Ok(None),
         Some(n) if n > 0 => Ok(Some(n.min(i128::from(u32::MAX)) as usize)),
         Some(_) => {
             let message = format!("argument of {name} must be greater than zero");
-            Err(Error::new(SqlState(state), message))
+            Err(Error::new(state, message))
         }
     }
 }
@@ -91,7 +91,9 @@ fn ntile(arguments: &[usize], part: &Part, physical: PhysicalType) -> Result<Vec
     let column = argument(arguments, 0, part)?;
     let mut builder = VectorBuilder::with_capacity(physical, part.rows);
     for partition in part.ranges() {
-        let Some(tiles) = positive(&column, partition.start, "ntile", *b"22014")? else {
+        let Some(tiles) =
+            positive(&column, partition.start, "ntile", SqlState::INVALID_ARGUMENT_FOR_NTILE)?
+        else {
             partition.for_each(|_| builder.push_null());
             continue;
         };
@@ -182,10 +184,12 @@ fn framed(function: F, arguments: &[usize], part: &Part, frame: &FrameSpec) -> R
         let row = match (function, &numbers) {
             (F::FirstValue, _) => frames.row(i, 0),
             (F::LastValue, _) => frames.last(i),
-            (_, Some(numbers)) => match positive(numbers, i, "nth_value", *b"22016")? {
-                Some(n) => frames.row(i, n - 1),
-                None => None,
-            },
+            (_, Some(numbers)) => {
+                match positive(numbers, i, "nth_value", SqlState::INVALID_ARGUMENT_FOR_NTH_VALUE)? {
+                    Some(n) => frames.row(i, n - 1),
+                    None => None,
+                }
+            }
             _ => None,
         };
         places.push(row.map_or(Origin::Null, Origin::Row));

@@ -205,9 +205,10 @@ impl State {
     pub(super) fn sync_directory(&mut self, path: &Path) {
         let all = std::mem::take(&mut self.naming);
         for naming in all {
-            match naming.directory() == Some(path) {
-                true => naming.apply(&mut self.durable_names),
-                false => self.naming.push(naming),
+            if naming.directory() == Some(path) {
+                naming.apply(&mut self.durable_names)
+            } else {
+                self.naming.push(naming)
             }
         }
     }

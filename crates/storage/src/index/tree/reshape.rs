@@ -45,10 +45,12 @@ impl<F: KeyForm> Tree<F> {
         let is_equal = F::order_keys(&left, &right).is_eq();
         let separator = F::separator(&left, &right);
         F::free(new);
-        let separator_tid = match is_equal {
-            false => 0,
-            true if middle == count => tid,
-            true => node.tid::<F>(middle),
+        let separator_tid = if !is_equal {
+            0
+        } else if middle == count {
+            tid
+        } else {
+            node.tid::<F>(middle)
         };
         let room = self.meter.take(F::bytes_held(&separator)).and_then(|()| {
             let room = self.room(&node, above.is_none());

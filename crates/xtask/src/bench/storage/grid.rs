@@ -142,9 +142,10 @@ impl<'s> Grid<'s> {
         let sort = columns.queries(Role::Sort, &PERCENTS, spec.widths);
         let other = columns.queries(Role::Other, &PERCENTS, spec.widths);
         let has_numbers = spec.upper(0).is_some();
-        let three = match spec.name == NARROW_U.name {
-            true => columns.queries(Role::Three, &CONJUNCTION_PERCENTS, spec.widths),
-            false => Vec::new(),
+        let three = if spec.name == NARROW_U.name {
+            columns.queries(Role::Three, &CONJUNCTION_PERCENTS, spec.widths)
+        } else {
+            Vec::new()
         };
         drop(columns);
 

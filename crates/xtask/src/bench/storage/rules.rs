@@ -607,9 +607,10 @@ fn hyper_threads() -> String {
     let list = "/sys/devices/system/cpu/cpu0/topology/thread_siblings_list";
     let siblings = std::fs::read_to_string(list).unwrap_or_default();
     let largest = size_name(SIZES[SIZES.len() - 1]);
-    match siblings.trim().contains([',', '-']) {
-        true => format!("hyper-threads are not taken apart; no blocks up to {largest}"),
-        false => format!("cores here have one thread; no blocks up to {largest}"),
+    if siblings.trim().contains([',', '-']) {
+        format!("hyper-threads are not taken apart; no blocks up to {largest}")
+    } else {
+        format!("cores here have one thread; no blocks up to {largest}")
     }
 }
 

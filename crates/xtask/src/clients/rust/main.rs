@@ -62,10 +62,7 @@ async fn connect(config: &Config) -> Result<Client, tokio_postgres::Error> {
 }
 
 fn expect<T: PartialEq + Debug>(found: T, wanted: T) -> Outcome {
-    match found == wanted {
-        true => Ok(()),
-        false => Err(format!("{found:?} instead of {wanted:?}").into()),
-    }
+    if found == wanted { Ok(()) } else { Err(format!("{found:?} instead of {wanted:?}").into()) }
 }
 
 fn refused<T>(result: Result<T, tokio_postgres::Error>, state: &str) -> Outcome {
