@@ -2,12 +2,13 @@
 //!
 //! ```text
 //! crates/*/Cargo.toml -> layers, heavy dependencies, lints
-//! crates/**/*.rs      -> ceilings, width, unfinished marks, unsafe policy
+//! crates/**/*.rs      -> ceilings, width, unfinished marks, unsafe policy, floors
 //! ```
 
 mod layers;
 mod manifests;
 mod sources;
+mod floors;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -25,6 +26,7 @@ pub fn run(full: bool) -> Outcome {
     for folder in &crates {
         manifests::check(folder, &mut problems)?;
         sources::check(folder, &mut problems)?;
+        floors::check(folder, &mut problems)?;
     }
     for problem in &problems {
         println!("{problem}");
@@ -46,6 +48,15 @@ pub fn run(full: bool) -> Outcome {
         ])?;
     }
     Ok(())
+}
+
+/// Prints, crate by crate, the imports that point up and the files that import each other in a
+/// circle.
+///
+/// # Errors
+/// A file that cannot be read or parsed.
+pub fn floors() -> Outcome {
+    crates().map_err(text)?.iter().try_for_each(|folder| floors::report(folder))
 }
 
 /// The directories of the workspace's crates, sorted.
