@@ -11,6 +11,7 @@
 //! Elsewhere: versions of rows (`storage`), statements and the catalog (`engine`).
 #![forbid(unsafe_code)]
 
+// Floors: lowest first.
 mod codec;
 mod damage;
 pub mod manager;
