@@ -13,7 +13,7 @@ mod floors;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::{Outcome, root, test, text};
+use crate::{Outcome, root, text, workspace};
 
 /// Checks the workspace; with `full` also its formatting and clippy's lints.
 ///
@@ -36,8 +36,8 @@ pub fn run(full: bool) -> Outcome {
         count => return Err(format!("{count} rules broken")),
     }
     if full {
-        test::cargo(&["fmt", "--all", "--check"])?;
-        test::cargo(&[
+        workspace::cargo(&["fmt", "--all", "--check"])?;
+        workspace::cargo(&[
             "clippy",
             "--workspace",
             "--all-targets",

@@ -1,7 +1,7 @@
 //! The modules of a crate: their files, their order, what they define and what they name.
 //!
-//! Built by [`Crate::read`] from `lib.rs` on along the `mod` lines; read by `resolve`, `circles` and
-//! the rules of the parent.
+//! Built by [`Crate::read`] from `lib.rs` on along the `mod` lines; read by `resolve`, `circles`
+//! and the rules of the parent.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
