@@ -14,7 +14,8 @@ use testkit::Random;
 use types::{DataType, SqlState, Value};
 
 use crate::context::QueryContext;
-use crate::open::{Opener, column};
+use crate::expr::column;
+use crate::opener::Opener;
 use crate::result::{ResultSet, StoredRows};
 
 const KINDS: [JoinKind; 10] = [

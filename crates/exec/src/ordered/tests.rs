@@ -17,7 +17,7 @@ use testkit::Random;
 use types::{DataType, Interval, NumericType, PhysicalType, Result, SqlState, Value};
 
 use crate::context::QueryContext;
-use crate::open::Opener;
+use crate::opener::Opener;
 use crate::result::{ResultSet, StoredRows};
 
 /// Types of the test table's columns; the last numbers the rows.

@@ -12,7 +12,7 @@ use storage::{MemoryCategory, Reservation};
 use types::{DataType, Error, Result};
 
 use crate::context::QueryContext;
-use crate::open::Opener;
+use crate::opener::Opener;
 use crate::pipeline::{Demand, Push, Source, Stream};
 use crate::result::StoredRows;
 use crate::set::{keyed, types_of};

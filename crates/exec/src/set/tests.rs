@@ -9,7 +9,7 @@ use testkit::Random;
 use types::{DataType, PhysicalType, Value};
 
 use super::*;
-use crate::open::column;
+use crate::expr::column;
 use crate::result::ResultSet;
 
 type Row = Vec<Value>;
