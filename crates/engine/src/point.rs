@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use exec::ResultSet;
 use exec::expr::Evaluator;
-use exec::open::{children_mut, fit};
+use exec::expr::{children_mut, fit};
 use kernels::{Batch, Column, Vector, VectorBuilder};
 use parking_lot::Mutex;
 use plan::physical::{Expr, ExprKind};

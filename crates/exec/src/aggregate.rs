@@ -44,7 +44,8 @@ use plan::physical::{Aggregate, AggregateMode, Expr, ExprKind, Node, Operator, O
 use sql::algebra::{AggregateFunction, Duplicates, Function};
 use types::{DataType, Error, PhysicalType, Result};
 
-use crate::open::{Opener, PushedFilter, column};
+use crate::expr::column;
+use crate::opener::{Opener, PushedFilter};
 use crate::pipeline::{Stream, drive};
 use crate::spill::Partitions;
 use grouper::Keys;

@@ -1,8 +1,10 @@
 //! What one query's operators share: memory, workers, cancellation, snapshots, profile.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use host::Io;
 use kernels::Batch;
 use parking_lot::Mutex;
 use plan::physical::{OperatorId, OperatorProfile};
@@ -16,7 +18,6 @@ use types::budget::{self, Account, Entry};
 use types::{Result, Value};
 
 use crate::account::cancelled;
-use crate::spill::SpillSpace;
 
 /// Counters of one operator, added to by all workers.
 #[derive(Debug, Default)]
@@ -58,6 +59,17 @@ pub struct Recheck {
     pub at: Snapshot,
     /// The rows, ascending.
     pub tids: Vec<Tid>,
+}
+
+/// Where and from when on a query spills.
+#[derive(Clone, Debug)]
+pub struct SpillSpace {
+    /// The file system.
+    pub io: Arc<dyn Io>,
+    /// Where files go; made when the first one is needed.
+    pub directory: PathBuf,
+    /// Bytes that an operator of a worker may hold; by default only the pool's limit counts.
+    pub work_bytes: Option<u64>,
 }
 
 /// Shared state of one running query.

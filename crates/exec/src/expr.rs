@@ -17,6 +17,7 @@
 //! Elsewhere: common sub-expressions, which the planner makes columns (`plan::physical`); loops
 //! (`kernels`).
 
+mod parts;
 mod node;
 mod compile;
 mod functions;
@@ -34,6 +35,8 @@ use types::{Result, Value};
 
 pub(crate) use compile::array_values;
 use node::Node;
+pub(crate) use parts::is_volatile;
+pub use parts::{children_mut, column, columns_of, fit};
 
 /// An expression ready to run.
 pub struct Evaluator {

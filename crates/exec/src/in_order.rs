@@ -18,7 +18,7 @@ use types::{Error, Result};
 
 use crate::context::QueryContext;
 use crate::flow::Flow;
-use crate::open::Opener;
+use crate::opener::Opener;
 use crate::pipeline::{Demand, Place, Sink, drive};
 use crate::result::batch_bytes;
 

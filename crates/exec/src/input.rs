@@ -7,7 +7,7 @@ use plan::physical::{Node, Operator, OutputColumn};
 use types::{Error, Result};
 
 use crate::flow::Flow;
-use crate::open::Opener;
+use crate::opener::Opener;
 use crate::pipeline::{Demand, Push, Source, Stream};
 
 /// Opens [`Operator::Input`].

@@ -40,8 +40,9 @@ use storage::{MemoryCategory, Reservation};
 use types::{Error, Result};
 
 use crate::context::QueryContext;
+use crate::expr::columns_of;
 use crate::flow::RowSource;
-use crate::open::{Opener, PushedFilter, columns_of};
+use crate::opener::{Opener, PushedFilter};
 use crate::pipeline::Stream;
 
 use build::{BuildInput, BuildRows, Built};

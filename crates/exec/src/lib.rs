@@ -16,30 +16,33 @@
 //! Elsewhere: choosing the plan (`plan`), who runs when (`sched`), stored rows (`storage`).
 #![forbid(unsafe_code)]
 
+// Floors: lowest first.
 mod account;
 pub mod context;
-pub mod spill;
 pub mod expr;
 pub mod flow;
-pub mod open;
 pub mod pipeline;
-mod scan;
-mod index;
+pub mod result;
+pub mod spill;
+pub mod opener;
+mod function;
 mod input;
 mod series;
 mod simple;
-
-pub mod aggregate;
+mod scan;
+mod index;
 pub mod join;
+pub mod aggregate;
 pub mod ordered;
-pub mod result;
-mod in_order;
 pub mod set;
+pub mod open;
+mod in_order;
 
 pub use account::StatementAccount;
-pub use context::{Profile, QueryContext, Recheck};
+pub use context::{Profile, QueryContext, Recheck, SpillSpace};
+pub use function::{BatchSource, RowColumn, SharedBatchSource, function_source};
 pub use in_order::{Receiver, execute_into};
-pub use open::{BatchSource, Opener, execute};
+pub use open::execute;
+pub use opener::Opener;
 pub use result::ResultSet;
-pub use scan::{RowColumn, function_source, read_block};
-pub use spill::SpillSpace;
+pub use scan::read_block;

@@ -1,84 +1,17 @@
 //! Opens plan nodes: runs what lies below breakers and gives a stream of the rest.
+//!
+//! The top floor of the operators: [`Opener`] brings each back here for the nodes below it.
 
 use std::sync::Arc;
 
-use kernels::{Batch, Column, Vector};
-use plan::physical::{
-    CteSource, Expr, ExprKind, Node, Operator, PhysicalPlan, Prelude, PreludeKind,
-};
-use storage::KeyFilter;
-use types::{DataType, Error, PhysicalType, Result, SqlState, Value};
+use plan::physical::{Node, Operator, PhysicalPlan};
+use types::{Error, Result};
 
 use crate::context::QueryContext;
-use crate::pipeline::{Source, Stream};
-use crate::result::{ResultSet, StoredRows};
-use crate::set::LastRound;
-use crate::{aggregate, index, input, join, ordered, scan, set, simple};
-
-/// A filter on one integer column that a join above proved: rows that fail it cannot reach the
-/// result.
-#[derive(Clone)]
-pub struct PushedFilter {
-    /// Output ordinal of the node that it is pushed into.
-    pub column: usize,
-    /// The filter.
-    pub filter: Arc<dyn KeyFilter>,
-}
-
-impl PushedFilter {
-    /// The same below `exprs`, if the one that it is about is a column.
-    #[must_use]
-    pub fn through(self, exprs: &[Expr]) -> Option<Self> {
-        match exprs.get(self.column)?.kind {
-            ExprKind::Column(column) => Some(Self { column, ..self }),
-            _ => None,
-        }
-    }
-}
-
-/// Rows of a table function, in work orders that may run in parallel.
-pub trait BatchSource: Send + Sync {
-    /// Work orders.
-    fn orders(&self) -> usize;
-
-    /// Gives the batches of one work order to `push` until it returns false. Columns are the
-    /// function's columns `columns`, in that order.
-    ///
-    /// # Errors
-    /// Whatever reading meets.
-    fn run(
-        &self,
-        order: usize,
-        columns: &[usize],
-        push: &mut dyn FnMut(Batch) -> Result<bool>,
-    ) -> Result<()>;
-}
-
-/// What the object of a [`sql::catalog::BoundTableFunction`] is.
-pub type SharedBatchSource = Arc<dyn BatchSource>;
-
-/// Opens the nodes of one plan.
-#[derive(Clone)]
-pub struct Opener {
-    /// The query.
-    pub context: Arc<QueryContext>,
-    /// Results of preludes, by index.
-    preludes: Vec<Finished>,
-    /// The last round of each recursion around the node that is opened, by number of its CTE.
-    pub(crate) recursive: Vec<(usize, Arc<LastRound>)>,
-}
-
-/// What a prelude left.
-#[derive(Clone)]
-enum Finished {
-    Rows(Arc<StoredRows>),
-    /// Read once, so run where it is read: its rows are never all kept, and whoever reads may stop
-    /// it.
-    Streamed(Arc<Node>),
-    Scalar(Value),
-    /// A scalar one that failed, which matters to rows that read its value.
-    Failed(Error),
-}
+use crate::opener::{Opener, PushedFilter};
+use crate::pipeline::Stream;
+use crate::result::ResultSet;
+use crate::{aggregate, function, index, input, join, ordered, scan, series, set, simple};
 
 /// Runs `plan` and gives its rows.
 ///
@@ -91,366 +24,51 @@ pub fn execute(plan: &PhysicalPlan, context: &Arc<QueryContext>) -> Result<Resul
     ResultSet::collect(context, &stream, &plan.root.output)
 }
 
-/// Adds to `reads[i]` how often prelude `i` is read below `node`; a read inside the step of a
-/// recursion counts twice, since it is repeated.
-fn count_reads(node: &Node, weight: usize, reads: &mut [usize]) {
-    if let Operator::CteScan { source: CteSource::Prelude(i), .. } = &node.operator {
-        reads[*i] += weight;
-    }
-    let weight = if matches!(node.operator, Operator::Recursive { .. }) { 2 } else { weight };
-    for input in node.inputs() {
-        count_reads(input, weight, reads);
-    }
-}
-
-/// True when `node` reads the last round of a recursion around it, so that its rows are others in
-/// each round: it is run wherever it is read.
-fn reads_round(node: &Node, before: &[Finished]) -> bool {
-    fn any(node: &Node, own: &mut Vec<usize>, before: &[Finished]) -> bool {
-        let numbers = own.len();
-        match &node.operator {
-            Operator::CteScan { source: CteSource::Recursive(number), .. } => {
-                return !own.contains(number);
-            }
-            Operator::CteScan { source: CteSource::Prelude(i), .. } => {
-                return match before.get(*i) {
-                    Some(Finished::Streamed(prelude)) => any(prelude, own, before),
-                    _ => false,
-                };
-            }
-            Operator::Recursive { number, .. } => own.push(*number),
-            _ => {}
-        }
-        let found = node.inputs().into_iter().any(|input| any(input, own, before));
-        own.truncate(numbers);
-        found
-    }
-    any(node, &mut Vec::new(), before)
-}
-
 impl Opener {
     /// An opener without preludes.
     pub fn new(context: Arc<QueryContext>) -> Self {
-        Self { context, preludes: Vec::new(), recursive: Vec::new() }
-    }
-
-    /// Runs the preludes of `plan`, or leaves them to their only reader.
-    ///
-    /// # Errors
-    /// 21000 when a scalar one has two rows; whatever their queries meet.
-    pub fn run_preludes(&mut self, plan: &PhysicalPlan) -> Result<()> {
-        let mut reads = vec![0; plan.preludes.len()];
-        for node in plan.preludes.iter().map(|p| &p.node).chain([&plan.root]) {
-            count_reads(node, 1, &mut reads);
-        }
-        for (prelude, reads) in plan.preludes.iter().zip(reads) {
-            let is_repeated = reads_round(&prelude.node, &self.preludes);
-            if prelude.kind == PreludeKind::Materialized && (reads == 1 || is_repeated) {
-                self.preludes.push(Finished::Streamed(Arc::new(prelude.node.clone())));
-            } else {
-                self.run_prelude(prelude)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Runs `prelude`, which later nodes refer to by its position.
-    fn run_prelude(&mut self, prelude: &Prelude) -> Result<()> {
-        let finished = match prelude.kind {
-            PreludeKind::Materialized => Finished::Rows(Arc::new(self.rows_of(prelude)?)),
-            PreludeKind::Scalar => match self.scalar_of(prelude) {
-                Ok(value) => Finished::Scalar(value),
-                Err(error) if is_of_values(&error) => Finished::Failed(error),
-                Err(error) => return Err(error),
-            },
-        };
-        self.preludes.push(finished);
-        Ok(())
-    }
-
-    fn rows_of(&mut self, prelude: &Prelude) -> Result<StoredRows> {
-        let stream = self.open(&prelude.node, Vec::new())?;
-        StoredRows::collect(&self.context, &stream, &prelude.node.output)
-    }
-
-    fn scalar_of(&mut self, prelude: &Prelude) -> Result<Value> {
-        let rows = self.rows_of(prelude)?;
-        match rows.rows() {
-            0 => Ok(Value::Null),
-            1 => Ok(rows.value(0, 0)),
-            _ => Err(more_than_one_row()),
-        }
-    }
-
-    /// The stream of `node`'s rows. `filters` may be used or ignored: the join that made them tests
-    /// again.
-    ///
-    /// # Errors
-    /// Whatever running the breakers below meets.
-    pub fn open(&mut self, node: &Node, filters: Vec<PushedFilter>) -> Result<Stream> {
-        types::stack::deep(|| self.open_here(node, filters))
-    }
-
-    fn open_here(&mut self, node: &Node, filters: Vec<PushedFilter>) -> Result<Stream> {
-        self.context.check()?;
-        match &node.operator {
-            Operator::Scan { .. } => scan::open(self, node, filters),
-            Operator::FunctionScan { .. } => scan::open_function(self, node),
-            Operator::IndexScan { .. } => index::open_scan(self, node, filters),
-            Operator::IndexJoin { .. } => index::open_join(self, node, filters),
-            Operator::Input { .. } => input::open(self, node),
-            Operator::Series { .. } => crate::series::open_series(self, node),
-            Operator::Values { .. } => simple::open_values(self, node),
-            Operator::CteScan { source, columns, .. } => {
-                if let CteSource::Prelude(i) = source
-                    && let Some(Finished::Streamed(prelude)) = self.preludes.get(*i)
-                {
-                    let prelude = Arc::clone(prelude);
-                    // Nobody else reads its rows.
-                    let below = |f: PushedFilter| PushedFilter { column: columns[f.column], ..f };
-                    let filters = filters.into_iter().map(below).collect();
-                    let mut stream = self.open(&prelude, filters)?;
-                    stream.push_operator(Arc::new(simple::Picked::new(columns, node.id)));
-                    return Ok(stream);
-                }
-                let rows = self.cte(*source, columns)?;
-                Ok(Stream::new(rows, Some(node.id)))
-            }
-            Operator::Filter { .. } => simple::open_filter(self, node, filters),
-            Operator::Project { .. } => simple::open_project(self, node, filters),
-            Operator::HashJoin { .. } => join::open_hash_join(self, node, filters),
-            Operator::NestedLoopJoin { .. } => join::open_nested_loop_join(self, node, filters),
-            Operator::Aggregate { .. } => aggregate::open(self, node, filters),
-            Operator::Sort { .. } => ordered::open_sort(self, node, filters),
-            Operator::Window { .. } => ordered::open_window(self, node, filters),
-            Operator::DistinctOn { .. } => ordered::open_distinct_on(self, node, filters),
-            Operator::Limit { .. } => ordered::open_limit(self, node),
-            Operator::UnionAll { .. } => set::open_union_all(self, node, &filters),
-            Operator::SetOperation { .. } => set::open_set_operation(self, node, &filters),
-            Operator::Recursive { .. } => set::open_recursive(self, node),
-        }
-    }
-
-    /// These columns of what `source` left.
-    fn cte(&self, source: CteSource, columns: &[usize]) -> Result<Arc<dyn Source>> {
-        let rows = match source {
-            CteSource::Prelude(i) => match self.preludes.get(i) {
-                Some(Finished::Rows(rows)) => Some(rows.source(columns)),
-                _ => None,
-            },
-            CteSource::Recursive(number) => {
-                let last = self.recursive.iter().rev().find(|(n, _)| *n == number);
-                last.map(|(_, round)| round.source(columns))
-            }
-        };
-        rows.ok_or_else(|| Error::internal(format!("no rows for {source:?}")))
-    }
-
-    /// True when rows below `node` may come from the last round of a recursion.
-    pub(crate) fn reads_a_round(&self, node: &Node) -> bool {
-        match &node.operator {
-            Operator::CteScan { source: CteSource::Recursive(_), .. } => true,
-            Operator::CteScan { source: CteSource::Prelude(i), .. } => {
-                match self.preludes.get(*i) {
-                    Some(Finished::Streamed(prelude)) => self.reads_a_round(prelude),
-                    _ => false,
-                }
-            }
-            _ => node.inputs().into_iter().any(|input| self.reads_a_round(input)),
-        }
-    }
-
-    /// `expr` with parameters and scalar sub-queries replaced by their values.
-    ///
-    /// # Errors
-    /// 42P02-like when a parameter has no value.
-    pub fn resolve(&self, expr: &Expr) -> Result<Expr> {
-        let mut expr = expr.clone();
-        self.resolve_in(&mut expr)?;
-        Ok(expr)
-    }
-
-    fn resolve_in(&self, expr: &mut Expr) -> Result<()> {
-        let value = match &expr.kind {
-            ExprKind::Parameter(i) => {
-                let value = self.context.parameters.get(*i as usize).cloned();
-                let missing = || {
-                    let message = format!("there is no value for parameter ${}", i + 1);
-                    Error::new(SqlState::UNDEFINED_OBJECT, message)
-                };
-                Some(value.ok_or_else(missing)?)
-            }
-            ExprKind::Scalar(i) => match self.preludes.get(*i) {
-                Some(Finished::Scalar(value)) => Some(value.clone()),
-                Some(Finished::Failed(error)) => {
-                    expr.kind = ExprKind::Failure(error.clone());
-                    return Ok(());
-                }
-                _ => return Err(Error::internal(format!("no scalar sub-query {i}"))),
-            },
-            _ => None,
-        };
-        if let Some(value) = value {
-            expr.kind = ExprKind::Literal(fit(value, expr.physical));
-            return Ok(());
-        }
-        for child in children_mut(&mut expr.kind) {
-            self.resolve_in(child)?;
-        }
-        if let ExprKind::Call(function, arguments) = &mut expr.kind
-            && function.reads_sequences()
-        {
-            let missing = || Error::unsupported("a function of sequences in this place");
-            let sequences = self.context.sequences.clone().ok_or_else(missing)?;
-            expr.kind = ExprKind::Sequence(sequences, *function, std::mem::take(arguments));
-        }
-        Ok(())
-    }
-
-    /// The value of an expression without columns: LIMIT and the like.
-    ///
-    /// # Errors
-    /// What its evaluation raises.
-    pub fn constant(&self, expr: &Expr) -> Result<Value> {
-        let expr = self.resolve(expr)?;
-        if let ExprKind::Literal(value) = expr.kind {
-            return Ok(value);
-        }
-        if let ExprKind::Cast(inner) = &expr.kind
-            && let ExprKind::Literal(value) = &inner.kind
-            && inner.ty == DataType::NUMERIC
-            && matches!(expr.ty, DataType::Numeric(_))
-        {
-            let vector = Vector::repeat(inner.physical, value, 1);
-            let cast = kernels::cast::cast_as(&vector, inner.ty, expr.ty, expr.physical)?;
-            return Ok(cast.value(0));
-        }
-        let evaluator = crate::expr::Evaluator::new(&expr)?;
-        Ok(evaluator.evaluate(&Batch::new(Vec::new(), 1))?.value(0))
-    }
-
-    /// As [`Self::constant`], as a column of one row.
-    ///
-    /// # Errors
-    /// As [`Self::constant`].
-    pub fn constant_column(&self, expr: &Expr) -> Result<Column> {
-        let evaluator = crate::expr::Evaluator::new(&self.resolve(expr)?)?;
-        evaluator.evaluate(&Batch::new(Vec::new(), 1))
+        Self::by(open_node, context)
     }
 }
 
-/// True for errors of the values that a query met, not of the query or its surroundings.
-fn is_of_values(error: &Error) -> bool {
-    matches!(&error.state().as_str()[..2], "21" | "22")
-}
-
-/// 21000 for a sub-query that must give one row.
-pub(crate) fn more_than_one_row() -> Error {
-    let message = "more than one row returned by a subquery used as an expression";
-    Error::new(SqlState::CARDINALITY_VIOLATION, message)
-}
-
-/// An integer value in the width that the expression holds.
-pub fn fit(value: Value, physical: PhysicalType) -> Value {
-    match (value.as_integer(), physical) {
-        (Some(v), PhysicalType::I64) => i64::try_from(v).map_or(value, Value::I64),
-        (Some(v), PhysicalType::I128) => Value::I128(v),
-        _ => value,
+/// Opens a node of any kind.
+fn open_node(opener: &mut Opener, node: &Node, filters: Vec<PushedFilter>) -> Result<Stream> {
+    match &node.operator {
+        Operator::Scan { .. } => scan::open(opener, node, filters),
+        Operator::FunctionScan { .. } => function::open_function(opener, node),
+        Operator::IndexScan { .. } => index::open_scan(opener, node, filters),
+        Operator::IndexJoin { .. } => index::open_join(opener, node, filters),
+        Operator::Input { .. } => input::open(opener, node),
+        Operator::Series { .. } => series::open_series(opener, node),
+        Operator::Values { .. } => simple::open_values(opener, node),
+        Operator::CteScan { .. } => open_cte(opener, node, filters),
+        Operator::Filter { .. } => simple::open_filter(opener, node, filters),
+        Operator::Project { .. } => simple::open_project(opener, node, filters),
+        Operator::HashJoin { .. } => join::open_hash_join(opener, node, filters),
+        Operator::NestedLoopJoin { .. } => join::open_nested_loop_join(opener, node, filters),
+        Operator::Aggregate { .. } => aggregate::open(opener, node, filters),
+        Operator::Sort { .. } => ordered::open_sort(opener, node, filters),
+        Operator::Window { .. } => ordered::open_window(opener, node, filters),
+        Operator::DistinctOn { .. } => ordered::open_distinct_on(opener, node, filters),
+        Operator::Limit { .. } => ordered::open_limit(opener, node),
+        Operator::UnionAll { .. } => set::open_union_all(opener, node, &filters),
+        Operator::SetOperation { .. } => set::open_set_operation(opener, node, &filters),
+        Operator::Recursive { .. } => set::open_recursive(opener, node),
     }
 }
 
-/// The direct sub-expressions.
-pub fn children_mut(kind: &mut ExprKind) -> Vec<&mut Expr> {
-    match kind {
-        ExprKind::Column(_)
-        | ExprKind::Literal(_)
-        | ExprKind::Parameter(_)
-        | ExprKind::Scalar(_)
-        | ExprKind::Failure(_) => Vec::new(),
-        ExprKind::Call(_, arguments) | ExprKind::Sequence(_, _, arguments) => {
-            arguments.iter_mut().collect()
-        }
-        ExprKind::And(operands) | ExprKind::Or(operands) => operands.iter_mut().collect(),
-        ExprKind::Compare(_, a, b) => vec![a, b],
-        ExprKind::Not(e) | ExprKind::IsNull(e) | ExprKind::Cast(e) => vec![e],
-        ExprKind::Case { branches, otherwise } => {
-            let mut all: Vec<&mut Expr> = Vec::with_capacity(branches.len() * 2 + 1);
-            for (condition, result) in branches {
-                all.push(condition);
-                all.push(result);
-            }
-            all.push(otherwise);
-            all
-        }
-        ExprKind::InList(operand, list) => {
-            let mut all: Vec<&mut Expr> = vec![operand];
-            all.extend(list);
-            all
-        }
-        ExprKind::Like { operand, pattern, .. } => vec![operand, pattern],
-    }
-}
-
-fn each_child<'e>(kind: &'e ExprKind, visit: &mut dyn FnMut(&'e Expr)) {
-    match kind {
-        ExprKind::Column(_)
-        | ExprKind::Literal(_)
-        | ExprKind::Parameter(_)
-        | ExprKind::Scalar(_)
-        | ExprKind::Failure(_) => {}
-        ExprKind::Call(_, list)
-        | ExprKind::Sequence(_, _, list)
-        | ExprKind::And(list)
-        | ExprKind::Or(list) => list.iter().for_each(visit),
-        ExprKind::Compare(_, a, b) => {
-            visit(a);
-            visit(b);
-        }
-        ExprKind::Not(e) | ExprKind::IsNull(e) | ExprKind::Cast(e) => visit(e),
-        ExprKind::Case { branches, otherwise } => {
-            for (condition, result) in branches {
-                visit(condition);
-                visit(result);
-            }
-            visit(otherwise);
-        }
-        ExprKind::InList(operand, list) => {
-            visit(operand);
-            list.iter().for_each(visit);
-        }
-        ExprKind::Like { operand, pattern, .. } => {
-            visit(operand);
-            visit(pattern);
-        }
-    }
-}
-
-/// The columns that `expr` uses, each once, ascending.
-pub fn columns_of(expr: &Expr) -> Vec<usize> {
-    fn collect(expr: &Expr, columns: &mut Vec<usize>) {
-        if let ExprKind::Column(column) = expr.kind {
-            columns.push(column);
-        }
-        each_child(&expr.kind, &mut |child| collect(child, columns));
-    }
-    let mut columns = Vec::new();
-    collect(expr, &mut columns);
-    columns.sort_unstable();
-    columns.dedup();
-    columns
-}
-
-/// True when two evaluations of `expr` may differ: each row counts, also one that a join drops.
-pub(crate) fn is_volatile(expr: &Expr) -> bool {
-    let mut found = match &expr.kind {
-        ExprKind::Call(function, _) | ExprKind::Sequence(_, function, _) => function.is_volatile(),
-        _ => false,
+/// Opens [`Operator::CteScan`].
+fn open_cte(opener: &mut Opener, node: &Node, filters: Vec<PushedFilter>) -> Result<Stream> {
+    let Operator::CteScan { source, columns, .. } = &node.operator else {
+        return Err(Error::internal("not a scan of a CTE"));
     };
-    each_child(&expr.kind, &mut |child| found = found || is_volatile(child));
-    found
-}
-
-/// A column reference.
-pub fn column(ordinal: usize, ty: DataType, physical: PhysicalType) -> Expr {
-    Expr { kind: ExprKind::Column(ordinal), ty, physical }
+    let Some(prelude) = opener.streamed(*source) else {
+        return Ok(Stream::new(opener.cte(*source, columns)?, Some(node.id)));
+    };
+    // Nobody else reads its rows.
+    let below = |f: PushedFilter| PushedFilter { column: columns[f.column], ..f };
+    let filters = filters.into_iter().map(below).collect();
+    let mut stream = opener.open(&prelude, filters)?;
+    stream.push_operator(Arc::new(simple::Picked::new(columns, node.id)));
+    Ok(stream)
 }

@@ -23,7 +23,7 @@ mod window;
 
 use types::{Error, Result, SqlState, Value};
 
-use crate::open::Opener;
+use crate::opener::Opener;
 use plan::physical::Expr;
 
 pub(crate) use distinct_on::open_distinct_on;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use kernels::{Batch, Column, Vector, VectorBuilder, VectorData};
+use parking_lot::Mutex;
 use plan::physical::OutputColumn;
 use storage::{MemoryCategory, Positions, Reservation};
 use types::{DataType, Result, Value};
@@ -220,6 +221,50 @@ impl StoredRows {
         let columns = (0..self.batch.columns.len()).collect();
         let rows = Arc::new(Picked { rows: Arc::clone(self), columns });
         Arc::new(StoredSource { rows, order: Some(order) })
+    }
+}
+
+/// The rows of the last round of a recursion, which a stream of the step reads when it runs.
+#[derive(Default)]
+pub(crate) struct LastRound(Mutex<Option<Arc<StoredRows>>>);
+
+impl LastRound {
+    /// A round of these rows.
+    #[cfg(test)]
+    pub(crate) fn of(rows: Arc<StoredRows>) -> Arc<Self> {
+        Arc::new(Self(Mutex::new(Some(rows))))
+    }
+
+    /// Replaces the rows.
+    pub(crate) fn replace(&self, rows: Arc<StoredRows>) {
+        *self.0.lock() = Some(rows);
+    }
+
+    /// These columns of the rows that are there when the source runs.
+    pub(crate) fn source(self: &Arc<Self>, columns: &[usize]) -> Arc<dyn Source> {
+        Arc::new(RoundSource { round: Arc::clone(self), columns: columns.to_vec() })
+    }
+}
+
+/// Columns of the last round.
+struct RoundSource {
+    round: Arc<LastRound>,
+    columns: Vec<usize>,
+}
+
+impl RoundSource {
+    fn rows(&self) -> Option<Arc<dyn Source>> {
+        self.round.0.lock().as_ref().map(|rows| rows.source(&self.columns))
+    }
+}
+
+impl Source for RoundSource {
+    fn orders(&self) -> usize {
+        self.rows().map_or(0, |rows| rows.orders())
+    }
+
+    fn run(&self, order: usize, push: &mut Push<'_>) -> Result<Demand> {
+        self.rows().map_or(Ok(Demand::More), |rows| rows.run(order, push))
     }
 }
 

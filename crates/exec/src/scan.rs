@@ -1,4 +1,4 @@
-//! Scans of tables and of table functions.
+//! Scans of tables.
 
 mod flavours;
 
@@ -8,7 +8,6 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use kernels::{BATCH_ROWS, Batch, Bitmap, Column, Vector};
-use parking_lot::Mutex;
 use plan::Technique;
 use plan::physical::{BoundKind, Expr, Node, Operator, OperatorId, ScanRestrictionKind};
 use sql::algebra::CompareOp;
@@ -22,7 +21,7 @@ use types::{Error, PhysicalType, Result, Value};
 use crate::context::{Profile, QueryContext};
 use crate::expr::{Evaluator, array_values};
 use crate::flow::{Flow, RowSource};
-use crate::open::{Opener, PushedFilter, SharedBatchSource};
+use crate::opener::{Opener, PushedFilter};
 use crate::pipeline::{Demand, Push, Source, Stream};
 use crate::simple::FilterOperator;
 use flavours::{Flavour, Flavours, SCAN_ROWS_MIN};
@@ -331,40 +330,6 @@ impl Source for RecheckSource {
     }
 }
 
-/// Opens [`Operator::FunctionScan`].
-pub(crate) fn open_function(_opener: &mut Opener, node: &Node) -> Result<Stream> {
-    let Operator::FunctionScan { function, columns } = &node.operator else {
-        return Err(Error::internal("not a function scan"));
-    };
-    let object = function.0.object();
-    let source = object.downcast::<SharedBatchSource>().map_err(|_| {
-        Error::internal(format!("table function {} has no rows", function.0.name()))
-    })?;
-    let source = FunctionSource { source: Arc::clone(&source), columns: columns.clone() };
-    Ok(Stream::new(Arc::new(source), Some(node.id)))
-}
-
-struct FunctionSource {
-    source: SharedBatchSource,
-    columns: Vec<usize>,
-}
-
-impl Source for FunctionSource {
-    fn orders(&self) -> usize {
-        self.source.orders()
-    }
-
-    fn run(&self, order: usize, push: &mut Push<'_>) -> Result<Demand> {
-        let demand = Mutex::new(Demand::More);
-        self.source.run(order, &self.columns, &mut |batch| {
-            let answer = push(Flow::from_batch(batch))?;
-            *demand.lock() = answer;
-            Ok(answer == Demand::More)
-        })?;
-        Ok(demand.into_inner())
-    }
-}
-
 /// All rows of one block that the snapshot sees, these columns.
 ///
 /// # Errors
@@ -384,55 +349,4 @@ pub fn read_block(
         batches.push(Batch::new(columns, positions.len()));
     }
     Ok(batches)
-}
-
-/// Where a column of a table row comes from.
-#[derive(Clone, Debug)]
-pub enum RowColumn {
-    /// A column of the source.
-    Source(usize),
-    /// The same value in every row: a default, or NULL.
-    Constant(types::DataType, Value),
-}
-
-/// The rows of `source` (its columns `columns`), laid out as `full` says.
-pub fn function_source(
-    source: SharedBatchSource,
-    columns: Vec<usize>,
-    full: Vec<RowColumn>,
-) -> Arc<dyn Source> {
-    Arc::new(FullRows { source: FunctionSource { source, columns }, full })
-}
-
-struct FullRows {
-    source: FunctionSource,
-    full: Vec<RowColumn>,
-}
-
-impl Source for FullRows {
-    fn orders(&self) -> usize {
-        self.source.orders()
-    }
-
-    fn run(&self, order: usize, push: &mut Push<'_>) -> Result<Demand> {
-        let constant = |column: &RowColumn| match column {
-            RowColumn::Source(_) => None,
-            RowColumn::Constant(ty, value) => {
-                Some(Arc::new(Vector::repeat(ty.physical(), value, 1)))
-            }
-        };
-        let constants: Vec<Option<Arc<Vector>>> = self.full.iter().map(constant).collect();
-        self.source.run(order, &mut |flow: Flow| {
-            let batch = flow.into_batch()?;
-            let column =
-                |(from, constant): (&RowColumn, &Option<Arc<Vector>>)| match (from, constant) {
-                    (RowColumn::Source(i), _) => Ok(batch.columns[*i].clone()),
-                    (_, Some(value)) => Ok(Column::Constant(Arc::clone(value), batch.rows)),
-                    (_, None) => Err(Error::internal("a constant column has a value")),
-                };
-            let columns =
-                self.full.iter().zip(&constants).map(column).collect::<Result<Vec<_>>>()?;
-            push(Flow::from_batch(Batch::new(columns, batch.rows)))
-        })
-    }
 }

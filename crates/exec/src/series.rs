@@ -18,9 +18,9 @@ use types::{
     DataType, ElementType, Error, Interval, PhysicalType, Result, SqlState, Value, budget,
 };
 
-use crate::expr::Evaluator;
+use crate::expr::{Evaluator, columns_of};
 use crate::flow::Flow;
-use crate::open::{Opener, columns_of};
+use crate::opener::Opener;
 use crate::pipeline::{Demand, Operator, Push, Source, Stream};
 
 /// What is done with each vector of values.

@@ -22,12 +22,12 @@ use types::{DataType, Error, Result};
 use crate::context::QueryContext;
 use crate::flow::{Flow, RowSource};
 use crate::join::KeyTable;
-use crate::open::{Opener, PushedFilter};
+use crate::opener::{Opener, PushedFilter};
 use crate::pipeline::{Demand, Push, Source, Stream};
 use crate::result::StoredRows;
 use crate::spill::{Gathered, Hashes, PARTITION_BITS, Results, gather, load, on_disk};
 
-pub(crate) use recursive::{LastRound, open_recursive};
+pub(crate) use recursive::open_recursive;
 
 /// Opens [`Operator::UnionAll`]: the streams of the inputs, one after the other.
 ///

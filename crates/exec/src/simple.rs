@@ -7,9 +7,9 @@ use kernels::{BATCH_ROWS, Batch, Column, VectorBuilder};
 use plan::physical::{Expr, ExprKind, Node, Operator as PlanOperator, OperatorId};
 use types::{Error, Result};
 
-use crate::expr::Evaluator;
+use crate::expr::{Evaluator, columns_of, is_volatile};
 use crate::flow::{Flow, Output};
-use crate::open::{Opener, PushedFilter, columns_of, is_volatile};
+use crate::opener::{Opener, PushedFilter};
 use crate::pipeline::{Demand, Operator, Push, Source, Stream};
 
 /// One conjunct and the columns it uses.

@@ -18,11 +18,8 @@ mod rows;
 #[cfg(test)]
 mod tests;
 
-use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use host::Io;
 use types::{Error, SqlState};
 
 use crate::context::QueryContext;
@@ -30,17 +27,6 @@ use crate::context::QueryContext;
 pub(crate) use file::{ChunkList, SpillFile};
 pub(crate) use partition::{PARTITION_BITS, Partitions, Written, split};
 pub(crate) use rows::{Gathered, Hashes, Results, gather, load, on_disk};
-
-/// Where and from when on a query spills.
-#[derive(Clone, Debug)]
-pub struct SpillSpace {
-    /// The file system.
-    pub io: Arc<dyn Io>,
-    /// Where files go; made when the first one is needed.
-    pub directory: PathBuf,
-    /// Bytes that an operator of a worker may hold; by default only the pool's limit counts.
-    pub work_bytes: Option<u64>,
-}
 
 /// Whether an operator may hold more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,14 +6,15 @@
 //! FROM as [`arrow_table`], and results become such batches by [`ResultReader`].
 #![forbid(unsafe_code)]
 
+// Floors: lowest first.
 mod arrow;
-mod csv;
 mod function;
 mod output;
 mod parquet;
 mod rows;
-mod stream;
+mod csv;
 mod text;
+mod stream;
 
 use std::sync::Arc;
 

@@ -209,3 +209,17 @@ impl VectorBuilder {
         }
     }
 }
+
+impl Vector {
+    /// No rows of type `physical`.
+    pub fn empty(physical: PhysicalType) -> Self {
+        VectorBuilder::new(physical).finish()
+    }
+
+    /// `rows` times `value`.
+    pub fn repeat(physical: PhysicalType, value: &Value, rows: usize) -> Self {
+        let mut builder = VectorBuilder::new(physical);
+        (0..rows).for_each(|_| builder.push_value(value));
+        builder.finish()
+    }
+}

@@ -11,19 +11,20 @@
 //!
 //! Elsewhere: stored rows (`storage`), operators (`exec`).
 
-mod batch;
+// Floors: lowest first.
 mod bitmap;
-mod builder;
 mod strings;
 mod vector;
+mod batch;
+mod builder;
 mod level;
 pub mod loops;
-pub mod select;
 pub mod unpack;
+pub mod select;
 pub mod weave;
 pub mod broadcast;
-pub mod compare;
 pub mod logic;
+pub mod compare;
 pub mod blend;
 pub mod arithmetic;
 pub mod hash;
@@ -35,8 +36,6 @@ pub mod aggregate;
 mod rows;
 pub mod array_fn;
 pub mod record_fn;
-pub mod cast;
-pub mod json_fn;
 pub mod like;
 pub mod math_fn;
 pub mod numeric;
@@ -44,7 +43,9 @@ pub mod print;
 pub mod regexp;
 pub mod text_fn;
 pub mod time_fn;
+pub mod json_fn;
 pub mod wide;
+pub mod cast;
 
 pub use batch::{BATCH_ROWS, Batch, Column};
 pub use bitmap::Bitmap;

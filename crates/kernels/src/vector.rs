@@ -2,7 +2,7 @@
 
 use types::{Interval, PhysicalType, Value};
 
-use crate::{Bitmap, StrVector, VectorBuilder};
+use crate::{Bitmap, StrVector};
 
 /// The values of a column, by physical type.
 #[derive(Clone, Debug)]
@@ -59,18 +59,6 @@ impl Vector {
         let vector = Self { data, validity: validity.filter(|v| !v.all()) };
         debug_assert!(vector.validity.as_ref().is_none_or(|v| v.len() == vector.len()));
         vector
-    }
-
-    /// No rows of type `physical`.
-    pub fn empty(physical: PhysicalType) -> Self {
-        VectorBuilder::new(physical).finish()
-    }
-
-    /// `rows` times `value`.
-    pub fn repeat(physical: PhysicalType, value: &Value, rows: usize) -> Self {
-        let mut builder = VectorBuilder::new(physical);
-        (0..rows).for_each(|_| builder.push_value(value));
-        builder.finish()
     }
 
     /// Rows.

@@ -9,7 +9,6 @@
 //! Elsewhere: predicates (`selectivity`), joins (`joins`), value ranges of expressions (`range`).
 
 mod joins;
-mod properties;
 mod selectivity;
 
 use std::sync::Arc;
@@ -23,14 +22,13 @@ use sql::catalog::TableRef;
 use types::{DataType, Value};
 
 pub(crate) use joins::{EquiPair, domain, joined, pair_share, split_condition};
-pub(crate) use properties::{ColumnProperty, Dependency, Key, Properties};
 pub(crate) use selectivity::{ARRAY_ELEMENTS, expr_distinct, filtered, selectivity};
 
-use crate::Exactness;
 use crate::column_set::ColumnSet;
 use crate::context::Context;
-use crate::range::{self, Range};
-use crate::tree;
+use crate::properties::{ColumnProperty, Dependency, Key, Properties};
+use crate::range::Range;
+use crate::{Exactness, bounds, tree};
 
 /// Remembered samples and CTEs, so that no predicate is sampled twice.
 #[derive(Default)]
@@ -212,7 +210,7 @@ fn values(columns: &[(ColumnId, DataType)], rows: &[Vec<Expr>]) -> Properties {
             continue;
         };
         property.nullable = rows.iter().any(|row| nullable(&row[i], &before));
-        let ranges = rows.iter().map(|row| range::of(&row[i], &before));
+        let ranges = rows.iter().map(|row| bounds::of(&row[i], &before));
         let union = ranges.reduce(|a, b| a.zip(b).map(|(a, b)| a.union(b))).flatten();
         property.range = union.or(property.range);
     }
@@ -308,7 +306,7 @@ pub(crate) fn computed(expr: &Expr, input: &Properties) -> ColumnProperty {
     let mut property = ColumnProperty::unknown(input.rows, expr.ty);
     property.distinct = expr_distinct(expr, input).min(input.rows).max(1.0);
     property.domain = property.distinct;
-    property.range = range::of(expr, input).or(property.range);
+    property.range = bounds::of(expr, input).or(property.range);
     property.nullable = nullable(expr, input);
     property
 }
@@ -388,7 +386,7 @@ fn aggregate_property(
         }
         A::Sum => {
             let rows = input.rows_max.map(|rows| rows.max(1.0).ceil() as i128);
-            let argument_range = argument.and_then(|e| range::of_scaled(e, call.ty, input));
+            let argument_range = argument.and_then(|e| bounds::of_scaled(e, call.ty, input));
             let total = rows.zip(argument_range).and_then(|(rows, r)| r.times(rows));
             property.range = total.or(property.range);
             let spread = known.as_ref().and_then(|k| k.spread);

@@ -2,8 +2,8 @@
 
 use sql::algebra::{ColumnId, Expr, JoinKind};
 
-use crate::cardinality::{self, Properties};
-use crate::tree;
+use crate::properties::Properties;
+use crate::{cardinality, tree};
 
 /// Bytes of one row in a hash table, roughly.
 const ROW_BYTES: f64 = 24.0;

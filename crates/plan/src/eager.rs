@@ -17,18 +17,17 @@
 //! aggregation goes). Departures: aggregates of one side only, so no counts are multiplied.
 
 mod place;
-mod safe;
 mod split;
 
 use sql::algebra::{AggregateCall, ColumnId, Expr, Plan};
 
-use crate::cardinality::{self, Estimator, Properties};
+use crate::cardinality::{self, Estimator};
 use crate::column_set::ColumnSet;
 use crate::context::Context;
+use crate::properties::Properties;
 use crate::{AggregatePlace, cost, tree};
 
 use place::{Candidate, Walk};
-pub(crate) use safe::cannot_fail;
 
 /// Share of the cost up to which grouping early is worth its risk: estimates of groups are often
 /// too low.

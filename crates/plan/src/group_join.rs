@@ -18,7 +18,6 @@
 
 use sql::algebra::{AggregateFunction, Duplicates};
 
-use crate::lower::has_one_form;
 use crate::physical::{Aggregate, Expr, ExprKind, JoinKind, Node, Operator};
 
 /// The join below an aggregation.
@@ -51,7 +50,7 @@ impl<'a> JoinBelow<'a> {
         let width = probe.output.len();
         let equal = |column: usize| {
             let same = |key: &&crate::physical::JoinKey| {
-                as_column(&key.probe) == Some(column) && has_one_form(key.probe.ty)
+                as_column(&key.probe) == Some(column) && key.probe.ty.has_one_form()
             };
             keys.iter().find(same).and_then(|key| as_column(&key.build))
         };

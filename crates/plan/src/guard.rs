@@ -10,9 +10,9 @@
 use sql::algebra::{ColumnId, Expr, ExprKind, Function, Plan};
 use types::{DataType, Value};
 
-use crate::cardinality::Properties;
 use crate::context::Context;
-use crate::eager::cannot_fail;
+use crate::properties::Properties;
+use crate::safe::cannot_fail;
 use crate::tree;
 
 /// True when a row may make `expr` raise an error, whatever the ranges of its columns.

@@ -19,8 +19,9 @@ mod enumerate;
 
 use sql::algebra::{CteId, JoinKind, Plan};
 
-use crate::cardinality::{self, Estimator, Properties};
+use crate::cardinality::{self, Estimator};
 use crate::context::{Context, CteBody};
+use crate::properties::{ColumnProperty, Properties};
 use crate::tree;
 
 use cluster::Cluster;
@@ -93,7 +94,7 @@ impl Ordering<'_, '_> {
                     Properties { rows: first.rows * 10.0, ..Properties::default() };
                 let outputs = tree::output(base);
                 for &(id, ty) in &outputs {
-                    let column = cardinality::ColumnProperty::unknown(properties.rows, ty);
+                    let column = ColumnProperty::unknown(properties.rows, ty);
                     properties.columns.insert(id, column);
                 }
                 let ids = outputs.into_iter().map(|c| c.0).collect();

@@ -11,37 +11,43 @@
 //! (`engine`).
 #![forbid(unsafe_code)]
 
+// Floors: lowest first.
 pub mod physical;
 mod switches;
+mod options;
 mod statistics;
 mod column_set;
 mod tree;
 mod context;
 mod range;
+mod properties;
+mod bounds;
+mod safe;
 mod cardinality;
 mod fold;
 mod cte;
 mod guard;
-mod unnest;
 mod push_down;
+mod unnest;
 mod prune;
 mod wide;
 mod fingerprint;
-mod join_order;
 mod cost;
+mod join_order;
 mod eager;
-mod lower;
 mod group_join;
 mod estimate;
 mod reads;
-pub mod point;
 mod explain;
+mod lower;
+pub mod point;
 mod planner;
 
 pub use explain::{explain, explain_below, explain_json};
 pub use group_join::JoinBelow;
 pub use lower::{lower, lower_held};
-pub use planner::{AggregatePlace, IndexPaths, PlanOptions, WideTables, plan};
+pub use options::{AggregatePlace, IndexPaths, PlanOptions, WideTables};
+pub use planner::plan;
 pub use reads::{TableRead, TableRestriction};
 pub use statistics::{ColumnStatistics, Exactness, Statistics, TableStatistics, WideTable};
 pub use switches::{JoinOrder, Switches, Technique};

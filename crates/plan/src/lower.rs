@@ -28,18 +28,18 @@ use hashbrown::HashMap;
 use sql::algebra::{ColumnId, CteId, Expr, Plan, Query};
 use types::{PhysicalType, Result};
 
-pub(crate) use expr::{held_as, value_as};
-pub(crate) use reduce::has_one_form;
+pub(crate) use expr::held_as;
 pub(crate) use scan::same_values;
 pub(crate) use standalone::lower_with;
 pub use standalone::{lower, lower_held};
 
-use crate::cardinality::{self, Estimator, Properties};
+use crate::cardinality::{self, Estimator};
 use crate::column_set::ColumnSet;
 use crate::context::{Context, CteBody};
 use crate::physical::{
     CteSource, Node, Operator, OperatorId, OutputColumn, PhysicalPlan, Prelude, PreludeKind,
 };
+use crate::properties::Properties;
 use crate::{Technique, explain, tree};
 
 /// An operator with the ids of its output columns.

@@ -9,75 +9,9 @@ use crate::context::{Context, CteBody};
 use crate::physical::PhysicalPlan;
 use crate::prune::Order;
 use crate::{
-    JoinOrder, Statistics, Switches, Technique, cte, eager, estimate, fold, guard, join_order,
+    PlanOptions, Statistics, Technique, WideTables, cte, eager, estimate, fold, guard, join_order,
     lower, prune, push_down, tree, unnest, wide,
 };
-
-/// What may be decided differently, for tests and comparison.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PlanOptions {
-    /// Joins of so many relations are ordered by dynamic programming, larger ones greedily.
-    pub exhaustive_relations: usize,
-    /// Whether indexes are used to find rows.
-    pub index_paths: IndexPaths,
-    /// Which techniques are used.
-    pub switches: Switches,
-    /// Who orders joins.
-    pub join_order: JoinOrder,
-    /// Whether wide tables are read in the place of joins.
-    pub wide_tables: WideTables,
-    /// Where rows are grouped.
-    pub aggregate_place: AggregatePlace,
-}
-
-/// Where rows are grouped, on which side of joins and by which operator.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum AggregatePlace {
-    /// Where it costs least.
-    #[default]
-    Cost,
-    /// Below and in joins wherever that is possible, whatever it costs.
-    Early,
-}
-
-/// Whether plans read wide tables.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum WideTables {
-    /// They do not.
-    #[default]
-    Avoid,
-    /// They do where that costs less.
-    Consider,
-    /// They do wherever they can, whatever it costs.
-    Prefer,
-}
-
-/// Whether plans use indexes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum IndexPaths {
-    /// They do not.
-    #[default]
-    Avoid,
-    /// They do where that costs less.
-    Consider,
-    /// They do wherever they can, whatever it costs.
-    Prefer,
-}
-
-impl Default for PlanOptions {
-    fn default() -> Self {
-        let (index_paths, switches, join_order) = Default::default();
-        let (wide_tables, aggregate_place) = Default::default();
-        Self {
-            exhaustive_relations: 12,
-            index_paths,
-            switches,
-            join_order,
-            wide_tables,
-            aggregate_place,
-        }
-    }
-}
 
 /// Plans `query`. The root's output columns are `query.columns` in order.
 ///

@@ -43,6 +43,7 @@
 //! (`txn`).
 #![forbid(unsafe_code)]
 
+// Floors: lowest first.
 mod field;
 mod record;
 mod run;

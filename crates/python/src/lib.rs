@@ -11,15 +11,16 @@
 //! `unsafe` is the hand-over of an Arrow stream out of a capsule (`stream`), nothing else.
 #![deny(unsafe_op_in_unsafe_fn)]
 
+// Floors: lowest first.
 mod error;
 mod handle;
 mod interrupt;
-mod parameter;
 mod placeholder;
-mod result;
-mod session;
+mod parameter;
 mod stream;
 mod value;
+mod result;
+mod session;
 
 #[pyo3::pymodule]
 #[pyo3(name = "_tessera")]

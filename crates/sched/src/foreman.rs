@@ -208,8 +208,11 @@ impl Scheduler {
             work: Condvar::new(),
             done: Condvar::new(),
         });
-        let workers = (0..workers.max(1)).map(|i| worker::spawn(i, Arc::clone(&shared)));
-        let workers = workers.collect();
+        let start = |index| {
+            let shared = Arc::clone(&shared);
+            worker::spawn(index, move || shared.serve(index))
+        };
+        let workers = (0..workers.max(1)).map(start).collect();
         Arc::new(Self { shared, workers })
     }
 

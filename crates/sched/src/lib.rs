@@ -12,9 +12,10 @@
 //! Elsewhere: what a work order does (`exec`).
 #![forbid(unsafe_code)]
 
-mod foreman;
+// Floors: lowest first.
 mod policy;
 mod worker;
+mod foreman;
 
 pub use foreman::{Pending, RunError, Scheduler, Ticket, WorkOrders};
 pub use policy::{Policy, Priority};

@@ -1,17 +1,15 @@
 //! Worker threads, pinned to cores.
 
-use std::sync::Arc;
+use std::thread::JoinHandle;
 
-use crate::foreman::Shared;
-
-/// Starts worker `index`.
-pub(crate) fn spawn(index: usize, shared: Arc<Shared>) -> std::thread::JoinHandle<()> {
+/// Starts worker `index`, which pins itself and then runs `serve`.
+pub(crate) fn spawn(index: usize, serve: impl FnOnce() + Send + 'static) -> JoinHandle<()> {
     std::thread::Builder::new()
         .name(format!("worker-{index}"))
         .stack_size(types::stack::THREAD_BYTES)
         .spawn(move || {
             pin(index);
-            shared.serve(index);
+            serve();
         })
         .expect("the system starts a thread at start-up")
 }

@@ -3,19 +3,22 @@
 //! Exit status: 0 fine, 1 an SQL error, 2 a wrong call.
 #![forbid(unsafe_code)]
 
+// Floors: lowest first.
 mod arguments;
-mod complete;
 mod config;
-mod demo;
 mod interrupt;
 mod meta;
 mod progress;
 mod render;
 mod report;
-mod run;
+mod database;
+mod execute;
 mod scan;
+mod complete;
 mod serve;
 mod shell;
+mod demo;
+mod run;
 
 use std::process::ExitCode;
 

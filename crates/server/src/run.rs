@@ -1,14 +1,16 @@
-//! Opens the database and does what the command line says.
+//! Does what the command line says.
 
 use std::io::{IsTerminal as _, Read as _};
 use std::path::Path;
 use std::process::ExitCode;
 
-use engine::{Config, Database, Files, Session};
+use engine::{Database, Files, Session};
 use types::Result;
 
-use crate::arguments::{Arguments, Command, Format, Limits, similar_command};
-use crate::{demo, interrupt, progress, render, report, serve, shell};
+use crate::arguments::{Arguments, Command, Limits, similar_command};
+use crate::database::{config_of, open};
+use crate::execute::run_text;
+use crate::{demo, interrupt, report, serve, shell};
 
 const SQL_ERROR: u8 = 1;
 const USAGE_ERROR: u8 = 2;
@@ -48,33 +50,6 @@ fn mistyped(path: Option<&Path>) -> Option<String> {
         "no command and no database is called \"{word}\"; did you mean \"{command}\"? \
          (./{word} would be a new database)"
     ))
-}
-
-fn config_of(limits: &Limits) -> Config {
-    let mut config = Config::default();
-    if let Some(threads) = limits.threads {
-        config.threads = threads.into();
-    }
-    if let Some(memory) = limits.memory {
-        config.memory_bytes = memory;
-    }
-    config
-}
-
-/// The path that means a database in memory, as for SQLite and DuckDB.
-const IN_MEMORY: &str = ":memory:";
-
-/// A database with formats and workloads registered: that in `path`, or one in memory.
-pub(crate) fn open(path: Option<&Path>, limits: &Limits) -> Result<Database> {
-    let config = config_of(limits);
-    let database = match path.filter(|path| *path != Path::new(IN_MEMORY)) {
-        Some(path) => Database::open(path, config)?,
-        None => Database::open_in_memory(config)?,
-    };
-    formats::register(&database);
-    workloads::register(&database);
-    wire::register(&database);
-    Ok(database)
 }
 
 fn statements(arguments: &Arguments) -> Result<ExitCode> {
@@ -141,19 +116,4 @@ fn read_standard_input() -> std::io::Result<String> {
     let mut text = String::new();
     std::io::stdin().lock().read_to_string(&mut text)?;
     Ok(text)
-}
-
-/// Runs all statements of `text` and prints their results; false after an error, which is reported.
-pub(crate) fn run_text(session: &mut Session, text: &str, format: Format) -> bool {
-    let bar = progress::Watch::start(session);
-    let outcome = session.execute_each(text, |result| {
-        bar.pause();
-        render::print(&result, format)
-    });
-    bar.stop();
-    if let Err(error) = outcome {
-        report::print(text, &error);
-        return false;
-    }
-    true
 }

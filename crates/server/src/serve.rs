@@ -8,7 +8,7 @@ use types::Result;
 use wire::{Authentication, LogFormat, LogOptions, Server, ServerOptions, TlsFiles};
 
 use crate::arguments::{Auth, Limits, Log, Serve};
-use crate::run::open;
+use crate::database::open;
 
 fn options_of(serve: &Serve) -> ServerOptions {
     let tls = serve.tls_cert.clone().zip(serve.tls_key.clone());

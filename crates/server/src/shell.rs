@@ -10,8 +10,8 @@ use rustyline::{Config, Editor};
 
 use crate::arguments::Format;
 use crate::complete::ShellHelper;
+use crate::execute::run_text;
 use crate::meta::{self, After, Timing};
-use crate::run::run_text;
 use crate::scan::{Ending, Scanner, ending};
 
 /// What a shell remembers between inputs.

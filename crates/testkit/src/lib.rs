@@ -13,16 +13,17 @@
 //! No crate of the product depends on this one, except for its tests.
 #![forbid(unsafe_code)]
 
+// Floors: lowest first.
 mod random;
 mod data;
 mod values;
 mod scratch;
-pub mod histories;
-pub mod torture;
 pub mod peer;
 pub mod queries;
 #[cfg(feature = "slt")]
 pub mod slt;
+pub mod histories;
+pub mod torture;
 #[cfg(feature = "slt")]
 pub mod postgres;
 

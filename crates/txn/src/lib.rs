@@ -12,6 +12,7 @@
 //! catalog (`engine`).
 #![forbid(unsafe_code)]
 
+// Floors: lowest first.
 pub mod manager;
 pub mod redo;
 pub mod checkpoint;

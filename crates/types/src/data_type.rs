@@ -222,6 +222,12 @@ impl DataType {
         Self::Numeric(NumericType::fixed(precision, scale))
     }
 
+    /// True when equal values are the same in every respect, so that functions cannot tell them
+    /// apart: not 0.0 and -0.0, 1 month and 30 days, texts of CHAR(n) with fewer blanks.
+    pub fn has_one_form(self) -> bool {
+        !matches!(self, Self::Real | Self::Double | Self::Interval | Self::Char(_) | Self::Array(_))
+    }
+
     /// SMALLINT, INTEGER or BIGINT.
     pub const fn is_integer(self) -> bool {
         matches!(self, Self::SmallInt | Self::Integer | Self::BigInt)

@@ -13,7 +13,7 @@ use engine::CancelHandle;
 use parking_lot::Mutex;
 use types::{Error, SqlState};
 
-use crate::link::Broken;
+use crate::broken::Broken;
 use crate::socket::Socket;
 
 /// How often time limits are looked at.

@@ -3,10 +3,10 @@
 use types::{Error, Result, SqlState};
 
 use crate::message::{self, Fields, violation};
+use crate::newcomer::{Newcomer, gone};
 use crate::options::Authentication;
 use crate::scram::{Exchange, Verifier, wrong_password};
-use crate::server::Shared;
-use crate::startup::Newcomer;
+use crate::shared::Shared;
 
 impl Shared {
     /// Lets `user` in or not.
@@ -57,7 +57,7 @@ async fn request(newcomer: &mut Newcomer, kind: u32, data: &[u8]) -> Result<()> 
         out.extend_from_slice(&kind.to_be_bytes());
         out.extend_from_slice(data);
     });
-    newcomer.write(&out).await.map_err(|error| crate::startup::gone(&error))
+    newcomer.write(&out).await.map_err(|error| gone(&error))
 }
 
 /// Sends one, and reads what the client answers.

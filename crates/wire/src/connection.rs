@@ -16,19 +16,19 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::{KeptStatement, QueryResult, Session};
+use engine::{Commits, KeptStatement, QueryResult, Session};
 use parking_lot::Mutex;
 use types::{Error, Result, SqlState};
 
 use crate::activity::Activity;
+use crate::broken::Broken;
 use crate::copy::{CopyLink, Mute};
 use crate::encode::{self, Format, Outgoing, Place};
 use crate::journal::LogOptions;
-use crate::link::{Broken, Link, News, Received};
+use crate::link::{Link, News, Received};
 use crate::message::{self, Severity, violation};
 use crate::metrics::Metrics;
 use crate::socket::SharedSocket;
-use crate::turns::Until;
 
 use self::extended::Portal;
 use self::named::Named;
@@ -77,6 +77,16 @@ pub(crate) enum Welcome {
     Sent,
     /// A thread has to send it.
     Waits,
+}
+
+/// What a parked connection waits for.
+pub(crate) enum Until {
+    /// Something of the client.
+    Readable,
+    /// Its turn: there is something to do.
+    Turn,
+    /// Its commits: some thread writes those of all connections to disk.
+    Written(Arc<Commits>),
 }
 
 /// What becomes of a connection.

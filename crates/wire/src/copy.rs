@@ -14,7 +14,8 @@ use engine::registry::{Came, CopyClient, StreamForm};
 use parking_lot::Mutex;
 use types::{Error, Result, SqlState};
 
-use crate::link::{Broken, Link, Received};
+use crate::broken::Broken;
+use crate::link::{Link, Received};
 use crate::message::{self, Fields, violation};
 
 /// Adds the binary format to `database`.

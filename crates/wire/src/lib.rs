@@ -6,7 +6,7 @@
 //! session threads: messages -> engine::Session -> rows, batch by batch, into the socket
 //! ```
 //! The engine is synchronous and so are its callers: a thread reads, runs and writes without a
-//! change of threads in between, as long as its client keeps it busy; see [`pool`](self).
+//! change of threads in between, as long as its client keeps it busy; see `turns`.
 //!
 //! Invariants: nobody reaches a session without authentication; no input panics the process; a
 //! statement of a client that is gone is cancelled, its transaction rolled back.
@@ -16,26 +16,31 @@
 
 use types::Result;
 
-mod options;
-mod server;
-mod startup;
-mod authenticate;
-mod scram;
+// Floors: lowest first.
+mod broken;
 mod random;
-mod tls;
-mod turns;
-mod activity;
-mod connection;
-mod copy;
-mod link;
 mod socket;
+mod activity;
 mod journal;
+mod options;
+mod tls;
 mod message;
+mod newcomer;
+mod scram;
+mod link;
 mod metrics;
-mod encode;
-mod decode;
 mod numeric;
 mod oid;
+mod encode;
+mod decode;
+mod copy;
+mod connection;
+mod turns;
+mod shared;
+mod http;
+mod authenticate;
+mod startup;
+mod server;
 
 /// Adds what a server needs to `database`: COPY's binary format, and what is kept of passwords.
 pub fn register(database: &engine::Database) {

@@ -14,10 +14,11 @@ use std::time::Duration;
 
 use engine::Commits;
 use rustix::event::PollFlags;
+use types::Error;
 use types::waiting::waiting;
-use types::{Error, SqlState};
 
 use crate::activity::Activity;
+use crate::broken::Broken;
 use crate::message::{self, Severity, violation};
 use crate::socket::Transport;
 
@@ -53,31 +54,6 @@ pub(crate) enum News {
     Came,
     /// So did the end.
     Ended,
-}
-
-/// Why the connection ends.
-#[derive(Debug)]
-pub(crate) enum Broken {
-    /// The client is gone.
-    Gone,
-    /// The client is told.
-    Fatal(Error),
-}
-
-impl From<Error> for Broken {
-    fn from(error: Error) -> Self {
-        Self::Fatal(error)
-    }
-}
-
-impl Broken {
-    /// The error that a statement ends with.
-    pub(crate) fn to_error(&self) -> Error {
-        match self {
-            Self::Gone => Error::new(SqlState::CONNECTION_FAILURE, "connection to client lost"),
-            Self::Fatal(error) => error.clone(),
-        }
-    }
 }
 
 /// Both directions of a connection.

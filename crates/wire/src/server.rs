@@ -8,22 +8,21 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
-use engine::{Database, Session};
+use engine::Database;
 use tokio::net::{TcpListener, UnixListener};
-use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{SignalKind, signal};
-use tokio_rustls::TlsAcceptor;
 use types::{Error, Result, SqlState};
 
 use crate::activity::{Activities, TICK};
-use crate::connection::{Connection, Next, Watcher, Welcome};
+use crate::connection::{Connection, Next};
 use crate::journal::Field;
-use crate::link::Link;
-use crate::metrics::{self, Metrics};
+use crate::newcomer::Newcomer;
 use crate::options::{Authentication, ServerOptions};
-use crate::startup::{Newcomer, admit};
-use crate::turns::{Turns, Until};
-use crate::{random, tls};
+use crate::shared::Shared;
+use crate::startup::admit;
+use crate::turns::Turns;
+use crate::{http, random, tls};
 
 /// Clients beyond the limit that may be on their way in, to be told that they are too many.
 const NEWCOMERS_SLACK: usize = 100;
@@ -31,106 +30,11 @@ const NEWCOMERS_SLACK: usize = 100;
 /// How long statements have after they were cancelled.
 const LAST_GRACE: Duration = Duration::from_secs(5);
 
-/// What all parts of a server share.
-pub(crate) struct Shared {
-    pub(crate) database: Database,
-    pub(crate) options: ServerOptions,
-    pub(crate) tls: Option<TlsAcceptor>,
-    pub(crate) activities: Activities,
-    pub(crate) metrics: Arc<Metrics>,
-    turns: Arc<Turns>,
-    handle: Handle,
-    /// Clients that are not let in yet.
-    newcomers: AtomicUsize,
-    is_ending: AtomicBool,
-    /// What users that do not exist are made of.
-    pub(crate) secret: [u8; 32],
-}
-
 fn io_error(what: &str, error: &io::Error) -> Error {
     Error::new(SqlState::IO_ERROR, format!("{what}: {error}"))
 }
 
 impl Shared {
-    /// A session for `user`.
-    ///
-    /// # Errors
-    /// 53300 when there are too many, 57P03 when the server ends.
-    pub(crate) fn session(&self, user: &str) -> Result<Session> {
-        if self.is_ending.load(Ordering::Relaxed) {
-            let message = "the database system is shutting down";
-            return Err(Error::new(SqlState::CANNOT_CONNECT_NOW, message));
-        }
-        if self.activities.count() >= self.options.connections_max {
-            let message = "sorry, too many clients already";
-            return Err(Error::new(SqlState::TOO_MANY_CONNECTIONS, message));
-        }
-        let mut session = self.database.session();
-        if self.database.role(user).is_some_and(|role| !role.can_login) {
-            let message = format!("role \"{user}\" is not permitted to log in");
-            return Err(Error::new(SqlState::INVALID_AUTHORIZATION_SPECIFICATION, message));
-        }
-        let role = self.database.role(user);
-        if let Some(role) = role.as_ref().filter(|role| !role.is_superuser)
-            && let Some(most) = role.connections_max
-            && self.database.session_count(user) as i64 >= most
-        {
-            let message = format!("too many connections for role \"{user}\"");
-            return Err(Error::new(SqlState::TOO_MANY_CONNECTIONS, message));
-        }
-        session.set_user(user);
-        session.check_connect()?;
-        // What clients of PostgreSQL expect; no statement of theirs fails for being late.
-        session.configure("default_transaction_isolation", "read committed")?;
-        for (name, limit) in [
-            ("statement_timeout", self.options.statement_limit),
-            ("idle_session_timeout", self.options.idle_limit),
-        ] {
-            if let Some(limit) = limit {
-                session.configure(name, &limit.as_millis().to_string())?;
-            }
-        }
-        for (name, value) in role.iter().flat_map(|role| &role.settings) {
-            // Checked when it was said; what no longer is one hinders nobody.
-            let _ = session.configure(name, value);
-        }
-        Ok(session)
-    }
-
-    /// # Errors
-    /// 57P03 when the server ends, 58030 when the log of the database has failed.
-    pub(crate) fn health(&self) -> Result<()> {
-        if self.is_ending.load(Ordering::Relaxed) {
-            let message = "the database system is shutting down";
-            return Err(Error::new(SqlState::CANNOT_CONNECT_NOW, message));
-        }
-        self.database.health()
-    }
-
-    /// Gives a client that was let in to the session threads.
-    pub(crate) fn seat(self: &Arc<Self>, newcomer: Newcomer, session: Session, secret: i32) {
-        let Ok((transport, socket)) = newcomer.settle() else { return };
-        let (id, cancel) = (session.id(), session.cancel_handle());
-        let activity = self.activities.add(id, secret, cancel, Arc::clone(&socket.0));
-        let link = Link::new(transport, activity);
-        self.metrics.connections.fetch_add(1, Ordering::Relaxed);
-        let user = session.setting("session_authorization").unwrap_or_default();
-        let pid = Field::Number(id.unsigned_abs().into());
-        self.options.log.write("INFO", "connection", &[("pid", pid), ("user", Field::Text(&user))]);
-        let watcher = Watcher { metrics: Arc::clone(&self.metrics), log: self.options.log, user };
-        let turns = Arc::downgrade(&self.turns);
-        session.on_notification(Arc::new(move || {
-            turns.upgrade().into_iter().for_each(|turns| turns.wake(id));
-        }));
-        let (turns, muted) = (Arc::downgrade(&self.turns), socket.clone());
-        let mute = move || turns.upgrade().into_iter().for_each(|turns| turns.mute(id, &muted.0));
-        let connection = Connection::new(session, link, socket, watcher, Box::new(mute));
-        match connection.welcome() {
-            Welcome::Sent => self.turns.add(connection, Until::Readable),
-            Welcome::Waits => self.turns.add(connection, Until::Turn),
-        }
-    }
-
     /// Ends a session, as pg_terminate_backend does; false when there is none.
     fn terminate(&self, session: i32) -> bool {
         let is_there = self.activities.terminate(session);
@@ -294,7 +198,7 @@ impl Server {
             let listener = listener.map_err(|error| io_error(&what(), &error))?;
             let bound = listener.local_addr().map_err(|error| io_error(&what(), &error))?;
             self.metrics_address = Some(bound);
-            self.runtime.spawn(metrics::listen(Arc::clone(&self.shared), listener));
+            self.runtime.spawn(http::listen(Arc::clone(&self.shared), listener));
         }
         if let Some(directory) = &self.shared.options.unix_directory {
             let port = self.addresses.first().map_or(5432, SocketAddr::port);

@@ -29,7 +29,7 @@ use parking_lot::{Condvar, Mutex, MutexGuard};
 use rustix::event::{EventfdFlags, Timespec, epoll, eventfd};
 use types::waiting::{self, Waits};
 
-use crate::connection::Connection;
+use crate::connection::{Connection, Until};
 use crate::link::News;
 use crate::socket::Socket;
 
@@ -53,16 +53,6 @@ const BELL: u64 = u64::MAX;
 
 /// What all sockets are known by to who stands by.
 const SOCKETS: u64 = BELL - 1;
-
-/// What a parked connection waits for.
-pub(crate) enum Until {
-    /// Something of the client.
-    Readable,
-    /// Its turn: there is something to do.
-    Turn,
-    /// Its commits: some thread writes those of all connections to disk.
-    Written(Arc<Commits>),
-}
 
 /// A connection that waits.
 struct Parked {

@@ -4,6 +4,7 @@
 //! Elsewhere: running and comparing them (`xtask`), showing them (`server`'s demo).
 #![forbid(unsafe_code)]
 
+// Floors: lowest first.
 mod load;
 mod random;
 pub mod tpch;

@@ -2,18 +2,19 @@
 //!
 //! ```text
 //! crates/*/Cargo.toml -> layers, heavy dependencies, lints
-//! crates/**/*.rs      -> ceilings, width, unfinished marks, unsafe policy, shapes
+//! crates/**/*.rs      -> ceilings, width, unfinished marks, unsafe policy, shapes, floors
 //! ```
 
 mod layers;
 mod manifests;
 mod shapes;
 mod sources;
+mod floors;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::{Outcome, root, test, text};
+use crate::{Outcome, root, text, workspace};
 
 /// Checks the workspace; with `full` also its formatting and clippy's lints.
 ///
@@ -27,6 +28,7 @@ pub fn run(full: bool) -> Outcome {
         manifests::check(folder, &mut problems)?;
         sources::check(folder, &mut problems)?;
         shapes::check(folder, &mut problems)?;
+        floors::check(folder, &mut problems)?;
     }
     for problem in &problems {
         println!("{problem}");
@@ -36,8 +38,8 @@ pub fn run(full: bool) -> Outcome {
         count => return Err(format!("{count} rules broken")),
     }
     if full {
-        test::cargo(&["fmt", "--all", "--check"])?;
-        test::cargo(&[
+        workspace::cargo(&["fmt", "--all", "--check"])?;
+        workspace::cargo(&[
             "clippy",
             "--workspace",
             "--all-targets",
@@ -48,6 +50,15 @@ pub fn run(full: bool) -> Outcome {
         ])?;
     }
     Ok(())
+}
+
+/// Prints, crate by crate, the imports that point up and the files that import each other in a
+/// circle.
+///
+/// # Errors
+/// A file that cannot be read or parsed.
+pub fn floors() -> Outcome {
+    crates().map_err(text)?.iter().try_for_each(|folder| floors::report(folder))
 }
 
 /// The directories of the workspace's crates, sorted.

@@ -22,7 +22,7 @@ use clap::Args;
 use std::ffi::OsString;
 
 use crate::server::Server;
-use crate::{Outcome, test};
+use crate::{Outcome, workspace};
 
 /// Options of `cargo xtask clients`.
 #[derive(Args)]
@@ -95,7 +95,7 @@ const CONNECTIONS_MAX: &str = "1300";
 /// When the server cannot be started, or a scenario fails.
 pub fn run(args: &ClientsArgs) -> Outcome {
     if args.program.is_none() {
-        test::cargo(&["build", "--release", "-p", "server"])?;
+        workspace::cargo(&["build", "--release", "-p", "server"])?;
     }
     let options = ["--max-connections", CONNECTIONS_MAX].map(OsString::from).to_vec();
     let mut server = Server::start(args.program.as_deref(), options)?;

@@ -30,7 +30,7 @@ use testkit::{Random, Scratch};
 use self::link::{Answers, End, PATIENCE};
 use self::seeds::{Input, Seeds};
 use crate::server::Server;
-use crate::{Outcome, root, test, text};
+use crate::{Outcome, root, text, workspace};
 
 /// Arguments of `fuzz-wire`.
 #[derive(Args, Clone, Debug)]
@@ -112,7 +112,7 @@ struct Servers {
 impl Servers {
     fn start(args: &FuzzWireArgs) -> Result<Self, String> {
         if args.program.is_none() {
-            test::cargo(&["build", "--release", "-p", "server"])?;
+            workspace::cargo(&["build", "--release", "-p", "server"])?;
         }
         let (memory, folder) = (MEMORY_BYTES.to_string(), Scratch::new("fuzz-wire"));
         let start = |auth: &str| {

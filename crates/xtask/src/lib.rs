@@ -17,31 +17,33 @@
 //! work while the product does not.
 #![forbid(unsafe_code)]
 
+// Floors: lowest first.
+mod workspace;
 pub mod check;
 pub mod slt;
 pub mod histories;
-pub mod torture;
-pub mod test;
-pub mod clients;
+mod server;
 pub mod fuzz_wire;
 pub mod regress;
-mod server;
 pub mod wire;
-pub mod python;
 mod venv;
+pub mod clients;
+pub mod python;
+pub mod test;
 #[cfg(feature = "tessera")]
 pub mod tessera;
+pub mod torture;
 #[cfg(feature = "tessera")]
 pub mod variants;
 #[cfg(feature = "tessera")]
-pub mod suite;
+pub mod fuzz_queries;
+pub mod bench_args;
 #[cfg(feature = "tessera")]
 pub mod peers;
 #[cfg(feature = "tessera")]
-pub mod verify;
+pub mod suite;
 #[cfg(feature = "tessera")]
-pub mod fuzz_queries;
-pub mod bench_args;
+pub mod verify;
 #[cfg(feature = "tessera")]
 mod chart;
 #[cfg(feature = "tessera")]
@@ -49,24 +51,4 @@ pub mod bench;
 #[cfg(feature = "peers")]
 pub mod tpcc;
 
-use std::path::{Path, PathBuf};
-
-/// What a command ends with: nothing, or why it failed.
-pub type Outcome = Result<(), String>;
-
-/// The workspace's directory.
-pub fn root() -> PathBuf {
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    here.ancestors().nth(2).unwrap_or(here).to_path_buf()
-}
-
-/// Where peers and their data are kept between runs.
-pub fn peers_home() -> PathBuf {
-    let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
-    target.unwrap_or_else(|| root().join("target")).join("peers")
-}
-
-/// Turns any error into the text of an [`Outcome`].
-pub fn text(error: impl std::fmt::Display) -> String {
-    error.to_string()
-}
+pub use workspace::{Outcome, peers_home, root, text};

@@ -39,6 +39,8 @@ enum Command {
         #[arg(long)]
         full: bool,
     },
+    /// Lists imports that point up inside crates, and files that import each other in a circle
+    Floors,
     /// Runs tests/slt: against Tessera, or against PostgreSQL to check the expected results
     Slt(SltArgs),
     /// Runs random transactions on lists and searches their histories for anomalies
@@ -295,6 +297,7 @@ fn main() -> ExitCode {
 fn run(command: Command) -> Outcome {
     match command {
         Command::Check { full } => check::run(full),
+        Command::Floors => check::floors(),
         Command::Clients(args) => clients::run(&args),
         Command::FuzzWire(args) => fuzz_wire::run(&args),
         Command::Regress(args) => regress::run(&args),
@@ -368,6 +371,7 @@ fn run_product(command: Command) -> Outcome {
         Command::Bench(Bench::Job(args)) => (Suite::Job, args),
         Command::Bench(Bench::Clickbench(args)) => (Suite::Clickbench, args),
         Command::Check { .. }
+        | Command::Floors
         | Command::Clients(_)
         | Command::FuzzWire(_)
         | Command::Regress(_)

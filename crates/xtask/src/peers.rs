@@ -15,7 +15,6 @@ use testkit::postgres::{Postgres, Wire};
 use testkit::slt::{Answer, Connection as _};
 
 pub use crate::bench_args::Which;
-use crate::suite::Suite;
 use crate::{peers_home, text};
 
 /// Memory of a DuckDB that has a file, so that both sides fit at scale factor 10 in 24 GiB.
@@ -79,19 +78,19 @@ pub trait Peer {
     fn profile(&mut self, query: &str) -> Result<Profile, String>;
 }
 
-/// Starts a system with the tables that `tessera` has; `folder` is for its files.
+/// Starts a system with `tables`, which `tessera` has; `folder` is for its files.
 ///
 /// # Errors
 /// What either side says.
 pub fn open(
     which: Which,
-    suite: &Suite,
+    tables: &[&str],
     threads: usize,
     tessera: &mut Session,
     folder: &Path,
 ) -> Result<Box<dyn Peer>, String> {
     let system = match which {
-        Which::Postgres => return Ok(Box::new(Server::new(suite, threads, tessera)?)),
+        Which::Postgres => return Ok(Box::new(Server::new(tables, threads, tessera)?)),
         Which::Datafusion => System::DataFusion,
         Which::Duckdb | Which::DuckdbFile => System::DuckDb,
     };
@@ -103,7 +102,7 @@ pub fn open(
         let limit = format!("SET memory_limit = '{PEER_FILE_MEMORY}'");
         process.run(&limit).map_err(text)?;
     }
-    for table in suite.tables {
+    for table in tables {
         let path = folder.join(format!("{table}.parquet"));
         let copy = format!("COPY \"{table}\" TO '{}' (FORMAT parquet)", path.display());
         tessera.execute(&copy).map_err(text)?;
@@ -155,12 +154,12 @@ struct Server {
 
 impl Server {
     /// Starts a server and hands it the tables as CSV files.
-    fn new(suite: &Suite, threads: usize, tessera: &mut Session) -> Result<Self, String> {
+    fn new(tables: &[&str], threads: usize, tessera: &mut Session) -> Result<Self, String> {
         let workers = format!("max_parallel_workers_per_gather = {}\n", threads.max(1) - 1);
         let server = Postgres::start_with(&(POSTGRES_SETTINGS.to_owned() + &workers));
         let server = server.map_err(text)?;
         let mut connection = server.connect("postgres").map_err(text)?;
-        for table in suite.tables {
+        for table in tables {
             let path = server.folder().join(format!("{table}.csv"));
             copy_in(&mut connection, tessera, table, &path)?;
             fs::remove_file(&path).map_err(text)?;

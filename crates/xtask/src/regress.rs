@@ -22,7 +22,7 @@ use clap::Args;
 use testkit::postgres::{Postgres, Wire};
 
 use crate::server::Server;
-use crate::{Outcome, test, text};
+use crate::{Outcome, text, workspace};
 use compare::{Verdict, line, verdict};
 use script::{Step, steps};
 
@@ -67,7 +67,7 @@ type Tally = BTreeMap<Verdict, usize>;
 /// are equal than wanted.
 pub fn run(args: &RegressArgs) -> Outcome {
     if args.program.is_none() {
-        test::cargo(&["build", "--release", "--package", "server"])?;
+        workspace::cargo(&["build", "--release", "--package", "server"])?;
     }
     let postgres = Postgres::start().map_err(text)?;
     let mut differences = match &args.differences {

@@ -158,6 +158,6 @@ pub fn generate(options: &Options) -> Result<Session, String> {
 pub fn open(options: &Options, which: Which) -> Result<Pair, String> {
     let mut tessera = generate(options)?;
     let scratch = Scratch::new(options.suite.name)?;
-    let peer = peers::open(which, &options.suite, options.threads, &mut tessera, &scratch.0)?;
+    let peer = peers::open(which, options.suite.tables, options.threads, &mut tessera, &scratch.0)?;
     Ok(Pair { tessera, peer, scratch })
 }

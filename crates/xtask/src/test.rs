@@ -1,9 +1,8 @@
 //! `cargo xtask test`: everything CI runs, in order, until something fails.
 
-use std::process::Command;
-
 use crate::python::Extension;
-use crate::{Outcome, check, python, root, text};
+use crate::workspace::cargo;
+use crate::{Outcome, check, python};
 
 /// Runs the checks, then the tests of the Python package, then every test of the workspace, the SQL
 /// tests among them.
@@ -17,15 +16,4 @@ pub fn run() -> Outcome {
     cargo(&[&["build", "--lib", "--tests"], &all[..]].concat())?;
     python::run(Extension::Built)?;
     cargo(&[&["test"], &all[..]].concat())
-}
-
-/// Runs cargo in the workspace.
-///
-/// # Errors
-/// When it fails.
-pub fn cargo(arguments: &[&str]) -> Outcome {
-    let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let status =
-        Command::new(program).args(arguments).current_dir(root()).status().map_err(text)?;
-    if status.success() { Ok(()) } else { Err(format!("cargo {} failed", arguments.join(" "))) }
 }

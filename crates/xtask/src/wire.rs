@@ -17,7 +17,7 @@ use clap::Args;
 use testkit::postgres::{Postgres, Wire};
 
 use crate::server::Server;
-use crate::{Outcome, test, text};
+use crate::{Outcome, text, workspace};
 use bound::Bound;
 
 /// Arguments of `bench wire`.
@@ -229,7 +229,7 @@ fn measure(server: &Served, args: &WireArgs, folder: &Path) -> Result<Figures, S
 /// # Errors
 /// When a server or a client fails.
 pub fn run(args: &WireArgs) -> Outcome {
-    test::cargo(&["build", "--release", "-p", "server"])?;
+    workspace::cargo(&["build", "--release", "-p", "server"])?;
     let folder = std::env::temp_dir().join(format!("tessera-travel-{}", std::process::id()));
     std::fs::create_dir_all(&folder).map_err(text)?;
     let outcome = compare(args, &folder);

@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use exec::expr::Evaluator;
-use exec::open::columns_of;
+use exec::expr::columns_of;
 use host::Clock;
 use kernels::{Batch, Column, Vector};
 use sql::algebra::ColumnId;

@@ -15,7 +15,7 @@ use super::states::{
     SumStates, WideStates, downcast, sort_field,
 };
 use super::variance::float_moment;
-use crate::open::Opener;
+use crate::opener::Opener;
 
 /// How a result column comes from states, given by number.
 #[derive(Clone, Debug)]

@@ -20,9 +20,10 @@ use storage::Positions;
 use types::{DataType, Error, PhysicalType, Result};
 
 use super::group;
+use crate::expr::column;
 use crate::flow::{Flow, RowSource};
 use crate::join::{self, Numbered, Opened};
-use crate::open::{Opener, PushedFilter, column};
+use crate::opener::{Opener, PushedFilter};
 use crate::pipeline::{Demand, Operator, Push, Stream};
 use crate::simple;
 

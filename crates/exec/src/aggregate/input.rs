@@ -4,9 +4,9 @@ use kernels::Column;
 use plan::physical::{Expr, ExprKind};
 use types::Result;
 
-use crate::expr::Evaluator;
+use crate::expr::{Evaluator, columns_of};
 use crate::flow::Flow;
-use crate::open::{Opener, columns_of};
+use crate::opener::Opener;
 
 /// One expression.
 struct Input {

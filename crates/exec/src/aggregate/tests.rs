@@ -15,7 +15,7 @@ use types::wide::Wide;
 use types::{DataType, Interval, NumericType, PhysicalType, Result, SqlState, Value};
 
 use crate::context::QueryContext;
-use crate::open::Opener;
+use crate::opener::Opener;
 use crate::pipeline::Stream;
 use crate::result::StoredRows;
 use crate::simple::BatchesSource;

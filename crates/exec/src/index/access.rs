@@ -12,7 +12,7 @@ use storage::{
 };
 use types::{Error, PhysicalType, Result};
 
-use crate::open::Opener;
+use crate::opener::Opener;
 use crate::scan::stored_table;
 
 /// A table, one of its indexes, and what is read of the rows it leads to.

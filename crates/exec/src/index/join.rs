@@ -18,9 +18,9 @@ use types::{Error, PhysicalType, Result, Value};
 
 use super::access::{Access, Cursor, Found, constants};
 use crate::context::QueryContext;
-use crate::expr::Evaluator;
+use crate::expr::{Evaluator, columns_of};
 use crate::flow::Flow;
-use crate::open::{Opener, PushedFilter, columns_of, more_than_one_row};
+use crate::opener::{Opener, PushedFilter, more_than_one_row};
 use crate::pipeline::{Demand, Operator, Push, Stream};
 
 /// A condition over outer columns, then inner columns.

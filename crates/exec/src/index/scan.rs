@@ -24,7 +24,7 @@ use types::{Error, Result, Value};
 use super::access::{Access, Cursor, constants};
 use crate::context::QueryContext;
 use crate::flow::Flow;
-use crate::open::{Opener, PushedFilter};
+use crate::opener::{Opener, PushedFilter};
 use crate::pipeline::{Demand, Push, Source, Stream};
 use crate::simple::FilterOperator;
 

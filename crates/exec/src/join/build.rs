@@ -10,9 +10,8 @@ use storage::{MemoryCategory, Positions, Reservation};
 use types::{Error, PhysicalType, Result, SqlState};
 
 use crate::context::QueryContext;
-use crate::expr::Evaluator;
+use crate::expr::{Evaluator, columns_of};
 use crate::flow::{Flow, NULL_ROW, RowSource};
-use crate::open::columns_of;
 use crate::pipeline::{Demand, Place, Sink, Stream, drive};
 use crate::result::string_bytes;
 use crate::spill::{PARTITION_BITS, Partitions, Room, SpillFile, Written, split};

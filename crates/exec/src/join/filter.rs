@@ -12,7 +12,7 @@ use plan::physical::{ExprKind, JoinKey, JoinKind};
 use plan::{Switches, Technique};
 use storage::KeyFilter;
 
-use crate::open::PushedFilter;
+use crate::opener::PushedFilter;
 
 use super::table::KeyTable;
 
@@ -224,7 +224,7 @@ mod tests {
 
     use super::*;
     use crate::context::QueryContext;
-    use crate::open::column;
+    use crate::expr::column;
 
     fn int(ordinal: usize) -> Expr {
         column(ordinal, DataType::BigInt, DataType::BigInt.physical())

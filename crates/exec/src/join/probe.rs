@@ -10,9 +10,9 @@ use storage::{Positions, Reservation};
 use types::Result;
 
 use crate::context::QueryContext;
-use crate::expr::Evaluator;
+use crate::expr::{Evaluator, columns_of};
 use crate::flow::{Flow, NULL_ROW, RowSource};
-use crate::open::{columns_of, more_than_one_row};
+use crate::opener::more_than_one_row;
 use crate::pipeline::{Demand, Operator, Push};
 
 use super::build::BuildRows;

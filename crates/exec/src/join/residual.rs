@@ -5,9 +5,8 @@ use kernels::{Batch, Column};
 use plan::physical::{Expr, ExprKind};
 use types::Result;
 
-use crate::expr::Evaluator;
+use crate::expr::{Evaluator, children_mut};
 use crate::flow::Flow;
-use crate::open::children_mut;
 
 use super::build::BuildRows;
 use super::layout::Layout;

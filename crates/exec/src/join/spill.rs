@@ -21,11 +21,10 @@ use types::{Error, PhysicalType, Result, SqlState};
 use super::build::{BuildInput, BuildRows};
 use super::mark::Whole;
 use super::probe::KeyColumns;
-use super::unmatched;
-use super::{Join, KeyTable, Spec, Stage, needs_build_rows, null_code, pads_probe_rows};
+use super::{Join, KeyTable, Spec, Stage, needs_build_rows, null_code, pads_probe_rows, unmatched};
 use crate::context::QueryContext;
 use crate::flow::Flow;
-use crate::open::{Opener, PushedFilter};
+use crate::opener::{Opener, PushedFilter};
 use crate::pipeline::{Demand, Operator, Place, Push, Sink, Source, Stream, drive};
 use crate::spill::{PARTITION_BITS, Partitions, Room, SpillFile, Written, split};
 

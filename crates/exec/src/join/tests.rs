@@ -14,9 +14,9 @@ use testkit::Random;
 use types::{DataType, SqlState, Value};
 
 use crate::context::QueryContext;
-use crate::open::{Opener, column};
-use crate::result::{ResultSet, StoredRows};
-use crate::set::LastRound;
+use crate::expr::column;
+use crate::opener::Opener;
+use crate::result::{LastRound, ResultSet, StoredRows};
 
 const KINDS: [JoinKind; 10] = [
     JoinKind::Inner,

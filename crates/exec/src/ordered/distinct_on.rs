@@ -8,7 +8,7 @@ use types::{Error, Result};
 
 use crate::aggregate::{GroupKeys, Grouper, keyed};
 use crate::expr::Evaluator;
-use crate::open::{Opener, PushedFilter};
+use crate::opener::{Opener, PushedFilter};
 use crate::pipeline::Stream;
 use crate::result::ResultSet;
 use crate::simple::BatchesSource;

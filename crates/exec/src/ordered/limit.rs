@@ -18,7 +18,7 @@ use types::{Error, Result};
 use super::Bounds;
 use crate::context::QueryContext;
 use crate::flow::Flow;
-use crate::open::Opener;
+use crate::opener::Opener;
 use crate::pipeline::{Demand, Place, Push, Segment, Sink, Source, Stream, drive};
 use crate::result::StoredRows;
 use crate::simple::BatchesSource;

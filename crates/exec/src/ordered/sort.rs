@@ -15,7 +15,7 @@ use super::{Bounds, top};
 use crate::aggregate::{Inputs, sort_field};
 use crate::context::QueryContext;
 use crate::flow::Flow;
-use crate::open::{Opener, PushedFilter};
+use crate::opener::{Opener, PushedFilter};
 use crate::pipeline::{Demand, Place, Push, Sink, Source, Stream, drive};
 use crate::spill::Room;
 

@@ -17,9 +17,8 @@ use testkit::Random;
 use types::{DataType, Interval, NumericType, PhysicalType, Result, SqlState, Value};
 
 use crate::context::QueryContext;
-use crate::open::Opener;
-use crate::result::{ResultSet, StoredRows};
-use crate::set::LastRound;
+use crate::opener::Opener;
+use crate::result::{LastRound, ResultSet, StoredRows};
 
 /// Types of the test table's columns; the last numbers the rows.
 const COLUMNS: [DataType; 6] = [

@@ -19,7 +19,7 @@ use super::Bounds;
 use super::sort::SortSpec;
 use crate::context::QueryContext;
 use crate::flow::Flow;
-use crate::open::Opener;
+use crate::opener::Opener;
 use crate::pipeline::{Demand, Place, Sink, Stream, drive};
 use crate::simple::BatchesSource;
 

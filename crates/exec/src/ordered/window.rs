@@ -25,7 +25,7 @@ use types::{Error, Result};
 
 use crate::aggregate::Inputs;
 use crate::flow::Flow;
-use crate::open::{Opener, PushedFilter};
+use crate::opener::{Opener, PushedFilter};
 use crate::pipeline::Stream;
 use crate::result::StoredRows;
 use crate::spill::{Gathered, Hashes, PARTITION_BITS, Results, gather, load};

@@ -6,16 +6,15 @@ use hashbrown::HashMap;
 use kernels::hash::hash_columns;
 use kernels::join_table::verify::equal_rows;
 use kernels::{Column, Vector};
-use parking_lot::Mutex;
 use plan::physical::{CteSource, Node, Operator};
 use sql::algebra::Duplicates;
 use storage::{MemoryCategory, Reservation};
 use types::{DataType, Error, Result};
 
 use crate::context::QueryContext;
-use crate::open::Opener;
+use crate::opener::Opener;
 use crate::pipeline::{Demand, Push, Source, Stream};
-use crate::result::StoredRows;
+use crate::result::{LastRound, StoredRows};
 use crate::set::{keyed, types_of};
 
 /// Opens [`Operator::Recursive`]: a source that runs one round after the other while rows are
@@ -106,49 +105,6 @@ fn is_pipeline(opener: &Opener, node: &Node) -> bool {
             kind.gives_probe_rows() && !opener.reads_a_round(build) && is_pipeline(opener, probe)
         }
         _ => false,
-    }
-}
-
-/// The rows of the last round of a recursion, which a stream of the step reads when it runs.
-#[derive(Default)]
-pub(crate) struct LastRound(Mutex<Option<Arc<StoredRows>>>);
-
-impl LastRound {
-    /// A round of these rows.
-    #[cfg(test)]
-    pub(crate) fn of(rows: Arc<StoredRows>) -> Arc<Self> {
-        Arc::new(Self(Mutex::new(Some(rows))))
-    }
-
-    fn replace(&self, rows: Arc<StoredRows>) {
-        *self.0.lock() = Some(rows);
-    }
-
-    /// These columns of the rows that are there when the source runs.
-    pub(crate) fn source(self: &Arc<Self>, columns: &[usize]) -> Arc<dyn Source> {
-        Arc::new(RoundSource { round: Arc::clone(self), columns: columns.to_vec() })
-    }
-}
-
-/// Columns of the last round.
-struct RoundSource {
-    round: Arc<LastRound>,
-    columns: Vec<usize>,
-}
-
-impl RoundSource {
-    fn rows(&self) -> Option<Arc<dyn Source>> {
-        self.round.0.lock().as_ref().map(|rows| rows.source(&self.columns))
-    }
-}
-
-impl Source for RoundSource {
-    fn orders(&self) -> usize {
-        self.rows().map_or(0, |rows| rows.orders())
-    }
-
-    fn run(&self, order: usize, push: &mut Push<'_>) -> Result<Demand> {
-        self.rows().map_or(Ok(Demand::More), |rows| rows.run(order, push))
     }
 }
 

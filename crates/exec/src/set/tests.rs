@@ -9,8 +9,8 @@ use testkit::Random;
 use types::{DataType, PhysicalType, Value};
 
 use super::*;
-use crate::open::column;
-use crate::result::ResultSet;
+use crate::expr::column;
+use crate::result::{LastRound, ResultSet};
 
 type Row = Vec<Value>;
 

@@ -15,7 +15,7 @@ use testkit::values;
 use types::{Interval, SqlState};
 
 use super::*;
-use crate::context::QueryContext;
+use crate::context::{QueryContext, SpillSpace};
 
 /// All types, NULLs at random, and a column in each form.
 fn batches() -> impl Strategy<Value = Batch> {

@@ -6,9 +6,10 @@ use sql::algebra::{ColumnId, CompareOp, Expr, ExprKind, JoinKind};
 use types::DataType;
 
 use super::selectivity::note_facts;
-use super::{ColumnProperty, Properties, expr_distinct, keeps_right, selectivity};
+use super::{expr_distinct, keeps_right, selectivity};
 use crate::column_set::ColumnSet;
 use crate::physical::NullKeys;
+use crate::properties::{ColumnProperty, Properties};
 use crate::tree;
 
 /// `left = right`, each over one side only.

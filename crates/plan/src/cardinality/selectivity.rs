@@ -6,8 +6,9 @@
 use sql::algebra::{ColumnId, CompareOp, Expr, ExprKind, Function, Plan};
 use types::Value;
 
-use super::{Estimator, Properties, as_number, sampled};
+use super::{Estimator, as_number, sampled};
 use crate::context::Context;
+use crate::properties::Properties;
 use crate::range::Range;
 use crate::tree;
 

@@ -6,15 +6,16 @@
 
 use hashbrown::HashMap;
 use sql::algebra::{AggregateCall, ColumnId, CompareOp, Expr, ExprKind, JoinKind, Plan};
+use types::DataType;
 
+use super::Known;
 use super::split::{self, Padded};
-use super::{Known, safe};
-use crate::cardinality::{self, Properties};
 use crate::column_set::ColumnSet;
 use crate::context::Context;
-use crate::lower::has_one_form;
+use crate::properties::Properties;
 use crate::push_down::nulls;
-use crate::{cost, tree};
+use crate::safe::cannot_fail;
+use crate::{cardinality, cost, tree};
 
 /// Least share of rows that a join on the way must keep for grouping early: what it drops is
 /// dropped before it is grouped now, and often by the scan.
@@ -249,7 +250,7 @@ fn candidate(plan: &Plan, known: &Known, walk: &Walk) -> Option<Candidate> {
         let is_column = tree::as_column(expr).is_some();
         // Computed below, it is NULL where a group is missing.
         let same = walk.padded == Padded::No || nulls::is_null(expr, &here);
-        if is_here && !is_column && same && safe::cannot_fail(expr, properties) {
+        if is_here && !is_column && same && cannot_fail(expr, properties) {
             keys.push(FinalKey::Below(expr.clone()));
             continue;
         }
@@ -260,10 +261,10 @@ fn candidate(plan: &Plan, known: &Known, walk: &Walk) -> Option<Candidate> {
         keys.push(FinalKey::Over(expr.clone()));
     }
     let below: Vec<_> = columns.into_iter().filter(|(id, _)| read.contains(*id)).collect();
-    let is_clear = |&(id, ty): &(ColumnId, _)| has_one_form(ty) || !computed.contains(id);
+    let is_clear = |&(id, ty): &(ColumnId, DataType)| ty.has_one_form() || !computed.contains(id);
     let fits = |call: &AggregateCall| {
         let mut safe = split::parts_fit(call, properties);
-        tree::aggregate_exprs(call, &mut |e| safe = safe && safe::cannot_fail(e, properties));
+        tree::aggregate_exprs(call, &mut |e| safe = safe && cannot_fail(e, properties));
         safe
     };
     let keyed = !below.is_empty() || keys.iter().any(|key| matches!(key, FinalKey::Below(_)));

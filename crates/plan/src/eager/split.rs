@@ -15,9 +15,9 @@ use sql::algebra::{
 };
 use types::{DataType, NumericType, Value};
 
-use crate::cardinality::Properties;
 use crate::context::Context;
-use crate::{range, tree};
+use crate::properties::Properties;
+use crate::{bounds, range, tree};
 
 /// Whether groups may be missing where rows are: above an outer join that gives NULLs for them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,7 +62,7 @@ pub(super) fn parts_fit(call: &AggregateCall, input: &Properties) -> bool {
     };
     let ty = sum_type(call, argument);
     let rows = input.rows_max.map_or(ROWS_MAX, |rows| rows.max(1.0).ceil() as i128);
-    let total = range::of_scaled(argument, ty, input).and_then(|range| range.times(rows));
+    let total = bounds::of_scaled(argument, ty, input).and_then(|range| range.times(rows));
     total.zip(range::of_type(ty)).is_some_and(|(t, ty)| ty.low <= t.low && t.high <= ty.high)
 }
 

@@ -334,6 +334,6 @@ fn fit(floor: i128, exact: bool, target: DataType) -> Option<Constant> {
     if floor < limits.low {
         return Some(Constant { value: Value::Null, side: Side::AllAbove });
     }
-    let value = crate::lower::value_as(floor, target.physical())?;
+    let value = crate::range::value_as(floor, target.physical())?;
     Some(Constant { value, side: if exact { Side::Exact } else { Side::Below } })
 }

@@ -5,8 +5,9 @@ use sql::algebra::{ColumnId, CompareOp, Expr, ExprKind, JoinKind, Plan};
 
 use super::combine::{self, DenseKey};
 use super::enumerate::Best;
-use crate::cardinality::{self, EquiPair, Properties};
+use crate::cardinality::{self, EquiPair};
 use crate::column_set::ColumnSet;
+use crate::properties::Properties;
 use crate::push_down::nulls;
 use crate::tree;
 

@@ -4,7 +4,7 @@ use sql::algebra::{Expr, JoinKind};
 use types::DataType;
 
 use super::cluster::{Cluster, Edge, Relations};
-use crate::cardinality::Properties;
+use crate::properties::Properties;
 use crate::{cost, tree};
 
 /// What a direct array over a key would take.

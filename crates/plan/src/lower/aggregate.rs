@@ -10,10 +10,10 @@ use sql::algebra::{
 use types::{DataType, PhysicalType, Result};
 
 use super::{Lowered, Lowering, reduce};
-use crate::cardinality::{self, Properties};
 use crate::column_set::ColumnSet;
 use crate::physical::{Aggregate, AggregateMode, Operator, OutputColumn, SortKey};
-use crate::{AggregatePlace, JoinBelow, Technique, range, tree};
+use crate::properties::Properties;
+use crate::{AggregatePlace, JoinBelow, Technique, bounds, cardinality, range, tree};
 
 /// Most slots of a dense aggregation.
 const DENSE_SLOTS: u128 = 16 << 20;
@@ -372,7 +372,7 @@ fn held(
         A::Sum if numeric => {
             let rows = input.rows_max.map(|rows| rows.max(1.0).ceil() as i128);
             let argument = call.arguments.first();
-            let bounds = argument.and_then(|e| range::of_scaled(e, call.ty, input));
+            let bounds = argument.and_then(|e| bounds::of_scaled(e, call.ty, input));
             let total = rows.zip(bounds).and_then(|(rows, range)| range.times(rows));
             if total.is_some_and(range::Range::is_narrow) {
                 PhysicalType::I64

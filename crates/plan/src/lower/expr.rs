@@ -7,9 +7,10 @@ use sql::algebra::{ColumnId, Expr as Logical, ExprKind as LogicalKind, Function}
 use types::{DataType, Error, NumericType, PhysicalType, Result, Value};
 
 use super::{Lowered, Lowering};
-use crate::cardinality::Properties;
+use crate::bounds;
 use crate::physical::{Expr, ExprKind, OutputColumn};
-use crate::range::{self, Range};
+use crate::properties::Properties;
+use crate::range::{self, Range, value_as};
 
 /// What an expression may refer to: the columns of one input, or of both sides of a join.
 pub(crate) struct Scope<'s> {
@@ -40,8 +41,8 @@ impl<'s> Scope<'s> {
 
     fn range(&self, expr: &Logical) -> Option<Range> {
         match self.sides {
-            [None, _] => range::of(expr, &Properties::default()),
-            [Some(side), None] => range::of(expr, &side.properties),
+            [None, _] => bounds::of(expr, &Properties::default()),
+            [Some(side), None] => bounds::of(expr, &side.properties),
             [Some(probe), Some(build)] => {
                 let columns = crate::tree::mentioned(expr);
                 let mut both = Properties::default();
@@ -52,7 +53,7 @@ impl<'s> Scope<'s> {
                         }
                     }
                 }
-                range::of(expr, &both)
+                bounds::of(expr, &both)
             }
         }
     }
@@ -67,16 +68,6 @@ impl<'s> From<&'s Lowered> for Scope<'s> {
 /// Reference to a column.
 pub(crate) fn column(ordinal: usize, column: &OutputColumn) -> Expr {
     Expr { kind: ExprKind::Column(ordinal), ty: column.ty, physical: column.physical }
-}
-
-/// An integer, day, microsecond or scaled decimal in `physical`; None when it does not fit.
-pub(crate) fn value_as(value: i128, physical: PhysicalType) -> Option<Value> {
-    match physical {
-        PhysicalType::I32 => i32::try_from(value).ok().map(Value::I32),
-        PhysicalType::I64 => i64::try_from(value).ok().map(Value::I64),
-        PhysicalType::I128 => Some(Value::I128(value)),
-        _ => None,
-    }
 }
 
 /// The same value held as `physical`.

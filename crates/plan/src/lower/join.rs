@@ -5,13 +5,13 @@ use types::{DataType, PhysicalType, Result};
 
 use super::expr::{self, Scope};
 use super::{Lowered, Lowering};
-use crate::cardinality::{self, ColumnProperty, EquiPair, Properties};
+use crate::cardinality::{self, EquiPair};
 use crate::column_set::ColumnSet;
-use crate::cost;
 use crate::physical::{
     BuildKeys, ExprKind, JoinKey, JoinKind, JoinMethod, NullKeys, Operator, OutputColumn,
 };
-use crate::{Technique, tree};
+use crate::properties::{ColumnProperty, Properties};
+use crate::{Technique, cost, tree};
 
 /// Share of distinct values among rows from which a column is taken to be unique.
 const UNIQUE: f64 = 0.98;

@@ -9,10 +9,10 @@ use types::Result;
 use super::aggregate::is_literal;
 use super::expr::{Scope, converted, placeholder};
 use super::{Lowered, Lowering};
-use crate::cardinality::{self, ColumnProperty};
 use crate::column_set::ColumnSet;
 use crate::physical::{Expr, FrameBound, Operator, OutputColumn, Window};
-use crate::tree;
+use crate::properties::ColumnProperty;
+use crate::{cardinality, tree};
 
 /// LIMIT and OFFSET.
 type Bounds<'a> = (Option<&'a Logical>, Option<&'a Logical>);

@@ -14,10 +14,10 @@ use sql::algebra::{
 use types::{DataType, Value};
 
 use super::aggregate::{Calls, Keys};
-use crate::cardinality::Properties;
 use crate::context::Context;
+use crate::properties::Properties;
 use crate::range::{self, Range};
-use crate::tree;
+use crate::{bounds, tree};
 
 /// Columns to be computed from the aggregation's.
 pub(super) type Above = Vec<(ColumnId, Logical)>;
@@ -26,7 +26,7 @@ pub(super) type Above = Vec<(ColumnId, Logical)>;
 pub(super) fn computed_keys(keys: &mut Keys, above: &mut Above) {
     let plain: HashMap<ColumnId, Logical> = keys
         .iter()
-        .filter(|(_, expr)| has_one_form(expr.ty))
+        .filter(|(_, expr)| expr.ty.has_one_form())
         .filter_map(|(id, expr)| Some((tree::as_column(expr)?, tree::column(*id, expr.ty))))
         .collect();
     if plain.is_empty() {
@@ -42,19 +42,6 @@ pub(super) fn computed_keys(keys: &mut Keys, above: &mut Above) {
         tree::substitute(&mut expr, &plain);
         above.push((id, expr));
     }
-}
-
-/// Whether equal values are the same in every respect, so that functions cannot tell them apart:
-/// not 0.0 and -0.0, 1 month and 30 days, texts of CHAR(n) with fewer blanks.
-pub(crate) fn has_one_form(ty: DataType) -> bool {
-    !matches!(
-        ty,
-        DataType::Real
-            | DataType::Double
-            | DataType::Interval
-            | DataType::Char(_)
-            | DataType::Array(_)
-    )
 }
 
 /// `sum(argument + addend)`.
@@ -117,7 +104,7 @@ fn shifted(call: &AggregateCall, input: &Properties) -> Option<Shifted> {
         _ => (sum, 0),
     };
     let limits = range::of_type(sum.ty)?;
-    let moved = range::of(argument, input)?.plus(Range::new(addend.into(), addend.into())?)?;
+    let moved = bounds::of(argument, input)?.plus(Range::new(addend.into(), addend.into())?)?;
     if moved.low < limits.low || moved.high > limits.high {
         return None;
     }

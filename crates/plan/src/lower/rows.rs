@@ -5,10 +5,10 @@ use types::{DataType, PhysicalType, Result};
 
 use super::expr::{self, Scope};
 use super::{CteSlot, Lowered, Lowering};
-use crate::cardinality::{self, Properties};
 use crate::column_set::ColumnSet;
 use crate::physical::{AggregateMode, CteSource, Node, Operator, OutputColumn};
-use crate::{range, tree};
+use crate::properties::{ColumnProperty, Properties};
+use crate::{cardinality, range, tree};
 
 impl Lowering<'_, '_> {
     /// Lowers a table function, series, VALUES or supplied rows.
@@ -222,7 +222,7 @@ impl Lowering<'_, '_> {
         let base = self.arranged(lowered, &base_ids, Some(&physical))?;
         let mut properties = Properties { rows: rows * 10.0, ..Properties::default() };
         for &(id, ty) in &types {
-            let mut column = cardinality::ColumnProperty::unknown(properties.rows, ty);
+            let mut column = ColumnProperty::unknown(properties.rows, ty);
             column.range = range::of_type(ty);
             properties.columns.insert(id, column);
         }
@@ -303,7 +303,7 @@ fn combined(
     let rows_max = most.reduce(|a, b| a.zip(b).map(|(a, b)| a + b)).flatten();
     let mut out = Properties { rows, rows_max, ..Properties::default() };
     for (i, &(id, ty)) in columns.iter().enumerate() {
-        let mut property = cardinality::ColumnProperty::unknown(rows, ty);
+        let mut property = ColumnProperty::unknown(rows, ty);
         let sides = inputs.iter().map(|(lowered, ids)| lowered.properties.column(ids[i]));
         let ranges = sides.clone().map(|c| c.and_then(|c| c.range));
         let union = ranges.reduce(|a, b| a.zip(b).map(|(a, b)| a.union(b))).flatten();

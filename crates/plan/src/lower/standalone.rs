@@ -6,9 +6,10 @@ use sql::catalog::TableRef;
 use types::{DataType, Error, PhysicalType, Result, Value};
 
 use super::{Lowered, Lowering, held_as};
-use crate::cardinality::{Estimator, Properties};
+use crate::cardinality::Estimator;
 use crate::context::Context;
 use crate::physical::{Expr, Node, Operator, OperatorId, OutputColumn};
+use crate::properties::Properties;
 use crate::{PlanOptions, Statistics, TableStatistics, tree};
 
 /// Knows nothing: an expression alone reads no table.

@@ -11,8 +11,8 @@ use engine::{KeptStatement, PreparedStatement, QueryResult};
 use types::{DataType, Error, Result, SqlState, Value};
 
 use super::{Connection, Skipping};
+use crate::broken::Broken;
 use crate::encode::{self, Format, Place, format_at};
-use crate::link::Broken;
 use crate::message::{self, Fields, violation};
 use crate::{decode, oid};
 

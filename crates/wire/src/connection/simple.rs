@@ -5,8 +5,8 @@ use std::time::Instant;
 use types::Result;
 
 use super::{Connection, send};
+use crate::broken::Broken;
 use crate::encode::{self, Format};
-use crate::link::Broken;
 use crate::message::{self, Fields};
 
 impl Connection {

@@ -6,7 +6,7 @@ use kernels::{Column, Vector, VectorBuilder};
 use types::{PhysicalType, Result};
 
 use super::{Mapping, States, Update, downcast};
-use crate::open::more_than_one_row;
+use crate::opener::more_than_one_row;
 
 /// How many rows a group may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,13 +8,12 @@ use types::Result;
 
 use super::frames::{FrameSpec, Frames};
 use super::order::Part;
-use crate::aggregate::Inputs;
-use crate::aggregate::StatePlan;
 use crate::aggregate::states::{
     Completeness, Coverage, Mapping, NullStates, RowStates, StateKind, StateSpec, States,
     SumStates, Update,
 };
-use crate::open::Opener;
+use crate::aggregate::{Inputs, StatePlan};
+use crate::opener::Opener;
 
 /// An aggregate and the states it is made of.
 pub(super) struct FrameAggregate {

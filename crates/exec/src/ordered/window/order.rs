@@ -12,7 +12,7 @@ use types::{DataType, Result};
 
 use crate::aggregate::{Inputs, sort_field};
 use crate::context::QueryContext;
-use crate::open::Opener;
+use crate::opener::Opener;
 
 /// PARTITION BY and ORDER BY, as input numbers.
 #[derive(Clone, Debug, PartialEq)]

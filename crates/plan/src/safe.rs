@@ -4,8 +4,8 @@
 use sql::algebra::{Expr, ExprKind, Function};
 use types::{DataType, PhysicalType, Value};
 
-use crate::cardinality::Properties;
-use crate::{range, tree};
+use crate::properties::Properties;
+use crate::{bounds, range, tree};
 
 /// True when `expr` is proved to have a value for each row of `input`.
 pub(crate) fn cannot_fail(expr: &Expr, input: &Properties) -> bool {
@@ -26,7 +26,7 @@ fn cannot_fail_here(expr: &Expr, input: &Properties) -> bool {
         | ExprKind::Case { .. } => true,
         ExprKind::Call(function, _) => match function {
             Function::Add | Function::Subtract | Function::Multiply | Function::Negate => {
-                range::is_within_type(expr, input)
+                bounds::is_within_type(expr, input)
             }
             Function::Coalesce
             | Function::NullIf
@@ -63,6 +63,6 @@ fn widens(inner: &Expr, ty: DataType, input: &Properties) -> bool {
         return inner.ty.is_text() && inner.ty.physical() == PhysicalType::Str;
     }
     let limits = range::of_type(ty).filter(|_| range::scale(ty).is_some());
-    let found = range::of_scaled(inner, ty, input).filter(|_| range::scale(inner.ty).is_some());
+    let found = bounds::of_scaled(inner, ty, input).filter(|_| range::scale(inner.ty).is_some());
     found.zip(limits).is_some_and(|(v, ty)| ty.low <= v.low && v.high <= ty.high)
 }

@@ -1,0 +1,38 @@
+//! Opens the database that a command works on, with everything registered that Tessera ships.
+//!
+//! Called by the shell, by scripts and by the server.
+
+use std::path::Path;
+
+use engine::{Config, Database};
+use types::Result;
+
+use crate::arguments::Limits;
+
+/// The path that means a database in memory, as for SQLite and DuckDB.
+const IN_MEMORY: &str = ":memory:";
+
+/// A database with formats and workloads registered: that in `path`, or one in memory.
+pub(crate) fn open(path: Option<&Path>, limits: &Limits) -> Result<Database> {
+    let config = config_of(limits);
+    let database = match path.filter(|path| *path != Path::new(IN_MEMORY)) {
+        Some(path) => Database::open(path, config)?,
+        None => Database::open_in_memory(config)?,
+    };
+    formats::register(&database);
+    workloads::register(&database);
+    wire::register(&database);
+    Ok(database)
+}
+
+/// The configuration of a database within `limits`.
+pub(crate) fn config_of(limits: &Limits) -> Config {
+    let mut config = Config::default();
+    if let Some(threads) = limits.threads {
+        config.threads = threads.into();
+    }
+    if let Some(memory) = limits.memory {
+        config.memory_bytes = memory;
+    }
+    config
+}

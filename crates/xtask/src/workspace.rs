@@ -1,0 +1,35 @@
+//! The workspace as the commands see it: its directory, cargo in it, and how commands end.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// What a command ends with: nothing, or why it failed.
+pub type Outcome = Result<(), String>;
+
+/// The workspace's directory.
+pub fn root() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.ancestors().nth(2).unwrap_or(here).to_path_buf()
+}
+
+/// Where peers and their data are kept between runs.
+pub fn peers_home() -> PathBuf {
+    let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
+    target.unwrap_or_else(|| root().join("target")).join("peers")
+}
+
+/// Turns any error into the text of an [`Outcome`].
+pub fn text(error: impl std::fmt::Display) -> String {
+    error.to_string()
+}
+
+/// Runs cargo in the workspace.
+///
+/// # Errors
+/// When it fails.
+pub(crate) fn cargo(arguments: &[&str]) -> Outcome {
+    let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let status =
+        Command::new(program).args(arguments).current_dir(root()).status().map_err(text)?;
+    if status.success() { Ok(()) } else { Err(format!("cargo {} failed", arguments.join(" "))) }
+}
