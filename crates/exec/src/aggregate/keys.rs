@@ -306,9 +306,9 @@ impl KeyView<'_> {
             Self::Bytes(bytes, _) => {
                 let mut cursors = starts(bytes, rows);
                 for before in &layout.fields[..number] {
-                    skip(before, bytes.all(), &mut cursors);
+                    skip(before, &mut cursors);
                 }
-                read(&field, bytes.all(), &mut cursors)
+                read(&field, &mut cursors)
             }
         }
     }
@@ -484,88 +484,87 @@ fn write(vector: &Vector, bytes: &mut [u8], cursors: &mut [usize]) {
 }
 
 fn read_fixed<T: Default, const N: usize>(
-    bytes: &[u8],
-    cursors: &mut [usize],
+    cursors: &mut [&[u8]],
     decode: impl Fn([u8; N]) -> T,
 ) -> (Vec<T>, Bitmap) {
     let mut valid = Bitmap::filled(cursors.len(), true);
     let mut values = Vec::with_capacity(cursors.len());
     for (i, cursor) in cursors.iter_mut().enumerate() {
-        if bytes[*cursor] == 0 {
+        if cursor[0] == 0 {
             valid.set(i, false);
         }
-        let field = bytes[*cursor + 1..].first_chunk::<N>();
+        let field = cursor[1..].first_chunk::<N>();
         values.push(field.map_or_else(T::default, |field| decode(*field)));
-        *cursor += 1 + N;
+        *cursor = &cursor[1 + N..];
     }
     (values, valid)
 }
 
-/// Bytes of the string at `cursor`; None for NULL.
-fn text_length(bytes: &[u8], cursor: usize) -> Option<usize> {
-    let length = bytes[cursor..].first_chunk::<4>().map_or(0, |l| u32::from_le_bytes(*l));
+/// Bytes of the string in front; None for NULL.
+fn text_length(bytes: &[u8]) -> Option<usize> {
+    let length = bytes.first_chunk::<4>().map_or(0, |l| u32::from_le_bytes(*l));
     length.checked_sub(1).map(|length| length as usize)
 }
 
-fn read_text(bytes: &[u8], cursors: &mut [usize]) -> Column {
+fn read_text(cursors: &mut [&[u8]]) -> Column {
     let mut builder = VectorBuilder::with_capacity(PhysicalType::Str, cursors.len());
     for cursor in cursors {
-        let length = text_length(bytes, *cursor);
-        *cursor += 4;
+        let length = text_length(cursor);
+        *cursor = &cursor[4..];
         match length {
             None => builder.push_null(),
             Some(length) => {
-                builder.push_str(&bytes[*cursor..*cursor + length]);
-                *cursor += length;
+                let (text, rest) = cursor.split_at(length);
+                builder.push_str(text);
+                *cursor = rest;
             }
         }
     }
     Column::plain(builder.finish())
 }
 
-/// Where the rows of `bytes` at `rows` start.
-fn starts(bytes: &RowBytes, rows: &[u32]) -> Vec<usize> {
-    rows.iter().map(|&row| bytes.start(row as usize)).collect()
+/// The bytes of the rows of `bytes` at `rows`.
+fn starts<'a>(bytes: &'a RowBytes, rows: &[u32]) -> Vec<&'a [u8]> {
+    rows.iter().map(|&row| bytes.get(row as usize)).collect()
 }
 
 /// Moves the cursors behind a field.
-fn skip(field: &Field, bytes: &[u8], cursors: &mut [usize]) {
+fn skip(field: &Field, cursors: &mut [&[u8]]) {
     let fixed = match field.physical {
         PhysicalType::Str => None,
         physical => Some(1 + width(physical)),
     };
     for cursor in cursors {
-        *cursor += fixed.unwrap_or_else(|| 4 + text_length(bytes, *cursor).unwrap_or(0));
+        *cursor = &cursor[fixed.unwrap_or_else(|| 4 + text_length(cursor).unwrap_or(0))..];
     }
 }
 
 /// The values of a field, behind which the cursors are moved.
-fn read(field: &Field, all: &[u8], cursors: &mut [usize]) -> Column {
+fn read(field: &Field, cursors: &mut [&[u8]]) -> Column {
     let (data, valid) = match field.physical {
-        PhysicalType::Str => return read_text(all, cursors),
+        PhysicalType::Str => return read_text(cursors),
         PhysicalType::Bool => {
-            let (v, valid) = read_fixed(all, cursors, |[x]: [u8; 1]| x);
+            let (v, valid) = read_fixed(cursors, |[x]: [u8; 1]| x);
             (VectorData::Bool(v), valid)
         }
         PhysicalType::I32 => {
-            let (v, valid) = read_fixed(all, cursors, i32::from_le_bytes);
+            let (v, valid) = read_fixed(cursors, i32::from_le_bytes);
             (VectorData::I32(v), valid)
         }
         PhysicalType::I64 => {
-            let (v, valid) = read_fixed(all, cursors, i64::from_le_bytes);
+            let (v, valid) = read_fixed(cursors, i64::from_le_bytes);
             (VectorData::I64(v), valid)
         }
         PhysicalType::F64 => {
-            let (v, valid) = read_fixed(all, cursors, f64::from_le_bytes);
+            let (v, valid) = read_fixed(cursors, f64::from_le_bytes);
             (VectorData::F64(v), valid)
         }
         PhysicalType::I128 => {
-            let (v, valid) = read_fixed(all, cursors, i128::from_le_bytes);
+            let (v, valid) = read_fixed(cursors, i128::from_le_bytes);
             (VectorData::I128(v), valid)
         }
         PhysicalType::Interval => {
-            let (v, valid) =
-                read_fixed(all, cursors, |bytes| as_long_as(i128::from_le_bytes(bytes)));
+            let (v, valid) = read_fixed(cursors, |bytes| as_long_as(i128::from_le_bytes(bytes)));
             (VectorData::Interval(v), valid)
         }
     };
@@ -575,5 +574,5 @@ fn read(field: &Field, all: &[u8], cursors: &mut [usize]) -> Column {
 /// The columns of the rows of `bytes` at `rows`.
 fn decode_rows(layout: &KeyLayout, bytes: &RowBytes, rows: &[u32]) -> Vec<Column> {
     let mut cursors = starts(bytes, rows);
-    layout.fields.iter().map(|field| read(field, bytes.all(), &mut cursors)).collect()
+    layout.fields.iter().map(|field| read(field, &mut cursors)).collect()
 }

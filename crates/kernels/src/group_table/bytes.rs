@@ -3,11 +3,18 @@
 use super::{AHEAD, CACHED_BYTES, NO_GROUP, prefetch};
 use crate::hash::mix;
 
-/// Byte strings, one per row, behind each other.
+/// Bytes of a chunk of rows: a table grows by such pieces, so that no key is ever copied to make
+/// room for others, and memory is never more than its keys and one piece.
+const CHUNK_BYTES: usize = 1 << 20;
+/// Bits of an end that say how far it is into its chunk; the others are the chunk's number.
+const OFFSET_BITS: u32 = 40;
+
+/// Byte strings, one per row, behind each other in chunks. A row lies in one chunk.
 #[derive(Clone, Debug, Default)]
 pub struct RowBytes {
-    bytes: Vec<u8>,
-    ends: Vec<usize>,
+    chunks: Vec<Vec<u8>>,
+    /// Where each row ends: chunk and offset.
+    ends: Vec<u64>,
 }
 
 impl RowBytes {
@@ -21,39 +28,50 @@ impl RowBytes {
         self.ends.is_empty()
     }
 
-    /// Where row `i` starts.
-    #[inline]
-    pub fn start(&self, i: usize) -> usize {
-        if i == 0 { 0 } else { self.ends[i - 1] }
-    }
-
     /// The bytes of row `i`.
     #[inline]
     pub fn get(&self, i: usize) -> &[u8] {
-        &self.bytes[self.start(i)..self.ends[i]]
-    }
-
-    /// All bytes.
-    pub fn all(&self) -> &[u8] {
-        &self.bytes
+        let end = self.ends[i];
+        let chunk = end >> OFFSET_BITS;
+        // The first row of a chunk starts where the chunk does.
+        let before = if i == 0 { 0 } else { self.ends[i - 1] };
+        let start = if before >> OFFSET_BITS == chunk { offset_of(before) } else { 0 };
+        &self.chunks[chunk as usize][start..offset_of(end)]
     }
 
     /// Bytes held.
     pub fn bytes(&self) -> usize {
-        self.bytes.capacity() + self.ends.capacity() * size_of::<usize>()
+        let chunks: usize = self.chunks.iter().map(Vec::capacity).sum();
+        chunks + self.ends.capacity() * size_of::<u64>()
     }
 
-    /// Forgets all rows and keeps the memory.
+    /// Forgets all rows and keeps the memory of the first chunk.
     pub fn clear(&mut self) {
-        self.bytes.clear();
+        self.chunks.truncate(1);
+        self.chunks.iter_mut().for_each(Vec::clear);
         self.ends.clear();
     }
 
     /// Appends a row.
     #[inline]
     pub fn push(&mut self, row: &[u8]) {
-        self.bytes.extend_from_slice(row);
-        self.ends.push(self.bytes.len());
+        let number = self.chunk_for(row.len());
+        let chunk = &mut self.chunks[number];
+        chunk.extend_from_slice(row);
+        self.ends.push((number as u64) << OFFSET_BITS | chunk.len() as u64);
+    }
+
+    /// The chunk that the next `bytes` go to.
+    #[inline]
+    fn chunk_for(&mut self, bytes: usize) -> usize {
+        match self.chunks.last() {
+            Some(last) if last.len() + bytes <= CHUNK_BYTES.max(last.capacity()) => {}
+            last => {
+                let room = if last.is_none() { bytes } else { CHUNK_BYTES.max(bytes) };
+                self.chunks.push(Vec::with_capacity(room));
+            }
+        }
+        self.chunks.len() - 1
     }
 
     /// Appends the rows of `source` at `positions`.
@@ -61,23 +79,32 @@ impl RowBytes {
         positions.iter().for_each(|&p| self.push(source.get(p as usize)));
     }
 
-    /// Appends rows of `lengths` zero bytes; gives all bytes and the start of each new row.
+    /// Appends rows of `lengths` zero bytes, all in one chunk; gives the chunk and the start of each
+    /// new row in it.
     pub fn extend_zeroed(&mut self, lengths: &[usize]) -> (&mut [u8], Vec<usize>) {
-        let mut end = self.bytes.len();
+        let number = self.chunk_for(lengths.iter().sum());
+        let chunk = &mut self.chunks[number];
+        let mut end = chunk.len();
         let mut starts = Vec::with_capacity(lengths.len());
         for length in lengths {
             starts.push(end);
             end += length;
-            self.ends.push(end);
+            self.ends.push((number as u64) << OFFSET_BITS | end as u64);
         }
-        self.bytes.resize(end, 0);
-        (&mut self.bytes, starts)
+        chunk.resize(end, 0);
+        (chunk, starts)
     }
 
     /// Appends the hash of each row to `hashes`.
     pub fn hash_rows(&self, hashes: &mut Vec<u64>) {
         hashes.extend((0..self.len()).map(|i| hash_row(self.get(i))));
     }
+}
+
+/// How far an end is into its chunk.
+#[inline(always)]
+fn offset_of(end: u64) -> usize {
+    (end & ((1 << OFFSET_BITS) - 1)) as usize
 }
 
 #[inline(always)]
@@ -275,6 +302,30 @@ mod tests {
             }
             prop_assert_eq!(table.len(), twin.len());
         }
+    }
+
+    #[test]
+    fn rows_come_back_across_chunks() {
+        let (mut rows, mut twin) = (RowBytes::default(), Vec::new());
+        let lengths = [0, 1, 700_000, 5, CHUNK_BYTES, 0, CHUNK_BYTES + 3, 0, 9, 400_000, 650_000];
+        for (i, &length) in lengths.iter().enumerate() {
+            let row = vec![i as u8; length];
+            rows.push(&row);
+            twin.push(row);
+            let (bytes, starts) = rows.extend_zeroed(&[2, length, 1]);
+            starts.iter().for_each(|&start| bytes[start] = 7);
+            let mut long = vec![0; length];
+            // A row of no bytes starts where the next one does.
+            long.iter_mut().take(1).for_each(|first| *first = 7);
+            twin.extend([vec![7, 0], long, vec![7]]);
+        }
+        assert_eq!(rows.len(), twin.len());
+        assert!(twin.iter().enumerate().all(|(i, row)| rows.get(i) == &row[..]));
+        let all: usize = twin.iter().map(Vec::len).sum();
+        assert!(rows.bytes() < 2 * all, "{} bytes hold {all}", rows.bytes());
+        rows.clear();
+        rows.push(b"again");
+        assert_eq!((rows.len(), rows.get(0)), (1, &b"again"[..]));
     }
 
     #[test]
