@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use parking_lot::Mutex;
-use sched::{Priority, RunError, Ticket, WorkOrders};
+use sched::{Extent, Priority, RunError, Ticket, WorkOrders};
 use sql::catalog::{ColumnDef, KeyDef};
 use sql::statement::AccessMode;
 use storage::{BulkWriter, Layout, Table};
@@ -98,9 +98,11 @@ impl BulkLoad {
             done: AtomicU64::new(0),
             progress,
         });
-        let scheduler = Arc::clone(&self.database.inner().scheduler.read());
+        let scheduler = &self.database.inner().scheduler;
         let ticket = Ticket::new(Priority::default());
-        let outcome = scheduler.run(&ticket, Arc::clone(&orders) as Arc<dyn WorkOrders>, parts);
+        let extent = Extent { slots: scheduler.slots(), count: parts };
+        let shared = Arc::clone(&orders) as Arc<dyn WorkOrders>;
+        let outcome = scheduler.run(&ticket, shared, extent);
         if let Some(error) = orders.error.lock().take() {
             return Err(error);
         }

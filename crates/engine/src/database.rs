@@ -7,7 +7,7 @@ use std::sync::{Arc, Weak};
 
 use exec::SpillSpace;
 use host::{Clock, Io, RealClock, RealIo};
-use parking_lot::{Mutex, RwLock};
+use parking_lot::Mutex;
 use sched::Scheduler;
 use storage::{BufferPool, Layout, Timestamp};
 use txn::manager::TransactionManager;
@@ -63,7 +63,7 @@ pub struct Condition {
 
 pub(crate) struct Inner {
     pub(crate) pool: Arc<BufferPool>,
-    pub(crate) scheduler: RwLock<Arc<Scheduler>>,
+    pub(crate) scheduler: Arc<Scheduler>,
     pub(crate) relations: Relations,
     pub(crate) registry: Registry,
     pub(crate) layout: Layout,
@@ -222,7 +222,7 @@ impl Database {
         relations.publish(Arc::new(state));
         let database = Self(Arc::new(Inner {
             pool,
-            scheduler: RwLock::new(Scheduler::new(config.threads)),
+            scheduler: Scheduler::new(config.threads),
             relations,
             registry: Registry::default(),
             layout: config.layout,
@@ -309,7 +309,7 @@ impl Database {
 
     /// Runs of work orders that have not ended.
     pub(crate) fn pending_orders(&self) -> Vec<sched::Pending> {
-        self.0.scheduler.read().pending()
+        self.0.scheduler.pending()
     }
 
     /// Where table functions, procedures and formats are added.
@@ -348,7 +348,7 @@ impl Database {
 
     /// Worker threads.
     pub fn threads(&self) -> usize {
-        self.0.scheduler.read().workers()
+        self.0.scheduler.workers()
     }
 
     /// Tables and views, by name.

@@ -268,6 +268,9 @@ fn set(
             if let Some(value) = &value {
                 Settings::check(&setting, value)?;
             }
+            if setting == "priority" {
+                session.check_server_setting(&setting)?;
+            }
             role.settings.retain(|(known, _)| *known != setting);
             role.settings.extend(value.map(|value| (setting, value)));
         }

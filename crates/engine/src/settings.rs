@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plan::{AggregatePlace, IndexPaths, JoinOrder, PlanOptions, Switches, Technique, WideTables};
+use sched::Priority;
 use storage::BlockPaths;
 use types::calendar::{DateOrder, TimeZone};
 use types::text::{BytesForm, DateForm, IntervalStyle, TextStyle};
@@ -71,6 +72,9 @@ const ISOLATIONS: &[&str] =
 /// What `intervalstyle` may be.
 const INTERVAL_STYLES: &[&str] = &["postgres", "postgres_verbose", "sql_standard", "iso_8601"];
 
+/// The largest `priority`.
+const PRIORITY_MAX: i64 = 1000;
+
 const MILLISECONDS: Access = Access::Integer(0, i32::MAX as i64, Unit::Milliseconds);
 
 /// Settings with text values; `threads` and `memory_limit` are the session's. Beside them each
@@ -106,6 +110,7 @@ const KNOWN: &[Known] = &[
     known("lock_timeout", "0", MILLISECONDS),
     known("max_identifier_length", "63", Access::ReadOnly),
     known("max_index_keys", "32", Access::ReadOnly),
+    known("priority", "1", Access::Integer(1, PRIORITY_MAX, Unit::None)),
     known("password_encryption", "scram-sha-256", Access::Fixed),
     known("role", "none", Access::Any),
     known("search_path", "\"$user\", public", Access::Any),
@@ -270,6 +275,8 @@ fn date_style_of(text: &str) -> (DateForm, DateOrder) {
 pub(crate) fn meaning(name: &str) -> &'static str {
     match name {
         "index_paths" => "whether queries find rows by indexes",
+        "priority" => "the weight of the session's queries when workers are shared",
+        "scheduler_policy" => "how workers are shared: proportional, fair or highest_first",
         "join_order" => "who orders joins: cost, text, or worst to see what that costs",
         name => Technique::named(name).map_or("", Technique::meaning),
     }
@@ -305,6 +312,18 @@ impl Settings {
     /// How queries are planned and run.
     pub(crate) fn plan_options(&self) -> PlanOptions {
         self.options
+    }
+
+    /// The priority of the session's queries at the scheduler.
+    pub(crate) fn priority(&self) -> Priority {
+        let changed = self.changed("priority").and_then(|text| text.parse().ok());
+        changed.map_or_else(Priority::default, Priority)
+    }
+
+    /// The priority that RESET goes back to: the default of the session's role.
+    pub(crate) fn usual_priority(&self) -> Priority {
+        let base = self.base.iter().find(|(name, _)| name == "priority");
+        base.and_then(|(_, text)| text.parse().ok()).map_or_else(Priority::default, Priority)
     }
 
     /// Whose clocks it goes by.
@@ -487,7 +506,7 @@ impl Settings {
     pub(crate) fn check(name: &str, value: &str) -> Result<()> {
         match name {
             // The server's.
-            "threads" | "checkpoint_wal_bytes" => {
+            "threads" | "checkpoint_wal_bytes" | "scheduler_policy" => {
                 Err(Error::unsupported(format!("set_config of {name}")))
             }
             name => Self::checked(name, value).map(|_| ()),

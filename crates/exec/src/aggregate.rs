@@ -282,7 +282,7 @@ fn dense_mode(
         return SetMode::Hash;
     };
     let group_bytes = 1 + 17 * plan.specs.len() as u64;
-    let workers = opener.context.scheduler.slots() as u64;
+    let workers = opener.context.scheduler.workers() as u64 + 1;
     let bytes = (range as u64 + 2) * group_bytes * workers;
     let pool = &opener.context.pool;
     if bytes > pool.limit().saturating_sub(pool.total()) / 4 {

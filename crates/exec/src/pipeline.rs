@@ -8,7 +8,7 @@ use std::time::Instant;
 use parking_lot::Mutex;
 use plan::Technique;
 use plan::physical::OperatorId;
-use sched::{RunError, WorkOrders};
+use sched::{Extent, RunError, WorkOrders};
 use types::{Error, Result};
 
 use crate::context::{Profile, QueryContext};
@@ -153,8 +153,9 @@ pub fn drive<S: Sink + 'static>(
             error: Mutex::new(None),
             stop: AtomicBool::new(false),
         });
-        let outcome =
-            context.scheduler.run(&context.ticket, Arc::clone(&run) as Arc<dyn WorkOrders>, orders);
+        let shared = Arc::clone(&run) as Arc<dyn WorkOrders>;
+        let extent = Extent { slots, count: orders };
+        let outcome = context.scheduler.run(&context.ticket, shared, extent);
         if let Some(error) = run.error.lock().take() {
             return Err(error);
         }

@@ -1,13 +1,15 @@
 //! The foreman: containers of work orders, one per running query, and the monitor around them.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::JoinHandle;
 use std::time::Instant;
 
 use parking_lot::{Condvar, Mutex};
 use types::waiting::waiting;
 
-use crate::policy::{Candidate, History};
-use crate::{Policy, Priority, worker};
+use crate::policy::{Candidate, History, POLICIES, Policy, Priority, choose};
+use crate::worker;
 
 /// Work that consists of numbered orders, run in any sequence on any worker, each once.
 pub trait WorkOrders: Send + Sync {
@@ -24,6 +26,15 @@ pub trait WorkOrders: Send + Sync {
 pub enum RunError {
     /// A work order panicked with this message; the others were not run.
     Panicked(String),
+}
+
+/// How many work orders a run has, and how many workers may share it.
+#[derive(Clone, Copy, Debug)]
+pub struct Extent {
+    /// Workers below this number may run orders: from [`Scheduler::slots`].
+    pub slots: usize,
+    /// Orders.
+    pub count: usize,
 }
 
 /// A query's place at the scheduler: its priority and the history of its work orders.
@@ -64,6 +75,8 @@ pub struct Pending {
 }
 
 struct Container {
+    /// Workers below this number may run its orders.
+    slots: usize,
     ticket: Arc<Ticket>,
     orders: Arc<dyn WorkOrders>,
     next: usize,
@@ -79,13 +92,16 @@ impl Container {
     }
 }
 
-#[derive(Default)]
 struct State {
     containers: Vec<Container>,
     finished: Vec<(u64, Option<String>)>,
     next_id: u64,
-    policy: Policy,
+    policy: &'static dyn Policy,
     random: u64,
+    /// Workers of this number and above end as soon as they have no order.
+    target: usize,
+    /// The threads by number; None where there is none, or where it ended.
+    threads: Vec<Option<JoinHandle<()>>>,
     closing: bool,
 }
 
@@ -99,10 +115,11 @@ impl State {
         ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// The next order of the query that the policy chooses.
-    fn take(&mut self) -> Option<(u64, Arc<Ticket>, Arc<dyn WorkOrders>, usize)> {
+    /// The next order of the query that the policy chooses for `worker`.
+    fn take(&mut self, worker: usize) -> Option<Taken> {
+        let is_ready = |container: &Container| worker < container.slots && !container.exhausted();
         let ready: Vec<usize> =
-            (0..self.containers.len()).filter(|&i| !self.containers[i].exhausted()).collect();
+            (0..self.containers.len()).filter(|&i| is_ready(&self.containers[i])).collect();
         if ready.is_empty() {
             return None;
         }
@@ -115,14 +132,14 @@ impl State {
             };
             let candidates: Vec<Candidate> = ready.iter().map(candidate).collect();
             let draw = self.draw();
-            ready[self.policy.choose(&candidates, draw)]
+            ready[choose(self.policy, &candidates, draw)]
         };
         let container = &mut self.containers[chosen];
         let order = container.next;
         container.next += 1;
         container.running += 1;
         let (ticket, orders) = (Arc::clone(&container.ticket), Arc::clone(&container.orders));
-        Some((container.id, ticket, orders, order))
+        Some(Taken { id: container.id, ticket, orders, order })
     }
 
     /// Notes the end of an order; true when its query's run is over.
@@ -144,18 +161,31 @@ impl State {
     }
 }
 
-pub(crate) struct Shared {
+/// A work order that a worker took.
+struct Taken {
+    id: u64,
+    ticket: Arc<Ticket>,
+    orders: Arc<dyn WorkOrders>,
+    order: usize,
+}
+
+struct Shared {
     state: Mutex<State>,
     work: Condvar,
     done: Condvar,
 }
 
 impl Shared {
-    /// Runs orders until the scheduler closes.
-    pub(crate) fn serve(&self, worker: usize) {
+    /// Runs orders until the scheduler closes or needs no worker of this number.
+    fn serve(&self, worker: usize) {
         let mut state = self.state.lock();
         loop {
-            let Some((id, ticket, orders, order)) = state.take() else {
+            if worker >= state.target {
+                // Under the lock: who adds a worker of this number starts another thread.
+                state.threads.get_mut(worker).map(Option::take);
+                return;
+            }
+            let Some(Taken { id, ticket, orders, order }) = state.take(worker) else {
                 if state.closing {
                     return;
                 }
@@ -196,35 +226,65 @@ fn run_one(
 /// The scheduler: a foreman and its workers.
 pub struct Scheduler {
     shared: Arc<Shared>,
-    workers: Vec<std::thread::JoinHandle<()>>,
+    /// As many as `State::target`, to be read without the lock.
+    workers: AtomicUsize,
+    /// Cores of the machine.
+    cores: usize,
 }
 
 impl Scheduler {
     /// A scheduler with `workers` threads (at least one), each pinned to a core when there are
     /// enough.
     pub fn new(workers: usize) -> Arc<Self> {
+        let state = State {
+            containers: Vec::new(),
+            finished: Vec::new(),
+            next_id: 0,
+            policy: POLICIES[0],
+            random: 0,
+            target: 0,
+            threads: Vec::new(),
+            closing: false,
+        };
         let shared = Arc::new(Shared {
-            state: Mutex::new(State::default()),
+            state: Mutex::new(state),
             work: Condvar::new(),
             done: Condvar::new(),
         });
-        let start = |index| {
-            let shared = Arc::clone(&shared);
-            worker::spawn(index, move || shared.serve(index))
-        };
-        let workers = (0..workers.max(1)).map(start).collect();
-        Arc::new(Self { shared, workers })
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let scheduler = Self { shared, workers: AtomicUsize::new(0), cores };
+        scheduler.set_workers(workers);
+        Arc::new(scheduler)
+    }
+
+    /// Adds or retires workers until there are `workers` (at least one). A worker that retires ends
+    /// its order first. Runs that go on take new workers up to [`Self::slots`] of their beginning.
+    pub fn set_workers(&self, workers: usize) {
+        let mut state = self.shared.state.lock();
+        state.target = workers.max(1);
+        self.workers.store(state.target, Ordering::Relaxed);
+        for index in 0..state.target {
+            if state.threads.len() == index {
+                state.threads.push(None);
+            }
+            if state.threads[index].is_none() {
+                let shared = Arc::clone(&self.shared);
+                let thread = worker::spawn(index, move || shared.serve(index));
+                state.threads[index] = Some(thread);
+            }
+        }
+        self.shared.work.notify_all();
     }
 
     /// Worker threads.
     pub fn workers(&self) -> usize {
-        self.workers.len()
+        self.workers.load(Ordering::Relaxed)
     }
 
-    /// Numbers that [`WorkOrders::run`] gets as `worker` are below this: the workers, and one for a
-    /// session that runs a single order itself.
+    /// Numbers that [`WorkOrders::run`] gets as `worker` are below this: the workers, as many more
+    /// as the machine has cores for, and one for a session that runs a single order itself.
     pub fn slots(&self) -> usize {
-        self.workers.len() + 1
+        self.workers().max(self.cores) + 1
     }
 
     /// The runs that have not ended, in no particular order. Single orders, which run on the
@@ -243,12 +303,18 @@ impl Scheduler {
     }
 
     /// How workers are shared from now on, also by running queries.
-    pub fn set_policy(&self, policy: Policy) {
+    pub fn set_policy(&self, policy: &'static dyn Policy) {
         self.shared.state.lock().policy = policy;
     }
 
-    /// Runs orders `0..count` and returns when all have ended, or those begun after a stop. A
-    /// single order runs on the calling thread, as worker [`Scheduler::workers`].
+    /// How workers are shared.
+    pub fn policy(&self) -> &'static dyn Policy {
+        self.shared.state.lock().policy
+    }
+
+    /// Runs orders `0..count` and returns when all have ended, or those begun after a stop.
+    /// Workers below `slots` run them, a number that [`Self::slots`] gave. A single order runs on
+    /// the calling thread, as the last of them.
     ///
     /// # Errors
     /// [`RunError::Panicked`] if an order panicked.
@@ -256,13 +322,13 @@ impl Scheduler {
         &self,
         ticket: &Arc<Ticket>,
         orders: Arc<dyn WorkOrders>,
-        count: usize,
+        Extent { slots, count }: Extent,
     ) -> Result<(), RunError> {
         if count == 0 || orders.stopped() {
             return Ok(());
         }
         if count == 1 {
-            let panicked = run_one(&*orders, ticket, self.workers.len(), 0);
+            let panicked = run_one(&*orders, ticket, slots - 1, 0);
             return panicked.map_or(Ok(()), |message| Err(RunError::Panicked(message)));
         }
         let mut state = self.shared.state.lock();
@@ -270,7 +336,7 @@ impl Scheduler {
         state.next_id += 1;
         let ticket = Arc::clone(ticket);
         let container =
-            Container { ticket, orders, next: 0, count, running: 0, panicked: None, id };
+            Container { slots, ticket, orders, next: 0, count, running: 0, panicked: None, id };
         state.containers.push(container);
         self.shared.work.notify_all();
         drop(state);
@@ -298,19 +364,23 @@ impl Scheduler {
 
 impl Drop for Scheduler {
     fn drop(&mut self) {
-        self.shared.state.lock().closing = true;
+        let threads = {
+            let mut state = self.shared.state.lock();
+            state.closing = true;
+            std::mem::take(&mut state.threads)
+        };
         self.shared.work.notify_all();
-        for worker in self.workers.drain(..) {
+        for thread in threads.into_iter().flatten() {
             // A worker catches panics of work orders, so joining fails only if the foreman is
             // broken; nothing is left to do then.
-            let _ = worker.join();
+            let _ = thread.join();
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+    use std::sync::atomic::AtomicBool;
 
     use super::*;
 
@@ -338,13 +408,86 @@ mod tests {
         Arc::new(Count { hits, stop: AtomicBool::new(false), stop_at })
     }
 
+    fn of(scheduler: &Scheduler, count: usize) -> Extent {
+        Extent { slots: scheduler.slots(), count }
+    }
+
+    /// Orders that wait until they are let go, and how many there are at once.
+    #[derive(Default)]
+    struct Gate {
+        inside: AtomicUsize,
+        most: AtomicUsize,
+        open: AtomicBool,
+    }
+
+    impl WorkOrders for Gate {
+        fn run(&self, _worker: usize, _order: usize) {
+            let inside = self.inside.fetch_add(1, Ordering::SeqCst) + 1;
+            self.most.fetch_max(inside, Ordering::SeqCst);
+            while !self.open.load(Ordering::SeqCst) {
+                std::thread::yield_now();
+            }
+            self.inside.fetch_sub(1, Ordering::SeqCst);
+        }
+        fn stopped(&self) -> bool {
+            false
+        }
+    }
+
+    fn await_inside(gate: &Gate, count: usize) {
+        while gate.inside.load(Ordering::SeqCst) != count {
+            std::thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn workers_come_and_go_under_a_run() {
+        let scheduler = Scheduler::new(1);
+        let (gate, slots) = (Arc::new(Gate::default()), 5);
+        let (run, ticket) = (Arc::clone(&gate), Ticket::new(Priority(1)));
+        std::thread::scope(|scope| {
+            let run = scope.spawn(|| scheduler.run(&ticket, run, Extent { slots, count: 40 }));
+            await_inside(&gate, 1);
+            scheduler.set_workers(8);
+            // Workers of the run's slots alone: five of the eight.
+            await_inside(&gate, slots);
+            scheduler.set_workers(2);
+            gate.open.store(true, Ordering::SeqCst);
+            run.join().expect("no panic").expect("runs");
+        });
+        assert_eq!((gate.most.load(Ordering::SeqCst), scheduler.workers()), (slots, 2));
+
+        // Those that retired are gone, and none of the others.
+        let gate = Arc::new(Gate::default());
+        let (run, ticket) = (Arc::clone(&gate), Ticket::new(Priority(1)));
+        std::thread::scope(|scope| {
+            let run = scope.spawn(|| scheduler.run(&ticket, run, Extent { slots, count: 40 }));
+            await_inside(&gate, 2);
+            gate.open.store(true, Ordering::SeqCst);
+            run.join().expect("no panic").expect("runs");
+        });
+        assert_eq!(gate.most.load(Ordering::SeqCst), 2);
+    }
+
+    #[test]
+    fn workers_that_come_back_at_once_are_the_same() {
+        let scheduler = Scheduler::new(4);
+        for round in 0..200 {
+            scheduler.set_workers(1 + round % 4);
+            let work = count(20, None);
+            let ticket = Ticket::new(Priority(1));
+            scheduler.run(&ticket, Arc::clone(&work) as _, of(&scheduler, 20)).expect("runs");
+            assert!(work.hits.iter().all(|h| h.load(Ordering::Relaxed) == 1));
+        }
+    }
+
     #[test]
     fn every_order_runs_once() {
         let scheduler = Scheduler::new(3);
         for orders in [0, 1, 2, 70] {
             let work = count(orders, None);
             let ticket = Ticket::new(Priority(1));
-            scheduler.run(&ticket, Arc::clone(&work) as _, orders).expect("no panic");
+            scheduler.run(&ticket, Arc::clone(&work) as _, of(&scheduler, orders)).expect("runs");
             assert!(work.hits.iter().all(|h| h.load(Ordering::Relaxed) == 1));
         }
     }
@@ -353,9 +496,10 @@ mod tests {
     fn a_panic_ends_its_run_only() {
         let scheduler = Scheduler::new(2);
         let ticket = Ticket::new(Priority(1));
-        let error = scheduler.run(&ticket, count(100, None), 100);
+        let error = scheduler.run(&ticket, count(100, None), of(&scheduler, 100));
         assert_eq!(error, Err(RunError::Panicked("order 77".to_owned())));
-        scheduler.run(&ticket, count(50, None), 50).expect("the workers are alive");
+        let extent = of(&scheduler, 50);
+        scheduler.run(&ticket, count(50, None), extent).expect("the workers are alive");
     }
 
     #[test]
@@ -372,9 +516,10 @@ mod tests {
         let scheduler = Scheduler::new(2);
         let orders = Arc::new(Held(Mutex::new(())));
         let held = orders.0.lock();
+        let ticket = Ticket::of(Priority(3), 7);
         std::thread::scope(|scope| {
             let run = Arc::clone(&orders) as Arc<dyn WorkOrders>;
-            let run = scope.spawn(|| scheduler.run(&Ticket::of(Priority(3), 7), run, 5));
+            let run = scope.spawn(|| scheduler.run(&ticket, run, of(&scheduler, 5)));
             let seen = loop {
                 match scheduler.pending()[..] {
                     [one] if one.running == 2 => break one,
@@ -401,7 +546,7 @@ mod tests {
         let scheduler = Scheduler::new(1);
         let work = count(60, Some(10));
         let ticket = Ticket::new(Priority(1));
-        scheduler.run(&ticket, Arc::clone(&work) as _, 60).expect("no panic");
+        scheduler.run(&ticket, Arc::clone(&work) as _, of(&scheduler, 60)).expect("no panic");
         assert_eq!(work.hits[11].load(Ordering::Relaxed), 0);
     }
 }

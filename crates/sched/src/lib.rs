@@ -17,5 +17,7 @@ mod policy;
 mod worker;
 mod foreman;
 
-pub use foreman::{Pending, RunError, Scheduler, Ticket, WorkOrders};
-pub use policy::{Policy, Priority};
+pub use foreman::{Extent, Pending, RunError, Scheduler, Ticket, WorkOrders};
+pub use policy::{
+    Candidate, Fair, HighestFirst, POLICIES, Policy, Priority, Proportional, policy_named,
+};

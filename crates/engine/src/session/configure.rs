@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use sched::Scheduler;
+use sched::{POLICIES, Policy, Priority, policy_named};
 use sql::statement::{AccessMode, Deferral, SetScope};
 use types::{DataType, Error, Result, SqlState, Value};
 
@@ -49,6 +49,9 @@ impl Session {
             return Ok(());
         }
         let value = crate::role::checked_identity(self, name, value)?;
+        if name.strip_prefix("tessera.").unwrap_or(name) == "priority" {
+            self.check_priority(value.as_deref())?;
+        }
         self.remember_settings();
         match scope {
             SetScope::Session => self.set(name, value.as_deref()),
@@ -56,7 +59,21 @@ impl Session {
         }
     }
 
-    fn check_server_setting(&self, name: &str) -> Result<()> {
+    /// Refuses to raise the session's priority above the default of its role, which is a
+    /// superuser's to decide.
+    fn check_priority(&self, value: Option<&str>) -> Result<()> {
+        let asked = value.and_then(|text| text.trim().parse().ok()).map(Priority);
+        if asked.is_some_and(|asked| asked > self.settings.usual_priority()) {
+            return self.check_server_setting("priority");
+        }
+        Ok(())
+    }
+
+    /// Refuses what only superusers may set.
+    ///
+    /// # Errors
+    /// 42501.
+    pub(crate) fn check_server_setting(&self, name: &str) -> Result<()> {
         if self.state().is_superuser(self.settings.who()) {
             return Ok(());
         }
@@ -65,7 +82,10 @@ impl Session {
 
     pub(crate) fn set(&mut self, name: &str, value: Option<&str>) -> Result<()> {
         let plain = name.strip_prefix("tessera.").unwrap_or(name);
-        if matches!(plain, "threads" | "checkpoint_wal_bytes" | "temp_directory") {
+        if matches!(
+            plain,
+            "threads" | "checkpoint_wal_bytes" | "temp_directory" | "scheduler_policy"
+        ) {
             self.check_server_setting(name)?;
         }
         match name {
@@ -74,7 +94,12 @@ impl Session {
                     None => crate::Config::default().threads,
                     Some(text) => parse_threads(text)?,
                 };
-                *self.database.inner().scheduler.write() = Scheduler::new(count);
+                self.inner().scheduler.set_workers(count);
+                Ok(())
+            }
+            "scheduler_policy" | "tessera.scheduler_policy" => {
+                let policy = value.map_or(Ok(POLICIES[0]), parse_policy)?;
+                self.inner().scheduler.set_policy(policy);
                 Ok(())
             }
             "checkpoint_wal_bytes" | "tessera.checkpoint_wal_bytes" => {
@@ -103,6 +128,7 @@ impl Session {
             push("threads", self.database.threads().to_string());
             push("memory_limit", self.database.pool().limit().to_string());
             push("checkpoint_wal_bytes", self.checkpoint_wal_bytes());
+            push("scheduler_policy", self.inner().scheduler.policy().name().to_owned());
             all.sort();
             let row = |(name, value, _): &(String, String, String)| {
                 let value = self.settings.get(name).unwrap_or_else(|_| value.clone());
@@ -116,6 +142,9 @@ impl Session {
             "threads" | "tessera.threads" => self.database.threads().to_string(),
             "memory_limit" | "tessera.memory_limit" => self.database.pool().limit().to_string(),
             "checkpoint_wal_bytes" | "tessera.checkpoint_wal_bytes" => self.checkpoint_wal_bytes(),
+            "scheduler_policy" | "tessera.scheduler_policy" => {
+                self.inner().scheduler.policy().name().to_owned()
+            }
             "transaction_isolation" => self.work().level.to_owned(),
             "transaction_deferrable" => {
                 if self.work().deferral == Deferral::Yes { "on" } else { "off" }.to_owned()
@@ -129,6 +158,15 @@ impl Session {
         let columns = vec![(name.to_owned(), text)];
         Ok(QueryResult::from_values("SHOW", columns, &[vec![Value::text(&value)]]))
     }
+}
+
+fn parse_policy(text: &str) -> Result<&'static dyn Policy> {
+    policy_named(&text.trim().to_ascii_lowercase()).ok_or_else(|| {
+        let message = format!("invalid value for parameter \"scheduler_policy\": \"{text}\"");
+        let known: Vec<&str> = POLICIES.into_iter().map(Policy::name).collect();
+        let error = Error::new(SqlState::INVALID_PARAMETER, message);
+        error.with_hint(format!("Available values: {}.", known.join(", ")))
+    })
 }
 
 fn parse_threads(text: &str) -> Result<usize> {

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use exec::{Profile, QueryContext, ResultSet, SpillSpace};
 use plan::physical::PhysicalPlan;
-use sched::{Priority, Ticket};
+use sched::Ticket;
 use sql::algebra::Query;
 use sql::catalog::{Sequences, SequencesRef};
 use txn::manager::Isolation;
@@ -90,8 +90,8 @@ impl Session {
     /// A context with `operator_count` counters.
     pub(crate) fn context(&self, operator_count: usize, run: Run) -> Arc<QueryContext> {
         let inner = self.database.inner();
-        let scheduler = Arc::clone(&inner.scheduler.read());
-        let ticket = Ticket::of(Priority::default(), self.info.id);
+        let scheduler = Arc::clone(&inner.scheduler);
+        let ticket = Ticket::of(self.settings.priority(), self.info.id);
         let pool = Arc::clone(&inner.pool);
         let mut context = QueryContext::new(pool, scheduler, ticket, operator_count);
         context.cancel = Arc::clone(&self.cancel.0);

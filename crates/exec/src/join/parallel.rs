@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use sched::{RunError, WorkOrders};
+use sched::{Extent, RunError, WorkOrders};
 use types::{Error, Result};
 
 use crate::context::QueryContext;
@@ -38,7 +38,8 @@ pub(super) fn compute_all<T: Send + 'static>(
     let results = (0..count).map(|_| Mutex::new(None)).collect();
     let parts = Arc::new(Parts { context: Arc::clone(context), compute, results });
     let orders = Arc::clone(&parts) as Arc<dyn WorkOrders>;
-    let outcome = context.scheduler.run(&context.ticket, orders, count);
+    let extent = Extent { slots: context.scheduler.slots(), count };
+    let outcome = context.scheduler.run(&context.ticket, orders, extent);
     context.check()?;
     if let Err(RunError::Panicked(message)) = outcome {
         return Err(Error::internal(format!("a work order failed: {message}")));
