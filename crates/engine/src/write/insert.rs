@@ -12,7 +12,7 @@ use storage::{BulkWriter, Datum, TableLoad, Tid};
 use types::Result;
 use types::calendar::TimeZone;
 
-use super::rows::{Rows, attempt, one_row};
+use super::rows::{Rows, attempt, one_row, push_error};
 use super::{conflict, foreign, wide};
 use crate::catalog::TableEntry;
 use crate::session::Run;
@@ -41,7 +41,7 @@ impl Sink for BulkSink {
         let mut batch = flow.into_batch()?;
         self.entry.generated.fill(&mut batch)?;
         self.entry.checks.verify(&self.entry.def, &batch, (self.now, &self.zone))?;
-        local.push(&batch)?;
+        local.push(&batch).map_err(|error| push_error(&self.entry, error))?;
         Ok(Demand::More)
     }
 }
@@ -79,7 +79,7 @@ pub(crate) fn load_result(
         cancel.check()?;
         entry.generated.fill(&mut batch)?;
         entry.checks.verify(&entry.def, &batch, session.clocks())?;
-        writer.push(&batch)?;
+        writer.push(&batch).map_err(|error| push_error(entry, error))?;
     }
     writer.finish()?;
     let work = session.work_mut();

@@ -19,9 +19,6 @@ use crate::catalog::{Relation, TableRef, ViewRights};
 use crate::parse::JOIN_NAME;
 use crate::statement::{Extent, Privilege, Privileges, RelationName};
 
-/// How messages begin that are about the text of a view.
-const IN_VIEW: &str = "in a view: ";
-
 /// How two join sides are matched.
 enum Matching<'q> {
     On(&'q ast::Expr),
@@ -436,16 +433,13 @@ impl Binder<'_> {
     }
 
     fn bind_view_here(&mut self, sql: &str, at: Place) -> Result<BoundQuery> {
+        let is_nested = self.view_depth > 0;
         let outside = |error: types::Error| {
-            if stack::is_again(&error) {
+            // In a view of a view, the outer one says it.
+            if is_nested || stack::is_again(&error) {
                 return error;
             }
-            let message = error.message();
-            let message = if message.starts_with(IN_VIEW) {
-                message.to_owned()
-            } else {
-                format!("{IN_VIEW}{message}")
-            };
+            let message = format!("in a view: {}", error.message());
             place(types::Error::new(error.state(), message), at)
         };
         let query = crate::parse::parse_query(sql).map_err(outside)?;

@@ -111,7 +111,7 @@ fn outcome<T>(result: Result<T, WriteError>) -> (Outcome, Option<T>) {
             assert_eq!(index, 0, "the unique one");
             (Outcome::Duplicate, None)
         }
-        Err(WriteError::Failed(error)) => panic!("{error:?}"),
+        Err(error @ (WriteError::Null { .. } | WriteError::Failed(_))) => panic!("{error:?}"),
     }
 }
 
