@@ -19,7 +19,7 @@ pub use session::{Advisory, AdvisoryMode, AdvisorySpan, ObjectKey, SessionFuncti
 
 use std::sync::Arc;
 
-use types::{DataType, Position, Value};
+use types::{CompareOp, DataType, Position, Value};
 
 use crate::catalog::{TableFunctionRef, TableRef};
 
@@ -38,27 +38,6 @@ pub struct Expr {
     pub kind: ExprKind,
     /// The type of the result.
     pub ty: DataType,
-}
-
-/// Comparison operators.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum CompareOp {
-    /// `=`
-    Equal,
-    /// `<>`
-    NotEqual,
-    /// `<`
-    Less,
-    /// `<=`
-    LessEqual,
-    /// `>`
-    Greater,
-    /// `>=`
-    GreaterEqual,
-    /// IS DISTINCT FROM
-    Distinct,
-    /// IS NOT DISTINCT FROM
-    NotDistinct,
 }
 
 /// `op ANY` or `op ALL`.

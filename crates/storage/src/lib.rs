@@ -43,7 +43,7 @@ pub use index::{
 pub use load::{BlockShape, BulkWriter, TableLoad, batch_of};
 pub use memory::{AtomicMemory, BufferPool, Memory, MemoryCategory, Reservation, settle};
 pub use positions::Positions;
-pub use restriction::{ColumnPredicate, CompareKind, KeyFilter, Restriction, RestrictionKind};
+pub use restriction::{ColumnPredicate, KeyFilter, Restriction, RestrictionKind};
 pub use scan::{AccessPath, BlockCursor, BlockPaths, ScanPlan, ScanTechniques};
 pub use schema::{ColumnSpec, Layout, Schema};
 pub use snapshot::{BlockView, TableSnapshot};

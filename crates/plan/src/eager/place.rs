@@ -5,7 +5,8 @@
 //! columns that operators above read, which become keys there.
 
 use hashbrown::HashMap;
-use sql::algebra::{AggregateCall, ColumnId, CompareOp, Expr, ExprKind, JoinKind, Plan};
+use sql::algebra::{AggregateCall, ColumnId, Expr, ExprKind, JoinKind, Plan};
+use types::CompareOp;
 
 use super::split::{self, Padded};
 use super::{Known, safe};

@@ -4,17 +4,15 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use sqlparser::ast;
-use types::{DataType, Result, SqlState, stack};
+use types::{CompareOp, DataType, Result, SqlState, stack};
 
 use super::cte::renamed;
-use super::json::{Comparison, comparable, refuse_json};
+use super::json::{ComparedFor, comparable, refuse_json};
 use super::name::{folded, ident_at, object_at, refuse_reserved};
 use super::scope::{Clause, Level, Scope, ScopeColumn, ScopeRelation, Source, Whole, find_column};
 use super::types::{Context, comparison_type, unmodified};
 use super::{Binder, Bound, BoundQuery, Unknowns, fail, place, unsupported};
-use crate::algebra::{
-    ColumnId, CompareOp, Expr, ExprKind, Function, JoinKind, Origin, Place, Plan,
-};
+use crate::algebra::{ColumnId, Expr, ExprKind, Function, JoinKind, Origin, Place, Plan};
 use crate::catalog::{Relation, TableRef, ViewRights};
 use crate::parse::JOIN_NAME;
 use crate::statement::{Extent, Privilege, Privileges, RelationName};
@@ -161,8 +159,8 @@ impl Binder<'_> {
                 return fail(SqlState::DATATYPE_MISMATCH, message, *at);
             };
             refuse_json("=", x.ty, y.ty, *at)?;
-            let x = comparable(x, Comparison::Equality, *at)?;
-            let y = comparable(y, Comparison::Equality, *at)?;
+            let x = comparable(x, ComparedFor::Equality, *at)?;
+            let y = comparable(y, ComparedFor::Equality, *at)?;
             terms.push(Expr::compare(CompareOp::Equal, x, y));
             let expr = self.merged_column(a, b, kind, *at)?;
             let (name, relation) = (name.clone(), String::new());
