@@ -50,8 +50,8 @@ pub use snapshot::{BlockView, TableSnapshot};
 pub use statistics::{ColumnStatistics, FrequentValues, TableStatistics};
 pub use sub_block::{SubBlockKind, SubBlockSpec, WeaveForm};
 pub use table::{
-    BlockCopy, BlockImage, BlockInfo, KeyBatch, RowChange, RowChangeKind, RowChanges, SegmentInfo,
-    SubBlockInfo, Table, TableReplay, WriteError, replay_rows,
+    BlockCopy, BlockImage, BlockInfo, KeyBatch, KeyRead, RowChange, RowChangeKind, RowChanges,
+    SegmentInfo, SubBlockInfo, Table, TableReplay, WriteError, replay_rows,
 };
 pub use tid::{TID_COLUMN, Tid};
 pub use undo::{Change, ChangeKind, UndoBuffer, UndoMark};

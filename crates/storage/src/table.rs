@@ -55,6 +55,7 @@ use crate::version::{Snapshot, Timestamp, TxnId};
 pub(crate) use batch::{Loaded, Publication};
 pub(crate) use directory::BlockRef;
 use directory::Directory;
+pub use find::KeyRead;
 pub use image::{BlockCopy, BlockImage};
 pub use index_blocks::SubBlockInfo;
 pub use many::KeyBatch;
