@@ -11,12 +11,12 @@ use std::sync::Arc;
 
 use exec::ResultSet;
 use kernels::{Batch, Column};
-use sql::algebra::{CompareOp, Expr, Plan};
+use sql::algebra::{Expr, Plan};
 use sql::statement::{
     AtCursor, CursorForm, CursorHold, CursorRows, CursorScroll, Declare, Fetch, FetchAction,
     FetchTo, RelationName, SelectForUpdate, Statement,
 };
-use types::{DataType, Error, Result, SqlState, Value};
+use types::{CompareOp, DataType, Error, Result, SqlState, Value};
 
 use crate::session::Run;
 use crate::work::Begun;

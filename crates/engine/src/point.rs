@@ -23,7 +23,7 @@ use plan::physical::{Expr, ExprKind};
 use plan::point::{PointAction, PointOutput, PointPlan, PointRows};
 use sql::catalog::{TableMeta, TableRef};
 use sql::statement::Statement;
-use storage::{Datum, KeyBuffer, RowBuffer, Snapshot, Table, TableIndex, Tid};
+use storage::{Datum, KeyBuffer, KeyRead, RowBuffer, Snapshot, Table, TableIndex, Tid};
 use txn::manager::Isolation;
 use types::{DataType, Error, PhysicalType, Result, SqlState, Value};
 
@@ -331,7 +331,8 @@ impl Point {
         }
         find.index.encode(values, key);
         let mut found = None;
-        let _ = self.storage.read_key(&find.index, at, key, &find.columns, row, |tid, _| {
+        let read = KeyRead { index: &find.index, at, columns: &find.columns };
+        let _ = self.storage.read_key(read, key, row, |tid, _| {
             found = Some(tid);
             ControlFlow::Break(())
         });

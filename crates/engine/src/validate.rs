@@ -10,10 +10,8 @@ use std::cmp::Ordering;
 use std::ops::Bound;
 use std::sync::Arc;
 
-use storage::{
-    Change, ChangeKind, CompareKind, Restriction, RestrictionKind, RowBuffer, Table, UndoBuffer,
-};
-use types::{Error, Result, SqlState, Value};
+use storage::{Change, ChangeKind, Restriction, RestrictionKind, RowBuffer, Table, UndoBuffer};
+use types::{CompareOp, Error, Result, SqlState, Value};
 
 /// Predicates after which a table counts as read whole, so that they take little memory.
 const PREDICATES_MAX: usize = 1000;
@@ -22,7 +20,7 @@ const PREDICATES_MAX: usize = 1000;
 struct Predicate(Vec<(usize, Condition)>);
 
 enum Condition {
-    Compare(CompareKind, Value),
+    Compare(CompareOp, Value),
     Between(Bound<Value>, Bound<Value>),
     InList(Vec<Value>),
     IsNull,
@@ -69,7 +67,7 @@ impl Reads {
     /// Adds the rows of `table` with these values in these columns: a point read.
     pub(crate) fn add_key(&mut self, table: &Arc<Table>, key: Vec<(usize, Value)>) {
         let equal = |(column, value)| {
-            let kind = RestrictionKind::Compare(CompareKind::Eq, value);
+            let kind = RestrictionKind::Compare(CompareOp::Equal, value);
             Restriction { column, kind }
         };
         let restrictions: Vec<Restriction> = key.into_iter().map(equal).collect();
@@ -122,7 +120,7 @@ impl Predicate {
 impl Condition {
     fn of(kind: &RestrictionKind) -> Option<Self> {
         Some(match kind {
-            RestrictionKind::Compare(kind, value) => Self::Compare(*kind, value.clone()),
+            RestrictionKind::Compare(op, value) => Self::Compare(*op, value.clone()),
             RestrictionKind::Between { low, high } => Self::Between(low.clone(), high.clone()),
             RestrictionKind::InList(values) => Self::InList(values.clone()),
             RestrictionKind::IsNull => Self::IsNull,
@@ -138,14 +136,7 @@ impl Condition {
         match self {
             Self::IsNull => false,
             Self::IsNotNull => true,
-            Self::Compare(kind, bound) => compare(value, bound).is_none_or(|order| match kind {
-                CompareKind::Eq => order.is_eq(),
-                CompareKind::Ne => order.is_ne(),
-                CompareKind::Lt => order.is_lt(),
-                CompareKind::Le => order.is_le(),
-                CompareKind::Gt => order.is_gt(),
-                CompareKind::Ge => order.is_ge(),
-            }),
+            Self::Compare(op, bound) => compare(value, bound).is_none_or(|order| op.accepts(order)),
             Self::Between(low, high) => {
                 let above = match low {
                     Bound::Included(low) => compare(value, low).is_none_or(Ordering::is_ge),

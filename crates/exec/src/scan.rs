@@ -10,10 +10,9 @@ use std::time::Instant;
 use kernels::{BATCH_ROWS, Batch, Bitmap, Column, Vector};
 use plan::Technique;
 use plan::physical::{BoundKind, Expr, Node, Operator, OperatorId, ScanRestrictionKind};
-use sql::algebra::CompareOp;
 use sql::catalog::TableRef;
 use storage::{
-    BlockCursor, ColumnPredicate, CompareKind, Positions, Restriction, RestrictionKind, ScanPlan,
+    BlockCursor, ColumnPredicate, Positions, Restriction, RestrictionKind, ScanPlan,
     ScanTechniques, TID_COLUMN, Table, TableSnapshot, Tid,
 };
 use types::{Error, PhysicalType, Result, Value};
@@ -108,7 +107,7 @@ pub(crate) fn restriction_kind(
         ScanRestrictionKind::IsNotNull => RestrictionKind::IsNotNull,
         ScanRestrictionKind::Compare(op, expr) => match constant(expr)? {
             Value::Null => RestrictionKind::Never,
-            value => RestrictionKind::Compare(compare_kind(*op)?, value),
+            value => RestrictionKind::Compare(*op, value),
         },
         ScanRestrictionKind::Between { low, high } => {
             let (low_value, high_value) = (constant(&low.0)?, constant(&high.0)?);
@@ -141,20 +140,6 @@ fn bound(value: Value, kind: BoundKind) -> Bound<Value> {
         BoundKind::Inclusive => Bound::Included(value),
         BoundKind::Exclusive => Bound::Excluded(value),
     }
-}
-
-fn compare_kind(op: CompareOp) -> Result<CompareKind> {
-    Ok(match op {
-        CompareOp::Equal => CompareKind::Eq,
-        CompareOp::NotEqual => CompareKind::Ne,
-        CompareOp::Less => CompareKind::Lt,
-        CompareOp::LessEqual => CompareKind::Le,
-        CompareOp::Greater => CompareKind::Gt,
-        CompareOp::GreaterEqual => CompareKind::Ge,
-        CompareOp::Distinct | CompareOp::NotDistinct => {
-            return Err(Error::internal("IS DISTINCT FROM is no scan restriction"));
-        }
-    })
 }
 
 /// A predicate over one column, decided on its values.

@@ -7,10 +7,10 @@ use std::time::Instant;
 
 use kernels::aggregate::{self, Rows};
 use kernels::arithmetic::{self, Arithmetic, scaled};
-use kernels::compare::{Comparison, compare};
+use kernels::compare::compare;
 use kernels::keys::{KeyField, KeyLayout, Nulls};
 use kernels::{Bitmap, Column, StrVector, Vector, VectorData, hash, select, unpack};
-use types::{DataType, PhysicalType};
+use types::{CompareOp, DataType, PhysicalType};
 
 const ROWS: usize = 2048;
 
@@ -129,13 +129,13 @@ fn values(stream: &mut Stream) {
     let (int_one, long_one) = (int.slice(0, 1), long.slice(0, 1));
     let text_one = text.slice(0, 1);
     measure("compare i32 < constant", || {
-        black_box(compare(Comparison::Less, black_box(&int), &int_one));
+        black_box(compare(CompareOp::Less, black_box(&int), &int_one));
     });
     measure("compare i64 = i64", || {
-        black_box(compare(Comparison::Equal, black_box(&long), &long));
+        black_box(compare(CompareOp::Equal, black_box(&long), &long));
     });
     measure("compare text = constant", || {
-        black_box(compare(Comparison::Equal, black_box(&text), &text_one));
+        black_box(compare(CompareOp::Equal, black_box(&text), &text_one));
     });
     measure("integer i32 + i32, checked", || {
         black_box(arithmetic::integer(Arithmetic::Add, black_box(&int), &int, DataType::Integer))

@@ -5,9 +5,8 @@ use std::cmp::Ordering;
 
 use types::array::{self, ArrayBuilder, Elements, End, RawElement};
 use types::budget::{Pace, Room, value_length};
-use types::{DataType, ElementType, Error, Result, SqlState};
+use types::{CompareOp, DataType, ElementType, Error, Result, SqlState};
 
-use crate::compare::Comparison;
 use crate::rows::{count, scratch, utf8};
 use crate::{Vector, VectorBuilder, VectorData};
 
@@ -151,7 +150,7 @@ fn key_order(a: &[u8], b: &[u8], element: ElementType) -> Ordering {
 /// `value op ANY (array)` and `value op ALL (array)`: true for ANY when one element makes it true,
 /// false for ALL when one makes it false; else NULL when one was NULL.
 pub fn quantified(
-    op: Comparison,
+    op: CompareOp,
     all: bool,
     value: &Vector,
     array: &Vector,

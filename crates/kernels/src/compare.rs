@@ -7,58 +7,11 @@
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
-use types::Interval;
+use types::{CompareOp, Interval};
 
 use crate::broadcast::{self, both_valid, zip};
 use crate::loops::map_into;
 use crate::{Bitmap, StrVector, StrView, Vector, VectorData};
-
-/// The comparison operators.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Comparison {
-    /// `=`
-    Equal,
-    /// `<>`
-    NotEqual,
-    /// `<`
-    Less,
-    /// `<=`
-    LessEqual,
-    /// `>`
-    Greater,
-    /// `>=`
-    GreaterEqual,
-    /// IS DISTINCT FROM: never NULL.
-    Distinct,
-    /// IS NOT DISTINCT FROM: never NULL.
-    NotDistinct,
-}
-
-impl Comparison {
-    /// The operator that gives the same with operands exchanged.
-    #[must_use]
-    pub fn exchanged(self) -> Self {
-        match self {
-            Self::Less => Self::Greater,
-            Self::LessEqual => Self::GreaterEqual,
-            Self::Greater => Self::Less,
-            Self::GreaterEqual => Self::LessEqual,
-            other => other,
-        }
-    }
-
-    /// True when operands that are in the order `ordering` satisfy it.
-    pub fn accepts(self, ordering: Ordering) -> bool {
-        match self {
-            Self::Equal | Self::NotDistinct => ordering.is_eq(),
-            Self::NotEqual | Self::Distinct => ordering.is_ne(),
-            Self::Less => ordering.is_lt(),
-            Self::LessEqual => ordering.is_le(),
-            Self::Greater => ordering.is_gt(),
-            Self::GreaterEqual => ordering.is_ge(),
-        }
-    }
-}
 
 /// Values of one physical type in SQL's order.
 pub trait Ordered: Copy + Send + Sync + 'static {
@@ -118,14 +71,14 @@ impl Ordered for f64 {
     }
 }
 
-fn compare_fixed<T: Ordered>(op: Comparison, a: &[T], b: &[T]) -> Vec<u8> {
+fn compare_fixed<T: Ordered>(op: CompareOp, a: &[T], b: &[T]) -> Vec<u8> {
     match op {
-        Comparison::Equal | Comparison::NotDistinct => zip(a, b, |x, y| u8::from(x.equal(y))),
-        Comparison::NotEqual | Comparison::Distinct => zip(a, b, |x, y| u8::from(!x.equal(y))),
-        Comparison::Less => zip(a, b, |x, y| u8::from(x.less(y))),
-        Comparison::LessEqual => zip(a, b, |x, y| u8::from(x.less_equal(y))),
-        Comparison::Greater => zip(a, b, |x, y| u8::from(y.less(x))),
-        Comparison::GreaterEqual => zip(a, b, |x, y| u8::from(y.less_equal(x))),
+        CompareOp::Equal | CompareOp::NotDistinct => zip(a, b, |x, y| u8::from(x.equal(y))),
+        CompareOp::NotEqual | CompareOp::Distinct => zip(a, b, |x, y| u8::from(!x.equal(y))),
+        CompareOp::Less => zip(a, b, |x, y| u8::from(x.less(y))),
+        CompareOp::LessEqual => zip(a, b, |x, y| u8::from(x.less_equal(y))),
+        CompareOp::Greater => zip(a, b, |x, y| u8::from(y.less(x))),
+        CompareOp::GreaterEqual => zip(a, b, |x, y| u8::from(y.less_equal(x))),
     }
 }
 
@@ -161,15 +114,15 @@ fn equal_to_one(rows: &StrVector, one: &StrVector) -> Vec<u8> {
     rows.views().iter().enumerate().map(equal).collect()
 }
 
-fn compare_str(op: Comparison, a: &StrVector, b: &StrVector) -> Vec<u8> {
+fn compare_str(op: CompareOp, a: &StrVector, b: &StrVector) -> Vec<u8> {
     let rows = broadcast::rows(a.len(), b.len());
     let at = |i| (broadcast::row(a.len(), i), broadcast::row(b.len(), i));
     let equal = |i| {
         let (i, j) = at(i);
         str_equal(a, i, b, j)
     };
-    let negated = matches!(op, Comparison::NotEqual | Comparison::Distinct);
-    if negated || matches!(op, Comparison::Equal | Comparison::NotDistinct) {
+    let negated = matches!(op, CompareOp::NotEqual | CompareOp::Distinct);
+    if negated || matches!(op, CompareOp::Equal | CompareOp::NotDistinct) {
         let one_sided = match (a.len(), b.len()) {
             (_, 1) => Some(equal_to_one(a, b)),
             (1, _) => Some(equal_to_one(b, a)),
@@ -181,10 +134,10 @@ fn compare_str(op: Comparison, a: &StrVector, b: &StrVector) -> Vec<u8> {
         }
     }
     match op {
-        Comparison::Equal | Comparison::NotDistinct => {
+        CompareOp::Equal | CompareOp::NotDistinct => {
             (0..rows).map(|i| u8::from(equal(i))).collect()
         }
-        Comparison::NotEqual | Comparison::Distinct => {
+        CompareOp::NotEqual | CompareOp::Distinct => {
             (0..rows).map(|i| u8::from(!equal(i))).collect()
         }
         _ => (0..rows)
@@ -225,7 +178,7 @@ fn widen_i128(data: &VectorData) -> Option<Cow<'_, [i128]>> {
     Some(Cow::Owned(out))
 }
 
-fn compare_integers(op: Comparison, a: &VectorData, b: &VectorData) -> Option<Vec<u8>> {
+fn compare_integers(op: CompareOp, a: &VectorData, b: &VectorData) -> Option<Vec<u8>> {
     if let (Some(a), Some(b)) = (narrow_i64(a), narrow_i64(b)) {
         return Some(compare_fixed(op, &a, &b));
     }
@@ -236,7 +189,7 @@ fn compare_integers(op: Comparison, a: &VectorData, b: &VectorData) -> Option<Ve
 ///
 /// # Panics
 /// If the types do not fit: the planner fixed them before.
-fn compare_values(op: Comparison, a: &VectorData, b: &VectorData) -> Vec<u8> {
+fn compare_values(op: CompareOp, a: &VectorData, b: &VectorData) -> Vec<u8> {
     match (a, b) {
         (VectorData::Bool(a), VectorData::Bool(b)) => compare_fixed(op, a, b),
         (VectorData::I32(a), VectorData::I32(b)) => compare_fixed(op, a, b),
@@ -256,14 +209,14 @@ fn compare_values(op: Comparison, a: &VectorData, b: &VectorData) -> Vec<u8> {
 ///
 /// # Panics
 /// If row counts or types do not fit: the planner fixed them before.
-pub fn compare(op: Comparison, a: &Vector, b: &Vector) -> Vector {
+pub fn compare(op: CompareOp, a: &Vector, b: &Vector) -> Vector {
     let mut values = compare_values(op, &a.data, &b.data);
     let nullable = a.validity.is_some() || b.validity.is_some();
-    if !matches!(op, Comparison::Distinct | Comparison::NotDistinct) {
+    if !matches!(op, CompareOp::Distinct | CompareOp::NotDistinct) {
         return Vector::with_validity(VectorData::Bool(values), both_valid(a, b));
     }
     if nullable {
-        let distinct = op == Comparison::Distinct;
+        let distinct = op == CompareOp::Distinct;
         let (rows_a, rows_b) = (a.len(), b.len());
         for (i, value) in values.iter_mut().enumerate() {
             let null_a = a.is_null(broadcast::row(rows_a, i));

@@ -262,10 +262,7 @@ fn nullable_by_here(expr: &Expr, column: &dyn Fn(ColumnId) -> bool) -> bool {
         )
         | ExprKind::And(list)
         | ExprKind::Or(list) => list.iter().any(|e| nullable_by(e, column)),
-        ExprKind::Compare(
-            sql::algebra::CompareOp::Distinct | sql::algebra::CompareOp::NotDistinct,
-            ..,
-        ) => false,
+        ExprKind::Compare(types::CompareOp::Distinct | types::CompareOp::NotDistinct, ..) => false,
         ExprKind::Compare(_, a, b) => nullable_by(a, column) || nullable_by(b, column),
         ExprKind::Not(inner) | ExprKind::Cast(inner) => nullable_by(inner, column),
         ExprKind::Case { branches, otherwise } => {

@@ -9,8 +9,8 @@
 mod compare;
 mod disjunction;
 
-use sql::algebra::{CompareOp, Expr, ExprKind, Function, Plan, Quantifier};
-use types::{DataType, Value};
+use sql::algebra::{Expr, ExprKind, Function, Plan, Quantifier};
+use types::{CompareOp, DataType, Value};
 
 use crate::Statistics;
 use crate::tree;
@@ -175,7 +175,7 @@ fn simplify_not(expr: &mut Expr) {
         ExprKind::Literal(Value::Bool(value)) => tree::truth(!value),
         ExprKind::Literal(Value::Null) => tree::literal(Value::Null, DataType::Boolean),
         ExprKind::Not(innermost) => *innermost,
-        ExprKind::Compare(op, left, right) => tree::compare(tree::inverse(op), *left, *right),
+        ExprKind::Compare(op, left, right) => tree::compare(op.inverse(), *left, *right),
         ExprKind::And(parts) => {
             let mut or = tree::boolean(ExprKind::Or(negated(parts)));
             simplify_or(&mut or);
@@ -188,8 +188,8 @@ fn simplify_not(expr: &mut Expr) {
         }
         ExprKind::Quantified { left, op, quantifier, plan } => {
             let (op, quantifier) = match quantifier {
-                Quantifier::Any => (tree::inverse(op), Quantifier::All),
-                Quantifier::All => (tree::inverse(op), Quantifier::Any),
+                Quantifier::Any => (op.inverse(), Quantifier::All),
+                Quantifier::All => (op.inverse(), Quantifier::Any),
             };
             tree::boolean(ExprKind::Quantified { left, op, quantifier, plan })
         }

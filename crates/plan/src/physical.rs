@@ -9,11 +9,11 @@
 use std::sync::Arc;
 
 use sql::algebra::{
-    AggregateFunction, CompareOp, Direction, Duplicates, FrameExclusion, FrameUnits, Function,
-    LikeCase, NullsOrder, SeriesFunction, SetOperator, WindowFunction,
+    AggregateFunction, Direction, Duplicates, FrameExclusion, FrameUnits, Function, LikeCase,
+    NullsOrder, SeriesFunction, SetOperator, WindowFunction,
 };
 use sql::catalog::{SequencesRef, TableFunctionRef, TableRef};
-use types::{DataType, PhysicalType, Value};
+use types::{CompareOp, DataType, PhysicalType, Value};
 
 /// An expression over the columns of one input.
 #[derive(Clone, Debug, PartialEq)]

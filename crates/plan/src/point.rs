@@ -8,10 +8,10 @@
 //! over parameters.
 
 use hashbrown::HashMap;
-use sql::algebra::{ColumnId, CompareOp, Expr as Logical, ExprKind as LogicalKind, Plan, Query};
+use sql::algebra::{ColumnId, Expr as Logical, ExprKind as LogicalKind, Plan, Query};
 use sql::catalog::{IndexKind, IndexMeta, TID_COLUMN, TableRef, Uniqueness};
 use sql::statement::{Insert, Matches, Returning, RowLock, Statement};
-use types::{DataType, PhysicalType};
+use types::{CompareOp, DataType, PhysicalType};
 
 use crate::lower::{held_as, lower_with, same_values};
 use crate::physical::{Expr, ExprKind};

@@ -1,8 +1,8 @@
 //! What a plan reads: tables and the conditions on their rows, for transactions that must know
 //! whether another's write could have changed what they saw.
 
-use sql::algebra::CompareOp;
 use sql::catalog::{IndexColumn, TableRef};
+use types::CompareOp;
 
 use crate::physical::{Expr, Node, Operator, PhysicalPlan, ScanRestriction, ScanRestrictionKind};
 

@@ -5,10 +5,10 @@
 
 use hashbrown::HashMap;
 use sql::algebra::{
-    AggregateCall, ColumnId, CompareOp, CteId, Expr, ExprKind, FrameBound, Function, JoinKind,
-    Plan, SortKey, WindowCall,
+    AggregateCall, ColumnId, CteId, Expr, ExprKind, FrameBound, Function, JoinKind, Plan, SortKey,
+    WindowCall,
 };
-use types::{DataType, Value, stack};
+use types::{CompareOp, DataType, Value, stack};
 
 use crate::column_set::ColumnSet;
 
@@ -553,29 +553,4 @@ pub(crate) fn cte_scans(plan: &Plan, cte: CteId) -> usize {
 /// The keys with their expressions renamed.
 pub(crate) fn rename_keys(keys: &mut [SortKey], map: &Renaming) {
     keys.iter_mut().for_each(|key| rename_expr(&mut key.expr, map));
-}
-
-/// The comparison with sides swapped.
-pub(crate) fn flip(op: CompareOp) -> CompareOp {
-    match op {
-        CompareOp::Less => CompareOp::Greater,
-        CompareOp::LessEqual => CompareOp::GreaterEqual,
-        CompareOp::Greater => CompareOp::Less,
-        CompareOp::GreaterEqual => CompareOp::LessEqual,
-        same => same,
-    }
-}
-
-/// The comparison that is true when `op` is false, and false when it is true.
-pub(crate) fn inverse(op: CompareOp) -> CompareOp {
-    match op {
-        CompareOp::Equal => CompareOp::NotEqual,
-        CompareOp::NotEqual => CompareOp::Equal,
-        CompareOp::Less => CompareOp::GreaterEqual,
-        CompareOp::LessEqual => CompareOp::Greater,
-        CompareOp::Greater => CompareOp::LessEqual,
-        CompareOp::GreaterEqual => CompareOp::Less,
-        CompareOp::Distinct => CompareOp::NotDistinct,
-        CompareOp::NotDistinct => CompareOp::Distinct,
-    }
 }

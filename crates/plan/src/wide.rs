@@ -16,9 +16,9 @@
 
 use std::sync::Arc;
 
-use sql::algebra::{ColumnId, CompareOp, Expr, ExprKind, JoinKind, Plan};
+use sql::algebra::{ColumnId, Expr, ExprKind, JoinKind, Plan};
 use sql::catalog::{TID_COLUMN, TableRef, WideDef};
-use types::DataType;
+use types::{CompareOp, DataType};
 
 use crate::context::Context;
 use crate::statistics::WideTable;

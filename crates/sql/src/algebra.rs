@@ -22,7 +22,7 @@ pub use table::{BoundTableFunction, BoundTerms, TableFunctionRef, TableMeta, Tab
 
 use std::sync::Arc;
 
-use types::{DataType, Position, Value};
+use types::{CompareOp, DataType, Position, Value};
 
 /// A column of the query, unique in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -39,27 +39,6 @@ pub struct Expr {
     pub kind: ExprKind,
     /// The type of the result.
     pub ty: DataType,
-}
-
-/// Comparison operators.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum CompareOp {
-    /// `=`
-    Equal,
-    /// `<>`
-    NotEqual,
-    /// `<`
-    Less,
-    /// `<=`
-    LessEqual,
-    /// `>`
-    Greater,
-    /// `>=`
-    GreaterEqual,
-    /// IS DISTINCT FROM
-    Distinct,
-    /// IS NOT DISTINCT FROM
-    NotDistinct,
 }
 
 /// `op ANY` or `op ALL`.

@@ -16,7 +16,7 @@ use std::fmt::{self, Write};
 use types::{DataType, Value};
 
 use crate::algebra::{
-    AggregateCall, AggregateFunction, ColumnId, CompareOp, Duplicates, Expr, ExprKind, FrameBound,
+    AggregateCall, AggregateFunction, ColumnId, Duplicates, Expr, ExprKind, FrameBound,
     FrameExclusion, FrameUnits, Function, LikeCase, Quantifier, SortKey, WindowCall, WindowFrame,
     WindowFunction,
 };
@@ -168,7 +168,7 @@ fn write_expr_here(out: &mut String, expr: &Expr, names: Names<'_>) {
         ExprKind::Compare(op, left, right) => {
             out.push('(');
             write_expr(out, left, names);
-            let _ = write!(out, " {} ", compare_text(*op));
+            let _ = write!(out, " {} ", op.as_str());
             write_expr(out, right, names);
             out.push(')');
         }
@@ -204,7 +204,7 @@ fn write_expr_here(out: &mut String, expr: &Expr, names: Names<'_>) {
                 several => write_joined(out, several, ", ", names),
             }
             let quantifier = if *quantifier == Quantifier::Any { "ANY" } else { "ALL" };
-            let _ = write!(out, " {} {quantifier} (subquery)", compare_text(*op));
+            let _ = write!(out, " {} {quantifier} (subquery)", op.as_str());
         }
     }
 }
@@ -273,19 +273,6 @@ fn write_literal(out: &mut String, value: &Value, ty: DataType) {
                 let _ = write!(out, "::{}", TypeText(ty));
             }
         }
-    }
-}
-
-fn compare_text(op: CompareOp) -> &'static str {
-    match op {
-        CompareOp::Equal => "=",
-        CompareOp::NotEqual => "<>",
-        CompareOp::Less => "<",
-        CompareOp::LessEqual => "<=",
-        CompareOp::Greater => ">",
-        CompareOp::GreaterEqual => ">=",
-        CompareOp::Distinct => "IS DISTINCT FROM",
-        CompareOp::NotDistinct => "IS NOT DISTINCT FROM",
     }
 }
 

@@ -11,9 +11,9 @@
 
 use std::cmp::Ordering;
 
-use types::{DataType, Value};
+use types::{CompareOp, DataType, Value};
 
-use crate::algebra::{CompareOp, Expr, ExprKind};
+use crate::algebra::{Expr, ExprKind};
 
 /// Whether `wanted` is true where all of `given` are.
 pub fn implies(given: &[Expr], wanted: &Expr) -> bool {
@@ -138,7 +138,7 @@ fn test(expr: &Expr) -> Option<Test<'_>> {
                 Some(Test { operand: left, kind: TestKind::Compare(*op, value) })
             }
             (Some(value), None) if left.ty == right.ty => {
-                Some(Test { operand: right, kind: TestKind::Compare(flipped(*op), value) })
+                Some(Test { operand: right, kind: TestKind::Compare(op.exchanged(), value) })
             }
             _ => None,
         },
@@ -164,17 +164,6 @@ fn constant(expr: &Expr) -> Option<&Value> {
         ty => ty.is_integer(),
     };
     expr.as_literal().filter(|value| ordered && !value.is_null())
-}
-
-fn flipped(op: CompareOp) -> CompareOp {
-    use CompareOp as C;
-    match op {
-        C::Less => C::Greater,
-        C::LessEqual => C::GreaterEqual,
-        C::Greater => C::Less,
-        C::GreaterEqual => C::LessEqual,
-        other => other,
-    }
 }
 
 /// The order of two values of one type.

@@ -1,10 +1,10 @@
 //! Building, walking and rewriting the algebra: constructors, outputs, children.
 
-use types::{DataType, Value, stack};
+use types::{CompareOp, DataType, Value, stack};
 
 use crate::algebra::{
-    AggregateCall, ColumnId, CompareOp, Expr, ExprKind, FrameBound, Function, JoinKind, Plan,
-    Query, WindowCall,
+    AggregateCall, ColumnId, Expr, ExprKind, FrameBound, Function, JoinKind, Plan, Query,
+    WindowCall,
 };
 use crate::definition::TID_COLUMN;
 

@@ -7,12 +7,12 @@ use std::time::Instant;
 
 use kernels::{Vector, VectorData};
 use storage::{
-    AccessPath, BlockPaths, BufferPool, ColumnSpec, CompareKind, Layout, Positions, Restriction,
+    AccessPath, BlockPaths, BufferPool, ColumnSpec, Layout, Positions, Restriction,
     RestrictionKind, ScanPlan, Schema, Snapshot, SubBlockKind, SubBlockSpec, Table, TableSnapshot,
     WeaveForm, batch_of,
 };
 use testkit::Random;
-use types::{DataType, Value};
+use types::{CompareOp, DataType, Value};
 
 const SEED: u64 = 14;
 const BLOCK_ROWS: usize = 65_536;
@@ -94,7 +94,7 @@ fn time(
 
 fn below(column: usize, bits: u32, percent: f64) -> Restriction {
     let bound = (2f64.powi(bits as i32) * percent / 100.0) as i64;
-    let kind = RestrictionKind::Compare(CompareKind::Lt, Value::I64(bound));
+    let kind = RestrictionKind::Compare(CompareOp::Less, Value::I64(bound));
     Restriction { column, kind }
 }
 
@@ -148,7 +148,7 @@ fn absent(bits: u32, rows: usize, rounds: usize) {
     let values: Vec<Restriction> = (0..50)
         .map(|i| {
             let odd = Value::I64(((1 << bits) / 50 * i) | 1);
-            Restriction { column: 0, kind: RestrictionKind::Compare(CompareKind::Eq, odd) }
+            Restriction { column: 0, kind: RestrictionKind::Compare(CompareOp::Equal, odd) }
         })
         .collect();
     let mean = |paths| {

@@ -43,15 +43,15 @@ pub use index::{
 pub use load::{BlockShape, BulkWriter, TableLoad, batch_of};
 pub use memory::{AtomicMemory, BufferPool, Memory, MemoryCategory, Reservation, settle};
 pub use positions::Positions;
-pub use restriction::{ColumnPredicate, CompareKind, KeyFilter, Restriction, RestrictionKind};
+pub use restriction::{ColumnPredicate, KeyFilter, Restriction, RestrictionKind};
 pub use scan::{AccessPath, BlockCursor, BlockPaths, ScanPlan, ScanTechniques};
 pub use schema::{ColumnSpec, Layout, Schema};
 pub use snapshot::{BlockView, TableSnapshot};
 pub use statistics::{ColumnStatistics, FrequentValues, TableStatistics};
 pub use sub_block::{SubBlockKind, SubBlockSpec, WeaveForm};
 pub use table::{
-    BlockCopy, BlockImage, BlockInfo, KeyBatch, RowChange, RowChangeKind, RowChanges, SegmentInfo,
-    SubBlockInfo, Table, TableReplay, WriteError, replay_rows,
+    BlockCopy, BlockImage, BlockInfo, KeyBatch, KeyRead, RowChange, RowChangeKind, RowChanges,
+    SegmentInfo, SubBlockInfo, Table, TableReplay, WriteError, replay_rows,
 };
 pub use tid::{TID_COLUMN, Tid};
 pub use undo::{Change, ChangeKind, UndoBuffer, UndoMark};

@@ -128,10 +128,7 @@ impl TableLoad {
     /// # Errors
     /// XX000 when the load was committed before, or there are unique indexes.
     pub fn commit_for_all(&self) -> Result<u64> {
-        self.publish(None).map_err(|error| match error {
-            WriteError::Failed(error) => error,
-            other => Error::internal(format!("{other:?} in a load without a transaction")),
-        })
+        self.publish(None).map_err(WriteError::into_failure)
     }
 
     fn publish(&self, undo: Option<&mut UndoBuffer>) -> Result<u64, WriteError> {
@@ -196,8 +193,8 @@ impl BulkWriter {
     /// Adds the rows of `batch`, whose columns are in schema order. After an error drop the writer.
     ///
     /// # Errors
-    /// 23502 for NULL in a NOT NULL column; 53200 without memory; 54000 for a row of gigabytes.
-    pub fn push(&mut self, batch: &Batch) -> Result<()> {
+    /// [`WriteError::Null`]; 53200 without memory; 54000 for a row of gigabytes.
+    pub fn push(&mut self, batch: &Batch) -> Result<(), WriteError> {
         let vectors = self.load.table.conform(batch)?;
         let mut from = 0;
         while from < batch.rows {

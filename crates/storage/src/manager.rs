@@ -92,7 +92,7 @@ impl Manager {
     }
 
     /// Adds rows in a transaction of their own.
-    pub(crate) fn append(&self, table: &Arc<Table>, batch: &Batch) -> types::Result<()> {
+    pub(crate) fn append(&self, table: &Arc<Table>, batch: &Batch) -> Result<(), WriteError> {
         let mut txn = self.begin();
         let result = table.insert_batch(&mut txn.undo, batch, &mut Vec::new());
         match result {
@@ -102,10 +102,7 @@ impl Manager {
             Err(_) => self.abort(txn),
         }
         self.collect(|_| {});
-        result.map_err(|error| match error {
-            WriteError::Failed(error) => error,
-            other => panic!("{other:?}"),
-        })
+        result
     }
 
     /// What is committed now.

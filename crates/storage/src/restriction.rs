@@ -13,7 +13,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use kernels::{Bitmap, Vector};
-use types::{Error, PhysicalType, Result, Value};
+use types::{CompareOp, Error, PhysicalType, Result, Value};
 
 use crate::block::float_key;
 use crate::schema::Schema;
@@ -27,23 +27,6 @@ pub struct Restriction {
     pub kind: RestrictionKind,
 }
 
-/// A comparison operator.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CompareKind {
-    /// `=`
-    Eq,
-    /// `<>`
-    Ne,
-    /// `<`
-    Lt,
-    /// `<=`
-    Le,
-    /// `>`
-    Gt,
-    /// `>=`
-    Ge,
-}
-
 /// What must hold. Values are of the column's type, or another number type.
 #[derive(Clone)]
 pub enum RestrictionKind {
@@ -53,8 +36,8 @@ pub enum RestrictionKind {
     IsNotNull,
     /// No row.
     Never,
-    /// `column OP value`; with NULL no row.
-    Compare(CompareKind, Value),
+    /// `column OP value`, never IS [NOT] DISTINCT FROM; with NULL no row.
+    Compare(CompareOp, Value),
     /// Between two bounds; a NULL bound lets no row pass.
     Between {
         /// The lower bound.
@@ -221,13 +204,16 @@ pub(crate) fn prepare(schema: &Schema, restriction: &Restriction) -> Result<Test
         RestrictionKind::IsNull => Ok(Test::IsNull),
         RestrictionKind::IsNotNull => Ok(Test::IsNotNull),
         RestrictionKind::Never => Ok(Test::Never),
-        RestrictionKind::Compare(kind, value) => match kind {
-            CompareKind::Eq => fit(Bound::Included(value), Bound::Included(value)),
-            CompareKind::Ne => not_equal(physical, value),
-            CompareKind::Lt => fit(Bound::Unbounded, Bound::Excluded(value)),
-            CompareKind::Le => fit(Bound::Unbounded, Bound::Included(value)),
-            CompareKind::Gt => fit(Bound::Excluded(value), Bound::Unbounded),
-            CompareKind::Ge => fit(Bound::Included(value), Bound::Unbounded),
+        RestrictionKind::Compare(op, value) => match op {
+            CompareOp::Equal => fit(Bound::Included(value), Bound::Included(value)),
+            CompareOp::NotEqual => not_equal(physical, value),
+            CompareOp::Less => fit(Bound::Unbounded, Bound::Excluded(value)),
+            CompareOp::LessEqual => fit(Bound::Unbounded, Bound::Included(value)),
+            CompareOp::Greater => fit(Bound::Excluded(value), Bound::Unbounded),
+            CompareOp::GreaterEqual => fit(Bound::Included(value), Bound::Unbounded),
+            CompareOp::Distinct | CompareOp::NotDistinct => {
+                Err(Error::internal("IS DISTINCT FROM is no scan restriction"))
+            }
         },
         RestrictionKind::Between { low, high } => fit(low.as_ref(), high.as_ref()),
         RestrictionKind::InList(values) => in_list(physical, values),

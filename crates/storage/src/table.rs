@@ -55,6 +55,7 @@ use crate::version::{Snapshot, Timestamp, TxnId};
 pub(crate) use batch::{Loaded, Publication};
 pub(crate) use directory::BlockRef;
 use directory::Directory;
+pub use find::KeyRead;
 pub use image::{BlockCopy, BlockImage};
 pub use index_blocks::SubBlockInfo;
 pub use many::KeyBatch;
@@ -133,8 +134,26 @@ pub enum WriteError {
         /// The other row.
         tid: Tid,
     },
-    /// 23502 and whatever else may fail.
+    /// NULL for a NOT NULL column (23502).
+    Null {
+        /// Ordinal of the column.
+        column: usize,
+        /// The values of the row as text, with commas between.
+        row: Box<str>,
+    },
+    /// Whatever else may fail.
     Failed(Error),
+}
+
+impl WriteError {
+    /// The error of a write that neither NULLs nor other transactions can hinder: another outcome
+    /// than [`Self::Failed`] is our own mistake.
+    pub fn into_failure(self) -> Error {
+        match self {
+            Self::Failed(error) => error,
+            other => Error::internal(format!("{other:?} in a write that nothing hinders")),
+        }
+    }
 }
 
 impl From<Error> for WriteError {
@@ -460,10 +479,10 @@ impl Table {
     }
 
     /// The columns of `batch` as vectors of the schema's types, NOT NULL checked.
-    pub(crate) fn conform(&self, batch: &Batch) -> Result<Vec<Arc<Vector>>> {
+    pub(crate) fn conform(&self, batch: &Batch) -> Result<Vec<Arc<Vector>>, WriteError> {
         if batch.columns.len() != self.schema.len() {
             let message = format!("{} columns for table {}", batch.columns.len(), self.name);
-            return Err(Error::internal(message));
+            return Err(Error::internal(message).into());
         }
         let columns = batch.columns.iter().zip(self.schema.columns());
         let conform = |(column, spec): (&Column, &crate::schema::ColumnSpec)| {

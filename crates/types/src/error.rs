@@ -43,6 +43,7 @@ struct ErrorFields {
     detail: Option<String>,
     hint: Option<String>,
     about: Option<Box<About>>,
+    routine: Option<&'static str>,
     is_narrow: bool,
 }
 
@@ -50,9 +51,16 @@ impl Error {
     /// An error without position.
     pub fn new(state: SqlState, message: impl Into<String>) -> Self {
         let message = message.into();
-        let (position, detail, hint, about) = (None, None, None, None);
-        let is_narrow = false;
-        Self(Box::new(ErrorFields { state, message, position, detail, hint, about, is_narrow }))
+        Self(Box::new(ErrorFields {
+            state,
+            message,
+            position: None,
+            detail: None,
+            hint: None,
+            about: None,
+            routine: None,
+            is_narrow: false,
+        }))
     }
 
     /// 0A000 for `what`, which is named in the message.
@@ -90,6 +98,14 @@ impl Error {
     #[must_use]
     pub fn about_part(mut self, about: About) -> Self {
         self.0.about = Some(Box::new(about));
+        self
+    }
+
+    /// The same error, raised by the `routine` that raises it in PostgreSQL: drivers tell some
+    /// errors by it.
+    #[must_use]
+    pub fn with_routine(mut self, routine: &'static str) -> Self {
+        self.0.routine = Some(routine);
         self
     }
 
@@ -135,6 +151,11 @@ impl Error {
     /// A hint.
     pub fn hint(&self) -> Option<&str> {
         self.0.hint.as_deref()
+    }
+
+    /// PostgreSQL's routine that raises it, if drivers look for that.
+    pub fn routine(&self) -> Option<&'static str> {
+        self.0.routine
     }
 
     /// What of a table it is about.

@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod catalog_type;
+mod compare_op;
 mod data_type;
 mod element_type;
 mod error;
@@ -31,6 +32,7 @@ pub use catalog_type::{
     NAME_BYTES_MAX, RegKind, byte_number, object_name, object_number, object_value, tid_of_row,
     truncated_name,
 };
+pub use compare_op::CompareOp;
 pub use data_type::{DataType, NumericDisplay, NumericType, PhysicalType, WideDigits};
 pub use element_type::ElementType;
 pub use error::{About, Error, Position, Result, SqlState};

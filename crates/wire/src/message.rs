@@ -163,10 +163,6 @@ pub(crate) fn notification(out: &mut Vec<u8>, notification: &Notification) {
     });
 }
 
-/// A prepared statement gives other columns than the client was told, since a table has others.
-/// pgjdbc and asyncpg know it by the routine, others by its text.
-pub(crate) const CACHED_PLAN: &str = "cached plan must not change result type";
-
 fn report(out: &mut Vec<u8>, severity: &str, error: &Error, text: &str) {
     let mut field = |code: u8, value: &str| {
         out.push(code);
@@ -191,8 +187,8 @@ fn report(out: &mut Vec<u8>, severity: &str, error: &Error, text: &str) {
     if let Some(position) = error.position().filter(|_| !text.is_empty()) {
         field(b'P', &character(text, position).to_string());
     }
-    if error.message() == CACHED_PLAN {
-        field(b'R', "RevalidateCachedQuery");
+    if let Some(routine) = error.routine() {
+        field(b'R', routine);
     }
     out.push(0);
 }

@@ -6,7 +6,7 @@ use engine::registry::Procedure;
 use engine::{BulkLoad, CancelHandle, Database, QueryResult, Session};
 use kernels::{Batch, Bitmap, Column, StrBuilder, Vector, VectorData};
 use sql::catalog::{Arguments, KeyDef};
-use storage::BulkWriter;
+use storage::{BulkWriter, WriteError};
 use types::{DataType, Error, Result, SqlState, Value};
 
 /// Told about progress: table, parts done, parts in all. Called from worker threads.
@@ -148,7 +148,7 @@ impl<'a> Rows<'a> {
     fn push(&mut self) -> Result<()> {
         let columns = self.columns.iter_mut().map(Fill::take).collect();
         let rows = std::mem::take(&mut self.rows);
-        self.writer.push(&Batch::new(columns, rows))
+        self.writer.push(&Batch::new(columns, rows)).map_err(WriteError::into_failure)
     }
 
     /// Hands over the last rows.

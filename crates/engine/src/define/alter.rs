@@ -32,7 +32,6 @@ use crate::derived;
 use crate::locks::LockMode;
 use crate::wide::Freshness;
 use crate::write::deferred;
-use crate::write::rows::null_message;
 use crate::{QueryResult, Session};
 
 /// A column that is gone.
@@ -588,17 +587,13 @@ fn rewritten(
 
 /// PostgreSQL's error for rows that have NULL where a column became NOT NULL.
 fn contains_nulls(def: &TableDef, error: Error) -> Error {
-    let is_meant = |column: &&sql::catalog::ColumnDef| {
-        error.message() == null_message(def.bare_name(), &column.name)
-    };
-    match def.columns.iter().find(is_meant) {
+    match error.about().and_then(|about| about.column.as_deref()) {
         Some(column) if error.state() == SqlState::NOT_NULL_VIOLATION => {
             let message = format!(
-                "column \"{}\" of relation \"{}\" contains null values",
-                column.name,
+                "column \"{column}\" of relation \"{}\" contains null values",
                 def.bare_name()
             );
-            let about = def.about_column(&column.name);
+            let about = def.about_column(column);
             Error::new(SqlState::NOT_NULL_VIOLATION, message).about_part(about)
         }
         _ => error,

@@ -119,7 +119,7 @@ pub(crate) fn add(
                 Err(error)
             }
         }
-        Err(WriteError::Wait(_) | WriteError::Conflict { .. }) => {
+        Err(WriteError::Wait(_) | WriteError::Conflict { .. } | WriteError::Null { .. }) => {
             Err(Error::internal("a table without writers has no conflicts"))
         }
     }

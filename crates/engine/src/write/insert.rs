@@ -14,7 +14,7 @@ use types::Result;
 use types::calendar::TimeZone;
 
 use super::checks::Clocks;
-use super::rows::{Rows, attempt, one_row};
+use super::rows::{Rows, attempt, one_row, push_error};
 use super::{conflict, foreign, wide};
 use crate::catalog::TableEntry;
 use crate::session::Run;
@@ -45,7 +45,7 @@ impl Sink for BulkSink {
         self.entry.generated.fill(&mut batch)?;
         let clocks = Clocks { now: self.now, clock: &*self.clock, zone: &self.zone };
         self.entry.checks.verify(&self.entry.def, &batch, clocks)?;
-        local.push(&batch)?;
+        local.push(&batch).map_err(|error| push_error(&self.entry, error))?;
         Ok(Demand::More)
     }
 }
@@ -84,7 +84,7 @@ pub(crate) fn load_result(
         cancel.check()?;
         entry.generated.fill(&mut batch)?;
         entry.checks.verify(&entry.def, &batch, session.clocks())?;
-        writer.push(&batch)?;
+        writer.push(&batch).map_err(|error| push_error(entry, error))?;
     }
     writer.finish()?;
     let work = session.work_mut();

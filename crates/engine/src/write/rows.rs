@@ -21,6 +21,8 @@ pub(crate) enum RowError {
     Conflict(Option<Tid>),
     /// A row with the same key exists: number of the index in storage, and the row.
     Duplicate(usize, Tid),
+    /// NULL for the NOT NULL column of this ordinal: the values of the row as text.
+    Null(usize, Box<str>),
     /// Anything else.
     Failed(Error),
 }
@@ -45,6 +47,7 @@ pub(crate) fn attempt<T>(
             Err(WriteError::Duplicate { index, tid }) => {
                 return Err(RowError::Duplicate(index, tid));
             }
+            Err(WriteError::Null { column, row }) => return Err(RowError::Null(column, row)),
             Err(WriteError::Failed(error)) => return Err(RowError::Failed(error)),
         }
     }
@@ -75,39 +78,33 @@ impl RowError {
         match self {
             Self::Conflict(_) => lost_update(),
             Self::Duplicate(index, tid) => duplicate_key(work, entry, index, tid),
-            Self::Failed(error) => renamed(entry, error),
+            Self::Null(column, row) => null_violation(entry, column, &row),
+            Self::Failed(error) => error,
         }
     }
 }
 
-/// The error of storage with today's names: it knows those the table was created with.
-fn renamed(entry: &TableEntry, error: Error) -> Error {
-    if error.state() != SqlState::NOT_NULL_VIOLATION {
-        return error;
-    }
-    let old = entry.storage().schema().columns();
-    let is_meant =
-        |i: &usize| error.message() == null_message(entry.storage().name(), &old[*i].name);
-    let column = (0..old.len().min(entry.def.columns.len())).find(is_meant);
-    match column {
-        Some(i) => {
-            let message = null_message(entry.def.bare_name(), &entry.def.columns[i].name);
-            let about = entry.def.about_column(&entry.def.columns[i].name);
-            let renamed = Error::new(SqlState::NOT_NULL_VIOLATION, message).about_part(about);
-            match error.detail() {
-                Some(detail) => renamed.with_detail(detail),
-                None => renamed,
-            }
-        }
-        None => error,
+/// The error of rows pushed into a load, which waits for nobody.
+pub(crate) fn push_error(entry: &TableEntry, error: WriteError) -> Error {
+    match error {
+        WriteError::Null { column, row } => null_violation(entry, column, &row),
+        error => error.into_failure(),
     }
 }
 
-/// What storage says of a NULL in a NOT NULL column.
-pub(crate) fn null_message(table: &str, column: &str) -> String {
-    format!(
-        "null value in column \"{column}\" of relation \"{table}\" violates not-null constraint"
-    )
+/// 23502 with the row: storage knows the table by the names that it was created with.
+fn null_violation(entry: &TableEntry, column: usize, row: &str) -> Error {
+    let Some(column) = entry.def.columns.get(column) else {
+        return Error::internal("NULL in a column that is not there");
+    };
+    let message = format!(
+        "null value in column \"{}\" of relation \"{}\" violates not-null constraint",
+        column.name,
+        entry.def.bare_name()
+    );
+    Error::new(SqlState::NOT_NULL_VIOLATION, message)
+        .about_part(entry.def.about_column(&column.name))
+        .with_detail(format!("Failing row contains ({row})."))
 }
 
 /// 23505 with the key of the row that is there.

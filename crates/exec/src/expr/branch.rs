@@ -1,9 +1,9 @@
 //! AND, OR, CASE, COALESCE, GREATEST, LEAST: what looks at an operand only where it matters.
 
-use kernels::compare::{Comparison, compare, true_bits};
+use kernels::compare::{compare, true_bits};
 use kernels::select::compose;
 use kernels::{Batch, Bitmap, Column, Vector, VectorBuilder, VectorData, blend, logic, wide};
-use types::{DataType, PhysicalType, Result};
+use types::{CompareOp, DataType, PhysicalType, Result};
 
 use super::evaluate::{null, operand, restrict};
 use super::node::{Node, column_of};
@@ -240,7 +240,7 @@ fn null_rows(column: &Column) -> Vec<u32> {
 
 /// GREATEST and LEAST: the best so far gives way when it compares so with the next, or is NULL.
 pub(super) fn best(
-    (replaced_when, ty): (Comparison, DataType),
+    (replaced_when, ty): (CompareOp, DataType),
     parts: &[Node],
     batch: &Batch,
 ) -> Result<Column> {

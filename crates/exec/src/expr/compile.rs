@@ -1,11 +1,10 @@
 //! Expressions to nodes: kernels chosen, patterns and sets made, constants folded.
 
-use kernels::compare::Comparison;
 use kernels::like::{Case, LikePattern, like_vectors};
 use kernels::{Batch, Vector, VectorData, cast};
 use plan::physical::{Expr, ExprKind};
-use sql::algebra::{CompareOp, Function, LikeCase};
-use types::{DataType, ElementType, Error, NumericType, PhysicalType, Result, Value};
+use sql::algebra::{Function, LikeCase};
+use types::{CompareOp, DataType, ElementType, Error, NumericType, PhysicalType, Result, Value};
 
 use super::membership::Members;
 use super::node::{Node, NodeKind, Traits};
@@ -41,7 +40,7 @@ fn compile_here(expr: &Expr) -> Result<Node> {
             None => call(*function, arguments, expr)?,
         },
         ExprKind::Compare(op, a, b) => {
-            let kind = NodeKind::Compare(comparison(*op), boxed(a)?, boxed(b)?);
+            let kind = NodeKind::Compare(*op, boxed(a)?, boxed(b)?);
             Node::new(kind, PhysicalType::Bool, Traits::NONE)
         }
         ExprKind::And(parts) => logical(NodeKind::And(all(parts)?)),
@@ -112,20 +111,6 @@ fn literal(value: &Value, physical: PhysicalType) -> Result<Node> {
     Ok(Node::constant(Vector::repeat(physical, &value, 1)))
 }
 
-/// The kernel of an operator.
-pub(super) fn comparison(op: CompareOp) -> Comparison {
-    match op {
-        CompareOp::Equal => Comparison::Equal,
-        CompareOp::NotEqual => Comparison::NotEqual,
-        CompareOp::Less => Comparison::Less,
-        CompareOp::LessEqual => Comparison::LessEqual,
-        CompareOp::Greater => Comparison::Greater,
-        CompareOp::GreaterEqual => Comparison::GreaterEqual,
-        CompareOp::Distinct => Comparison::Distinct,
-        CompareOp::NotDistinct => Comparison::NotDistinct,
-    }
-}
-
 fn call(function: Function, arguments: &[Expr], expr: &Expr) -> Result<Node> {
     let physical = expr.physical;
     match function {
@@ -134,8 +119,8 @@ fn call(function: Function, arguments: &[Expr], expr: &Expr) -> Result<Node> {
         }
         Function::Greatest | Function::Least => {
             let replaced_when = match function {
-                Function::Greatest => Comparison::Less,
-                _ => Comparison::Greater,
+                Function::Greatest => CompareOp::Less,
+                _ => CompareOp::Greater,
             };
             let kind = NodeKind::Best((replaced_when, expr.ty), all(arguments)?);
             Ok(Node::new(kind, physical, Traits::NONE))
@@ -220,7 +205,7 @@ fn membership(operand: &Expr, list: &[Expr]) -> Result<Node> {
         }
     }
     let equal = |item: &Expr| {
-        let kind = NodeKind::Compare(Comparison::Equal, boxed(operand)?, boxed(item)?);
+        let kind = NodeKind::Compare(CompareOp::Equal, boxed(operand)?, boxed(item)?);
         Ok(Node::new(kind, PhysicalType::Bool, Traits::NONE))
     };
     let parts = list.iter().map(equal).collect::<Result<Vec<_>>>()?;

@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 use std::sync::{Arc, LazyLock};
 
-use kernels::compare::{Comparison, compare};
+use kernels::compare::compare;
 use kernels::{Batch, Column, Vector, VectorData, like, logic};
-use types::{Error, PhysicalType, Result};
+use types::{CompareOp, Error, PhysicalType, Result};
 
 use super::node::{Node, NodeKind, column_of};
 
@@ -150,7 +150,7 @@ impl Node {
 /// NULL where `a = b`, else `a`.
 fn null_if(a: &Node, b: &Node, batch: &Batch) -> Result<Column> {
     let (a, b) = (a.evaluate(batch)?, b.evaluate(batch)?);
-    let equal = compare(Comparison::Equal, &operand(&a), &operand(&b));
+    let equal = compare(CompareOp::Equal, &operand(&a), &operand(&b));
     let equal = column_of(equal, batch.rows).to_plain();
     let different = kernels::compare::true_bits(&equal).not();
     let values = a.to_vector().into_owned();

@@ -1,9 +1,9 @@
 //! IN over constants.
 
 use hashbrown::HashSet;
-use kernels::compare::{Comparison, compare};
+use kernels::compare::compare;
 use kernels::{Vector, VectorBuilder, VectorData, logic, loops};
-use types::PhysicalType;
+use types::{CompareOp, PhysicalType};
 
 type Set<T> = HashSet<T, foldhash::fast::RandomState>;
 
@@ -74,7 +74,7 @@ impl Members {
             (Values::Few(few), _) => {
                 let mut found = Vector::new(VectorData::Bool(vec![0; operand.len()]));
                 for constant in few {
-                    found = logic::or(&found, &compare(Comparison::Equal, operand, constant));
+                    found = logic::or(&found, &compare(CompareOp::Equal, operand, constant));
                 }
                 found.as_bool().to_vec()
             }

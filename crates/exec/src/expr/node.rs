@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use kernels::compare::Comparison;
 use kernels::like::LikePattern;
 use kernels::{Column, Vector};
 use parking_lot::Mutex;
-use types::{DataType, PhysicalType, Result};
+use types::{CompareOp, DataType, PhysicalType, Result};
 
 use super::membership::Members;
 
@@ -55,7 +54,7 @@ pub(super) enum NodeKind {
     Constant(Arc<Vector>),
     /// A function of all its arguments, evaluated on all rows.
     Call(Kernel, Vec<Node>),
-    Compare(Comparison, Box<Node>, Box<Node>),
+    Compare(CompareOp, Box<Node>, Box<Node>),
     And(Vec<Node>),
     Or(Vec<Node>),
     Not(Box<Node>),
@@ -67,7 +66,7 @@ pub(super) enum NodeKind {
     Coalesce(Vec<Node>),
     NullIf(Box<Node>, Box<Node>),
     /// GREATEST (Less: replaced when less) or LEAST (Greater) of values of a type.
-    Best((Comparison, DataType), Vec<Node>),
+    Best((CompareOp, DataType), Vec<Node>),
     Member(Box<Node>, Members),
     Like(Box<Node>, LikePattern),
 }

@@ -1,8 +1,8 @@
 //! Predicates to positions.
 
-use kernels::compare::{Comparison, true_bits};
+use kernels::compare::true_bits;
 use kernels::{Batch, Bitmap, Column, Vector, VectorData, select};
-use types::Result;
+use types::{CompareOp, Result};
 
 use super::evaluate::restrict;
 use super::node::{Node, NodeKind};
@@ -118,15 +118,15 @@ fn drop_nulls(column: &Vector, constant: &Vector, positions: &mut Vec<u32>) {
 
 /// The values that `op constant` accepts, `lo > hi` when there are none; None when they are no
 /// range.
-fn range<T: Copy + Step>(op: Comparison, constant: T, (min, max): (T, T)) -> Option<(T, T)> {
+fn range<T: Copy + Step>(op: CompareOp, constant: T, (min, max): (T, T)) -> Option<(T, T)> {
     let none = (max, min);
     match op {
-        Comparison::Equal => Some((constant, constant)),
-        Comparison::LessEqual => Some((min, constant)),
-        Comparison::GreaterEqual => Some((constant, max)),
-        Comparison::Less => Some(constant.before().map_or(none, |v| (min, v))),
-        Comparison::Greater => Some(constant.after().map_or(none, |v| (v, max))),
-        Comparison::NotEqual | Comparison::Distinct | Comparison::NotDistinct => None,
+        CompareOp::Equal => Some((constant, constant)),
+        CompareOp::LessEqual => Some((min, constant)),
+        CompareOp::GreaterEqual => Some((constant, max)),
+        CompareOp::Less => Some(constant.before().map_or(none, |v| (min, v))),
+        CompareOp::Greater => Some(constant.after().map_or(none, |v| (v, max))),
+        CompareOp::NotEqual | CompareOp::Distinct | CompareOp::NotDistinct => None,
     }
 }
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use kernels::{BATCH_ROWS, Bitmap, StrVector, Vector, VectorData};
 use plan::physical::ExprKind;
-use sql::algebra::{CompareOp, Function, LikeCase};
-use types::{DataType, PhysicalType, SqlState};
+use sql::algebra::{Function, LikeCase};
+use types::{CompareOp, DataType, PhysicalType, SqlState};
 
 use super::*;
 

@@ -7,8 +7,8 @@ use kernels::{Batch, Column, Vector, VectorBuilder, VectorData};
 use plan::physical::ScanRestriction;
 use sql::catalog::TableRef;
 use storage::{
-    Datum, Direction, IndexKind, KeyBatch, KeyBuffer, KeyRange, RangeState, Restriction, RowBuffer,
-    ScanPlan, Snapshot, TID_COLUMN, Table, TableIndex, Tid, Uniqueness,
+    Datum, Direction, IndexKind, KeyBatch, KeyBuffer, KeyRange, KeyRead, RangeState, Restriction,
+    RowBuffer, ScanPlan, Snapshot, TID_COLUMN, Table, TableIndex, Tid, Uniqueness,
 };
 use types::{Error, PhysicalType, Result};
 
@@ -141,10 +141,13 @@ impl Access {
         true
     }
 
+    fn key_read(&self) -> KeyRead<'_> {
+        KeyRead { index: &self.index, at: self.at, columns: &self.stored }
+    }
+
     /// Adds the rows that have the whole key `key`.
     pub(super) fn look_up(&self, key: &KeyBuffer, cursor: &mut Cursor, found: &mut Found) {
-        let row = &mut cursor.row;
-        let _ = self.table.read_key(&self.index, self.at, key, &self.stored, row, |tid, row| {
+        let _ = self.table.read_key(self.key_read(), key, &mut cursor.row, |tid, row| {
             self.take(tid, row, found);
             ControlFlow::<()>::Continue(())
         });
@@ -158,8 +161,7 @@ impl Access {
         cursor: &mut Cursor,
         found: &mut Found,
     ) {
-        let (table, index, row) = (&self.table, &self.index, &mut cursor.row);
-        let _ = table.read_nth(index, self.at, keys, i, &self.stored, row, |tid, row| {
+        let _ = self.table.read_nth(self.key_read(), keys, i, &mut cursor.row, |tid, row| {
             self.take(tid, row, found);
             ControlFlow::<()>::Continue(())
         });
@@ -173,8 +175,7 @@ impl Access {
     /// Adds the next rows of the range until there are `rows_max`; true when it has ended.
     pub(super) fn read(&self, cursor: &mut Cursor, found: &mut Found, rows_max: usize) -> bool {
         let Cursor { range, row } = cursor;
-        let (table, index) = (&self.table, &self.index);
-        let flow = table.read_range(index, self.at, range, &self.stored, row, |tid, row| {
+        let flow = self.table.read_range(self.key_read(), range, row, |tid, row| {
             self.take(tid, row, found);
             if found.rows() < rows_max { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });

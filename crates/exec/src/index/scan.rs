@@ -16,10 +16,8 @@ use std::sync::Arc;
 use kernels::BATCH_ROWS;
 use kernels::keys::{SortDirection, SortNulls};
 use plan::physical::{BoundKind, Expr, IndexList, IndexOrder, IndexRange, Node, Operator};
-use storage::{
-    CompareKind, Datum, Direction, KeyBuffer, KeyRange, Restriction, RestrictionKind, TID_COLUMN,
-};
-use types::{Error, Result, Value};
+use storage::{Datum, Direction, KeyBuffer, KeyRange, Restriction, RestrictionKind, TID_COLUMN};
+use types::{CompareOp, Error, Result, Value};
 
 use super::access::{Access, Cursor, constants};
 use crate::context::QueryContext;
@@ -157,7 +155,7 @@ fn conditions(
         let kind = if value.is_null() {
             RestrictionKind::Never
         } else {
-            RestrictionKind::Compare(CompareKind::Eq, value.clone())
+            RestrictionKind::Compare(CompareOp::Equal, value.clone())
         };
         Restriction { column, kind }
     };

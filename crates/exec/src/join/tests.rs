@@ -8,10 +8,9 @@ use plan::physical::{
     OperatorId, OutputColumn,
 };
 use sched::{Priority, Scheduler, Ticket};
-use sql::algebra::CompareOp;
 use storage::BufferPool;
 use testkit::Random;
-use types::{DataType, SqlState, Value};
+use types::{CompareOp, DataType, SqlState, Value};
 
 use crate::context::QueryContext;
 use crate::expr::column;

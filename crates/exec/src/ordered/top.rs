@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering as Atomic;
 
-use kernels::compare::{Comparison, compare, true_bits};
+use kernels::compare::{compare, true_bits};
 use kernels::keys::SortKeys;
 use kernels::sort_rows::{entries, keep_first, sort};
 use kernels::{BATCH_ROWS, Batch, Column, Vector, VectorBuilder};
@@ -13,7 +13,7 @@ use plan::Technique;
 use plan::physical::{Node, OperatorId};
 use sql::algebra::{Direction, NullsOrder};
 use storage::{MemoryCategory, Reservation};
-use types::{PhysicalType, Result};
+use types::{CompareOp, PhysicalType, Result};
 
 use super::Bounds;
 use super::sort::SortSpec;
@@ -61,10 +61,10 @@ impl TopSink {
         }
         let alone = self.spec.keys.len() == 1;
         let comparison = match (key.direction, alone) {
-            (Direction::Ascending, true) => Comparison::Less,
-            (Direction::Ascending, false) => Comparison::LessEqual,
-            (Direction::Descending, true) => Comparison::Greater,
-            (Direction::Descending, false) => Comparison::GreaterEqual,
+            (Direction::Ascending, true) => CompareOp::Less,
+            (Direction::Ascending, false) => CompareOp::LessEqual,
+            (Direction::Descending, true) => CompareOp::Greater,
+            (Direction::Descending, false) => CompareOp::GreaterEqual,
         };
         let mut bits = true_bits(&compare(comparison, first, &threshold.first));
         if let (NullsOrder::First, Some(valid)) = (key.nulls, &first.validity) {

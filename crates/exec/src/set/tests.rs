@@ -136,11 +136,8 @@ fn counting(duplicates: Duplicates) -> Operator {
     let (input, expr) = match duplicates {
         Duplicates::Remove => (scan(9), call(Function::Modulo, vec![next, int(100)])),
         Duplicates::Keep => {
-            let less = ExprKind::Compare(
-                sql::algebra::CompareOp::Less,
-                Box::new(number()),
-                Box::new(int(99)),
-            );
+            let less =
+                ExprKind::Compare(types::CompareOp::Less, Box::new(number()), Box::new(int(99)));
             let ty = DataType::Boolean;
             let predicate = Expr { kind: less, ty, physical: ty.physical() };
             let input = scan(9);

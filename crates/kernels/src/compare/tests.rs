@@ -3,21 +3,21 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 use testkit::{Extremes, values, with_gaps};
-use types::{PhysicalType, Value};
+use types::{CompareOp, PhysicalType, Value};
 
 use super::*;
 use crate::VectorBuilder;
 use crate::level::at_every_level;
 
-const ALL: [Comparison; 8] = [
-    Comparison::Equal,
-    Comparison::NotEqual,
-    Comparison::Less,
-    Comparison::LessEqual,
-    Comparison::Greater,
-    Comparison::GreaterEqual,
-    Comparison::Distinct,
-    Comparison::NotDistinct,
+const ALL: [CompareOp; 8] = [
+    CompareOp::Equal,
+    CompareOp::NotEqual,
+    CompareOp::Less,
+    CompareOp::LessEqual,
+    CompareOp::Greater,
+    CompareOp::GreaterEqual,
+    CompareOp::Distinct,
+    CompareOp::NotDistinct,
 ];
 
 fn vector(physical: PhysicalType, rows: &[Option<Value>]) -> Vector {
@@ -26,10 +26,10 @@ fn vector(physical: PhysicalType, rows: &[Option<Value>]) -> Vector {
     builder.finish()
 }
 
-fn model(op: Comparison, order: Option<Ordering>, nulls: (bool, bool)) -> Value {
+fn model(op: CompareOp, order: Option<Ordering>, nulls: (bool, bool)) -> Value {
     match (op, order) {
-        (Comparison::Distinct, None) => Value::Bool(nulls.0 != nulls.1),
-        (Comparison::NotDistinct, None) => Value::Bool(nulls.0 == nulls.1),
+        (CompareOp::Distinct, None) => Value::Bool(nulls.0 != nulls.1),
+        (CompareOp::NotDistinct, None) => Value::Bool(nulls.0 == nulls.1),
         (_, None) => Value::Null,
         (op, Some(order)) => Value::Bool(op.accepts(order)),
     }
@@ -139,10 +139,10 @@ proptest! {
 fn booleans_and_intervals_compare() {
     let no = Vector::new(VectorData::Bool(vec![0, 1]));
     let yes = Vector::new(VectorData::Bool(vec![1]));
-    assert_eq!(compare(Comparison::Less, &no, &yes).as_bool(), [1, 0]);
+    assert_eq!(compare(CompareOp::Less, &no, &yes).as_bool(), [1, 0]);
     let month = Interval { months: 1, days: 0, micros: 0 };
     let days = Interval { months: 0, days: 30, micros: 0 };
     let a = Vector::new(VectorData::Interval(vec![month]));
     let b = Vector::new(VectorData::Interval(vec![days]));
-    assert_eq!(compare(Comparison::Equal, &a, &b).as_bool(), [1]);
+    assert_eq!(compare(CompareOp::Equal, &a, &b).as_bool(), [1]);
 }

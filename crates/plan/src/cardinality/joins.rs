@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use sql::algebra::{ColumnId, CompareOp, Expr, ExprKind, JoinKind};
-use types::DataType;
+use sql::algebra::{ColumnId, Expr, ExprKind, JoinKind};
+use types::{CompareOp, DataType};
 
 use super::selectivity::note_facts;
 use super::{expr_distinct, keeps_right, selectivity};

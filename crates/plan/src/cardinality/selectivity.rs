@@ -3,8 +3,8 @@
 //! Conjunctions over one table are put to a row sample of it; formulas stand in where there is none
 //! and above joins and aggregates.
 
-use sql::algebra::{ColumnId, CompareOp, Expr, ExprKind, Function, Plan};
-use types::Value;
+use sql::algebra::{ColumnId, Expr, ExprKind, Function, Plan};
+use types::{CompareOp, Value};
 
 use super::{Estimator, as_number, sampled};
 use crate::context::Context;
@@ -76,7 +76,7 @@ fn unknown_bound(part: &Expr) -> Option<(ColumnId, bool)> {
     };
     let (column, bound, op) = match (tree::as_column(left), tree::as_column(right)) {
         (Some(id), None) => (id, right, *op),
-        (None, Some(id)) => (id, left, tree::flip(*op)),
+        (None, Some(id)) => (id, left, op.exchanged()),
         _ => return None,
     };
     let is_known = matches!(bound.kind, ExprKind::Literal(_)) || !tree::is_constant(bound);
@@ -103,7 +103,7 @@ pub(crate) fn column_and_literal(expr: &Expr) -> Option<(ColumnId, CompareOp, &V
     };
     match (&left.kind, &right.kind) {
         (ExprKind::Column(id), ExprKind::Literal(value)) => Some((*id, *op, value)),
-        (ExprKind::Literal(value), ExprKind::Column(id)) => Some((*id, tree::flip(*op), value)),
+        (ExprKind::Literal(value), ExprKind::Column(id)) => Some((*id, op.exchanged(), value)),
         _ => None,
     }
 }

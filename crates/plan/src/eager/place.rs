@@ -5,8 +5,8 @@
 //! columns that operators above read, which become keys there.
 
 use hashbrown::HashMap;
-use sql::algebra::{AggregateCall, ColumnId, CompareOp, Expr, ExprKind, JoinKind, Plan};
-use types::DataType;
+use sql::algebra::{AggregateCall, ColumnId, Expr, ExprKind, JoinKind, Plan};
+use types::{CompareOp, DataType};
 
 use super::Known;
 use super::split::{self, Padded};

@@ -2,9 +2,7 @@
 
 use std::fmt::Write;
 
-use sql::algebra::{
-    CompareOp, Direction, Duplicates, Function, LikeCase, NullsOrder, WindowFunction,
-};
+use sql::algebra::{Direction, Duplicates, Function, LikeCase, NullsOrder, WindowFunction};
 use types::{DataType, Value};
 
 use crate::physical::{
@@ -72,7 +70,7 @@ fn write_expr_here(expr: &Expr, columns: &[OutputColumn], out: &mut String) {
         }
         ExprKind::Compare(op, left, right) => {
             write_operand(left, columns, out);
-            let _ = write!(out, " {} ", compare_name(*op));
+            let _ = write!(out, " {} ", op.as_str().to_ascii_lowercase());
             write_operand(right, columns, out);
         }
         ExprKind::And(parts) => write_joined(parts, " and ", columns, out),
@@ -201,19 +199,6 @@ pub(crate) fn function_name(function: impl std::fmt::Debug) -> String {
     out
 }
 
-fn compare_name(op: CompareOp) -> &'static str {
-    match op {
-        CompareOp::Equal => "=",
-        CompareOp::NotEqual => "<>",
-        CompareOp::Less => "<",
-        CompareOp::LessEqual => "<=",
-        CompareOp::Greater => ">",
-        CompareOp::GreaterEqual => ">=",
-        CompareOp::Distinct => "is distinct from",
-        CompareOp::NotDistinct => "is not distinct from",
-    }
-}
-
 fn type_name(ty: DataType) -> String {
     match ty {
         DataType::Numeric(n) => format!("numeric({},{})", n.precision, n.scale),
@@ -290,7 +275,7 @@ pub(crate) fn values_text(
         ScanRestrictionKind::IsNull => format!("{name} is null"),
         ScanRestrictionKind::IsNotNull => format!("{name} is not null"),
         ScanRestrictionKind::Compare(op, e) => {
-            format!("{name} {} {}", compare_name(*op), expr_text(e, &[]))
+            format!("{name} {} {}", op.as_str().to_ascii_lowercase(), expr_text(e, &[]))
         }
         ScanRestrictionKind::Between { low, high } => {
             let sign = |kind| {

@@ -4,9 +4,9 @@
 //! values. A constant between two values of the narrow type is rounded to the side that keeps the
 //! result.
 
-use sql::algebra::{CompareOp, Expr, ExprKind, Function};
+use sql::algebra::{Expr, ExprKind, Function};
 use types::wide::Wide;
-use types::{DataType, NumericType, Value};
+use types::{CompareOp, DataType, NumericType, Value};
 
 use crate::tree;
 
@@ -20,7 +20,7 @@ pub(crate) fn simplify(expr: &mut Expr) {
     };
     if matches!(left.kind, ExprKind::Literal(_)) {
         std::mem::swap(left, right);
-        *op = tree::flip(*op);
+        *op = op.exchanged();
     }
     let null_rejecting = !matches!(op, CompareOp::Distinct | CompareOp::NotDistinct);
     match &right.kind {
@@ -109,7 +109,7 @@ fn scaled(expr: &mut Expr) -> bool {
     };
     if cast_scaled(left).is_none() && cast_scaled(right).is_some() {
         std::mem::swap(left, right);
-        *op = tree::flip(*op);
+        *op = op.exchanged();
     }
     let ExprKind::Call(Function::NumericKey, list) = &mut right.kind else {
         return false;

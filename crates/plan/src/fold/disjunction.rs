@@ -1,6 +1,7 @@
 //! Conjuncts common to all terms of a disjunction come out of it, and equalities become IN lists.
 
-use sql::algebra::{CompareOp, Expr, ExprKind};
+use sql::algebra::{Expr, ExprKind};
+use types::CompareOp;
 
 use crate::tree;
 

@@ -1,7 +1,8 @@
 //! The relations and edges of a tree of joins.
 
 use hashbrown::HashMap;
-use sql::algebra::{ColumnId, CompareOp, Expr, ExprKind, JoinKind, Plan};
+use sql::algebra::{ColumnId, Expr, ExprKind, JoinKind, Plan};
+use types::CompareOp;
 
 use super::combine::{self, DenseKey};
 use super::enumerate::Best;

@@ -9,9 +9,9 @@
 
 use std::borrow::Cow;
 
-use sql::algebra::{CompareOp, Expr as Logical, JoinKind as Logic, NullsOrder, Plan};
+use sql::algebra::{Expr as Logical, JoinKind as Logic, NullsOrder, Plan};
 use sql::catalog::{IndexKind, IndexMeta, TableRef, Uniqueness};
-use types::Result;
+use types::{CompareOp, Result};
 
 use super::expr::{Scope, held_as};
 use super::join::{Join, physical_kind, shape};

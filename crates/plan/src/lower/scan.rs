@@ -1,8 +1,8 @@
 //! Scans: conjuncts that the storage evaluates on stored values, and those left over.
 
-use sql::algebra::{ColumnId, CompareOp, Expr as Logical, ExprKind as LogicalKind, Function, Plan};
+use sql::algebra::{ColumnId, Expr as Logical, ExprKind as LogicalKind, Function, Plan};
 use sql::catalog::TID_COLUMN;
-use types::{DataType, Result};
+use types::{CompareOp, DataType, Result};
 
 use super::expr::Scope;
 use super::{Lowered, Lowering};
@@ -142,7 +142,7 @@ impl Lowering<'_, '_> {
             LogicalKind::Compare(op, left, right) => {
                 let (op, constant) = match (is_column(left), is_column(right)) {
                     (true, false) => (*op, right),
-                    (false, true) => (tree::flip(*op), left),
+                    (false, true) => (op.exchanged(), left),
                     _ => return Ok(None),
                 };
                 let plain = !matches!(op, CompareOp::Distinct | CompareOp::NotDistinct);

@@ -9,9 +9,9 @@
 //! What an index answers so stays a condition of the scan, too: it is tested of the few rows that
 //! are found.
 
-use sql::algebra::{ColumnId, CompareOp, Expr as Logical, ExprKind as LogicalKind, Plan};
+use sql::algebra::{ColumnId, Expr as Logical, ExprKind as LogicalKind, Plan};
 use sql::catalog::{INDEX_EXPRESSION, IndexMeta, TableRef};
-use types::Result;
+use types::{CompareOp, Result};
 
 use super::Lowering;
 use super::expr::Scope;
@@ -127,7 +127,7 @@ impl Lowering<'_, '_> {
         let LogicalKind::Compare(op, left, right) = &part.kind else { return Ok(None) };
         let (op, constant) = match (**left == *stand_in, **right == *stand_in) {
             (true, false) => (*op, right),
-            (false, true) => (tree::flip(*op), left),
+            (false, true) => (op.exchanged(), left),
             _ => return Ok(None),
         };
         let is_plain = !matches!(op, CompareOp::Distinct | CompareOp::NotDistinct);

@@ -1,8 +1,8 @@
 //! Equal columns share their predicates.
 
 use hashbrown::HashMap;
-use sql::algebra::{ColumnId, CompareOp, Expr, ExprKind, Function};
-use types::DataType;
+use sql::algebra::{ColumnId, Expr, ExprKind, Function};
+use types::{CompareOp, DataType};
 
 use crate::column_set::ColumnSet;
 use crate::tree;

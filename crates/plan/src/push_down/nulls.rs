@@ -1,7 +1,7 @@
 //! What a predicate becomes when some columns are all NULL.
 
-use sql::algebra::{CompareOp, Expr, ExprKind, Function, NullRule};
-use types::Value;
+use sql::algebra::{Expr, ExprKind, Function, NullRule};
+use types::{CompareOp, Value};
 
 use crate::column_set::ColumnSet;
 

@@ -2,8 +2,8 @@
 
 use std::cmp::Ordering;
 
-use sql::algebra::{AggregateFunction, CompareOp, Function};
-use types::{DataType, Error, PhysicalType, Result, SqlState, Value};
+use sql::algebra::{AggregateFunction, Function};
+use types::{CompareOp, DataType, Error, PhysicalType, Result, SqlState, Value};
 
 pub(super) fn scale(ty: DataType) -> u32 {
     match ty {
@@ -64,14 +64,7 @@ pub(super) fn compare(op: CompareOp, a: &Value, b: &Value) -> Value {
         _ => {}
     }
     let found = order(a, b);
-    Value::Bool(match op {
-        CompareOp::Equal => found.is_eq(),
-        CompareOp::NotEqual => found.is_ne(),
-        CompareOp::Less => found.is_lt(),
-        CompareOp::LessEqual => found.is_le(),
-        CompareOp::Greater => found.is_gt(),
-        _ => found.is_ge(),
-    })
+    Value::Bool(op.accepts(found))
 }
 
 pub(super) fn and(parts: &[Value]) -> Value {

@@ -1,13 +1,13 @@
 //! Random queries with sub-queries in every position.
 
 use sql::algebra::{
-    AggregateFunction, ColumnId, CompareOp, CteId, Duplicates, Expr, ExprKind, FrameBound,
-    FrameUnits, Function, JoinKind, Plan, Quantifier, Query, SeriesFunction, SetOperator,
-    WindowCall, WindowFrame, WindowFunction,
+    AggregateFunction, ColumnId, CteId, Duplicates, Expr, ExprKind, FrameBound, FrameUnits,
+    Function, JoinKind, Plan, Quantifier, Query, SeriesFunction, SetOperator, WindowCall,
+    WindowFrame, WindowFunction,
 };
 use sql::catalog::TableRef;
 use testkit::Random;
-use types::{DataType, Value};
+use types::{CompareOp, DataType, Value};
 
 use super::build::{
     Columns, Ids, aggregate, ascending, big, call, cast, col, descending, filter, group, int, join,

@@ -453,7 +453,7 @@ impl Interpreter {
                     let parts: Vec<Value> =
                         left.iter().zip(row).map(|(a, b)| eval::compare(*op, a, b)).collect();
                     match op {
-                        sql::algebra::CompareOp::NotEqual => eval::or(&parts),
+                        types::CompareOp::NotEqual => eval::or(&parts),
                         _ => eval::and(&parts),
                     }
                 };

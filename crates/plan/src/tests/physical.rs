@@ -1,9 +1,9 @@
 //! Evaluation of physical plans, operator by operator, as `physical.rs` documents them. Every value
 //! is checked to be in the physical form that the plan claims.
 
-use sql::algebra::{AggregateFunction, CompareOp, Duplicates, WindowFunction};
+use sql::algebra::{AggregateFunction, Duplicates, WindowFunction};
 use sql::catalog::{IndexKind, TableRef};
-use types::{Error, Result, Value};
+use types::{CompareOp, Error, Result, Value};
 
 use super::data::rows_of;
 use super::{eval, logical};

@@ -14,11 +14,11 @@
 
 use hashbrown::HashMap;
 use sql::algebra::{
-    AggregateCall, AggregateFunction, ColumnId, CompareOp, CteId, Duplicates, Expr, FrameBound,
+    AggregateCall, AggregateFunction, ColumnId, CteId, Duplicates, Expr, FrameBound,
     FrameExclusion, FrameUnits, Function, JoinKind, Plan, SetOperator, SortKey, WindowCall,
     WindowFrame, WindowFunction,
 };
-use types::{DataType, Error, Result, Value};
+use types::{CompareOp, DataType, Error, Result, Value};
 
 use super::lift::domain_name;
 use super::nullability::never_null;

@@ -11,10 +11,10 @@
 use std::sync::Arc;
 
 use sql::algebra::{
-    AggregateCall, AggregateFunction, ColumnId, CompareOp, Duplicates, Expr, ExprKind, Function,
-    JoinKind, Plan, Quantifier, SetOperator,
+    AggregateCall, AggregateFunction, ColumnId, Duplicates, Expr, ExprKind, Function, JoinKind,
+    Plan, Quantifier, SetOperator,
 };
-use types::{DataType, Error, Result, Value};
+use types::{CompareOp, DataType, Error, Result, Value};
 
 use super::nullability::never_null;
 use crate::cardinality::nullable_by;
@@ -316,7 +316,7 @@ fn quantified_condition(
 ) -> Result<Expr> {
     let op = match quantifier {
         Quantifier::Any => op,
-        Quantifier::All => tree::inverse(op),
+        Quantifier::All => op.inverse(),
     };
     let columns = tree::output(plan);
     if columns.len() < left.len() {

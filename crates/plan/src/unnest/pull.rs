@@ -6,8 +6,8 @@
 //! that key, with an outer join that gives the one row of empty groups (counts are 0 there).
 
 use hashbrown::HashMap;
-use sql::algebra::{ColumnId, CompareOp, Expr, ExprKind, JoinKind, Plan, SortKey};
-use types::{DataType, Value};
+use sql::algebra::{ColumnId, Expr, ExprKind, JoinKind, Plan, SortKey};
+use types::{CompareOp, DataType, Value};
 
 use super::domain::{is_count, limit_each};
 use crate::column_set::ColumnSet;

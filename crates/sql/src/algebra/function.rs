@@ -1,6 +1,6 @@
 //! The scalar functions of the algebra.
 
-use super::CompareOp;
+use types::CompareOp;
 
 /// Built-in scalar functions and operators. Unless said otherwise a NULL argument gives NULL.
 ///

@@ -3,7 +3,7 @@
 use sqlparser::ast;
 use types::{DataType, Error, Result, SqlState};
 
-use super::json::{Comparison, JsonAggregate, comparable, has_key, refuse_distinct, unkeyed};
+use super::json::{ComparedFor, JsonAggregate, comparable, has_key, refuse_distinct, unkeyed};
 use super::name::{expr_at, object_at};
 use super::operators::wide;
 use super::scope::Clause;
@@ -243,7 +243,7 @@ impl Binder<'_> {
         };
         let expr = match (call.duplicates, call.function) {
             // Only whether values are equal counts.
-            (Duplicates::Remove, A::Count) => comparable(expr, Comparison::Equality, at)?,
+            (Duplicates::Remove, A::Count) => comparable(expr, ComparedFor::Equality, at)?,
             (Duplicates::Remove, _) => {
                 refuse_distinct(&expr, at)?;
                 expr

@@ -2,17 +2,16 @@
 //! arrays.
 
 use sqlparser::ast::{self, BinaryOperator as Op, Expr as Ast};
-use types::{DataType, ElementType, Error, Result, SqlState, Value, array};
+use types::{CompareOp, DataType, ElementType, Error, Result, SqlState, Value, array};
 
-use super::json::{Comparison, comparable, has_key, keyed};
+use super::json::{ComparedFor, comparable, has_key, keyed};
 use super::literal::{unknown, unknown_text};
 use super::name::expr_at;
 use super::operators::{compare_op, no_operator};
 use super::types::{Candidate, Context, can_cast, common_type, comparison_type, interchangeable};
 use super::{Binder, Bound, fail, unsupported};
 use crate::algebra::{
-    AggregateCall, AggregateFunction, CompareOp, Duplicates, Expr, ExprKind, Function, Place, Plan,
-    Quantifier,
+    AggregateCall, AggregateFunction, Duplicates, Expr, ExprKind, Function, Place, Plan, Quantifier,
 };
 
 /// The bounds of `a[:]`, which stand for those of the array.
@@ -227,7 +226,7 @@ impl Binder<'_> {
         if has_key(element) {
             comparable(
                 Expr::null(DataType::Array(array_type_of(element, at)?.0)),
-                Comparison::Equality,
+                ComparedFor::Equality,
                 at,
             )?;
         }
@@ -346,8 +345,8 @@ impl Binder<'_> {
         let Some((left, right)) = self.unite_operands(left, right)? else {
             return Err(no_operator(&op.to_string(), a, b, at));
         };
-        let left = comparable(left, Comparison::Equality, at)?;
-        let right = comparable(right, Comparison::Equality, at)?;
+        let left = comparable(left, ComparedFor::Equality, at)?;
+        let right = comparable(right, ComparedFor::Equality, at)?;
         let (function, list) = match op {
             Op::AtArrow => (Function::ArrayContains, vec![left, right]),
             Op::ArrowAt => (Function::ArrayContains, vec![right, left]),

@@ -1,13 +1,13 @@
 //! Calls of functions on arrays, whose parameters are arrays of any element type.
 
-use types::{DataType, ElementType, Error, Result, SqlState, Value};
+use types::{CompareOp, DataType, ElementType, Error, Result, SqlState, Value};
 
 use super::functions::no_function;
-use super::json::{Comparison, comparable};
+use super::json::{ComparedFor, comparable};
 use super::scope::Series;
 use super::types::{Context, can_cast};
 use super::{Binder, Bound, fail, unsupported};
-use crate::algebra::{CompareOp, Expr, ExprKind, Function, Place, Plan, SeriesFunction as F};
+use crate::algebra::{Expr, ExprKind, Function, Place, Plan, SeriesFunction as F};
 
 /// A parameter of a function on arrays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -361,7 +361,7 @@ fn refuse_compared(function: Function, element: ElementType, at: Place) -> Resul
     use Function::{ArrayBucket, ArrayPosition, ArrayPositions, ArrayRemove, ArrayReplace};
     match function {
         ArrayBucket | ArrayPosition | ArrayPositions | ArrayRemove | ArrayReplace => {
-            comparable(Expr::null(DataType::Array(element)), Comparison::Equality, at).map(|_| ())
+            comparable(Expr::null(DataType::Array(element)), ComparedFor::Equality, at).map(|_| ())
         }
         _ => Ok(()),
     }

@@ -11,14 +11,14 @@
 use sqlparser::ast::{self, Expr as Ast};
 use types::DataType::Record as R;
 use types::record::RecordField;
-use types::{DataType, Error, RecordType, Result, SqlState};
+use types::{CompareOp, DataType, Error, RecordType, Result, SqlState};
 
 use super::name::{ident_at, object_at};
 use super::row::Field;
 use super::scope::{ScopeRelation, Whole};
 use super::select::Target;
 use super::{Binder, Bound, fail, place};
-use crate::algebra::{CompareOp, Expr, ExprKind, Function, Place};
+use crate::algebra::{Expr, ExprKind, Function, Place};
 use crate::catalog::Relation;
 use crate::parse::folded;
 
@@ -239,7 +239,7 @@ impl Binder<'_> {
             let same = super::types::interchangeable(bound.ty(), ty);
             let expr = bound.expr.clone();
             let expr = if same { expr } else { self.cast(expr, ty) };
-            super::json::comparable(expr, super::json::Comparison::Equality, at)
+            super::json::comparable(expr, super::json::ComparedFor::Equality, at)
         };
         Ok(Some(Expr::compare(op, as_common(left)?, as_common(right)?)))
     }

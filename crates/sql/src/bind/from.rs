@@ -4,23 +4,18 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use sqlparser::ast;
-use types::{DataType, Result, SqlState, stack};
+use types::{CompareOp, DataType, Result, SqlState, stack};
 
 use super::cte::renamed;
-use super::json::{Comparison, comparable, refuse_json};
+use super::json::{ComparedFor, comparable, refuse_json};
 use super::name::{ident_at, object_at, refuse_reserved};
 use super::scope::{Clause, Level, Scope, ScopeColumn, ScopeRelation, Source, Whole, find_column};
 use super::types::{Context, comparison_type, unmodified};
 use super::{Binder, Bound, BoundQuery, Unknowns, fail, place, unsupported};
-use crate::algebra::{
-    ColumnId, CompareOp, Expr, ExprKind, Function, JoinKind, Origin, Place, Plan,
-};
+use crate::algebra::{ColumnId, Expr, ExprKind, Function, JoinKind, Origin, Place, Plan};
 use crate::catalog::{Relation, TableRef, ViewRights};
 use crate::parse::{JOIN_NAME, folded};
 use crate::statement::{Extent, Privilege, Privileges, RelationName};
-
-/// How messages begin that are about the text of a view.
-const IN_VIEW: &str = "in a view: ";
 
 /// How two join sides are matched.
 enum Matching<'q> {
@@ -164,8 +159,8 @@ impl Binder<'_> {
                 return fail(SqlState::DATATYPE_MISMATCH, message, *at);
             };
             refuse_json("=", x.ty, y.ty, *at)?;
-            let x = comparable(x, Comparison::Equality, *at)?;
-            let y = comparable(y, Comparison::Equality, *at)?;
+            let x = comparable(x, ComparedFor::Equality, *at)?;
+            let y = comparable(y, ComparedFor::Equality, *at)?;
             terms.push(Expr::compare(CompareOp::Equal, x, y));
             let expr = self.merged_column(a, b, kind, *at)?;
             let (name, relation) = (name.clone(), String::new());
@@ -436,16 +431,13 @@ impl Binder<'_> {
     }
 
     fn bind_view_here(&mut self, sql: &str, at: Place) -> Result<BoundQuery> {
+        let is_nested = self.view_depth > 0;
         let outside = |error: types::Error| {
-            if stack::is_again(&error) {
+            // In a view of a view, the outer one says it.
+            if is_nested || stack::is_again(&error) {
                 return error;
             }
-            let message = error.message();
-            let message = if message.starts_with(IN_VIEW) {
-                message.to_owned()
-            } else {
-                format!("{IN_VIEW}{message}")
-            };
+            let message = format!("in a view: {}", error.message());
             place(types::Error::new(error.state(), message), at)
         };
         let query = crate::parse::parse_query(sql).map_err(outside)?;

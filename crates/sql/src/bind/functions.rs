@@ -1,19 +1,19 @@
 //! Function calls: overload resolution and the functions with rules of their own.
 
 use sqlparser::ast;
-use types::{DataType, Error, RegKind, Result, SqlState, Value};
+use types::{CompareOp, DataType, Error, RegKind, Result, SqlState, Value};
 
 use super::array_functions::{is_array_function, is_set_function};
 use super::function_table::{Gives, Kind, Overload, overloads};
 use super::hypothetical::is_hypothetical;
-use super::json::{Comparison, comparable, has_key, needs_key, refuse_missing, takes_rows};
+use super::json::{ComparedFor, comparable, has_key, needs_key, refuse_missing, takes_rows};
 use super::name::{object_at, object_parts};
 use super::operators::{computed, wide};
 use super::parameter_names::in_order;
 use super::scope::Series;
 use super::types::{Context, as_numeric, can_cast, is_exact, type_called};
 use super::{Binder, Bound, aggregate, fail, place, unsupported, window};
-use crate::algebra::{CompareOp, Expr, ExprKind, Function, Place};
+use crate::algebra::{Expr, ExprKind, Function, Place};
 
 /// An argument that is an expression; the row of a relation is its name.
 fn plain_argument(arg: &ast::FunctionArg) -> Option<ast::Expr> {
@@ -345,8 +345,8 @@ impl Binder<'_> {
         match self.unite_operands(a, b)? {
             Some((a, b)) if needs_key(a.ty) => {
                 let again = self.refreshed(&Bound::new(a.clone(), at)).expr;
-                let a = comparable(a, Comparison::Equality, at)?;
-                let b = comparable(b, Comparison::Equality, at)?;
+                let a = comparable(a, ComparedFor::Equality, at)?;
+                let b = comparable(b, ComparedFor::Equality, at)?;
                 let ty = again.ty;
                 let branches = vec![(Expr::compare(CompareOp::Equal, a, b), Expr::null(ty))];
                 let kind = ExprKind::Case { branches, otherwise: Box::new(again) };

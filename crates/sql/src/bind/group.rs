@@ -3,9 +3,9 @@
 use std::collections::HashSet;
 
 use sqlparser::ast;
-use types::{DataType, Error, Result, SqlState, Value};
+use types::{CompareOp, DataType, Error, Result, SqlState, Value};
 
-use super::json::{Comparison, comparable, has_key};
+use super::json::{ComparedFor, comparable, has_key};
 use super::name::{expr_at, ident_at};
 use super::order::{OrderItem, target_named};
 use super::recursion::refuse_aggregates;
@@ -14,8 +14,7 @@ use super::select::{Clauses, Distinct, Target};
 use super::series::is_volatile;
 use super::{Binder, Bound, fail, place, unsupported};
 use crate::algebra::{
-    AggregateCall, AggregateFunction, ColumnId, CompareOp, Duplicates, Expr, ExprKind, Place, Plan,
-    WindowCall,
+    AggregateCall, AggregateFunction, ColumnId, Duplicates, Expr, ExprKind, Place, Plan, WindowCall,
 };
 use crate::catalog::{Catalog, TableRef};
 use crate::parse::{DISTINCT_SETS, GROUPING_SETS, folded};
@@ -210,7 +209,7 @@ impl Binder<'_> {
         };
         self.settle(&mut bound)?;
         self.refuse_calls(&bound, expr)?;
-        comparable(bound.expr.clone(), Comparison::Equality, expr_at(expr))?;
+        comparable(bound.expr.clone(), ComparedFor::Equality, expr_at(expr))?;
         let same = |target: &Target| target.bound.expr == bound.expr;
         let target = target.or_else(|| targets.iter().position(same));
         Ok(GroupKey { target, expr: bound.expr })
@@ -314,7 +313,7 @@ impl Binder<'_> {
             };
             aggregates.push((id, call));
             if key.ty == DataType::Jsonb {
-                keys.push((self.fresh(), comparable(key, Comparison::Equality, None)?));
+                keys.push((self.fresh(), comparable(key, ComparedFor::Equality, None)?));
             }
         }
         Ok(())

@@ -133,7 +133,7 @@ fn no_order(what: &str, at: Place) -> Error {
 
 /// What values are compared for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Comparison {
+pub(super) enum ComparedFor {
     Equality,
     Order,
 }
@@ -142,8 +142,8 @@ pub(super) enum Comparison {
 ///
 /// # Errors
 /// 42883 for JSON, 0A000 for arrays of JSON.
-pub(super) fn comparable(expr: Expr, what: Comparison, at: Place) -> Result<Expr> {
-    let what = if what == Comparison::Equality { "equality" } else { "ordering" };
+pub(super) fn comparable(expr: Expr, what: ComparedFor, at: Place) -> Result<Expr> {
+    let what = if what == ComparedFor::Equality { "equality" } else { "ordering" };
     match expr.ty {
         DataType::Json | DataType::Array(ElementType::Json) => Err(no_order(what, at)),
         DataType::Jsonb => Ok(Expr::call(Function::Json(J::Key), vec![expr], DataType::Bytea)),
@@ -682,7 +682,7 @@ fn is_array(expr: &Expr) -> bool {
 /// 42883 or 0A000 for DISTINCT in an aggregate that keeps values of JSON.
 pub(super) fn refuse_distinct(value: &Expr, at: Place) -> Result<()> {
     if has_key(value.ty) {
-        comparable(value.clone(), Comparison::Equality, at)?;
+        comparable(value.clone(), ComparedFor::Equality, at)?;
         return unsupported("DISTINCT of jsonb in an aggregate", at);
     }
     Ok(())

@@ -242,7 +242,7 @@ impl Binder<'_> {
             exprs.extend(when.values.into_iter().map(|value| {
                 let ty = value.ty;
                 let equal = Expr::compare(
-                    crate::algebra::CompareOp::Equal,
+                    types::CompareOp::Equal,
                     chosen.clone(),
                     Expr::literal(Value::I32(number(at)), DataType::Integer),
                 );

@@ -1,12 +1,12 @@
 //! Arithmetic, comparison, logic, text and bit operators.
 
 use sqlparser::ast::{self, BinaryOperator as Op, Expr as Ast, UnaryOperator};
-use types::{DataType, Error, Interval, NumericType, Result, SqlState, Value};
+use types::{CompareOp, DataType, Error, Interval, NumericType, Result, SqlState, Value};
 
-use super::json::{Comparison, comparable, refuse_json};
+use super::json::{ComparedFor, comparable, refuse_json};
 use super::types::{Category, Context, as_numeric, category, number_union, operand_union};
 use super::{Binder, Bound, place, unsupported};
-use crate::algebra::{CompareOp, Expr, ExprKind, Function, LikeCase, Place};
+use crate::algebra::{Expr, ExprKind, Function, LikeCase, Place};
 
 impl Binder<'_> {
     /// `left op right`, operands bound.
@@ -104,8 +104,8 @@ impl Binder<'_> {
         }
         match self.unite_operands(left, right)? {
             Some((left, right)) => {
-                let left = comparable(left, Comparison::Equality, at)?;
-                let right = comparable(right, Comparison::Equality, at)?;
+                let left = comparable(left, ComparedFor::Equality, at)?;
+                let right = comparable(right, ComparedFor::Equality, at)?;
                 Ok(Expr::compare(op, left, right))
             }
             None => Err(no_operator(compare_text(op), a, b, at)),
@@ -512,14 +512,11 @@ pub(super) fn compare_op(op: &Op) -> Option<CompareOp> {
     })
 }
 
+/// The operator that values need: IS DISTINCT FROM goes by `=`.
 fn compare_text(op: CompareOp) -> &'static str {
     match op {
-        CompareOp::Equal | CompareOp::Distinct | CompareOp::NotDistinct => "=",
-        CompareOp::NotEqual => "<>",
-        CompareOp::Less => "<",
-        CompareOp::LessEqual => "<=",
-        CompareOp::Greater => ">",
-        CompareOp::GreaterEqual => ">=",
+        CompareOp::Distinct | CompareOp::NotDistinct => CompareOp::Equal.as_str(),
+        op => op.as_str(),
     }
 }
 

@@ -3,7 +3,7 @@
 use sqlparser::ast;
 use types::{DataType, Result, SqlState};
 
-use super::json::{Comparison, comparable};
+use super::json::{ComparedFor, comparable};
 use super::name::{expr_at, ident_at, object_parts};
 use super::scope::Clause;
 use super::select::Target;
@@ -159,7 +159,7 @@ fn ordering_of(operator: &ast::ObjectName, ty: DataType, at: Place) -> Result<Di
 /// # Errors
 /// 42883 for JSON, which has no order; those of an operator that gives none.
 pub(super) fn sort_key(expr: Expr, options: &ast::OrderByOptions, at: Place) -> Result<SortKey> {
-    let expr = comparable(expr, Comparison::Order, at)?;
+    let expr = comparable(expr, ComparedFor::Order, at)?;
     let direction = match &options.sort {
         Some(ast::OrderBySort::Desc) => Direction::Descending,
         Some(ast::OrderBySort::Using(operator)) => ordering_of(operator, expr.ty, at)?,

@@ -1,16 +1,16 @@
 //! Tests: IS ..., IN, BETWEEN, LIKE, SIMILAR TO, ANY and ALL.
 
 use sqlparser::ast::{self, BinaryOperator as Op, Expr as Ast};
-use types::{DataType, Result, SqlState};
+use types::{CompareOp, DataType, Result, SqlState};
 
-use super::json::{Comparison, comparable};
+use super::json::{ComparedFor, comparable};
 use super::literal::constant_text;
 use super::name::expr_at;
 use super::operators::{compare_op, no_operator, no_row_operator};
 use super::row::row_fields;
 use super::types::{Category, Context, category, comparison_type, interchangeable};
 use super::{Binder, Bound, unsupported};
-use crate::algebra::{CompareOp, Expr, ExprKind, Function, LikeCase, Place, Quantifier};
+use crate::algebra::{Expr, ExprKind, Function, LikeCase, Place, Quantifier};
 
 impl Binder<'_> {
     /// The forms whose result is a truth value.
@@ -198,7 +198,7 @@ impl Binder<'_> {
             return Err(no_operator("=", ty, ty, at));
         }
         let exprs: Result<Vec<Expr>> =
-            exprs.into_iter().map(|e| comparable(e, Comparison::Equality, at)).collect();
+            exprs.into_iter().map(|e| comparable(e, ComparedFor::Equality, at)).collect();
         let mut exprs = exprs?.into_iter();
         let operand = exprs.next().ok_or_else(|| types::Error::internal("IN without operand"))?;
         let list: Vec<Expr> = exprs.collect();

@@ -1,12 +1,12 @@
 //! Queries: WITH, body, ORDER BY, LIMIT.
 
 use sqlparser::ast;
-use types::{DataType, Result, SqlState, Value};
+use types::{CompareOp, DataType, Result, SqlState, Value};
 
 use super::scope::{Clause, Level};
 use super::types::Context;
 use super::{Binder, BoundQuery, Unknowns, fail, unsupported};
-use crate::algebra::{CompareOp, Expr, Function, JoinKind, Plan, SortKey, WindowFunction};
+use crate::algebra::{Expr, Function, JoinKind, Plan, SortKey, WindowFunction};
 
 impl Binder<'_> {
     /// Binds a query; nested ones are free to refer to the levels around them.

@@ -1,7 +1,7 @@
 //! Row values: comparisons of `(a, b)` and `ROW(a, b)`.
 
 use sqlparser::ast::{self, BinaryOperator as Op, Expr as Ast};
-use types::{DataType, Result, SqlState};
+use types::{CompareOp, DataType, Result, SqlState};
 
 use super::functions::no_function;
 use super::name::expr_at;
@@ -9,7 +9,7 @@ use super::operators::{compare_op, no_row_operator};
 use super::system::filled;
 use super::types::{Category, category};
 use super::{Binder, Bound, fail};
-use crate::algebra::{CompareOp, Expr};
+use crate::algebra::Expr;
 
 /// What a row value is written of.
 #[derive(Clone, Copy, Debug)]

@@ -10,7 +10,7 @@ use sqlparser::ast;
 use types::{DataType, Result, SqlState};
 
 use super::group::has_sets;
-use super::json::{Comparison, comparable, has_key};
+use super::json::{ComparedFor, comparable, has_key};
 use super::name::{column_name, ident_at, object_at};
 use super::order::OrderItem;
 use super::scope::{Clause, ScopeColumn, Series};
@@ -293,14 +293,14 @@ impl Binder<'_> {
         if let Distinct::On(items) = distinct {
             for item in items {
                 let at = item.at();
-                on.push(comparable(place(self, item)?, Comparison::Equality, at)?);
+                on.push(comparable(place(self, item)?, ComparedFor::Equality, at)?);
             }
         }
         let keyed = columns.iter().any(|column| has_key(column.ty));
         let distinct_all = if distinct_all && keyed {
             for (column, at) in columns.iter().map(|column| (column, column.at)) {
                 let expr = Expr::column(column.id, column.ty);
-                on.push(comparable(expr, Comparison::Equality, at)?);
+                on.push(comparable(expr, ComparedFor::Equality, at)?);
             }
             false
         } else {

@@ -3,7 +3,7 @@
 use sqlparser::ast;
 use types::{DataType, Result, SqlState};
 
-use super::json::{Comparison, comparable, has_key};
+use super::json::{ComparedFor, comparable, has_key};
 use super::types::{Candidate, Context, common_type};
 use super::{Binder, BoundColumn, BoundQuery, Unknowns, fail, unsupported};
 use crate::algebra::{ColumnId, Duplicates, Expr, Plan, SetOperator};
@@ -77,7 +77,7 @@ impl Binder<'_> {
             return Ok(BoundQuery { plan, columns: output });
         }
         let key = |(id, ty): &(ColumnId, DataType)| {
-            comparable(Expr::column(*id, *ty), Comparison::Equality, None)
+            comparable(Expr::column(*id, *ty), ComparedFor::Equality, None)
         };
         let on = columns.iter().map(key).collect::<Result<Vec<_>>>()?;
         if operator != SetOperator::Union {

@@ -2,14 +2,14 @@
 //! them.
 
 use sqlparser::ast::{self, Expr as Ast};
-use types::{DataType, Result, SqlState};
+use types::{CompareOp, DataType, Result, SqlState};
 
-use super::json::{Comparison, comparable, needs_key};
+use super::json::{ComparedFor, comparable, needs_key};
 use super::name::expr_at;
 use super::operators::no_operator;
 use super::types::{Context, comparison_type, interchangeable};
 use super::{Binder, Bound, BoundColumn, BoundQuery, Unknowns, at_span, fail};
-use crate::algebra::{CompareOp, Expr, ExprKind, Place, Plan, Quantifier};
+use crate::algebra::{Expr, ExprKind, Place, Plan, Quantifier};
 
 impl Binder<'_> {
     fn bind_inner(&mut self, query: &ast::Query) -> Result<BoundQuery> {
@@ -104,12 +104,12 @@ impl Binder<'_> {
         if let Some(json) = left.iter().find(|expr| expr.ty == DataType::Json) {
             return Err(no_operator("=", json.ty, json.ty, at));
         }
-        let key = |expr| comparable(expr, Comparison::Equality, at);
+        let key = |expr| comparable(expr, ComparedFor::Equality, at);
         let left = left.into_iter().map(key).collect::<Result<Vec<_>>>()?;
         let mut columns = Vec::with_capacity(left.len());
         for (id, ty) in plan.output_types() {
             columns
-                .push((self.fresh(), comparable(Expr::column(id, ty), Comparison::Equality, at)?));
+                .push((self.fresh(), comparable(Expr::column(id, ty), ComparedFor::Equality, at)?));
         }
         Ok((left, Plan::Project { input: Box::new(plan), columns }))
     }

@@ -4,7 +4,7 @@ use sqlparser::ast;
 use types::{DataType, Interval, NumericType, Result, SqlState, Value};
 
 use super::aggregate::{call_arguments, is_aggregate, misplaced};
-use super::json::{Comparison, JsonAggregate, comparable};
+use super::json::{ComparedFor, JsonAggregate, comparable};
 use super::name::{ident_at, object_at};
 use super::scope::Clause;
 use super::types::{Category, Context, as_numeric, can_cast, category, unmodified};
@@ -129,7 +129,7 @@ impl Binder<'_> {
         for expr in &spec.partition_by {
             let mut bound = self.bind_expr(expr)?;
             self.settle(&mut bound)?;
-            let key = comparable(bound.expr, Comparison::Equality, bound.at)?;
+            let key = comparable(bound.expr, ComparedFor::Equality, bound.at)?;
             call.partition_by.push(key);
         }
         call.order_by = self.bind_sort_keys(&spec.order_by)?;

@@ -1,6 +1,8 @@
 //! Names of functions and operators.
 
-use crate::algebra::{AggregateFunction, CompareOp, Function, WindowFunction};
+use types::CompareOp;
+
+use crate::algebra::{AggregateFunction, Function, WindowFunction};
 
 /// The function as it is called in SQL, or in the way SQL's functions are called.
 pub fn function_name(function: Function) -> &'static str {

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use kernels::{Vector, VectorBuilder, VectorData};
 use proptest::prelude::*;
 use testkit::Random;
-use types::{Interval, PhysicalType, SqlState, Value};
+use types::{CompareOp, Interval, PhysicalType, SqlState, Value};
 
 use super::*;
 use crate::freeze::freeze;
 use crate::schema::{ColumnSpec, Schema};
 use crate::snapshot::TableSnapshot;
-use crate::{CompareKind, Positions, Restriction, RestrictionKind, ScanPlan, Snapshot};
+use crate::{Positions, Restriction, RestrictionKind, ScanPlan, Snapshot};
 use types::DataType;
 
 fn value(random: &mut Random, physical: PhysicalType, spread: u64) -> Value {
@@ -80,7 +80,9 @@ fn read(block: Block) -> Vec<Vec<String>> {
         let column = snapshot.unpack(0, c, &all).expect("in memory");
         columns.push((0..column.len()).map(|i| format!("{:?}", column.value(i))).collect());
         let value = value(&mut Random::new(1), ty.physical(), 5);
-        for kind in [CompareKind::Eq, CompareKind::Ne, CompareKind::Le, CompareKind::Gt] {
+        for kind in
+            [CompareOp::Equal, CompareOp::NotEqual, CompareOp::LessEqual, CompareOp::Greater]
+        {
             let kind = RestrictionKind::Compare(kind, value.clone());
             let restriction = Restriction { column: c, kind };
             let plan = ScanPlan::new(&schema, vec![restriction]).expect("well typed");

@@ -8,13 +8,13 @@ use std::sync::Arc;
 use kernels::{Batch, Bitmap, Column, Vector, VectorBuilder};
 use proptest::prelude::*;
 use testkit::Random;
-use types::{DataType, Interval, PhysicalType, Result, Value};
+use types::{CompareOp, DataType, Interval, PhysicalType, Result, Value};
 
 use crate::manager::Manager;
 use crate::{
-    BlockPaths, BufferPool, ColumnPredicate, ColumnSpec, CompareKind, KeyFilter, Layout, Positions,
-    Restriction, RestrictionKind, ScanPlan, ScanTechniques, Scheme, Snapshot, SubBlockKind,
-    SubBlockSpec, Table, WeaveForm,
+    BlockPaths, BufferPool, ColumnPredicate, ColumnSpec, KeyFilter, Layout, Positions, Restriction,
+    RestrictionKind, ScanPlan, ScanTechniques, Scheme, Snapshot, SubBlockKind, SubBlockSpec, Table,
+    WeaveForm,
 };
 
 const TYPES: [DataType; 7] = [
@@ -130,37 +130,27 @@ fn order(a: &Value, b: &Value) -> Ordering {
 }
 
 fn passes(kind: &RestrictionKind, value: &Value) -> bool {
-    let compare = |kind: CompareKind, other: &Value| {
-        let order = order(value, other);
-        !value.is_null()
-            && !other.is_null()
-            && match kind {
-                CompareKind::Eq => order.is_eq(),
-                CompareKind::Ne => order.is_ne(),
-                CompareKind::Lt => order.is_lt(),
-                CompareKind::Le => order.is_le(),
-                CompareKind::Gt => order.is_gt(),
-                CompareKind::Ge => order.is_ge(),
-            }
+    let compare = |op: CompareOp, other: &Value| {
+        !value.is_null() && !other.is_null() && op.accepts(order(value, other))
     };
     match kind {
         RestrictionKind::IsNull => value.is_null(),
         RestrictionKind::IsNotNull => !value.is_null(),
         RestrictionKind::Never => false,
-        RestrictionKind::Compare(kind, other) => compare(*kind, other),
+        RestrictionKind::Compare(op, other) => compare(*op, other),
         RestrictionKind::Between { low, high } => {
             let low = match low {
                 Bound::Unbounded => !value.is_null(),
-                Bound::Included(v) => compare(CompareKind::Ge, v),
-                Bound::Excluded(v) => compare(CompareKind::Gt, v),
+                Bound::Included(v) => compare(CompareOp::GreaterEqual, v),
+                Bound::Excluded(v) => compare(CompareOp::Greater, v),
             };
             low && match high {
                 Bound::Unbounded => true,
-                Bound::Included(v) => compare(CompareKind::Le, v),
-                Bound::Excluded(v) => compare(CompareKind::Lt, v),
+                Bound::Included(v) => compare(CompareOp::LessEqual, v),
+                Bound::Excluded(v) => compare(CompareOp::Less, v),
             }
         }
-        RestrictionKind::InList(values) => values.iter().any(|v| compare(CompareKind::Eq, v)),
+        RestrictionKind::InList(values) => values.iter().any(|v| compare(CompareOp::Equal, v)),
         RestrictionKind::Predicate(predicate) => match predicate.name().as_str() {
             "odd" => is_odd(value),
             _ => value.is_null() || is_odd(value),
@@ -225,12 +215,12 @@ fn restriction(
     };
     let (a, b, c) = (constant(), constant(), constant());
     let kinds = [
-        CompareKind::Eq,
-        CompareKind::Ne,
-        CompareKind::Lt,
-        CompareKind::Le,
-        CompareKind::Gt,
-        CompareKind::Ge,
+        CompareOp::Equal,
+        CompareOp::NotEqual,
+        CompareOp::Less,
+        CompareOp::LessEqual,
+        CompareOp::Greater,
+        CompareOp::GreaterEqual,
     ];
     let integer =
         matches!(ty.physical(), PhysicalType::I32 | PhysicalType::I64 | PhysicalType::I128);
@@ -550,7 +540,7 @@ fn windows_without_filters_have_all_rows_that_other_tests_leave() {
     for layout in [Layout::Row, Layout::Column, Layout::Frozen] {
         let table = two_columns(layout);
         let snapshot = table.snapshot(Snapshot::ALL);
-        let bound = RestrictionKind::Compare(CompareKind::Lt, Value::I64(900_000));
+        let bound = RestrictionKind::Compare(CompareOp::Less, Value::I64(900_000));
         let filter = RestrictionKind::KeyFilter(Arc::new(Thirds));
         let plan = |kinds: Vec<(usize, RestrictionKind)>| {
             let restrictions = kinds.into_iter().map(|(column, kind)| Restriction { column, kind });
@@ -634,7 +624,7 @@ fn predicates_that_may_fail_keep_their_place() {
         // The first drops nothing that the second would not, and far less: it stays before it.
         let all = Odds { bound: i64::MAX };
         let odd = |predicate| RestrictionKind::Predicate(Arc::new(predicate));
-        let below = RestrictionKind::Compare(CompareKind::Lt, Value::I64(900_000));
+        let below = RestrictionKind::Compare(CompareOp::Less, Value::I64(900_000));
         let restrictions = vec![
             Restriction { column: 1, kind: odd(all) },
             Restriction { column: 0, kind: odd(Odds { bound: 900_000 }) },

@@ -21,6 +21,75 @@ thread_local! {
     static RANGE: Cell<Option<Box<RangeState>>> = const { Cell::new(None) };
 }
 
+/// What reads by key have in common: the index, the snapshot, and the columns wanted of each row.
+#[derive(Clone, Copy)]
+pub struct KeyRead<'a> {
+    /// The index; it need not be in [`Table::indexes`] any longer.
+    pub index: &'a TableIndex,
+    /// The snapshot that rows are seen in.
+    pub at: Snapshot,
+    /// Ordinals of the columns.
+    pub columns: &'a [usize],
+}
+
+/// A [`KeyRead`] of a table by who is pinned.
+pub(super) struct KeyReader<'a> {
+    pub(super) table: &'a Table,
+    pub(super) read: KeyRead<'a>,
+    pub(super) guard: &'a Guard,
+}
+
+impl KeyReader<'_> {
+    /// [`Table::get`] by the bytes of the key.
+    #[inline]
+    pub(super) fn get(&self, key: &[u8], out: &mut RowBuffer) -> Option<Tid> {
+        let mut found = None;
+        let _ = self.visit(key, out, |tid, _| {
+            found = Some(tid);
+            ControlFlow::Break(())
+        });
+        found
+    }
+
+    /// [`Table::read_key`].
+    #[inline]
+    pub(super) fn visit(
+        &self,
+        key: &[u8],
+        out: &mut RowBuffer,
+        mut visit: impl FnMut(Tid, &RowBuffer) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        self.read.index.lookup(key, |tid| {
+            if self.read_entry(key, tid, out) { visit(tid, out) } else { ControlFlow::Continue(()) }
+        })
+    }
+
+    /// Reads the row of an entry; false when the snapshot does not see the row with this key.
+    #[inline]
+    pub(super) fn read_entry(&self, key: &[u8], tid: Tid, out: &mut RowBuffer) -> bool {
+        let KeyRead { index, at, columns } = self.read;
+        let Some(block) = self.table.locate(tid, self.guard) else { return false };
+        if !block.read(tid.row(), at, columns, out, self.guard) {
+            return false;
+        }
+        // Looked at after the row: a new key that was read was noted before it was written.
+        !index.is_rekeyed() || self.has_key(key, tid)
+    }
+
+    /// True when the row has `key` in the snapshot.
+    fn has_key(&self, key: &[u8], tid: Tid) -> bool {
+        let KeyRead { index, at, .. } = self.read;
+        let Some(block) = self.table.locate(tid, self.guard) else { return false };
+        with_scratch(|scratch| {
+            if !block.read(tid.row(), at, index.ordinals(), &mut scratch.row, self.guard) {
+                return false;
+            }
+            encode_known(index, &mut scratch.key, &scratch.row);
+            scratch.key[..] == *key
+        })
+    }
+}
+
 impl Table {
     /// Puts `columns` of the row that `at` sees with `key` in all columns of the unique index
     /// number `index` into `out`; its TID. `buffer` is memory for the key. When a non-unique index
@@ -40,128 +109,47 @@ impl Table {
         let guard = epoch::pin();
         let index = &self.index_list(&guard)[index];
         index.encode(key, buffer);
-        self.get_key(index, at, buffer, columns, out, &guard)
+        self.reader(KeyRead { index, at, columns }, &guard).get(buffer, out)
     }
 
-    /// [`Self::get`] by the bytes of the key.
+    /// Reads by key for who is pinned.
     #[inline]
-    pub(super) fn get_key(
-        &self,
-        index: &TableIndex,
-        at: Snapshot,
-        key: &[u8],
-        columns: &[usize],
-        out: &mut RowBuffer,
-        guard: &Guard,
-    ) -> Option<Tid> {
-        let mut found = None;
-        let _ = self.visit_key(index, at, key, columns, out, guard, |tid, _| {
-            found = Some(tid);
-            ControlFlow::Break(())
-        });
-        found
+    pub(super) fn reader<'a>(&'a self, read: KeyRead<'a>, guard: &'a Guard) -> KeyReader<'a> {
+        KeyReader { table: self, read, guard }
     }
 
-    /// [`Self::read_key`] for who is pinned.
-    #[allow(clippy::too_many_arguments)] // Each is a fact of the read; none has a default.
-    #[inline]
-    pub(super) fn visit_key(
-        &self,
-        index: &TableIndex,
-        at: Snapshot,
-        key: &[u8],
-        columns: &[usize],
-        out: &mut RowBuffer,
-        guard: &Guard,
-        mut visit: impl FnMut(Tid, &RowBuffer) -> ControlFlow<()>,
-    ) -> ControlFlow<()> {
-        index.lookup(key, |tid| {
-            if self.read_entry(index, key, at, tid, columns, out, guard) {
-                visit(tid, out)
-            } else {
-                ControlFlow::Continue(())
-            }
-        })
-    }
-
-    /// Reads the row of an entry; false when `at` does not see the row with this key.
-    #[allow(clippy::too_many_arguments)] // Each is a fact of the read; none has a default.
-    #[inline]
-    pub(super) fn read_entry(
-        &self,
-        index: &TableIndex,
-        key: &[u8],
-        at: Snapshot,
-        tid: Tid,
-        columns: &[usize],
-        out: &mut RowBuffer,
-        guard: &Guard,
-    ) -> bool {
-        let Some(block) = self.locate(tid, guard) else { return false };
-        if !block.read(tid.row(), at, columns, out, guard) {
-            return false;
-        }
-        // Looked at after the row: a new key that was read was noted before it was written.
-        !index.is_rekeyed() || self.has_key(index, key, at, tid, guard)
-    }
-
-    /// Whether the row has `key` in snapshot `at`.
-    fn has_key(
-        &self,
-        index: &TableIndex,
-        key: &[u8],
-        at: Snapshot,
-        tid: Tid,
-        guard: &Guard,
-    ) -> bool {
-        let Some(block) = self.locate(tid, guard) else { return false };
-        with_scratch(|scratch| {
-            if !block.read(tid.row(), at, index.ordinals(), &mut scratch.row, guard) {
-                return false;
-            }
-            encode_known(index, &mut scratch.key, &scratch.row);
-            scratch.key[..] == *key
-        })
-    }
-
-    /// Visits the rows that `at` sees with `key`, a whole key of `index`, with `columns` of each in
-    /// `out`, until `visit` breaks. The index need not be in [`Self::indexes`] any longer.
+    /// Visits the rows with `key`, a whole key of the index, with the columns of each in `out`,
+    /// until `visit` breaks.
     ///
     /// # Panics
     /// If `key` is not a whole key of the index, or there is no such column.
-    #[allow(clippy::too_many_arguments)] // Each is a fact of the read; none has a default.
     pub fn read_key(
         &self,
-        index: &TableIndex,
-        at: Snapshot,
+        read: KeyRead<'_>,
         key: &[u8],
-        columns: &[usize],
         out: &mut RowBuffer,
         visit: impl FnMut(Tid, &RowBuffer) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        self.visit_key(index, at, key, columns, out, &epoch::pin(), visit)
+        self.reader(read, &epoch::pin()).visit(key, out, visit)
     }
 
-    /// Visits the rows that `at` sees among the next entries of a range of `index` that `state`
-    /// reads, with `columns` of each in `out`, until `visit` breaks: the next call goes on behind
-    /// that row. Continues when the range has ended. The index need not be in [`Self::indexes`]
-    /// any longer.
+    /// Visits the rows among the next entries of a range of the index that `state` reads, with the
+    /// columns of each in `out`, until `visit` breaks: the next call goes on behind that row.
+    /// Continues when the range has ended.
     ///
     /// # Panics
     /// If there is no such column.
-    #[allow(clippy::too_many_arguments)] // Each is a fact of the read; none has a default.
     pub fn read_range(
         &self,
-        index: &TableIndex,
-        at: Snapshot,
+        read: KeyRead<'_>,
         state: &mut RangeState,
-        columns: &[usize],
         out: &mut RowBuffer,
         mut visit: impl FnMut(Tid, &RowBuffer) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         let guard = epoch::pin();
-        while let Some((key, tid)) = index.next(state) {
-            if self.read_entry(index, key, at, tid, columns, out, &guard) {
+        let reader = self.reader(read, &guard);
+        while let Some((key, tid)) = read.index.next(state) {
+            if reader.read_entry(key, tid, out) {
                 visit(tid, out)?;
             }
         }
@@ -187,11 +175,10 @@ impl Table {
         let guard = epoch::pin();
         let index = &self.index_list(&guard)[index];
         let mut state = RANGE.take().unwrap_or_default();
+        let reader = self.reader(KeyRead { index, at, columns }, &guard);
         index.start(range, direction, &mut state);
         while let Some((key, tid)) = index.next(&mut state) {
-            if self.read_entry(index, key, at, tid, columns, out, &guard)
-                && visit(tid, out).is_break()
-            {
+            if reader.read_entry(key, tid, out) && visit(tid, out).is_break() {
                 break;
             }
         }
@@ -234,11 +221,10 @@ impl Table {
         let index = &self.index_list(&guard)[index];
         index.encode(key, buffer);
         let mut row = RowBuffer::new();
-        let _ = index.lookup(buffer, |tid| {
-            if self.read_entry(index, buffer, at, tid, &[], &mut row, &guard) {
-                tids.push(tid);
-            }
-            ControlFlow::<()>::Continue(())
+        let reader = self.reader(KeyRead { index, at, columns: &[] }, &guard);
+        let _ = reader.visit(buffer, &mut row, |tid, _| {
+            tids.push(tid);
+            ControlFlow::Continue(())
         });
     }
 
@@ -305,7 +291,7 @@ impl Table {
         // As the row is if the writer commits, and as it is if the writer does not.
         let after = Snapshot::new(Snapshot::ALL.ts, writer);
         let before = Snapshot::new(Snapshot::ALL.ts, txn);
-        let keeps = |at| self.has_key(index, key, at, tid, guard);
+        let keeps = |at| self.reader(KeyRead { index, at, columns: &[] }, guard).has_key(key, tid);
         if keeps(after) && keeps(before) { Holder::Row(tid) } else { holder }
     }
 }

@@ -13,9 +13,10 @@
 
 use std::ops::{ControlFlow, Range};
 
-use crossbeam_epoch::{self as epoch, Guard};
+use crossbeam_epoch as epoch;
 
 use super::Table;
+use super::find::{KeyRead, KeyReader};
 use crate::datum::{Datum, RowBuffer};
 use crate::index::{KeyBuffer, TableIndex};
 use crate::tid::Tid;
@@ -94,65 +95,47 @@ impl Table {
     ) -> Option<Tid> {
         let guard = epoch::pin();
         let index = &self.index_list(&guard)[index];
-        if let Some(tid) = self.read_ahead(index, at, batch, i, columns, out, &guard) {
-            return Some(tid);
-        }
-        self.get_key(index, at, batch.key(i), columns, out, &guard)
+        let reader = self.reader(KeyRead { index, at, columns }, &guard);
+        reader.read_ahead(batch, i, out).or_else(|| reader.get(batch.key(i), out))
     }
 
-    /// As [`Self::read_key`], for key number `i` of `batch`, which is of `index`; cheap when keys
+    /// As [`Self::read_key`], for key number `i` of `batch`, which is of the index; cheap when keys
     /// are asked for in order, with the same columns.
     ///
     /// # Panics
     /// If there is no such column or key.
-    #[allow(clippy::too_many_arguments)] // Each is a fact of the read; none has a default.
     pub fn read_nth(
         &self,
-        index: &TableIndex,
-        at: Snapshot,
+        read: KeyRead<'_>,
         batch: &mut KeyBatch,
         i: usize,
-        columns: &[usize],
         out: &mut RowBuffer,
         mut visit: impl FnMut(Tid, &RowBuffer) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         let guard = epoch::pin();
-        match self.read_ahead(index, at, batch, i, columns, out, &guard) {
+        let reader = self.reader(read, &guard);
+        match reader.read_ahead(batch, i, out) {
             Some(tid) => visit(tid, out),
-            None => self.visit_key(index, at, batch.key(i), columns, out, &guard, visit),
+            None => reader.visit(batch.key(i), out, visit),
         }
     }
+}
 
+impl KeyReader<'_> {
     /// Reads the row of key number `i` if its only entry leads there.
-    #[allow(clippy::too_many_arguments)] // Each is a fact of the read; none has a default.
     #[inline]
-    fn read_ahead(
-        &self,
-        index: &TableIndex,
-        at: Snapshot,
-        batch: &mut KeyBatch,
-        i: usize,
-        columns: &[usize],
-        out: &mut RowBuffer,
-        guard: &Guard,
-    ) -> Option<Tid> {
+    fn read_ahead(&self, batch: &mut KeyBatch, i: usize, out: &mut RowBuffer) -> Option<Tid> {
         if !batch.group.contains(&i) {
-            self.look_ahead(index, batch, i, columns, guard);
+            self.look_ahead(batch, i);
         }
         let tid = batch.tids[i - batch.group.start]?;
-        self.read_entry(index, batch.key(i), at, tid, columns, out, guard).then_some(tid)
+        self.read_entry(batch.key(i), tid, out).then_some(tid)
     }
 
     /// Looks up the group of keys that begins with number `first`, and asks the processor for
-    /// what reading `columns` of their rows needs.
-    fn look_ahead(
-        &self,
-        index: &TableIndex,
-        batch: &mut KeyBatch,
-        first: usize,
-        columns: &[usize],
-        guard: &Guard,
-    ) {
+    /// what reading the columns of their rows needs.
+    fn look_ahead(&self, batch: &mut KeyBatch, first: usize) {
+        let KeyRead { index, columns, .. } = self.read;
         let group = first..batch.len().min(first + GROUP_KEYS);
         let mut marks = [0; GROUP_KEYS];
         for (i, mark) in group.clone().zip(&mut marks) {
@@ -162,13 +145,13 @@ impl Table {
         for (n, i) in group.clone().enumerate() {
             tids[n] = only_entry(index, batch.key(i), marks[n]);
             if let Some(tid) = tids[n]
-                && let Some(block) = self.locate(tid, guard)
+                && let Some(block) = self.table.locate(tid, self.guard)
             {
                 block.fetch_row(columns, tid.row());
             }
         }
         for tid in tids.iter().flatten() {
-            if let Some(block) = self.locate(*tid, guard) {
+            if let Some(block) = self.table.locate(*tid, self.guard) {
                 block.fetch_strings(columns, tid.row() as usize);
             }
         }

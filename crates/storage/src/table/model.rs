@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use kernels::{Vector, VectorBuilder};
 use proptest::prelude::*;
 use testkit::Random;
-use types::{DataType, Interval, Value};
+use types::{CompareOp, DataType, Interval, Value};
 
 use batches::check_batches;
 use redo::Redo;
@@ -19,9 +19,9 @@ use super::*;
 use crate::manager::{Manager, Txn};
 use crate::positions::Positions;
 use crate::{
-    BlockPaths, ChangeKind, ColumnSpec, CompareKind, Datum, Derivation, INDEX_EXPRESSION,
-    IndexColumn, IndexKind, IndexSpec, KeyBuffer, Membership, Restriction, RestrictionKind,
-    ScanPlan, SubBlockKind, TID_COLUMN, Timestamp, UndoMark, Uniqueness, WeaveForm, batch_of,
+    BlockPaths, ChangeKind, ColumnSpec, Datum, Derivation, INDEX_EXPRESSION, IndexColumn,
+    IndexKind, IndexSpec, KeyBuffer, Membership, Restriction, RestrictionKind, ScanPlan,
+    SubBlockKind, TID_COLUMN, Timestamp, UndoMark, Uniqueness, WeaveForm, batch_of,
 };
 
 const TYPES: [DataType; 8] = [
@@ -111,7 +111,7 @@ fn outcome<T>(result: Result<T, WriteError>) -> (Outcome, Option<T>) {
             assert_eq!(index, 0, "the unique one");
             (Outcome::Duplicate, None)
         }
-        Err(WriteError::Failed(error)) => panic!("{error:?}"),
+        Err(error @ (WriteError::Null { .. } | WriteError::Failed(_))) => panic!("{error:?}"),
     }
 }
 
@@ -621,8 +621,8 @@ fn check(random: &mut Random, table: &Arc<Table>, snapshot: &Arc<TableSnapshot>,
         assert!(same(row, expected[tid]), "{tid:?}: {row:?}, not {:?}", expected[tid]);
     }
     let bound = random.below(1000) as i64 - 500;
-    let kind = RestrictionKind::Compare(CompareKind::Lt, Value::I64(bound));
-    let texts = RestrictionKind::Compare(CompareKind::Ge, Value::text("5"));
+    let kind = RestrictionKind::Compare(CompareOp::Less, Value::I64(bound));
+    let texts = RestrictionKind::Compare(CompareOp::GreaterEqual, Value::text("5"));
     let restrictions =
         vec![Restriction { column: 2, kind }, Restriction { column: OTHER, kind: texts }];
     let paths = [BlockPaths::Avoid, BlockPaths::Consider, BlockPaths::Prefer];

@@ -15,7 +15,7 @@ use std::sync::atomic::AtomicU64;
 
 use crossbeam_epoch::{self as epoch, Guard};
 use kernels::Batch;
-use types::{Error, Result, SqlState, Value, text};
+use types::{Error, Result, Value, text};
 
 use super::entries::{Scratch, encode_key, is_affected, with_scratch};
 use super::{BlockRef, Table, WriteError};
@@ -35,8 +35,8 @@ impl Table {
     /// Narrower integers are widened.
     ///
     /// # Errors
-    /// [`WriteError::Wait`] and [`WriteError::Duplicate`] by unique indexes; 23502 for NULL in a
-    /// NOT NULL column; 53200 without memory; 54000 for a row of gigabytes.
+    /// [`WriteError::Wait`] and [`WriteError::Duplicate`] by unique indexes; [`WriteError::Null`];
+    /// 53200 without memory; 54000 for a row of gigabytes.
     pub fn insert(
         self: &Arc<Self>,
         undo: &mut UndoBuffer,
@@ -107,13 +107,19 @@ impl Table {
         Ok(())
     }
 
-    /// Types and NULLs of values by column; returns the bytes of their strings.
-    fn check<'a>(&self, values: impl Iterator<Item = (usize, Datum<'a>)>) -> Result<usize> {
+    /// Checks types and NULLs of values by column; returns the bytes of their strings. What is
+    /// NULL lacks its row, see [`Self::with_row`].
+    fn check<'a>(
+        &self,
+        values: impl Iterator<Item = (usize, Datum<'a>)>,
+    ) -> Result<usize, WriteError> {
         let mut heap_bytes = 0;
         for (column, datum) in values {
             let spec = &self.schema.columns()[column];
             match datum {
-                Datum::Null if spec.not_null => return Err(self.null_violation(column)),
+                Datum::Null if spec.not_null => {
+                    return Err(WriteError::Null { column, row: "".into() });
+                }
                 Datum::Null => {}
                 Datum::Str(text) if self.types[column] == types::PhysicalType::Str => {
                     heap_bytes += text.len();
@@ -121,7 +127,7 @@ impl Table {
                 datum if datum.widened(self.types[column]).is_some() => {}
                 datum => {
                     let message = format!("{datum:?} for a column of {:?}", self.types[column]);
-                    return Err(Error::internal(message));
+                    return Err(Error::internal(message).into());
                 }
             }
         }
@@ -130,7 +136,7 @@ impl Table {
 
     /// The error of the first row of `batch` that has NULL where there may be none.
     #[cold]
-    pub(super) fn null_in(&self, batch: &Batch) -> Error {
+    pub(super) fn null_in(&self, batch: &Batch) -> WriteError {
         let specs = self.schema.columns();
         let refused = |&(row, column): &(usize, usize)| {
             specs[column].not_null && batch.columns[column].value(row).is_null()
@@ -139,49 +145,47 @@ impl Table {
         match cells.into_iter().find(refused) {
             Some((row, column)) => {
                 let values = batch.columns.iter().map(|column| column.value(row));
-                self.with_row(self.null_violation(column), values)
+                WriteError::Null { column, row: self.row_text(values) }
             }
-            None => Error::internal("a batch with NULLs has one"),
+            None => Error::internal("a batch with NULLs has one").into(),
         }
     }
 
-    /// An error about a row that was to be written, with its values when it is 23502.
+    /// An error about a row that was to be written, with its values when one is NULL.
     #[cold]
-    fn with_row(&self, error: Error, values: impl Iterator<Item = Value>) -> Error {
-        if error.state() != SqlState::NOT_NULL_VIOLATION {
-            return error;
+    fn with_row(&self, error: WriteError, values: impl Iterator<Item = Value>) -> WriteError {
+        match error {
+            WriteError::Null { column, .. } => {
+                WriteError::Null { column, row: self.row_text(values) }
+            }
+            error => error,
         }
+    }
+
+    /// The values of a row as text.
+    fn row_text(&self, values: impl Iterator<Item = Value>) -> Box<str> {
         let cell = |(value, spec): (Value, &ColumnSpec)| {
             if value.is_null() { "null".to_owned() } else { text::format(&value, spec.ty) }
         };
         let cells: Vec<String> = values.zip(self.schema.columns()).map(cell).collect();
-        error.with_detail(format!("Failing row contains ({}).", cells.join(", ")))
+        cells.join(", ").into()
     }
 
     /// As [`Self::with_row`], of the row `tid` after `changes`.
     #[cold]
     fn with_changes(
         &self,
-        error: Error,
+        error: WriteError,
         block: BlockRef<'_>,
         tid: Tid,
         changes: &[(usize, Datum<'_>)],
-    ) -> Error {
+    ) -> WriteError {
         let columns: Vec<usize> = (0..self.types.len()).collect();
         let mut values = RowBuffer::new();
         block.push_newest(&columns, tid.row(), &mut values);
         let mut row: Vec<Datum<'_>> = values.iter().collect();
         changes.iter().for_each(|&(column, datum)| row[column] = datum);
         self.with_row(error, row.iter().map(Datum::to_value))
-    }
-
-    fn null_violation(&self, column: usize) -> Error {
-        let message = format!(
-            "null value in column \"{}\" of relation \"{}\" violates not-null constraint",
-            self.schema.columns()[column].name,
-            self.name
-        );
-        Error::new(SqlState::NOT_NULL_VIOLATION, message)
     }
 
     /// Writes and publishes a checked row at the end of the table.
@@ -426,7 +430,7 @@ impl Table {
         changes.iter().for_each(|&(column, datum)| row[column] = datum);
         let inserted = match self.check(row.iter().copied().enumerate()) {
             Ok(heap_bytes) => self.insert_hot(undo, &row, heap_bytes),
-            Err(error) => Err(error.into()),
+            Err(error) => Err(error),
         };
         match inserted {
             Ok(target) => record.set_moved_to(target),

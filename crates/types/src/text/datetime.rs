@@ -10,7 +10,6 @@ mod words;
 use crate::calendar::{
     DATE_INFINITY, DATE_MINUS_INFINITY, DAY, SECOND, TIMESTAMP_INFINITY, TIMESTAMP_MINUS_INFINITY,
     TimeZone, check_date, check_timestamp, date_from_civil, days_from_civil,
-    timestamp_out_of_range,
 };
 use crate::{DataType, Error, Result, SqlState};
 
@@ -26,6 +25,8 @@ enum Failure {
     Range,
     /// 22008, perhaps because day and month are in another order.
     MonthDay,
+    /// 22008, of the date or timestamp as a whole.
+    Overflow,
     /// 22009.
     Displacement,
     /// An error of its own: an unknown time zone.
@@ -33,8 +34,9 @@ enum Failure {
 }
 
 impl Failure {
+    /// The error about `text`; `short_name` is that of the type without its time zone.
     #[cold]
-    fn into_error(self, text: &str, type_name: &str) -> Error {
+    fn into_error(self, text: &str, type_name: &str, short_name: &str) -> Error {
         let range = || {
             let message = format!("date/time field value out of range: \"{text}\"");
             Error::new(SqlState::DATETIME_OVERFLOW, message)
@@ -47,6 +49,10 @@ impl Failure {
             Self::Range => range(),
             Self::MonthDay => {
                 range().with_hint("Perhaps you need a different \"datestyle\" setting.")
+            }
+            Self::Overflow => {
+                let message = format!("{short_name} out of range: \"{text}\"");
+                Error::new(SqlState::DATETIME_OVERFLOW, message)
             }
             Self::Displacement => {
                 let message = format!("time zone displacement out of range: \"{text}\"");
@@ -118,8 +124,7 @@ fn days_of(fields: &Fields) -> Parsed<i32> {
 
 /// Days since 1970-01-01 of the fields.
 fn date_of(fields: &Fields) -> Parsed<i32> {
-    let days = check_date(Some(days_of(fields)?));
-    days.map_err(|_| Failure::Other(Error::new(SqlState::DATETIME_OVERFLOW, "out of range")))
+    check_date(Some(days_of(fields)?)).map_err(|_| Failure::Overflow)
 }
 
 /// Two digits at `at`.
@@ -183,7 +188,7 @@ pub(super) fn parse_date(text: &str, zone: &TimeZone) -> Result<i32> {
             Ok(days)
         }
     });
-    parsed.map_err(|f| with_type(f, text, "date", "date"))
+    parsed.map_err(|f| f.into_error(text, "date", "date"))
 }
 
 /// TIME; now is that of `zone`. A date before it and a zone after it are read and ignored.
@@ -207,7 +212,7 @@ pub(super) fn parse_time(text: &str, zone: &TimeZone) -> Result<i64> {
             if needs_date && !fields.has_date() { Err(Failure::Format) } else { fields.time() }
         }
     });
-    parsed.map_err(|f| with_type(f, text, "time", "time"))
+    parsed.map_err(|f| f.into_error(text, "time", "time"))
 }
 
 /// TIMESTAMP, where a zone in the text is ignored, or TIMESTAMPTZ, in `zone` unless it names one.
@@ -222,7 +227,7 @@ pub(super) fn parse_timestamp(text: &str, ty: DataType, zone: &TimeZone) -> Resu
         return in_zone(i64::from(days) * DAY + time);
     }
     let type_name = if zoned { "timestamp with time zone" } else { "timestamp" };
-    let out = |_| Failure::Other(Error::new(SqlState::DATETIME_OVERFLOW, "out of range"));
+    let out = |_| Failure::Overflow;
     let parsed = read(text, Subject::DateTime, zone).and_then(|fields| {
         let midnight = match fields.special {
             Some(Special::Infinity) => return Ok(TIMESTAMP_INFINITY),
@@ -237,7 +242,7 @@ pub(super) fn parse_timestamp(text: &str, ty: DataType, zone: &TimeZone) -> Resu
         };
         let time = fields.time()?;
         let Some(local) = midnight.and_then(|m| m.checked_add(time)) else {
-            return Err(out(timestamp_out_of_range()));
+            return Err(Failure::Overflow);
         };
         match &fields.zone {
             Some(named) if zoned => named.to_utc(local, fields.summer()).map_err(out),
@@ -245,15 +250,5 @@ pub(super) fn parse_timestamp(text: &str, ty: DataType, zone: &TimeZone) -> Resu
             Some(_) => check_timestamp(Some(local)).map_err(out),
         }
     });
-    parsed.map_err(|f| with_type(f, text, type_name, "timestamp"))
-}
-
-fn with_type(failure: Failure, text: &str, type_name: &str, short_name: &str) -> Error {
-    match failure {
-        Failure::Other(error) if error.message() == "out of range" => {
-            let message = format!("{short_name} out of range: \"{text}\"");
-            Error::new(SqlState::DATETIME_OVERFLOW, message)
-        }
-        failure => failure.into_error(text, type_name),
-    }
+    parsed.map_err(|f| f.into_error(text, type_name, "timestamp"))
 }

@@ -367,6 +367,9 @@ fn check_columns(statement: &KeptStatement, result: &QueryResult) -> Result<()> 
     if columns.len() == is.len() && columns.iter().zip(is).all(is_same) {
         return Ok(());
     }
-    // Clients look for this text, or for the routine that goes with it, and prepare again.
-    Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message::CACHED_PLAN))
+    // A table has other columns by now. pgjdbc and asyncpg look for the routine, others for the
+    // text, and prepare again.
+    let message = "cached plan must not change result type";
+    let error = Error::new(SqlState::FEATURE_NOT_SUPPORTED, message);
+    Err(error.with_routine("RevalidateCachedQuery"))
 }

@@ -1,22 +1,106 @@
 //! Rules about the shapes of code: `check` calls them for each crate.
 //!
-//! They read tokens, so that comments and strings never count, and macros do.
+//! ```text
+//! tokens      inline SQLSTATEs, matches on a bool      none is allowed
+//! signatures  many parameters, tuples as parameters    as many as a crate had; fewer lower it
+//! ```
+//! Comments and strings never count.
 
 use std::fs;
 use std::path::Path;
 
 use proc_macro2::{Delimiter, Spacing, TokenStream, TokenTree};
+use syn::visit::{self, Visit};
 
-use super::{relative, sources};
+use super::{crate_name, relative, sources};
 use crate::text;
+
+/// Parameters a function may have, `self` included; more are a type with names.
+const PARAMETERS_MAX: usize = 5;
+
+/// Functions left by crate with more parameters than [`PARAMETERS_MAX`], and with tuples as
+/// parameters. Crates that are not here have none. Numbers only go down.
+const LEFT: &[(&str, Signatures)] = &[
+    ("engine", left(14, 13)),
+    ("exec", left(6, 17)),
+    ("formats", left(0, 2)),
+    ("kernels", left(1, 11)),
+    ("plan", left(12, 11)),
+    ("procs", left(1, 0)),
+    ("python", left(2, 0)),
+    ("server", left(0, 1)),
+    ("sql", left(10, 7)),
+    ("storage", left(32, 11)),
+    ("txn", left(4, 6)),
+    ("types", left(0, 11)),
+    ("wire", left(0, 3)),
+    ("workloads", left(8, 1)),
+    ("xtask", left(3, 10)),
+];
+
+/// Functions of a crate whose signatures break a rule.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Signatures {
+    long: usize,
+    with_tuples: usize,
+}
+
+const fn left(long: usize, with_tuples: usize) -> Signatures {
+    Signatures { long, with_tuples }
+}
 
 /// Checks every Rust file of one crate.
 pub(super) fn check(folder: &Path, problems: &mut Vec<String>) -> Result<(), String> {
+    let mut found = Signatures::default();
     for path in sources::files(folder)? {
         let source = fs::read_to_string(&path).map_err(text)?;
         check_source(&relative(&path), &source, problems);
+        // What is no Rust is a problem already.
+        if let Ok(file) = syn::parse_file(&source) {
+            found.visit_file(&file);
+        }
     }
+    let name = crate_name(folder);
+    let allowed = LEFT.iter().find(|(known, _)| *known == name).map_or(left(0, 0), |known| known.1);
+    check_left(name, found, allowed, problems);
     Ok(())
+}
+
+/// Compares what a crate has with what it may have: fewer have to be noted, too.
+fn check_left(name: &str, found: Signatures, allowed: Signatures, problems: &mut Vec<String>) {
+    let kinds = [
+        ("more than 5 parameters", found.long, allowed.long),
+        ("tuples as parameters", found.with_tuples, allowed.with_tuples),
+    ];
+    for (kind, found, allowed) in kinds {
+        if found > allowed {
+            problems.push(format!("{name}: {found} functions with {kind}, {allowed} are allowed"));
+        } else if found < allowed {
+            problems
+                .push(format!("{name}: {found} functions with {kind}: lower {allowed} in LEFT"));
+        }
+    }
+}
+
+impl<'ast> Visit<'ast> for Signatures {
+    fn visit_signature(&mut self, signature: &'ast syn::Signature) {
+        let has_tuple = |input: &syn::FnArg| match input {
+            syn::FnArg::Receiver(_) => false,
+            syn::FnArg::Typed(parameter) => is_tuple(&parameter.ty),
+        };
+        self.long += usize::from(signature.inputs.len() > PARAMETERS_MAX);
+        self.with_tuples += usize::from(signature.inputs.iter().any(has_tuple));
+        visit::visit_signature(self, signature);
+    }
+}
+
+/// True for a tuple with fields, or a reference to one.
+fn is_tuple(ty: &syn::Type) -> bool {
+    match ty {
+        syn::Type::Tuple(tuple) => !tuple.elems.is_empty(),
+        syn::Type::Reference(reference) => is_tuple(&reference.elem),
+        _ => false,
+    }
 }
 
 fn check_source(name: &str, source: &str, problems: &mut Vec<String>) {
@@ -129,5 +213,31 @@ mod tests {
         assert_eq!(problems_of("fn f() { match (a, b) { (true, X) => 1, _ => 2 } }"), 0);
         assert_eq!(problems_of("fn f() { match a { Some(true) => 1, _ => 2 } }"), 0);
         assert_eq!(problems_of("fn f() { matches!(a, X { b: true } if c) && true }"), 0);
+    }
+
+    #[test]
+    fn signatures_are_counted() {
+        let found = |source: &str| {
+            let mut found = Signatures::default();
+            found.visit_file(&syn::parse_file(source).expect("Rust"));
+            found
+        };
+        let long = "impl S { fn f(&self, a: u8, b: u8, c: u8, d: u8, e: u8) {} }";
+        assert_eq!(found(long), left(1, 0));
+        assert_eq!(found("fn f(a: u8, b: u8, c: u8, d: u8, e: u8) {}"), left(0, 0));
+        assert_eq!(found("fn f((a, b): (u8, u8), c: &(u8, u8)) {}"), left(0, 1));
+        assert_eq!(found("fn f(a: ()) -> (u8, u8) { each(|(a, b)| (a, b)) }"), left(0, 0));
+    }
+
+    #[test]
+    fn what_is_left_only_shrinks() {
+        let problems = |found, allowed| {
+            let mut problems = Vec::new();
+            check_left("c", found, allowed, &mut problems);
+            problems.len()
+        };
+        assert_eq!(problems(left(2, 1), left(2, 1)), 0);
+        assert_eq!(problems(left(3, 1), left(2, 1)), 1);
+        assert_eq!(problems(left(1, 0), left(2, 1)), 2);
     }
 }

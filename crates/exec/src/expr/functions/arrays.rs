@@ -6,7 +6,6 @@ use sql::algebra::Function;
 use types::array::{self, End, element_of};
 use types::{ElementType, Result};
 
-use super::super::compile::comparison;
 use super::{Kernel, Signature, three, two};
 
 /// The kernel of a function on arrays; None when `function` is another.
@@ -101,7 +100,7 @@ fn value_kernel(function: Function, element: ElementType) -> Kernel {
     };
     match function {
         F::AnyElement(op) | F::AllElements(op) => {
-            let (op, all) = (comparison(op), matches!(function, F::AllElements(_)));
+            let all = matches!(function, F::AllElements(_));
             Box::new(move |a: &[&Vector], _| Ok(array_fn::quantified(op, all, a[0], a[1], element)))
         }
         F::ArrayBucket => Box::new(move |a: &[&Vector], _| array_fn::bucket(a[0], a[1], element)),

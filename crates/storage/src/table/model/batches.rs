@@ -10,7 +10,7 @@ use super::{Random, Row, TYPES, same};
 use crate::datum::{Datum, RowBuffer};
 use crate::index::TableIndex;
 use crate::snapshot::TableSnapshot;
-use crate::table::{KeyBatch, Table};
+use crate::table::{KeyBatch, KeyRead, Table};
 use crate::tid::Tid;
 
 /// Keys of a batch: more than one group of them.
@@ -45,7 +45,8 @@ pub(super) fn check_batches(
             let i = if in_order { i } else { random.below(keys.len() as u64) as usize };
             let mut all = BTreeSet::new();
             let (keys_left, row) = (&mut batch, &mut buffer);
-            let _ = table.read_nth(index, at, keys_left, i, &columns, row, |tid, _| {
+            let read = KeyRead { index, at, columns: &columns };
+            let _ = table.read_nth(read, keys_left, i, row, |tid, _| {
                 assert!(all.insert(tid), "a row is found once");
                 ControlFlow::<()>::Continue(())
             });

@@ -233,7 +233,8 @@ fn push_share(data: &Data, part: usize, parts: usize, writer: &mut BulkWriter) -
     while at < end {
         let rows = PUSH_ROWS.min(end - at);
         let columns = data.columns.iter().map(|column| column.slice(at, rows));
-        writer.push(&batch_of(columns.collect())).map_err(text)?;
+        let pushed = writer.push(&batch_of(columns.collect()));
+        pushed.map_err(|error| text(error.into_failure()))?;
         at += rows;
     }
     Ok(())
@@ -249,7 +250,7 @@ fn push_partition(data: &Data, part: usize, writer: &mut BulkWriter) -> Outcome 
     for rows in rows.chunks(PUSH_ROWS) {
         let columns = data.columns.iter().map(|column| column.gather(rows));
         let batch: Batch = batch_of(columns.collect());
-        writer.push(&batch).map_err(text)?;
+        writer.push(&batch).map_err(|error| text(error.into_failure()))?;
     }
     Ok(())
 }

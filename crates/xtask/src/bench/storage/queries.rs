@@ -9,9 +9,9 @@
 //! Source: Patel 2013, sections 3.1 and 4.6. Departure: the columns of the output are drawn once a
 //! query from the seed, not once a run, so that all organisations give the same ones.
 
-use storage::{CompareKind, Restriction, RestrictionKind, ScanPlan, Schema};
+use storage::{Restriction, RestrictionKind, ScanPlan, Schema};
 use testkit::Random;
-use types::Value;
+use types::{CompareOp, Value};
 
 use super::tables::{Data, Sorted, Text, text_of};
 use crate::text;
@@ -114,7 +114,7 @@ impl Query {
     pub(super) fn plan(&self, schema: &Schema) -> Result<ScanPlan, String> {
         let restrictions = self.conjuncts.iter().map(|(column, value)| Restriction {
             column: *column,
-            kind: RestrictionKind::Compare(CompareKind::Ge, value.clone()),
+            kind: RestrictionKind::Compare(CompareOp::GreaterEqual, value.clone()),
         });
         ScanPlan::new(schema, restrictions.collect()).map_err(text)
     }
