@@ -11,17 +11,18 @@ mod function;
 mod json;
 mod null_rule;
 mod session;
+mod table;
 
+pub use crate::definition::{Direction, NullsOrder};
 pub use function::Function;
 pub use json::JsonFunction;
 pub use null_rule::NullRule;
 pub use session::{Advisory, AdvisoryMode, AdvisorySpan, ObjectKey, SessionFunction};
+pub use table::{BoundTableFunction, BoundTerms, TableFunctionRef, TableMeta, TableRef};
 
 use std::sync::Arc;
 
 use types::{DataType, Position, Value};
-
-use crate::catalog::{TableFunctionRef, TableRef};
 
 /// A column of the query, unique in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -221,24 +222,6 @@ pub struct SortKey {
     pub direction: Direction,
     /// NULLS FIRST or LAST; PostgreSQL's default (last when ascending) is already applied.
     pub nulls: NullsOrder,
-}
-
-/// ASC or DESC.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Direction {
-    /// ASC
-    Ascending,
-    /// DESC
-    Descending,
-}
-
-/// NULLS FIRST or NULLS LAST.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum NullsOrder {
-    /// NULLS FIRST
-    First,
-    /// NULLS LAST
-    Last,
 }
 
 /// One aggregate of an [`Plan::Aggregate`].

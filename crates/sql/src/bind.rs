@@ -94,12 +94,8 @@ use scope::Level;
 
 pub use generated::bind_generated;
 pub use index_terms::bind_index_terms;
-pub(crate) use index_terms::{column_text, full_text};
-pub(crate) use into::into_of;
-pub(crate) use name::folded;
 pub use retyped::refuse_unfit_key;
 pub use row_expr::bind_row_exprs;
-pub(crate) use statement::setting_value;
 pub use types::type_named;
 
 /// Binds `statement` to what `catalog` knows. `parameters` are the types of `$1`, `$2` ... as far

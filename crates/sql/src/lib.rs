@@ -8,13 +8,16 @@
 //! Elsewhere: rewriting and costs (`plan`), what exists (`engine`, through [`catalog::Catalog`]).
 #![forbid(unsafe_code)]
 
+// Floors: lowest first.
+mod words;
+mod definition;
 pub mod algebra;
 pub mod catalog;
-pub mod statement;
 mod walk;
 mod implication;
 pub mod display;
 mod parse;
+pub mod statement;
 mod bind;
 
 pub use bind::{

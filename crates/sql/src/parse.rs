@@ -22,12 +22,14 @@ mod forms;
 mod grant;
 mod like;
 mod missing;
+mod name;
 mod operator;
 mod reserved;
 mod role;
 mod schema;
 mod search;
 mod session;
+mod setting;
 mod shown;
 mod storage;
 mod subscript;
@@ -40,15 +42,18 @@ pub(crate) use clauses::{DISTINCT_SETS, EXCLUDE, GROUPING_SETS};
 pub(crate) use comment::{CommentTree, Commented};
 pub(crate) use conflict::Inference;
 pub use effect::Effect;
+pub(crate) use effect::into_of;
 pub(crate) use effectless::{
     Altered as AlteredKind, Effectless as EffectlessAction, EffectlessTree,
 };
 pub use followed::{Followed, followed};
 pub(crate) use forms::JOIN_NAME;
 pub(crate) use like::LikeTree;
+pub(crate) use name::folded;
 pub(crate) use reserved::is_reserved;
 pub(crate) use search::{Cycle, RecursionClauses, Search, SearchOrder, recursion_clauses};
 pub(crate) use session::{Overriding, SequenceOption};
+pub(crate) use setting::{option_word, path_value, set_value};
 pub use shown::{default_text, names_in, query_in_schema, sequences_in};
 pub(crate) use subscript::Subscripted;
 pub(crate) use visit::rewrite_queries;
@@ -64,8 +69,8 @@ use sqlparser::tokenizer::{Location, Span, Token, TokenWithSpan, Tokenizer, Word
 use types::stack::{self, Deep};
 use types::{Error, Position, Result, SqlState};
 
-use crate::catalog::IdentityKind;
-use crate::statement::{
+use crate::definition::IdentityKind;
+use crate::words::{
     Chain, ConstraintMode, CursorOptions, Discard, DropBehaviour, Fetch, IfExists, IfMissing,
     LockWait, Persistence, PrivilegeStatement, RoleStatement, RowLockStrength, SchemaStatement,
     SetScope, TableLockMode, TransactionModes,

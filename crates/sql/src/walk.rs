@@ -6,7 +6,7 @@ use crate::algebra::{
     AggregateCall, ColumnId, CompareOp, Expr, ExprKind, FrameBound, Function, JoinKind, Plan,
     Query, WindowCall,
 };
-use crate::catalog::TID_COLUMN;
+use crate::definition::TID_COLUMN;
 
 impl Expr {
     /// A reference to a column.

@@ -4,11 +4,11 @@
 use sqlparser::ast;
 use types::{DataType, Result, SqlState};
 
-use super::name::{folded, object_at, object_parts};
+use super::name::{object_at, object_parts};
 use super::types::data_type;
 use super::{Binder, fail, unsupported};
 use crate::catalog::Relation;
-use crate::parse::{Absent, AbsentForm, AbsentKind, AbsentObject};
+use crate::parse::{Absent, AbsentForm, AbsentKind, AbsentObject, folded};
 use crate::statement::{IfMissing, Skipped, Statement};
 
 /// The one extension that is always there, as in a new database of PostgreSQL.

@@ -4,10 +4,11 @@ use sqlparser::ast;
 use types::{Error, Result, SqlState};
 
 use super::constraint::{Definition, refuse_key_options};
-use super::name::{folded, ident_at};
+use super::name::ident_at;
 use super::{fail, place, state};
 use crate::algebra::{Direction, NullsOrder};
 use crate::catalog::{IndexKind, IndexMeta, KeyNulls, TableRef, Uniqueness};
+use crate::parse::folded;
 use crate::statement::AlterAction;
 
 /// Adds the key to `definition`, and tells what the catalog is to do.

@@ -5,16 +5,15 @@ use sqlparser::ast::{self, AlterColumnOperation as ColumnOp, AlterTableOperation
 use types::{DataType, Error, Result, SqlState};
 
 use super::constraint::{Definition, deferral_of, identity_kind, renamed_column};
-use super::name::{folded, ident_at, object_at, object_parts};
+use super::name::{ident_at, object_at, object_parts};
 use super::scope::{Clause, Scope};
 use super::types::{Context, can_cast, data_type};
-use super::{Binder, Bound, fail, place, unsupported};
-use super::{adopted_index, index_terms};
+use super::{Binder, Bound, adopted_index, fail, index_terms, place, unsupported};
 use crate::algebra::{Expr, Place};
 use crate::catalog::{
     ColumnDef, Identity, IdentityKind, IndexMeta, IndexTerms, Relation, TableRef, Validity,
 };
-use crate::parse::{IdentityChange, TableChange};
+use crate::parse::{IdentityChange, TableChange, folded};
 use crate::statement::{
     AlterAction, AlterTable, DropBehaviour, IfMissing, Nullability, RenameView, Skipped, Statement,
 };

@@ -14,9 +14,10 @@ use sqlparser::ast::{self, Statement as Ast};
 use types::{DataType, Result, SqlState};
 
 use super::cte::{CteEntry, Definition};
-use super::name::{folded, ident_at};
+use super::name::ident_at;
 use super::{Binder, BoundColumn, BoundQuery, Unknowns, fail, unsupported};
 use crate::algebra::{CteId, InputColumn, Place, Plan, Query};
+use crate::parse::folded;
 use crate::parse::visit::names_relation;
 use crate::statement::{Part, SelectForUpdate, Statement, Turn, WithChanges};
 

@@ -14,7 +14,7 @@ impl Binder<'_> {
             Commented::Object(kind, object) => self.comment_target(kind, object)?,
             Commented::Constraint(name, table) => CommentTarget::Constraint {
                 table: self.relation_name(table)?,
-                name: name::folded(name),
+                name: crate::parse::folded(name),
             },
             Commented::Absent(absent) => return self.comment_on_absent(absent),
             Commented::Other(kind) => return unsupported(format!("COMMENT ON {kind}"), None),

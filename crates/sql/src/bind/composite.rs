@@ -13,13 +13,14 @@ use types::DataType::Record as R;
 use types::record::RecordField;
 use types::{DataType, Error, RecordType, Result, SqlState};
 
-use super::name::{folded, ident_at, object_at};
+use super::name::{ident_at, object_at};
 use super::row::Field;
 use super::scope::{ScopeRelation, Whole};
 use super::select::Target;
 use super::{Binder, Bound, fail, place};
 use crate::algebra::{CompareOp, Expr, ExprKind, Function, Place};
 use crate::catalog::Relation;
+use crate::parse::folded;
 
 impl Binder<'_> {
     /// The values of a row that is written as such; `t.*` stands for those of all its columns.

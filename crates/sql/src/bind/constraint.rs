@@ -7,9 +7,7 @@ use sqlparser::ast;
 use types::{DataType, Error, Result, SqlState};
 
 use super::json::refuse_index;
-use super::name::{
-    expr_at, folded, ident_at, object_at, object_parts, refuse_reserved, refuse_system,
-};
+use super::name::{expr_at, ident_at, object_at, object_parts, refuse_reserved, refuse_system};
 use super::retyped::refuse_unfit_key;
 use super::types::data_type;
 use super::{Binder, fail, place, unsupported};
@@ -18,6 +16,7 @@ use crate::catalog::{
     CheckDef, ColumnDef, Deferral, ForeignKeyDef, IdentityKind, KeyDef, KeyMatch, KeyNulls,
     ReferentialAction, Relation, TableRef, Uniqueness, Validity,
 };
+use crate::parse::folded;
 use crate::parse::visit::rewrite_expressions;
 use crate::statement::{ColumnSequence, Privilege, RelationName};
 

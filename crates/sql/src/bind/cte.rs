@@ -7,15 +7,15 @@ use sqlparser::ast;
 use types::{DataType, Result, SqlState};
 
 use super::json::has_key;
-use super::name::{folded, ident_at};
+use super::name::ident_at;
 use super::recursion::{check_term, in_order};
 use super::scope::{ScopeColumn, ScopeRelation, Whole};
 use super::search::{added_count, taken_clauses};
 use super::types::{Candidate, Context, common_type};
 use super::{Binder, BoundQuery, Unknowns, fail, unsupported};
 use crate::algebra::{ColumnId, CteId, Duplicates, Expr, Place, Plan};
-use crate::parse::RecursionClauses;
 use crate::parse::visit::names_relation;
+use crate::parse::{RecursionClauses, folded};
 
 /// A CTE in sight.
 #[derive(Clone, Debug)]

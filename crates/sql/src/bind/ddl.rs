@@ -7,10 +7,11 @@ use sqlparser::tokenizer::{Token, Tokenizer};
 use types::{DataType, Result, SqlState};
 
 use super::constraint::Definition;
-use super::name::{folded, ident_at, object_at};
+use super::name::{ident_at, object_at};
 use super::{Binder, Unknowns, fail, unsupported};
 use crate::algebra::Place;
 use crate::catalog::{ColumnDef, Relation};
+use crate::parse::folded;
 use crate::statement::{
     CreateTable, CreateTableAs, CreateView, DropBehaviour, DropRelations, IfExists, IfMissing,
     OnCommit, Persistence, RelationName, RenameView, Skipped, Statement, WithData,
@@ -250,7 +251,7 @@ fn table_options(options: &ast::CreateTableOptions, at: Place) -> Result<Vec<(St
     for option in list {
         let (name, value, at) = match option {
             ast::SqlOption::KeyValue { key, value } => {
-                let word = Binder::word(value).unwrap_or_else(|| value.to_string());
+                let word = crate::parse::option_word(value).unwrap_or_else(|| value.to_string());
                 (folded(key), word, ident_at(key))
             }
             ast::SqlOption::Ident(ident) => (folded(ident), "true".to_owned(), ident_at(ident)),

@@ -4,10 +4,10 @@
 use sqlparser::ast;
 use types::{Result, SqlState};
 
-use super::name::{folded, ident_at, object_parts};
+use super::name::{ident_at, object_parts};
 use super::{Binder, fail};
 use crate::catalog::{Relation, TableRef};
-use crate::parse::{AlteredKind, EffectlessAction as Action, EffectlessTree};
+use crate::parse::{AlteredKind, EffectlessAction as Action, EffectlessTree, folded};
 use crate::statement::{Effectless, IfMissing, Skipped, Statement};
 
 /// The only tablespaces that there are.

@@ -236,23 +236,6 @@ impl Binder<'_> {
         let branches = tests.into_iter().zip(results).collect();
         Ok(Bound::new(Expr { kind: ExprKind::Case { branches, otherwise }, ty }, at))
     }
-
-    /// The identifier as a word, for options given as bare names.
-    pub(super) fn word(expr: &Ast) -> Option<String> {
-        match expr {
-            Ast::Identifier(ident) => Some(super::folded(ident)),
-            Ast::Value(value) => match &value.value {
-                ast::Value::SingleQuotedString(text) => Some(text.clone()),
-                ast::Value::Number(digits, _) => Some(digits.clone()),
-                ast::Value::Boolean(value) => Some(value.to_string()),
-                _ => None,
-            },
-            Ast::UnaryOp { op: ast::UnaryOperator::Minus, expr } => {
-                Some(format!("-{}", Self::word(expr)?))
-            }
-            _ => None,
-        }
-    }
 }
 
 fn without_parentheses(mut expr: &Ast) -> &Ast {

@@ -8,7 +8,7 @@ use types::{DataType, Result, SqlState, stack};
 
 use super::cte::renamed;
 use super::json::{Comparison, comparable, refuse_json};
-use super::name::{folded, ident_at, object_at, refuse_reserved};
+use super::name::{ident_at, object_at, refuse_reserved};
 use super::scope::{Clause, Level, Scope, ScopeColumn, ScopeRelation, Source, Whole, find_column};
 use super::types::{Context, comparison_type, unmodified};
 use super::{Binder, Bound, BoundQuery, Unknowns, fail, place, unsupported};
@@ -16,7 +16,7 @@ use crate::algebra::{
     ColumnId, CompareOp, Expr, ExprKind, Function, JoinKind, Origin, Place, Plan,
 };
 use crate::catalog::{Relation, TableRef, ViewRights};
-use crate::parse::JOIN_NAME;
+use crate::parse::{JOIN_NAME, folded};
 use crate::statement::{Extent, Privilege, Privileges, RelationName};
 
 /// How messages begin that are about the text of a view.

@@ -6,7 +6,7 @@ use sqlparser::ast;
 use types::{DataType, Error, Result, SqlState, Value};
 
 use super::json::{Comparison, comparable, has_key};
-use super::name::{expr_at, folded, ident_at};
+use super::name::{expr_at, ident_at};
 use super::order::{OrderItem, target_named};
 use super::recursion::refuse_aggregates;
 use super::scope::{Clause, Scope, Series};
@@ -18,7 +18,7 @@ use crate::algebra::{
     WindowCall,
 };
 use crate::catalog::{Catalog, TableRef};
-use crate::parse::{DISTINCT_SETS, GROUPING_SETS};
+use crate::parse::{DISTINCT_SETS, GROUPING_SETS, folded};
 
 /// Grouping sets that one GROUP BY may make.
 const SETS_MAX: usize = 4096;

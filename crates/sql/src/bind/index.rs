@@ -4,14 +4,14 @@ use sqlparser::ast;
 use types::{DataType, Result, SqlState};
 
 use super::constraint::object_name;
-use super::index_terms;
 use super::json::refuse_index;
-use super::name::{expr_at, folded, ident_at, object_at, object_parts};
-use super::{Binder, fail, unsupported};
+use super::name::{expr_at, ident_at, object_at, object_parts};
+use super::{Binder, fail, index_terms, unsupported};
 use crate::algebra::{Direction, NullsOrder, Place};
 use crate::catalog::{
     INDEX_EXPRESSION, IndexColumn, IndexKind, IndexTerms, TableRef, Uniqueness, WeaveForm,
 };
+use crate::parse::folded;
 use crate::statement::{CreateIndex, Effectless, IfExists, Naming, Statement};
 
 impl Binder<'_> {

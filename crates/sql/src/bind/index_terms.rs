@@ -7,12 +7,15 @@ use types::{DataType, Result, SqlState};
 
 use super::constraint::{renamed_column, unqualified};
 use super::generated::is_mutable;
-use super::name::{expr_at, folded, stored_name};
+use super::name::{expr_at, stored_name};
 use super::scope::Clause;
 use super::types::Context;
 use super::{Binder, Bound, fail};
 use crate::algebra::{Expr, ExprKind};
-use crate::catalog::{BoundTerms, Catalog, ColumnDef, IndexExpression, IndexTerms, TableRef};
+use crate::catalog::{
+    BoundTerms, Catalog, ColumnDef, IndexExpression, IndexMeta, IndexTerms, TableRef,
+};
+use crate::parse::folded;
 use crate::parse::visit::rewrite_expressions;
 use crate::statement::RelationName;
 
@@ -243,8 +246,32 @@ fn is_call(expr: &ast::Expr) -> bool {
     }
 }
 
+impl IndexExpression {
+    /// As a column of a definition: in parentheses unless it is a call.
+    pub fn definition(&self) -> String {
+        column_text(&self.sql)
+    }
+
+    /// As [`Self::definition`], and every operation in parentheses.
+    pub fn full_definition(&self) -> String {
+        column_text(&self.full_text())
+    }
+
+    /// Its text with every operation in parentheses.
+    pub fn full_text(&self) -> String {
+        full_text(&self.sql)
+    }
+}
+
+impl IndexMeta {
+    /// The text of its predicate with every operation in parentheses.
+    pub fn full_predicate(&self) -> Option<String> {
+        self.terms.predicate.as_deref().map(full_text)
+    }
+}
+
 /// An expression as a column of CREATE INDEX: in parentheses unless it is a call.
-pub(crate) fn column_text(sql: &str) -> String {
+fn column_text(sql: &str) -> String {
     match crate::parse::parse_expr(sql) {
         Ok(expr) if is_call(&expr) => sql.to_owned(),
         _ => format!("({sql})"),
@@ -252,7 +279,7 @@ pub(crate) fn column_text(sql: &str) -> String {
 }
 
 /// The expression with every operation in parentheses, as PostgreSQL writes definitions.
-pub(crate) fn full_text(sql: &str) -> String {
+fn full_text(sql: &str) -> String {
     let Ok(mut expr) = crate::parse::parse_expr(sql) else { return sql.to_owned() };
     rewrite_expressions(&mut expr, &mut |inner| {
         use ast::Expr as E;

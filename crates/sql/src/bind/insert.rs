@@ -3,14 +3,14 @@
 use sqlparser::ast;
 use types::{DataType, Result, SqlState};
 
-use super::name::{folded, object_at};
+use super::name::object_at;
 use super::scope::{Clause, Level, Scope};
 use super::types::{Context, can_cast};
 use super::write::column_at;
 use super::{Binder, Bound, BoundColumn, BoundQuery, Unknowns, fail, place, unsupported};
 use crate::algebra::{Expr, ExprKind, Place, Plan};
 use crate::catalog::{ColumnDef, IdentityKind, TableRef};
-use crate::parse::Overriding;
+use crate::parse::{Overriding, folded};
 use crate::statement::{Insert, Privilege};
 
 impl Binder<'_> {

@@ -7,15 +7,6 @@ use types::Result;
 use super::{Binder, unsupported};
 use crate::statement::Statement;
 
-/// INTO of the first SELECT of a query.
-pub(crate) fn into_of(body: &SetExpr) -> Option<&ast::SelectInto> {
-    match body {
-        SetExpr::Select(select) => select.into.as_ref(),
-        SetExpr::SetOperation { left, .. } => into_of(left),
-        _ => None,
-    }
-}
-
 fn take_into(body: &mut SetExpr) -> Option<ast::SelectInto> {
     match body {
         SetExpr::Select(select) => select.into.take(),

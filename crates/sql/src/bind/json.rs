@@ -13,7 +13,7 @@ use sqlparser::ast::{self, BinaryOperator as Op, Expr as Ast};
 use types::{DataType, ElementType, Error, Result, SqlState};
 
 use super::functions::no_function;
-use super::name::{folded, ident_at};
+use super::name::ident_at;
 use super::operators::no_operator;
 use super::scope::{ScopeRelation, Whole};
 use super::types::{Category, Context, can_cast, category};
@@ -22,6 +22,7 @@ use crate::algebra::{
     AggregateCall, AggregateFunction, Duplicates, Expr, ExprKind, Function, JsonFunction as J,
     Place,
 };
+use crate::parse::folded;
 
 const TEXTS: DataType = DataType::Array(ElementType::Text);
 

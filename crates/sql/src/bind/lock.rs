@@ -3,13 +3,13 @@
 use sqlparser::ast;
 use types::{DataType, Result, SqlState, Value};
 
-use super::name::{folded, ident_at};
+use super::name::ident_at;
 use super::scope::Scope;
 use super::select::Target;
 use super::{Binder, Bound, BoundQuery, Unknowns, fail, unsupported};
 use crate::algebra::{ColumnId, Expr, Function, JoinKind, Place, Plan, Query};
 use crate::catalog::{TID_COLUMN, TableRef};
-use crate::parse::LockTree;
+use crate::parse::{LockTree, folded};
 use crate::statement::{LockWait, Privilege, RowLock, RowLockStrength, SelectForUpdate, Statement};
 
 /// Rows in front of a queue that others are likely to have locked, at most.

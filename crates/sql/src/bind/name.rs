@@ -5,17 +5,7 @@ use types::{Error, Result, SqlState};
 
 use super::{at_span, fail, place};
 use crate::algebra::Place;
-use crate::parse::is_reserved;
-
-/// An identifier as stored: lower case unless quoted, of at most 63 bytes.
-pub(crate) fn folded(ident: &ast::Ident) -> String {
-    let mut name = match ident.quote_style {
-        Some(_) => ident.value.clone(),
-        None => ident.value.to_lowercase(),
-    };
-    name.truncate(types::truncated_name(&name).len());
-    name
-}
+use crate::parse::{folded, is_reserved};
 
 /// 42601 for a reserved word that is not quoted.
 pub(super) fn refuse_reserved(ident: &ast::Ident) -> Result<()> {

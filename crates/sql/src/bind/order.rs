@@ -4,11 +4,12 @@ use sqlparser::ast;
 use types::{DataType, Result, SqlState};
 
 use super::json::{Comparison, comparable};
-use super::name::{expr_at, folded, ident_at, object_parts};
+use super::name::{expr_at, ident_at, object_parts};
 use super::scope::Clause;
 use super::select::Target;
 use super::{Binder, Bound, fail, place};
 use crate::algebra::{Direction, Expr, NullsOrder, Place, SortKey};
+use crate::parse::folded;
 
 /// What an item orders by.
 #[derive(Clone, Debug)]

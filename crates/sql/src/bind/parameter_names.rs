@@ -6,10 +6,11 @@ use sqlparser::ast;
 use types::{Result, SqlState};
 
 use super::functions::no_function;
-use super::name::{folded, ident_at};
+use super::name::ident_at;
 use super::table_function::named_argument;
 use super::{fail, name};
 use crate::algebra::Place;
+use crate::parse::folded;
 
 /// A parameter, and what it is when the call leaves it out.
 type Parameter = (&'static str, Option<Usual>);

@@ -122,7 +122,7 @@ impl Binder<'_> {
         let ast::Expr::Identifier(ident) = expr else {
             return Ok(None);
         };
-        let (name, at) = (super::folded(ident), super::name::ident_at(ident));
+        let (name, at) = (crate::parse::folded(ident), super::name::ident_at(ident));
         let mut found = bound.columns.iter().filter(|column| column.name == name);
         match (found.next(), found.next()) {
             (Some(_), Some(_)) => {

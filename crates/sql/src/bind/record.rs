@@ -10,12 +10,13 @@ use types::record::RecordField;
 use types::{DataType, ElementType, Result, SqlState, Value};
 
 use super::json::{call, made, missing};
-use super::name::{folded, ident_at};
+use super::name::ident_at;
 use super::scope::{Clause, Scope, ScopeColumn, Series};
 use super::table_function::named_relation;
 use super::types::{Context, can_cast, data_type};
 use super::{Binder, Bound, fail, unsupported};
 use crate::algebra::{Expr, ExprKind, Function, JsonFunction as J, Place, Plan, SeriesFunction};
+use crate::parse::folded;
 
 /// A function that gives rows of records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

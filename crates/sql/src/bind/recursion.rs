@@ -6,9 +6,10 @@ use sqlparser::ast;
 use types::{Error, Result, SqlState};
 
 use super::cte::reads;
-use super::name::{folded, ident_at, object_at};
+use super::name::{ident_at, object_at};
 use super::{fail, place, unsupported};
 use crate::algebra::Place;
+use crate::parse::folded;
 use crate::parse::visit::names_relation;
 
 /// What stands around a place in the recursive term.

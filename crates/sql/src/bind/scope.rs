@@ -3,12 +3,13 @@
 use sqlparser::ast;
 use types::{DataType, Result, SqlState};
 
-use super::name::{folded, ident_at, refuse_reserved};
+use super::name::{ident_at, refuse_reserved};
 use super::{Binder, Bound, fail};
 use crate::algebra::{
     AggregateCall, ColumnId, Expr, FrameUnits, Place, SeriesFunction, WindowCall,
 };
 use crate::catalog::TableRef;
+use crate::parse::folded;
 
 /// A column that a name can mean.
 #[derive(Clone, Debug)]

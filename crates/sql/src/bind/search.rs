@@ -12,10 +12,12 @@ use sqlparser::ast;
 use types::{DataType, Result, SqlState};
 
 use super::cte::renamed;
-use super::name::{folded, ident_at};
+use super::name::ident_at;
 use super::{Binder, Unknowns, fail};
 use crate::algebra::Place;
-use crate::parse::{Cycle, RecursionClauses, Search, SearchOrder, parse_query, recursion_clauses};
+use crate::parse::{
+    Cycle, RecursionClauses, Search, SearchOrder, folded, parse_query, recursion_clauses,
+};
 
 /// Names of the queries that both terms are wrapped in.
 const BASE: &str = "\"*TLOCRN*\"";

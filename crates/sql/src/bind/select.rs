@@ -11,13 +11,14 @@ use types::{DataType, Result, SqlState};
 
 use super::group::has_sets;
 use super::json::{Comparison, comparable, has_key};
-use super::name::{column_name, folded, ident_at, object_at};
+use super::name::{column_name, ident_at, object_at};
 use super::order::OrderItem;
 use super::scope::{Clause, ScopeColumn, Series};
 use super::series::has_subquery;
 use super::types::Context;
 use super::{Binder, Bound, BoundColumn, BoundQuery, Unknowns, at_span, fail, unsupported};
 use crate::algebra::{ColumnId, Expr, ExprKind, Plan, SortKey};
+use crate::parse::folded;
 
 /// An item of the select list.
 #[derive(Clone, Debug)]

@@ -218,10 +218,10 @@ impl Binder<'_> {
     /// A whole number that a definition needs.
     fn whole(&mut self, expr: &ast::Expr) -> Result<i64> {
         let at = expr_at(expr);
-        let text = Self::word(expr).unwrap_or_default();
+        let text = crate::parse::option_word(expr).unwrap_or_default();
         let text = match expr {
             ast::Expr::UnaryOp { op: ast::UnaryOperator::Plus, expr } => {
-                Self::word(expr).unwrap_or_default()
+                crate::parse::option_word(expr).unwrap_or_default()
             }
             _ => text,
         };

@@ -3,13 +3,13 @@
 use sqlparser::ast;
 use types::{DataType, Error, Result, SqlState};
 
-use super::name::{expr_at, folded, ident_at, object_at};
+use super::name::{expr_at, ident_at, object_at};
 use super::scope::Clause;
 use super::types::{Context, can_cast, data_type};
 use super::{Binder, fail, place, unsupported};
 use crate::algebra::{Expr, Plan, Query};
 use crate::catalog::TableRef;
-use crate::parse::{DeclareTree, LockTree, PrepareTree, SessionTree, Tree};
+use crate::parse::{DeclareTree, LockTree, PrepareTree, SessionTree, Tree, folded};
 use crate::statement::Privilege as P;
 use crate::statement::{
     AtCursor, ConstraintMode, CreateExecuted, CreateWideTable, CursorRows, Declare, DropRelations,

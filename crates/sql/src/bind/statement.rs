@@ -3,17 +3,18 @@
 use sqlparser::ast::{self, Statement as Ast};
 use types::{DataType, Error, Result, SqlState};
 
-use super::into::into_of;
 use super::lock::refuse_locks;
-use super::name::{expr_at, folded, ident_at, object_at, object_parts};
+use super::name::{expr_at, ident_at, object_at, object_parts};
 use super::scope::Clause;
 use super::types::{Context, stored_type};
 use super::{Binder, BoundQuery, Unknowns, fail, place, unsupported};
 use crate::catalog::{Relation, TableRef};
-use crate::parse::{CopySource, CopyTree, Tree};
+use crate::parse::{
+    CopySource, CopyTree, Tree, folded, into_of, option_word, path_value, set_value,
+};
 use crate::statement::{
     Copy, CopyDirection, CopyItem, CopyPlace, DropBehaviour, ExplainFormat, ExplainMode, Privilege,
-    RelationName, SetScope, SetValue, Statement, Truncate, TruncateIdentity,
+    SetScope, SetValue, Statement, Truncate, TruncateIdentity,
 };
 
 impl Binder<'_> {
@@ -350,7 +351,7 @@ fn explain_mode(
     let mut format = ExplainFormat::Text;
     let mut mode = if analyze { ExplainMode::Analyze } else { ExplainMode::Plan };
     for option in options {
-        let word = option.arg.as_ref().and_then(Binder::word).map(|word| word.to_lowercase());
+        let word = option.arg.as_ref().and_then(option_word).map(|word| word.to_lowercase());
         let on = !matches!(word.as_deref(), Some("off" | "false" | "0"));
         match (folded(&option.name).as_str(), on) {
             ("analyze", true) => mode = ExplainMode::Analyze,
@@ -415,18 +416,6 @@ fn feature(statement: &Ast) -> String {
     if words.is_empty() { "this statement".to_owned() } else { words.join(" ") }
 }
 
-/// The value of SET or ALTER ROLE ... SET; None for DEFAULT.
-pub(crate) fn setting_value(name: &str, values: &[ast::Expr]) -> Result<Option<String>> {
-    let value = match name {
-        "search_path" => path_value(values)?,
-        _ => set_value(values)?,
-    };
-    Ok(match value {
-        SetValue::Default => None,
-        SetValue::Text(text) => Some(text),
-    })
-}
-
 fn bind_set(set: &ast::Set) -> Result<Statement> {
     match set {
         ast::Set::SingleAssignment { scope, variable, values, .. } => {
@@ -456,41 +445,6 @@ fn set_scope(scope: &Option<ast::ContextModifier>) -> SetScope {
         Some(ast::ContextModifier::Local) => SetScope::Transaction,
         _ => SetScope::Session,
     }
-}
-
-fn set_value(values: &[ast::Expr]) -> Result<SetValue> {
-    let word = |expr: &ast::Expr| {
-        Binder::word(expr).map_or_else(|| Ok(expr.to_string()), Ok::<_, types::Error>)
-    };
-    let words: Vec<String> = values.iter().map(word).collect::<Result<_>>()?;
-    match words.as_slice() {
-        [only] if only.eq_ignore_ascii_case("default") => Ok(SetValue::Default),
-        words => Ok(SetValue::Text(words.join(", "))),
-    }
-}
-
-/// The value of SET search_path: each name as SQL writes it.
-fn path_value(values: &[ast::Expr]) -> Result<SetValue> {
-    let mut names = Vec::with_capacity(values.len());
-    for value in values {
-        let (name, is_quoted) = match value {
-            ast::Expr::Identifier(ident) => (folded(ident), ident.quote_style.is_some()),
-            ast::Expr::Value(value) => match value.value.clone().into_string() {
-                Some(text) => (text, true),
-                None => return set_value(values),
-            },
-            _ => return set_value(values),
-        };
-        if values.len() == 1 && !is_quoted && name == "default" {
-            return Ok(SetValue::Default);
-        }
-        names.push(match name.as_str() {
-            // As an empty name in quotes.
-            "" => "\"\"".to_owned(),
-            _ => RelationName::public(&name).quoted(),
-        });
-    }
-    Ok(SetValue::Text(names.join(", ")))
 }
 
 /// The value of SET TIME ZONE.

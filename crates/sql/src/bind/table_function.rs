@@ -6,13 +6,14 @@ use types::{DataType, Result, SqlState, Value};
 use super::array_functions::is_set_function;
 use super::from::aliased;
 use super::json::parts_columns;
-use super::name::{folded, ident_at, object_at};
+use super::name::{ident_at, object_at};
 use super::record::RecordFunction;
 use super::scope::{Clause, Scope, ScopeColumn, ScopeRelation, Whole};
 use super::types::{Context, number_union};
 use super::{Binder, Bound, fail, place, unsupported};
 use crate::algebra::{Expr, ExprKind, Function, Place, Plan};
 use crate::catalog::{Arguments, TableFunctionRef};
+use crate::parse::folded;
 
 impl Binder<'_> {
     /// A function in FROM.

@@ -5,7 +5,7 @@ use types::{DataType, Interval, NumericType, Result, SqlState, Value};
 
 use super::aggregate::{call_arguments, is_aggregate, misplaced};
 use super::json::{Comparison, JsonAggregate, comparable};
-use super::name::{folded, ident_at, object_at};
+use super::name::{ident_at, object_at};
 use super::scope::Clause;
 use super::types::{Category, Context, as_numeric, can_cast, category, unmodified};
 use super::zone::is_of_hours;
@@ -14,7 +14,7 @@ use crate::algebra::{
     Direction, Duplicates, Expr, FrameBound, FrameExclusion, FrameUnits, Function, Place, SortKey,
     WindowCall, WindowFrame, WindowFunction,
 };
-use crate::parse::EXCLUDE;
+use crate::parse::{EXCLUDE, folded};
 
 /// SQLSTATE of misused windows.
 const WINDOWING_ERROR: SqlState = SqlState(*b"42P20");

@@ -14,12 +14,13 @@ use types::{DataType, Error, Result, SqlState};
 
 use super::cte::Definition;
 use super::from::join;
-use super::name::{expr_at, folded, ident_at, object_at};
+use super::name::{expr_at, ident_at, object_at};
 use super::scope::{Clause, Scope, ScopeRelation};
 use super::select::{Target as Item, filter};
 use super::{Binder, Bound, BoundColumn, BoundQuery, fail, place, unsupported};
 use crate::algebra::{ColumnId, Expr, InputColumn, JoinKind, Place, Plan, Query};
 use crate::catalog::{ColumnDef, IdentityKind, TID_COLUMN, TableRef};
+use crate::parse::folded;
 use crate::statement::{Delete, Extent, Matches, Privilege, Returning, Update};
 
 /// The table that a statement changes, in its scope.

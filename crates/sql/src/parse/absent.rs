@@ -6,7 +6,7 @@ use sqlparser::tokenizer::Token;
 
 use super::SessionTree;
 use super::session::{Parsed, at_end, expect, peek_word, word, words};
-use crate::statement::IfMissing;
+use crate::words::IfMissing;
 
 /// A kind of objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

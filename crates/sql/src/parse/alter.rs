@@ -5,8 +5,8 @@ use sqlparser::parser::Parser;
 
 use super::session::{Parsed, expect, name, peek_word, sequence_option, word, words};
 use super::{IdentityChange, SessionTree, TableChange};
-use crate::catalog::IdentityKind;
-use crate::statement::{ConstraintMode, IfMissing};
+use crate::definition::IdentityKind;
+use crate::words::{ConstraintMode, IfMissing};
 
 /// The statement, when it is one of these.
 pub(super) fn parse(parser: &mut Parser<'_>) -> Parsed<Option<SessionTree>> {

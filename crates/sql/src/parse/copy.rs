@@ -5,6 +5,7 @@ use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::Token;
 
+use super::name::folded;
 use super::session::words;
 use super::{CopySource, CopyTree};
 
@@ -87,7 +88,7 @@ fn option(parser: &mut Parser<'_>) -> Result<(ast::Ident, String), ParserError> 
             parser.expect_token(&Token::LParen)?;
             let columns = parser.parse_comma_separated(Parser::parse_identifier)?;
             parser.expect_token(&Token::RParen)?;
-            let names: Vec<String> = columns.iter().map(crate::bind::folded).collect();
+            let names: Vec<String> = columns.iter().map(folded).collect();
             names.join(",")
         }
         _ => match parser.next_token().token {
@@ -121,6 +122,6 @@ fn forced(parser: &mut Parser<'_>) -> Result<Option<(ast::Ident, String)>, Parse
         return Ok(Some((name, "*".to_owned())));
     }
     let columns = parser.parse_comma_separated(Parser::parse_identifier)?;
-    let names: Vec<String> = columns.iter().map(crate::bind::folded).collect();
+    let names: Vec<String> = columns.iter().map(folded).collect();
     Ok(Some((name, names.join(","))))
 }

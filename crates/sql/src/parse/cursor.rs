@@ -5,7 +5,7 @@ use sqlparser::tokenizer::Token;
 
 use super::SessionTree;
 use super::session::{Parsed, at_end, expect, name, word, words};
-use crate::statement::{
+use crate::words::{
     CursorForm, CursorHold, CursorOptions, CursorScroll, Fetch, FetchAction, FetchTo,
 };
 

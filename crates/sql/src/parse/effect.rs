@@ -1,6 +1,6 @@
 //! What a statement does, as far as its text tells.
 
-use sqlparser::ast::{SetExpr, Statement as Ast, With};
+use sqlparser::ast::{SelectInto, SetExpr, Statement as Ast, With};
 
 use super::{CopySource, ParsedStatement, SessionTree, Tree};
 
@@ -47,7 +47,7 @@ fn effect_of(statement: &Ast) -> Effect {
                 Effect::Changes
             }
             _ if query.with.as_ref().is_some_and(changes) => Effect::Changes,
-            body if crate::bind::into_of(body).is_some() => Effect::Changes,
+            body if into_of(body).is_some() => Effect::Changes,
             _ => Effect::Reads,
         },
         Ast::Explain { analyze: true, statement, .. } => effect_of(statement),
@@ -111,6 +111,15 @@ fn effect_of_session(tree: &SessionTree) -> Effect {
         | SessionTree::Privilege(_)
         | SessionTree::Schema(_)
         | SessionTree::Role(_) => Effect::Changes,
+    }
+}
+
+/// INTO of the first SELECT of a query.
+pub(crate) fn into_of(body: &SetExpr) -> Option<&SelectInto> {
+    match body {
+        SetExpr::Select(select) => select.into.as_ref(),
+        SetExpr::SetOperation { left, .. } => into_of(left),
+        _ => None,
     }
 }
 

@@ -11,7 +11,7 @@ use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use super::session::{Parsed, at_end, expect, name, peek_word, word, words};
 use super::{SessionTree, Tree};
-use crate::statement::IfMissing;
+use crate::words::IfMissing;
 
 /// An action of ALTER TABLE, ALTER INDEX or ALTER VIEW.
 #[derive(Clone, Debug)]

@@ -5,7 +5,8 @@ use sqlparser::tokenizer::Token;
 
 use super::SessionTree;
 use super::session::{Parsed, at_end, expect, name, peek_word, word, words};
-use crate::statement::{IfMissing, PasswordChange, RoleOptions, RoleStatement, Secret};
+use super::setting::setting_value;
+use crate::words::{IfMissing, PasswordChange, RoleOptions, RoleStatement, Secret};
 
 /// The statement, when it is about roles.
 pub(super) fn parse(parser: &mut Parser<'_>) -> Parsed<Option<SessionTree>> {
@@ -66,7 +67,7 @@ fn set(parser: &mut Parser<'_>, name: String) -> Parsed<RoleStatement> {
             word(parser, "to");
         }
         let values = parser.parse_comma_separated(Parser::parse_expr)?;
-        let read = crate::bind::setting_value(&setting, &values);
+        let read = setting_value(&setting, &values);
         value = read.map_err(|error| ParserError::ParserError(error.message().to_owned()))?;
     }
     Ok(RoleStatement::Set { name, setting: Some(setting), value })

@@ -5,7 +5,7 @@ use sqlparser::parser::Parser;
 use super::SessionTree;
 use super::grant::{relation, role_name};
 use super::session::{Parsed, at_end, expect, name, peek_word, word, words};
-use crate::statement::{
+use crate::words::{
     DropBehaviour, IfExists, IfMissing, ObjectKind, RelationName, SchemaStatement, SetScope,
 };
 

@@ -9,6 +9,7 @@ use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::{Token, TokenWithSpan, Word};
 use types::Result;
 
+use super::name::folded;
 use super::{is_keyword, is_word, parser, syntax_error, tokens_of};
 
 /// What the name of a column that stands for such clauses begins with.
@@ -168,11 +169,9 @@ pub(crate) fn recursion_clauses(name: &str) -> Result<Option<RecursionClauses>> 
 fn clauses(parser: &mut Parser<'_>) -> std::result::Result<RecursionClauses, ParserError> {
     let names = |parser: &mut Parser<'_>| {
         let list = parser.parse_comma_separated(Parser::parse_identifier)?;
-        Ok::<_, ParserError>(list.iter().map(crate::bind::folded).collect::<Vec<_>>())
+        Ok::<_, ParserError>(list.iter().map(folded).collect::<Vec<_>>())
     };
-    let name = |parser: &mut Parser<'_>| {
-        parser.parse_identifier().map(|ident| crate::bind::folded(&ident))
-    };
+    let name = |parser: &mut Parser<'_>| parser.parse_identifier().map(|ident| folded(&ident));
     let mut found = RecursionClauses { search: None, cycle: None };
     if parser.parse_keyword(Keyword::SEARCH) {
         let word = name(parser)?;

@@ -6,8 +6,9 @@ use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
+use super::name::folded;
 use super::{LockTree, SessionTree, opens_call};
-use crate::statement::{
+use crate::words::{
     AccessMode, Chain, Deferral, Discard, IfExists, IfMissing, Isolation, LockWait, Persistence,
     RowLockStrength, TableLockMode, TransactionModes,
 };
@@ -68,7 +69,7 @@ pub(super) fn expect(parser: &mut Parser<'_>, text: &str) -> Parsed<()> {
 }
 
 pub(super) fn name(parser: &mut Parser<'_>) -> Parsed<String> {
-    Ok(crate::bind::folded(&parser.parse_identifier()?))
+    Ok(folded(&parser.parse_identifier()?))
 }
 
 pub(super) fn at_end(parser: &Parser<'_>) -> bool {

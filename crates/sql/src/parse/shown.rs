@@ -3,10 +3,10 @@
 use sqlparser::ast;
 use types::Position;
 
+use super::name::folded;
 use super::visit::{rewrite_expressions, visit_names};
 use super::{parse_expr, parse_query, position};
-use crate::bind::folded;
-use crate::statement::RelationName;
+use crate::words::RelationName;
 
 /// The query `sql` with `schema` before the names of relations that have none and for which
 /// `is_meant` holds. Names of its own parts (WITH) stay as they are.

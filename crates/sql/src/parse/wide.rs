@@ -5,7 +5,7 @@ use sqlparser::tokenizer::Token;
 
 use super::SessionTree;
 use super::session::{Parsed, at_end, expect, word, words};
-use crate::statement::{DropBehaviour, IfExists, IfMissing};
+use crate::words::{DropBehaviour, IfExists, IfMissing};
 
 /// The statement, when it is about wide tables.
 pub(super) fn parse(parser: &mut Parser<'_>) -> Parsed<Option<SessionTree>> {

@@ -5,6 +5,7 @@ use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 use types::Result;
 
+use super::name::folded;
 use super::{
     DeclareTree, LineIndex, PrepareTree, at_location, cursor, is_keyword, near, parse_statement,
     syntax_error,
@@ -38,7 +39,7 @@ pub(super) fn prepare(
             parser.expect_token(&Token::RParen)?;
         }
         parser.expect_keyword(Keyword::AS)?;
-        Ok((crate::bind::folded(&name), types))
+        Ok((folded(&name), types))
     };
     let (name, types) = head().map_err(syntax_error)?;
     let rest = tokens.get(parser.index()..).unwrap_or_default();

@@ -3,10 +3,10 @@
 use types::{DataType, SqlState};
 
 use super::{DropBehaviour, IfExists, IfMissing, Persistence, RelationName, Statement};
-use crate::algebra::Query;
-use crate::catalog::{
+use crate::algebra::{Query, TableRef};
+use crate::definition::{
     CheckDef, ColumnDef, Deferral, ForeignKeyDef, IdentityKind, IndexColumn, IndexKind, IndexMeta,
-    IndexTerms, KeyDef, SequenceDef, TableRef, Uniqueness,
+    IndexTerms, KeyDef, SequenceDef, Uniqueness,
 };
 
 /// A sequence that belongs to a column: of GENERATED ... AS IDENTITY or `serial`.

@@ -1,49 +1,7 @@
-//! Statements about schemas; names are case-folded.
+//! CREATE SCHEMA with the statements that it holds.
 
+use super::SchemaStatement;
 use crate::parse::ParsedStatement;
-
-use super::{DropBehaviour, IfExists, IfMissing, ObjectKind, RelationName, RoleName};
-
-/// CREATE, ALTER and DROP SCHEMA, and relations that move to another.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SchemaStatement {
-    /// CREATE SCHEMA.
-    Create {
-        /// Its name; None is that of its owner.
-        name: Option<String>,
-        /// AUTHORIZATION; None is who asks.
-        owner: Option<RoleName>,
-        /// IF NOT EXISTS.
-        if_exists: IfExists,
-    },
-    /// DROP SCHEMA.
-    Drop {
-        /// The schemas.
-        names: Vec<String>,
-        /// IF EXISTS.
-        if_missing: IfMissing,
-        /// What becomes of what is in them.
-        behaviour: DropBehaviour,
-    },
-    /// ALTER SCHEMA ... RENAME TO.
-    Rename {
-        /// Its name.
-        name: String,
-        /// The new one.
-        to: String,
-    },
-    /// ALTER TABLE, VIEW or SEQUENCE ... SET SCHEMA.
-    Move {
-        /// What kind of relation.
-        kind: ObjectKind,
-        /// Its name.
-        name: RelationName,
-        /// Whether it must exist.
-        if_missing: IfMissing,
-        /// The schema it moves to.
-        to: String,
-    },
-}
 
 /// CREATE SCHEMA with what it is to hold.
 #[derive(Clone, Debug)]
@@ -52,18 +10,4 @@ pub struct SchemaElements {
     pub schema: SchemaStatement,
     /// The other statements, in the order in which they run; bound when the schema is there.
     pub elements: Vec<ParsedStatement>,
-}
-
-impl SchemaStatement {
-    /// The command's tag.
-    pub fn command(&self) -> &'static str {
-        match self {
-            Self::Create { .. } => "CREATE SCHEMA",
-            Self::Drop { .. } => "DROP SCHEMA",
-            Self::Rename { .. } => "ALTER SCHEMA",
-            Self::Move { kind: ObjectKind::View, .. } => "ALTER VIEW",
-            Self::Move { kind: ObjectKind::Sequence, .. } => "ALTER SEQUENCE",
-            Self::Move { .. } => "ALTER TABLE",
-        }
-    }
 }

@@ -7,7 +7,7 @@
 //! A TID is a non-null BIGINT, the ordinal [`crate::catalog::TID_COLUMN`] of a scan. Extras are
 //! columns of other tables (FROM, USING) that RETURNING names; they travel with the source row.
 
-use super::Statement;
+use super::{LockWait, RowLockStrength, Statement};
 use crate::algebra::Query;
 use crate::catalog::TableRef;
 
@@ -140,30 +140,6 @@ pub enum MergeAction {
     },
     /// DO NOTHING: no source row has it.
     Nothing,
-}
-
-/// How strongly SELECT locks its rows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum RowLockStrength {
-    /// FOR KEY SHARE.
-    KeyShare,
-    /// FOR SHARE.
-    Share,
-    /// FOR NO KEY UPDATE.
-    NoKeyUpdate,
-    /// FOR UPDATE.
-    Update,
-}
-
-/// What to do about a row or table that is locked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LockWait {
-    /// Wait for the other transaction.
-    Wait,
-    /// NOWAIT: 55P03.
-    Fail,
-    /// SKIP LOCKED: the row is left out.
-    Skip,
 }
 
 /// A table whose rows a SELECT locks.

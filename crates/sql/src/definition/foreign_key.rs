@@ -2,7 +2,7 @@
 //! obeyed by `engine`.
 
 use super::{Deferral, Validity};
-use crate::statement::RelationName;
+use crate::words::RelationName;
 
 /// What happens to referring rows when a referenced key goes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

@@ -1,0 +1,141 @@
+//! Tables and table functions as the algebra names them: what is known of them, by trait.
+//!
+//! `engine` implements the traits; the binder, the planner and the executor ask them.
+
+use std::any::Any;
+use std::fmt;
+use std::sync::Arc;
+
+use types::DataType;
+
+use super::Expr;
+use crate::definition::{CheckDef, ColumnDef, ForeignKeyDef, Identity, IndexMeta, KeyDef, WideDef};
+use crate::words::RelationName;
+
+/// [`IndexTerms`](crate::catalog::IndexTerms) over a row, whose column `i` is
+/// [`crate::algebra::ColumnId`] `i`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BoundTerms {
+    /// The expressions.
+    pub expressions: Vec<Expr>,
+    /// WHERE.
+    pub predicate: Option<Expr>,
+}
+
+impl BoundTerms {
+    /// Ordinals of the columns that they read, ascending, each once.
+    pub fn reads(&self) -> Vec<usize> {
+        let mut reads = Vec::new();
+        for expr in self.expressions.iter().chain(&self.predicate) {
+            expr.each_column(&mut |id| reads.push(id.0 as usize));
+        }
+        reads.sort_unstable();
+        reads.dedup();
+        reads
+    }
+}
+
+/// A table as the binder and planner see it. The planner reads statistics through
+/// `plan::Statistics`, found by downcasting [`TableMeta::object`].
+pub trait TableMeta: Send + Sync {
+    /// What the catalog calls it ([`RelationName::key`](crate::statement::RelationName::key)).
+    fn name(&self) -> &str;
+    /// Its name in its schema.
+    fn bare_name(&self) -> &str {
+        RelationName::name_of_key(self.name())
+    }
+    /// Its columns, by ordinal.
+    fn columns(&self) -> &[ColumnDef];
+    /// Its declared keys.
+    fn keys(&self) -> &[KeyDef];
+    /// Those keys that are known to hold for the rows: the planner relies on no others.
+    fn proven_keys(&self) -> &[KeyDef] {
+        self.keys()
+    }
+    /// Its CHECK constraints.
+    fn checks(&self) -> &[CheckDef] {
+        &[]
+    }
+    /// Its FOREIGN KEY constraints.
+    fn foreign_keys(&self) -> &[ForeignKeyDef] {
+        &[]
+    }
+    /// What it holds, if it is a wide table: the database alone writes its rows.
+    fn wide(&self) -> Option<&WideDef> {
+        None
+    }
+    /// The identity of column `ordinal`, if it is an identity column.
+    fn identity(&self, ordinal: usize) -> Option<&Identity> {
+        let _ = ordinal;
+        None
+    }
+    /// Its indexes, those that enforce keys included, those of blocks not.
+    fn indexes(&self) -> &[IndexMeta] {
+        &[]
+    }
+    /// The terms of the index at this position of [`Self::indexes`]; None when it has none.
+    fn index_terms(&self, position: usize) -> Option<&BoundTerms> {
+        let _ = position;
+        None
+    }
+    /// The index at this position of [`Self::indexes`], for the layers that know it: an
+    /// `Arc<storage::TableIndex>` in practice. The list of the storage itself has another order
+    /// while transactions add and drop indexes.
+    fn index_object(&self, position: usize) -> Option<Arc<dyn Any + Send + Sync>> {
+        let _ = position;
+        None
+    }
+    /// The table itself, for the layers that know it: an `Arc<storage::Table>` in practice.
+    fn object(&self) -> Arc<dyn Any + Send + Sync>;
+}
+
+/// A shared table.
+#[derive(Clone)]
+pub struct TableRef(pub Arc<dyn TableMeta>);
+
+impl fmt::Debug for TableRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0.name())
+    }
+}
+
+impl PartialEq for TableRef {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl std::ops::Deref for TableRef {
+    type Target = dyn TableMeta;
+    fn deref(&self) -> &Self::Target {
+        &*self.0
+    }
+}
+
+/// A table function bound to its arguments: a source of batches (`exec::BatchSource` by downcast).
+pub trait BoundTableFunction: Send + Sync {
+    /// Its name with arguments, for EXPLAIN.
+    fn name(&self) -> &str;
+    /// Result columns.
+    fn columns(&self) -> &[(String, DataType)];
+    /// Rows, counted or estimated; None when nothing is known.
+    fn rows(&self) -> Option<u64>;
+    /// The source itself, for `exec`.
+    fn object(&self) -> Arc<dyn Any + Send + Sync>;
+}
+
+/// A shared bound table function.
+#[derive(Clone)]
+pub struct TableFunctionRef(pub Arc<dyn BoundTableFunction>);
+
+impl fmt::Debug for TableFunctionRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0.name())
+    }
+}
+
+impl PartialEq for TableFunctionRef {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}

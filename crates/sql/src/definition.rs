@@ -1,0 +1,375 @@
+//! Definitions of tables: columns, keys, constraints, sequences, indexes.
+//!
+//! Made by the binder, kept by `engine`'s catalog; texts of expressions in them are SQL.
+
+mod foreign_key;
+
+pub use foreign_key::{ForeignKeyDef, KeyMatch, ReferentialAction};
+
+use types::DataType;
+
+use crate::words::RelationName;
+
+/// One column of a table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ColumnDef {
+    /// Its name, as stored (lower case unless quoted).
+    pub name: String,
+    /// Its type.
+    pub ty: DataType,
+    /// NOT NULL was declared (also by PRIMARY KEY).
+    pub not_null: bool,
+    /// DEFAULT, as SQL text.
+    pub default: Option<String>,
+    /// GENERATED ALWAYS AS (...) STORED: the expression as SQL text, see
+    /// [`crate::bind_generated`]. Such a column has no default.
+    pub generated: Option<String>,
+}
+
+impl ColumnDef {
+    /// A column that takes NULL and has no default.
+    pub fn new(name: impl Into<String>, ty: DataType) -> Self {
+        Self { name: name.into(), ty, not_null: false, default: None, generated: None }
+    }
+}
+
+/// Ordinal that stands for the TID of a row in [`crate::algebra::Plan::Scan`]: a BIGINT, never
+/// NULL. It has no name in SQL.
+pub const TID_COLUMN: usize = 0xffff;
+
+/// PRIMARY KEY or UNIQUE.
+#[derive(Clone, Debug, PartialEq)]
+pub struct KeyDef {
+    /// Constraint name, also of the index that enforces it.
+    pub name: String,
+    /// Ordinals of the columns.
+    pub columns: Vec<usize>,
+    /// True for the primary key.
+    pub primary: bool,
+    /// Whether NULLs count as different from each other.
+    pub nulls: KeyNulls,
+}
+
+/// NULLS DISTINCT or NULLS NOT DISTINCT.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum KeyNulls {
+    /// Rows with a NULL in the key are never equal.
+    #[default]
+    Distinct,
+    /// NULL equals NULL.
+    NotDistinct,
+}
+
+/// CHECK.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CheckDef {
+    /// Constraint name.
+    pub name: String,
+    /// The condition as SQL text: see [`crate::bind_row_exprs`].
+    pub sql: String,
+    /// Whether all rows satisfy it.
+    pub validity: Validity,
+}
+
+/// Whether a constraint was tested on the rows that were there before it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Validity {
+    /// It holds for all rows.
+    #[default]
+    Valid,
+    /// NOT VALID: it holds for what was written since, and waits for VALIDATE CONSTRAINT.
+    NotValid,
+}
+
+impl Validity {
+    /// What a definition of the constraint ends with.
+    pub fn sql(self) -> &'static str {
+        match self {
+            Self::Valid => "",
+            Self::NotValid => " NOT VALID",
+        }
+    }
+}
+
+/// Whether a constraint can wait for the end of the transaction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Deferral {
+    /// NOT DEFERRABLE: it holds after each statement.
+    #[default]
+    Never,
+    /// DEFERRABLE INITIALLY IMMEDIATE: it waits where SET CONSTRAINTS says so.
+    Immediate,
+    /// DEFERRABLE INITIALLY DEFERRED: it waits unless SET CONSTRAINTS says otherwise.
+    Deferred,
+}
+
+impl Deferral {
+    /// Whether SET CONSTRAINTS may change when it is tested.
+    pub fn is_deferrable(self) -> bool {
+        self != Self::Never
+    }
+
+    /// What a definition of the constraint ends with.
+    pub fn sql(self) -> &'static str {
+        match self {
+            Self::Never => "",
+            Self::Immediate => " DEFERRABLE",
+            Self::Deferred => " DEFERRABLE INITIALLY DEFERRED",
+        }
+    }
+}
+
+/// What a wide table holds: for each row of a fact table, the values of the rows that its foreign
+/// keys lead to, as by outer joins.
+///
+/// Source: Chasseur 2015, section 2.4 (WideTable).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WideDef {
+    /// The fact table, then those that it leads to; each is reached from one before it. A table
+    /// that several ways lead to is there several times.
+    pub nodes: Vec<WideNode>,
+    /// Where each column comes from: the node, and the ordinal in its table.
+    pub columns: Vec<(usize, usize)>,
+}
+
+/// One table of a [`WideDef`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WideNode {
+    /// Its name.
+    pub table: String,
+    /// How it is reached; None for the fact table.
+    pub link: Option<WideLink>,
+}
+
+/// The foreign key that leads to a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WideLink {
+    /// The node that refers.
+    pub from: usize,
+    /// Ordinals of the referring columns.
+    pub columns: Vec<usize>,
+    /// Ordinals of the referenced key, by position in `columns`.
+    pub references: Vec<usize>,
+}
+
+impl WideDef {
+    /// The ordinal in the wide table of column `ordinal` of node `node`. A key column that the
+    /// foreign key repeats is stored once, as the referring column.
+    pub fn column(&self, node: usize, ordinal: usize) -> Option<usize> {
+        if let Some(found) = self.columns.iter().position(|&c| c == (node, ordinal)) {
+            return Some(found);
+        }
+        let link = self.nodes.get(node)?.link.as_ref()?;
+        let at = link.references.iter().position(|&key| key == ordinal)?;
+        self.column(link.from, link.columns[at])
+    }
+}
+
+/// GENERATED ALWAYS or BY DEFAULT AS IDENTITY.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum IdentityKind {
+    /// 428C9 when a value is given without OVERRIDING SYSTEM VALUE.
+    Always,
+    /// A given value is used.
+    ByDefault,
+}
+
+/// The identity of a column.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// ALWAYS or BY DEFAULT.
+    pub kind: IdentityKind,
+    /// The sequence behind it.
+    pub sequence: RelationName,
+}
+
+/// How a sequence counts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SequenceDef {
+    /// SMALLINT, INTEGER or BIGINT.
+    pub ty: DataType,
+    /// INCREMENT, not 0.
+    pub increment: i64,
+    /// MINVALUE.
+    pub min: i64,
+    /// MAXVALUE.
+    pub max: i64,
+    /// START: the first value.
+    pub start: i64,
+    /// CACHE: values taken at once.
+    pub cache: i64,
+    /// CYCLE or NO CYCLE.
+    pub wrap: SequenceWrap,
+}
+
+/// What a sequence does at its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SequenceWrap {
+    /// NO CYCLE: 2200H.
+    Fail,
+    /// CYCLE.
+    Cycle,
+}
+
+/// Whether an index refuses equal keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Uniqueness {
+    /// It does not.
+    No,
+    /// UNIQUE: keys with a NULL are never equal.
+    Distinct,
+    /// UNIQUE NULLS NOT DISTINCT.
+    NullsNotDistinct,
+}
+
+/// What an index can be asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum IndexKind {
+    /// `btree`: equality, prefixes, ranges, order.
+    Ordered,
+    /// `hash`: equality of all columns.
+    Hash,
+    /// `csb`: CSB+-tree in each frozen block.
+    Csb,
+    /// `bitweaving`: woven codes in each frozen block.
+    BitWeaving(WeaveForm),
+    /// `bloom`: Bloom filter in each frozen block.
+    Bloom {
+        /// Bits for each distinct value of a block.
+        bits_per_key: u32,
+    },
+}
+
+/// How BitWeaving lays out bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum WeaveForm {
+    /// `type = v`.
+    Vertical,
+    /// `type = h`.
+    Horizontal,
+}
+
+impl IndexKind {
+    /// The default of `bits_per_key`.
+    pub const BITS_PER_KEY: u32 = 10;
+
+    /// Its access method: what USING names.
+    pub fn method(self) -> &'static str {
+        match self {
+            Self::Ordered => "btree",
+            Self::Hash => "hash",
+            Self::Csb => "csb",
+            Self::BitWeaving(_) => "bitweaving",
+            Self::Bloom { .. } => "bloom",
+        }
+    }
+
+    /// What WITH says of it, where that is not the default.
+    pub fn option(self) -> Option<(&'static str, String)> {
+        match self {
+            Self::BitWeaving(WeaveForm::Horizontal) => Some(("type", "h".to_owned())),
+            Self::Bloom { bits_per_key } if bits_per_key != Self::BITS_PER_KEY => {
+                Some(("bits_per_key", bits_per_key.to_string()))
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether it is part of blocks, and no index of the table: the planner knows nothing
+    /// of it, scans choose it for each block.
+    pub fn is_of_blocks(self) -> bool {
+        !matches!(self, Self::Ordered | Self::Hash)
+    }
+}
+
+/// [`IndexColumn::ordinal`] of the first expression of an index; the others follow.
+pub const INDEX_EXPRESSION: usize = 0x1_0000;
+
+/// A column of an index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct IndexColumn {
+    /// Its ordinal in the table; from [`INDEX_EXPRESSION`] on, which one of
+    /// [`IndexTerms::expressions`] it is.
+    pub ordinal: usize,
+    /// ASC or DESC.
+    pub direction: Direction,
+    /// NULLS FIRST or LAST.
+    pub nulls: NullsOrder,
+}
+
+impl IndexColumn {
+    /// The position of the expression that it is, if it is no column of the table.
+    pub fn expression(&self) -> Option<usize> {
+        self.ordinal.checked_sub(INDEX_EXPRESSION)
+    }
+}
+
+/// An expression that an index has in the place of a column.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IndexExpression {
+    /// Its name as a column of the index.
+    pub name: String,
+    /// SQL text: see [`crate::bind_index_terms`].
+    pub sql: String,
+    /// Its type.
+    pub ty: DataType,
+}
+
+/// What an index is made of beyond columns.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct IndexTerms {
+    /// Its expressions.
+    pub expressions: Vec<IndexExpression>,
+    /// WHERE, as SQL text: only rows for which it is true have entries.
+    pub predicate: Option<String>,
+    /// Operator classes that were named and are not the usual ones of their columns: the column's
+    /// position in the index, the name. Keys are ordered alike in all of them.
+    pub classes: Vec<(usize, String)>,
+}
+
+impl IndexTerms {
+    /// True for an index of columns and of all rows.
+    pub fn is_empty(&self) -> bool {
+        self.expressions.is_empty() && self.predicate.is_none()
+    }
+}
+
+/// An index as the binder and planner see it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IndexMeta {
+    /// Its name.
+    pub name: String,
+    /// Its columns, most significant first.
+    pub columns: Vec<IndexColumn>,
+    /// Whether it refuses equal keys.
+    pub unique: Uniqueness,
+    /// What it is.
+    pub kind: IndexKind,
+    /// Its expressions and its predicate.
+    pub terms: IndexTerms,
+}
+
+impl IndexMeta {
+    /// Whether some rows have no entry.
+    pub fn is_partial(&self) -> bool {
+        self.terms.predicate.is_some()
+    }
+}
+
+/// ASC or DESC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Direction {
+    /// ASC
+    Ascending,
+    /// DESC
+    Descending,
+}
+
+/// NULLS FIRST or NULLS LAST.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum NullsOrder {
+    /// NULLS FIRST
+    First,
+    /// NULLS LAST
+    Last,
+}

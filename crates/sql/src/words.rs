@@ -1,0 +1,82 @@
+//! Words of statements that are known without the catalog: names, modes and options, and the
+//! statements that consist of nothing else (roles, rights, schemas).
+//!
+//! Made by `parse`, carried by `statement`, where other crates find them.
+
+mod cursor;
+mod privilege;
+mod relation;
+mod role;
+mod schema;
+mod transaction;
+
+pub use cursor::{
+    CursorForm, CursorHold, CursorOptions, CursorScroll, Fetch, FetchAction, FetchTo,
+};
+pub use privilege::{
+    Access, DefaultKind, Extent, GrantAction, GrantOption, ObjectKind, Objects, Privilege,
+    PrivilegeStatement, Privileges, RoleName, privileges_in,
+};
+pub use relation::RelationName;
+pub use role::{PasswordChange, RoleOptions, RoleStatement, Secret};
+pub use schema::SchemaStatement;
+pub use transaction::{
+    AccessMode, Chain, ConstraintMode, Deferral, Discard, Isolation, LockWait, RowLockStrength,
+    TableLockMode, TransactionModes,
+};
+
+/// What to do when the object to create exists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IfExists {
+    /// 42P07.
+    Fail,
+    /// IF NOT EXISTS: nothing happens.
+    Skip,
+    /// OR REPLACE.
+    Replace,
+}
+
+/// What to do when the object to drop does not exist.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IfMissing {
+    /// 42P01.
+    Fail,
+    /// IF EXISTS: nothing happens.
+    Skip,
+}
+
+/// CASCADE or RESTRICT.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DropBehaviour {
+    /// 2BP01 when something depends on it.
+    Restrict,
+    /// Dependent objects are dropped too.
+    Cascade,
+}
+
+/// How long a table lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Persistence {
+    /// Until dropped.
+    Permanent,
+    /// Until the session ends.
+    Temporary,
+}
+
+/// The value of SET.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SetValue {
+    /// DEFAULT.
+    Default,
+    /// Text of the values, comma-separated.
+    Text(String),
+}
+
+/// For how long SET holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SetScope {
+    /// Until the session ends.
+    Session,
+    /// SET LOCAL: until the transaction ends.
+    Transaction,
+}

@@ -1,0 +1,79 @@
+//! Words of cursors: DECLARE's options, FETCH and MOVE.
+
+/// Whether a cursor goes back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CursorScroll {
+    /// Nothing was said: it does.
+    #[default]
+    Unsaid,
+    /// SCROLL.
+    Yes,
+    /// NO SCROLL: 55000.
+    No,
+}
+
+/// How long a cursor is there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CursorHold {
+    /// Until the transaction ends.
+    #[default]
+    Transaction,
+    /// WITH HOLD: until the session ends.
+    Session,
+}
+
+/// What DECLARE says of a cursor.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CursorOptions {
+    /// SCROLL.
+    pub scroll: CursorScroll,
+    /// WITH HOLD.
+    pub hold: CursorHold,
+    /// BINARY.
+    pub form: CursorForm,
+}
+
+/// How the rows of a cursor are sent where the client does not say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CursorForm {
+    /// As text.
+    #[default]
+    Text,
+    /// BINARY.
+    Binary,
+}
+
+/// FETCH or MOVE.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FetchAction {
+    /// The rows are given.
+    Fetch,
+    /// They are counted only.
+    Move,
+}
+
+/// Where to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FetchTo {
+    /// So many rows on, or back when negative; 0 is the row where the cursor stands.
+    Forward(i64),
+    /// All rows that are left.
+    AllForward,
+    /// All rows before, backwards.
+    AllBackward,
+    /// One row, counted from 1, or from the end when negative.
+    Absolute(i64),
+    /// One row, counted from where the cursor stands.
+    Relative(i64),
+}
+
+/// FETCH or MOVE of a cursor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fetch {
+    /// The cursor, case-folded.
+    pub name: String,
+    /// Where to.
+    pub to: FetchTo,
+    /// Whether rows are given.
+    pub action: FetchAction,
+}
