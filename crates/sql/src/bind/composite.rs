@@ -10,7 +10,7 @@
 
 use sqlparser::ast::{self, Expr as Ast};
 use types::DataType::Record as R;
-use types::record::RecordField;
+use types::RecordField;
 use types::{DataType, Error, RecordType, Result, SqlState};
 
 use super::name::{ident_at, object_at};
