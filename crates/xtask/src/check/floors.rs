@@ -12,10 +12,13 @@
 //! `lib.rs` itself defines, which lies above all floors. Code for tests alone is left out.
 //! Called by `cargo xtask check`, which fails, and by `cargo xtask floors`, which lists.
 
-mod modules;
+// Floors: lowest first.
 mod references;
+mod modules;
 mod resolve;
 mod circles;
+#[cfg(test)]
+mod tests;
 
 use std::fmt;
 use std::path::Path;
@@ -56,10 +59,7 @@ pub(super) fn report(folder: &Path) -> Outcome {
     let Some(found) = read(folder)? else { return Ok(()) };
     let upward = upward_imports(&found);
     let circles = circles::circles(&found);
-    let promise = match found.root().is_ordered {
-        true => "floors",
-        false => "no floors",
-    };
+    let promise = if found.root().is_ordered { "floors" } else { "no floors" };
     let (name, in_circles) = (crate_name(folder), circles.iter().map(Vec::len).sum::<usize>());
     println!(
         "{name}: {promise}, {} upward imports, {} circles with {in_circles} files",
@@ -167,6 +167,3 @@ fn floor(found: &Crate, parent: &Module, idx: ModuleIdx) -> Floor {
         None => Floor { name: parent.file.clone(), number: parent.children.len() + 1 },
     }
 }
-
-#[cfg(test)]
-mod tests;
