@@ -10,6 +10,7 @@
 //! Invariants: a crate or a room (a file `x.rs` with its folder `x/`) that has the comment has no
 //! import that points up; arrows between a module and one inside of it are free, apart from what
 //! `lib.rs` itself defines, which lies above all floors. Code for tests alone is left out.
+//! Imports only: a method that a higher floor adds to a type of a lower one is not seen.
 //! Called by `cargo xtask check`, which fails, and by `cargo xtask floors`, which lists.
 
 // Floors: lowest first.
