@@ -16,7 +16,7 @@ use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer};
 use arrow_schema::{DataType as Arrow, Field, Fields, IntervalUnit, Schema, SchemaRef, TimeUnit};
 use engine::QueryResult;
 use kernels::{Batch, Vector, VectorBuilder, VectorData, array_fn, record_fn};
-use types::record::RecordField;
+use types::RecordField;
 use types::{DataType, ElementType, Error, RecordType, Result, SqlState, text};
 
 mod read;

@@ -508,7 +508,7 @@ pub fn join(
             return Ok(None);
         };
         let null = null.map(|null| text(null, i)).transpose()?.flatten();
-        array::joined(array, element, separator, null).map(Some)
+        types::text::joined(array, element, separator, null).map(Some)
     })
 }
 

@@ -12,8 +12,7 @@ use std::ops::Range;
 use types::cast::{assign_value, cast_value, double_to_real, float_to_integer};
 use types::text::{self, Excess};
 use types::{
-    DataType, ElementType, NumericType, PhysicalType, RecordType, Result, Value, array, calendar,
-    decimal,
+    DataType, ElementType, NumericType, PhysicalType, RecordType, Result, Value, calendar, decimal,
 };
 
 use crate::json_fn;
@@ -101,10 +100,10 @@ fn convert(
         // The same text.
         (T::Json | T::Jsonb, T::Json | T::Text | T::Varchar(None)) => Ok(vector.clone()),
         (_, T::Jsonb) if from.is_text() || from == T::Json => json_fn::canonical(vector),
-        (T::Array(a), T::Array(b)) if array::same_form(a, b) && !has_length(b) => {
+        (T::Array(a), T::Array(b)) if types::same_array_form(a, b) && !has_length(b) => {
             Ok(vector.clone())
         }
-        (T::Record(a), T::Record(b)) if types::record::same_form(a, b) && !record_length(b) => {
+        (T::Record(a), T::Record(b)) if types::same_record_form(a, b) && !record_length(b) => {
             Ok(vector.clone())
         }
         (_, T::Record(_)) if !from.is_text() => one_by_one(vector, from, to, physical, excess),
@@ -165,7 +164,7 @@ fn from_whole(vector: &Vector, scale: u8, to: DataType) -> Result<Vector> {
             if (low..=high).contains(&whole) {
                 Ok(narrow(whole))
             } else {
-                Err(types::cast::integer_out_of_range(to))
+                Err(types::decimal::integer_out_of_range(to))
             }
         })
     }

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use types::array::{self, ArrayBuilder};
 use types::calendar::TimeZone;
 use types::json::{self, Canonical, Json, Kind, PathChange};
-use types::{DataType, ElementType, Error, Result, SqlState};
+use types::{DataType, ElementType, Error, Result, SqlState, to_json};
 
 use crate::rows::{Texts, Values, count, scratch, try_build, validity};
 use crate::{Vector, VectorBuilder, VectorData, time_fn};
@@ -107,9 +107,9 @@ pub fn from_value(value: &Vector, ty: DataType, zone: Option<&Vector>) -> Result
 fn push_value(out: &mut Vec<u8>, value: &Vector, i: usize, ty: DataType, zone: &TimeZone) {
     match &value.data {
         VectorData::Str(texts) if !value.is_null(i) => {
-            json::append_bytes(out, texts.get(i), ty, zone);
+            to_json::append_bytes(out, texts.get(i), ty, zone);
         }
-        _ => json::append_value(out, &value.value(i), ty, zone),
+        _ => to_json::append_value(out, &value.value(i), ty, zone),
     }
 }
 
@@ -508,7 +508,7 @@ pub fn aggregate_array(
     let zone = zone.map(time_fn::session_zone).transpose()?.unwrap_or_default();
     let ty = element.data_type();
     aggregated(values, element, (b"[", separator, b"]"), |out, raw| {
-        json::append_value(out, &array::decode(raw, element), ty, &zone);
+        to_json::append_value(out, &array::decode(raw, element), ty, &zone);
     })
 }
 

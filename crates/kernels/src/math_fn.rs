@@ -26,7 +26,7 @@ fn out_of_range(message: &str) -> Error {
 
 #[cold]
 fn integer_out_of_range(ty: DataType) -> Error {
-    types::cast::integer_out_of_range(ty)
+    types::decimal::integer_out_of_range(ty)
 }
 
 /// `value` unless it became infinite or 0 while none of the arguments was.

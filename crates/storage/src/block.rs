@@ -11,17 +11,15 @@
 //! directory of versions and the counts and stamps below. String bytes of a hot block lie beside
 //! its memory and are part of its image only.
 //! Elsewhere: encoding (`freeze`), rows added and changed (`hot`), versions (`versions`, `row`),
-//! reading (`unpack`), finding rows (`scan`).
+//! reading (`frozen`, `unpack`), finding rows (`scan`), whole blocks as bytes (`image`).
 //! Source: Funke 2015, sections 5.3 and 5.4; Patel 2018, section 3.1. Departures: a checksum and
 //! physical types in the header, so that a damaged block is reported; validity bitmaps for plain
 //! values with NULLs.
 
-mod fixed;
 mod header;
+mod hot;
+pub(crate) mod sub_block;
 mod symbols;
-#[cfg(test)]
-mod tests;
-mod validate;
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -29,18 +27,17 @@ use std::sync::{Arc, OnceLock};
 
 use kernels::{Vector, VectorData};
 use parking_lot::{RwLock, RwLockReadGuard};
-use types::{PhysicalType, Result};
+use types::PhysicalType;
 
-pub(crate) use fixed::{Fixed, float_key, value_bytes, value_of_key, with_fixed};
+#[cfg(test)]
+pub(crate) use header::seal;
 pub use header::{BlockLayout, Scheme};
 pub(crate) use header::{Header, Nulls, Segment, corrupt, description_bytes};
+pub(crate) use hot::{CLOSED, Hot};
+use sub_block::SubBlock;
 pub(crate) use symbols::{SYMBOL_TABLE_BYTES, SymbolTable};
 
-use crate::hot::{self, Hot};
-use crate::memory::{BufferPool, Memory, MemoryCategory, Plain};
-use crate::positions::Positions;
-use crate::sub_block::SubBlock;
-use crate::unpack::load_vector;
+use crate::memory::{Memory, Plain};
 use crate::version::{Snapshot, StatementNumber, TxnId};
 use crate::versions::Versions;
 
@@ -123,58 +120,6 @@ impl Block {
             changes: AtomicU64::new(0),
             dead: AtomicU32::new(0),
         }
-    }
-
-    /// Opens a copy of `bytes`, which [`Self::to_bytes`] wrote.
-    ///
-    /// # Errors
-    /// XX001 when the bytes are not a whole, consistent block; 53200 without memory.
-    pub fn from_bytes(id: u64, bytes: &[u8], pool: &Arc<BufferPool>) -> Result<Self> {
-        let header = Header::read(bytes)?;
-        if header.bytes != bytes.len() as u64 {
-            let message = format!("{} bytes where it has {}", bytes.len(), header.bytes);
-            return Err(corrupt(24, message));
-        }
-        let category = match header.layout {
-            BlockLayout::Frozen => MemoryCategory::FrozenBlocks,
-            BlockLayout::Row | BlockLayout::Column => MemoryCategory::HotBlocks,
-        };
-        let mut memory = pool.allocate(category, bytes.len() as u64)?;
-        memory.as_mut_slice().copy_from_slice(bytes);
-        validate::validate(&header, &memory)?;
-        if header.layout == BlockLayout::Frozen {
-            return Ok(Self::new(id, Arc::new(memory), header, None));
-        }
-        let vectors = hot::open_image(&header, &memory);
-        let vectors: Vec<&Vector> = vectors.iter().collect();
-        let (rows, capacity) = (header.rows as usize, header.capacity as usize);
-        hot::create_filled(id, header.layout, &vectors, rows, capacity, pool)
-    }
-
-    /// The block as bytes that [`Self::from_bytes`] opens: for a hot block its rows as they are,
-    /// whatever their versions; nobody may write meanwhile.
-    ///
-    /// # Errors
-    /// 54000 for a hot block of more than 4 GiB.
-    pub fn to_bytes(&self) -> Result<Vec<u8>> {
-        match self.layout() {
-            BlockLayout::Frozen => Ok(self.memory.as_slice().to_vec()),
-            layout @ (BlockLayout::Row | BlockLayout::Column) => {
-                let all = Positions::Range { start: 0, len: self.rows() as u32 };
-                let columns = 0..self.header.segments.len();
-                let vectors: Vec<Vector> = columns.map(|c| load_vector(self, c, &all)).collect();
-                let mut image = self.image_writer(layout)?;
-                image.put(&vectors, None);
-                image.finish()
-            }
-        }
-    }
-
-    /// For an image of this block, which is hot.
-    pub(crate) fn image_writer(&self, layout: BlockLayout) -> Result<hot::ImageWriter> {
-        let types = self.header.segments.iter().map(|segment| segment.physical).collect();
-        let capacity = self.header.capacity as usize;
-        hot::ImageWriter::new(layout, types, capacity, self.hot().heap.used())
     }
 
     /// The block as number `id`, before anybody else knows it.

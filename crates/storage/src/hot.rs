@@ -13,42 +13,30 @@
 //! Source: Patel 2018, section 3.1 (split row store). Departure: no version column, because
 //! versions live beside the block (decision 005).
 
-mod heap;
 mod tuple;
 mod image;
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::Ordering;
 
 use kernels::{StrVector, Vector};
-use types::{Error, Interval, PhysicalType, Result, SqlState};
+use types::{Error, PhysicalType, Result, SqlState};
 
 use crate::block::{
-    AREA_ALIGN, BLOCK_ROWS_MAX, Block, BlockLayout, Fixed, Header, Nulls, Scheme, Segment,
-    description_bytes, value_bytes, with_fixed,
+    AREA_ALIGN, BLOCK_ROWS_MAX, Block, BlockLayout, CLOSED, Header, Hot, Nulls, Scheme, Segment,
+    description_bytes,
 };
 use crate::datum::Datum;
-use crate::memory::{BufferPool, Memory, MemoryCategory};
-pub(crate) use heap::{Heap, Span};
+use crate::fixed::{Bits, Fixed, fixed_datum, load_words, store_words, value_bytes, with_fixed};
+use crate::heap::{Heap, Span};
+use crate::memory::{BufferPool, MemoryCategory};
 pub(crate) use image::{ImageWriter, open_image};
 
 /// Rows of a table's first block.
 pub(crate) const ROWS_MIN: usize = 64;
 /// String bytes after which a block takes no more rows and no more updates of strings.
 pub(crate) const HEAP_BYTES_MAX: u64 = 32 << 20;
-/// Set in `claimed` when no more rows are taken.
-const CLOSED: u32 = 1 << 31;
-
-/// A value as it stands in a block: as many low bytes as it is wide.
-pub(crate) type Bits = [u64; 2];
-
-/// What only hot blocks have.
-#[derive(Debug)]
-pub(crate) struct Hot {
-    claimed: AtomicU32,
-    pub(crate) heap: Heap,
-}
 
 /// Where values of successive rows are.
 #[derive(Clone, Copy, Debug)]
@@ -62,32 +50,6 @@ impl Stride {
     #[inline(always)]
     pub(crate) fn of(self, row: usize) -> usize {
         self.start + row * self.bytes
-    }
-}
-
-/// The value of `width` bytes at `at`, as it is at this instant.
-#[inline(always)]
-pub(crate) fn load_words(memory: &Memory, at: usize, width: usize) -> Bits {
-    match width {
-        1 => [memory.atomic_byte(at).load(Ordering::Relaxed).into(), 0],
-        4 => [memory.atomic_half(at).load(Ordering::Relaxed).into(), 0],
-        // Acquire for the bytes behind spans; it costs nothing where loads are ordered.
-        8 => [memory.atomic_word(at).load(Ordering::Acquire), 0],
-        _ => [at, at + 8].map(|at| memory.atomic_word(at).load(Ordering::Relaxed)),
-    }
-}
-
-/// Replaces the value; the caller holds its row.
-#[inline(always)]
-pub(crate) fn store_words(memory: &Memory, at: usize, width: usize, bits: Bits) {
-    match width {
-        1 => memory.atomic_byte(at).store(bits[0] as u8, Ordering::Relaxed),
-        4 => memory.atomic_half(at).store(bits[0] as u32, Ordering::Relaxed),
-        8 => memory.atomic_word(at).store(bits[0], Ordering::Release),
-        _ => {
-            memory.atomic_word(at).store(bits[0], Ordering::Relaxed);
-            memory.atomic_word(at + 8).store(bits[1], Ordering::Relaxed);
-        }
     }
 }
 
@@ -168,8 +130,7 @@ pub(crate) fn create(
     let header = describe(layout, types, capacity, 0)?;
     let mut memory = pool.allocate(MemoryCategory::HotBlocks, header.bytes)?;
     header.write(memory.as_mut_slice());
-    let hot = Hot { claimed: AtomicU32::new(0), heap: Heap::new(pool) };
-    Ok(Block::new(id, Arc::new(memory), header, Some(hot)))
+    Ok(Block::new(id, Arc::new(memory), header, Some(Hot::new(pool))))
 }
 
 /// A block of exactly these rows that takes no more: for bulk loads.
@@ -202,19 +163,6 @@ pub(crate) fn create_filled(
     block.write_vectors(vectors, 0..rows, 0)?;
     block.set_claimed(rows);
     Ok(block)
-}
-
-impl Hot {
-    /// Rows claimed.
-    #[inline]
-    pub(crate) fn rows(&self) -> usize {
-        (self.claimed.load(Ordering::Acquire) & !CLOSED) as usize
-    }
-
-    /// True when no more rows are taken.
-    pub(crate) fn is_closed(&self) -> bool {
-        self.claimed.load(Ordering::SeqCst) & CLOSED != 0
-    }
 }
 
 impl Block {
@@ -408,48 +356,12 @@ impl Block {
     }
 }
 
-/// The bits of a value that is neither NULL nor a string.
-#[inline]
-pub(crate) fn bits_of(datum: Datum<'_>) -> Bits {
-    match datum {
-        Datum::Null | Datum::Str(_) => [0, 0],
-        Datum::Bool(v) => v_bits(u8::from(v)),
-        Datum::I32(v) => v_bits(v),
-        Datum::I64(v) => v_bits(v),
-        Datum::I128(v) => v_bits(v),
-        Datum::F64(v) => v_bits(v),
-        Datum::Interval(v) => v_bits(v),
-    }
-}
-
-#[inline]
-fn v_bits<T: Fixed>(value: T) -> Bits {
-    value.to_words()
-}
-
 /// What `bits` mean as a value of type `physical` that is not NULL.
 #[inline]
 pub(crate) fn datum_of(physical: PhysicalType, bits: Bits, heap: &Heap) -> Datum<'_> {
     match physical {
         PhysicalType::Str => Datum::Str(heap.get(Span(bits[0]))),
         fixed => fixed_datum(fixed, bits),
-    }
-}
-
-/// What `bits` mean as a value of a fixed-width type.
-///
-/// # Panics
-/// If `physical` is the type of strings.
-#[inline]
-pub(crate) fn fixed_datum(physical: PhysicalType, bits: Bits) -> Datum<'static> {
-    match physical {
-        PhysicalType::Bool => Datum::Bool(bits[0] != 0),
-        PhysicalType::I32 => Datum::I32(i32::from_words(bits)),
-        PhysicalType::I64 => Datum::I64(i64::from_words(bits)),
-        PhysicalType::I128 => Datum::I128(i128::from_words(bits)),
-        PhysicalType::F64 => Datum::F64(f64::from_words(bits)),
-        PhysicalType::Interval => Datum::Interval(Interval::from_words(bits)),
-        PhysicalType::Str => unreachable!("a string is no fixed-width value"),
     }
 }
 

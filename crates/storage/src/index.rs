@@ -6,7 +6,7 @@
 //! ```
 //! Invariants: an entry is there once; entries carry no versions, so whoever reads them checks the
 //! row; all memory is counted in the pool.
-//! Elsewhere: the format of keys (`key`), which entries a row needs (`table`, `undo`).
+//! Elsewhere: the format of keys (`key`), which entries a row needs (`table`, `table::undo`).
 
 mod key;
 mod derived;

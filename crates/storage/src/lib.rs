@@ -7,33 +7,38 @@
 //! Invariants: all block memory comes from the pool; a snapshot never changes; whatever is unsafe
 //! here stays here.
 //! Elsewhere: loops over codes (`kernels`), operators and work orders (`exec`), transactions and
-//! logs (the issues "Transactions" and "Durability").
+//! logs (`txn`).
 
+// Floors: lowest first.
 mod sync;
 mod memory;
-mod version;
 mod tid;
+mod version;
 mod datum;
 mod schema;
 mod positions;
-mod block;
 mod versions;
-mod row;
-mod hot;
-mod freeze;
-mod unpack;
+mod index;
+mod fixed;
 mod restriction;
-mod scan;
+mod heap;
+mod block;
+mod hot;
+mod record;
+mod frozen;
+mod row;
+mod unpack;
 mod snapshot;
 mod statistics;
-mod index;
-mod sub_block;
-mod undo;
+mod freeze;
+mod scan;
+mod image;
 mod table;
 mod load;
 #[cfg(test)]
 mod manager;
 
+pub use block::sub_block::{SubBlockKind, SubBlockSpec, WeaveForm};
 pub use block::{BLOCK_ROWS_MAX, Block, BlockLayout, Scheme};
 pub use datum::{Datum, RowBuffer};
 pub use index::{
@@ -48,11 +53,10 @@ pub use scan::{AccessPath, BlockCursor, BlockPaths, ScanPlan, ScanTechniques};
 pub use schema::{ColumnSpec, Layout, Schema};
 pub use snapshot::{BlockView, TableSnapshot};
 pub use statistics::{ColumnStatistics, FrequentValues, TableStatistics};
-pub use sub_block::{SubBlockKind, SubBlockSpec, WeaveForm};
 pub use table::{
-    BlockCopy, BlockImage, BlockInfo, KeyBatch, KeyRead, RowChange, RowChangeKind, RowChanges,
-    SegmentInfo, SubBlockInfo, Table, TableReplay, WriteError, replay_rows,
+    BlockCopy, BlockImage, BlockInfo, Change, ChangeKind, KeyBatch, KeyRead, RowChange,
+    RowChangeKind, RowChanges, SegmentInfo, SubBlockInfo, Table, TableReplay, UndoBuffer, UndoMark,
+    replay_rows,
 };
 pub use tid::{TID_COLUMN, Tid};
-pub use undo::{Change, ChangeKind, UndoBuffer, UndoMark};
-pub use version::{Snapshot, StatementNumber, Timestamp, TxnId};
+pub use version::{Snapshot, StatementNumber, Timestamp, TxnId, WriteError};

@@ -21,8 +21,8 @@ use crate::hot;
 use crate::memory::{MemoryCategory, Reservation};
 use crate::schema::Layout;
 use crate::statistics::{ColumnSummary, Sample};
-use crate::table::{Loaded, Publication, Table, WriteError};
-use crate::undo::UndoBuffer;
+use crate::table::{Loaded, Publication, Table, UndoBuffer};
+use crate::version::WriteError;
 
 /// String bytes of one column after which a block is full before it has all its rows.
 const STRING_BYTES_MAX: usize = 256 << 20;
@@ -38,6 +38,20 @@ pub struct BlockShape {
     /// rows of one value as they were pushed. Without it rows stay as they were pushed. Scans of
     /// frozen blocks find ranges of a sorted column by binary search.
     pub sorted_by: Option<usize>,
+}
+
+impl Table {
+    /// Starts a load: rows of its writers become visible together, or not at all.
+    pub fn begin_load(self: &Arc<Self>) -> Arc<TableLoad> {
+        let threshold = self.known.lock().threshold();
+        TableLoad::new(Arc::clone(self), threshold)
+    }
+
+    /// A load with one writer, whose [`BulkWriter::finish`] makes its rows visible to everybody,
+    /// without a transaction.
+    pub fn bulk_writer(self: &Arc<Self>) -> BulkWriter {
+        self.begin_load().sole_writer()
+    }
 }
 
 impl Default for BlockShape {

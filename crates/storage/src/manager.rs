@@ -7,9 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use kernels::Batch;
 use parking_lot::Mutex;
 
-use crate::table::{Table, WriteError};
-use crate::undo::{UndoBuffer, UndoMark};
-use crate::version::{Snapshot, Timestamp, TxnId};
+use crate::table::{Table, UndoBuffer, UndoMark};
+use crate::version::{Snapshot, Timestamp, TxnId, WriteError};
 
 #[derive(Default)]
 pub(crate) struct Manager {

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use kernels::{Bitmap, Vector};
 use types::{CompareOp, Error, PhysicalType, Result, Value};
 
-use crate::block::float_key;
+use crate::fixed::float_key;
 use crate::schema::Schema;
 
 /// A condition on column `column`.

@@ -30,8 +30,8 @@
 //! Restored and Lock records decide nothing: writers look through them (a running transaction's
 //! Lock makes them wait), so a row that was undone by ROLLBACK TO can be written by others.
 //!
-//! **Collection** (`undo`): once every active snapshot sees a record, nobody applies it or goes
-//! beyond it, so it and all older ones are unlinked under the latch. Whoever stands on one is
+//! **Collection** (`table::undo`): once every active snapshot sees a record, nobody applies it or
+//! goes beyond it, so it and all older ones are unlinked under the latch. Whoever stands on one is
 //! pinned and its memory stays.
 //!
 //! Source: Neumann, Mühlbauer, Kemper 2015, section 2. Departures: words beside the block, not in
@@ -46,11 +46,10 @@ use crossbeam_epoch::Guard;
 
 use crate::block::{Block, NEVER};
 use crate::datum::{Datum, RowBuffer};
+use crate::frozen::push_frozen;
+use crate::record::{Image, Kind, RecordRef};
 use crate::sync;
-use crate::table::WriteError;
-use crate::undo::{Image, Kind, RecordRef};
-use crate::unpack::push_frozen;
-use crate::version::{Snapshot, TxnId, is_running};
+use crate::version::{Snapshot, TxnId, WriteError, is_running};
 use crate::versions::DEAD;
 pub(crate) use word::{latch, order, publish, settled};
 

@@ -21,7 +21,8 @@ use std::sync::OnceLock;
 use kernels::{Batch, Column, Vector, VectorData};
 use types::{PhysicalType, Value};
 
-use crate::block::{Block, Fixed, float_key, with_fixed};
+use crate::block::Block;
+use crate::fixed::{Fixed, float_key, with_fixed};
 pub(crate) use bounds::{Bounds, ColumnBounds};
 pub use frequent::FrequentValues;
 pub(crate) use known::Known;

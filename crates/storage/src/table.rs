@@ -21,6 +21,7 @@ mod image;
 mod index_blocks;
 mod recover;
 mod replay;
+mod undo;
 #[cfg(test)]
 mod model;
 #[cfg(test)]
@@ -40,18 +41,18 @@ use kernels::{Batch, Column, Vector, VectorData};
 use parking_lot::Mutex;
 use types::{Error, PhysicalType, Result};
 
-use crate::block::{BLOCK_ROWS_MAX, Block, BlockLayout, SYMBOL_TABLE_BYTES, Scheme, value_bytes};
+use crate::block::sub_block::SubBlockSpec;
+use crate::block::{BLOCK_ROWS_MAX, Block, BlockLayout, SYMBOL_TABLE_BYTES, Scheme};
 use crate::datum::RowBuffer;
+use crate::fixed::value_bytes;
 use crate::hot;
 use crate::index::TableIndex;
-use crate::load::{BulkWriter, TableLoad};
 use crate::memory::BufferPool;
 use crate::schema::{Layout, Schema};
 use crate::snapshot::TableSnapshot;
 use crate::statistics::{Bounds, Known, TableStatistics};
-use crate::sub_block::SubBlockSpec;
 use crate::tid::Tid;
-use crate::version::{Snapshot, Timestamp, TxnId};
+use crate::version::{Snapshot, Timestamp, TxnId, WriteError};
 pub(crate) use batch::{Loaded, Publication};
 pub(crate) use directory::BlockRef;
 use directory::Directory;
@@ -60,6 +61,7 @@ pub use image::{BlockCopy, BlockImage};
 pub use index_blocks::SubBlockInfo;
 pub use many::KeyBatch;
 pub use replay::{RowChange, RowChangeKind, RowChanges, TableReplay, replay_rows};
+pub use undo::{Change, ChangeKind, UndoBuffer, UndoMark};
 
 /// A shared set of rows that transactions read and write.
 pub struct Table {
@@ -83,7 +85,7 @@ pub struct Table {
     bounds: Bounds,
     live_rows: AtomicI64,
     changes: AtomicU64,
-    known: Mutex<Known>,
+    pub(crate) known: Mutex<Known>,
 }
 
 /// The blocks in order of their ids.
@@ -116,51 +118,6 @@ fn is_small(block: &Block) -> bool {
 
 /// Small frozen blocks from which on INSERT into a frozen table makes hot rows.
 const SMALL_BLOCKS_MAX: usize = 64;
-
-/// Why a row was not written. Nothing was changed by the call.
-#[derive(Debug)]
-pub enum WriteError {
-    /// This transaction has the row (or a row of the same key): wait for its end and call again.
-    Wait(TxnId),
-    /// Somebody who committed after the snapshot changed the row (40001), or it is gone.
-    Conflict {
-        /// Where it is now, if it moved.
-        moved_to: Option<Tid>,
-    },
-    /// The row `tid` has the same key (23505).
-    Duplicate {
-        /// Number of the index in [`Table::indexes`].
-        index: usize,
-        /// The other row.
-        tid: Tid,
-    },
-    /// NULL for a NOT NULL column (23502).
-    Null {
-        /// Ordinal of the column.
-        column: usize,
-        /// The values of the row as text, with commas between.
-        row: Box<str>,
-    },
-    /// Whatever else may fail.
-    Failed(Error),
-}
-
-impl WriteError {
-    /// The error of a write that neither NULLs nor other transactions can hinder: another outcome
-    /// than [`Self::Failed`] is our own mistake.
-    pub fn into_failure(self) -> Error {
-        match self {
-            Self::Failed(error) => error,
-            other => Error::internal(format!("{other:?} in a write that nothing hinders")),
-        }
-    }
-}
-
-impl From<Error> for WriteError {
-    fn from(error: Error) -> Self {
-        Self::Failed(error)
-    }
-}
 
 /// One column of one block, for `tessera_blocks`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -493,18 +450,6 @@ impl Table {
             Ok(vector)
         };
         columns.map(conform).collect()
-    }
-
-    /// Starts a load: rows of its writers become visible together, or not at all.
-    pub fn begin_load(self: &Arc<Self>) -> Arc<TableLoad> {
-        let threshold = self.known.lock().threshold();
-        TableLoad::new(Arc::clone(self), threshold)
-    }
-
-    /// A load with one writer, whose [`BulkWriter::finish`] makes its rows visible to everybody,
-    /// without a transaction.
-    pub fn bulk_writer(self: &Arc<Self>) -> BulkWriter {
-        self.begin_load().sole_writer()
     }
 }
 

@@ -7,7 +7,11 @@
 //! Invariant: a stamp changes once, from its transaction to a timestamp above that of every
 //! snapshot taken before. What a transaction writes carries the number of its statement, too, so
 //! that the queries of a statement that writes see what was there before it.
-//! Elsewhere: chains of versions (`undo`, `row`), who may still see what (crate `txn`).
+//! Elsewhere: chains of versions (`record`, `row`), who may still see what (crate `txn`).
+
+use types::Error;
+
+use crate::tid::Tid;
 
 /// A moment in the order of commits, from 1; 0 is before everything.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -67,4 +71,49 @@ impl Snapshot {
 #[inline]
 pub(crate) fn is_running(stamp: u64) -> bool {
     stamp & TxnId::BIT != 0
+}
+
+/// Why a row was not written. Nothing was changed by the call.
+#[derive(Debug)]
+pub enum WriteError {
+    /// This transaction has the row (or a row of the same key): wait for its end and call again.
+    Wait(TxnId),
+    /// Somebody who committed after the snapshot changed the row (40001), or it is gone.
+    Conflict {
+        /// Where it is now, if it moved.
+        moved_to: Option<Tid>,
+    },
+    /// The row `tid` has the same key (23505).
+    Duplicate {
+        /// Number of the index in [`Table::indexes`](crate::Table::indexes).
+        index: usize,
+        /// The other row.
+        tid: Tid,
+    },
+    /// NULL for a NOT NULL column (23502).
+    Null {
+        /// Ordinal of the column.
+        column: usize,
+        /// The values of the row as text, with commas between.
+        row: Box<str>,
+    },
+    /// Whatever else may fail.
+    Failed(Error),
+}
+
+impl WriteError {
+    /// The error of a write that neither NULLs nor other transactions can hinder: another outcome
+    /// than [`Self::Failed`] is our own mistake.
+    pub fn into_failure(self) -> Error {
+        match self {
+            Self::Failed(error) => error,
+            other => Error::internal(format!("{other:?} in a write that nothing hinders")),
+        }
+    }
+}
+
+impl From<Error> for WriteError {
+    fn from(error: Error) -> Self {
+        Self::Failed(error)
+    }
 }

@@ -4,7 +4,7 @@
 //! Versions | zone 0 -> { marks: touched, gone; word x 1,024 } | zone 1 -> none | ...
 //! word: 0              visible to all who see the block, no history
 //!       DEAD           no row: deleted for all, undone, or not yet inserted
-//!       record         newest undo record of the row (`undo`)
+//!       record         newest undo record of the row (`record`)
 //!       any | 1        a write is going on; the rest is what it was before
 //! gone: bit 1          the word is DEAD and the row was claimed
 //! ```

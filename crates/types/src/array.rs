@@ -17,13 +17,11 @@
 //! Elsewhere: functions on arrays (`functions`), text form (`text`).
 
 mod functions;
-mod text;
 
 pub use functions::{
-    End, appended, concatenated, contains, element_at, element_key, joined, overlaps, position,
-    positions, removed, replaced, slice, split, trimmed, with_element, with_slice,
+    End, appended, concatenated, contains, element_at, element_key, overlaps, position, positions,
+    removed, replaced, slice, split, trimmed, with_element, with_slice,
 };
-pub(crate) use text::{format_array, parse_array};
 
 use std::borrow::Cow;
 
@@ -211,7 +209,7 @@ pub fn decode(raw: RawElement<'_>, element: ElementType) -> Value {
             Value::F64(f64::from_bits(if bits >> 63 == 1 { bits ^ 1 << 63 } else { !bits }))
         }
         E::Uuid => Value::I128((u128::from_be_bytes(fixed(raw)) ^ 1 << 127) as i128),
-        E::Numeric(ty) => crate::cast::numeric_value(decode_numeric(raw), ty),
+        E::Numeric(ty) => crate::decimal::numeric_value(decode_numeric(raw), ty),
         E::Interval => Value::Interval(Interval {
             months: i32::from_be_bytes(fixed(&raw[16..20])),
             days: i32::from_be_bytes(fixed(&raw[20..24])),
@@ -446,27 +444,6 @@ pub fn map(
         builder.push_value(&convert(decode(raw, from))?, to);
     }
     builder.finish_from(Elements::new(array, from).lower())
-}
-
-/// True when arrays of both types have the same bytes for the same values.
-pub fn same_form(a: ElementType, b: ElementType) -> bool {
-    use ElementType as E;
-    match (a, b) {
-        (
-            E::Varchar(_) | E::Text | E::Name | E::InternalChar,
-            E::Varchar(_) | E::Text | E::Name | E::InternalChar,
-        )
-        | (E::SmallInt | E::VectorSmallInt, E::SmallInt | E::VectorSmallInt)
-        | (E::Oid | E::VectorOid, E::Oid | E::VectorOid)
-        | (E::Char(_), E::Char(_)) => true,
-        (E::Numeric(x), E::Numeric(y)) => x.scale == y.scale,
-        (E::WideNumeric(_), E::WideNumeric(_)) => true,
-        (E::Record(x), E::Record(y)) => crate::record::same_form(x, y),
-        (E::Time(_), E::Time(_))
-        | (E::Timestamp(_), E::Timestamp(_))
-        | (E::TimestampTz(_), E::TimestampTz(_)) => true,
-        _ => a == b,
-    }
 }
 
 /// The element type of an array type.

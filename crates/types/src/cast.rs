@@ -6,11 +6,12 @@ use crate::calendar::{
     DAY, TimeZone, check_timestamp, date_to_timestamp, is_finite_timestamp, timestamp_to_date,
 };
 use crate::decimal;
+use crate::json::{Json, Kind};
 use crate::text::{self, Excess};
 use crate::wide::Wide;
 use crate::{
-    DataType, ElementType, Error, Interval, NumericType, PhysicalType, Result, SqlState, Value,
-    array, catalog_type, json, record,
+    DataType, ElementType, Error, Interval, NumericType, Result, SqlState, Value, array,
+    catalog_type, json, record,
 };
 
 /// `value` of type `from` as `to`, by the rules of an explicit cast: overlong text is cut.
@@ -101,7 +102,7 @@ fn convert(
             Ok(Value::Str(json::canonical(bytes)?.into()))
         }
         (Value::Str(bytes), T::Jsonb) if from == T::Jsonb => Ok(Value::Str(bytes.clone())),
-        (Value::Str(bytes), _) if from == T::Jsonb => json::scalar(bytes, to),
+        (Value::Str(bytes), _) if from == T::Jsonb => json_scalar(bytes, to),
         (Value::Str(bytes), _) if from.is_text() => text::parse_in(utf8(bytes)?, to, zone),
         (Value::Bool(v), T::Boolean) => Ok(Value::Bool(*v)),
         (Value::Bool(v), T::SmallInt | T::Integer) => Ok(Value::I32(i32::from(*v))),
@@ -172,12 +173,6 @@ pub fn no_cast(from: DataType, to: DataType) -> Error {
     Error::new(SqlState::CANNOT_COERCE, message)
 }
 
-/// 22003 for an integer type.
-#[cold]
-pub fn integer_out_of_range(to: DataType) -> Error {
-    Error::new(SqlState::NUMERIC_OUT_OF_RANGE, format!("{} out of range", to.name()))
-}
-
 fn utf8(bytes: &[u8]) -> Result<&str> {
     std::str::from_utf8(bytes).map_err(|_| {
         Error::new(SqlState::INVALID_ENCODING, "invalid byte sequence for encoding \"UTF8\"")
@@ -215,15 +210,6 @@ fn to_text(
     })
 }
 
-/// A scaled integer in the usual physical form of its type.
-pub fn numeric_value(value: i128, ty: NumericType) -> Value {
-    match DataType::Numeric(ty).physical() {
-        // A value of at most 18 digits.
-        PhysicalType::I64 => Value::I64(value as i64),
-        _ => Value::I128(value),
-    }
-}
-
 /// An integer as SMALLINT, INTEGER or BIGINT.
 ///
 /// # Errors
@@ -235,16 +221,7 @@ fn integer_value(value: i128, to: DataType) -> Result<Value> {
         DataType::Integer => i32::try_from(value).ok().map(Value::I32),
         _ => i64::try_from(value).ok().map(Value::I64),
     };
-    fitted.ok_or_else(|| integer_out_of_range(to))
-}
-
-/// An integer as OID; a negative INTEGER stands for the one 2^32 above it, as in PostgreSQL. None
-/// out of range.
-pub(crate) fn oid(value: i128) -> Option<i64> {
-    match i32::try_from(value) {
-        Ok(number) => Some(i64::from(number as u32)),
-        Err(_) => u32::try_from(value).ok().map(i64::from),
-    }
+    fitted.ok_or_else(|| decimal::integer_out_of_range(to))
 }
 
 /// A wide decimal as a number of another type.
@@ -254,7 +231,7 @@ fn from_wide(value: &Wide, from: DataType, to: DataType) -> Result<Value> {
         DataType::BigInt => Ok(Value::I64(value.to_integer(to)?)),
         DataType::Real => Ok(Value::F64(value.to_real()?)),
         DataType::Double => Ok(Value::F64(value.to_double()?)),
-        DataType::Numeric(n) => Ok(numeric_value(value.to_scaled(n)?, n)),
+        DataType::Numeric(n) => Ok(decimal::numeric_value(value.to_scaled(n)?, n)),
         DataType::WideNumeric(digits) => Ok(value.clone().declared(digits)?.value()),
         _ => Err(no_cast(from, to)),
     }
@@ -264,7 +241,7 @@ fn from_integer(value: i128, to: DataType) -> Result<Value> {
     match to {
         DataType::WideNumeric(digits) => Ok(Wide::new(value, 0).declared(digits)?.value()),
         DataType::SmallInt | DataType::Integer | DataType::BigInt => integer_value(value, to),
-        DataType::Oid => match oid(value) {
+        DataType::Oid => match catalog_type::oid(value) {
             Some(number) => Ok(Value::I64(number)),
             None => Err(Error::new(SqlState::NUMERIC_OUT_OF_RANGE, "OID out of range")),
         },
@@ -273,7 +250,7 @@ fn from_integer(value: i128, to: DataType) -> Result<Value> {
         DataType::Boolean => Ok(Value::Bool(value != 0)),
         DataType::Numeric(n) => {
             let scaled = value.checked_mul(decimal::pow10(u32::from(n.scale)));
-            Ok(numeric_value(decimal::check(scaled, n)?, n))
+            Ok(decimal::numeric_value(decimal::check(scaled, n)?, n))
         }
         _ => Err(no_cast(DataType::BigInt, to)),
     }
@@ -292,7 +269,7 @@ fn from_numeric(value: i128, from: NumericType, to: DataType) -> Result<Value> {
         DataType::Double => Ok(Value::F64(decimal::to_f64(value, from.scale))),
         DataType::Numeric(n) => {
             let scaled = decimal::rescale(value, from.scale, n.scale);
-            Ok(numeric_value(decimal::check(scaled, n)?, n))
+            Ok(decimal::numeric_value(decimal::check(scaled, n)?, n))
         }
         _ => Err(no_cast(DataType::Numeric(from), to)),
     }
@@ -314,7 +291,7 @@ pub fn float_to_integer(value: f64, to: DataType) -> Result<i64> {
     if rounded >= low && rounded < high {
         Ok(rounded as i64)
     } else {
-        Err(integer_out_of_range(to))
+        Err(decimal::integer_out_of_range(to))
     }
 }
 
@@ -352,7 +329,7 @@ fn from_float(value: f64, from: DataType, to: DataType) -> Result<Value> {
                 DataType::Real => decimal::from_f32(value, n)?,
                 _ => decimal::from_f64(value, n)?,
             };
-            Ok(numeric_value(digits, n))
+            Ok(decimal::numeric_value(digits, n))
         }
         _ => Err(no_cast(from, to)),
     }
@@ -399,4 +376,35 @@ pub fn date_and_time(days: i32, micros: i64) -> Result<i64> {
     } else {
         Ok(midnight)
     }
+}
+
+/// A JSONB that is one BOOLEAN or number, as `to`.
+///
+/// # Errors
+/// 22023 for other values, 22003.
+fn json_scalar(json: &[u8], to: DataType) -> Result<Value> {
+    let json = Json::new(json);
+    let found = match json.kind() {
+        Kind::Boolean if to == DataType::Boolean => {
+            return Ok(Value::Bool(json.bytes() == b"true"));
+        }
+        Kind::Number if to.is_number() => {
+            let text = String::from_utf8_lossy(json.bytes());
+            if let DataType::Real | DataType::Double = to {
+                return text::parse(&text, to);
+            }
+            if to.is_numeric() {
+                return text::parse(&text, to);
+            }
+            let (value, ty) = json::integer_part(&text, to)?;
+            return cast_value(&value, ty, to);
+        }
+        Kind::Boolean => "boolean",
+        Kind::Number => "numeric",
+        Kind::String => "string",
+        Kind::Null => "null",
+        Kind::Array => "array",
+        Kind::Object => "object",
+    };
+    Err(json::invalid(&format!("cannot cast jsonb {found} to type {}", to.name())))
 }

@@ -8,111 +8,10 @@
 //! values (`sql::bind::object`). Values of one statement with equal numbers have equal bytes, and
 //! their order is that of the numbers.
 
-use crate::{DataType, Error, Result, SqlState, Value};
+use crate::{DataType, Error, RegKind, Result, SqlState, Value};
 
 /// The most bytes of a name.
 pub const NAME_BYTES_MAX: usize = 63;
-
-/// What a value of `regclass` or its kin names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum RegKind {
-    /// A relation.
-    Class,
-    /// A type.
-    Type,
-    /// A function by its name.
-    Proc,
-    /// A function by its name and the types of its arguments.
-    Procedure,
-    /// An operator by its name.
-    Oper,
-    /// An operator by its name and the types of its operands.
-    Operator,
-    /// A schema.
-    Namespace,
-    /// A role.
-    Role,
-    /// A collation.
-    Collation,
-    /// A configuration of text search.
-    Config,
-    /// A dictionary of text search.
-    Dictionary,
-}
-
-impl RegKind {
-    /// All of them.
-    pub const ALL: [Self; 11] = [
-        Self::Class,
-        Self::Type,
-        Self::Proc,
-        Self::Procedure,
-        Self::Oper,
-        Self::Operator,
-        Self::Namespace,
-        Self::Role,
-        Self::Collation,
-        Self::Config,
-        Self::Dictionary,
-    ];
-
-    /// The names of the type and of arrays of it.
-    const fn names(self) -> (&'static str, &'static str) {
-        match self {
-            Self::Class => ("regclass", "regclass[]"),
-            Self::Type => ("regtype", "regtype[]"),
-            Self::Proc => ("regproc", "regproc[]"),
-            Self::Procedure => ("regprocedure", "regprocedure[]"),
-            Self::Oper => ("regoper", "regoper[]"),
-            Self::Operator => ("regoperator", "regoperator[]"),
-            Self::Namespace => ("regnamespace", "regnamespace[]"),
-            Self::Role => ("regrole", "regrole[]"),
-            Self::Collation => ("regcollation", "regcollation[]"),
-            Self::Config => ("regconfig", "regconfig[]"),
-            Self::Dictionary => ("regdictionary", "regdictionary[]"),
-        }
-    }
-
-    /// The name of the type.
-    pub const fn name(self) -> &'static str {
-        self.names().0
-    }
-
-    /// The name of the type of arrays.
-    pub const fn array_name(self) -> &'static str {
-        self.names().1
-    }
-
-    /// The type of that name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.name() == name)
-    }
-
-    /// The numbers of the type and of arrays of it.
-    pub const fn numbers(self) -> (u32, u32) {
-        match self {
-            Self::Class => (2205, 2210),
-            Self::Type => (2206, 2211),
-            Self::Proc => (24, 1008),
-            Self::Procedure => (2202, 2207),
-            Self::Oper => (2203, 2208),
-            Self::Operator => (2204, 2209),
-            Self::Namespace => (4089, 4090),
-            Self::Role => (4096, 4097),
-            Self::Collation => (4191, 4192),
-            Self::Config => (3734, 3735),
-            Self::Dictionary => (3769, 3770),
-        }
-    }
-
-    /// The text that stands for no object: 0.
-    pub const fn nothing(self) -> &'static str {
-        match self {
-            Self::Oper | Self::Operator => "0",
-            _ => "-",
-        }
-    }
-}
 
 /// The object `number` called `name` as a value of `regclass` or its kin.
 pub fn object_value(number: u32, name: &str) -> Value {
@@ -194,7 +93,7 @@ pub(crate) fn parse_tid(text: &str) -> Result<Value> {
     });
     match numbers {
         Some((block, offset)) => Ok(Value::I64(i64::from(block) << 17 | i64::from(offset))),
-        None => Err(crate::text::syntax_error("tid", text)),
+        None => Err(crate::characters::syntax_error("tid", text)),
     }
 }
 
@@ -220,5 +119,14 @@ impl DataType {
     /// True for OID, `regclass` and its kin, which compare as numbers.
     pub const fn is_object_number(self) -> bool {
         matches!(self, Self::Oid | Self::Reg(_))
+    }
+}
+
+/// An integer as OID; a negative INTEGER stands for the one 2^32 above it, as in PostgreSQL. None
+/// out of range.
+pub(crate) fn oid(value: i128) -> Option<i64> {
+    match i32::try_from(value) {
+        Ok(number) => Some(i64::from(number as u32)),
+        Err(_) => u32::try_from(value).ok().map(i64::from),
     }
 }

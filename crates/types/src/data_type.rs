@@ -1,6 +1,14 @@
 //! Declared types and their representation in memory.
 
-use crate::{ElementType, RecordType, RegKind};
+mod element_type;
+mod form;
+mod record_type;
+mod reg_kind;
+
+pub use element_type::ElementType;
+pub use form::{same_array_form, same_record_form};
+pub use record_type::{RecordField, RecordType};
+pub use reg_kind::RegKind;
 
 /// Where the digits of a NUMERIC come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

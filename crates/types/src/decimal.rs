@@ -8,7 +8,8 @@
 //!
 //! Elsewhere: text (`text`), columns (`kernels::numeric`).
 
-use crate::{Error, NumericDisplay, NumericType, Result, SqlState};
+use crate::characters::{Buffer, syntax_error, trim};
+use crate::{DataType, Error, NumericDisplay, NumericType, PhysicalType, Result, SqlState, Value};
 
 /// The largest exponent of [`pow10`].
 pub const EXPONENT_MAX: u32 = 38;
@@ -224,7 +225,7 @@ pub fn to_f64(value: i128, scale: u8) -> f64 {
     if value.unsigned_abs() < 1 << 53 && scale <= 22 {
         return value as f64 / pow10(u32::from(scale)) as f64;
     }
-    let mut buffer = crate::text::Buffer::default();
+    let mut buffer = Buffer::default();
     buffer.write(format_args!("{value}e-{scale}"));
     buffer.as_str().parse().unwrap_or(f64::NAN)
 }
@@ -234,7 +235,7 @@ pub fn to_f32(value: i128, scale: u8) -> f64 {
     if value.unsigned_abs() < 1 << 24 && scale <= 10 {
         return f64::from(value as f32 / pow10(u32::from(scale)) as f32);
     }
-    let mut buffer = crate::text::Buffer::default();
+    let mut buffer = Buffer::default();
     buffer.write(format_args!("{value}e-{scale}"));
     f64::from(buffer.as_str().parse::<f32>().unwrap_or(f32::NAN))
 }
@@ -271,9 +272,9 @@ pub fn from_f64_rounded(value: f64, digits: usize, ty: NumericType) -> Result<i1
         let scaled = (value as i128).checked_mul(pow10(u32::from(ty.scale)));
         return check(scaled, ty);
     }
-    let mut buffer = crate::text::Buffer::default();
+    let mut buffer = Buffer::default();
     buffer.write(format_args!("{value:.*e}", digits - 1));
-    crate::text::parse_decimal(buffer.as_str(), ty)
+    parse_decimal(buffer.as_str(), ty)
 }
 
 /// `value` if it has at most the type's precision.
@@ -309,4 +310,139 @@ pub fn overflow() -> Error {
 #[cold]
 pub fn division_by_zero() -> Error {
     Error::new(SqlState::DIVISION_BY_ZERO, "division by zero")
+}
+
+/// The parts of a decimal literal.
+pub(crate) struct Decimal<'a> {
+    pub(crate) negative: bool,
+    pub(crate) whole: &'a [u8],
+    pub(crate) fraction: &'a [u8],
+    pub(crate) exponent: i64,
+}
+
+/// The parts of `word`; None when it is no decimal.
+pub(crate) fn split_decimal(word: &str) -> Option<Decimal<'_>> {
+    let bytes = word.as_bytes();
+    let negative = bytes.first() == Some(&b'-');
+    let mut at = usize::from(negative || bytes.first() == Some(&b'+'));
+    let digits = |from: usize| bytes[from..].iter().take_while(|b| b.is_ascii_digit()).count();
+    let whole = &bytes[at..at + digits(at)];
+    at += whole.len();
+    let mut fraction: &[u8] = &[];
+    if bytes.get(at) == Some(&b'.') {
+        at += 1;
+        fraction = &bytes[at..at + digits(at)];
+        at += fraction.len();
+    }
+    if whole.is_empty() && fraction.is_empty() {
+        return None;
+    }
+    let mut exponent = 0i64;
+    if matches!(bytes.get(at), Some(b'e' | b'E')) {
+        at += 1;
+        let minus = bytes.get(at) == Some(&b'-');
+        at += usize::from(minus || bytes.get(at) == Some(&b'+'));
+        let count = digits(at);
+        if count == 0 {
+            return None;
+        }
+        for digit in &bytes[at..at + count] {
+            exponent = (exponent * 10 + i64::from(digit - b'0')).min(1 << 40);
+        }
+        exponent = if minus { -exponent } else { exponent };
+        at += count;
+    }
+    (at == bytes.len()).then_some(Decimal { negative, whole, fraction, exponent })
+}
+
+/// The plain form, `-12.34`, of at most 18 digits that all fit `ty`.
+fn short_decimal(bytes: &[u8], ty: NumericType) -> Option<i128> {
+    let (negative, bytes) = match bytes {
+        [b'-', rest @ ..] => (true, rest),
+        bytes => (false, bytes),
+    };
+    let (mut value, mut fraction, mut digits) = (0_u64, None, 0);
+    for &byte in bytes {
+        match byte {
+            b'0'..=b'9' => {
+                value = value.wrapping_mul(10).wrapping_add(u64::from(byte - b'0'));
+                digits += 1;
+            }
+            b'.' if fraction.is_none() => fraction = Some(digits),
+            _ => return None,
+        }
+    }
+    let scale = fraction.map_or(0, |whole| digits - whole);
+    let missing = usize::from(ty.scale).checked_sub(scale)?;
+    if digits == 0 || digits > 18 || missing > 18 {
+        return None;
+    }
+    let value = i128::from(value) * pow10(missing as u32);
+    fits(value, ty.precision).then_some(if negative { -value } else { value })
+}
+
+/// A decimal at the type's scale, rounded half away from zero.
+///
+/// # Errors
+/// 22P02 when it is none, 22003 when it has too many digits before the point, 0A000 for NaN and
+/// infinities.
+pub(crate) fn parse_decimal(text: &str, ty: NumericType) -> Result<i128> {
+    if let Some(value) = short_decimal(text.as_bytes(), ty) {
+        return Ok(value);
+    }
+    let word = trim(text);
+    let Some(parts) = split_decimal(word) else {
+        let unsigned = word.trim_start_matches(['+', '-']).to_ascii_lowercase();
+        return Err(match unsigned.as_str() {
+            "nan" if unsigned.len() == word.len() => Error::unsupported("NaN in NUMERIC"),
+            "inf" | "infinity" => Error::unsupported("infinity in NUMERIC"),
+            _ => syntax_error("numeric", text),
+        });
+    };
+    if parts.exponent.abs() >= i64::from(i32::MAX / 2) {
+        return Err(syntax_error("numeric", text));
+    }
+    // Digit `i` of both parts counts 10^(point - 1 - i).
+    let point = parts.whole.len() as i64 + parts.exponent;
+    let wanted = point + i64::from(ty.scale);
+    let digits = parts.whole.iter().chain(parts.fraction).map(|b| i128::from(b - b'0'));
+    let mut value = 0i128;
+    let mut taken = 0;
+    for digit in digits {
+        if taken >= wanted {
+            // The first digit dropped decides, when it stands right after the last one kept.
+            value += i128::from(taken == wanted && digit >= 5);
+            break;
+        }
+        value = value * 10 + digit;
+        if value >= pow10(38) {
+            return Err(field_overflow(ty));
+        }
+        taken += 1;
+    }
+    if taken < wanted && value != 0 {
+        let missing = u32::try_from(wanted - taken).ok().filter(|&m| m <= 38);
+        value = missing
+            .and_then(|missing| value.checked_mul(pow10(missing)))
+            .ok_or_else(|| field_overflow(ty))?;
+    }
+    if !fits(value, ty.precision) {
+        return Err(field_overflow(ty));
+    }
+    Ok(if parts.negative { -value } else { value })
+}
+
+/// A scaled integer in the usual physical form of its type.
+pub fn numeric_value(value: i128, ty: NumericType) -> Value {
+    match DataType::Numeric(ty).physical() {
+        // A value of at most 18 digits.
+        PhysicalType::I64 => Value::I64(value as i64),
+        _ => Value::I128(value),
+    }
+}
+
+/// 22003 for an integer type.
+#[cold]
+pub fn integer_out_of_range(to: DataType) -> Error {
+    Error::new(SqlState::NUMERIC_OUT_OF_RANGE, format!("{} out of range", to.name()))
 }

@@ -12,14 +12,14 @@
 //!
 //! Nothing here goes deeper into the stack with the value's depth, which is at most
 //! [`NESTING_MAX`], but for containment and paths: those end at [`RECURSION_MAX`].
-//! Elsewhere: columns (`kernels::json_fn`). Decision: docs/decisions/025-json.md.
+//! Elsewhere: values of SQL as JSON (`to_json`), columns (`kernels::json_fn`). Decision:
+//! docs/decisions/025-json.md.
 
 mod assign;
 mod canonical;
 mod change;
 mod contain;
 mod events;
-mod make;
 mod number;
 mod order;
 mod show;
@@ -31,13 +31,13 @@ pub use canonical::{Canonical, canonical};
 pub use change::{PathChange, change_path, concatenated, without_index, without_key, without_keys};
 pub use contain::{contains, has_key};
 pub use events::{Event, Events, check};
-pub use make::{append_bytes, append_value};
+pub(crate) use number::integer_part;
 pub use order::key;
 pub use show::{pretty, without_nulls};
 pub use string::{push_quoted, unescaped};
 pub use value::{Elements, Fields, Json, Kind};
 
-use crate::{DataType, Error, Result, SqlState, Value, cast};
+use crate::{Error, SqlState};
 
 /// Objects and arrays inside of each other: more are 54001.
 pub const NESTING_MAX: usize = 10_000;
@@ -53,37 +53,6 @@ pub(crate) fn too_deep() -> Error {
 
 /// 22023.
 #[cold]
-fn invalid(message: &str) -> Error {
+pub(crate) fn invalid(message: &str) -> Error {
     Error::new(SqlState::INVALID_PARAMETER, message)
-}
-
-/// A JSONB that is one BOOLEAN or number, as `to`.
-///
-/// # Errors
-/// 22023 for other values, 22003.
-pub(crate) fn scalar(json: &[u8], to: DataType) -> Result<Value> {
-    let json = Json::new(json);
-    let found = match json.kind() {
-        Kind::Boolean if to == DataType::Boolean => {
-            return Ok(Value::Bool(json.bytes() == b"true"));
-        }
-        Kind::Number if to.is_number() => {
-            let text = String::from_utf8_lossy(json.bytes());
-            if let DataType::Real | DataType::Double = to {
-                return crate::text::parse(&text, to);
-            }
-            if to.is_numeric() {
-                return crate::text::parse(&text, to);
-            }
-            let (value, ty) = number::integer_part(&text, to)?;
-            return cast::cast_value(&value, ty, to);
-        }
-        Kind::Boolean => "boolean",
-        Kind::Number => "numeric",
-        Kind::String => "string",
-        Kind::Null => "null",
-        Kind::Array => "array",
-        Kind::Object => "object",
-    };
-    Err(invalid(&format!("cannot cast jsonb {found} to type {}", to.name())))
 }

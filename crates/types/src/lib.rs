@@ -7,35 +7,38 @@
 //! Elsewhere: columns of values (`kernels::vector`), stored values (`storage`).
 #![forbid(unsafe_code)]
 
-mod catalog_type;
-mod compare_op;
-mod data_type;
-mod element_type;
+// Floors: lowest first.
 mod error;
+mod data_type;
+mod compare_op;
+mod characters;
 mod interval;
 mod names;
 mod value;
-pub mod array;
+mod catalog_type;
 pub mod budget;
-pub mod calendar;
-pub mod cast;
 pub mod codec;
 pub mod decimal;
+pub mod calendar;
 pub mod json;
-pub mod record;
 pub mod stack;
-pub mod text;
 pub mod waiting;
 pub mod wide;
+pub mod array;
+pub mod record;
+pub mod text;
+pub mod cast;
+pub mod to_json;
 
 pub use catalog_type::{
-    NAME_BYTES_MAX, RegKind, byte_number, object_name, object_number, object_value, tid_of_row,
+    NAME_BYTES_MAX, byte_number, object_name, object_number, object_value, tid_of_row,
     truncated_name,
 };
 pub use compare_op::CompareOp;
-pub use data_type::{DataType, NumericDisplay, NumericType, PhysicalType, WideDigits};
-pub use element_type::ElementType;
+pub use data_type::{
+    DataType, ElementType, NumericDisplay, NumericType, PhysicalType, RecordField, RecordType,
+    RegKind, WideDigits, same_array_form, same_record_form,
+};
 pub use error::{About, Error, Position, Result, SqlState};
 pub use interval::Interval;
-pub use record::RecordType;
 pub use value::Value;

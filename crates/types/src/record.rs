@@ -9,126 +9,12 @@
 //! Records of one type are equal when their bytes are, and ordered as their bytes are: by fields,
 //! NULL after all values. So hashing, grouping, sorting and joins take them as they take BYTEA.
 //!
-//! Invariant: a type of records is known by its number as long as the process lives; types with
-//! the same fields and the same name have the same number.
+//! Elsewhere: types of records (`data_type::record_type`), records as text (`text`).
 //! Departures from PostgreSQL are those of arrays: -0 is held as 0, and intervals that look
 //! different are not equal.
 
-mod text;
-
-pub(crate) use text::{format_record, parse_record};
-
-use std::collections::HashMap;
-use std::sync::{LazyLock, PoisonError, RwLock};
-
 use crate::array::{ArrayBuilder, decode, split_element, text_bytes};
-use crate::{DataType, ElementType, Error, Result, SqlState, Value, json};
-
-/// The most types of records of one process.
-const TYPES_MAX: usize = 1 << 20;
-
-/// A field of a record.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct RecordField {
-    /// Its name, `f1` and so on where it has none.
-    pub name: String,
-    /// The type of its values.
-    pub ty: DataType,
-}
-
-/// The fields of records, and what they are rows of.
-#[derive(Debug, PartialEq, Eq, Hash)]
-struct Shape {
-    /// The relation: its name, and the number of its row type.
-    relation: Option<(String, u32)>,
-    fields: Vec<RecordField>,
-}
-
-/// The type of a record, by its number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct RecordType(u32);
-
-/// All types there are. They stay, so that whoever has a number finds its fields.
-#[derive(Default)]
-struct Known {
-    shapes: Vec<&'static Shape>,
-    numbers: HashMap<&'static Shape, u32>,
-}
-
-static KNOWN: LazyLock<RwLock<Known>> = LazyLock::new(RwLock::default);
-
-impl RecordType {
-    /// The type of records of such fields.
-    ///
-    /// # Errors
-    /// 54000 when there are too many types.
-    pub fn new(fields: Vec<RecordField>) -> Result<Self> {
-        Self::known(Shape { relation: None, fields })
-    }
-
-    /// The type of rows of a relation; `number` is that of its row type.
-    ///
-    /// # Errors
-    /// As [`Self::new`].
-    pub fn of_relation(name: &str, number: u32, fields: Vec<RecordField>) -> Result<Self> {
-        Self::known(Shape { relation: Some((name.to_owned(), number)), fields })
-    }
-
-    fn known(shape: Shape) -> Result<Self> {
-        let known = KNOWN.read().unwrap_or_else(PoisonError::into_inner);
-        if let Some(number) = known.numbers.get(&shape) {
-            return Ok(Self(*number));
-        }
-        drop(known);
-        let mut known = KNOWN.write().unwrap_or_else(PoisonError::into_inner);
-        if let Some(number) = known.numbers.get(&shape) {
-            return Ok(Self(*number));
-        }
-        if known.shapes.len() >= TYPES_MAX {
-            return Err(Error::new(SqlState::LIMIT_EXCEEDED, "too many types of records"));
-        }
-        let shape: &'static Shape = Box::leak(Box::new(shape));
-        // Below TYPES_MAX.
-        let number = known.shapes.len() as u32;
-        known.shapes.push(shape);
-        known.numbers.insert(shape, number);
-        Ok(Self(number))
-    }
-
-    fn shape(self) -> &'static Shape {
-        let known = KNOWN.read().unwrap_or_else(PoisonError::into_inner);
-        known.shapes[self.0 as usize]
-    }
-
-    /// The fields in order.
-    pub fn fields(self) -> &'static [RecordField] {
-        &self.shape().fields
-    }
-
-    /// The ordinal and type of the field called `name`.
-    pub fn field(self, name: &str) -> Option<(usize, DataType)> {
-        let found = self.fields().iter().enumerate().find(|(_, field)| field.name == name);
-        found.map(|(at, field)| (at, field.ty))
-    }
-
-    /// The name of the relation that such records are rows of; `record` for others.
-    pub fn name(self) -> &'static str {
-        self.shape().relation.as_ref().map_or("record", |(name, _)| name)
-    }
-
-    /// The number of the row type of the relation; None for other records.
-    pub fn number(self) -> Option<u32> {
-        self.shape().relation.as_ref().map(|(_, number)| *number)
-    }
-
-    /// Whether some field, or a field of a field, is of a type that `test` is true of.
-    pub fn any_field(self, test: &dyn Fn(DataType) -> bool) -> bool {
-        self.fields().iter().any(|field| match field.ty {
-            DataType::Record(inner) => inner.any_field(test),
-            ty => test(ty),
-        })
-    }
-}
+use crate::{DataType, ElementType, RecordField, RecordType, Result, Value, json};
 
 /// How the bytes of a field are found.
 fn form(ty: DataType) -> ElementType {
@@ -213,19 +99,6 @@ pub fn map(
         push_field(&mut builder, &convert(value, from.ty, to.ty)?, to.ty)?;
     }
     builder.finish()
-}
-
-/// True when records of both types have the same bytes for the same values.
-pub fn same_form(a: RecordType, b: RecordType) -> bool {
-    let same = |(a, b): (&RecordField, &RecordField)| match (a.ty, b.ty) {
-        (DataType::Record(a), DataType::Record(b)) => same_form(a, b),
-        (DataType::Array(a), DataType::Array(b)) => crate::array::same_form(a, b),
-        (a, b) => match (ElementType::new(a), ElementType::new(b)) {
-            (Some(a), Some(b)) => crate::array::same_form(a, b),
-            _ => a == b,
-        },
-    };
-    a == b || a.fields().len() == b.fields().len() && a.fields().iter().zip(b.fields()).all(same)
 }
 
 #[cfg(test)]

@@ -8,64 +8,30 @@
 //!
 //! Elsewhere: conversions between types (`cast`).
 
+mod array;
 mod bytes;
 mod datetime;
 mod interval;
 mod interval_style;
 mod number;
 mod print;
+mod record;
 mod style;
 mod tokens;
+mod zone;
 
+pub use array::joined;
 pub use interval_style::IntervalStyle;
 pub use style::{BytesForm, DateForm, TextStyle, append_styled};
 
-use std::fmt::{self, Write};
-
 use crate::calendar::TimeZone;
+use crate::characters::{syntax_error, trim};
 use crate::wide::Wide;
-use crate::{DataType, Error, RegKind, Result, SqlState, Value, array, catalog_type, json, record};
+use crate::{DataType, Error, RegKind, Result, SqlState, Value, catalog_type, decimal, json};
 
 pub use bytes::{parse_escaped, parse_hex, push_escaped, push_hex};
-pub(crate) use datetime::parse_offset;
-pub(crate) use interval::parse_interval;
 pub use interval::parse_interval_of;
-pub(crate) use number::{parse_decimal, split_decimal};
 pub use print::{format_date, format_decimal, format_integer, format_timestamp};
-
-/// A short text built without allocation; what exceeds 80 bytes is dropped.
-#[derive(Clone, Debug)]
-pub(crate) struct Buffer {
-    bytes: [u8; 80],
-    len: usize,
-}
-
-impl Default for Buffer {
-    fn default() -> Self {
-        Self { bytes: [0; 80], len: 0 }
-    }
-}
-
-impl Buffer {
-    pub(crate) fn write(&mut self, arguments: fmt::Arguments<'_>) {
-        // `write_str` below never fails.
-        let _ = self.write_fmt(arguments);
-    }
-
-    pub(crate) fn as_str(&self) -> &str {
-        std::str::from_utf8(&self.bytes[..self.len]).unwrap_or("")
-    }
-}
-
-impl Write for Buffer {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        let room = self.bytes.len() - self.len;
-        let count = text.len().min(room);
-        self.bytes[self.len..self.len + count].copy_from_slice(&text.as_bytes()[..count]);
-        self.len += count;
-        Ok(())
-    }
-}
 
 /// The value of type `ty` that `text` denotes, by PostgreSQL's input rules. Text longer than
 /// CHAR(n) or VARCHAR(n) is an error unless the excess is blank.
@@ -94,7 +60,7 @@ pub fn parse_in(text: &str, ty: DataType, zone: &TimeZone) -> Result<Value> {
         DataType::Reg(kind) => parse_object(text, kind)?,
         DataType::Real => Value::F64(number::parse_f32(text)?),
         DataType::Double => Value::F64(number::parse_f64(text)?),
-        DataType::Numeric(n) => crate::cast::numeric_value(parse_decimal(text, n)?, n),
+        DataType::Numeric(n) => decimal::numeric_value(decimal::parse_decimal(text, n)?, n),
         DataType::WideNumeric(digits) => Wide::parse(text)?.declared(digits)?.value(),
         DataType::Unknown | DataType::Text | DataType::Varchar(None) | DataType::AclItem => {
             Value::text(text)
@@ -247,22 +213,6 @@ fn fit<'a>(text: &'a str, count: u32, excess: Excess, name: &str) -> Result<&'a 
             Err(Error::new(SqlState::STRING_TOO_LONG, message))
         }
     }
-}
-
-/// True for what C's isspace takes.
-pub(crate) fn is_space(byte: u8) -> bool {
-    matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | 0x0b | 0x0c)
-}
-
-pub(crate) fn trim(text: &str) -> &str {
-    text.trim_matches(|c: char| c.is_ascii() && is_space(c as u8))
-}
-
-/// 22P02 in PostgreSQL's words.
-#[cold]
-pub(crate) fn syntax_error(type_name: &str, text: &str) -> Error {
-    let message = format!("invalid input syntax for type {type_name}: \"{text}\"");
-    Error::new(SqlState::INVALID_TEXT, message)
 }
 
 /// A number of an object without a catalog: digits, or what stands for none.

@@ -75,7 +75,7 @@ fn binary(bytes: &[u8], ty: DataType) -> Result<Value, Failure> {
         DataType::BigInt => Value::I64(i64::from_be_bytes(fixed(bytes)?)),
         DataType::Real => Value::F64(f64::from(f32::from_be_bytes(fixed(bytes)?))),
         DataType::Double => Value::F64(f64::from_be_bytes(fixed(bytes)?)),
-        DataType::Numeric(n) => types::cast::numeric_value(numeric::decode(bytes, n)?, n),
+        DataType::Numeric(n) => types::decimal::numeric_value(numeric::decode(bytes, n)?, n),
         DataType::WideNumeric(digits) => numeric::decode_wide(bytes)?.declared(digits)?.value(),
         ty if ty.is_text() || ty == DataType::AclItem => text::parse(utf8(bytes)?, ty)?,
         DataType::Bytea => Value::Str(bytes.into()),
@@ -144,7 +144,7 @@ fn array(bytes: &[u8], element: ElementType) -> Result<Vec<u8>, Failure> {
     let expected = oid::parameter(oid as u32).map_err(Failure::Value)?;
     let alike = DataType::array_of(expected).is_some_and(|given| {
         let given = array::element_of(given).unwrap_or(element);
-        given == element || array::same_form(given, element) || is_text(given, element)
+        given == element || types::same_array_form(given, element) || is_text(given, element)
     });
     if !alike && dimensions != 0 {
         let message = format!("wrong element type {oid} in an array of {}", element.data_type());

@@ -1,7 +1,8 @@
 //! The project's development commands, behind `cargo xtask`.
 //!
 //! ```text
-//! check -> manifests, layers, sources [-> cargo fmt, cargo clippy]
+//! check -> manifests, layers, sources, floors [-> cargo fmt, cargo clippy]
+//! floors -> imports that point up inside crates, circles of files
 //! slt   -> tests/slt against PostgreSQL, or against Tessera in every layout
 //! histories -> random transactions on lists, their cycles
 //! fuzz-queries -> random queries on Tessera and on PostgreSQL or DuckDB

@@ -160,7 +160,7 @@ fn is_relabelling(from: DataType, to: DataType) -> bool {
                 || matches!(to, ElementType::Name | ElementType::InternalChar);
             let unlimited = !limited && to.data_type().second_digits().is_none();
             let widened = from == ElementType::SmallInt && to == ElementType::Integer;
-            widened || (unlimited && types::array::same_form(from, to))
+            widened || (unlimited && types::same_array_form(from, to))
         }
         _ => match (scale(from), scale(to)) {
             (Some((p, s)), Some((q, t))) => s == t && p <= q,

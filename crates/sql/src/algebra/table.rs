@@ -12,7 +12,8 @@ use super::Expr;
 use crate::definition::{CheckDef, ColumnDef, ForeignKeyDef, Identity, IndexMeta, KeyDef, WideDef};
 use crate::words::RelationName;
 
-/// [`IndexTerms`] over a row, whose column `i` is [`crate::algebra::ColumnId`] `i`.
+/// [`IndexTerms`](crate::catalog::IndexTerms) over a row, whose column `i` is
+/// [`crate::algebra::ColumnId`] `i`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BoundTerms {
     /// The expressions.

@@ -10,8 +10,7 @@
 
 use sqlparser::ast::{self, Expr as Ast};
 use types::DataType::Record as R;
-use types::record::RecordField;
-use types::{CompareOp, DataType, Error, RecordType, Result, SqlState};
+use types::{CompareOp, DataType, Error, RecordField, RecordType, Result, SqlState};
 
 use super::name::{ident_at, object_at};
 use super::row::Field;

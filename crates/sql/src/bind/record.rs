@@ -6,7 +6,7 @@
 //! ```
 
 use sqlparser::ast;
-use types::record::RecordField;
+use types::RecordField;
 use types::{DataType, ElementType, Result, SqlState, Value};
 
 use super::json::{call, made, missing};

@@ -1,7 +1,7 @@
 //! Type rules: names, categories, which casts exist, common types, the types of arithmetic results.
 
 use sqlparser::ast::{self, DataType as Ast};
-use types::record::RecordField;
+use types::RecordField;
 use types::{
     DataType, ElementType, Error, NumericDisplay, NumericType, RecordType, RegKind, Result,
     SqlState, WideDigits,
@@ -189,8 +189,8 @@ pub(super) fn interchangeable(a: DataType, b: DataType) -> bool {
                 && T::Numeric(x).physical() == T::Numeric(y).physical()
         }
         (T::WideNumeric(_), T::WideNumeric(_)) => true,
-        (T::Array(x), T::Array(y)) => types::array::same_form(x, y),
-        (T::Record(x), T::Record(y)) => types::record::same_form(x, y),
+        (T::Array(x), T::Array(y)) => types::same_array_form(x, y),
+        (T::Record(x), T::Record(y)) => types::same_record_form(x, y),
         (T::Time(_), T::Time(_))
         | (T::Timestamp(_), T::Timestamp(_))
         | (T::TimestampTz(_), T::TimestampTz(_)) => true,

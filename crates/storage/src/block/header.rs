@@ -210,7 +210,7 @@ impl Header {
         bytes[CHECKSUM_AT..HEADER_BYTES].copy_from_slice(&checksum.to_le_bytes());
     }
 
-    /// Reads a description; areas are checked by [`super::validate`].
+    /// Reads a description; areas are checked by [`crate::image`].
     ///
     /// # Errors
     /// XX001 when the bytes are no description.
@@ -320,7 +320,7 @@ fn checksum(description: &[u8]) -> u64 {
 
 /// Makes the checksum of a damaged description right, so that tests reach the checks behind it.
 #[cfg(test)]
-pub(super) fn seal(bytes: &mut [u8]) {
+pub(crate) fn seal(bytes: &mut [u8]) {
     if bytes.len() < HEADER_BYTES {
         return;
     }

@@ -54,12 +54,12 @@ impl<'a> SymbolTable<'a> {
     }
 
     /// Whether no symbol is longer than its place.
-    pub(super) fn is_sound(&self) -> bool {
+    pub(crate) fn is_sound(&self) -> bool {
         self.lengths.iter().all(|&length| usize::from(length) <= SYMBOL_BYTES)
     }
 
     /// Whether `codes` can be decoded: each has a symbol, and escapes have their byte.
-    pub(super) fn is_decodable(&self, codes: &[u8]) -> bool {
+    pub(crate) fn is_decodable(&self, codes: &[u8]) -> bool {
         let mut codes = codes.iter();
         while let Some(&code) = codes.next() {
             let known = match code {

@@ -4,7 +4,8 @@ use kernels::unpack::Code;
 
 use super::distinct::{Distinct, may_be_few};
 use super::{Encoded, Input, code_width, nulls_of};
-use crate::block::{Fixed, Nulls, Scheme, Segment, value_of_key};
+use crate::block::{Nulls, Scheme, Segment};
+use crate::fixed::{Fixed, value_of_key};
 use crate::memory::{Plain, bytes_of};
 use crate::statistics::{ColumnSummary, Sketch, hash_number};
 

@@ -8,8 +8,10 @@
 use kernels::{Bitmap, StrBuilder, Vector, VectorData};
 use types::{PhysicalType, Result};
 
-use super::{Span, describe, tuples_start};
-use crate::block::{BlockLayout, Fixed, Header, Segment, value_bytes, with_fixed};
+use super::{describe, tuples_start};
+use crate::block::{Block, BlockLayout, Header, Segment};
+use crate::fixed::{Fixed, value_bytes, with_fixed};
+use crate::heap::Span;
 use crate::memory::{Memory, bytes_of};
 
 /// Writes the image of a block some rows at a time.
@@ -153,4 +155,13 @@ fn open_column(header: &Header, segment: &Segment, memory: &Memory) -> Vector {
         VectorData::Str(strings.finish())
     });
     Vector::with_validity(data, Some(Bitmap::from_fn(rows, is_valid)))
+}
+
+impl Block {
+    /// A writer for the image of this block, which is hot.
+    pub(crate) fn image_writer(&self, layout: BlockLayout) -> Result<ImageWriter> {
+        let types = self.header.segments.iter().map(|segment| segment.physical).collect();
+        let capacity = self.header.capacity as usize;
+        ImageWriter::new(layout, types, capacity, self.hot().heap.used())
+    }
 }

@@ -7,9 +7,11 @@ use std::sync::atomic::Ordering;
 
 use types::{Interval, PhysicalType};
 
-use super::{Span, bits_of, store_words, tuples_start};
-use crate::block::{Block, BlockLayout, Fixed, Segment};
+use super::tuples_start;
+use crate::block::{Block, BlockLayout, Segment};
 use crate::datum::Datum;
+use crate::fixed::{Fixed, bits_of, store_words};
+use crate::heap::Span;
 use crate::memory::prefetch;
 
 /// Most bytes of a string that are asked for before it is read; the processor sees by itself that a

@@ -2,7 +2,7 @@
 
 use kernels::{Vector, VectorData};
 
-use crate::block::float_key;
+use crate::fixed::float_key;
 
 /// The rows of `vector`, its values ascending, NULLs last, rows of one value as they were.
 pub(super) fn sorted_rows(vector: &Vector) -> Vec<u32> {

@@ -7,7 +7,7 @@
 //! ```
 //! Invariant: nothing advances epochs in a process that rests, so whoever wants the memory does
 //! ([`settle`], [`advance`]), while it is not pinned itself.
-//! Elsewhere: what is deferred (`undo::collect`, `table::directory`).
+//! Elsewhere: what is deferred (`table::undo::collect`, `table::directory`).
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -17,9 +17,10 @@ use kernels::{Bitmap, Vector};
 
 use super::ScanTechniques;
 use super::values::retain_values;
-use crate::block::{Block, Fixed, Nulls, Scheme, Segment, with_fixed};
+use crate::block::{Block, Nulls, Scheme, Segment};
+use crate::fixed::{Fixed, with_fixed};
+use crate::frozen::shared_entries;
 use crate::restriction::{KeyTest, Test, TextTest};
-use crate::unpack::shared_entries;
 
 /// A test on codes.
 #[derive(Debug)]
@@ -346,7 +347,7 @@ fn code_values(block: &Block, column: usize) -> Vector {
     let segment = block.segment(column);
     let mut values = kernels::VectorBuilder::new(segment.physical);
     for key in min..=max {
-        let value = crate::block::value_of_key(segment.physical, key);
+        let value = crate::fixed::value_of_key(segment.physical, key);
         values.push_value(&value.expect("truncated values are integers"));
     }
     if has_nulls(segment) {

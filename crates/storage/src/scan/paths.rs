@@ -19,8 +19,8 @@ use kernels::select::bit_rows;
 use super::codes::CodeTest;
 use super::{BlockCursor, Step, StepKind};
 use crate::block::Block;
+use crate::block::sub_block::{CodeRange, Domain, SubBlock, WeaveForm, bitmap_words, runs};
 use crate::restriction::Test;
-use crate::sub_block::{CodeRange, Domain, SubBlock, WeaveForm, bitmap_words, runs};
 
 /// Which index sub-blocks a scan may use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

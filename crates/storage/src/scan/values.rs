@@ -3,7 +3,7 @@
 use kernels::{Vector, VectorData};
 use types::Result;
 
-use crate::block::Fixed;
+use crate::fixed::Fixed;
 use crate::restriction::{KeyTest, Test, TextTest};
 
 /// Keeps `positions[i]` where `keep(i)`, in order.

@@ -16,8 +16,8 @@ use kernels::Vector;
 use parking_lot::Mutex;
 use types::{PhysicalType, Value};
 
-use crate::block::{Fixed, float_key, value_of_key, with_fixed};
 use crate::datum::Datum;
+use crate::fixed::{Fixed, float_key, value_of_key, with_fixed};
 use crate::statistics::ColumnSummary;
 
 /// Room kept beside the share of the width, in values.

@@ -15,19 +15,21 @@ use kernels::{Batch, Vector, VectorBuilder};
 use types::Result;
 use types::budget;
 
+use super::Table;
 use super::entries::{Holder, KeyLatches, Scratch, encode_key, with_scratch};
 use super::write::publish_insert;
-use super::{Table, WriteError};
 use crate::block::{BLOCK_ROWS_MAX, Block};
 use crate::datum::{Datum, RowBuffer};
 use crate::freeze::freeze;
 use crate::hot::rows_that_fit;
 use crate::index::{Direction, IndexKind, KeyBuffer, KeyRange, KeyRun, TableIndex, Uniqueness};
+use crate::record::{Kind, RecordRef};
 use crate::row::{newest, settled};
 use crate::statistics::{ColumnSummary, Sample};
+use crate::table::UndoBuffer;
 use crate::tid::Tid;
-use crate::undo::{Kind, RecordRef, UndoBuffer};
 use crate::version::TxnId;
+use crate::version::WriteError;
 use crate::versions::{DEAD, ZONE_ROWS};
 
 /// Rows between two looks whether to go on.

@@ -20,13 +20,14 @@ use crossbeam_epoch::Guard;
 use parking_lot::MutexGuard;
 use types::Result;
 
-use super::{Table, WriteError};
+use super::Table;
 use crate::block::{Block, NEVER};
 use crate::datum::{Datum, RowBuffer};
 use crate::index::{KeyBuffer, KeyGap, TableIndex, Uniqueness};
+use crate::record::{Image, Kind, RecordRef};
 use crate::row::{latch, newest, publish};
 use crate::tid::Tid;
-use crate::undo::{Image, Kind, RecordRef};
+use crate::version::WriteError;
 use crate::version::{TxnId, is_running};
 use crate::versions::DEAD;
 

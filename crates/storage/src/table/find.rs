@@ -9,11 +9,12 @@ use std::ops::ControlFlow;
 use crossbeam_epoch as epoch;
 use crossbeam_epoch::Guard;
 
+use super::Table;
 use super::entries::{Holder, encode_known, with_scratch};
-use super::{Table, WriteError};
 use crate::datum::{Datum, RowBuffer};
 use crate::index::{Direction, KeyBuffer, KeyRange, RangeState, TableIndex};
 use crate::tid::Tid;
+use crate::version::WriteError;
 use crate::version::{Snapshot, TxnId};
 
 thread_local! {

@@ -7,8 +7,8 @@ use parking_lot::Mutex;
 use types::Result;
 
 use super::Table;
+use crate::block::sub_block::{SubBlock, SubBlockSpec};
 use crate::block::{Block, BlockLayout};
-use crate::sub_block::{SubBlock, SubBlockSpec};
 
 /// What the blocks of a table have for one index, in all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

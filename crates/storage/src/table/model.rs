@@ -21,7 +21,7 @@ use crate::positions::Positions;
 use crate::{
     BlockPaths, ChangeKind, ColumnSpec, Datum, Derivation, INDEX_EXPRESSION, IndexColumn,
     IndexKind, IndexSpec, KeyBuffer, Membership, Restriction, RestrictionKind, ScanPlan,
-    SubBlockKind, TID_COLUMN, Timestamp, UndoMark, Uniqueness, WeaveForm, batch_of,
+    SubBlockKind, TID_COLUMN, Timestamp, UndoMark, Uniqueness, WeaveForm, WriteError, batch_of,
 };
 
 const TYPES: [DataType; 8] = [

@@ -9,6 +9,7 @@ use types::{DataType, Value};
 use super::*;
 use crate::manager::Manager;
 use crate::positions::Positions;
+use crate::version::WriteError;
 use crate::{
     ColumnSpec, Datum, IndexColumn, IndexKind, IndexSpec, KeyBuffer, RowBuffer, ScanPlan,
     TID_COLUMN, Uniqueness, batch_of,

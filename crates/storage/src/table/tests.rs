@@ -10,7 +10,7 @@ use super::*;
 use crate::manager::Manager;
 use crate::positions::Positions;
 use crate::version::Timestamp;
-use crate::{BlockShape, ColumnSpec, batch_of};
+use crate::{BlockShape, BulkWriter, ColumnSpec, batch_of};
 
 fn numbers(range: std::ops::Range<i64>) -> Batch {
     let texts: Vec<String> = range.clone().map(|i| format!("the text of row number {i}")).collect();

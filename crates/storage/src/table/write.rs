@@ -18,15 +18,17 @@ use kernels::Batch;
 use types::{Error, Result, Value, text};
 
 use super::entries::{Scratch, encode_key, is_affected, with_scratch};
-use super::{BlockRef, Table, WriteError};
+use super::{BlockRef, Table};
 use crate::block::Block;
 use crate::datum::{Datum, RowBuffer};
 use crate::index::TableIndex;
+use crate::record::{Image, Kind, RecordRef};
 use crate::row::{Held, check_write, latch, newest, order, publish};
 use crate::schema::ColumnSpec;
+use crate::table::UndoBuffer;
 use crate::tid::Tid;
-use crate::undo::{Image, Kind, RecordRef, UndoBuffer};
 use crate::version::Snapshot;
+use crate::version::WriteError;
 
 const GONE: WriteError = WriteError::Conflict { moved_to: None };
 

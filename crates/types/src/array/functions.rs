@@ -2,9 +2,8 @@
 
 use std::borrow::Cow;
 
-use super::{ArrayBuilder, ELEMENTS_MAX, Elements, RawElement, bounds, decode};
-use crate::budget::Room;
-use crate::{ElementType, Error, Result, SqlState, text};
+use super::{ArrayBuilder, ELEMENTS_MAX, Elements, RawElement, bounds};
+use crate::{ElementType, Error, Result, SqlState};
 
 fn elements(array: &[u8], element: ElementType) -> Elements<'_> {
     Elements::new(array, element)
@@ -275,37 +274,6 @@ pub fn contains(array: &[u8], part: &[u8], element: ElementType) -> bool {
 pub fn overlaps(a: &[u8], b: &[u8], element: ElementType) -> bool {
     let members = Members::of(a, element);
     elements(b, element).flatten().any(|raw| members.has(raw))
-}
-
-/// array_to_string: NULLs as `null`, or left out.
-///
-/// # Errors
-/// As [`Room::make`].
-pub fn joined(
-    array: &[u8],
-    element: ElementType,
-    separator: &str,
-    null: Option<&str>,
-) -> Result<Vec<u8>> {
-    let (mut out, mut room) = (Vec::new(), Room::default());
-    let mut is_first = true;
-    for raw in elements(array, element) {
-        if raw.is_none() && null.is_none() {
-            continue;
-        }
-        if !is_first {
-            room.push(&mut out, separator.as_bytes())?;
-        }
-        is_first = false;
-        match raw {
-            Some(bytes) => {
-                room.make(&mut out, bytes.len())?;
-                text::append(&mut out, &decode(raw, element), element.data_type());
-            }
-            None => room.push(&mut out, null.unwrap_or_default().as_bytes())?,
-        }
-    }
-    Ok(out)
 }
 
 /// string_to_array, an array of TEXT: no separator divides into characters, an empty one not at

@@ -80,38 +80,6 @@ impl TimeZone {
         Self { rules, order: DateOrder::Mdy, now: None }
     }
 
-    /// The zone that `SET timezone` takes: a name of the time zone database, hours east of UTC,
-    /// `INTERVAL '...'`, or a POSIX specification.
-    ///
-    /// # Errors
-    /// 22023.
-    pub fn setting(text: &str) -> Result<Self> {
-        let invalid = || {
-            let message = format!("invalid value for parameter \"TimeZone\": \"{text}\"");
-            Error::new(SqlState::INVALID_PARAMETER, message)
-        };
-        let far = || invalid().with_detail("UTC timezone offset is out of range.");
-        if text.get(..8).is_some_and(|word| word.eq_ignore_ascii_case("interval")) {
-            let quoted = text[8..].trim();
-            let inner = quoted.strip_prefix('\'').and_then(|rest| rest.strip_suffix('\''));
-            let parsed = inner.map(crate::text::parse_interval).transpose()?;
-            let interval = parsed.ok_or_else(invalid)?;
-            for (part, name) in [(interval.months, "months"), (interval.days, "days")] {
-                if part != 0 {
-                    let detail = format!("Cannot specify {name} in time zone interval.");
-                    return Err(invalid().with_detail(detail));
-                }
-            }
-            return Self::offset(interval.micros / SECOND).ok_or_else(far);
-        }
-        if let Ok(hours) = text.trim_start().parse::<f64>()
-            && text.bytes().all(|b| b.is_ascii_digit() || b"+-. eE".contains(&b))
-        {
-            return Self::offset((hours * 3600.0) as i64).ok_or_else(far);
-        }
-        Self::named(text).or_else(|| Self::posix(text)).ok_or_else(invalid)
-    }
-
     /// The zone that AT TIME ZONE and texts of timestamps name: abbreviations go first.
     ///
     /// # Errors
@@ -147,7 +115,7 @@ impl TimeZone {
     }
 
     /// `seconds` east of UTC, named as PostgreSQL does: `<-08>+08`.
-    fn offset(seconds: i64) -> Option<Self> {
+    pub(crate) fn offset(seconds: i64) -> Option<Self> {
         let (hours, rest) = (seconds.abs() / 3600, seconds.abs() % 3600);
         if hours > POSIX_HOURS_MAX {
             return None;
@@ -278,31 +246,6 @@ impl TimeZone {
             A::Gap { before, .. } => before.seconds(),
             A::Fold { after, .. } => after.seconds(),
         })
-    }
-
-    /// A zone that stands behind a time, as [`Self::at`] takes it: `+02` is east of UTC.
-    ///
-    /// # Errors
-    /// 22023.
-    pub fn of_time(name: &str) -> Result<String> {
-        let error = |message: String| Error::new(SqlState::INVALID_PARAMETER, message);
-        if name.starts_with(|c: char| c.is_ascii_digit()) {
-            let message = format!("invalid input syntax for type numeric time zone: \"{name}\"");
-            let hint = "Numeric time zones must have \"-\" or \"+\" as first character.";
-            return Err(error(message).with_hint(hint));
-        }
-        if !name.starts_with(['+', '-']) {
-            return Self::at(name).map(|zone| zone.name().to_owned());
-        }
-        let seconds = crate::text::parse_offset(name).map_err(|is_far| {
-            if is_far {
-                error(format!("numeric time zone \"{name}\" out of range"))
-            } else {
-                error(format!("time zone \"{name}\" not recognized"))
-            }
-        })?;
-        let found = Self::offset(seconds).map(|zone| zone.name().to_owned());
-        found.ok_or_else(|| error(format!("numeric time zone \"{name}\" out of range")))
     }
 
     /// A zone by its whole name, a POSIX specification perhaps, as texts of times have it.

@@ -1,6 +1,6 @@
 //! Numbers of JSON as PostgreSQL's NUMERIC has them: decimal digits, as many as are written.
 
-use crate::{DataType, Error, NumericType, Result, SqlState, Value, cast};
+use crate::{DataType, Error, NumericType, Result, SqlState, Value, decimal};
 
 /// The most digits after the point.
 const SCALE_MAX: i64 = 16_383;
@@ -170,12 +170,12 @@ pub(super) fn equal(a: &[u8], b: &[u8]) -> bool {
 ///
 /// # Errors
 /// 22003 for what is no `to`.
-pub(super) fn integer_part(text: &str, to: DataType) -> Result<(Value, DataType)> {
+pub(crate) fn integer_part(text: &str, to: DataType) -> Result<(Value, DataType)> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let carry = i128::from(fraction.as_bytes().first().is_some_and(|digit| *digit >= b'5'));
     let digits = whole.parse::<i128>().ok().filter(|digits| digits.unsigned_abs() < 1 << 100);
     let Some(digits) = digits else {
-        return Err(cast::integer_out_of_range(to));
+        return Err(decimal::integer_out_of_range(to));
     };
     let rounded = if text.starts_with('-') { digits - carry } else { digits + carry };
     let ty = NumericType::fixed(NumericType::PRECISION_MAX, 0);

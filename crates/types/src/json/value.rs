@@ -144,7 +144,9 @@ pub(super) fn is_text(raw: &[u8], text: &[u8]) -> Result<bool> {
 /// The subscript that a step of a path is, as C's strtol reads it.
 pub(super) fn index(step: &[u8]) -> Option<i32> {
     let text = std::str::from_utf8(step).ok()?;
-    text.trim_start_matches(|c: char| c.is_ascii() && crate::text::is_space(c as u8)).parse().ok()
+    text.trim_start_matches(|c: char| c.is_ascii() && crate::characters::is_space(c as u8))
+        .parse()
+        .ok()
 }
 
 /// A text of fields or elements, read to `at`.

@@ -1,6 +1,6 @@
 //! BYTEA and UUID from and to text.
 
-use super::{syntax_error, trim};
+use crate::characters::{syntax_error, trim};
 use crate::{Error, Result, SqlState};
 
 fn hex_digit(byte: u8) -> Option<u8> {

@@ -8,8 +8,8 @@ use std::io::Write;
 
 use super::print::push_fraction;
 use super::tokens::{Cursor, fraction_micros};
-use super::trim;
 use crate::calendar::{DAY, HOUR, MINUTE, SECOND, interval_out_of_range};
+use crate::characters::{is_space, trim};
 use crate::{Error, Interval, Result, SqlState};
 
 enum Failure {
@@ -208,7 +208,7 @@ fn signed(digits: &str, negative: bool) -> Parsed<i64> {
 
 /// The next token; None at the end.
 fn next_token<'a>(cursor: &mut Cursor<'a>) -> Parsed<Option<Token<'a>>> {
-    cursor.take(|b| super::is_space(b) || matches!(b, b',' | b'@'));
+    cursor.take(|b| is_space(b) || matches!(b, b',' | b'@'));
     match cursor.peek() {
         None => return Ok(None),
         Some(b) if b.is_ascii_alphabetic() => return Ok(Some(Token::Word(cursor.letters()))),

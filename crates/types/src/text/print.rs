@@ -4,11 +4,11 @@ use std::fmt::LowerExp;
 use std::io::Write;
 use std::ops::RangeInclusive;
 
-use super::Buffer;
 use crate::calendar::{
     DATE_INFINITY, DATE_MINUS_INFINITY, HOUR, MINUTE, SECOND, TIMESTAMP_INFINITY,
     TIMESTAMP_MINUS_INFINITY, TimeZone, civil_from_days, is_finite_timestamp, split_timestamp,
 };
+use crate::characters::Buffer;
 use crate::{NumericDisplay, NumericType};
 
 /// Appends a DOUBLE: the fewest digits that read back as the same number, exponent form from 1e15

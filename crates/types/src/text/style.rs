@@ -129,7 +129,7 @@ pub fn append_styled(
             });
             // As long as the values, or a little longer.
             let texts = texts.unwrap_or_default();
-            array::format_array(out, &texts, ElementType::Text, zone);
+            super::array::format_array(out, &texts, ElementType::Text, zone);
         }
         (value, _) => super::append_in(out, value, ty, zone),
     }

@@ -51,7 +51,7 @@ impl<'a> Cursor<'a> {
     }
 
     pub(super) fn spaces(&mut self) {
-        self.take(super::is_space);
+        self.take(crate::characters::is_space);
     }
 
     /// `.digits` as a fraction of 1, 0 when there is no point.

@@ -2,9 +2,7 @@
 
 use super::integer::Int;
 use super::{Number, Wide, special};
-use crate::{
-    DataType, Error, NumericDisplay, NumericType, Result, SqlState, WideDigits, cast, decimal,
-};
+use crate::{DataType, Error, NumericDisplay, NumericType, Result, SqlState, WideDigits, decimal};
 
 impl Wide {
     /// The value as a scaled integer of type `ty`, rounded.
@@ -168,7 +166,7 @@ impl Wide {
             return Err(special(what, to.name()));
         };
         let Int::Small(value) = number.rescaled(0).int else {
-            return Err(cast::integer_out_of_range(to));
+            return Err(decimal::integer_out_of_range(to));
         };
         let fits = match to {
             DataType::SmallInt => i16::try_from(value).is_ok(),
@@ -177,7 +175,7 @@ impl Wide {
         };
         match i64::try_from(value) {
             Ok(value) if fits => Ok(value),
-            _ => Err(cast::integer_out_of_range(to)),
+            _ => Err(decimal::integer_out_of_range(to)),
         }
     }
 }

@@ -5,7 +5,8 @@ use num_bigint::BigUint;
 use super::integer::Int;
 use super::{DIGITS_MAX, Number, SCALE_MAX, Wide, overflow};
 use crate::Result;
-use crate::text::{split_decimal, syntax_error, trim};
+use crate::characters::{syntax_error, trim};
+use crate::decimal::split_decimal;
 
 /// The integer of `digits`, ASCII.
 fn integer(digits: &[u8], negative: bool) -> Int {

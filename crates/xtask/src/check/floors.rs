@@ -10,12 +10,16 @@
 //! Invariants: a crate or a room (a file `x.rs` with its folder `x/`) that has the comment has no
 //! import that points up; arrows between a module and one inside of it are free, apart from what
 //! `lib.rs` itself defines, which lies above all floors. Code for tests alone is left out.
+//! Imports only: a method that a higher floor adds to a type of a lower one is not seen.
 //! Called by `cargo xtask check`, which fails, and by `cargo xtask floors`, which lists.
 
-mod modules;
+// Floors: lowest first.
 mod references;
+mod modules;
 mod resolve;
 mod circles;
+#[cfg(test)]
+mod tests;
 
 use std::fmt;
 use std::path::Path;
@@ -164,6 +168,3 @@ fn floor(found: &Crate, parent: &Module, idx: ModuleIdx) -> Floor {
         None => Floor { name: parent.file.clone(), number: parent.children.len() + 1 },
     }
 }
-
-#[cfg(test)]
-mod tests;

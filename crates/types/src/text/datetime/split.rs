@@ -37,7 +37,7 @@ pub(super) fn split(text: &str) -> Parsed<Vec<(Form, String)>> {
         let next = |at: usize| bytes.get(at).copied().unwrap_or(0);
         let mut field = None;
         let form = match byte {
-            _ if crate::text::is_space(byte) => {
+            _ if crate::characters::is_space(byte) => {
                 at += 1;
                 continue;
             }
@@ -63,7 +63,7 @@ pub(super) fn split(text: &str) -> Parsed<Vec<(Form, String)>> {
                 if is_date { Form::Date } else { Form::Word }
             }
             b'+' | b'-' => {
-                let body = run(start + 1, &crate::text::is_space);
+                let body = run(start + 1, &crate::characters::is_space);
                 let form = match next(body) {
                     b'0'..=b'9' => {
                         at = run(body, &|b| b.is_ascii_digit() || b":.-".contains(&b));

@@ -3,13 +3,12 @@
 //! Built by [`Crate::read`] from `lib.rs` on along the `mod` lines; read by `resolve`, `circles`
 //! and the rules of the parent.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use syn::spanned::Spanned as _;
 
 use super::COMMENT;
-use super::references::{self, Named};
+use super::references::{Names, is_exported, is_for_tests};
 
 /// Place of a module in its crate, from 0, the root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -29,14 +28,7 @@ pub(super) struct Module {
     pub(super) is_ordered: bool,
     /// True when the comment stands anywhere.
     has_comment: bool,
-    /// Functions, types, constants and macros.
-    pub(super) items: BTreeSet<String>,
-    /// Names that `use` gives, with the paths behind them.
-    pub(super) aliases: BTreeMap<String, Vec<String>>,
-    /// Paths before `::*`.
-    pub(super) globs: Vec<Vec<String>>,
-    /// What the code names, in the order of its lines.
-    pub(super) named: Vec<Named>,
+    pub(super) names: Names,
 }
 
 /// The modules of a crate; the root is the first.
@@ -147,22 +139,22 @@ impl Crate {
         place: &Place,
         source: &Source,
     ) -> Result<ModuleIdx, String> {
-        references::collect(items, &mut module);
+        module.names = Names::of(items);
         let idx = ModuleIdx(self.modules.len());
         let path = module.path.clone();
         self.modules.push(module);
         for item in items {
             let exported = match item {
-                syn::Item::Macro(item) if references::is_exported(item) => item.ident.as_ref(),
+                syn::Item::Macro(item) if is_exported(item) => item.ident.as_ref(),
                 _ => None,
             };
             if let Some(name) = exported {
                 let whole = ["crate".to_owned()].into_iter().chain(path.iter().cloned());
                 let whole = whole.chain([name.to_string()]).collect();
-                self.modules[0].aliases.entry(name.to_string()).or_insert(whole);
+                self.modules[0].names.aliases.entry(name.to_string()).or_insert(whole);
             }
             let syn::Item::Mod(item) = item else { continue };
-            if references::is_for_tests(&item.attrs) {
+            if is_for_tests(&item.attrs) {
                 continue;
             }
             let name = item.ident.to_string();

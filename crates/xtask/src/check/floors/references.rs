@@ -3,11 +3,24 @@
 //!
 //! Called for each module by `modules`; `resolve` finds out what the names mean.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use proc_macro2::{TokenStream, TokenTree};
 use syn::punctuated::Punctuated;
 use syn::visit::{self, Visit};
 
-use super::modules::Module;
+/// What one module defines and names.
+#[derive(Debug, Default)]
+pub(super) struct Names {
+    /// Functions, types, constants and macros.
+    pub(super) items: BTreeSet<String>,
+    /// Names that `use` gives, with the paths behind them.
+    pub(super) aliases: BTreeMap<String, Vec<String>>,
+    /// Paths before `::*`.
+    pub(super) globs: Vec<Vec<String>>,
+    /// What the code names, in the order of its lines.
+    pub(super) named: Vec<Named>,
+}
 
 /// A path that the code of a module names.
 #[derive(Debug)]
@@ -27,45 +40,51 @@ pub(super) enum How {
     Code,
 }
 
-/// Adds what `items` define and name to their `module`, code for tests left out.
-pub(super) fn collect(items: &[syn::Item], module: &mut Module) {
-    for item in items.iter().filter(|item| !is_for_tests(attributes(item))) {
-        define(item, module);
-    }
-    let mut visitor = Visitor { named: Vec::new() };
-    for item in items {
-        visitor.visit_item(item);
-    }
-    module.named = visitor.named;
-}
-
-/// Adds the names that an item gives its module.
-fn define(item: &syn::Item, module: &mut Module) {
-    let name = match item {
-        syn::Item::Use(item) => {
-            for leaf in leaves(&item.tree) {
-                match leaf.alias {
-                    Alias::Name(name) => {
-                        module.aliases.entry(name).or_insert(leaf.segments);
-                    }
-                    Alias::All => module.globs.push(leaf.segments),
-                    Alias::Nothing => {}
-                }
-            }
-            return;
+impl Names {
+    /// What the items of a module define and name, code for tests left out.
+    pub(super) fn of(items: &[syn::Item]) -> Self {
+        let mut names = Self::default();
+        for item in items.iter().filter(|item| !is_for_tests(attributes(item))) {
+            names.define(item);
         }
-        syn::Item::Fn(item) => &item.sig.ident,
-        syn::Item::Struct(item) => &item.ident,
-        syn::Item::Enum(item) => &item.ident,
-        syn::Item::Union(item) => &item.ident,
-        syn::Item::Trait(item) => &item.ident,
-        syn::Item::Type(item) => &item.ident,
-        syn::Item::Const(item) => &item.ident,
-        syn::Item::Static(item) => &item.ident,
-        syn::Item::Macro(syn::ItemMacro { ident: Some(ident), .. }) => ident,
-        _ => return,
-    };
-    module.items.insert(name.to_string());
+        let mut visitor = Visitor { named: Vec::new() };
+        for item in items {
+            visitor.visit_item(item);
+        }
+        names.named = visitor.named;
+        names
+    }
+
+    /// Adds the names that an item gives its module.
+    fn define(&mut self, item: &syn::Item) {
+        let name = match item {
+            syn::Item::Use(item) => return self.define_used(&item.tree),
+            syn::Item::Fn(item) => &item.sig.ident,
+            syn::Item::Struct(item) => &item.ident,
+            syn::Item::Enum(item) => &item.ident,
+            syn::Item::Union(item) => &item.ident,
+            syn::Item::Trait(item) => &item.ident,
+            syn::Item::Type(item) => &item.ident,
+            syn::Item::Const(item) => &item.ident,
+            syn::Item::Static(item) => &item.ident,
+            syn::Item::Macro(syn::ItemMacro { ident: Some(ident), .. }) => ident,
+            _ => return,
+        };
+        self.items.insert(name.to_string());
+    }
+
+    /// Adds the names that a `use` line gives.
+    fn define_used(&mut self, tree: &syn::UseTree) {
+        for leaf in leaves(tree) {
+            match leaf.alias {
+                Alias::Name(name) => {
+                    self.aliases.entry(name).or_insert(leaf.segments);
+                }
+                Alias::All => self.globs.push(leaf.segments),
+                Alias::Nothing => {}
+            }
+        }
+    }
 }
 
 /// One path of a `use` line, which may have many in braces.

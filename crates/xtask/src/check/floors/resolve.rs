@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use super::modules::{Crate, Module, ModuleIdx};
+use super::modules::{Crate, ModuleIdx};
 use super::references::{How, Named};
 
 /// How many re-exports a name is followed through.
@@ -33,7 +33,7 @@ impl Crate {
         let mut imports = Vec::new();
         for (from, module) in self.modules() {
             let mut found = BTreeMap::new();
-            for named in &module.named {
+            for named in &module.names.named {
                 let Some(meaning) = self.meaning(from, named) else { continue };
                 if meaning.module == from {
                     continue;
@@ -93,18 +93,18 @@ impl Crate {
 
     /// Looks a name up in a module; `Some(None)` is a name of another crate.
     fn look_up(&self, at: ModuleIdx, rest: &Rest, steps: usize) -> Option<Option<Meaning>> {
-        let module: &Module = self.module(at);
-        if let Some(alias) = module.aliases.get(rest.first) {
+        let names = &self.module(at).names;
+        if let Some(alias) = names.aliases.get(rest.first) {
             let whole: Vec<String> = alias.iter().chain(rest.others).cloned().collect();
             return Some(self.follow(at, &whole, steps));
         }
-        if module.items.contains(rest.first) {
+        if names.items.contains(rest.first) {
             return Some(Some(Meaning { module: at, item: Some(rest.first.clone()) }));
         }
         if let Some(child) = self.child(at, rest.first) {
             return Some(Some(Meaning { module: child, item: None }));
         }
-        module.globs.iter().find_map(|glob| {
+        names.globs.iter().find_map(|glob| {
             let behind = self.follow(at, glob, steps)?;
             let inner = behind.item.is_none() && behind.module != at;
             if inner { self.look_up(behind.module, rest, steps.checked_sub(1)?) } else { None }

@@ -1,10 +1,11 @@
 //! Records from and to text: `(1,"a b",)`.
 
-use super::{Fields, RecordType, push_field};
+use super::{append_in, parse_in};
 use crate::array::ArrayBuilder;
 use crate::calendar::TimeZone;
-use crate::text::{append_in, is_space, parse_in};
-use crate::{Error, Result, SqlState};
+use crate::characters::is_space;
+use crate::record::{Fields, push_field};
+use crate::{Error, RecordType, Result, SqlState};
 
 /// Appends a record as PostgreSQL prints it.
 pub(crate) fn format_record(out: &mut Vec<u8>, record: &[u8], ty: RecordType, zone: &TimeZone) {

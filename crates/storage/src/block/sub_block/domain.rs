@@ -6,7 +6,8 @@
 //! single, text             none
 //! ```
 
-use crate::block::{Block, Fixed, Nulls, Scheme, with_codes, with_fixed};
+use crate::block::{Block, Nulls, Scheme, with_codes};
+use crate::fixed::{Fixed, with_fixed};
 use crate::restriction::KeyTest;
 use types::PhysicalType;
 

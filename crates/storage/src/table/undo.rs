@@ -11,7 +11,6 @@
 //! Elsewhere: how readers use records (`row`), index entries (`table::entries`).
 
 mod collect;
-mod record;
 
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -20,14 +19,13 @@ use std::sync::atomic::Ordering;
 use crossbeam_epoch as epoch;
 use types::{Error, Result, SqlState};
 
+use super::{BlockRef, Table};
 use crate::block::{Block, NEVER};
 use crate::datum::{Datum, RowBuffer};
+use crate::record::{Arena, Image, Kind, Record, RecordRef};
 use crate::row::{latch, publish};
-use crate::table::{BlockRef, Table};
 use crate::tid::Tid;
 use crate::version::{StatementNumber, Timestamp, TxnId, is_running};
-use record::{Arena, Record};
-pub(crate) use record::{Image, Kind, RecordRef};
 
 /// The changes of one transaction, in order. Append only by its owner; readers reach its records
 /// from the rows.

@@ -1,7 +1,7 @@
 //! Values of SQL as JSON: to_json.
 
-use super::push_quoted;
 use crate::calendar::TimeZone;
+use crate::json::push_quoted;
 use crate::{DataType, RecordType, Value, array, record, text};
 
 /// Appends `value` of type `ty` as JSON; NULL is `null`. Times are shown by clocks of `zone`.

@@ -1,10 +1,41 @@
 //! Fixed-width values: how they stand in a block, and the integer by which they order.
 
+use std::sync::atomic::Ordering;
+
 use kernels::VectorData;
 use types::{Interval, PhysicalType, Value};
 
-use crate::hot::{load_words, store_words};
+use crate::datum::Datum;
 use crate::memory::{IntervalBits, Memory, Plain};
+
+/// A value as it stands in a block: as many low bytes as it is wide.
+pub(crate) type Bits = [u64; 2];
+
+/// The value of `width` bytes at `at`, as it is at this instant.
+#[inline(always)]
+pub(crate) fn load_words(memory: &Memory, at: usize, width: usize) -> Bits {
+    match width {
+        1 => [memory.atomic_byte(at).load(Ordering::Relaxed).into(), 0],
+        4 => [memory.atomic_half(at).load(Ordering::Relaxed).into(), 0],
+        // Acquire for the bytes behind spans; it costs nothing where loads are ordered.
+        8 => [memory.atomic_word(at).load(Ordering::Acquire), 0],
+        _ => [at, at + 8].map(|at| memory.atomic_word(at).load(Ordering::Relaxed)),
+    }
+}
+
+/// Replaces the value; the caller holds its row.
+#[inline(always)]
+pub(crate) fn store_words(memory: &Memory, at: usize, width: usize, bits: Bits) {
+    match width {
+        1 => memory.atomic_byte(at).store(bits[0] as u8, Ordering::Relaxed),
+        4 => memory.atomic_half(at).store(bits[0] as u32, Ordering::Relaxed),
+        8 => memory.atomic_word(at).store(bits[0], Ordering::Release),
+        _ => {
+            memory.atomic_word(at).store(bits[0], Ordering::Relaxed);
+            memory.atomic_word(at + 8).store(bits[1], Ordering::Relaxed);
+        }
+    }
+}
 
 /// A fixed-width physical type.
 pub(crate) trait Fixed: Copy + Default + Send + Sync + 'static {
@@ -207,6 +238,42 @@ pub(crate) use with_fixed;
 /// Bytes of a value in a block; for strings those of (offset, length) in a hot block.
 pub(crate) fn value_bytes(physical: PhysicalType) -> usize {
     with_fixed!(physical, T => size_of::<<T as Fixed>::Bits>(), 8)
+}
+
+/// The bits of a value that is neither NULL nor a string.
+#[inline]
+pub(crate) fn bits_of(datum: Datum<'_>) -> Bits {
+    match datum {
+        Datum::Null | Datum::Str(_) => [0, 0],
+        Datum::Bool(v) => v_bits(u8::from(v)),
+        Datum::I32(v) => v_bits(v),
+        Datum::I64(v) => v_bits(v),
+        Datum::I128(v) => v_bits(v),
+        Datum::F64(v) => v_bits(v),
+        Datum::Interval(v) => v_bits(v),
+    }
+}
+
+#[inline]
+fn v_bits<T: Fixed>(value: T) -> Bits {
+    value.to_words()
+}
+
+/// What `bits` mean as a value of a fixed-width type.
+///
+/// # Panics
+/// If `physical` is the type of strings.
+#[inline]
+pub(crate) fn fixed_datum(physical: PhysicalType, bits: Bits) -> Datum<'static> {
+    match physical {
+        PhysicalType::Bool => Datum::Bool(bits[0] != 0),
+        PhysicalType::I32 => Datum::I32(i32::from_words(bits)),
+        PhysicalType::I64 => Datum::I64(i64::from_words(bits)),
+        PhysicalType::I128 => Datum::I128(i128::from_words(bits)),
+        PhysicalType::F64 => Datum::F64(f64::from_words(bits)),
+        PhysicalType::Interval => Datum::Interval(Interval::from_words(bits)),
+        PhysicalType::Str => unreachable!("a string is no fixed-width value"),
+    }
 }
 
 #[cfg(test)]

@@ -2,9 +2,11 @@
 
 use std::io::Write as _;
 
-use super::{ArrayBuilder, Elements, bounds, decode};
+use super::{append, append_in, parse_in};
+use crate::array::{ArrayBuilder, Elements, bounds, decode};
+use crate::budget::Room;
 use crate::calendar::TimeZone;
-use crate::text::{append_in, is_space, parse_in};
+use crate::characters::is_space;
 use crate::{ElementType, Error, Result, SqlState};
 
 /// 22P02 in PostgreSQL's words.
@@ -206,7 +208,7 @@ fn is_vector(element: ElementType) -> bool {
 fn parse_vector(text: &str, element: ElementType) -> Result<Vec<u8>> {
     let mut builder = ArrayBuilder::new();
     for word in text.split_ascii_whitespace() {
-        builder.push_value(&crate::text::parse(word, element.data_type())?, element);
+        builder.push_value(&super::parse(word, element.data_type())?, element);
     }
     builder.finish_from(0)
 }
@@ -264,4 +266,35 @@ fn push_element(out: &mut Vec<u8>, word: &[u8]) {
         out.push(byte);
     }
     out.push(b'"');
+}
+
+/// array_to_string: NULLs as `null`, or left out.
+///
+/// # Errors
+/// As [`Room::make`].
+pub fn joined(
+    array: &[u8],
+    element: ElementType,
+    separator: &str,
+    null: Option<&str>,
+) -> Result<Vec<u8>> {
+    let (mut out, mut room) = (Vec::new(), Room::default());
+    let mut is_first = true;
+    for raw in Elements::new(array, element) {
+        if raw.is_none() && null.is_none() {
+            continue;
+        }
+        if !is_first {
+            room.push(&mut out, separator.as_bytes())?;
+        }
+        is_first = false;
+        match raw {
+            Some(bytes) => {
+                room.make(&mut out, bytes.len())?;
+                append(&mut out, &decode(raw, element), element.data_type());
+            }
+            None => room.push(&mut out, null.unwrap_or_default().as_bytes())?,
+        }
+    }
+    Ok(out)
 }

@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU64, Ordering};
 
 use types::Result;
 
-use crate::hot::Bits;
+use crate::fixed::Bits;
 use crate::memory::{BufferPool, MemoryCategory, Reservation};
 use crate::tid::Tid;
 use crate::version::StatementNumber;

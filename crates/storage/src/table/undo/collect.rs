@@ -2,10 +2,10 @@
 
 use crossbeam_epoch::{self as epoch, Guard};
 
-use super::{Place, RecordRef, UndoBuffer};
+use super::{Place, UndoBuffer};
 use crate::memory::defer;
+use crate::record::{Kind, RecordRef};
 use crate::row::{latch, newest, publish};
-use crate::undo::Kind;
 use crate::versions::DEAD;
 
 /// Records after which the thread lets the epoch advance.

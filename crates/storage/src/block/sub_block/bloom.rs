@@ -13,7 +13,8 @@ use std::sync::Arc;
 use kernels::hash::{hash_bytes, mix};
 use types::{PhysicalType, Result};
 
-use crate::block::{Block, Fixed, Scheme, with_codes, with_fixed};
+use crate::block::{Block, Scheme, with_codes};
+use crate::fixed::{Fixed, with_fixed};
 use crate::memory::{BufferPool, Memory, MemoryCategory};
 use crate::restriction::{KeyTest, Test, TextTest};
 

@@ -4,9 +4,11 @@
 use kernels::unpack::max_code;
 use types::{PhysicalType, Result};
 
-use super::fixed::{Fixed, value_bytes, with_fixed};
-use super::header::{BlockLayout, Header, Nulls, Scheme, Segment, corrupt, description_bytes};
-use super::{AREA_ALIGN, BLOCK_ROWS_MAX, SYMBOL_TABLE_BYTES, SymbolTable};
+use crate::block::{
+    AREA_ALIGN, BLOCK_ROWS_MAX, BlockLayout, Header, Nulls, SYMBOL_TABLE_BYTES, Scheme, Segment,
+    SymbolTable, corrupt, description_bytes,
+};
+use crate::fixed::{Fixed, value_bytes, with_fixed};
 use crate::freeze::lookup::{LookupTable, table_entries};
 use crate::memory::Memory;
 

@@ -9,6 +9,7 @@ use testkit::Random;
 use types::{CompareOp, Interval, PhysicalType, SqlState, Value};
 
 use super::*;
+use crate::block::{Scheme, description_bytes, seal};
 use crate::freeze::freeze;
 use crate::schema::{ColumnSpec, Schema};
 use crate::snapshot::TableSnapshot;
@@ -132,7 +133,7 @@ proptest! {
             if random.chance(10) {
                 bytes.truncate(random.below(bytes.len() as u64) as usize);
             }
-            header::seal(&mut bytes);
+            seal(&mut bytes);
             match Block::from_bytes(1, &bytes, &pool) {
                 Err(error) => prop_assert_eq!(error.state(), SqlState::DATA_CORRUPTED),
                 Ok(block) if types_kept(&block) => {
@@ -245,7 +246,7 @@ fn damaged_symbols_and_codes_are_reported() {
     for (what, at, damage) in cases {
         let mut bytes = block.to_bytes().expect("fits");
         bytes[at..at + damage.len()].copy_from_slice(&damage);
-        header::seal(&mut bytes);
+        seal(&mut bytes);
         let error = Block::from_bytes(1, &bytes, &pool).expect_err(what);
         assert_eq!(error.state(), SqlState::DATA_CORRUPTED, "{what}");
     }
