@@ -79,8 +79,8 @@ impl RowBytes {
         positions.iter().for_each(|&p| self.push(source.get(p as usize)));
     }
 
-    /// Appends rows of `lengths` zero bytes, all in one chunk; gives the chunk and the start of each
-    /// new row in it.
+    /// Appends rows of `lengths` zero bytes, all in one chunk; gives the chunk and the start of
+    /// each new row in it.
     pub fn extend_zeroed(&mut self, lengths: &[usize]) -> (&mut [u8], Vec<usize>) {
         let number = self.chunk_for(lengths.iter().sum());
         let chunk = &mut self.chunks[number];
