@@ -101,7 +101,7 @@ fn returned(session: &mut Session, statement: &Statement) -> Result<ResultSet> {
 
 /// These columns of all rows of a table.
 fn table_rows(session: &Session, table: &TableRef, columns: &[usize]) -> Result<ResultSet> {
-    let context = session.context(0, Run::default());
+    let context = session.context(None, Run::default());
     TableColumns::new(table, columns)?.read(&context)
 }
 
@@ -174,7 +174,7 @@ fn write_table(
     table: &TableColumns,
 ) -> Result<QueryResult> {
     let mut writer = create(session, format, path, copy, &table.names)?;
-    let context = session.context(0, Run::default());
+    let context = session.context(None, Run::default());
     let mut rows = 0;
     table.each(&context, |batch| {
         rows += batch.rows;
@@ -283,7 +283,7 @@ impl<'a> Load<'a> {
         size: Size,
     ) -> Result<()> {
         let all = self.table.columns();
-        let context = session.context(0, Run::default());
+        let context = session.context(None, Run::default());
         let given = (0..self.columns.len()).collect();
         let source = exec::function_source(source, given, self.full.clone());
         let stream = Stream::new(source, None);

@@ -19,6 +19,8 @@ use exec::context::Progress;
 use exec::{Recheck, StatementAccount};
 use kernels::Batch;
 use parking_lot::Mutex;
+use plan::physical::PhysicalPlan;
+use sched::Ticket;
 use sql::ParsedStatement;
 use sql::catalog::{Digits, TableRef};
 use sql::statement::{AccessMode, Deferral, SetValue, Skipped, Statement};
@@ -88,12 +90,26 @@ impl CancelHandle {
 
 /// Shows how far the running statement is: work orders done and known.
 #[derive(Clone, Debug, Default)]
-pub struct ProgressHandle(Arc<Mutex<Option<Arc<Progress>>>>);
+pub struct ProgressHandle(Arc<Mutex<Option<RunningQuery>>>);
+
+/// A query that runs.
+#[derive(Clone, Debug)]
+pub(crate) struct RunningQuery {
+    /// None for rows that come without a plan: those of COPY.
+    pub(crate) plan: Option<Arc<PhysicalPlan>>,
+    pub(crate) progress: Arc<Progress>,
+    pub(crate) ticket: Arc<Ticket>,
+}
 
 impl ProgressHandle {
+    /// The query that runs, if one does.
+    pub(crate) fn running(&self) -> Option<RunningQuery> {
+        self.0.lock().clone()
+    }
+
     /// Work orders done and known of the query that runs, if one does.
     pub fn get(&self) -> Option<(u64, u64)> {
-        let progress = self.0.lock().clone()?;
+        let progress = self.running()?.progress;
         let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
         Some((read(&progress.done), read(&progress.total)))
     }

@@ -320,12 +320,6 @@ impl Settings {
         changed.map_or_else(Priority::default, Priority)
     }
 
-    /// The priority that RESET goes back to: the default of the session's role.
-    pub(crate) fn usual_priority(&self) -> Priority {
-        let base = self.base.iter().find(|(name, _)| name == "priority");
-        base.and_then(|(_, text)| text.parse().ok()).map_or_else(Priority::default, Priority)
-    }
-
     /// Whose clocks it goes by.
     pub(crate) fn time_zone(&self) -> &TimeZone {
         &self.zone

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
 use host::Io;
 use kernels::Batch;
@@ -118,6 +119,58 @@ pub struct Progress {
     pub done: AtomicU64,
     /// Completed and still to do in the pipelines begun.
     pub total: AtomicU64,
+    /// The pipelines begun, one for each source.
+    pipelines: Mutex<Vec<Arc<PipelineProgress>>>,
+}
+
+/// Work orders of one pipeline: of all its runs, if it is run again and again.
+#[derive(Debug)]
+pub struct PipelineProgress {
+    /// The operator whose rows the work orders read; None for rows of no operator of the plan.
+    pub source: Option<OperatorId>,
+    /// The operators that the rows pass.
+    pub operators: Vec<OperatorId>,
+    /// Work orders done and still to do.
+    pub orders: AtomicU64,
+    /// Work orders done.
+    pub done: AtomicU64,
+    /// Nanoseconds of these.
+    pub nanos: AtomicU64,
+}
+
+impl Progress {
+    /// Notes that a pipeline begins, with so many work orders.
+    pub(crate) fn begin(
+        &self,
+        source: Option<OperatorId>,
+        operators: impl Iterator<Item = OperatorId>,
+        orders: u64,
+    ) -> Arc<PipelineProgress> {
+        self.total.fetch_add(orders, Ordering::Relaxed);
+        let mut pipelines = self.pipelines.lock();
+        let known = pipelines.iter().find(|known| known.source == source).cloned();
+        let pipeline = known.unwrap_or_else(|| {
+            let (orders, done, nanos) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
+            let operators = operators.collect();
+            let new = Arc::new(PipelineProgress { source, operators, orders, done, nanos });
+            pipelines.push(Arc::clone(&new));
+            new
+        });
+        pipeline.orders.fetch_add(orders, Ordering::Relaxed);
+        pipeline
+    }
+
+    /// Notes the end of a work order of `pipeline` that took so long.
+    pub(crate) fn end_order(&self, pipeline: &PipelineProgress, took: Duration) {
+        self.done.fetch_add(1, Ordering::Relaxed);
+        pipeline.done.fetch_add(1, Ordering::Relaxed);
+        pipeline.nanos.fetch_add(took.as_nanos() as u64, Ordering::Relaxed);
+    }
+
+    /// The pipelines begun so far, in the order of their beginning.
+    pub fn pipelines(&self) -> Vec<Arc<PipelineProgress>> {
+        self.pipelines.lock().clone()
+    }
 }
 
 impl QueryContext {

@@ -11,7 +11,7 @@ use plan::physical::OperatorId;
 use sched::{Extent, RunError, WorkOrders};
 use types::{Error, Result};
 
-use crate::context::{Profile, QueryContext};
+use crate::context::{PipelineProgress, Profile, QueryContext};
 use crate::flow::Flow;
 
 /// Whether more rows are wanted.
@@ -143,9 +143,11 @@ pub fn drive<S: Sink + 'static>(
     let mut locals: Vec<Option<S::Local>> = (0..slots).map(|_| None).collect();
     for (number, segment) in stream.segments.iter().enumerate() {
         let orders = segment.source.orders();
-        context.progress.total.fetch_add(orders as u64, Ordering::Relaxed);
+        let passed = segment.operators.iter().filter_map(|operator| operator.id());
+        let progress = context.progress.begin(segment.source_id, passed, orders as u64);
         let run = Arc::new(Run {
             context: Arc::clone(context),
+            progress,
             segment: segment.clone(),
             number,
             sink: Arc::clone(sink),
@@ -187,6 +189,7 @@ impl<L> Slot<L> {
 /// One segment being run.
 struct Run<S: Sink> {
     context: Arc<QueryContext>,
+    progress: Arc<PipelineProgress>,
     segment: Segment,
     number: usize,
     sink: Arc<S>,
@@ -197,6 +200,7 @@ struct Run<S: Sink> {
 
 impl<S: Sink + 'static> WorkOrders for Run<S> {
     fn run(&self, worker: usize, order: usize) {
+        let begin = Instant::now();
         let _entry = self.context.enter();
         let mut slot = self.slots[worker].lock();
         match self.run_order(&mut slot, order) {
@@ -207,7 +211,7 @@ impl<S: Sink + 'static> WorkOrders for Run<S> {
                 self.stop.store(true, Ordering::Relaxed);
             }
         }
-        self.context.progress.done.fetch_add(1, Ordering::Relaxed);
+        self.context.progress.end_order(&self.progress, begin.elapsed());
     }
 
     fn stopped(&self) -> bool {

@@ -9,6 +9,7 @@
 //! Elsewhere: what files say (`wal`, `txn`).
 #![forbid(unsafe_code)]
 
+// Floors: lowest first.
 mod clock;
 mod damage;
 mod io;

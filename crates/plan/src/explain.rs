@@ -17,7 +17,8 @@ use sql::catalog::{IndexColumn, TableRef};
 
 use crate::physical::{
     AggregateMode, BoundKind, BuildKeys, CteSource, IndexOrder, JoinMethod, Node, NullKeys,
-    Operator, OperatorProfile, OutputColumn, PhysicalPlan, PreludeKind, ScanRestriction,
+    Operator, OperatorId, OperatorProfile, OutputColumn, PhysicalPlan, PreludeKind,
+    ScanRestriction,
 };
 use text::{expr_text, list_text, restriction_text, sort_text, values_text, window_text};
 
@@ -32,6 +33,21 @@ pub fn explain_below(
         let _ = writeln!(out, "  {line}");
     }
     out
+}
+
+/// The operators of a plan, those of its preludes first: id and the line that EXPLAIN begins with.
+pub fn operators(plan: &PhysicalPlan) -> Vec<(OperatorId, String)> {
+    fn add(node: &Node, all: &mut Vec<(OperatorId, String)>) {
+        types::stack::deep(|| {
+            all.push((node.id, describe(node).0));
+            node.inputs().into_iter().for_each(|input| add(input, all));
+        });
+    }
+    let mut all = Vec::new();
+    plan.preludes.iter().map(|prelude| &prelude.node).chain([&plan.root]).for_each(|node| {
+        add(node, &mut all);
+    });
+    all
 }
 
 /// The plan as text, one operator a line, inputs below and indented, the build side of a join last.

@@ -43,7 +43,7 @@ mod lower;
 pub mod point;
 mod planner;
 
-pub use explain::{explain, explain_below, explain_json};
+pub use explain::{explain, explain_below, explain_json, operators};
 pub use group_join::JoinBelow;
 pub use lower::{lower, lower_held};
 pub use options::{AggregatePlace, IndexPaths, PlanOptions, WideTables};

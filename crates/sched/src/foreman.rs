@@ -55,6 +55,11 @@ impl Ticket {
     pub fn of(priority: Priority, owner: u64) -> Arc<Self> {
         Arc::new(Self { priority, owner, history: Mutex::new(History::default()) })
     }
+
+    /// Mean nanoseconds of the query's last orders; None before the first has ended.
+    pub fn predicted_nanos(&self) -> Option<f64> {
+        self.history.lock().predict()
+    }
 }
 
 /// The work orders of one run that has not ended.
@@ -297,7 +302,7 @@ impl Scheduler {
             orders: container.count,
             begun: container.next,
             running: container.running,
-            predicted_nanos: container.ticket.history.lock().predict(),
+            predicted_nanos: container.ticket.predicted_nanos(),
         };
         state.containers.iter().map(pending).collect()
     }

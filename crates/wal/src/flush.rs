@@ -16,9 +16,9 @@ use types::codec::{read_u32, read_u64};
 use types::waiting::waiting;
 use types::{Error, Result, SqlState};
 
-use super::format::{self, Checksums, MARK_BYTES, MARK_STAMP, RECORD_ALIGN};
-use super::segments::Segments;
-use super::{LogOptions, Lsn};
+use crate::format::{self, Checksums, MARK_BYTES, MARK_STAMP, RECORD_ALIGN};
+use crate::place::{LogOptions, Lsn};
+use crate::segments::Segments;
 
 /// Bytes of a chunk. Records of this size and more are chunks of their own and never copied.
 const CHUNK_BYTES: usize = 1 << 20;

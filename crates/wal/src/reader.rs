@@ -8,11 +8,11 @@ use host::{Failure, Finding};
 use types::codec::{read_u32, read_u64};
 use types::{Error, Result, SqlState};
 
-use super::format::{
+use crate::format::{
     Checksums, MARK_BYTES, MARK_STAMP, RECORD_ALIGN, RECORD_HEADER_BYTES, SEGMENT_HEADER_BYTES,
 };
-use super::segments::{self, Segment, Segments, segment_name};
-use super::{LogPlace, Lsn, Position, Stamp};
+use crate::place::{LogPlace, Lsn, Position, Stamp};
+use crate::segments::{self, Segment, Segments, segment_name};
 
 /// Bytes read at once.
 const READ_BYTES: usize = 4 << 20;

@@ -19,8 +19,8 @@ use host::{File, Io, OpenMode};
 use parking_lot::Mutex;
 use types::Result;
 
-use super::LogPlace;
-use super::format::{MARK_BYTES, RECORD_ALIGN, SEGMENT_HEADER_BYTES, SegmentHeader};
+use crate::format::{MARK_BYTES, RECORD_ALIGN, SEGMENT_HEADER_BYTES, SegmentHeader};
+use crate::place::LogPlace;
 
 /// Bytes of zeros written at once: the first and the largest step, doubling in between.
 const STEP_BYTES: (u64, u64) = (1 << 20, 16 << 20);

@@ -4,9 +4,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use host::{Fault, RealIo, SimIo, Tear};
+use host::{Fault, Io, RealIo, SimIo, Tear};
 use testkit::Random;
-use types::SqlState;
+use types::{Result, SqlState};
 
 use super::*;
 

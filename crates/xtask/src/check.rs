@@ -3,8 +3,10 @@
 //! ```text
 //! crates/*/Cargo.toml -> layers, heavy dependencies, lints
 //! crates/**/*.rs      -> ceilings, width, unfinished marks, unsafe policy, shapes, floors
+//! *.md                -> width
 //! ```
 
+mod documents;
 mod layers;
 mod manifests;
 mod shapes;
@@ -24,6 +26,7 @@ pub fn run(full: bool) -> Outcome {
     let mut problems = Vec::new();
     let crates = crates().map_err(text)?;
     manifests::check_workspace(&mut problems)?;
+    documents::check(&mut problems)?;
     for folder in &crates {
         manifests::check(folder, &mut problems)?;
         sources::check(folder, &mut problems)?;

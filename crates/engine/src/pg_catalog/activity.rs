@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
+use exec::context::PipelineProgress;
 use sched::Pending;
 use types::Value;
 
@@ -164,4 +165,53 @@ pub(super) fn work_orders(subject: &Subject<'_>) -> Vec<Row> {
             .set("predicted_us", predicted.unwrap_or(Value::Null))
     };
     subject.database.pending_orders().into_iter().map(row).collect()
+}
+
+/// `tessera_operators`: the operators of the queries that run, each with the work orders of the
+/// pipeline that its rows pass. Source: Patel 2018, section 4.3 (predicted and measured times).
+pub(super) fn operators(subject: &Subject<'_>) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for (number, info) in subject.database.sessions() {
+        let Some(running) = info.progress.running() else { continue };
+        let seen = info.seen.lock().clone();
+        if !is_shown(subject, &seen) {
+            continue;
+        }
+        let pipelines = running.progress.pipelines();
+        let predicted = running.ticket.predicted_nanos();
+        for (id, head) in running.plan.iter().flat_map(|plan| plan::operators(plan)) {
+            // An operator that ends a pipeline is the source of another, which says more of it.
+            let source = pipelines.iter().find(|pipeline| pipeline.source == Some(id));
+            let passed = pipelines.iter().find(|pipeline| pipeline.operators.contains(&id));
+            let row = Row::default()
+                .number("session_id", count(number))
+                .set("usename", user(&seen))
+                .number("operator_id", count(id.0 as u64))
+                .text("operator", &head);
+            rows.push(match source.or(passed) {
+                Some(pipeline) => in_pipeline(row, pipeline, predicted),
+                None => row.text("state", "waiting"),
+            });
+        }
+    }
+    rows
+}
+
+/// The state of an operator whose rows pass `pipeline`.
+fn in_pipeline(row: Row, pipeline: &PipelineProgress, predicted_nanos: Option<f64>) -> Row {
+    let read = |value: &AtomicU64| value.load(Ordering::Relaxed);
+    let (orders, done) = (read(&pipeline.orders), read(&pipeline.done));
+    let micros = |nanos: f64| Value::I64((nanos / 1e3) as i64);
+    let measured = (done > 0).then(|| micros(read(&pipeline.nanos) as f64 / done as f64));
+    let source = pipeline.source.map(|id| Value::I64(count(id.0 as u64)));
+    row.set("pipeline", source.unwrap_or(Value::Null))
+        .text("state", if done < orders { "running" } else { "done" })
+        .number("orders", count(orders))
+        .number("orders_done", count(done))
+        .set("measured_us", measured.unwrap_or(Value::Null))
+        .set("predicted_us", predicted_nanos.map_or(Value::Null, micros))
+}
+
+fn count(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
 }

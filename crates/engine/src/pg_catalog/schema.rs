@@ -158,6 +158,11 @@ const TABLES: &[(&str, &str)] = &[
         "pg_catalog.tessera_work_orders",
         "session_id:l usename:n priority:l orders:l begun:l running:l predicted_us:l",
     ),
+    (
+        "pg_catalog.tessera_operators",
+        "session_id:l usename:n operator_id:l operator:n pipeline:l state:n orders:l \
+         orders_done:l measured_us:l predicted_us:l",
+    ),
     ("pg_catalog.pg_description", "objoid:o classoid:o objsubid:i description:n .class:n"),
     ("pg_catalog.pg_shdescription", "objoid:o classoid:o description:n .class:n"),
     (

@@ -37,6 +37,7 @@ pub(super) fn rows(name: &str, subject: &Subject<'_>) -> Vec<Row> {
         "pg_catalog.pg_locks" => activity::locks(subject),
         "pg_catalog.tessera_queries" => activity::queries(subject),
         "pg_catalog.tessera_work_orders" => activity::work_orders(subject),
+        "pg_catalog.tessera_operators" => activity::operators(subject),
         "pg_catalog.pg_auth_members" => rights::members(subject),
         "pg_catalog.tessera_privileges" => rights::privileges(subject),
         "pg_catalog.tessera_members" => rights::closures(subject),

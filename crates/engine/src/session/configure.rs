@@ -49,24 +49,35 @@ impl Session {
             return Ok(());
         }
         let value = crate::role::checked_identity(self, name, value)?;
-        if name.strip_prefix("tessera.").unwrap_or(name) == "priority" {
-            self.check_priority(value.as_deref())?;
-        }
         self.remember_settings();
         match scope {
             SetScope::Session => self.set(name, value.as_deref()),
-            SetScope::Transaction => self.settings.set_local(name, value.as_deref()),
+            SetScope::Transaction => {
+                self.check_setting(name, value.as_deref())?;
+                self.settings.set_local(name, value.as_deref())
+            }
         }
     }
 
     /// Refuses to raise the session's priority above the default of its role, which is a
     /// superuser's to decide.
     fn check_priority(&self, value: Option<&str>) -> Result<()> {
-        let asked = value.and_then(|text| text.trim().parse().ok()).map(Priority);
-        if asked.is_some_and(|asked| asked > self.settings.usual_priority()) {
-            return self.check_server_setting("priority");
+        let Some(asked) = value.and_then(|text| text.trim().parse().ok()).map(Priority) else {
+            return Ok(());
+        };
+        if asked <= Priority::default() {
+            return Ok(());
         }
-        Ok(())
+        let state = self.state();
+        let role = self.settings.user().and_then(|user| state.roles.get(user));
+        let usual = role.and_then(|role| {
+            let (_, text) = role.settings.iter().find(|(name, _)| name == "priority")?;
+            text.parse().ok().map(Priority)
+        });
+        if usual.is_some_and(|usual| asked <= usual) {
+            return Ok(());
+        }
+        self.check_server_setting("priority")
     }
 
     /// Refuses what only superusers may set.
@@ -80,14 +91,19 @@ impl Session {
         Err(denied(format!("permission denied to set parameter \"{name}\"")))
     }
 
-    pub(crate) fn set(&mut self, name: &str, value: Option<&str>) -> Result<()> {
-        let plain = name.strip_prefix("tessera.").unwrap_or(name);
-        if matches!(
-            plain,
-            "threads" | "checkpoint_wal_bytes" | "temp_directory" | "scheduler_policy"
-        ) {
-            self.check_server_setting(name)?;
+    /// Refuses what the session may not set.
+    fn check_setting(&self, name: &str, value: Option<&str>) -> Result<()> {
+        match name.strip_prefix("tessera.").unwrap_or(name) {
+            "threads" | "checkpoint_wal_bytes" | "temp_directory" | "scheduler_policy" => {
+                self.check_server_setting(name)
+            }
+            "priority" => self.check_priority(value),
+            _ => Ok(()),
         }
+    }
+
+    pub(crate) fn set(&mut self, name: &str, value: Option<&str>) -> Result<()> {
+        self.check_setting(name, value)?;
         match name {
             "threads" | "tessera.threads" => {
                 let count = match value {

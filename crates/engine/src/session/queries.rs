@@ -11,7 +11,7 @@ use sql::catalog::{Sequences, SequencesRef};
 use txn::manager::Isolation;
 use types::Result;
 
-use super::{Run, Session};
+use super::{Run, RunningQuery, Session};
 use crate::compiled::Reliance;
 use crate::locks::LockMode;
 use crate::sequence::SessionSequences;
@@ -49,7 +49,7 @@ impl Session {
         }
         self.work_mut().statements += 1;
         let planning = begin.map(|begin| begin.elapsed());
-        let context = self.context(plan.operator_count, run);
+        let context = self.context(Some(&plan), run);
         if let (Some(explaining), Some(planning)) = (&mut self.explaining, planning) {
             explaining.note(&plan, &context, planning);
         }
@@ -87,8 +87,9 @@ impl Session {
         Ok(())
     }
 
-    /// A context with `operator_count` counters.
-    pub(crate) fn context(&self, operator_count: usize, run: Run) -> Arc<QueryContext> {
+    /// A context to run `plan` in, or rows that come without one.
+    pub(crate) fn context(&self, plan: Option<&Arc<PhysicalPlan>>, run: Run) -> Arc<QueryContext> {
+        let operator_count = plan.map_or(0, |plan| plan.operator_count);
         let inner = self.database.inner();
         let scheduler = Arc::clone(&inner.scheduler);
         let ticket = Ticket::of(self.settings.priority(), self.info.id);
@@ -113,7 +114,11 @@ impl Session {
             self.calls.begin(&self.settings);
             context.sequences = Some(SequencesRef(Arc::new(self.sequences_of(work))));
         }
-        *self.info.progress.0.lock() = Some(Arc::clone(&context.progress));
+        *self.info.progress.0.lock() = Some(RunningQuery {
+            plan: plan.cloned(),
+            progress: Arc::clone(&context.progress),
+            ticket: Arc::clone(&context.ticket),
+        });
         Arc::new(context)
     }
 
