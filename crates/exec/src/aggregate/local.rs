@@ -17,6 +17,9 @@ use super::grouper::{Grouper, Keys, Lookup, RunKeys, TABLE_GROUPS_MAX, to_bytes}
 use super::keys::{KeyForm, KeyView};
 use super::states::{Coverage, Mapping, States, grow_zeroed};
 
+/// Bytes of a table that is split, however few its groups are: what is split is there twice for a
+/// moment, which nobody counts.
+const TABLE_BYTES_MAX: usize = 32 << 20;
 /// Rows that are split when keys are not looked up: a part of the second-level cache.
 const APPENDED_ROWS_MAX: usize = 1 << 14;
 /// Rows per group below which looking keys up does not pay.
@@ -265,7 +268,8 @@ impl SetLocal {
             Lookup::Find => TABLE_GROUPS_MAX,
             Lookup::Append => APPENDED_ROWS_MAX,
         };
-        if !self.splits || grouper.len() < limit {
+        let is_large = grouper.len() >= limit || grouper.bytes() >= TABLE_BYTES_MAX;
+        if !self.splits || !is_large {
             return Ok(());
         }
         if (self.rows as f64) < grouper.len() as f64 * REPEATS_MIN {

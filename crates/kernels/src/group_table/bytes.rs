@@ -3,9 +3,12 @@
 use super::{AHEAD, CACHED_BYTES, NO_GROUP, prefetch};
 use crate::hash::mix;
 
-/// Bytes of a chunk of rows: a table grows by such pieces, so that no key is ever copied to make
-/// room for others, and memory is never more than its keys and one piece.
+/// Most bytes of a chunk of short rows: a table grows by such pieces, so that no key beyond the
+/// first of them is ever copied to make room for others.
 const CHUNK_BYTES: usize = 1 << 20;
+/// A new chunk has room for this part of what there is, so that many small tables hold little that
+/// they do not use.
+const SPARE_PART: usize = 4;
 /// Bits of an end that say how far it is into its chunk; the others are the chunk's number.
 const OFFSET_BITS: u32 = 40;
 
@@ -64,12 +67,16 @@ impl RowBytes {
     /// The chunk that the next `bytes` go to.
     #[inline]
     fn chunk_for(&mut self, bytes: usize) -> usize {
-        match self.chunks.last() {
-            Some(last) if last.len() + bytes <= CHUNK_BYTES.max(last.capacity()) => {}
-            last => {
-                let room = if last.is_none() { bytes } else { CHUNK_BYTES.max(bytes) };
-                self.chunks.push(Vec::with_capacity(room));
-            }
+        let has_room = match &self.chunks[..] {
+            [] => false,
+            // The first grows as vectors do.
+            [first] => first.len() + bytes <= CHUNK_BYTES.max(first.capacity()),
+            [.., last] => last.len() + bytes <= last.capacity(),
+        };
+        if !has_room {
+            let held: usize = self.chunks.iter().map(Vec::len).sum();
+            let room = (held / SPARE_PART).min(CHUNK_BYTES).max(bytes);
+            self.chunks.push(Vec::with_capacity(room));
         }
         self.chunks.len() - 1
     }
