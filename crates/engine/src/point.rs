@@ -190,7 +190,7 @@ impl Point {
                 let work = session.work_mut();
                 // Who has to wait, and snapshots of what was there before, take the general way.
                 let at = work.txn.snapshot();
-                if !work.try_read(&self.entry.lock) || self.storage.replaced_at() > at.ts {
+                if !work.try_read(&self.entry.lock) || !at.sees_commit(self.storage.replaced_at()) {
                     return Ok(None);
                 }
                 work.statements += 1;

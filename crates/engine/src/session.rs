@@ -550,10 +550,8 @@ impl Session {
     pub(crate) fn refresh_view(&mut self) {
         let work = self.work_mut();
         work.txn.refresh();
-        let ts = work.txn.snapshot().ts;
-        if let Some(view) = &mut self.view {
-            view.ts = ts;
-        }
+        let now = work.txn.snapshot();
+        self.view = self.view.map(|view| view.with_commits_of(now));
     }
 
     /// Runs a statement that reads or writes rows; None for another one.

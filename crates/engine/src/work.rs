@@ -311,7 +311,7 @@ impl Work {
     pub(crate) fn wide_reader(&self) -> WideReader {
         let is_any = self.txn.isolation() != Isolation::Serializable;
         WideReader {
-            at: is_any.then(|| self.txn.snapshot().ts),
+            at: is_any.then(|| self.txn.snapshot().base()),
             touched: self.wide.iter().map(|(wide, _)| Arc::clone(&wide.freshness)).collect(),
         }
     }

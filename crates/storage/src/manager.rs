@@ -36,10 +36,10 @@ impl Manager {
 
     pub(crate) fn leave(&self, at: Snapshot) {
         let mut active = self.active.lock();
-        let count = active.get_mut(&at.ts.0).expect("entered");
+        let count = active.get_mut(&at.base().0).expect("entered");
         *count -= 1;
         if *count == 0 {
-            active.remove(&at.ts.0);
+            active.remove(&at.base().0);
         }
     }
 

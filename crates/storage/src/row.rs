@@ -118,14 +118,14 @@ pub(crate) fn check_write(
             Kind::Lock => {}
             Kind::Delete => return Err(WriteError::Conflict { moved_to: record.moved_to() }),
             _ if is_own => return Ok(Held::Yes),
-            _ if stamp <= at.ts.0 => return Ok(held),
+            _ if at.sees_stamp(stamp) => return Ok(held),
             _ => return gone,
         }
         next = record.older();
     }
     match created {
         NEVER => gone,
-        stamp if stamp == txn.0 || stamp <= at.ts.0 => Ok(held),
+        stamp if stamp == txn.0 || at.sees_stamp(stamp) => Ok(held),
         stamp if is_running(stamp) => Err(WriteError::Wait(TxnId(stamp))),
         _ => gone,
     }

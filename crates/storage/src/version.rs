@@ -37,11 +37,12 @@ impl StatementNumber {
     pub const END: Self = Self(u32::MAX);
 }
 
-/// What a statement sees: everything committed up to `ts`, and what `txn` wrote.
+/// What a statement sees: everything committed up to its base, and what `txn` wrote. Only methods
+/// here decide what is visible, so that a form with a set of commits above the base can stand
+/// beside this one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Snapshot {
-    /// The newest commit seen.
-    pub ts: Timestamp,
+    base: Timestamp,
     /// Whose own writes are seen.
     pub txn: TxnId,
     /// Own writes of this statement, and of later ones, are not seen.
@@ -53,17 +54,47 @@ impl Snapshot {
     /// commits, so it is for tables that nobody writes at the time: recovery, loads, tests.
     pub const ALL: Self = Self::new(Timestamp(1 << 62), TxnId::NONE);
 
-    /// Everything committed up to `ts`, and all that `txn` wrote.
+    /// Everything committed up to `base`, and all that `txn` wrote.
     #[inline]
-    pub const fn new(ts: Timestamp, txn: TxnId) -> Self {
-        Self { ts, txn, until: StatementNumber::END }
+    pub const fn new(base: Timestamp, txn: TxnId) -> Self {
+        Self { base, txn, until: StatementNumber::END }
+    }
+
+    /// The newest commit up to which everything is seen.
+    #[inline]
+    pub const fn base(self) -> Timestamp {
+        self.base
+    }
+
+    /// This snapshot with the commits of `other`.
+    #[must_use]
+    pub const fn with_commits_of(self, other: Self) -> Self {
+        Self { base: other.base, ..self }
+    }
+
+    /// This snapshot without what its transaction wrote from the statement `until` on.
+    #[must_use]
+    pub const fn before(self, until: StatementNumber) -> Self {
+        Self { until, ..self }
+    }
+
+    /// True when what was committed at `ts` is seen.
+    #[inline]
+    pub const fn sees_commit(self, ts: Timestamp) -> bool {
+        ts.0 <= self.base.0
+    }
+
+    /// True when `stamp` is a commit that is seen; stamps of running transactions are none.
+    #[inline]
+    pub(crate) fn sees_stamp(self, stamp: u64) -> bool {
+        stamp <= self.base.0
     }
 
     /// True when what carries `stamp` is part of this snapshot; `statement` tells which one of the
     /// transaction wrote it, and is asked for own writes alone.
     #[inline]
     pub(crate) fn sees(self, stamp: u64, statement: impl FnOnce() -> StatementNumber) -> bool {
-        stamp <= self.ts.0 || stamp == self.txn.0 && statement() < self.until
+        self.sees_stamp(stamp) || stamp == self.txn.0 && statement() < self.until
     }
 }
 

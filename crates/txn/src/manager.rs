@@ -224,7 +224,8 @@ impl Transaction {
 
     /// Sees from now on what is committed now: what READ COMMITTED does before each statement.
     pub fn refresh(&mut self) {
-        self.snapshot.ts = self.manager.slots.announce(self.slot, &self.manager.published);
+        let base = self.manager.slots.announce(self.slot, &self.manager.published);
+        self.snapshot = Snapshot::new(base, self.snapshot.txn);
     }
 
     /// Where its changes go.
@@ -242,7 +243,7 @@ impl Transaction {
             Some(undo) => undo.begin_statement()?,
             None => StatementNumber::default(),
         };
-        Ok(Snapshot { until, ..self.snapshot })
+        Ok(self.snapshot.before(until))
     }
 
     /// Its changes, if it made any.
@@ -304,7 +305,7 @@ impl Transaction {
         let mut last = manager.last.lock();
         let ts = Timestamp(last.0 + 1);
         let outcome = manager
-            .validate(self.snapshot.ts, self.isolation, work)
+            .validate(self.snapshot.base(), self.isolation, work)
             .and_then(|()| work.publish(ts, &undo));
         match outcome {
             Ok(()) => {
@@ -350,6 +351,6 @@ impl Drop for Transaction {
             let ts = Timestamp(last.0 + 1);
             self.manager.stamp(&mut last, ts, undo);
         }
-        self.manager.end(self.slot, self.snapshot.ts);
+        self.manager.end(self.slot, self.snapshot.base());
     }
 }

@@ -114,7 +114,7 @@ impl Durable {
     fn moment(&self, inner: &Inner) -> Result<Moment> {
         inner.transactions.with_commits_held(|newest| {
             let pinned = inner.transactions.begin(Isolation::Snapshot)?;
-            debug_assert_eq!(pinned.snapshot().ts, newest, "no commit is on its way");
+            debug_assert_eq!(pinned.snapshot().base(), newest, "no commit is on its way");
             let position = self.log.position();
             let commits = self.commits_since.load(Ordering::Relaxed);
             Ok(Moment { pinned, position, state: inner.relations.snapshot(), commits })
@@ -141,7 +141,7 @@ impl Durable {
             let _ = self.directory.remove_replaced(&written, &Manifest::default());
         })?;
         let manifest = Manifest {
-            snapshot: at.ts,
+            snapshot: at.base(),
             position,
             next_version: self.next_version.load(Ordering::Relaxed),
             catalog: objects::write_all(&state),
@@ -152,7 +152,7 @@ impl Durable {
         self.checkpoints.fetch_add(1, Ordering::Relaxed);
         let replaced = {
             let mut files = self.files.lock();
-            let replaced = files.up_to(at.ts);
+            let replaced = files.up_to(at.base());
             files.replace(&manifest);
             replaced
         };

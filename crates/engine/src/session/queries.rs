@@ -72,7 +72,7 @@ impl Session {
                 }
             }
             let work = self.work();
-            if table.replaced_at() > work.txn.snapshot().ts {
+            if !work.txn.snapshot().sees_commit(table.replaced_at()) {
                 let is_new_each_time = work.begun == Begun::ForOneStatement
                     || work.statements == 0
                     || work.txn.isolation() == Isolation::ReadCommitted;

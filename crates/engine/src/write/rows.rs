@@ -4,9 +4,7 @@ use std::sync::Arc;
 
 use kernels::{Batch, Column, Vector, VectorBuilder};
 use sql::catalog::ColumnDef;
-use storage::{
-    ColumnSpec, Datum, RowBuffer, Snapshot, Table, Tid, Timestamp, UndoBuffer, WriteError,
-};
+use storage::{ColumnSpec, Datum, RowBuffer, Snapshot, Table, Tid, UndoBuffer, WriteError};
 use txn::manager::Isolation;
 use types::{Error, Result, SqlState, text};
 
@@ -61,7 +59,7 @@ pub(crate) fn lost_update() -> Error {
 
 /// Everything committed, and what the transaction itself wrote.
 pub(crate) fn newest(work: &Work) -> Snapshot {
-    Snapshot::new(Timestamp(Snapshot::ALL.ts.0), work.txn.id())
+    Snapshot::new(Snapshot::ALL.base(), work.txn.id())
 }
 
 /// What a statement at this level sees of rows that others changed while it ran; None when it

@@ -290,8 +290,8 @@ impl Table {
         let holder = with_scratch(|scratch| self.holder(index, key, tid, txn, scratch, guard));
         let Holder::Running(writer) = holder else { return holder };
         // As the row is if the writer commits, and as it is if the writer does not.
-        let after = Snapshot::new(Snapshot::ALL.ts, writer);
-        let before = Snapshot::new(Snapshot::ALL.ts, txn);
+        let after = Snapshot::new(Snapshot::ALL.base(), writer);
+        let before = Snapshot::new(Snapshot::ALL.base(), txn);
         let keeps = |at| self.reader(KeyRead { index, at, columns: &[] }, guard).has_key(key, tid);
         if keeps(after) && keeps(before) { Holder::Row(tid) } else { holder }
     }

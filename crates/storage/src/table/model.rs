@@ -60,7 +60,7 @@ type Wrote = (BTreeMap<u64, Vec<Option<(Tid, Row)>>>, BTreeSet<u64>);
 impl Running {
     fn begin_statement(&mut self) {
         let until = self.txn.undo.begin_statement().expect("few");
-        let at = Snapshot { until, ..self.txn.at };
+        let at = self.txn.at.before(until);
         self.statement = Some((at, self.txn.undo.mark(), self.sees()));
     }
 
@@ -285,7 +285,7 @@ impl Model {
 
     /// What writing the row may lead to, apart from its key.
     fn row_outcome(&self, t: usize, id: u64, tid: Tid) -> Outcome {
-        let ts = self.running[t].txn.at.ts.0;
+        let ts = self.running[t].txn.at.base().0;
         let own = self.running[t].wrote.contains_key(&id);
         let late = !own && self.changed.get(&id).is_some_and(|&changed| changed > ts);
         // A lock of somebody else is on the place where the row is now.
@@ -558,7 +558,7 @@ impl Model {
     /// Begins a copy, or goes on with one; false when all are whole.
     fn copy_part(&mut self) -> bool {
         if let Some(image) = self.images.pop() {
-            let copy = image.copy(self.manager.now().ts).expect("fits");
+            let copy = image.copy(self.manager.now().base()).expect("fits");
             self.copies.insert(0, (image.id(), copy));
         }
         let open = self.copies.iter_mut().filter(|(_, copy)| !copy.is_whole());

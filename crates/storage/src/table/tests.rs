@@ -284,7 +284,7 @@ fn a_copy_is_stale_after_commits_that_it_may_lack() {
         let images = table.blocks_at(manager.now());
         let [image] = &images[..] else { panic!("one block") };
         // Others commit into the block before its rows are counted, and after.
-        let newest = manager.now().ts;
+        let newest = manager.now().base();
         manager.append(&table, &numbers(10..12)).expect("fits");
         let mut copy = image.copy(newest).expect("fits");
         manager.append(&table, &numbers(12..17)).expect("fits");
