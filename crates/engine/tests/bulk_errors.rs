@@ -1,6 +1,7 @@
 //! Errors of rows that are loaded as blocks: those that single rows would have met.
 
 use engine::{Config, Database};
+use types::SqlState;
 
 /// Rows enough to be loaded as blocks, one of them with a NULL.
 const MANY: &str = "INSERT INTO t SELECT i, CASE WHEN i <> 25000 THEN 'x' END
@@ -19,7 +20,7 @@ fn a_null_is_reported_by_the_names_of_today_from_many_rows_as_from_one() {
     }
     for sql in ["INSERT INTO t VALUES (25000, NULL)", MANY] {
         let error = session.execute(sql).err().expect("the column is NOT NULL");
-        assert_eq!(error.state().to_string(), "23502", "{sql}");
+        assert_eq!(error.state(), SqlState::NOT_NULL_VIOLATION, "{sql}");
         // As PostgreSQL 15 words it.
         let expected =
             "null value in column \"word\" of relation \"t\" violates not-null constraint";
