@@ -1,15 +1,22 @@
 //! Tables, views and sequences: an immutable state, replaced as a whole by each commit that changes
 //! it. A transaction that changes the catalog works on a state of its own until then.
 
+pub(crate) mod locks;
+pub(crate) mod stored;
+pub(crate) mod derived;
+pub(crate) mod checks;
+pub(crate) mod generated;
+pub(crate) mod numbers;
+pub(crate) mod rights;
+pub(crate) mod comments;
+pub(crate) mod keys;
+pub(crate) mod wide;
 pub(crate) mod codec;
-mod statement;
 
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
-
-pub(crate) use statement::{Checking, Names, StatementCatalog, no_files};
 
 use parking_lot::{Mutex, RwLock};
 use sql::catalog::{
@@ -20,14 +27,14 @@ use sql::statement::{OnCommit, Persistence, RelationName};
 use storage::{Layout, Table, TableIndex};
 use types::{About, DataType, Error, Result, SqlState};
 
-use crate::comments::Commented;
-use crate::derived::Terms;
-use crate::locks::TableLock;
-use crate::pg_catalog::numbers::KnownNumbers;
-use crate::rights::{DefaultsOf, Grant, Membership, Object, Rights, SCHEMA_NAME};
-use crate::wide::Freshness;
-use crate::write::checks::Checks;
-use crate::write::generated::Generated;
+use crate::catalog::checks::Checks;
+use crate::catalog::comments::Commented;
+use crate::catalog::derived::Terms;
+use crate::catalog::generated::Generated;
+use crate::catalog::locks::TableLock;
+use crate::catalog::numbers::KnownNumbers;
+use crate::catalog::rights::{DefaultsOf, Grant, Membership, Object, Rights, SCHEMA_NAME};
+use crate::catalog::wide::Freshness;
 
 /// What a table is, rows apart.
 #[derive(Clone, Debug, PartialEq)]

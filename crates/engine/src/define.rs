@@ -2,6 +2,9 @@
 //!
 //! All of them change the transaction's own catalog, which others see when it commits.
 
+pub(crate) mod role;
+pub(crate) mod privilege;
+mod comments;
 pub(crate) mod index;
 pub(crate) mod table;
 mod alter;
@@ -17,53 +20,49 @@ mod validate;
 mod view;
 mod wide;
 
-pub(crate) use names::{quoted, quoted_relation};
-pub(crate) use wide::check as check_wide;
-
 use sql::statement::{Discard, IfExists, Persistence, RelationName, Statement};
 use storage::Layout;
 use types::{Error, Result, SqlState};
 
 use crate::catalog::State;
-use crate::channels::Pending;
-use crate::prepared;
-use crate::work::Begun;
+use crate::instance::channels::Pending;
+use crate::statement::running::Running;
+use crate::transaction::work::Begun;
 use crate::{QueryResult, Session};
 
 /// Runs a statement of this module.
-pub(crate) fn run(session: &mut Session, statement: Statement) -> Result<QueryResult> {
+pub(crate) fn run(running: &mut Running<'_>, statement: Statement) -> Result<QueryResult> {
     if let Statement::Discard(discard) = statement {
-        return run_discard(session, discard);
+        return run_discard(running.session, discard);
     }
-    session.work().check_writable(command_of(&statement))?;
+    running.session.work().check_writable(command_of(&statement))?;
     // From here on the catalog stays as it is but for this transaction.
-    session.lock_catalog()?;
-    crate::privilege::check_definition(session, &statement)?;
+    running.session.lock_catalog()?;
+    privilege::check_definition(running.session, &statement)?;
     match statement {
-        Statement::CreateTable(create) => table::create(session, *create),
-        Statement::CreateTableAs(create) => table::create_as(session, *create),
-        Statement::CreateExecuted(create) => prepared::create_executed(session, &create),
-        Statement::CreateView(create) => view::create(session, *create),
-        Statement::RenameView(rename) => view::rename(session, &rename),
-        Statement::CreateIndex(create) => index::create(session, *create),
-        Statement::CreateSequence(create) => sequence::create(session, *create),
-        Statement::AlterTable(Some(alter)) => alter::alter(session, &alter),
+        Statement::CreateTable(create) => table::create(running.session, *create),
+        Statement::CreateTableAs(create) => table::create_as(running, *create),
+        Statement::CreateView(create) => view::create(running.session, *create),
+        Statement::RenameView(rename) => view::rename(running.session, &rename),
+        Statement::CreateIndex(create) => index::create(running.session, *create),
+        Statement::CreateSequence(create) => sequence::create(running.session, *create),
+        Statement::AlterTable(Some(alter)) => alter::alter(running.session, &alter),
         Statement::AlterTable(None) => Ok(QueryResult::command("ALTER TABLE")),
-        Statement::AlterSequence(Some(alter)) => sequence::alter(session, *alter),
+        Statement::AlterSequence(Some(alter)) => sequence::alter(running.session, *alter),
         Statement::AlterSequence(None) => Ok(QueryResult::command("ALTER SEQUENCE")),
-        Statement::RenameIndex { name, to } => index::rename(session, &name, to),
-        Statement::CreateWideTable(create) => wide::create(session, &create),
-        Statement::RefreshWideTable(name) => wide::refresh(session, &name),
-        Statement::DropTable(drop) => drop::tables(session, &drop),
-        Statement::DropWideTable(drop) => wide::drop_all(session, &drop),
-        Statement::DropView(drop) => view::drop_all(session, &drop),
-        Statement::DropIndex(drop) => drop::indexes(session, &drop),
-        Statement::DropSequence(drop) => sequence::drop_all(session, &drop),
-        Statement::Truncate(truncate) => table::truncate(session, &truncate),
-        Statement::Comment(comment) => crate::comments::run(session, *comment),
-        Statement::Role(statement) => crate::role::run(session, *statement),
-        Statement::Privilege(statement) => crate::privilege::run(session, *statement),
-        Statement::Schema(statement) => schema::run(session, *statement),
+        Statement::RenameIndex { name, to } => index::rename(running.session, &name, to),
+        Statement::CreateWideTable(create) => wide::create(running.session, &create),
+        Statement::RefreshWideTable(name) => wide::refresh(running.session, &name),
+        Statement::DropTable(drop) => drop::tables(running.session, &drop),
+        Statement::DropWideTable(drop) => wide::drop_all(running.session, &drop),
+        Statement::DropView(drop) => view::drop_all(running.session, &drop),
+        Statement::DropIndex(drop) => drop::indexes(running.session, &drop),
+        Statement::DropSequence(drop) => sequence::drop_all(running.session, &drop),
+        Statement::Truncate(truncate) => table::truncate(running.session, &truncate),
+        Statement::Comment(comment) => comments::run(running.session, *comment),
+        Statement::Role(statement) => crate::define::role::run(running.session, *statement),
+        Statement::Privilege(statement) => privilege::run(running.session, *statement),
+        Statement::Schema(statement) => schema::run(running.session, *statement),
         _ => Err(Error::unsupported("this statement")),
     }
 }
@@ -72,7 +71,7 @@ pub(crate) fn run(session: &mut Session, statement: Statement) -> Result<QueryRe
 fn command_of(statement: &Statement) -> &'static str {
     match statement {
         Statement::CreateTable(_) => "CREATE TABLE",
-        Statement::CreateTableAs(_) | Statement::CreateExecuted(_) => "CREATE TABLE AS",
+        Statement::CreateTableAs(_) => "CREATE TABLE AS",
         Statement::CreateView(_) => "CREATE VIEW",
         Statement::RenameView(_) => "ALTER VIEW",
         Statement::CreateIndex(_) => "CREATE INDEX",

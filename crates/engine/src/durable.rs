@@ -33,11 +33,11 @@ use txn::checkpoint::Directory;
 use types::{Error, Result, SqlState};
 use wal::{Log, LogOptions};
 
-use crate::catalog::State;
-use crate::database::Inner;
+use crate::catalog::{Relations, State};
 
 use background::Checkpointer;
 use files::BlockFiles;
+use txn::manager::TransactionManager;
 
 pub use recover::RecoveryReport;
 pub use verify::CheckReport;
@@ -95,8 +95,31 @@ fn is_temporary(table: u64) -> bool {
     table & TEMPORARY_TABLE != 0
 }
 
+/// What a database is made of besides its files, which log and checkpoints read.
+pub(crate) struct Stores {
+    /// The catalog and, with it, the tables.
+    pub(crate) relations: Relations,
+    pub(crate) transactions: Arc<TransactionManager>,
+    /// Bytes of log after which a checkpoint is written.
+    pub(crate) checkpoint_wal_bytes: AtomicU64,
+}
+
+impl Stores {
+    /// The stores of a database whose newest commit, at `last`, left it in `state`.
+    pub(crate) fn new(state: State, last: Timestamp) -> Arc<Self> {
+        let relations = Relations::default();
+        relations.publish(Arc::new(state));
+        Arc::new(Self {
+            relations,
+            transactions: TransactionManager::new(last),
+            checkpoint_wal_bytes: AtomicU64::new(CHECKPOINT_WAL_BYTES),
+        })
+    }
+}
+
 /// The open files of one database. Dropped in the order of the fields: the lock goes last.
 pub(crate) struct Durable {
+    stores: Arc<Stores>,
     checkpointer: Checkpointer,
     log: Log,
     /// Which block is in which file.
@@ -144,9 +167,8 @@ impl Durable {
         ts: Timestamp,
         redo: &mut Redo<'_>,
         catalog: Option<&State>,
-        inner: &Inner,
     ) -> Result<Lsn> {
-        redo.put_sequence_values(catalog, inner)?;
+        redo.put_sequence_values(catalog, &self.stores.relations)?;
         let lsn = redo.append(&self.log, ts)?;
         let files = redo.take_files();
         if !files.is_empty() {
@@ -160,14 +182,14 @@ impl Durable {
     ///
     /// # Errors
     /// 58030 or 53100: the commit is visible but may not survive.
-    pub(crate) fn wait(&self, lsn: Lsn, inner: &Inner) -> Result<()> {
-        self.checkpoint_if_due(lsn, inner);
+    pub(crate) fn wait(&self, lsn: Lsn) -> Result<()> {
+        self.checkpoint_if_due(lsn);
         self.log.wait_durable(lsn)
     }
 
     /// A commit at `lsn` is waited for later.
-    pub(crate) fn note(&self, lsn: Lsn, inner: &Inner) {
-        self.checkpoint_if_due(lsn, inner);
+    pub(crate) fn note(&self, lsn: Lsn) {
+        self.checkpoint_if_due(lsn);
     }
 
     /// Whether the log is durable up to `lsn`.
@@ -181,14 +203,14 @@ impl Durable {
     }
 
     /// Has the log written soon.
-    pub(crate) fn wait_not(&self, lsn: Lsn, inner: &Inner) {
-        self.checkpoint_if_due(lsn, inner);
+    pub(crate) fn wait_not(&self, lsn: Lsn) {
+        self.checkpoint_if_due(lsn);
         self.log.flush_later();
     }
 
-    fn checkpoint_if_due(&self, lsn: Lsn, inner: &Inner) {
+    fn checkpoint_if_due(&self, lsn: Lsn) {
         let since = lsn.0.saturating_sub(self.checkpoint_lsn.load(Ordering::Relaxed));
-        if since >= inner.checkpoint_wal_bytes.load(Ordering::Relaxed) {
+        if since >= self.stores.checkpoint_wal_bytes.load(Ordering::Relaxed) {
             self.checkpointer.ask();
         }
     }
@@ -197,14 +219,14 @@ impl Durable {
     ///
     /// # Errors
     /// Those of the log and of a checkpoint.
-    pub(crate) fn close(&self, inner: &Inner) -> Result<()> {
+    pub(crate) fn close(&self) -> Result<()> {
         if self.closed.swap(true, Ordering::AcqRel) {
             return Ok(());
         }
         self.checkpointer.stop();
         self.log.wait_durable(self.log.position().lsn)?;
-        if self.commits_since.load(Ordering::Relaxed) > 0 && self.is_checkpoint_cheap(inner) {
-            return self.write_checkpoint(inner);
+        if self.commits_since.load(Ordering::Relaxed) > 0 && self.is_checkpoint_cheap() {
+            return self.write_checkpoint();
         }
         Ok(())
     }

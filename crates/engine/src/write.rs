@@ -13,8 +13,9 @@
 //! Elsewhere: versions and unique keys (`storage`), who waits for whom (`txn::manager`).
 
 pub(crate) mod rows;
-pub(crate) mod checks;
-pub(crate) mod generated;
+pub(crate) mod indexes;
+mod tables;
+
 mod fitted;
 pub(crate) mod foreign;
 pub(crate) mod deferred;
@@ -26,3 +27,5 @@ pub(crate) mod merge;
 pub(crate) mod lock;
 pub(crate) mod parts;
 pub(crate) mod wide;
+mod point;
+mod kinds;

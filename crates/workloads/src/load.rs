@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use engine::registry::Procedure;
-use engine::{BulkLoad, CancelHandle, Database, QueryResult, Session};
+use engine::{BulkLoad, CancelHandle, Database, QueryResult};
 use kernels::{Batch, Bitmap, Column, StrBuilder, Vector, VectorData};
 use sql::catalog::{Arguments, KeyDef};
 use storage::{BulkWriter, WriteError};
@@ -277,11 +277,16 @@ impl Generator {
 }
 
 impl Procedure for Generator {
-    fn call(&self, session: &mut Session, arguments: &Arguments) -> Result<QueryResult> {
+    fn call(
+        &self,
+        database: &Database,
+        cancel: &CancelHandle,
+        arguments: &Arguments,
+    ) -> Result<QueryResult> {
         fn ignore(_: &str, _: usize, _: usize) {}
         let scale = self.scale(arguments)?;
         let progress: LoadProgress = Arc::new(ignore);
-        (self.load)(session.database(), scale, &session.cancel_handle(), &progress)?;
+        (self.load)(database, scale, cancel, &progress)?;
         Ok(QueryResult::command("CALL"))
     }
 }

@@ -18,8 +18,8 @@ use types::Result;
 
 use self::field::{Reader, Writer, damaged};
 use super::{Role, Sequence, TableDef, TableEntry, View};
-use crate::comments::Commented;
-use crate::rights::{DefaultsOf, Grant, Rights};
+use crate::catalog::comments::Commented;
+use crate::catalog::rights::{DefaultsOf, Grant, Rights};
 
 /// Version of the records.
 const VERSION: u8 = 1;

@@ -24,13 +24,15 @@ use types::{DataType, Error, Result, SqlState};
 
 use super::followers::{self, Change, Reader};
 use super::redefined::{self, Redefined};
-use super::table::{check_persistence, foreign_index, key_index, new_filled};
+use super::table::{check_persistence, new_filled};
 use super::{drop, names, needed, sequence, validate, view, wide};
-use crate::catalog::{Sequence, State, TableDef, TableEntry};
-use crate::comments::Commented;
-use crate::derived;
-use crate::locks::LockMode;
-use crate::wide::Freshness;
+use crate::catalog::comments::Commented;
+use crate::catalog::locks::LockMode;
+use crate::catalog::stored::{foreign_index, key_index};
+use crate::catalog::wide::Freshness;
+use crate::catalog::{Sequence, State, TableDef, TableEntry, derived};
+use crate::statement::running::Running;
+use crate::words::names::{quoted, quoted_relation};
 use crate::write::deferred;
 use crate::{QueryResult, Session};
 
@@ -470,7 +472,7 @@ impl Altering {
     fn finish(mut self, session: &mut Session, rewrite: Option<&Query>) -> Result<()> {
         let old = self.table.entry.def.name.clone();
         let before: Vec<String> =
-            self.table.entry.def.columns.iter().map(|c| names::quoted(&c.name)).collect();
+            self.table.entry.def.columns.iter().map(|c| quoted(&c.name)).collect();
         let readers = self.readers(session, &old);
         let sequences = std::mem::take(&mut self.sequences);
         session.change_catalog(|state| {
@@ -519,7 +521,7 @@ impl Altering {
                 None => wide::refuse_unfit(state, &old),
             }
         })?;
-        let shown = names::quoted_relation(&def.name);
+        let shown = quoted_relation(&def.name);
         let mut parts = followed_columns(&before, &renamed, &dropped);
         parts.extend((old != def.name).then_some(Followed::Name(&shown)));
         let change = Change { from: &old, to: &def.name, parts: &parts };
@@ -543,9 +545,8 @@ fn followed_columns<'a>(
     renamed: &[(String, String)],
     dropped: &[Dropped],
 ) -> Vec<Followed<'a>> {
-    let place = |(from, _): &(String, String)| {
-        before.iter().position(|known| *known == names::quoted(from))
-    };
+    let place =
+        |(from, _): &(String, String)| before.iter().position(|known| *known == quoted(from));
     let renamed = renamed.iter().filter_map(place);
     let named = renamed.map(|place| Followed::Column(&before[..=place]));
     named.chain(dropped.iter().map(|column| Followed::Dropped(column.ordinal))).collect()
@@ -568,11 +569,10 @@ fn rewritten(
         None => {
             let old = &table.entry.def;
             let name = |origin: &Option<usize>| {
-                origin.map(|o| names::quoted(&old.columns[o].name)).unwrap_or_default()
+                origin.map(|o| quoted(&old.columns[o].name)).unwrap_or_default()
             };
             let columns: Vec<String> = origins.iter().map(name).collect();
-            let text =
-                format!("SELECT {} FROM {}", columns.join(", "), names::quoted_relation(&old.name));
+            let text = format!("SELECT {} FROM {}", columns.join(", "), quoted_relation(&old.name));
             own = validate::bind(session, &text)?;
             &own
         }
@@ -581,7 +581,7 @@ fn rewritten(
     derived::retype(&mut def)?;
     let lock = Arc::clone(&table.entry.lock);
     let run = validate::run_newest(session);
-    let filled = new_filled(session, def, lock, Some((query, run)));
+    let filled = new_filled(&mut Running::new(session, Vec::new()), def, lock, Some((query, run)));
     filled.map(|(entry, _)| entry).map_err(|error| contains_nulls(&table.def, error))
 }
 

@@ -1,129 +1,15 @@
 //! Indexes of tables: those that keys need, and those of CREATE INDEX.
 
-use std::sync::Arc;
-
-use sql::catalog::{self, IndexMeta};
+use sql::catalog::IndexMeta;
 use sql::statement::{CreateIndex, Naming, Persistence, RelationName};
-use storage::{
-    IndexColumn, IndexSpec, RowBuffer, SubBlockKind, SubBlockSpec, Table, TableIndex, WeaveForm,
-    WriteError,
-};
-use types::{Error, Result, SqlState};
+use types::Result;
 
 use super::redefined::{self, Redefined};
 use super::{may_create, names};
-use crate::catalog::{State, TableDef, TableEntry, undefined_table};
-use crate::derived;
-use crate::locks::LockMode;
+use crate::catalog::locks::LockMode;
+use crate::catalog::{State, TableDef, undefined_table};
 use crate::write::deferred;
-use crate::write::rows::newest;
 use crate::{QueryResult, Session};
-
-/// What storage needs to know of an index of the table.
-///
-/// # Errors
-/// XX000 for one that blocks have.
-pub(crate) fn spec_of(id: u64, meta: &IndexMeta) -> Result<IndexSpec> {
-    use kernels::keys::{SortDirection, SortNulls};
-    use sql::algebra::{Direction, NullsOrder};
-    let column = |c: &catalog::IndexColumn| IndexColumn {
-        ordinal: c.expression().map_or(c.ordinal, |number| storage::INDEX_EXPRESSION + number),
-        order: match c.direction {
-            Direction::Ascending => SortDirection::Ascending,
-            Direction::Descending => SortDirection::Descending,
-        },
-        nulls: match c.nulls {
-            NullsOrder::First => SortNulls::First,
-            NullsOrder::Last => SortNulls::Last,
-        },
-    };
-    let kind = match meta.kind {
-        catalog::IndexKind::Ordered => storage::IndexKind::Ordered,
-        catalog::IndexKind::Hash => storage::IndexKind::Hash,
-        kind => return Err(Error::internal(format!("a table-wide {} index", kind.method()))),
-    };
-    Ok(IndexSpec {
-        id,
-        name: meta.name.clone(),
-        columns: meta.columns.iter().map(column).collect(),
-        unique: match meta.unique {
-            catalog::Uniqueness::No => storage::Uniqueness::No,
-            catalog::Uniqueness::Distinct => storage::Uniqueness::Distinct,
-            catalog::Uniqueness::NullsNotDistinct => storage::Uniqueness::NullsNotDistinct,
-        },
-        kind,
-    })
-}
-
-/// What storage needs to know of an index that blocks have.
-///
-/// # Errors
-/// XX000 for one of the table, or without a column.
-pub(crate) fn sub_block_spec(id: u64, meta: &IndexMeta) -> Result<SubBlockSpec> {
-    let kind = match meta.kind {
-        catalog::IndexKind::Csb => SubBlockKind::Csb,
-        catalog::IndexKind::BitWeaving(form) => SubBlockKind::BitWeaving(match form {
-            catalog::WeaveForm::Vertical => WeaveForm::Vertical,
-            catalog::WeaveForm::Horizontal => WeaveForm::Horizontal,
-        }),
-        catalog::IndexKind::Bloom { bits_per_key } => SubBlockKind::Bloom { bits_per_key },
-        kind => return Err(Error::internal(format!("a {} index of blocks", kind.method()))),
-    };
-    match meta.columns[..] {
-        [column] => Ok(SubBlockSpec { id, name: meta.name.clone(), column: column.ordinal, kind }),
-        _ => Err(Error::internal("an index of blocks has one column")),
-    }
-}
-
-/// Gives the frozen blocks of the table in storage an index; its number.
-///
-/// # Errors
-/// 53200.
-pub(crate) fn add_to_blocks(
-    session: &Session,
-    table: &Arc<Table>,
-    meta: &IndexMeta,
-) -> Result<u64> {
-    let id = session.inner().next_object_id();
-    table.add_sub_blocks(sub_block_spec(id, meta)?, session.database().threads())?;
-    Ok(id)
-}
-
-/// Gives the table in storage an index, filled from its rows by all workers.
-///
-/// # Errors
-/// 53200; 23505 when rows have equal keys in a unique index; what an expression raises.
-pub(crate) fn add(
-    session: &Session,
-    table: &Arc<Table>,
-    def: &TableDef,
-    meta: &IndexMeta,
-) -> Result<Arc<TableIndex>> {
-    let (id, columns) = (session.inner().next_object_id(), &def.columns);
-    let index = derived::new_index(id, table, columns, meta)?;
-    let threads = session.database().threads();
-    match table.add_index(index, threads, session.work().txn.id()) {
-        Ok(index) => Ok(index),
-        Err(WriteError::Failed(error)) => Err(error),
-        Err(WriteError::Duplicate { tid, .. }) => {
-            let message = format!("could not create unique index \"{}\"", meta.name);
-            let error = Error::new(SqlState::UNIQUE_VIOLATION, message);
-            let error = error.about_part(def.about_constraint(&meta.name));
-            // Only its definition is asked for: the index that was built is gone.
-            let index = derived::new_index(id, table, columns, meta)?;
-            let mut row = RowBuffer::new();
-            if table.read(newest(session.work()), tid, index.ordinals(), &mut row) {
-                let key = derived::key_text(columns, meta, &index, &row)?;
-                Err(error.with_detail(format!("Key {key} is duplicated.")))
-            } else {
-                Err(error)
-            }
-        }
-        Err(WriteError::Wait(_) | WriteError::Conflict { .. } | WriteError::Null { .. }) => {
-            Err(Error::internal("a table without writers has no conflicts"))
-        }
-    }
-}
 
 /// CREATE INDEX.
 pub(super) fn create(session: &mut Session, create: CreateIndex) -> Result<QueryResult> {
@@ -204,26 +90,4 @@ pub(super) fn rename(
         Ok(())
     })?;
     Ok(QueryResult::command("ALTER INDEX"))
-}
-
-/// Builds the indexes of a table from a generator before its first write.
-///
-/// # Errors
-/// 53200.
-pub(crate) fn ensure_built(session: &Session, entry: &Arc<TableEntry>) -> Result<()> {
-    if entry.is_indexed() {
-        return Ok(());
-    }
-    let _building = session.inner().index_building.lock();
-    if entry.is_indexed() {
-        return Ok(());
-    }
-    for meta in &entry.def.indexes {
-        add(session, entry.storage(), &entry.def, meta)?;
-    }
-    for meta in &entry.def.block_indexes {
-        add_to_blocks(session, entry.storage(), meta)?;
-    }
-    entry.set_indexed();
-    Ok(())
 }

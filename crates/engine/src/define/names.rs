@@ -58,17 +58,6 @@ pub(super) fn has_constraint(def: &TableDef, name: &str) -> bool {
         || def.foreign_keys.iter().any(|key| key.name == name)
 }
 
-/// An identifier as SQL text.
-pub(crate) fn quoted(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
-}
-
-/// The relation that the catalog calls `key`, as SQL text that any search path reads alike.
-pub(crate) fn quoted_relation(key: &str) -> String {
-    let (schema, name) = (RelationName::schema_of_key(key), RelationName::name_of_key(key));
-    format!("{}.{}", quoted(schema), quoted(name))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -86,10 +75,5 @@ mod tests {
         assert!(is_chosen("t", "t_a_b_key12"));
         assert!(!is_chosen("t", "pk"));
         assert!(!is_chosen("orders", "o_pkey"));
-    }
-
-    #[test]
-    fn quotes_are_doubled() {
-        assert_eq!(quoted("a\"b"), "\"a\"\"b\"");
     }
 }

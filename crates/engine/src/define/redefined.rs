@@ -12,11 +12,11 @@ use sql::catalog::{IndexMeta, TableRef};
 use storage::TableIndex;
 use types::{Error, Result};
 
-use super::index;
 use crate::Session;
+use crate::catalog::locks::{Asked, LockMode};
 use crate::catalog::{Built, TableDef, TableEntry};
-use crate::locks::{Asked, LockMode};
-use crate::work::stale;
+use crate::transaction::work::stale;
+use crate::write::indexes;
 
 /// Whether the storage has an index.
 enum Held<I> {
@@ -144,7 +144,7 @@ impl Redefined {
             indexes.push(match held {
                 Held::Built(index) => index,
                 Held::New => {
-                    let index = index::add(session, storage, &def, meta)?;
+                    let index = indexes::add(session, storage, &def, meta)?;
                     session.work_mut().index_added(storage, index.spec().id);
                     index
                 }
@@ -159,7 +159,7 @@ impl Redefined {
             of_blocks.push(match held {
                 Held::Built(id) => id,
                 Held::New => {
-                    let id = index::add_to_blocks(session, storage, meta)?;
+                    let id = indexes::add_to_blocks(session, storage, meta)?;
                     session.work_mut().index_added(storage, id);
                     id
                 }

@@ -10,10 +10,11 @@ use sql::statement::{
 use types::{Error, Result, SqlState};
 
 use super::{alter, drop, names, sequence, view};
+use crate::catalog::comments::Commented;
+use crate::catalog::rights::{DATABASE_NAME, DefaultsOf, Object, Rights, SCHEMA_NAME};
 use crate::catalog::{Schema, State, undefined_schema, undefined_table};
-use crate::comments::Commented;
-use crate::privilege::{one_role, schema_named};
-use crate::rights::{DATABASE_NAME, DefaultsOf, Object, Rights, SCHEMA_NAME, Who, denied};
+use crate::define::privilege::{one_role, schema_named};
+use crate::words::who::{Who, denied};
 use crate::{QueryResult, Session};
 
 /// Runs a statement about schemas; the catalog is locked.

@@ -15,7 +15,7 @@ use types::{Error, Result, SqlState};
 
 use super::{drop, may_create, names, needed, persistence_of};
 use crate::catalog::{Sequence, SequenceValue, State, TableDef, undefined_table};
-use crate::rights::Who;
+use crate::words::who::Who;
 use crate::{QueryResult, Session};
 
 fn value_at(last: i64) -> Arc<Mutex<SequenceValue>> {

@@ -3,68 +3,26 @@
 use std::sync::Arc;
 
 use exec::Opener;
-use sql::algebra::{Direction, NullsOrder, Query};
-use sql::catalog::{
-    ColumnDef, ForeignKeyDef, IndexColumn, IndexKind, IndexMeta, IndexTerms, KeyDef, KeyNulls,
-    Uniqueness,
-};
+use sql::algebra::Query;
+use sql::catalog::{ForeignKeyDef, IndexMeta};
 use sql::statement::{
     CreateTable, CreateTableAs, DropBehaviour, Persistence, Privilege, Privileges, RelationName,
     Truncate, TruncateIdentity, WithData,
 };
-use storage::{ColumnSpec, Schema, Table};
+use storage::Table;
 use types::{Error, Result, SqlState};
 
-use super::{index, layout_of, may_create, names, persistence_of, redefined, sequence, wide};
+use super::{layout_of, may_create, names, persistence_of, redefined, sequence, wide};
+use crate::catalog::locks::{LockMode, TableLock};
+use crate::catalog::rights::Object;
+use crate::catalog::stored::{foreign_index, key_index, schema_of};
+use crate::catalog::wide::Freshness;
 use crate::catalog::{Indexes, State, TableDef, TableEntry};
 use crate::durable::temporary_table;
-use crate::locks::{LockMode, TableLock};
-use crate::rights::Object;
-use crate::session::Run;
-use crate::wide::Freshness;
-use crate::write::deferred;
+use crate::statement::running::{Run, Running};
 use crate::write::insert::{BULK_ROWS, load_result, load_stream, write_batch};
+use crate::write::{deferred, indexes};
 use crate::{QueryResult, Session};
-
-/// The columns as storage sees them.
-pub(crate) fn schema_of(columns: &[ColumnDef]) -> Schema {
-    let spec = |column: &ColumnDef| {
-        let mut spec = ColumnSpec::new(column.name.clone(), column.ty);
-        spec.not_null = column.not_null;
-        spec
-    };
-    Schema::new(columns.iter().map(spec).collect())
-}
-
-fn ascending(ordinal: &usize) -> IndexColumn {
-    let (direction, nulls) = (Direction::Ascending, NullsOrder::Last);
-    IndexColumn { ordinal: *ordinal, direction, nulls }
-}
-
-/// The index that enforces a key.
-pub(crate) fn key_index(key: &KeyDef) -> IndexMeta {
-    IndexMeta {
-        name: key.name.clone(),
-        columns: key.columns.iter().map(ascending).collect(),
-        unique: match key.nulls {
-            KeyNulls::Distinct => Uniqueness::Distinct,
-            KeyNulls::NotDistinct => Uniqueness::NullsNotDistinct,
-        },
-        kind: IndexKind::Ordered,
-        terms: IndexTerms::default(),
-    }
-}
-
-/// The index by which a referenced row finds who refers to it.
-pub(crate) fn foreign_index(key: &ForeignKeyDef) -> IndexMeta {
-    IndexMeta {
-        name: key.name.clone(),
-        columns: key.columns.iter().map(ascending).collect(),
-        unique: Uniqueness::No,
-        kind: IndexKind::Ordered,
-        terms: IndexTerms::default(),
-    }
-}
 
 /// Storage for a new table of this definition, without indexes.
 fn bare_storage(session: &Session, def: &TableDef) -> Arc<Table> {
@@ -84,38 +42,43 @@ fn bare_storage(session: &Session, def: &TableDef) -> Arc<Table> {
 /// # Errors
 /// 23502, 23505; what the query raises.
 pub(super) fn new_filled(
-    session: &mut Session,
+    running: &mut Running<'_>,
     def: TableDef,
     lock: Arc<TableLock>,
     query: Option<(&Query, Run)>,
 ) -> Result<(Arc<TableEntry>, u64)> {
-    let storage = bare_storage(session, &def);
+    let storage = bare_storage(running.session, &def);
     let entry = Arc::new(TableEntry::new(def, storage, lock, Indexes::Deferred));
     let rows = match query {
-        Some((query, run)) => fill(session, &entry, query, run)?,
+        Some((query, run)) => fill(running, &entry, query, run)?,
         None => 0,
     };
-    index::ensure_built(session, &entry)?;
+    indexes::ensure_built(running.session, &entry)?;
     Ok((entry, rows))
 }
 
 /// Puts the rows of `query` into a table nobody else knows yet.
-fn fill(session: &mut Session, entry: &Arc<TableEntry>, query: &Query, run: Run) -> Result<u64> {
-    entry.generated.prepare(&entry.def, &session.own_catalog())?;
-    let (plan, context) = session.plan_query(query, run)?;
+fn fill(
+    running: &mut Running<'_>,
+    entry: &Arc<TableEntry>,
+    query: &Query,
+    run: Run,
+) -> Result<u64> {
+    entry.generated.prepare(&entry.def, &running.session.own_catalog())?;
+    let (plan, context) = running.plan_query(query, run)?;
     if plan.root.rows >= BULK_ROWS {
         let mut opener = Opener::new(Arc::clone(&context));
         opener.run_preludes(&plan)?;
         let stream = opener.open(&plan.root, Vec::new())?;
-        return load_stream(session, &context, &stream, entry);
+        return load_stream(running, &context, &stream, entry);
     }
     let mut result = exec::execute(&plan, &context)?;
     if result.rows() as f64 >= BULK_ROWS {
-        return load_result(session, entry, result);
+        return load_result(running, entry, result);
     }
     for batch in &mut result.batches {
         entry.generated.fill(batch)?;
-        write_batch(session, entry, batch)?;
+        write_batch(running, entry, batch)?;
     }
     Ok(result.rows() as u64)
 }
@@ -152,7 +115,7 @@ pub(super) fn create(session: &mut Session, create: CreateTable) -> Result<Query
         let name = names::free(&index.name, is_taken);
         def.indexes.push(IndexMeta { name, ..index });
     }
-    let (entry, _) = new_filled(session, def, Arc::default(), None)?;
+    let (entry, _) = new_filled(&mut Running::new(session, Vec::new()), def, Arc::default(), None)?;
     session.change_catalog(|state| {
         state.sequences.extend(sequences.into_iter().map(|s| (s.name.clone(), s)));
         if persistence == Persistence::Permanent {
@@ -179,18 +142,19 @@ pub(super) fn check_persistence(state: &State, def: &TableDef, key: &ForeignKeyD
 }
 
 /// CREATE TABLE AS.
-pub(super) fn create_as(session: &mut Session, create: CreateTableAs) -> Result<QueryResult> {
-    let name = session.state().key_of(&create.name)?;
+pub(super) fn create_as(running: &mut Running<'_>, create: CreateTableAs) -> Result<QueryResult> {
+    let name = running.session.state().key_of(&create.name)?;
     let persistence = persistence_of(&create.name, create.persistence);
-    if !may_create(&session.state(), &name, create.if_exists)? {
-        super::tell_taken(session, &name);
+    if !may_create(&running.session.state(), &name, create.if_exists)? {
+        super::tell_taken(running.session, &name);
         return Ok(QueryResult::command("CREATE TABLE AS"));
     }
-    let mut def = TableDef::new(&name, create.columns, layout_of(session, &create.options)?);
+    let mut def =
+        TableDef::new(&name, create.columns, layout_of(running.session, &create.options)?);
     (def.persistence, def.on_commit) = (persistence, create.on_commit);
     let query = (create.data == WithData::Fill).then_some((&create.query, Run::default()));
-    let (entry, rows) = new_filled(session, def, Arc::default(), query)?;
-    session.change_catalog(|state| {
+    let (entry, rows) = new_filled(running, def, Arc::default(), query)?;
+    running.session.change_catalog(|state| {
         state.tables.insert(name, entry);
         Ok(())
     })?;
@@ -240,7 +204,7 @@ pub(super) fn truncate(session: &mut Session, truncate: &Truncate) -> Result<Que
         let entry = redefined::locked_named(session, name)?;
         deferred::refuse_waiting(session, &entry, "TRUNCATE")?;
         let (def, lock) = (entry.def.clone(), Arc::clone(&entry.lock));
-        emptied.push(new_filled(session, def, lock, None)?.0);
+        emptied.push(new_filled(&mut Running::new(session, Vec::new()), def, lock, None)?.0);
     }
     let who = session.who();
     session.change_catalog(|state| {

@@ -6,13 +6,14 @@ use sql::catalog::{CheckDef, ForeignKeyDef, KeyMatch, Validity};
 use sql::statement::{RelationName, Statement};
 use types::{Error, Result, SqlState};
 
-use super::names::{quoted, quoted_relation};
 use crate::Session;
 use crate::catalog::TableDef;
-use crate::session::Run;
-use crate::work::stale;
+use crate::statement::running::{Run, Running};
+use crate::transaction::work::{newest, stale};
+use crate::words::names::{quoted, quoted_relation};
+use crate::words::rows::Rows;
 use crate::write::foreign::mixed;
-use crate::write::rows::{Rows, key_of, newest};
+use crate::write::rows::key_of;
 
 /// A query written by this module of parts of definitions, bound to the catalog as it is now.
 pub(super) fn bind(session: &Session, text: &str) -> Result<sql::algebra::Query> {
@@ -34,7 +35,7 @@ pub(super) fn run_newest(session: &Session) -> Run {
 fn first_row(session: &mut Session, text: &str) -> Result<Option<Batch>> {
     let query = bind(session, text)?;
     let run = run_newest(session);
-    let result = session.run_query(&query, run)?;
+    let result = Running::new(session, Vec::new()).run_query(&query, run)?;
     Ok(result.batches.into_iter().find(|batch| batch.rows > 0))
 }
 

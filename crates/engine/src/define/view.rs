@@ -10,8 +10,9 @@ use types::{DataType, Error, NumericDisplay, Position, Result, SqlState};
 
 use super::followers::{self, Change};
 use super::{drop, may_create, names, needed, persistence_of, wide};
+use crate::catalog::comments::Commented;
 use crate::catalog::{State, View, undefined_table};
-use crate::comments::Commented;
+use crate::words::names::{quoted, quoted_relation};
 use crate::{QueryResult, Session};
 
 /// CREATE VIEW.
@@ -92,7 +93,7 @@ fn check_replaced(old: &[(String, DataType)], new: &[(String, DataType)]) -> Res
 
 /// The catalog, noting which relations a binder asks for.
 struct Noting<'a> {
-    inner: crate::catalog::StatementCatalog<'a>,
+    inner: crate::statement::catalog::StatementCatalog<'a>,
     seen: std::cell::RefCell<Vec<String>>,
     /// Tables whose primary key it relies on.
     keys: std::cell::RefCell<Vec<String>>,
@@ -192,7 +193,7 @@ pub(super) fn drop_dependents(
     let dependent =
         |(view, v): (&String, &View)| v.depends_on.iter().any(|d| d == name).then(|| view.clone());
     let dependents: Vec<String> = state.views.iter().filter_map(dependent).collect();
-    let over = crate::wide::over(state, name).map(|(entry, _)| entry.def.name.clone());
+    let over = crate::catalog::wide::over(state, name).map(|(entry, _)| entry.def.name.clone());
     for dependent in over.collect::<Vec<_>>() {
         if behaviour == DropBehaviour::Restrict {
             return Err(needed(&format!("{kind} {name}"), &format!("wide table {dependent}")));
@@ -239,8 +240,7 @@ pub(super) fn rename(session: &mut Session, rename: &RenameView) -> Result<Query
         }
         Some(column) => {
             let readers = followers::readers(session, &name);
-            let before: Vec<String> =
-                view.output.iter().map(|(known, _)| names::quoted(known)).collect();
+            let before: Vec<String> = view.output.iter().map(|(known, _)| quoted(known)).collect();
             let ordinal = view.output.iter().position(|(known, _)| known == column);
             rename_column(&mut view, RelationName::name_of_key(&name), column, to)?;
             session.change_catalog(|state| {
@@ -277,7 +277,7 @@ pub(super) fn move_to(session: &mut Session, name: &str, key: &str) -> Result<()
         state.views.insert(key.to_owned(), view);
         Ok(())
     })?;
-    let shown = names::quoted_relation(key);
+    let shown = quoted_relation(key);
     let parts = [Followed::Name(&shown)];
     followers::follow(session, &readers, &Change { from: name, to: key, parts: &parts })
 }

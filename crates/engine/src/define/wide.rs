@@ -20,10 +20,11 @@ use storage::Layout;
 use types::{DataType, Error, Result, SqlState};
 
 use super::{drop, may_create, names, redefined, table, tell_taken, validate, view};
-use crate::catalog::{State, TableDef, TableEntry, undefined_table};
-use crate::locks::LockMode;
-use crate::rights::Object;
-use crate::wide::{self, Freshness};
+use crate::catalog::locks::LockMode;
+use crate::catalog::rights::Object;
+use crate::catalog::wide::{Freshness, unfit};
+use crate::catalog::{State, TableDef, TableEntry, undefined_table, wide};
+use crate::statement::running::Running;
 use crate::{QueryResult, Session};
 
 /// Tables behind a wide one.
@@ -117,13 +118,13 @@ fn lock_all(session: &mut Session, nodes: &[WideNode]) -> Result<()> {
 fn filled(
     session: &mut Session,
     def: TableDef,
-    lock: Arc<crate::locks::TableLock>,
+    lock: Arc<crate::catalog::locks::TableLock>,
 ) -> Result<Arc<TableEntry>> {
     let text = def.wide.as_ref().and_then(|wide| wide::query_text(&session.state(), wide));
-    let text = text.ok_or_else(crate::work::stale)?;
+    let text = text.ok_or_else(crate::transaction::work::stale)?;
     let query = validate::bind(session, &text)?;
     let run = validate::run_newest(session);
-    Ok(table::new_filled(session, def, lock, Some((&query, run)))?.0)
+    Ok(table::new_filled(&mut Running::new(session, Vec::new()), def, lock, Some((&query, run)))?.0)
 }
 
 /// A permanent table.
@@ -288,51 +289,6 @@ fn names_of(nodes: &[WideNode], defs: &[&TableDef], sources: &[(usize, usize)]) 
         names.push(names::free(&name, is_taken));
     }
     names
-}
-
-/// Whether the definition of a wide table still fits the tables behind it.
-fn fits(state: &State, entry: &TableEntry, def: &WideDef) -> bool {
-    let table = |node: usize| state.tables.get(&def.nodes[node].table).map(|entry| &entry.def);
-    let is_linked = |(number, node): (usize, &WideNode)| {
-        let Some(known) = table(number) else { return false };
-        let Some(link) = &node.link else { return true };
-        let is = |key: &ForeignKeyDef| {
-            let ForeignKeyDef { columns, references, table, validity, .. } = key;
-            *validity == Validity::Valid
-                && table.name == known.name
-                && *columns == link.columns
-                && *references == link.references
-        };
-        table(link.from).is_some_and(|from| from.foreign_keys.iter().any(is))
-    };
-    let is_held = |(&(node, ordinal), column): (&(usize, usize), &ColumnDef)| {
-        let source = table(node).and_then(|known| known.columns.get(ordinal));
-        source.is_some_and(|s| s.ty == column.ty && (s.not_null || !column.not_null))
-    };
-    def.nodes.iter().enumerate().all(is_linked)
-        && def.columns.iter().zip(&entry.def.columns).all(is_held)
-}
-
-/// Wide tables whose definition no longer fits the tables behind them.
-fn unfit(state: &State) -> Vec<String> {
-    let wide = state.tables.values().filter_map(|e| Some((e, e.def.wide.as_ref()?)));
-    let unfit = wide.filter(|(entry, def)| !fits(state, entry, def));
-    unfit.map(|(entry, _)| entry.def.name.clone()).collect()
-}
-
-/// Refuses a catalog in which a wide table is made of what is not there.
-///
-/// # Errors
-/// 2BP01.
-pub(crate) fn check(state: &State) -> Result<()> {
-    match unfit(state).first() {
-        None => Ok(()),
-        Some(name) => {
-            let message = format!("cannot do this because wide table \"{name}\" depends on it");
-            Err(Error::new(SqlState::DEPENDENT_OBJECTS, message)
-                .with_hint("Drop the wide table first, and create it again afterwards."))
-        }
-    }
 }
 
 /// Gives the wide tables over `table`, whose storage is new, what `freshness` makes of theirs.

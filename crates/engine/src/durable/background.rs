@@ -7,8 +7,6 @@ use std::thread::JoinHandle;
 use parking_lot::{Condvar, Mutex};
 use types::Error;
 
-use crate::database::WeakDatabase;
-
 #[derive(Debug, Default)]
 struct Wishes {
     checkpoint: bool,
@@ -33,11 +31,12 @@ pub(super) struct Checkpointer {
 }
 
 impl Checkpointer {
-    pub(super) fn start(&self, database: WeakDatabase) {
+    /// Starts the thread, which calls `checkpoint` when one is asked for.
+    pub(super) fn start(&self, checkpoint: impl Fn() + Send + 'static) {
         let signal = Arc::clone(&self.signal);
         let thread = std::thread::Builder::new().name("checkpoint".into());
         // Without the thread the log grows until somebody says CHECKPOINT.
-        let started = thread.spawn(move || run(&signal, &database));
+        let started = thread.spawn(move || run(&signal, &checkpoint));
         *self.thread.lock() = started.ok();
     }
 
@@ -76,7 +75,7 @@ impl Drop for Checkpointer {
     }
 }
 
-fn run(signal: &Signal, database: &WeakDatabase) {
+fn run(signal: &Signal, checkpoint: &dyn Fn()) {
     let mut wishes = signal.wishes.lock();
     while !wishes.stop {
         if !wishes.checkpoint {
@@ -85,9 +84,7 @@ fn run(signal: &Signal, database: &WeakDatabase) {
         }
         wishes.checkpoint = false;
         drop(wishes);
-        if let Ok(database) = database.upgrade() {
-            database.inner().checkpoint_in_background();
-        }
+        checkpoint();
         signal.asked.store(false, Ordering::Release);
         wishes = signal.wishes.lock();
     }

@@ -26,7 +26,6 @@ use super::encode::dead_bytes;
 use super::files::{Need, temperature_of};
 use super::{Durable, is_temporary, objects};
 use crate::catalog::State;
-use crate::database::Inner;
 
 /// Bytes of blocks that closing a database writes at most for a checkpoint, whatever the log.
 const CLOSING_BYTES_MIN: u64 = 64 << 20;
@@ -60,16 +59,16 @@ impl Durable {
     ///
     /// # Errors
     /// Why it failed, or why the last one in the background did.
-    pub(crate) fn checkpoint(&self, inner: &Inner) -> Result<()> {
+    pub(crate) fn checkpoint(&self) -> Result<()> {
         if let Some(error) = self.checkpointer.take_failure() {
             return Err(error);
         }
-        self.write_checkpoint(inner)
+        self.write_checkpoint()
     }
 
     /// Writes a checkpoint that nobody asked for.
-    pub(crate) fn checkpoint_in_background(&self, inner: &Inner) {
-        if let Err(error) = self.write_checkpoint(inner) {
+    pub(crate) fn checkpoint_in_background(&self) {
+        if let Err(error) = self.write_checkpoint() {
             // The next attempt is due when the log has grown as much again.
             self.checkpoint_lsn.store(self.log.position().lsn.0, Ordering::Relaxed);
             self.checkpointer.note_failure(error);
@@ -77,15 +76,15 @@ impl Durable {
     }
 
     /// Starts writing checkpoints in the background.
-    pub(crate) fn start(&self, database: crate::database::WeakDatabase) {
-        self.checkpointer.start(database);
+    pub(crate) fn start(&self, checkpoint: impl Fn() + Send + 'static) {
+        self.checkpointer.start(checkpoint);
     }
 
     /// Whether a checkpoint costs less than it spares the next opening.
-    pub(super) fn is_checkpoint_cheap(&self, inner: &Inner) -> bool {
+    pub(super) fn is_checkpoint_cheap(&self) -> bool {
         let from = self.checkpoint_lsn.load(Ordering::Relaxed);
         let log_bytes = self.log.position().lsn.0.saturating_sub(from);
-        let Ok(moment) = self.moment(inner) else { return false };
+        let Ok(moment) = self.moment() else { return false };
         let mut bytes = 0;
         for table in permanent(&moment.state) {
             let sizes = table.block_infos();
@@ -111,24 +110,24 @@ impl Durable {
         self.files.lock().need(table.id(), image.id(), image.changed(), temperature)
     }
 
-    fn moment(&self, inner: &Inner) -> Result<Moment> {
-        inner.transactions.with_commits_held(|newest| {
-            let pinned = inner.transactions.begin(Isolation::Snapshot)?;
+    fn moment(&self) -> Result<Moment> {
+        self.stores.transactions.with_commits_held(|newest| {
+            let pinned = self.stores.transactions.begin(Isolation::Snapshot)?;
             debug_assert_eq!(pinned.snapshot().base(), newest, "no commit is on its way");
             let position = self.log.position();
             let commits = self.commits_since.load(Ordering::Relaxed);
-            Ok(Moment { pinned, position, state: inner.relations.snapshot(), commits })
+            Ok(Moment { pinned, position, state: self.stores.relations.snapshot(), commits })
         })
     }
 
-    pub(super) fn write_checkpoint(&self, inner: &Inner) -> Result<()> {
+    pub(super) fn write_checkpoint(&self) -> Result<()> {
         let _writing = self.writing.lock();
-        let Moment { pinned, position, state, commits } = self.moment(inner)?;
+        let Moment { pinned, position, state, commits } = self.moment()?;
         let at = pinned.snapshot();
         let tables: Vec<_> = permanent(&state).map(|table| (table, table.blocks_at(at))).collect();
         pinned.rollback();
         let mut output = Output::default();
-        let outcome = self.write_tables(inner, &tables, &mut output);
+        let outcome = self.write_tables(&tables, &mut output);
         drop(tables);
         let Output { written, unsynced } = output;
         let prepared = outcome.and_then(|tables| {
@@ -169,23 +168,18 @@ impl Durable {
     /// # Errors
     /// 58P02 when the directory holds something, 22023 when it is inside the database's; 57014;
     /// those of a checkpoint and of the files.
-    pub(crate) fn backup(
-        &self,
-        inner: &Inner,
-        target: &Path,
-        check: &dyn Fn() -> Result<()>,
-    ) -> Result<u64> {
+    pub(crate) fn backup(&self, target: &Path, check: &dyn Fn() -> Result<()>) -> Result<u64> {
         let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         if absolute(target).starts_with(absolute(self.directory.path())) {
             let message = "a backup cannot be inside the directory of the database";
             return Err(Error::new(SqlState::INVALID_PARAMETER, message));
         }
         // Less log to copy, and to replay.
-        self.write_checkpoint(inner)?;
+        self.write_checkpoint()?;
         // Until the end no checkpoint removes files and log of the newest one.
         let _writing = self.writing.lock();
         let position =
-            inner.transactions.with_commits_held(|_| Ok::<_, Error>(self.log.position()))?;
+            self.stores.transactions.with_commits_held(|_| Ok::<_, Error>(self.log.position()))?;
         self.log.wait_durable(position.lsn)?;
         self.directory.copy_to(target, position.lsn, check)
     }
@@ -205,7 +199,6 @@ impl Durable {
     /// Writes what changed of all tables.
     fn write_tables(
         &self,
-        inner: &Inner,
         tables: &[(&Arc<Table>, Vec<BlockImage>)],
         output: &mut Output,
     ) -> Result<Vec<TableFiles>> {
@@ -214,7 +207,7 @@ impl Durable {
             let id = table.id();
             let mut files = TableFiles { id, next_block: 0, blocks: Vec::new() };
             for image in images {
-                files.blocks.push(self.write_block(inner, table, image, output)?);
+                files.blocks.push(self.write_block(table, image, output)?);
             }
             files.next_block = table.next_block();
             all.push(files);
@@ -225,7 +218,6 @@ impl Durable {
     /// The files of a block, written if need be.
     fn write_block(
         &self,
-        inner: &Inner,
         table: &Table,
         image: &BlockImage,
         output: &mut Output,
@@ -235,10 +227,10 @@ impl Durable {
             return Ok(entry);
         }
         // Before the copy knows how many rows there are: what comes later makes its file stale.
-        let mut copy = image.copy(inner.transactions.newest())?;
+        let mut copy = image.copy(self.stores.transactions.newest())?;
         let changed = copy.newest();
         while !copy.is_whole() {
-            let now = inner.transactions.begin(Isolation::Snapshot)?;
+            let now = self.stores.transactions.begin(Isolation::Snapshot)?;
             copy.next(now.snapshot())?;
             now.rollback();
         }

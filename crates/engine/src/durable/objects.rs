@@ -25,10 +25,10 @@ use crate::catalog::codec::{
     decode_view, encode_comment, encode_defaults, encode_rights, encode_role, encode_sequence,
     encode_table, encode_view,
 };
+use crate::catalog::locks::TableLock;
+use crate::catalog::rights::{Grant, Object, Rights, SCHEMA_NAME};
+use crate::catalog::stored::schema_of;
 use crate::catalog::{Indexes, Role, Schema, Sequence, SequenceValue, State, TableEntry, View};
-use crate::define::table::schema_of;
-use crate::locks::TableLock;
-use crate::rights::{Grant, Object, Rights, SCHEMA_NAME};
 
 mod kind {
     pub(super) const TABLE: u8 = 1;

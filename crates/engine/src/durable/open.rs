@@ -13,16 +13,13 @@ use wal::Log;
 use super::background::Checkpointer;
 use super::recover::{Means, Recovered};
 use super::verify::{self, CheckReport};
-use super::{Durable, Files};
+use super::{Durable, Files, Stores};
 use crate::Config;
-use crate::catalog::State;
 
 /// A database that was opened.
 pub(crate) struct Opened {
     pub(crate) durable: Durable,
-    pub(crate) state: State,
-    /// The newest commit.
-    pub(crate) last: storage::Timestamp,
+    pub(crate) stores: Arc<Stores>,
     /// The largest number of a table or index.
     pub(crate) last_object: u64,
 }
@@ -52,7 +49,9 @@ pub(crate) fn open(
     let log = Log::resume(log, options)?;
     directory.sweep(&manifest, |name| block_files.contains(name))?;
     let checkpoint_lsn = manifest.position.lsn.0;
+    let stores = Stores::new(state, recovered.last);
     let durable = Durable {
+        stores: Arc::clone(&stores),
         checkpointer: Checkpointer::default(),
         log,
         files: Mutex::new(block_files),
@@ -65,8 +64,7 @@ pub(crate) fn open(
         recovery: recovered.report,
         directory,
     };
-    let Recovered { last, last_object, .. } = recovered;
-    Ok(Opened { durable, state, last, last_object })
+    Ok(Opened { durable, stores, last_object: recovered.last_object })
 }
 
 /// Verifies every file of the database in `path`, then its indexes against its tables. Changes

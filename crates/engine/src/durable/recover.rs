@@ -20,9 +20,9 @@ use super::files::{BlockFiles, temperature_of};
 use super::objects::Objects;
 use super::replay::Replay;
 use crate::Config;
+use crate::catalog::derived::new_index;
+use crate::catalog::stored::sub_block_spec;
 use crate::catalog::{State, TableEntry};
-use crate::define::index::sub_block_spec;
-use crate::derived::new_index;
 
 /// A database as its files have it.
 pub(super) struct Recovered {

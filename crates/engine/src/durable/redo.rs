@@ -12,8 +12,7 @@ use wal::{Log, Lsn, RecordBuffer, Space};
 use super::Durable;
 use super::files::LoadedBlock;
 use super::objects::{VALUE_BYTES, value_bytes};
-use crate::catalog::{Sequence, State};
-use crate::database::Inner;
+use crate::catalog::{Relations, Sequence, State};
 
 /// Memory used again from commit to commit of a thread.
 #[derive(Default)]
@@ -73,12 +72,12 @@ impl<'d> Redo<'d> {
     pub(super) fn put_sequence_values(
         &mut self,
         catalog: Option<&State>,
-        inner: &Inner,
+        relations: &Relations,
     ) -> Result<()> {
         if self.values.is_empty() {
             return Ok(());
         }
-        let committed = inner.relations.snapshot();
+        let committed = relations.snapshot();
         let state = catalog.unwrap_or(&committed);
         let output = self.scratch.as_mut().expect(NOT_DROPPED).record.output();
         for ValuePlace { sequence, at } in &self.values {

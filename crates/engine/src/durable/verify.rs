@@ -11,8 +11,8 @@ use storage::{
 use txn::manager::{Isolation, TransactionManager};
 use types::budget;
 
+use crate::catalog::locks::{LockMode, LockUser};
 use crate::catalog::{State, TableEntry};
-use crate::locks::{LockMode, LockUser};
 
 /// What a check found.
 #[derive(Clone, Debug, Default)]

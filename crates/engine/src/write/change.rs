@@ -10,16 +10,14 @@ use sql::statement::{Delete, Matches, Returning, Update};
 use storage::{Datum, Snapshot, Tid};
 use types::Result;
 
-use super::generated::Assigned;
 use super::insert::{Written, returning};
-use super::rows::{
-    Found, RowError, RowReader, Rows, attempt, columns_at, lost_update, newest, read_rows,
-    recheck_snapshot,
-};
+use super::rows::{Found, RowError, RowReader, attempt, columns_at, read_rows};
 use super::{foreign, wide};
-use crate::catalog::TableEntry;
-use crate::session::Run;
-use crate::work::stale;
+use crate::catalog::generated::Assigned;
+use crate::catalog::{TableEntry, keys};
+use crate::statement::running::{Run, Running};
+use crate::transaction::work::{lost_update, newest, recheck_snapshot, stale};
+use crate::words::rows::Rows;
 use crate::{QueryResult, Session};
 
 /// What is done with the rows of the source.
@@ -58,67 +56,67 @@ struct Change<'a> {
     after: Vec<Vec<Tid>>,
 }
 
-pub(crate) fn update(session: &mut Session, update: &Update) -> Result<QueryResult> {
-    session.work().check_writable("UPDATE")?;
-    let entry = session.write_table(&update.table)?;
+pub(crate) fn update(running: &mut Running<'_>, update: &Update) -> Result<QueryResult> {
+    running.session.work().check_writable("UPDATE")?;
+    let entry = running.session.write_table(&update.table)?;
     let action = Action::Update(&update.columns);
     let written =
-        run(session, &entry, action, &update.source, update.matches, update.returning.as_ref())?;
+        run(running, &entry, action, &update.source, update.matches, update.returning.as_ref())?;
     let tag = format!("UPDATE {}", written.count);
-    returning(session, update.returning.as_ref(), written, tag)
+    returning(running, update.returning.as_ref(), written, tag)
 }
 
-pub(crate) fn delete(session: &mut Session, delete: &Delete) -> Result<QueryResult> {
-    session.work().check_writable("DELETE")?;
-    let entry = session.write_table(&delete.table)?;
+pub(crate) fn delete(running: &mut Running<'_>, delete: &Delete) -> Result<QueryResult> {
+    running.session.work().check_writable("DELETE")?;
+    let entry = running.session.write_table(&delete.table)?;
     let returns = delete.returning.as_ref();
-    let written = run(session, &entry, Action::Delete, &delete.source, delete.matches, returns)?;
+    let written = run(running, &entry, Action::Delete, &delete.source, delete.matches, returns)?;
     let tag = format!("DELETE {}", written.count);
-    returning(session, returns, written, tag)
+    returning(running, returns, written, tag)
 }
 
 fn run(
-    session: &mut Session,
+    running: &mut Running<'_>,
     entry: &Arc<TableEntry>,
     action: Action<'_>,
     source: &Query,
     matches: Matches,
     returning: Option<&Returning>,
 ) -> Result<Written> {
-    let mut change = Change::new(session, entry, action, matches, returning)?;
-    if let Some(parts) = &session.parts {
+    let mut change = Change::new(running.session, entry, action, matches, returning)?;
+    if let Some(parts) = &running.parts {
         change.seen = Some(parts.changed(entry.storage().id()));
     }
-    let mut at = session.work().txn.snapshot();
-    let mut result = session.run_query(source, Run::default())?;
+    let mut at = running.session.work().txn.snapshot();
+    let mut result = running.run_query(source, Run::default())?;
     loop {
-        let conflicts = change.apply_all(session, at, &result)?;
+        let conflicts = change.apply_all(running, at, &result)?;
         if conflicts.is_empty() {
             break;
         }
-        let (again, tids) = settle(session, entry, conflicts)?;
+        let (again, tids) = settle(running, entry, conflicts)?;
         if tids.is_empty() {
             break;
         }
         at = again;
         let recheck = Some(Recheck { at, tids });
-        result = session.run_query(source, Run { recheck, ..Run::default() })?;
+        result = running.run_query(source, Run { recheck, ..Run::default() })?;
     }
-    change.finish(session)
+    change.finish(running)
 }
 
 /// Locks rows that changed under the statement, as they are now; those that are gone are left
 /// out. What is seen of them, and the rows, ascending.
 fn settle(
-    session: &mut Session,
+    running: &mut Running<'_>,
     entry: &Arc<TableEntry>,
     conflicts: Vec<Tid>,
 ) -> Result<(Snapshot, Vec<Tid>)> {
-    let cancel = session.cancel_handle();
+    let cancel = running.session.cancel_handle();
     let mut tids = Vec::with_capacity(conflicts.len());
     for mut tid in conflicts {
         loop {
-            let work = session.work_mut();
+            let work = running.session.work_mut();
             let at = recheck_snapshot(work).ok_or_else(lost_update)?;
             match attempt(work, &cancel, |undo| entry.storage().lock(undo, at, tid)) {
                 Ok(()) => {
@@ -141,7 +139,7 @@ fn settle(
     }
     tids.sort_unstable_by_key(|tid| tid.0);
     tids.dedup();
-    let at = recheck_snapshot(session.work()).ok_or_else(lost_update)?;
+    let at = recheck_snapshot(running.session.work()).ok_or_else(lost_update)?;
     Ok((at, tids))
 }
 
@@ -156,8 +154,10 @@ impl<'a> Change<'a> {
         let columns = if let Action::Update(columns) = action { columns } else { &[] };
         let assigned = Assigned::new(entry, columns)?;
         let referenced = match action {
-            Action::Update(_) => foreign::is_referenced(session, entry, Some(&assigned.all())),
-            Action::Delete => foreign::is_referenced(session, entry, None),
+            Action::Update(_) => {
+                keys::is_referenced(&session.state(), entry, Some(&assigned.all()))
+            }
+            Action::Delete => keys::is_referenced(&session.state(), entry, None),
         };
         Ok(Self {
             entry,
@@ -175,34 +175,34 @@ impl<'a> Change<'a> {
     /// Writes what the source found; the rows that others changed meanwhile.
     fn apply_all(
         &mut self,
-        session: &mut Session,
+        running: &mut Running<'_>,
         at: Snapshot,
         result: &ResultSet,
     ) -> Result<Vec<Tid>> {
         let mut conflicts = Vec::new();
         for batch in &result.batches {
-            session.cancel_handle().check()?;
-            self.apply(session, at, &Rows::new(batch), &mut conflicts)?;
+            running.session.cancel_handle().check()?;
+            self.apply(running, at, &Rows::new(batch), &mut conflicts)?;
         }
         Ok(conflicts)
     }
 
     fn apply(
         &mut self,
-        session: &mut Session,
+        running: &mut Running<'_>,
         at: Snapshot,
         rows: &Rows,
         conflicts: &mut Vec<Tid>,
     ) -> Result<()> {
         let storage = Arc::clone(self.entry.storage());
-        let cancel = session.cancel_handle();
+        let cancel = running.session.cancel_handle();
         let mut done = Done::default();
         let deletes = matches!(self.action, Action::Delete);
         let mut before = (self.referenced || (deletes && self.returning.is_some()))
             .then(|| RowReader::new(&storage));
         self.assigned.compute(self.entry, rows, |others| columns_at(&storage, at, rows, others))?;
         let mut values: Vec<(usize, Datum<'_>)> = Vec::new();
-        let work = session.work_mut();
+        let work = running.session.work_mut();
         for row in 0..rows.count {
             let Some(tid) = rows.tid(row) else { continue };
             if self.seen.as_mut().is_some_and(|seen| !seen.insert(tid)) {
@@ -240,7 +240,7 @@ impl<'a> Change<'a> {
             }
         }
         let before = before.map(RowReader::finish);
-        self.note(session, rows, done, before)
+        self.note(running.session, rows, done, before)
     }
 
     /// Keeps what RETURNING and foreign keys need, and tests CHECK constraints.
@@ -285,20 +285,20 @@ impl<'a> Change<'a> {
     }
 
     /// Looks at wide tables, and at foreign keys in both directions.
-    fn finish(mut self, session: &mut Session) -> Result<Written> {
+    fn finish(mut self, running: &mut Running<'_>) -> Result<Written> {
         if self.written.count > 0 {
-            wide::changed(session, self.entry);
+            wide::changed(running, self.entry);
         }
-        if let (Some(parts), Some(seen)) = (&mut session.parts, self.seen.take()) {
+        if let (Some(parts), Some(seen)) = (&mut running.parts, self.seen.take()) {
             let rows = seen.into_iter().chain(self.after.iter().flatten().copied());
             parts.note(self.entry.storage().id(), rows);
         }
         let columns = self.assigned.all();
-        if foreign::refers_by(self.entry, &columns) {
+        if keys::refers_by(self.entry, &columns) {
             for tids in &self.after {
-                let rows = read_rows(self.entry.storage(), newest(session.work()), tids)?;
+                let rows = read_rows(self.entry.storage(), newest(running.session.work()), tids)?;
                 let batch = Batch::new(rows, tids.len());
-                foreign::check_present(session, self.entry, &batch, Some(&columns))?;
+                foreign::check_present(running, self.entry, &batch, Some(&columns))?;
             }
         }
         if self.referenced {
@@ -307,7 +307,7 @@ impl<'a> Change<'a> {
                     Action::Update(_) => Some(after.as_slice()),
                     Action::Delete => None,
                 };
-                foreign::keys_gone(session, self.entry, before, after)?;
+                foreign::keys_gone(running, self.entry, before, after)?;
             }
         }
         Ok(self.written)
@@ -326,36 +326,36 @@ struct Done {
 /// # Errors
 /// 40001 when another transaction changed one of them after the snapshot.
 pub(crate) fn apply_rows(
-    session: &mut Session,
+    running: &mut Running<'_>,
     entry: &Arc<TableEntry>,
     action: Action<'_>,
     batch: &Batch,
 ) -> Result<u64> {
-    let at = session.work().txn.snapshot();
-    let mut change = Change::new(session, entry, action, Matches::Once, None)?;
+    let at = running.session.work().txn.snapshot();
+    let mut change = Change::new(running.session, entry, action, Matches::Once, None)?;
     let mut conflicts = Vec::new();
-    change.apply(session, at, &Rows::new(batch), &mut conflicts)?;
+    change.apply(running, at, &Rows::new(batch), &mut conflicts)?;
     if !conflicts.is_empty() {
         // Only READ COMMITTED collects conflicts: the whole statement looks again.
         return Err(stale());
     }
-    change.finish(session).map(|written| written.count)
+    change.finish(running).map(|written| written.count)
 }
 
 /// Changes or deletes the rows `tids` for a foreign key's action, with all that follows.
 pub(crate) fn cascade(
-    session: &mut Session,
+    running: &mut Running<'_>,
     entry: &Arc<TableEntry>,
     action: Action<'_>,
     batch: &Batch,
 ) -> Result<()> {
-    let work = session.work();
+    let work = running.session.work();
     let at = recheck_snapshot(work).unwrap_or_else(|| work.txn.snapshot());
-    let mut change = Change::new(session, entry, action, Matches::Once, None)?;
+    let mut change = Change::new(running.session, entry, action, Matches::Once, None)?;
     let mut conflicts = Vec::new();
-    change.apply(session, at, &Rows::new(batch), &mut conflicts)?;
+    change.apply(running, at, &Rows::new(batch), &mut conflicts)?;
     if !conflicts.is_empty() {
         return Err(lost_update());
     }
-    change.finish(session).map(|_| ())
+    change.finish(running).map(|_| ())
 }

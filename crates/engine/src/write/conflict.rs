@@ -10,17 +10,15 @@ use sql::statement::{ConflictAction, ConflictTarget, OnConflict};
 use storage::{Datum, RowBuffer, Tid, Uniqueness};
 use types::{Error, PhysicalType, Result, SqlState};
 
-use super::generated::Assigned;
 use super::insert::{Written, slices};
-use super::rows::{
-    Found, RowError, RowReader, Rows, attempt, index_number, index_position, lost_update, newest,
-    push, read_rows, recheck_snapshot,
-};
+use super::rows::{Found, RowError, RowReader, attempt, index_number, index_position, read_rows};
 use super::{foreign, wide};
-use crate::catalog::TableEntry;
-use crate::session::Run;
-use crate::work::Work;
-use crate::{CancelHandle, Session};
+use crate::CancelHandle;
+use crate::catalog::generated::Assigned;
+use crate::catalog::{TableEntry, keys};
+use crate::statement::running::{Run, Running};
+use crate::transaction::work::{Work, lost_update, newest, recheck_snapshot};
+use crate::words::rows::{Rows, push};
 
 /// Rows of the table and of the source that met.
 #[derive(Default)]
@@ -33,7 +31,7 @@ struct Met {
 
 /// Writes the rows of `result`; those whose key is taken do what the statement says.
 pub(crate) fn insert(
-    session: &mut Session,
+    running: &mut Running<'_>,
     entry: &Arc<TableEntry>,
     result: &mut ResultSet,
     on_conflict: &OnConflict,
@@ -44,14 +42,14 @@ pub(crate) fn insert(
     let updates = matches!(on_conflict.action, ConflictAction::Update { .. });
     for (number, batch) in result.batches.iter_mut().enumerate() {
         entry.generated.fill(batch)?;
-        entry.checks.verify(&entry.def, batch, session.clocks())?;
+        entry.checks.verify(&entry.def, batch, running.session.clocks())?;
         let rows = Rows::new(batch);
         let mut row_values: Vec<Datum<'_>> = Vec::with_capacity(rows.width());
         for row in 0..rows.count {
-            session.cancel_handle().check()?;
+            running.session.cancel_handle().check()?;
             row_values.clear();
             row_values.extend((0..rows.width()).map(|column| rows.get(column, row)));
-            match insert_one(session, entry, &row_values, on_conflict)? {
+            match insert_one(running, entry, &row_values, on_conflict)? {
                 Outcome::Inserted(tid) => {
                     touched.insert(tid);
                     written.push(tid);
@@ -63,18 +61,18 @@ pub(crate) fn insert(
             }
         }
     }
-    let now = newest(session.work());
+    let now = newest(running.session.work());
     let mut inserted = Batch::new(read_rows(entry.storage(), now, &written)?, written.len());
     if inserted.columns.is_empty() {
         inserted.rows = 0;
     }
-    foreign::check_present(session, entry, &inserted, None)?;
-    wide::inserted(session, entry, &inserted)?;
+    foreign::check_present(running, entry, &inserted, None)?;
+    wide::inserted(running, entry, &inserted)?;
     let mut all = Written { count: written.len() as u64, batches: vec![inserted] };
     if let ConflictAction::Update { columns, assignments } = &on_conflict.action {
         while !met.is_empty() {
             let round = first_of_each(&mut met);
-            let (updated, numbers) = update(session, entry, result, &round, columns, assignments)?;
+            let (updated, numbers) = update(running, entry, result, &round, columns, assignments)?;
             let tids: HashSet<Tid> = numbers.iter().map(|&n| round.tids[n as usize]).collect();
             if met.iter().any(|(tid, _)| tids.contains(tid)) {
                 return Err(second_time());
@@ -127,23 +125,23 @@ enum Outcome {
 }
 
 fn insert_one(
-    session: &mut Session,
+    running: &mut Running<'_>,
     entry: &Arc<TableEntry>,
     row: &[Datum<'_>],
     on_conflict: &OnConflict,
 ) -> Result<Outcome> {
-    let cancel = session.cancel_handle();
+    let cancel = running.session.cancel_handle();
     let updates = matches!(on_conflict.action, ConflictAction::Update { .. });
     let mut locked = None;
     loop {
         cancel.check()?;
-        let outcome = try_insert(session, entry, row, on_conflict)?;
+        let outcome = try_insert(running, entry, row, on_conflict)?;
         let tid = match outcome {
             Outcome::Met(tid) if updates && locked != Some(tid) => tid,
             outcome => return Ok(outcome),
         };
         // What is locked keeps its key; what changed before that is found by inserting again.
-        let work = session.work_mut();
+        let work = running.session.work_mut();
         let again = recheck_snapshot(work);
         let at = again.unwrap_or_else(|| work.txn.snapshot());
         match attempt(work, &cancel, |undo| entry.storage().lock(undo, at, tid)) {
@@ -155,13 +153,13 @@ fn insert_one(
 }
 
 fn try_insert(
-    session: &mut Session,
+    running: &mut Running<'_>,
     entry: &Arc<TableEntry>,
     row: &[Datum<'_>],
     on_conflict: &OnConflict,
 ) -> Result<Outcome> {
-    let cancel = session.cancel_handle();
-    let work = session.work_mut();
+    let cancel = running.session.cancel_handle();
+    let work = running.session.work_mut();
     let mark = work.txn.mark();
     let inserted = attempt(work, &cancel, |undo| {
         entry.storage().insert(undo, row).inspect_err(|_| undo.rollback_to(mark))
@@ -243,19 +241,19 @@ fn second_time() -> Error {
 
 /// Updates the rows that were met; all columns of those changed, and their numbers in `met`.
 fn update(
-    session: &mut Session,
+    running: &mut Running<'_>,
     entry: &Arc<TableEntry>,
     result: &ResultSet,
     met: &Met,
     columns: &[usize],
     assignments: &sql::algebra::Query,
 ) -> Result<(Batch, Vec<u32>)> {
-    let cancel = session.cancel_handle();
+    let cancel = running.session.cancel_handle();
     let storage = Arc::clone(entry.storage());
     let mut assigned = Assigned::new(entry, columns)?;
     let columns = assigned.all();
-    let referenced = foreign::is_referenced(session, entry, Some(&columns));
-    let work = session.work_mut();
+    let referenced = keys::is_referenced(&running.session.state(), entry, Some(&columns));
+    let work = running.session.work_mut();
     let at = recheck_snapshot(work).unwrap_or_else(|| work.txn.snapshot());
     let mut existing = RowReader::new(&storage);
     for &tid in &met.tids {
@@ -271,9 +269,9 @@ fn update(
     input.extend(proposed(entry, result, met));
     input.push(Column::plain(Vector::new(VectorData::I64((0..met.tids.len() as i64).collect()))));
     let inputs = vec![slices(vec![Batch::new(input, met.tids.len())])];
-    let result = session.run_query(assignments, Run { inputs, ..Run::default() })?;
+    let result = running.run_query(assignments, Run { inputs, ..Run::default() })?;
     let (mut changed, mut before) = (Vec::new(), Vec::new());
-    let work = session.work_mut();
+    let work = running.session.work_mut();
     for batch in &result.batches {
         let rows = Rows::new(batch);
         let numbers = row_numbers(&rows)?;
@@ -289,18 +287,18 @@ fn update(
         }
         before.extend(numbers);
     }
-    let rows = read_rows(&storage, newest(session.work()), &changed)?;
+    let rows = read_rows(&storage, newest(running.session.work()), &changed)?;
     let updated = Batch::new(rows, changed.len());
-    entry.checks.verify(&entry.def, &updated, session.clocks())?;
-    if foreign::refers_by(entry, &columns) {
-        foreign::check_present(session, entry, &updated, Some(&columns))?;
+    entry.checks.verify(&entry.def, &updated, running.session.clocks())?;
+    if keys::refers_by(entry, &columns) {
+        foreign::check_present(running, entry, &updated, Some(&columns))?;
     }
     if referenced {
         let old = existing.iter().map(|column| column.gather(&before)).collect();
-        foreign::keys_gone(session, entry, &Batch::new(old, before.len()), Some(&changed))?;
+        foreign::keys_gone(running, entry, &Batch::new(old, before.len()), Some(&changed))?;
     }
     if !changed.is_empty() {
-        wide::changed(session, entry);
+        wide::changed(running, entry);
     }
     Ok((updated, before))
 }

@@ -10,210 +10,22 @@
 //! before the transaction commits. One that was found in order stays noted, for ROLLBACK TO.
 //! Source of the rules: PostgreSQL 15, SET CONSTRAINTS.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-use hashbrown::HashTable;
 use sql::catalog::{Deferral, ForeignKeyDef, TableMeta};
 use sql::statement::{ConstraintMode, Persistence, RelationName, SetConstraints};
-use storage::{BufferPool, Datum, MemoryCategory, Reservation};
-use types::{Error, Result, SqlState, Value};
+use storage::Datum;
+use types::{Error, Result, SqlState};
 
 use super::foreign;
-use super::rows::lost_update;
 use crate::Session;
 use crate::catalog::{State, TableEntry};
+use crate::statement::running::Running;
+use crate::transaction::deferred::{Deferred, KeyId, Said, Side, Waiting};
+use crate::transaction::work::lost_update;
 
 /// Times the checks begin again because a table changed while they waited for it.
 const STALE_MAX: usize = 1000;
-
-/// A foreign key, whatever it and its table are called: its table's storage and index.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct KeyId {
-    storage: u64,
-    index: u64,
-}
-
-impl KeyId {
-    fn of(entry: &TableEntry, fk: &ForeignKeyDef) -> Result<Self> {
-        let position = entry.def.indexes.iter().position(|index| index.name == fk.name);
-        let index = position.and_then(|position| entry.indexes_built().get(position));
-        let index = index.ok_or_else(|| Error::internal("a foreign key has an index"))?;
-        Ok(Self { storage: entry.storage().id(), index: index.spec().id })
-    }
-
-    /// The foreign key and its table as they are now; None when one of them is gone.
-    fn find(self, state: &State) -> Option<(Arc<TableEntry>, ForeignKeyDef)> {
-        let entry = state.tables.values().find(|table| table.storage().id() == self.storage)?;
-        let position = entry.indexes_built().iter().position(|i| i.spec().id == self.index)?;
-        let name = &entry.def.indexes.get(position)?.name;
-        let fk = entry.def.foreign_keys.iter().find(|fk| fk.name == *name)?;
-        Some((Arc::clone(entry), fk.clone()))
-    }
-}
-
-/// Which side of a foreign key changed, and so whose types a key has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Side {
-    /// Rows refer to the key now.
-    Referring,
-    /// A row no longer has the key.
-    Referenced,
-}
-
-/// A foreign key for which something waits.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) struct Waiting {
-    key: KeyId,
-    side: Side,
-    /// Storage of the table whose rows changed.
-    changed: u64,
-}
-
-/// One key to look for.
-struct Check {
-    /// Position of its foreign key.
-    of: u32,
-    is_done: bool,
-    /// Values in the order of the foreign key's columns.
-    key: Box<[Value]>,
-}
-
-impl Check {
-    fn values(&self) -> impl Iterator<Item = Datum<'_>> {
-        self.key.iter().map(Datum::from)
-    }
-}
-
-/// What SET CONSTRAINTS said; of all where no foreign keys are named.
-struct Said {
-    keys: Option<Vec<KeyId>>,
-    mode: ConstraintMode,
-}
-
-/// What a transaction has to look at before it commits.
-#[derive(Default)]
-pub(crate) struct Deferred {
-    waiting: Vec<Waiting>,
-    /// In the order in which they came up.
-    checks: Vec<Check>,
-    /// Positions of the checks, by their keys.
-    known: HashTable<u32>,
-    /// Checks done by SET CONSTRAINTS, in order.
-    done: Vec<u32>,
-    said: Vec<Said>,
-    reserved: Option<Reservation>,
-}
-
-/// Where [`Deferred`] was at one moment.
-#[derive(Clone, Copy)]
-pub(crate) struct DeferredPlace {
-    checks: usize,
-    done: usize,
-    said: usize,
-}
-
-impl Deferred {
-    /// Whether nothing is to be looked at, and nothing was said of it.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.waiting.is_empty() && self.checks.is_empty() && self.said.is_empty()
-    }
-
-    /// This place, to come back to.
-    pub(crate) fn place(&self) -> DeferredPlace {
-        DeferredPlace { checks: self.checks.len(), done: self.done.len(), said: self.said.len() }
-    }
-
-    /// Forgets what came up since `place`, and what was found in order since then.
-    pub(crate) fn go_back(&mut self, place: DeferredPlace) {
-        for at in self.done.drain(place.done..) {
-            if let Some(check) = self.checks.get_mut(at as usize) {
-                check.is_done = false;
-            }
-        }
-        if self.checks.len() > place.checks {
-            self.checks.truncate(place.checks);
-            self.known.retain(|at| (*at as usize) < place.checks);
-        }
-        self.said.truncate(place.said);
-    }
-
-    /// When the foreign key is tested now.
-    fn mode(&self, key: KeyId, deferral: Deferral) -> ConstraintMode {
-        let says = |said: &&Said| said.keys.as_ref().is_none_or(|keys| keys.contains(&key));
-        match (self.said.iter().rev().find(says), deferral) {
-            (_, Deferral::Never) => ConstraintMode::Immediate,
-            (Some(said), _) => said.mode,
-            (None, Deferral::Immediate) => ConstraintMode::Immediate,
-            (None, Deferral::Deferred) => ConstraintMode::Deferred,
-        }
-    }
-
-    /// Notes a key, unless it waits already.
-    fn add(&mut self, pool: &Arc<BufferPool>, waiting: Waiting, key: &[Datum<'_>]) -> Result<()> {
-        let known = self.waiting.iter().position(|known| *known == waiting);
-        let of = known.unwrap_or(self.waiting.len()) as u32;
-        let hash = hash_of(of, key.iter().copied());
-        let waits = |at: &u32| {
-            let check = &self.checks[*at as usize];
-            check.of == of && !check.is_done && check.values().eq(key.iter().copied())
-        };
-        if self.known.find(hash, waits).is_some() {
-            return Ok(());
-        }
-        let at = u32::try_from(self.checks.len()).map_err(|_| {
-            Error::new(SqlState::OUT_OF_MEMORY, "too many deferred checks in a transaction")
-        })?;
-        let key: Box<[Value]> = key.iter().map(Datum::to_value).collect();
-        let empty = || Reservation::empty(pool, MemoryCategory::Temporary);
-        self.reserved.get_or_insert_with(empty).grow(bytes_of(&key))?;
-        if known.is_none() {
-            self.waiting.push(waiting);
-        }
-        self.checks.push(Check { of, is_done: false, key });
-        let again = |at: &u32| {
-            let check = &self.checks[*at as usize];
-            hash_of(check.of, check.values())
-        };
-        self.known.insert_unique(hash, at, again);
-        Ok(())
-    }
-
-    /// Whether a check waits whose foreign key `is_meant`.
-    fn waits(&self, is_meant: impl Fn(&Waiting) -> bool) -> bool {
-        let meant: Vec<bool> = self.waiting.iter().map(is_meant).collect();
-        let waits = |check: &Check| !check.is_done && meant[check.of as usize];
-        meant.contains(&true) && self.checks.iter().any(waits)
-    }
-}
-
-/// A hash that equal keys of the same foreign key share.
-fn hash_of<'k>(of: u32, key: impl Iterator<Item = Datum<'k>>) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    of.hash(&mut hasher);
-    for value in key {
-        match value {
-            Datum::Null => {}
-            Datum::Bool(v) => v.hash(&mut hasher),
-            Datum::I32(v) => v.hash(&mut hasher),
-            Datum::I64(v) => v.hash(&mut hasher),
-            Datum::I128(v) => v.hash(&mut hasher),
-            // 0 for both zeros.
-            Datum::F64(v) => (v + 0.0).to_bits().hash(&mut hasher),
-            Datum::Interval(v) => v.comparable().hash(&mut hasher),
-            Datum::Str(text) => text.hash(&mut hasher),
-        }
-    }
-    hasher.finish()
-}
-
-/// Memory of a check with this key.
-fn bytes_of(key: &[Value]) -> u64 {
-    let text = |value: &Value| if let Value::Str(bytes) = value { bytes.len() + 16 } else { 0 };
-    let texts: usize = key.iter().map(text).sum();
-    // Twice the entry of `known`: its table is never full.
-    (size_of::<Check>() + size_of_val(key) + texts + 2 * size_of::<u32>()) as u64
-}
 
 /// Whether the foreign key of the table is to be looked at later.
 pub(super) fn is_later(session: &Session, entry: &TableEntry, fk: &ForeignKeyDef) -> Result<bool> {
@@ -240,9 +52,9 @@ pub(super) fn waiting(
 ///
 /// # Errors
 /// 53200.
-pub(super) fn note(session: &mut Session, waiting: Waiting, key: &[Datum<'_>]) -> Result<()> {
-    let pool = Arc::clone(&session.inner().pool);
-    session.work_mut().deferred.add(&pool, waiting, key)
+pub(super) fn note(running: &mut Running<'_>, waiting: Waiting, key: &[Datum<'_>]) -> Result<()> {
+    let pool = Arc::clone(&running.session.inner().pool);
+    running.session.work_mut().deferred.add(&pool, waiting, key)
 }
 
 /// Which checks are done.
@@ -257,17 +69,17 @@ enum Which {
 ///
 /// # Errors
 /// 23503; 40001, 40P01, 57014 from waiting for others.
-pub(crate) fn before_commit(session: &mut Session) -> Result<()> {
-    let waits = session.work.as_ref().is_some_and(|work| !work.deferred.checks.is_empty());
-    if waits { check(session, Which::All) } else { Ok(()) }
+pub(crate) fn before_commit(running: &mut Running<'_>) -> Result<()> {
+    let waits = running.session.work.as_ref().is_some_and(|work| !work.deferred.checks.is_empty());
+    if waits { check(running, Which::All) } else { Ok(()) }
 }
 
-fn check(session: &mut Session, which: Which) -> Result<()> {
+fn check(running: &mut Running<'_>, which: Which) -> Result<()> {
     // No check writes, so none comes up meanwhile.
-    let mut deferred = std::mem::take(&mut session.work_mut().deferred);
+    let mut deferred = std::mem::take(&mut running.session.work_mut().deferred);
     let mut tries = 0;
     let outcome = loop {
-        match check_each(session, &mut deferred, which) {
+        match check_each(running, &mut deferred, which) {
             Err(error) if error.state() == SqlState::STALE_CATALOG && tries < STALE_MAX => {
                 tries += 1
             }
@@ -275,12 +87,12 @@ fn check(session: &mut Session, which: Which) -> Result<()> {
             other => break other,
         }
     };
-    session.work_mut().deferred = deferred;
+    running.session.work_mut().deferred = deferred;
     outcome
 }
 
-fn check_each(session: &mut Session, deferred: &mut Deferred, which: Which) -> Result<()> {
-    let state = session.state();
+fn check_each(running: &mut Running<'_>, deferred: &mut Deferred, which: Which) -> Result<()> {
+    let state = running.session.state();
     let found = |waiting: &Waiting| {
         let found = waiting.key.find(&state)?;
         let mode = deferred.mode(waiting.key, found.1.deferral);
@@ -288,7 +100,7 @@ fn check_each(session: &mut Session, deferred: &mut Deferred, which: Which) -> R
     };
     let keys: Vec<Option<_>> = deferred.waiting.iter().map(found).collect();
     drop(state);
-    let cancel = session.cancel_handle();
+    let cancel = running.session.cancel_handle();
     for (at, check) in deferred.checks.iter_mut().enumerate() {
         let of = check.of as usize;
         let (Some(Some((child, fk))), Some(waiting), false) =
@@ -299,8 +111,8 @@ fn check_each(session: &mut Session, deferred: &mut Deferred, which: Which) -> R
         cancel.check()?;
         let key: Vec<Datum<'_>> = check.values().collect();
         match waiting.side {
-            Side::Referring => foreign::check_key(session, child, fk, &key)?,
-            Side::Referenced => foreign::check_gone(session, child, fk, &key)?,
+            Side::Referring => foreign::check_key(running, child, fk, &key)?,
+            Side::Referenced => foreign::check_gone(running, child, fk, &key)?,
         }
         check.is_done = true;
         deferred.done.push(at as u32);
@@ -312,8 +124,8 @@ fn check_each(session: &mut Session, deferred: &mut Deferred, which: Which) -> R
 ///
 /// # Errors
 /// 42704, 42809, 3F000 for names; 23503.
-pub(crate) fn set(session: &mut Session, set: &SetConstraints) -> Result<()> {
-    let state = session.state();
+pub(crate) fn set(running: &mut Running<'_>, set: &SetConstraints) -> Result<()> {
+    let state = running.session.state();
     let keys = match &set.names {
         None => None,
         Some(names) => {
@@ -325,11 +137,11 @@ pub(crate) fn set(session: &mut Session, set: &SetConstraints) -> Result<()> {
         }
     };
     drop(state);
-    let work = session.work_mut();
+    let work = running.session.work_mut();
     work.deferred.said.push(Said { keys, mode: set.mode });
     let waits = !work.deferred.checks.is_empty();
     if set.mode == ConstraintMode::Immediate && waits {
-        return check(session, Which::Immediate);
+        return check(running, Which::Immediate);
     }
     Ok(())
 }

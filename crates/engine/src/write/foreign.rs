@@ -15,63 +15,36 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use kernels::{Batch, Column, Vector, VectorBuilder};
-use sql::catalog::{ForeignKeyDef, KeyMatch, TableMeta, Uniqueness};
+use sql::catalog::{ForeignKeyDef, KeyMatch};
 use sql::statement::RelationName;
 use storage::{Datum, KeyBuffer, RowBuffer, Tid};
 use types::cast::assign_value;
 use types::{Error, PhysicalType, Result, SqlState};
 
 use super::change::{Action, cascade};
-use super::deferred::{self, Side};
+use super::deferred;
 use super::fitted::fit;
-use super::rows::{RowError, Rows, attempt, index_number, key_of, newest};
+use super::rows::{RowError, attempt, index_number, key_of};
 use crate::Session;
+use crate::catalog::keys::{referring, referring_index, unique_index};
 use crate::catalog::{TableDef, TableEntry};
-
-/// True when a foreign key of the table is over one of `columns`.
-pub(crate) fn refers_by(entry: &TableEntry, columns: &[usize]) -> bool {
-    entry.def.foreign_keys.iter().any(|fk| fk.columns.iter().any(|c| columns.contains(c)))
-}
-
-/// Foreign keys that refer to the table: by a key over one of `columns`, or by any.
-fn referring(
-    session: &Session,
-    entry: &TableEntry,
-    columns: Option<&[usize]>,
-) -> Vec<(Arc<TableEntry>, ForeignKeyDef)> {
-    let state = session.state();
-    let mut all = Vec::new();
-    for table in state.tables.values() {
-        for fk in table.foreign_keys() {
-            let touched = |columns: &[usize]| fk.references.iter().any(|c| columns.contains(c));
-            if fk.table.name == entry.name() && columns.is_none_or(touched) {
-                all.push((Arc::clone(table), fk.clone()));
-            }
-        }
-    }
-    all
-}
-
-/// Whether foreign keys refer to the table: by a key over one of `columns`, or by any.
-pub(crate) fn is_referenced(
-    session: &Session,
-    entry: &TableEntry,
-    columns: Option<&[usize]>,
-) -> bool {
-    !referring(session, entry, columns).is_empty()
-}
+use crate::statement::defaults::default_of;
+use crate::statement::running::Running;
+use crate::transaction::deferred::Side;
+use crate::transaction::work::newest;
+use crate::words::rows::Rows;
 
 /// The rows that have `key` in the first columns of index `index`, in their newest state.
 pub(super) fn find(
-    session: &mut Session,
+    running: &mut Running<'_>,
     entry: &Arc<TableEntry>,
     index: usize,
     key: &[Datum<'_>],
     enough: usize,
 ) -> Result<Vec<Tid>> {
-    let index = index_number(entry, index).ok_or_else(crate::work::stale)?;
-    let cancel = session.cancel_handle();
-    let work = session.work_mut();
+    let index = index_number(entry, index).ok_or_else(crate::transaction::work::stale)?;
+    let cancel = running.session.cancel_handle();
+    let work = running.session.work_mut();
     let txn = work.txn.id();
     let mut found = Vec::new();
     let outcome = attempt(work, &cancel, |_| {
@@ -81,32 +54,8 @@ pub(super) fn find(
             if found.len() < enough { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })
     });
-    outcome.map_err(|error: RowError| error.into_error(session.work(), entry))?;
+    outcome.map_err(|error: RowError| error.into_error(running.session.work(), entry))?;
     Ok(found)
-}
-
-/// The unique index of the table over exactly `columns`, and for each of its columns the position
-/// in `columns`.
-pub(super) fn unique_index(entry: &TableEntry, columns: &[usize]) -> Result<(usize, Vec<usize>)> {
-    for (number, index) in entry.def.indexes.iter().enumerate() {
-        if !index.terms.is_empty() {
-            continue;
-        }
-        let positions: Option<Vec<usize>> = index
-            .columns
-            .iter()
-            .map(|c| columns.iter().position(|&wanted| wanted == c.ordinal))
-            .collect();
-        match positions {
-            Some(positions)
-                if positions.len() == columns.len() && index.unique != Uniqueness::No =>
-            {
-                return Ok((number, positions));
-            }
-            _ => {}
-        }
-    }
-    Err(Error::internal("a foreign key refers to a key"))
 }
 
 /// Looks for the referenced keys of new rows `batch` (all columns), or notes them for the end of
@@ -115,7 +64,7 @@ pub(super) fn unique_index(entry: &TableEntry, columns: &[usize]) -> Result<(usi
 /// # Errors
 /// 23503.
 pub(crate) fn check_present(
-    session: &mut Session,
+    running: &mut Running<'_>,
     entry: &Arc<TableEntry>,
     batch: &Batch,
     columns: Option<&[usize]>,
@@ -123,16 +72,16 @@ pub(crate) fn check_present(
     if batch.rows == 0 {
         return Ok(());
     }
-    if let Some(at_end) = session.at_end.as_mut().filter(|_| !entry.def.foreign_keys.is_empty()) {
+    if let Some(at_end) = running.at_end.as_mut().filter(|_| !entry.def.foreign_keys.is_empty()) {
         at_end.written(entry, batch, columns);
         return Ok(());
     }
-    look_for(session, entry, batch, columns)
+    look_for(running, entry, batch, columns)
 }
 
 /// [`check_present`], now.
 pub(super) fn look_for(
-    session: &mut Session,
+    running: &mut Running<'_>,
     entry: &Arc<TableEntry>,
     batch: &Batch,
     columns: Option<&[usize]>,
@@ -142,11 +91,11 @@ pub(super) fn look_for(
         if columns.is_some_and(|columns| !fk.columns.iter().any(|c| columns.contains(c))) {
             continue;
         }
-        if deferred::is_later(session, entry, fk)? {
-            note_keys(session, entry, fk, &rows)?;
+        if deferred::is_later(running.session, entry, fk)? {
+            note_keys(running, entry, fk, &rows)?;
             continue;
         }
-        let parent = session.referenced_table(&fk.table.name)?;
+        let parent = running.session.referenced_table(&fk.table.name)?;
         let (index, positions) = unique_index(&parent, &fk.references)?;
         let (mut known, mut encoded) = (HashSet::new(), KeyBuffer::new());
         let mut fitted = RowBuffer::new();
@@ -166,13 +115,13 @@ pub(super) fn look_for(
                             continue;
                         }
                     }
-                    !find(session, &parent, index, &key, 1)?.is_empty()
+                    !find(running, &parent, index, &key, 1)?.is_empty()
                 }
                 None => false,
             };
             if !is_there {
                 let key: Vec<Datum<'_>> = fk.columns.iter().map(|&c| rows.get(c, row)).collect();
-                refuse_missing(session, entry, fk, &key)?;
+                refuse_missing(running.session, entry, fk, &key)?;
             }
         }
     }
@@ -181,7 +130,7 @@ pub(super) fn look_for(
 
 /// Notes the keys of all rows, to be looked for later.
 fn note_keys(
-    session: &mut Session,
+    running: &mut Running<'_>,
     entry: &TableEntry,
     fk: &ForeignKeyDef,
     rows: &Rows,
@@ -194,7 +143,7 @@ fn note_keys(
         if key.iter().any(Datum::is_null) {
             refuse_mixed(entry, fk, &key)?
         } else {
-            deferred::note(session, waiting, &key)?
+            deferred::note(running, waiting, &key)?
         }
     }
     Ok(())
@@ -205,22 +154,22 @@ fn note_keys(
 /// # Errors
 /// 23503.
 pub(super) fn check_key(
-    session: &mut Session,
+    running: &mut Running<'_>,
     entry: &Arc<TableEntry>,
     fk: &ForeignKeyDef,
     key: &[Datum<'_>],
 ) -> Result<()> {
-    let parent = session.referenced_table(&fk.table.name)?;
+    let parent = running.session.referenced_table(&fk.table.name)?;
     let (index, positions) = unique_index(&parent, &fk.references)?;
     let from = positions.iter().map(|&p| entry.def.columns[fk.columns[p]].ty);
     let ordered: Vec<Datum<'_>> = positions.iter().map(|&p| key[p]).collect();
     let mut fitted = RowBuffer::new();
     if let Some(key) = fit(&parent, index, from, &ordered, &mut fitted)
-        && !find(session, &parent, index, &key, 1)?.is_empty()
+        && !find(running, &parent, index, &key, 1)?.is_empty()
     {
         return Ok(());
     }
-    refuse_missing(session, entry, fk, key)
+    refuse_missing(running.session, entry, fk, key)
 }
 
 /// Refuses that rows of `entry` have a key that is not there; an action may have taken them away.
@@ -232,7 +181,7 @@ fn refuse_missing(
 ) -> Result<()> {
     // Rows of others that run are theirs to look after.
     let index = referring_index(entry, fk)?;
-    let index = index_number(entry, index).ok_or_else(crate::work::stale)?;
+    let index = index_number(entry, index).ok_or_else(crate::transaction::work::stale)?;
     let (now, mut tids) = (newest(session.work()), Vec::new());
     // New rows may have narrower numbers than the table.
     let columns = entry.storage().schema().columns();
@@ -249,31 +198,25 @@ fn refuse_missing(
 /// # Errors
 /// 23503.
 pub(super) fn check_gone(
-    session: &mut Session,
+    running: &mut Running<'_>,
     child: &Arc<TableEntry>,
     fk: &ForeignKeyDef,
     key: &[Datum<'_>],
 ) -> Result<()> {
-    let entry = session.write_table_named(&fk.table.name)?;
+    let entry = running.session.write_table_named(&fk.table.name)?;
     let index = referring_index(child, fk)?;
     let types = fk.references.iter().map(|&c| entry.def.columns[c].ty);
     let mut fitted = RowBuffer::new();
     let Some(child_key) = fit(child, index, types, key, &mut fitted) else { return Ok(()) };
-    if find(session, child, index, &child_key, 1)?.is_empty() {
+    if find(running, child, index, &child_key, 1)?.is_empty() {
         return Ok(());
     }
-    refuse_gone(session, &entry, child, fk, key)
-}
-
-/// The position of the index of a foreign key.
-fn referring_index(child: &TableEntry, fk: &ForeignKeyDef) -> Result<usize> {
-    let index = child.def.indexes.iter().position(|i| i.name == fk.name);
-    index.ok_or_else(|| Error::internal("a foreign key has an index"))
+    refuse_gone(running, &entry, child, fk, key)
 }
 
 /// Refuses that rows of `child` refer to a key that is gone, unless another row has taken it over.
 fn refuse_gone(
-    session: &mut Session,
+    running: &mut Running<'_>,
     entry: &Arc<TableEntry>,
     child: &TableEntry,
     fk: &ForeignKeyDef,
@@ -281,7 +224,7 @@ fn refuse_gone(
 ) -> Result<()> {
     let (unique, positions) = unique_index(entry, &fk.references)?;
     let again: Vec<Datum<'_>> = positions.iter().map(|&p| key[p]).collect();
-    if !find(session, entry, unique, &again, 1)?.is_empty() {
+    if !find(running, entry, unique, &again, 1)?.is_empty() {
         return Ok(());
     }
     Err(still_referenced(entry, child, fk, key))
@@ -329,7 +272,7 @@ fn missing(entry: &TableEntry, fk: &ForeignKeyDef, key: &[Datum<'_>]) -> Error {
 /// # Errors
 /// 23503; whatever the actions meet.
 pub(crate) fn keys_gone(
-    session: &mut Session,
+    running: &mut Running<'_>,
     entry: &Arc<TableEntry>,
     before: &Batch,
     after: Option<&[Tid]>,
@@ -337,16 +280,16 @@ pub(crate) fn keys_gone(
     if before.rows == 0 {
         return Ok(());
     }
-    if let Some(at_end) = &mut session.at_end {
+    if let Some(at_end) = &mut running.at_end {
         at_end.gone(entry, before, after);
         return Ok(());
     }
-    react(session, entry, before, after)
+    react(running, entry, before, after)
 }
 
 /// [`keys_gone`], now.
 pub(super) fn react(
-    session: &mut Session,
+    running: &mut Running<'_>,
     entry: &Arc<TableEntry>,
     before: &Batch,
     after: Option<&[Tid]>,
@@ -354,10 +297,10 @@ pub(super) fn react(
     let old = Rows::new(before);
     let new = match after {
         // Rows may be gone again by an action on themselves: then there is no new key.
-        Some(tids) => Some(new_rows(session, entry, tids)?),
+        Some(tids) => Some(new_rows(running.session, entry, tids)?),
         None => None,
     };
-    for (child, fk) in referring(session, entry, None) {
+    for (child, fk) in referring(&running.session.state(), entry, None) {
         for row in 0..old.count {
             let key: Vec<Datum<'_>> = fk.references.iter().map(|&c| old.get(c, row)).collect();
             if key.iter().any(Datum::is_null) {
@@ -367,7 +310,7 @@ pub(super) fn react(
             if changed.is_some_and(|new| same_key(&fk, &key, new)) {
                 continue;
             }
-            gone(session, entry, &child, &fk, &key, changed)?;
+            gone(running, entry, &child, &fk, &key, changed)?;
         }
     }
     Ok(())
@@ -393,7 +336,7 @@ fn new_rows(session: &Session, entry: &TableEntry, tids: &[Tid]) -> Result<Vec<O
 
 /// One key of `entry` is gone: what becomes of the rows of `child` that refer to it.
 fn gone(
-    session: &mut Session,
+    running: &mut Running<'_>,
     entry: &Arc<TableEntry>,
     child: &Arc<TableEntry>,
     fk: &ForeignKeyDef,
@@ -401,12 +344,12 @@ fn gone(
     new: Option<&RowBuffer>,
 ) -> Result<()> {
     use sql::catalog::ReferentialAction as Reaction;
-    let child = session.write_table_named(&child.def.name)?;
+    let child = running.session.write_table_named(&child.def.name)?;
     let index = referring_index(&child, fk)?;
     let reaction = if new.is_some() { fk.on_update } else { fk.on_delete };
-    if reaction == Reaction::NoAction && deferred::is_later(session, &child, fk)? {
+    if reaction == Reaction::NoAction && deferred::is_later(running.session, &child, fk)? {
         let waiting = deferred::waiting((&child, fk), Side::Referenced, entry)?;
-        return deferred::note(session, waiting, key);
+        return deferred::note(running, waiting, key);
     }
     let refuses = matches!(reaction, Reaction::NoAction | Reaction::Restrict);
     let enough = if refuses { 1 } else { usize::MAX };
@@ -415,18 +358,18 @@ fn gone(
     let Some(child_key) = fit(&child, index, types(), key, &mut fitted) else {
         return Ok(());
     };
-    let tids = find(session, &child, index, &child_key, enough)?;
+    let tids = find(running, &child, index, &child_key, enough)?;
     if tids.is_empty() {
         return Ok(());
     }
     let values = match reaction {
         Reaction::Restrict => return Err(still_referenced(entry, &child, fk, key)),
         Reaction::NoAction => {
-            return refuse_gone(session, entry, &child, fk, key);
+            return refuse_gone(running, entry, &child, fk, key);
         }
         Reaction::Cascade if new.is_none() => {
             let batch = Batch::new(vec![tid_column(&tids)], tids.len());
-            return cascade(session, &child, Action::Delete, &batch);
+            return cascade(running, &child, Action::Delete, &batch);
         }
         Reaction::Cascade => {
             let new = new.ok_or_else(|| Error::internal("an updated row"))?;
@@ -439,7 +382,7 @@ fn gone(
         Reaction::SetNull => vec![types::Value::Null; fk.columns.len()],
         Reaction::SetDefault => {
             let columns = fk.columns.iter().map(|&c| &child.def.columns[c]);
-            columns.map(|c| crate::copy::default_of(session, c)).collect::<Result<_>>()?
+            columns.map(|c| default_of(running, c)).collect::<Result<_>>()?
         }
     };
     let mut columns = vec![tid_column(&tids)];
@@ -448,7 +391,7 @@ fn gone(
         columns.push(Column::plain(Vector::repeat(physical, value, tids.len())));
     }
     let batch = Batch::new(columns, tids.len());
-    cascade(session, &child, Action::Update(&fk.columns), &batch)
+    cascade(running, &child, Action::Update(&fk.columns), &batch)
 }
 
 fn tid_column(tids: &[Tid]) -> Column {

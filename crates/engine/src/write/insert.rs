@@ -13,12 +13,13 @@ use storage::{BulkWriter, Datum, TableLoad, Tid};
 use types::Result;
 use types::calendar::TimeZone;
 
-use super::checks::Clocks;
-use super::rows::{Rows, attempt, one_row, push_error};
+use super::rows::{attempt, one_row, push_error};
 use super::{conflict, foreign, wide};
+use crate::QueryResult;
 use crate::catalog::TableEntry;
-use crate::session::Run;
-use crate::{QueryResult, Session};
+use crate::catalog::checks::Clocks;
+use crate::statement::running::{Run, Running};
+use crate::words::rows::Rows;
 
 /// Rows, estimated or counted, from which INSERT loads blocks instead of appending batches.
 pub(crate) const BULK_ROWS: f64 = 20_000.0;
@@ -53,43 +54,44 @@ impl Sink for BulkSink {
 /// Loads the rows of `stream` into the table in parallel, as part of the session's transaction.
 /// The rows loaded.
 pub(crate) fn load_stream(
-    session: &mut Session,
+    running: &mut Running<'_>,
     context: &Arc<QueryContext>,
     stream: &Stream,
     entry: &Arc<TableEntry>,
 ) -> Result<u64> {
     let load = entry.storage().begin_load();
-    let (now, zone) = (session.work().now_micros, session.settings.time_zone().clone());
-    let clock = Arc::clone(&session.inner().clock);
+    let (now, zone) =
+        (running.session.work().now_micros, running.session.settings.time_zone().clone());
+    let clock = Arc::clone(&running.session.inner().clock);
     let (target, entry_of) = (Arc::clone(&load), Arc::clone(entry));
     let sink = Arc::new(BulkSink { load: target, entry: entry_of, now, clock, zone });
     for writer in drive(context, stream, &sink)? {
         writer.finish()?;
     }
-    let work = session.work_mut();
+    let work = running.session.work_mut();
     attempt(work, &context_cancel(context), |undo| load.commit(undo))
-        .map_err(|error| error.into_error(session.work(), entry))
+        .map_err(|error| error.into_error(running.session.work(), entry))
 }
 
 /// Loads the rows of a query that turned out to have many, in their order.
 pub(crate) fn load_result(
-    session: &mut Session,
+    running: &mut Running<'_>,
     entry: &Arc<TableEntry>,
     result: ResultSet,
 ) -> Result<u64> {
     let load = entry.storage().begin_load();
     let mut writer = load.writer();
-    let cancel = session.cancel_handle();
+    let cancel = running.session.cancel_handle();
     for mut batch in result.batches {
         cancel.check()?;
         entry.generated.fill(&mut batch)?;
-        entry.checks.verify(&entry.def, &batch, session.clocks())?;
+        entry.checks.verify(&entry.def, &batch, running.session.clocks())?;
         writer.push(&batch).map_err(|error| push_error(entry, error))?;
     }
     writer.finish()?;
-    let work = session.work_mut();
+    let work = running.session.work_mut();
     attempt(work, &cancel, |undo| load.commit(undo))
-        .map_err(|error| error.into_error(session.work(), entry))
+        .map_err(|error| error.into_error(running.session.work(), entry))
 }
 
 fn context_cancel(context: &Arc<QueryContext>) -> crate::CancelHandle {
@@ -105,14 +107,14 @@ pub(crate) struct Written {
 
 /// Runs a RETURNING query over the written rows; without one the result has no rows.
 pub(crate) fn returning(
-    session: &mut Session,
+    running: &mut Running<'_>,
     returning: Option<&Returning>,
     written: Written,
     tag: String,
 ) -> Result<QueryResult> {
     let Some(returning) = returning else { return Ok(QueryResult::command(tag)) };
     let inputs = vec![slices(written.batches)];
-    let result = session.run_query(&returning.query, Run { inputs, ..Run::default() })?;
+    let result = running.run_query(&returning.query, Run { inputs, ..Run::default() })?;
     Ok(QueryResult::tagged(tag, result))
 }
 
@@ -137,14 +139,14 @@ pub(crate) fn slices(batches: Vec<Batch>) -> Vec<Batch> {
 /// Writes the rows of `batch`, all columns of the table in order, generated ones included, foreign
 /// keys apart.
 pub(crate) fn write_batch(
-    session: &mut Session,
+    running: &mut Running<'_>,
     entry: &Arc<TableEntry>,
     batch: &Batch,
 ) -> Result<Vec<Tid>> {
     let mut tids = Vec::with_capacity(batch.rows);
-    let cancel = session.cancel_handle();
+    let cancel = running.session.cancel_handle();
     cancel.check()?;
-    let work = session.work_mut();
+    let work = running.session.work_mut();
     let mark = work.txn.mark();
     let written = attempt(work, &cancel, |undo| {
         tids.clear();
@@ -152,7 +154,7 @@ pub(crate) fn write_batch(
             undo.rollback_to(mark);
         })
     });
-    written.map_err(|error| error.into_error(session.work(), entry))?;
+    written.map_err(|error| error.into_error(running.session.work(), entry))?;
     Ok(tids)
 }
 
@@ -162,7 +164,7 @@ pub(crate) fn write_batch(
 /// # Errors
 /// Those of INSERT; what was written of the row is taken back with the statement.
 pub(crate) fn insert_row(
-    session: &mut Session,
+    running: &mut Running<'_>,
     entry: &Arc<TableEntry>,
     row: &[Datum<'_>],
 ) -> Result<Tid> {
@@ -173,30 +175,30 @@ pub(crate) fn insert_row(
     let mut batch = is_constrained.then(|| one_row(storage, row));
     if let Some(batch) = &mut batch {
         entry.generated.fill(batch)?;
-        entry.checks.verify(&entry.def, batch, session.clocks())?;
+        entry.checks.verify(&entry.def, batch, running.session.clocks())?;
     }
     let filled = batch.as_ref().filter(|_| !entry.generated.is_empty()).map(Rows::new);
     let filled: Option<Vec<Datum<'_>>> =
         filled.as_ref().map(|rows| (0..rows.width()).map(|column| rows.get(column, 0)).collect());
     let row = filled.as_deref().unwrap_or(row);
-    let cancel = session.cancel_handle();
-    let work = session.work_mut();
+    let cancel = running.session.cancel_handle();
+    let work = running.session.work_mut();
     let mark = work.txn.mark();
     let written = attempt(work, &cancel, |undo| {
         storage.insert(undo, row).inspect_err(|_| undo.rollback_to(mark))
     });
-    let tid = written.map_err(|error| error.into_error(session.work(), entry))?;
+    let tid = written.map_err(|error| error.into_error(running.session.work(), entry))?;
     if let Some(batch) = &batch {
-        foreign::check_present(session, entry, batch, None)?;
-        wide::inserted(session, entry, batch)?;
+        foreign::check_present(running, entry, batch, None)?;
+        wide::inserted(running, entry, batch)?;
     }
     Ok(tid)
 }
 
-pub(crate) fn insert(session: &mut Session, insert: &Insert) -> Result<QueryResult> {
-    session.work().check_writable("INSERT")?;
-    let entry = session.write_table(&insert.table)?;
-    let (plan, context) = session.plan_query(&insert.source, Run::default())?;
+pub(crate) fn insert(running: &mut Running<'_>, insert: &Insert) -> Result<QueryResult> {
+    running.session.work().check_writable("INSERT")?;
+    let entry = running.session.write_table(&insert.table)?;
+    let (plan, context) = running.plan_query(&insert.source, Run::default())?;
     let simple = insert.on_conflict.is_none()
         && insert.returning.is_none()
         && entry.foreign_keys().is_empty();
@@ -204,38 +206,38 @@ pub(crate) fn insert(session: &mut Session, insert: &Insert) -> Result<QueryResu
         let mut opener = Opener::new(Arc::clone(&context));
         opener.run_preludes(&plan)?;
         let stream = opener.open(&plan.root, Vec::new())?;
-        let rows = load_stream(session, &context, &stream, &entry)?;
+        let rows = load_stream(running, &context, &stream, &entry)?;
         return Ok(QueryResult::command(format!("INSERT 0 {rows}")));
     }
     let mut result = exec::execute(&plan, &context)?;
     if simple && result.rows() as f64 >= BULK_ROWS {
-        let rows = load_result(session, &entry, result)?;
+        let rows = load_result(running, &entry, result)?;
         return Ok(QueryResult::command(format!("INSERT 0 {rows}")));
     }
     let written = match &insert.on_conflict {
-        Some(on_conflict) => conflict::insert(session, &entry, &mut result, on_conflict)?,
-        None => insert_result(session, &entry, result)?,
+        Some(on_conflict) => conflict::insert(running, &entry, &mut result, on_conflict)?,
+        None => insert_result(running, &entry, result)?,
     };
     let tag = format!("INSERT 0 {}", written.count);
-    returning(session, insert.returning.as_ref(), written, tag)
+    returning(running, insert.returning.as_ref(), written, tag)
 }
 
 /// Writes all rows of a result.
 pub(crate) fn insert_result(
-    session: &mut Session,
+    running: &mut Running<'_>,
     entry: &Arc<TableEntry>,
     mut result: ResultSet,
 ) -> Result<Written> {
     let mut written = Written::default();
     for batch in &mut result.batches {
         entry.generated.fill(batch)?;
-        entry.checks.verify(&entry.def, batch, session.clocks())?;
-        write_batch(session, entry, batch)?;
+        entry.checks.verify(&entry.def, batch, running.session.clocks())?;
+        write_batch(running, entry, batch)?;
         written.count += batch.rows as u64;
     }
     for batch in &result.batches {
-        foreign::check_present(session, entry, batch, None)?;
-        wide::inserted(session, entry, batch)?;
+        foreign::check_present(running, entry, batch, None)?;
+        wide::inserted(running, entry, batch)?;
     }
     written.batches = result.batches;
     Ok(written)

@@ -12,10 +12,12 @@ use sql::statement::{LockWait, RowLock, SelectForUpdate};
 use storage::{Snapshot, Tid, WriteError};
 use types::{Error, Result, SqlState, Value};
 
-use super::rows::{RowError, Rows, attempt, lost_update, recheck_snapshot};
+use super::rows::{RowError, attempt};
+use crate::QueryResult;
 use crate::catalog::TableEntry;
-use crate::session::Run;
-use crate::{QueryResult, Session};
+use crate::statement::running::{Run, Running};
+use crate::transaction::work::{lost_update, recheck_snapshot};
+use crate::words::rows::Rows;
 
 /// What became of one row.
 enum Locked {
@@ -26,30 +28,30 @@ enum Locked {
     Changed,
 }
 
-pub(crate) fn select(session: &mut Session, select: &SelectForUpdate) -> Result<QueryResult> {
-    locked(session, select, select.width).map(QueryResult::from_rows)
+pub(crate) fn select(running: &mut Running<'_>, select: &SelectForUpdate) -> Result<QueryResult> {
+    locked(running, select, select.width).map(QueryResult::from_rows)
 }
 
 /// The first `width` columns of the rows, which are locked; the places of the rows in tables are
 /// behind those that the client asked for.
 pub(crate) fn locked(
-    session: &mut Session,
+    running: &mut Running<'_>,
     select: &SelectForUpdate,
     width: usize,
 ) -> Result<ResultSet> {
-    session.work().check_writable("SELECT FOR UPDATE")?;
+    running.session.work().check_writable("SELECT FOR UPDATE")?;
     let mut entries = Vec::with_capacity(select.locks.len());
     for lock in &select.locks {
-        entries.push(session.row_share_table(&lock.table)?);
+        entries.push(running.session.row_share_table(&lock.table)?);
     }
-    let limit = bound(session, select.limit.as_deref())?;
-    let offset = bound(session, select.offset.as_deref())?.unwrap_or(0);
+    let limit = bound(running, select.limit.as_deref())?;
+    let offset = bound(running, select.offset.as_deref())?.unwrap_or(0);
     let end = limit.map_or(u64::MAX, |limit| offset.saturating_add(limit));
     let mut query = select.first.as_deref().unwrap_or(&select.query);
     loop {
-        let result = session.run_query(query, Run::default())?;
+        let result = running.run_query(query, Run::default())?;
         let wanted = offset..end;
-        let met = lock_rows(session, (select, width), &entries, &result, wanted)?;
+        let met = lock_rows(running, (select, width), &entries, &result, wanted)?;
         if let Some((rows, taken)) = met {
             let is_all = std::ptr::eq(query, &raw const select.query);
             if is_all || taken >= end || taken == result.rows() as u64 {
@@ -60,14 +62,14 @@ pub(crate) fn locked(
             continue;
         }
         // READ COMMITTED: rows changed while we waited; the locks taken stay.
-        session.refresh_view();
+        running.refresh_view();
     }
 }
 
 /// The value of LIMIT or OFFSET; None for none.
-fn bound(session: &mut Session, query: Option<&Query>) -> Result<Option<u64>> {
+fn bound(running: &mut Running<'_>, query: Option<&Query>) -> Result<Option<u64>> {
     let Some(query) = query else { return Ok(None) };
-    let result = session.run_query(query, Run::default())?;
+    let result = running.run_query(query, Run::default())?;
     match result.batches.first().map(|batch| batch.columns[0].value(0)) {
         Some(Value::I64(n)) => u64::try_from(n)
             .map(Some)
@@ -79,7 +81,7 @@ fn bound(session: &mut Session, query: Option<&Query>) -> Result<Option<u64>> {
 /// Locks the rows in order, and gives those of the numbers `wanted` among them, and how many it
 /// locked; None when one changed after the snapshot.
 fn lock_rows(
-    session: &mut Session,
+    running: &mut Running<'_>,
     (select, width): (&SelectForUpdate, usize),
     entries: &[Arc<TableEntry>],
     result: &ResultSet,
@@ -94,7 +96,7 @@ fn lock_rows(
             if taken >= wanted.end {
                 break;
             }
-            match lock_row(session, select, entries, &rows, row)? {
+            match lock_row(running, select, entries, &rows, row)? {
                 Locked::Changed => return Ok(None),
                 Locked::LeaveOut => {}
                 Locked::Yes => {
@@ -113,7 +115,7 @@ fn lock_rows(
 }
 
 fn lock_row(
-    session: &mut Session,
+    running: &mut Running<'_>,
     select: &SelectForUpdate,
     entries: &[Arc<TableEntry>],
     rows: &Rows,
@@ -121,8 +123,8 @@ fn lock_row(
 ) -> Result<Locked> {
     for (i, (lock, entry)) in select.locks.iter().zip(entries).enumerate() {
         let storage::Datum::I64(tid) = rows.get(select.width + i, row) else { continue };
-        let at = session.work().txn.snapshot();
-        match lock_one(session, lock, entry, at, Tid(tid as u64))? {
+        let at = running.session.work().txn.snapshot();
+        match lock_one(running, lock, entry, at, Tid(tid as u64))? {
             Locked::Yes => {}
             other => return Ok(other),
         }
@@ -131,14 +133,14 @@ fn lock_row(
 }
 
 fn lock_one(
-    session: &mut Session,
+    running: &mut Running<'_>,
     lock: &RowLock,
     entry: &Arc<TableEntry>,
     at: Snapshot,
     tid: Tid,
 ) -> Result<Locked> {
-    let cancel = session.cancel_handle();
-    let work = session.work_mut();
+    let cancel = running.session.cancel_handle();
+    let work = running.session.work_mut();
     if lock.wait != LockWait::Wait
         && let Err(WriteError::Wait(_)) = entry.storage().lock(work.txn.undo(), at, tid)
     {

@@ -10,19 +10,19 @@ use types::{Error, PhysicalType, Result, SqlState};
 
 use super::change::{Action, apply_rows};
 use super::insert::write_batch;
-use super::rows::Rows;
 use super::{foreign, wide};
+use crate::QueryResult;
 use crate::catalog::TableEntry;
-use crate::session::Run;
-use crate::{QueryResult, Session};
+use crate::statement::running::{Run, Running};
+use crate::words::rows::Rows;
 
-pub(crate) fn merge(session: &mut Session, merge: &Merge) -> Result<QueryResult> {
-    session.work().check_writable("MERGE")?;
+pub(crate) fn merge(running: &mut Running<'_>, merge: &Merge) -> Result<QueryResult> {
+    running.session.work().check_writable("MERGE")?;
     if merge.returning.is_some() {
         return Err(Error::unsupported("RETURNING of MERGE"));
     }
-    let entry = session.write_table(&merge.table)?;
-    let result = session.run_query(&merge.source, Run::default())?;
+    let entry = running.session.write_table(&merge.table)?;
+    let result = running.run_query(&merge.source, Run::default())?;
     let mut seen = HashSet::new();
     let mut count = 0;
     for batch in &result.batches {
@@ -33,7 +33,7 @@ pub(crate) fn merge(session: &mut Session, merge: &Merge) -> Result<QueryResult>
                 .filter(|&row| action_of(&rows, row as usize) == Some(number))
                 .collect();
             if !wanted.is_empty() {
-                count += act(session, &entry, &rows, action, &wanted)?;
+                count += act(running, &entry, &rows, action, &wanted)?;
             }
         }
     }
@@ -64,7 +64,7 @@ fn refuse_repeats(rows: &Rows, seen: &mut HashSet<Tid>) -> Result<()> {
 
 /// Does one action for some rows; how many it changed.
 fn act(
-    session: &mut Session,
+    running: &mut Running<'_>,
     entry: &Arc<TableEntry>,
     rows: &Rows,
     action: &MergeAction,
@@ -76,21 +76,21 @@ fn act(
             let range = *values_from..*values_from + entry.def.columns.len();
             let mut batch = Batch::new(rows.pick(range, wanted), wanted.len());
             entry.generated.fill(&mut batch)?;
-            entry.checks.verify(&entry.def, &batch, session.clocks())?;
-            write_batch(session, entry, &batch)?;
-            foreign::check_present(session, entry, &batch, None)?;
-            wide::inserted(session, entry, &batch)?;
+            entry.checks.verify(&entry.def, &batch, running.session.clocks())?;
+            write_batch(running, entry, &batch)?;
+            foreign::check_present(running, entry, &batch, None)?;
+            wide::inserted(running, entry, &batch)?;
             Ok(wanted.len() as u64)
         }
         MergeAction::Update { columns, values_from } => {
             let mut source = vec![tids(rows, wanted)];
             source.extend(rows.pick(*values_from..*values_from + columns.len(), wanted));
             let batch = Batch::new(source, wanted.len());
-            apply_rows(session, entry, Action::Update(columns), &batch)
+            apply_rows(running, entry, Action::Update(columns), &batch)
         }
         MergeAction::Delete => {
             let batch = Batch::new(vec![tids(rows, wanted)], wanted.len());
-            apply_rows(session, entry, Action::Delete, &batch)
+            apply_rows(running, entry, Action::Delete, &batch)
         }
     }
 }

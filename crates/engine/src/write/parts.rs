@@ -7,62 +7,33 @@
 //! Invariants: no part sees what another did but by what it returned (`Snapshot::until`); of
 //! several changes of one row the first counts. Both as in PostgreSQL, which leaves the order open.
 
-use std::collections::{HashMap, HashSet};
-
-use kernels::Batch;
 use sql::catalog::TableRef;
 use sql::statement::{Statement, Turn, WithChanges};
-use storage::Tid;
 use types::{Error, Result};
 
 use super::insert::slices;
-use crate::{QueryResult, Session};
-
-/// The parts of the statement that runs, as far as they have run.
-#[derive(Default)]
-pub(crate) struct Parts {
-    /// What they returned, by number; nothing before they ran.
-    returned: Vec<Vec<Batch>>,
-    /// Rows that they changed, by table.
-    changed: HashMap<u64, HashSet<Tid>>,
-}
-
-impl Parts {
-    /// The rows of `Input` operators: those of slot 0, which is the query's own, then of the parts.
-    pub(crate) fn inputs(&self, own: Vec<Vec<Batch>>) -> Vec<Vec<Batch>> {
-        let own = own.into_iter().next().unwrap_or_default();
-        std::iter::once(own).chain(self.returned.iter().cloned()).collect()
-    }
-
-    /// The rows of table `table` that were changed.
-    pub(super) fn changed(&self, table: u64) -> HashSet<Tid> {
-        self.changed.get(&table).cloned().unwrap_or_default()
-    }
-
-    /// Takes note of changed rows of table `table`.
-    pub(super) fn note(&mut self, table: u64, tids: impl IntoIterator<Item = Tid>) {
-        self.changed.entry(table).or_default().extend(tids);
-    }
-}
+use crate::QueryResult;
+use crate::statement::parts::Parts;
+use crate::statement::running::Running;
 
 /// Runs all of `with`; the result is that of its main statement.
 ///
 /// # Errors
 /// Those of its statements; 0A000 for ON CONFLICT beside another change of the same table.
-pub(crate) fn run(session: &mut Session, with: &WithChanges) -> Result<QueryResult> {
+pub(crate) fn run(running: &mut Running<'_>, with: &WithChanges) -> Result<QueryResult> {
     refuse_same_table(with)?;
     let returned = vec![Vec::new(); with.parts.len()];
-    session.parts = Some(Parts { returned, ..Parts::default() });
-    let outcome = run_all(session, with);
-    session.parts = None;
+    running.parts = Some(Parts { returned, ..Parts::default() });
+    let outcome = run_all(running, with);
+    running.parts = None;
     outcome
 }
 
-fn run_all(session: &mut Session, with: &WithChanges) -> Result<QueryResult> {
-    run_turn(session, with, Turn::First)?;
-    let result = session.run_part(&with.main).ok_or_else(not_rows)??;
-    run_turn(session, with, Turn::Behind)?;
-    run_turn(session, with, Turn::Last)?;
+fn run_all(running: &mut Running<'_>, with: &WithChanges) -> Result<QueryResult> {
+    run_turn(running, with, Turn::First)?;
+    let result = running.run_part(&with.main).ok_or_else(not_rows)??;
+    run_turn(running, with, Turn::Behind)?;
+    run_turn(running, with, Turn::Last)?;
     Ok(result)
 }
 
@@ -71,7 +42,7 @@ fn not_rows() -> Error {
 }
 
 /// Runs the parts whose turn it is.
-fn run_turn(session: &mut Session, with: &WithChanges, turn: Turn) -> Result<()> {
+fn run_turn(running: &mut Running<'_>, with: &WithChanges, turn: Turn) -> Result<()> {
     let mut numbers: Vec<usize> = (0..with.parts.len()).collect();
     numbers.retain(|&number| with.parts[number].turn == turn);
     if turn == Turn::Last {
@@ -79,8 +50,8 @@ fn run_turn(session: &mut Session, with: &WithChanges, turn: Turn) -> Result<()>
     }
     for number in numbers {
         let part = &with.parts[number];
-        let result = session.run_part(&part.statement).ok_or_else(not_rows)??;
-        if let Some(parts) = &mut session.parts {
+        let result = running.run_part(&part.statement).ok_or_else(not_rows)??;
+        if let Some(parts) = &mut running.parts {
             parts.returned[number] = slices(result.batches().to_vec());
         }
     }

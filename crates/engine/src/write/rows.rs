@@ -1,17 +1,14 @@
 //! Single writes: waiting for other transactions, and what their outcomes mean in SQL.
 
-use std::sync::Arc;
-
-use kernels::{Batch, Column, Vector, VectorBuilder};
+use kernels::{Batch, Column, VectorBuilder};
 use sql::catalog::ColumnDef;
 use storage::{ColumnSpec, Datum, RowBuffer, Snapshot, Table, Tid, UndoBuffer, WriteError};
-use txn::manager::Isolation;
 use types::{Error, Result, SqlState, text};
 
 use crate::CancelHandle;
-use crate::catalog::TableEntry;
-use crate::derived;
-use crate::work::Work;
+use crate::catalog::{TableEntry, derived};
+use crate::transaction::work::{Work, lost_update, newest};
+use crate::words::rows::{Rows, push};
 
 /// Why a row was not written.
 pub(crate) enum RowError {
@@ -49,25 +46,6 @@ pub(crate) fn attempt<T>(
             Err(WriteError::Failed(error)) => return Err(RowError::Failed(error)),
         }
     }
-}
-
-/// 40001 for a row that another transaction changed first.
-pub(crate) fn lost_update() -> Error {
-    let message = "could not serialize access due to concurrent update";
-    Error::new(SqlState::SERIALIZATION_FAILURE, message)
-}
-
-/// Everything committed, and what the transaction itself wrote.
-pub(crate) fn newest(work: &Work) -> Snapshot {
-    Snapshot::new(Snapshot::ALL.base(), work.txn.id())
-}
-
-/// What a statement at this level sees of rows that others changed while it ran; None when it
-/// may not.
-pub(crate) fn recheck_snapshot(work: &Work) -> Option<Snapshot> {
-    let again = work.txn.isolation() == Isolation::ReadCommitted;
-    // The transaction stays announced with its older snapshot, so nothing between is collected.
-    again.then(|| Snapshot::new(work.txn.manager().newest(), work.txn.id()))
 }
 
 impl RowError {
@@ -155,52 +133,6 @@ pub(crate) fn key_of<'a>(
     };
     let cells: Vec<String> = values.zip(ordinals).map(cell).collect();
     format!("({})=({})", names.join(", "), cells.join(", "))
-}
-
-/// The columns of a batch as vectors, for access row by row.
-pub(crate) struct Rows {
-    vectors: Vec<Arc<Vector>>,
-    pub(crate) count: usize,
-}
-
-impl Rows {
-    pub(crate) fn new(batch: &Batch) -> Self {
-        let vectors = batch.columns.iter().map(Column::to_plain).collect();
-        Self { vectors, count: batch.rows }
-    }
-
-    /// The value of `column` in `row`.
-    pub(crate) fn get(&self, column: usize, row: usize) -> Datum<'_> {
-        Datum::of(&self.vectors[column], row)
-    }
-
-    /// The TID in column 0 of `row`; None for NULL.
-    pub(crate) fn tid(&self, row: usize) -> Option<Tid> {
-        match self.get(0, row) {
-            Datum::I64(tid) => Some(Tid(tid as u64)),
-            _ => None,
-        }
-    }
-
-    /// A column as a whole.
-    pub(crate) fn column(&self, column: usize) -> Column {
-        Column::Plain(Arc::clone(&self.vectors[column]))
-    }
-
-    /// Columns.
-    pub(crate) fn width(&self) -> usize {
-        self.vectors.len()
-    }
-
-    /// Some rows of some columns.
-    pub(crate) fn pick(&self, columns: std::ops::Range<usize>, rows: &[u32]) -> Vec<Column> {
-        let pick = |vector: &Arc<Vector>| {
-            let mut builder = VectorBuilder::with_capacity(vector.physical(), rows.len());
-            builder.append(vector, Some(rows));
-            Column::plain(builder.finish())
-        };
-        self.vectors[columns].iter().map(pick).collect()
-    }
 }
 
 /// Whether a row was seen.
@@ -297,13 +229,4 @@ pub(crate) fn one_row(table: &Table, row: &[Datum<'_>]) -> Batch {
         Column::plain(builder.finish())
     };
     Batch::new(table.schema().columns().iter().zip(row).map(column).collect(), 1)
-}
-
-/// Appends a value.
-pub(crate) fn push(builder: &mut VectorBuilder, datum: Datum<'_>) {
-    match datum {
-        Datum::Null => builder.push_null(),
-        Datum::Str(bytes) => builder.push_str(bytes),
-        other => builder.push_value(&other.to_value()),
-    }
 }

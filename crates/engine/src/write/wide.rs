@@ -16,22 +16,22 @@ use types::{DataType, Error, Result};
 use super::fitted::fit;
 use super::foreign;
 use super::insert::write_batch;
-use super::rows::{Rows, newest, push};
-use crate::Session;
-use crate::catalog::TableEntry;
-use crate::define::index::ensure_built;
-use crate::locks::LockMode;
-use crate::wide::{self, Touch};
-use crate::work::stale;
+use crate::catalog::locks::LockMode;
+use crate::catalog::wide::Touch;
+use crate::catalog::{TableEntry, keys, wide};
+use crate::statement::running::Running;
+use crate::transaction::work::{newest, stale};
+use crate::words::rows::{Rows, push};
+use crate::write::indexes::ensure_built;
 
 /// Rows of the table changed, other than by new ones: wide tables over it hold no longer.
-pub(crate) fn changed(session: &mut Session, entry: &TableEntry) {
+pub(crate) fn changed(running: &mut Running<'_>, entry: &TableEntry) {
     if entry.def.persistence == Persistence::Temporary {
         return;
     }
-    let state = session.work().shared_catalog(session.inner());
+    let state = running.session.work().shared_catalog(running.session.inner());
     for (wide, _) in wide::over(&state, &entry.def.name) {
-        session.work_mut().touch(wide, Touch::Changed);
+        running.session.work_mut().touch(wide, Touch::Changed);
     }
 }
 
@@ -41,7 +41,7 @@ pub(crate) fn changed(session: &mut Session, entry: &TableEntry) {
 /// # Errors
 /// [`stale`] when a wide table changed meanwhile; 40P01, 57014 from waiting; 53200.
 pub(crate) fn inserted(
-    session: &mut Session,
+    running: &mut Running<'_>,
     entry: &Arc<TableEntry>,
     batch: &Batch,
 ) -> Result<()> {
@@ -52,25 +52,30 @@ pub(crate) fn inserted(
     {
         return Ok(());
     }
-    let state = session.work().shared_catalog(session.inner());
+    let state = running.session.work().shared_catalog(running.session.inner());
     for (wide, def) in wide::over(&state, &entry.def.name) {
         if def.nodes.first().is_some_and(|node| node.table == entry.def.name) {
-            add(session, wide, def, batch)?;
+            add(running, wide, def, batch)?;
         }
     }
     Ok(())
 }
 
-fn add(session: &mut Session, wide: &Arc<TableEntry>, def: &WideDef, batch: &Batch) -> Result<()> {
-    session.work_mut().touch(wide, Touch::Added);
-    let ends = session.work().has_touched(wide, Touch::Changed);
+fn add(
+    running: &mut Running<'_>,
+    wide: &Arc<TableEntry>,
+    def: &WideDef,
+    batch: &Batch,
+) -> Result<()> {
+    running.session.work_mut().touch(wide, Touch::Added);
+    let ends = running.session.work().has_touched(wide, Touch::Changed);
     if ends || wide.freshness.has_ended() {
         return Ok(());
     }
-    let state = session.work().shared_catalog(session.inner());
+    let state = running.session.work().shared_catalog(running.session.inner());
     let tables = wide::nodes(&state, def).ok_or_else(stale)?;
     for table in tables.iter().skip(1).chain([wide]) {
-        lock(session, table)?;
+        lock(running, table)?;
     }
     let facts = Rows::new(batch);
     let mut nodes: Vec<Node> = Vec::with_capacity(tables.len());
@@ -80,10 +85,10 @@ fn add(session: &mut Session, wide: &Arc<TableEntry>, def: &WideDef, batch: &Bat
             Some(link) => {
                 let from = tables[link.from].def.columns.iter();
                 let types: Vec<DataType> = from.map(|column| column.ty).collect();
-                match Node::follow(session, table, link, &types, &facts, &nodes)? {
+                match Node::follow(running, table, link, &types, &facts, &nodes)? {
                     Some(node) => node,
                     None => {
-                        session.work_mut().touch(wide, Touch::Changed);
+                        running.session.work_mut().touch(wide, Touch::Changed);
                         return Ok(());
                     }
                 }
@@ -102,23 +107,23 @@ fn add(session: &mut Session, wide: &Arc<TableEntry>, def: &WideDef, batch: &Bat
     };
     let schema = wide.storage().schema().columns();
     let columns = def.columns.iter().zip(schema).map(column).collect();
-    write_batch(session, wide, &Batch::new(columns, facts.count))?;
+    write_batch(running, wide, &Batch::new(columns, facts.count))?;
     Ok(())
 }
 
 /// Makes sure that the table stays as it is until the transaction ends.
-fn lock(session: &mut Session, entry: &Arc<TableEntry>) -> Result<()> {
-    let cancel = session.cancel_handle();
-    let held = session.work().holds(&entry.lock);
+fn lock(running: &mut Running<'_>, entry: &Arc<TableEntry>) -> Result<()> {
+    let cancel = running.session.cancel_handle();
+    let held = running.session.work().holds(&entry.lock);
     if !held {
-        session.work_mut().lock(&entry.lock, LockMode::RowExclusive, &cancel)?;
-        let state = session.work().shared_catalog(session.inner());
+        running.session.work_mut().lock(&entry.lock, LockMode::RowExclusive, &cancel)?;
+        let state = running.session.work().shared_catalog(running.session.inner());
         let now = state.tables.get(&entry.def.name);
         if !now.is_some_and(|now| Arc::ptr_eq(now, entry)) {
             return Err(stale());
         }
     }
-    ensure_built(session, entry)
+    ensure_built(running.session, entry)
 }
 
 /// The rows of one table that facts lead to.
@@ -134,14 +139,14 @@ impl Node {
     /// The rows of `table` that the facts lead to; `types` are of the columns that refer. None when
     /// one of them is not there, as a deferred foreign key has it.
     fn follow(
-        session: &mut Session,
+        running: &mut Running<'_>,
         table: &Arc<TableEntry>,
         link: &WideLink,
         types: &[DataType],
         facts: &Rows,
         before: &[Self],
     ) -> Result<Option<Self>> {
-        let (index, positions) = foreign::unique_index(table, &link.references)?;
+        let (index, positions) = keys::unique_index(table, &link.references)?;
         let encoder = table.indexes_built().get(index).map(Arc::clone);
         let encoder = encoder.ok_or_else(|| Error::internal("a key has an index"))?;
         let ordinals: Vec<usize> = (0..table.def.columns.len()).collect();
@@ -168,9 +173,9 @@ impl Node {
                 node.of_fact.push(Some(row));
                 continue;
             }
-            let found = foreign::find(session, table, index, &values, 1)?;
+            let found = foreign::find(running, table, index, &values, 1)?;
             let mut row = RowBuffer::new();
-            let at = newest(session.work());
+            let at = newest(running.session.work());
             let is_there =
                 found.iter().any(|&tid| table.storage().read(at, tid, &ordinals, &mut row));
             if !is_there {

@@ -15,9 +15,9 @@ use storage::Layout;
 use types::{DataType, ElementType, NumericDisplay, NumericType, RegKind, Result, WideDigits};
 
 use super::field::{Codec, Decode, Reader, Writer, damaged};
+use crate::catalog::comments::Commented;
+use crate::catalog::rights::{DefaultsOf, Grant, Membership, Rights, SCHEMA_NAME};
 use crate::catalog::{Role, Sequence, SequenceValue, TableDef, View};
-use crate::comments::Commented;
-use crate::rights::{DefaultsOf, Grant, Membership, Rights, SCHEMA_NAME};
 
 /// A struct is its fields in this order; what stands behind `;` is written only where it, or what
 /// follows it, is not the default, and so may be missing.

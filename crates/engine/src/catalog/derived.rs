@@ -1,0 +1,190 @@
+//! Indexes over expressions, and of some rows only: what storage asks to make their keys.
+//!
+//! ```text
+//! terms (SQL text) -> bound over a row -> evaluators -> storage::Derivation
+//!                                    '-> TableMeta::index_terms, for planner and ON CONFLICT
+//! ```
+//! Invariant: terms are the same for the same row, whoever asks and whenever: they are bound
+//! without a session.
+
+use std::sync::{Arc, OnceLock};
+
+use exec::expr::Evaluator;
+use kernels::{Batch, Column, VectorBuilder};
+use sql::algebra::{ColumnId, Expr};
+use sql::catalog::{Arguments, BoundTerms, Catalog, ColumnDef, IndexMeta, Relation};
+use sql::catalog::{IndexTerms, TableFunctionRef};
+use storage::{ColumnSpec, Datum, Derivation, Membership, RowBuffer, Table, TableIndex};
+use types::{PhysicalType, Result, text};
+
+use crate::catalog::TableDef;
+use crate::catalog::stored::{schema_of, spec_of};
+use crate::words::rows::push;
+
+/// A catalog for expressions that depend on nothing but their row.
+struct Nothing;
+
+impl Catalog for Nothing {
+    fn relation(&self, _: Option<&str>, _: &str) -> Option<Relation> {
+        None
+    }
+
+    fn table_function(&self, _: &str, _: &Arguments) -> Option<Result<TableFunctionRef>> {
+        None
+    }
+
+    fn now_micros(&self) -> Option<i64> {
+        None
+    }
+}
+
+/// The terms of the indexes of a definition, bound when first needed.
+#[derive(Default)]
+pub(crate) struct Terms(OnceLock<Box<[Option<BoundTerms>]>>);
+
+impl Terms {
+    /// Those of the index at `position` of `def`; None when it has none.
+    pub(crate) fn of(&self, def: &TableDef, position: usize) -> Option<&BoundTerms> {
+        if def.indexes.get(position)?.terms.is_empty() {
+            return None;
+        }
+        let of = |meta: &IndexMeta| {
+            if meta.terms.is_empty() { None } else { bind(def, &meta.terms).ok() }
+        };
+        let all = self.0.get_or_init(|| def.indexes.iter().map(of).collect());
+        all.get(position)?.as_ref()
+    }
+}
+
+/// The terms over a row of the table.
+fn bind(def: &TableDef, terms: &IndexTerms) -> Result<BoundTerms> {
+    sql::bind_index_terms(def.bare_name(), &def.columns, terms, &Nothing)
+}
+
+/// Gives the expressions of indexes the types that they have over the columns as they are now.
+///
+/// # Errors
+/// What is wrong with a term over these columns.
+pub(crate) fn retype(def: &mut TableDef) -> Result<()> {
+    let mut indexes = std::mem::take(&mut def.indexes);
+    for meta in indexes.iter_mut().filter(|meta| !meta.terms.is_empty()) {
+        let bound = bind(def, &meta.terms)?;
+        for (expression, bound) in meta.terms.expressions.iter_mut().zip(&bound.expressions) {
+            expression.ty = bound.ty;
+        }
+    }
+    def.indexes = indexes;
+    Ok(())
+}
+
+/// The index of a table in storage, which has `columns`; empty.
+///
+/// # Errors
+/// 53200; XX000 for an index that blocks have.
+pub(crate) fn new_index(
+    id: u64,
+    table: &Table,
+    columns: &[ColumnDef],
+    meta: &IndexMeta,
+) -> Result<TableIndex> {
+    let derivation = if meta.terms.is_empty() {
+        None
+    } else {
+        Some(Arc::new(Derived::new(columns, &meta.terms)?) as Arc<dyn Derivation>)
+    };
+    TableIndex::derived(spec_of(id, meta)?, table.schema(), table.pool(), derivation)
+}
+
+/// The terms of an index, ready to run.
+struct Derived {
+    /// Ordinals; evaluators know columns by their position here.
+    reads: Vec<usize>,
+    physical: Vec<PhysicalType>,
+    specs: Vec<ColumnSpec>,
+    expressions: Vec<Evaluator>,
+    predicate: Option<Evaluator>,
+}
+
+impl Derived {
+    fn new(columns: &[ColumnDef], terms: &IndexTerms) -> Result<Self> {
+        let bound = sql::bind_index_terms("", columns, terms, &Nothing)?;
+        let reads = bound.reads();
+        let position = |id: ColumnId| reads.binary_search(&(id.0 as usize)).ok();
+        let evaluator = |expr: &Expr| Evaluator::new(&plan::lower_held(expr, &position)?);
+        let expressions = bound.expressions.iter().map(evaluator).collect::<Result<_>>()?;
+        let predicate = bound.predicate.as_ref().map(evaluator).transpose()?;
+        let spec = |(expr, known): (&Expr, &sql::catalog::IndexExpression)| {
+            ColumnSpec::new(known.name.clone(), expr.ty)
+        };
+        let specs = bound.expressions.iter().zip(&terms.expressions).map(spec).collect();
+        let schema = schema_of(columns);
+        let physical = reads.iter().map(|&ordinal| schema.columns()[ordinal].physical()).collect();
+        Ok(Self { reads, physical, specs, expressions, predicate })
+    }
+}
+
+impl Derivation for Derived {
+    fn reads(&self) -> &[usize] {
+        &self.reads
+    }
+
+    fn expressions(&self) -> &[ColumnSpec] {
+        &self.specs
+    }
+
+    fn derive(&self, row: &[Datum<'_>], out: &mut RowBuffer) -> Result<Membership> {
+        let column = |(&physical, &datum): (&PhysicalType, &Datum<'_>)| {
+            let mut builder = VectorBuilder::with_capacity(physical, 1);
+            push(&mut builder, datum);
+            Column::plain(builder.finish())
+        };
+        let batch = Batch::new(self.physical.iter().zip(row).map(column).collect(), 1);
+        out.clear();
+        if let Some(predicate) = &self.predicate {
+            let mut kept = vec![0];
+            predicate.select(&batch, &mut kept)?;
+            if kept.is_empty() {
+                return Ok(Membership::Outside);
+            }
+        }
+        for expression in &self.expressions {
+            let value = expression.evaluate(&batch)?.to_plain();
+            out.push(Datum::of(&value, 0));
+        }
+        Ok(Membership::Inside)
+    }
+}
+
+/// "(a, lower(b))=(1, x)" of a row, whose columns [`TableIndex::ordinals`] are `row`.
+///
+/// # Errors
+/// What an expression raises.
+pub(crate) fn key_text(
+    columns: &[ColumnDef],
+    meta: &IndexMeta,
+    index: &TableIndex,
+    row: &RowBuffer,
+) -> Result<String> {
+    let value = |ordinal: usize| {
+        let at = index.ordinals().iter().position(|&o| o == ordinal);
+        at.map_or(Datum::Null, |at| row.get(at))
+    };
+    let mut made = RowBuffer::new();
+    let key = index.key_values(value, &mut made)?.unwrap_or_default();
+    let (mut names, mut cells) = (Vec::new(), Vec::new());
+    for (column, datum) in meta.columns.iter().zip(key) {
+        let (name, ty) = match column.expression() {
+            Some(number) => {
+                let expression = &meta.terms.expressions[number];
+                (expression.definition(), expression.ty)
+            }
+            None => (columns[column.ordinal].name.clone(), columns[column.ordinal].ty),
+        };
+        names.push(name);
+        cells.push(match datum.to_value() {
+            value if value.is_null() => "null".to_owned(),
+            value => text::format(&value, ty),
+        });
+    }
+    Ok(format!("({})=({})", names.join(", "), cells.join(", ")))
+}

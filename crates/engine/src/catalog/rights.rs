@@ -1,0 +1,586 @@
+//! Rights: who owns what, who may do what with it.
+//!
+//! ```text
+//! Who -> roles whose rights it has (itself, those it inherits) -> grants to them or PUBLIC
+//! ```
+//! Rights are a part of the catalog: they change by transactions, are logged with them, and move
+//! its version, so that no kept plan outlives a REVOKE. Invariant: a permanent relation that a role
+//! made has an entry; one without belongs to the superusers, as does what the library made.
+//! Elsewhere: the statements that change rights (`privilege`), what statements need (`sql::bind`).
+
+use std::collections::BTreeSet;
+
+use sql::statement::{
+    Access, DefaultKind, Extent, Persistence, Privilege, Privileges, RelationName,
+};
+use types::Result;
+
+use crate::catalog::State;
+use crate::words::who::{Who, denied};
+
+/// What rights are about.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Object {
+    /// A permanent table, view or sequence, by name.
+    Relation(String),
+    /// A schema.
+    Schema(String),
+    /// The database.
+    Database,
+}
+
+/// Privileges that one role granted to another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Grant {
+    /// Who has them; None is PUBLIC.
+    pub(crate) grantee: Option<String>,
+    /// Who granted them; nothing stands for the superusers.
+    pub(crate) grantor: String,
+    pub(crate) privileges: Privileges,
+    /// Those among them that may be granted on.
+    pub(crate) grantable: Privileges,
+}
+
+/// The rights on an object.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Rights {
+    /// The role that owns it; nothing stands for the superusers.
+    pub(crate) owner: String,
+    /// None as long as nobody changed them: the owner may do everything, others what is usual.
+    pub(crate) grants: Option<Vec<Grant>>,
+    /// Those on columns of a relation, by name.
+    pub(crate) columns: Vec<(String, Vec<Grant>)>,
+}
+
+impl Rights {
+    /// All its grants, those on columns too.
+    pub(crate) fn all_grants_mut(&mut self) -> impl Iterator<Item = &mut Grant> {
+        let columns = self.columns.iter_mut().flat_map(|(_, grants)| grants);
+        self.grants.iter_mut().flatten().chain(columns)
+    }
+}
+
+/// An object, or a column of a relation.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Spot<'a> {
+    pub(crate) object: &'a Object,
+    pub(crate) column: Option<&'a str>,
+}
+
+/// What ALTER DEFAULT PRIVILEGES is about.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct DefaultsOf {
+    /// Who makes the objects; nothing stands for the superusers.
+    pub(crate) role: String,
+    /// Only objects in this schema.
+    pub(crate) schema: Option<String>,
+    pub(crate) kind: DefaultKind,
+}
+
+/// A role is a member of another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Membership {
+    /// The other role.
+    pub role: String,
+    /// Whether it may make others members.
+    pub admin: bool,
+}
+
+/// Privileges on tables and views.
+pub(crate) const TABLE: Privileges = Privileges::of(&[
+    Privilege::Insert,
+    Privilege::Select,
+    Privilege::Update,
+    Privilege::Delete,
+    Privilege::Truncate,
+    Privilege::References,
+    Privilege::Trigger,
+]);
+
+/// Privileges on columns.
+pub(crate) const COLUMN: Privileges = Privileges::of(&[
+    Privilege::Insert,
+    Privilege::Select,
+    Privilege::Update,
+    Privilege::References,
+]);
+
+/// Privileges on sequences.
+pub(crate) const SEQUENCE: Privileges =
+    Privileges::of(&[Privilege::Select, Privilege::Update, Privilege::Usage]);
+
+/// Privileges on schemas.
+pub(crate) const SCHEMA: Privileges = Privileges::of(&[Privilege::Usage, Privilege::Create]);
+
+/// Privileges on databases.
+pub(crate) const DATABASE: Privileges =
+    Privileges::of(&[Privilege::Create, Privilege::Connect, Privilege::Temporary]);
+
+/// The name of the schema that is always there, and of the database.
+pub(crate) const SCHEMA_NAME: &str = "public";
+pub(crate) const DATABASE_NAME: &str = "tessera";
+
+impl Object {
+    /// The schema of the relation that the catalog calls `key`.
+    pub(crate) fn schema_of(key: &str) -> Self {
+        Self::Schema(RelationName::schema_of_key(key).to_owned())
+    }
+}
+
+impl State {
+    /// What the object is called in messages: kind and name.
+    pub(crate) fn described<'a>(&self, object: &'a Object) -> (&'static str, &'a str) {
+        match object {
+            Object::Relation(name) => {
+                (self.kind_of(name).unwrap_or("relation"), RelationName::name_of_key(name))
+            }
+            Object::Schema(name) => ("schema", name),
+            Object::Database => ("database", DATABASE_NAME),
+        }
+    }
+
+    /// All privileges there are on the object.
+    pub(crate) fn privileges_of(&self, object: &Object) -> Privileges {
+        match object {
+            Object::Relation(name) if self.sequences.contains_key(name) => SEQUENCE,
+            Object::Relation(_) => TABLE,
+            Object::Schema(_) => SCHEMA,
+            Object::Database => DATABASE,
+        }
+    }
+
+    /// The owner; nothing for the superusers.
+    pub(crate) fn owner_of(&self, object: &Object) -> &str {
+        self.rights.get(object).map_or("", |rights| rights.owner.as_str())
+    }
+
+    /// All privileges there are on the spot.
+    pub(crate) fn privileges_on(&self, spot: Spot<'_>) -> Privileges {
+        match spot.column {
+            Some(_) => COLUMN,
+            None => self.privileges_of(spot.object),
+        }
+    }
+
+    /// The grants on a column, or those of the object.
+    pub(crate) fn grants_on(&self, spot: Spot<'_>) -> Vec<Grant> {
+        let Some(column) = spot.column else { return self.grants_of(spot.object) };
+        let columns = self.rights.get(spot.object).map_or(&[][..], |rights| &rights.columns);
+        let found = columns.iter().find(|(name, _)| name == column);
+        found.map_or_else(Vec::new, |(_, grants)| grants.clone())
+    }
+
+    /// What `who` may do there, by grants on the object or the column.
+    pub(crate) fn allowed_on(&self, who: &Who, spot: Spot<'_>) -> Privileges {
+        let whole = self.allowed(who, spot.object).common(self.privileges_on(spot));
+        match (who, spot.column) {
+            (Who::Role(role), Some(_)) => {
+                let roles = self.closure(role, Inherited::Only);
+                let counts = |grant: &Grant| match &grant.grantee {
+                    Some(grantee) => roles.contains(grantee.as_str()),
+                    None => true,
+                };
+                let grants = self.grants_on(spot).into_iter();
+                let found = grants.filter(counts).map(|grant| grant.privileges);
+                found.fold(whole, Privileges::with)
+            }
+            _ => whole,
+        }
+    }
+
+    /// What `who` may let others do there.
+    pub(crate) fn grantable_on(&self, who: &Who, spot: Spot<'_>) -> Privileges {
+        let whole = self.grantable(who, spot.object).common(self.privileges_on(spot));
+        match (who, spot.column) {
+            (Who::Role(role), Some(_)) => {
+                let roles = self.closure(role, Inherited::Only);
+                let counts = |grant: &Grant| {
+                    grant.grantee.as_deref().is_some_and(|grantee| roles.contains(grantee))
+                };
+                let grants = self.grants_on(spot).into_iter();
+                let found = grants.filter(counts).map(|grant| grant.grantable);
+                found.fold(whole, Privileges::with)
+            }
+            _ => whole,
+        }
+    }
+
+    /// Which of the roles whose rights `role` has grants `wanted` there: the first that may grant
+    /// all of them, else the one that may grant the most.
+    pub(crate) fn best_grantor(&self, role: &str, spot: Spot<'_>, wanted: Privileges) -> String {
+        let mut grants = self.grants_of(spot.object);
+        grants.extend(self.grants_on(spot));
+        let mut roles: Vec<&str> = self.closure(role, Inherited::Only).into_iter().collect();
+        roles.sort_by_key(|other| *other != role);
+        let may = |role: &str| {
+            let own = grants.iter().filter(|grant| grant.grantee.as_deref() == Some(role));
+            let all = own.map(|grant| grant.grantable).fold(Privileges::NONE, Privileges::with);
+            all.common(wanted).iter().count()
+        };
+        // Of several that may grant as many the first.
+        let best = roles.iter().rev().max_by_key(|role| may(role));
+        best.map_or(role, |best| *best).to_owned()
+    }
+
+    /// The grants that an object of `role` has when nothing was said.
+    pub(crate) fn usual_grants(role: &str, kind: DefaultKind) -> Vec<Grant> {
+        if role.is_empty() {
+            return Vec::new();
+        }
+        let privileges = match kind {
+            DefaultKind::Tables => TABLE,
+            DefaultKind::Sequences => SEQUENCE,
+            DefaultKind::Schemas => SCHEMA,
+        };
+        let (grantee, grantor) = (Some(role.to_owned()), role.to_owned());
+        vec![Grant { grantee, grantor, privileges, grantable: Privileges::NONE }]
+    }
+
+    /// The grants of a new object of `role` in `schema`, where ALTER DEFAULT PRIVILEGES says so.
+    fn default_grants(
+        &self,
+        role: &str,
+        schema: Option<&str>,
+        kind: DefaultKind,
+    ) -> Option<Vec<Grant>> {
+        let of = |schema: Option<&str>| {
+            let (role, schema) = (role.to_owned(), schema.map(str::to_owned));
+            self.default_privileges.get(&DefaultsOf { role, schema, kind })
+        };
+        let (anywhere, here) = (of(None), schema.and_then(|schema| of(Some(schema))));
+        let usual = Self::usual_grants(role, kind);
+        let mut grants = anywhere.cloned().unwrap_or_else(|| usual.clone());
+        for more in here.into_iter().flatten() {
+            let is_same =
+                |grant: &&mut Grant| grant.grantee == more.grantee && grant.grantor == more.grantor;
+            match grants.iter_mut().find(is_same) {
+                Some(grant) => {
+                    grant.privileges = grant.privileges.with(more.privileges);
+                    grant.grantable = grant.grantable.with(more.grantable);
+                }
+                None => grants.push(more.clone()),
+            }
+        }
+        public_first(&mut grants);
+        (grants != usual).then_some(grants)
+    }
+
+    /// The names of a relation's columns.
+    pub(crate) fn column_names(&self, relation: &str) -> Vec<&str> {
+        if let Some(table) = self.tables.get(relation) {
+            return table.def.columns.iter().map(|column| column.name.as_str()).collect();
+        }
+        let view = self.views.get(relation);
+        view.map_or_else(Vec::new, |view| view.output.iter().map(|(n, _)| n.as_str()).collect())
+    }
+
+    /// The grants on an object, those that nobody spelled out included.
+    pub(crate) fn grants_of(&self, object: &Object) -> Vec<Grant> {
+        let rights = self.rights.get(object);
+        if let Some(grants) = rights.and_then(|rights| rights.grants.as_ref()) {
+            return grants.clone();
+        }
+        let owner = rights.map_or(String::new(), |rights| rights.owner.clone());
+        let grant = |grantee, privileges| Grant {
+            grantee,
+            grantor: owner.clone(),
+            privileges,
+            grantable: Privileges::NONE,
+        };
+        let mut grants = Vec::new();
+        if !owner.is_empty() {
+            grants.push(grant(Some(owner.clone()), self.privileges_of(object)));
+        }
+        match object {
+            Object::Relation(_) => {}
+            Object::Schema(name) if name == SCHEMA_NAME => {
+                grants.push(grant(None, Privileges::of(&[Privilege::Usage])));
+            }
+            Object::Schema(_) => {}
+            Object::Database => {
+                let usual = Privileges::of(&[Privilege::Connect, Privilege::Temporary]);
+                grants.push(grant(None, usual));
+            }
+        }
+        grants
+    }
+
+    /// Whether everything is allowed.
+    pub(crate) fn is_superuser(&self, who: &Who) -> bool {
+        match who {
+            Who::All => true,
+            Who::Role(role) => self.roles.get(&**role).is_some_and(|role| role.is_superuser),
+        }
+    }
+
+    /// `role` and the roles that it is a member of, also through others; only those whose rights it
+    /// has without SET ROLE when `inherited`.
+    fn closure<'a>(&'a self, role: &'a str, inherited: Inherited) -> BTreeSet<&'a str> {
+        let mut all = BTreeSet::from([role]);
+        let mut open = vec![role];
+        while let Some(next) = open.pop() {
+            let Some(known) = self.roles.get(next) else { continue };
+            if inherited == Inherited::Only && !known.inherits {
+                continue;
+            }
+            for membership in &known.member_of {
+                if all.insert(&membership.role) {
+                    open.push(&membership.role);
+                }
+            }
+        }
+        all
+    }
+
+    /// Whether `member` is in `role`, itself or through others.
+    pub(crate) fn is_member(&self, member: &str, role: &str) -> bool {
+        self.closure(member, Inherited::OrNot).contains(role)
+    }
+
+    /// Whether `who` has the rights of `role`.
+    pub(crate) fn has_rights_of(&self, who: &Who, role: &str) -> bool {
+        match who {
+            _ if self.is_superuser(who) => true,
+            Who::All => true,
+            Who::Role(own) => self.closure(own, Inherited::Only).contains(role),
+        }
+    }
+
+    /// Whether `who` owns the object, itself or by a role whose rights it has.
+    pub(crate) fn owns(&self, who: &Who, object: &Object) -> bool {
+        self.has_rights_of(who, self.owner_of(object))
+    }
+
+    /// What `who` may do with the object.
+    pub(crate) fn allowed(&self, who: &Who, object: &Object) -> Privileges {
+        let Who::Role(role) = who else { return self.privileges_of(object) };
+        if self.is_superuser(who) {
+            return self.privileges_of(object);
+        }
+        let roles = self.closure(role, Inherited::Only);
+        let counts = |grant: &&Grant| grant.grantee.as_deref().is_none_or(|g| roles.contains(g));
+        let grants = self.grants_of(object);
+        let privileges = grants.iter().filter(counts).map(|grant| grant.privileges);
+        privileges.fold(Privileges::NONE, Privileges::with)
+    }
+
+    /// What `who` may let others do with the object.
+    pub(crate) fn grantable(&self, who: &Who, object: &Object) -> Privileges {
+        let Who::Role(role) = who else { return self.privileges_of(object) };
+        if self.owns(who, object) {
+            return self.privileges_of(object);
+        }
+        let roles = self.closure(role, Inherited::Only);
+        let counts = |grant: &&Grant| grant.grantee.as_deref().is_some_and(|g| roles.contains(g));
+        let grants = self.grants_of(object);
+        let privileges = grants.iter().filter(counts).map(|grant| grant.grantable);
+        privileges.fold(Privileges::NONE, Privileges::with)
+    }
+
+    /// Whether the relation goes with its session, which may do everything with it.
+    fn is_temporary(&self, name: &str) -> bool {
+        let table = self.tables.get(name).map(|table| table.def.persistence);
+        let view = || self.views.get(name).map(|view| view.persistence);
+        let sequence = || self.sequences.get(name).map(|sequence| sequence.persistence);
+        table.or_else(view).or_else(sequence) == Some(Persistence::Temporary)
+    }
+
+    /// # Errors
+    /// 42501 unless `who` may do one of `any_of` with the object.
+    pub(crate) fn check(&self, who: &Who, object: &Object, any_of: Privileges) -> Result<()> {
+        if let Object::Relation(name) = object
+            && self.is_temporary(name)
+        {
+            return Ok(());
+        }
+        if self.is_superuser(who) || self.allowed(who, object).meets(any_of) {
+            return Ok(());
+        }
+        let (kind, name) = self.described(object);
+        Err(denied(format!("permission denied for {kind} {name}")))
+    }
+
+    /// # Errors
+    /// 42501 unless `who` may look into the schema of the relation.
+    pub(crate) fn check_usage(&self, who: &Who, relation: &str) -> Result<()> {
+        if self.is_temporary(relation) {
+            Ok(())
+        } else {
+            let usage = Privileges::of(&[Privilege::Usage]);
+            self.check(who, &Object::schema_of(relation), usage)
+        }
+    }
+
+    /// # Errors
+    /// 42501 for the first of `needed` that `who` may not do.
+    pub(crate) fn check_access(&self, who: &Who, needed: &[Access]) -> Result<()> {
+        let asks_all = self.is_superuser(who);
+        for access in needed {
+            let Access { relation, any_of, extent, on_behalf } = access;
+            let owner = on_behalf.as_deref().map(|owner| match owner {
+                "" => Who::All,
+                owner => Who::Role(owner.into()),
+            });
+            match &owner {
+                None if asks_all => {}
+                owner => {
+                    let who = owner.as_ref().unwrap_or(who);
+                    // Views were looked into when they were made.
+                    if on_behalf.is_none() {
+                        self.check_usage(who, relation)?;
+                    }
+                    let object = Object::Relation(relation.clone());
+                    if !any_of.is_empty() && !self.may_columns(who, &object, *any_of, extent) {
+                        self.check(who, &object, *any_of)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether grants on columns are enough.
+    fn may_columns(&self, who: &Who, object: &Object, any_of: Privileges, used: &Extent) -> bool {
+        let columns = match used {
+            Extent::Whole => return false,
+            Extent::Read(columns) if columns.is_empty() => return true,
+            Extent::Columns(columns) | Extent::Read(columns) => columns,
+        };
+        if self.rights.get(object).is_none_or(|rights| rights.columns.is_empty()) {
+            return false;
+        }
+        let Object::Relation(relation) = object else { return false };
+        let names = self.column_names(relation);
+        let may = |column: &str| {
+            let spot = Spot { object, column: Some(column) };
+            self.allowed_on(who, spot).meets(any_of)
+        };
+        if columns.is_empty() {
+            names.iter().any(|name| may(name))
+        } else {
+            columns.iter().all(|at| names.get(*at).is_some_and(|name| may(name)))
+        }
+    }
+
+    /// # Errors
+    /// 42501 unless `who` owns the relation, which messages call `kind`.
+    pub(crate) fn check_owner(&self, who: &Who, kind: &str, name: &str) -> Result<()> {
+        let of = self.table_of_index(name).map_or(name, |table| table.def.name.as_str());
+        let owned = self.is_temporary(of) || self.owns(who, &Object::Relation(of.to_owned()));
+        if owned || self.is_superuser(who) {
+            return Ok(());
+        }
+        Err(denied(format!("must be owner of {kind} {}", RelationName::name_of_key(name))))
+    }
+
+    /// Rights follow a permanent relation's new name.
+    pub(crate) fn rename_rights(&mut self, from: &str, to: &str) {
+        if let Some(rights) = self.rights.remove(&Object::Relation(from.to_owned())) {
+            self.rights.insert(Object::Relation(to.to_owned()), rights);
+        }
+    }
+
+    /// Rights after the relations of `before` became these: those of what is gone go, and `who`
+    /// owns what is new.
+    pub(crate) fn settle_rights(&mut self, before: &Self, who: &Who) {
+        let has = |state: &Self, name: &str| {
+            state.tables.contains_key(name)
+                || state.views.contains_key(name)
+                || state.sequences.contains_key(name)
+        };
+        let gone = |object: &Object| match object {
+            Object::Relation(name) => !has(self, name),
+            Object::Schema(name) => !self.has_schema(name),
+            Object::Database => false,
+        };
+        let gone: Vec<Object> = self.rights.keys().filter(|object| gone(object)).cloned().collect();
+        gone.iter().for_each(|object| drop(self.rights.remove(object)));
+        self.settle_columns();
+        let owner = match who {
+            Who::Role(owner) => &**owner,
+            Who::All => "",
+        };
+        let names = self.tables.keys().chain(self.views.keys()).chain(self.sequences.keys());
+        let is_new = |name: &&String| !has(before, name);
+        let new: Vec<String> = names.filter(is_new).cloned().collect();
+        for name in new {
+            let kind = if self.sequences.contains_key(&name) {
+                DefaultKind::Sequences
+            } else {
+                DefaultKind::Tables
+            };
+            // The sequence of a column belongs to who owns the table.
+            let table = self.sequences.get(&name).and_then(|sequence| sequence.owner.as_ref());
+            let owner = match table {
+                Some((table, _)) if has(before, table) => {
+                    self.owner_of(&Object::Relation(table.clone())).to_owned()
+                }
+                _ => owner.to_owned(),
+            };
+            let schema = RelationName::schema_of_key(&name);
+            let grants = self.default_grants(&owner, Some(schema), kind);
+            if grants.is_none() && owner.is_empty() {
+                continue;
+            }
+            let rights = || Rights { owner, grants, columns: Vec::new() };
+            self.rights.entry(Object::Relation(name)).or_insert_with(rights);
+        }
+        let schemas = self.schemas.keys().filter(|name| !before.schemas.contains_key(*name));
+        for name in schemas.cloned().collect::<Vec<_>>() {
+            let object = Object::Schema(name);
+            let owner = self.rights.get(&object).map_or(owner, |rights| rights.owner.as_str());
+            let owner = owner.to_owned();
+            let grants = self.default_grants(&owner, None, DefaultKind::Schemas);
+            if grants.is_none() && owner.is_empty() {
+                continue;
+            }
+            // One that has another name has its grants already.
+            let rights = self.rights.entry(object).or_default();
+            rights.owner = owner;
+            rights.grants = rights.grants.take().or(grants);
+        }
+        let schemas = &self.schemas;
+        let is_there = |name: &String| name == SCHEMA_NAME || schemas.contains_key(name);
+        self.default_privileges.retain(|of, _| of.schema.as_ref().is_none_or(is_there));
+    }
+
+    /// Grants on columns that are gone go.
+    fn settle_columns(&mut self) {
+        let with_columns = self.rights.iter().filter(|(_, rights)| !rights.columns.is_empty());
+        let objects: Vec<Object> = with_columns.map(|(object, _)| object.clone()).collect();
+        for object in objects {
+            let Object::Relation(relation) = &object else { continue };
+            let names: Vec<String> =
+                self.column_names(relation).into_iter().map(str::to_owned).collect();
+            if let Some(rights) = self.rights.get_mut(&object) {
+                rights.columns.retain(|(column, _)| names.contains(column));
+            }
+        }
+    }
+
+    /// Grants on columns follow their new names.
+    pub(crate) fn rename_column_rights(&mut self, relation: &str, renamed: &[(String, String)]) {
+        let Some(rights) = self.rights.get_mut(&Object::Relation(relation.to_owned())) else {
+            return;
+        };
+        for (column, _) in &mut rights.columns {
+            if let Some((_, to)) = renamed.iter().find(|(from, _)| from == column) {
+                column.clone_from(to);
+            }
+        }
+    }
+}
+
+/// Grants to PUBLIC come first in default privileges and what is made of them, as in PostgreSQL.
+pub(crate) fn public_first(grants: &mut [Grant]) {
+    grants.sort_by_key(|grant| grant.grantee.is_some());
+}
+
+/// Which memberships count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Inherited {
+    /// Those whose rights a role has.
+    Only,
+    /// All.
+    OrNot,
+}

@@ -1,0 +1,673 @@
+//! GRANT, REVOKE, membership in roles, owners; what definitions need.
+
+mod defaults;
+
+use sql::statement::{
+    DropBehaviour, DropRelations, GrantAction, GrantOption, IfExists, IfMissing, ObjectKind,
+    Objects, Persistence, Privilege, PrivilegeStatement, Privileges, RelationName, RoleName,
+    Statement,
+};
+use types::{Error, Result, SqlState};
+
+use crate::catalog::rights::{
+    COLUMN, DATABASE_NAME, Grant, Membership, Object, SCHEMA_NAME, SEQUENCE, Spot, TABLE,
+};
+use crate::catalog::{State, undefined_schema, undefined_table};
+use crate::define::role::undefined;
+use crate::words::who::{Who, denied};
+use crate::{QueryResult, Session};
+
+/// Runs a statement about privileges; the catalog is locked.
+pub(crate) fn run(session: &mut Session, statement: PrivilegeStatement) -> Result<QueryResult> {
+    let command = statement.command();
+    match statement {
+        PrivilegeStatement::Objects {
+            action,
+            privileges,
+            columns,
+            objects,
+            grantees,
+            option,
+            behaviour,
+        } => {
+            let change = Change { action, privileges, option, behaviour };
+            change.run(session, &objects, &columns, &grantees)?;
+        }
+        PrivilegeStatement::Defaults { .. } => defaults::change(session, statement)?,
+        PrivilegeStatement::Roles { action, roles, members, option } => {
+            for role in &roles {
+                for member in &members {
+                    change_member(session, action, role, member, option)?;
+                }
+            }
+        }
+        PrivilegeStatement::Owner { kind, name, if_missing, to } => {
+            change_owner(session, kind, &name, if_missing, &to)?;
+        }
+        PrivilegeStatement::Reassign { from, to } => reassign(session, &from, &to)?,
+        PrivilegeStatement::Unsupported(what) => return Err(Error::unsupported(what)),
+    }
+    Ok(QueryResult::command(command))
+}
+
+/// The role that a name stands for; None for PUBLIC.
+fn role_of(session: &Session, state: &State, name: &RoleName) -> Result<Option<String>> {
+    let name = match name {
+        RoleName::Public => return Ok(None),
+        RoleName::Named(name) => name.clone(),
+        RoleName::Current => session.settings.current_user().to_owned(),
+        RoleName::Session => session.settings.session_user().to_owned(),
+    };
+    if state.roles.contains_key(&name) { Ok(Some(name)) } else { Err(undefined(&name)) }
+}
+
+/// A role that is not PUBLIC.
+pub(crate) fn one_role(session: &Session, state: &State, name: &RoleName) -> Result<String> {
+    role_of(session, state, name)?.ok_or_else(|| undefined("public"))
+}
+
+/// A change of grants.
+#[derive(Clone, Copy)]
+struct Change {
+    action: GrantAction,
+    privileges: Option<Privileges>,
+    option: GrantOption,
+    behaviour: DropBehaviour,
+}
+
+/// Privileges on columns, None for ALL.
+type OnColumns = (Option<Privileges>, Vec<String>);
+
+fn invalid(what: &str, privilege: Privilege) -> Error {
+    let message = format!("invalid privilege type {} for {what}", privilege.name());
+    Error::new(SqlState::INVALID_GRANT_OPERATION, message)
+}
+
+/// # Errors
+/// 3F000.
+pub(crate) fn schema_named(state: &State, name: &str) -> Result<Object> {
+    let name = if name == "main" { SCHEMA_NAME } else { name };
+    if state.has_schema(name) {
+        Ok(Object::Schema(name.to_owned()))
+    } else {
+        Err(undefined_schema(name))
+    }
+}
+
+/// The objects that a statement names.
+fn named(state: &State, objects: &Objects) -> Result<Vec<Object>> {
+    let relation = |name: &RelationName, wanted: Option<&str>| {
+        let key = state.key_of(name)?;
+        let name = name.name.as_str();
+        match (state.kind_of(&key), wanted) {
+            (None, _) => Err(undefined_table(name)),
+            (Some("index"), _) => {
+                let message = format!("\"{name}\" is an index");
+                Err(Error::new(SqlState::WRONG_OBJECT_TYPE, message))
+            }
+            (Some(kind), Some(wanted)) if kind != wanted => {
+                let message = format!("\"{name}\" is not a {wanted}");
+                Err(Error::new(SqlState::WRONG_OBJECT_TYPE, message))
+            }
+            _ => Ok(Object::Relation(key)),
+        }
+    };
+    let permanent = |name: &&String| state.persistence_of(name) == Some(Persistence::Permanent);
+    let all = |schemas: &[String], names: Vec<&String>| -> Result<Vec<Object>> {
+        schemas.iter().try_for_each(|name| schema_named(state, name).map(drop))?;
+        let is_in = |name: &&String| {
+            let schema = RelationName::schema_of_key(name);
+            schemas.iter().any(|s| s == schema || s == "main" && schema == SCHEMA_NAME)
+        };
+        let names = names.into_iter().filter(permanent).filter(is_in);
+        Ok(names.map(|name| Object::Relation(name.clone())).collect())
+    };
+    Ok(match objects {
+        Objects::Tables(names) => names.iter().map(|n| relation(n, None)).collect::<Result<_>>()?,
+        Objects::Sequences(names) => {
+            names.iter().map(|n| relation(n, Some("sequence"))).collect::<Result<_>>()?
+        }
+        Objects::AllTables(schemas) => {
+            all(schemas, state.tables.keys().chain(state.views.keys()).collect())?
+        }
+        Objects::AllSequences(schemas) => all(schemas, state.sequences.keys().collect())?,
+        Objects::Schemas(names) => {
+            names.iter().map(|name| schema_named(state, name)).collect::<Result<_>>()?
+        }
+        Objects::Databases(names) => match names.iter().find(|name| *name != DATABASE_NAME) {
+            Some(name) => {
+                let message = format!("database \"{name}\" does not exist");
+                return Err(Error::new(SqlState::UNDEFINED_DATABASE, message));
+            }
+            None => vec![Object::Database],
+        },
+    })
+}
+
+/// The columns of an object that a statement names, each once with its privileges.
+///
+/// # Errors
+/// 0LP01 for privileges that columns do not have, and objects without columns; 42703.
+fn columns_named(
+    state: &State,
+    objects: &Objects,
+    object: &Object,
+    columns: &[OnColumns],
+) -> Result<Vec<(String, Option<Privileges>)>> {
+    let mut found: Vec<(String, Option<Privileges>)> = Vec::new();
+    for (privileges, names) in columns {
+        let Object::Relation(relation) = object else {
+            let message = "column privileges are only valid for relations";
+            return Err(Error::new(SqlState::INVALID_GRANT_OPERATION, message));
+        };
+        if !matches!(objects, Objects::Tables(_)) || state.sequences.contains_key(relation) {
+            let message = "column privileges are only valid for relations";
+            return Err(Error::new(SqlState::INVALID_GRANT_OPERATION, message));
+        }
+        let wrong = privileges.and_then(|some| some.without(COLUMN).iter().next());
+        if let Some(privilege) = wrong {
+            return Err(invalid("column", privilege));
+        }
+        for name in names {
+            if state.column_place(relation, name).is_none() {
+                let message =
+                    format!("column \"{name}\" of relation \"{relation}\" does not exist");
+                return Err(Error::new(SqlState::UNDEFINED_COLUMN, message));
+            }
+            match found.iter_mut().find(|(known, _)| known == name) {
+                Some((_, all)) => *all = all.zip(*privileges).map(|(all, more)| all.with(more)),
+                None => found.push((name.clone(), *privileges)),
+            }
+        }
+    }
+    Ok(found)
+}
+
+impl Change {
+    fn run(
+        &self,
+        session: &mut Session,
+        objects: &Objects,
+        columns: &[OnColumns],
+        grantees: &[RoleName],
+    ) -> Result<()> {
+        let state = session.state();
+        let grantees = self.grantees(session, &state, grantees)?;
+        for object in named(&state, objects)? {
+            let all = self.all(&state, objects, &object)?;
+            let on_columns = columns_named(&state, objects, &object, columns)?;
+            if self.privileges != Some(Privileges::NONE) {
+                self.run_on(session, Spot { object: &object, column: None }, all, &grantees)?;
+                self.revoke_on_columns(session, &object, all, &grantees)?;
+            }
+            for (column, privileges) in on_columns {
+                let change = Self { privileges, ..*self };
+                let meant = privileges.unwrap_or(COLUMN);
+                let spot = Spot { object: &object, column: Some(&column) };
+                change.run_on(session, spot, meant, &grantees)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The roles that privileges are granted to or taken from.
+    fn grantees(
+        &self,
+        session: &Session,
+        state: &State,
+        names: &[RoleName],
+    ) -> Result<Vec<Option<String>>> {
+        let grantees: Vec<Option<String>> =
+            names.iter().map(|name| role_of(session, state, name)).collect::<Result<_>>()?;
+        if self.action == GrantAction::Grant
+            && self.option == GrantOption::Yes
+            && grantees.contains(&None)
+        {
+            let message = "grant options can only be granted to roles";
+            return Err(Error::new(SqlState::INVALID_GRANT_OPERATION, message));
+        }
+        Ok(grantees)
+    }
+
+    /// What is taken from a table is taken from its columns, too.
+    fn revoke_on_columns(
+        &self,
+        session: &mut Session,
+        object: &Object,
+        privileges: Privileges,
+        grantees: &[Option<String>],
+    ) -> Result<()> {
+        let meant = privileges.common(COLUMN);
+        if self.action == GrantAction::Grant || meant.is_empty() {
+            return Ok(());
+        }
+        let state = session.state();
+        let columns = state.rights.get(object).map_or(&[][..], |rights| &rights.columns);
+        // Nobody is warned of columns that the statement does not name.
+        let change = Self { privileges: None, ..*self };
+        for (column, _) in columns {
+            let spot = Spot { object, column: Some(column) };
+            change.run_on(session, spot, meant, grantees)?;
+        }
+        Ok(())
+    }
+
+    /// The privileges that are meant for this object.
+    fn all(&self, state: &State, objects: &Objects, object: &Object) -> Result<Privileges> {
+        let known = state.privileges_of(object);
+        let Some(given) = self.privileges else { return Ok(known) };
+        // What is said of tables may be said of sequences, as in PostgreSQL.
+        let (taken, what) = match objects {
+            Objects::Tables(_) if known == SEQUENCE => (SEQUENCE.with(TABLE), "sequence"),
+            Objects::Tables(_) | Objects::AllTables(_) => (known, "relation"),
+            Objects::Sequences(_) | Objects::AllSequences(_) => (known, "sequence"),
+            Objects::Schemas(_) => (known, "schema"),
+            Objects::Databases(_) => (known, "database"),
+        };
+        match given.without(taken).iter().next() {
+            Some(privilege) => Err(invalid(what, privilege)),
+            None => Ok(given.common(known)),
+        }
+    }
+
+    fn run_on(
+        &self,
+        session: &mut Session,
+        spot: Spot<'_>,
+        privileges: Privileges,
+        grantees: &[Option<String>],
+    ) -> Result<()> {
+        let state = session.state();
+        let who = session.who();
+        let object = spot.object;
+        let owner = state.owner_of(object).to_owned();
+        let can = state.grantable_on(&who, spot);
+        let grantor = match &who {
+            // On behalf of the owner, as in PostgreSQL.
+            _ if state.owns(&who, object) => owner.clone(),
+            Who::Role(role) => state.best_grantor(role, spot, privileges),
+            Who::All => owner.clone(),
+        };
+        let (kind, name) = state.described(object);
+        if can.is_empty() && state.allowed_on(&who, spot).is_empty() {
+            return Err(denied(match spot.column {
+                Some(column) => {
+                    format!("permission denied for column \"{column}\" of relation \"{name}\"")
+                }
+                None => format!("permission denied for {kind} {name}"),
+            }));
+        }
+        let meant = privileges.common(can);
+        if meant != privileges {
+            let (done, state) = match self.action {
+                GrantAction::Grant => ("granted", SqlState::PRIVILEGE_NOT_GRANTED),
+                GrantAction::Revoke => ("revoked", SqlState::PRIVILEGE_NOT_REVOKED),
+            };
+            let some = if meant.is_empty() { "no" } else { "not all" };
+            if self.privileges.is_some() || meant.is_empty() {
+                let place = match spot.column {
+                    Some(column) => format!("column \"{column}\" of relation \"{name}\""),
+                    None => format!("\"{name}\""),
+                };
+                session.warn(state, format!("{some} privileges were {done} for {place}"));
+            }
+        }
+        let mut grants = state.grants_on(spot);
+        for grantee in grantees {
+            match self.action {
+                GrantAction::Grant => self.add(&mut grants, grantee, &grantor, meant),
+                GrantAction::Revoke => {
+                    let is_owner = grantee.as_deref() == Some(owner.as_str());
+                    self.take(&mut grants, grantee, &grantor, meant, is_owner)?;
+                }
+            }
+        }
+        grants.retain(|grant| !grant.privileges.is_empty());
+        let (object, column) = (object.clone(), spot.column.map(str::to_owned));
+        session.change_catalog(|state| {
+            let rights = state.rights.entry(object).or_default();
+            match column {
+                None => rights.grants = Some(grants),
+                Some(column) => {
+                    rights.columns.retain(|(known, _)| *known != column);
+                    if !grants.is_empty() {
+                        rights.columns.push((column, grants));
+                        rights.columns.sort_by(|a, b| a.0.cmp(&b.0));
+                    }
+                }
+            }
+            Ok(())
+        })
+    }
+
+    fn add(
+        &self,
+        grants: &mut Vec<Grant>,
+        grantee: &Option<String>,
+        grantor: &str,
+        privileges: Privileges,
+    ) {
+        let is_meant = |grant: &&mut Grant| grant.grantee == *grantee && grant.grantor == grantor;
+        let option = match self.option {
+            GrantOption::Yes => privileges,
+            GrantOption::No => Privileges::NONE,
+        };
+        match grants.iter_mut().find(is_meant) {
+            Some(grant) => {
+                grant.privileges = grant.privileges.with(privileges);
+                grant.grantable = grant.grantable.with(option);
+            }
+            None => grants.push(Grant {
+                grantee: grantee.clone(),
+                grantor: grantor.to_owned(),
+                privileges,
+                grantable: option,
+            }),
+        }
+    }
+
+    /// Takes privileges from a grantee, and from those whom it granted them.
+    ///
+    /// # Errors
+    /// 2BP01 when there are such and they may not lose them.
+    fn take(
+        &self,
+        grants: &mut Vec<Grant>,
+        grantee: &Option<String>,
+        grantor: &str,
+        privileges: Privileges,
+        is_owner: bool,
+    ) -> Result<()> {
+        let is_meant = |grant: &&mut Grant| grant.grantee == *grantee && grant.grantor == grantor;
+        let Some(grant) = grants.iter_mut().find(is_meant) else { return Ok(()) };
+        let lost = grant.grantable.common(privileges);
+        grant.grantable = grant.grantable.without(privileges);
+        if self.option == GrantOption::No {
+            grant.privileges = grant.privileges.without(privileges);
+        }
+        let Some(name) = grantee.as_deref().filter(|_| !is_owner && !lost.is_empty()) else {
+            return Ok(());
+        };
+        let still = |grant: &&Grant| grant.grantee.as_deref() == Some(name);
+        let still = grants.iter().filter(still).map(|grant| grant.grantable);
+        let lost = lost.without(still.fold(Privileges::NONE, Privileges::with));
+        let dependent = |grant: &&Grant| grant.grantor == name && grant.privileges.meets(lost);
+        let dependents: Vec<Option<String>> =
+            grants.iter().filter(dependent).map(|grant| grant.grantee.clone()).collect();
+        if dependents.is_empty() {
+            return Ok(());
+        }
+        if self.behaviour == DropBehaviour::Restrict {
+            let error = Error::new(SqlState::DEPENDENT_OBJECTS, "dependent privileges exist");
+            return Err(error.with_hint("Use CASCADE to revoke them too."));
+        }
+        let name = name.to_owned();
+        let whole = Self { option: GrantOption::No, privileges: None, ..*self };
+        for dependent in dependents {
+            whole.take(grants, &dependent, &name, lost, false)?;
+        }
+        Ok(())
+    }
+}
+
+fn change_member(
+    session: &mut Session,
+    action: GrantAction,
+    role: &str,
+    member: &RoleName,
+    option: GrantOption,
+) -> Result<()> {
+    let state = session.state();
+    let known = state.roles.get(role).ok_or_else(|| undefined(role))?;
+    let member = one_role(session, &state, member)?;
+    check_admin(session, &state, role, known.is_superuser)?;
+    if action == GrantAction::Grant && state.is_member(role, &member) {
+        let message = format!("role \"{role}\" is a member of role \"{member}\"");
+        return Err(Error::new(SqlState::INVALID_GRANT_OPERATION, message));
+    }
+    let existing = state.roles[&member].member_of.iter().find(|m| m.role == role);
+    let admin = option == GrantOption::Yes;
+    match (action, existing) {
+        (GrantAction::Grant, Some(known)) if known.admin || !admin => {
+            let message = format!("role \"{member}\" is already a member of role \"{role}\"");
+            session.notice(SqlState::SUCCESSFUL_COMPLETION, message);
+            return Ok(());
+        }
+        (GrantAction::Revoke, None) => {
+            session.warn(
+                SqlState::WARNING,
+                format!("role \"{member}\" is not a member of role \"{role}\""),
+            );
+            return Ok(());
+        }
+        _ => {}
+    }
+    session.change_catalog(|state| {
+        let Some(member) = state.roles.get_mut(&member) else { return Ok(()) };
+        let position = member.member_of.iter().position(|m| m.role == role);
+        match (action, position) {
+            (GrantAction::Grant, Some(at)) => member.member_of[at].admin = true,
+            (GrantAction::Grant, None) => {
+                member.member_of.push(Membership { role: role.to_owned(), admin });
+            }
+            (GrantAction::Revoke, Some(at)) if option == GrantOption::Yes => {
+                member.member_of[at].admin = false;
+            }
+            (GrantAction::Revoke, Some(at)) => drop(member.member_of.remove(at)),
+            (GrantAction::Revoke, None) => {}
+        }
+        Ok(())
+    })
+}
+
+/// Whether the session may make and unmake members of `role`.
+fn check_admin(session: &Session, state: &State, role: &str, is_superuser: bool) -> Result<()> {
+    let who = session.who();
+    if state.is_superuser(&who) {
+        return Ok(());
+    }
+    if is_superuser {
+        return Err(denied("must be superuser to alter superusers"));
+    }
+    let Who::Role(own) = &who else { return Ok(()) };
+    let is_admin = |name: &str| {
+        let known = state.roles.get(name);
+        known.is_some_and(|known| known.member_of.iter().any(|m| m.role == role && m.admin))
+    };
+    let creates = state.roles.get(&**own).is_some_and(|known| known.can_create_roles);
+    let admin = state.roles.keys().any(|name| is_admin(name) && state.has_rights_of(&who, name));
+    if creates || admin {
+        Ok(())
+    } else {
+        Err(denied(format!("must have admin option on role \"{role}\"")))
+    }
+}
+
+fn change_owner(
+    session: &mut Session,
+    kind: ObjectKind,
+    name: &RelationName,
+    if_missing: IfMissing,
+    to: &RoleName,
+) -> Result<()> {
+    let state = session.state();
+    let (object, word) = match kind {
+        ObjectKind::Schema => (schema_named(&state, &name.name)?, "schema"),
+        ObjectKind::Database => {
+            (named(&state, &Objects::Databases(vec![name.name.clone()]))?.remove(0), "database")
+        }
+        ObjectKind::Table | ObjectKind::View | ObjectKind::Sequence => {
+            let key = state.key_of(name)?;
+            let local = name.name.as_str();
+            let found = state.kind_of(&key);
+            let wanted = match kind {
+                ObjectKind::Sequence => "sequence",
+                ObjectKind::View => "view",
+                _ => "table",
+            };
+            match found {
+                None if if_missing == IfMissing::Skip => {
+                    session.notice(
+                        SqlState::SUCCESSFUL_COMPLETION,
+                        format!("relation \"{local}\" does not exist, skipping"),
+                    );
+                    return Ok(());
+                }
+                None => return Err(undefined_table(local)),
+                Some(found) if found == wanted || kind == ObjectKind::Table && found != "index" => {
+                    (Object::Relation(key), found)
+                }
+                Some(_) => {
+                    let message = format!("\"{local}\" is not a {wanted}");
+                    return Err(Error::new(SqlState::WRONG_OBJECT_TYPE, message));
+                }
+            }
+        }
+    };
+    if let Object::Relation(key) = &object
+        && state.persistence_of(key) == Some(Persistence::Temporary)
+    {
+        return Err(Error::unsupported("an owner of a temporary relation"));
+    }
+    let who = session.who();
+    if !state.owns(&who, &object) {
+        let (_, name) = state.described(&object);
+        return Err(denied(format!("must be owner of {word} {name}")));
+    }
+    let to = one_role(session, &state, to)?;
+    if let Who::Role(own) = &who
+        && !state.is_superuser(&who)
+        && !state.is_member(own, &to)
+    {
+        return Err(denied(format!("must be member of role \"{to}\"")));
+    }
+    if let Object::Relation(key) = &object
+        && !state.is_superuser(&who)
+    {
+        state.check(&Who::Role(to.as_str().into()), &Object::schema_of(key), CREATE)?;
+    }
+    session.change_catalog(|state| {
+        set_owner(state, &object, &to);
+        Ok(())
+    })
+}
+
+const CREATE: Privileges = Privileges::of(&[Privilege::Create]);
+
+/// Gives an object, and the sequences of a table's columns, to another owner: grants of and to the
+/// old one are then the new one's.
+fn set_owner(state: &mut State, object: &Object, to: &str) {
+    let mut objects = vec![object.clone()];
+    if let Object::Relation(name) = object {
+        let is_owned = |(_, s): &(&String, &std::sync::Arc<crate::catalog::Sequence>)| {
+            s.owner.as_ref().is_some_and(|(table, _)| table == name)
+        };
+        let owned = state.sequences.iter().filter(is_owned);
+        objects.extend(owned.map(|(name, _)| Object::Relation(name.clone())));
+    }
+    for object in objects {
+        let rights = state.rights.entry(object).or_default();
+        let from = std::mem::replace(&mut rights.owner, to.to_owned());
+        for grant in rights.all_grants_mut() {
+            if grant.grantor == from {
+                to.clone_into(&mut grant.grantor);
+            }
+            if grant.grantee.as_deref() == Some(from.as_str()) {
+                grant.grantee = Some(to.to_owned());
+            }
+        }
+    }
+}
+
+fn reassign(session: &mut Session, from: &[RoleName], to: &RoleName) -> Result<()> {
+    let state = session.state();
+    let to = one_role(session, &state, to)?;
+    let who = session.who();
+    let mut objects = Vec::new();
+    for name in from {
+        let name = one_role(session, &state, name)?;
+        if !(state.has_rights_of(&who, &name) && state.has_rights_of(&who, &to)) {
+            return Err(denied("permission denied to reassign objects"));
+        }
+        let owned = state.rights.iter().filter(|(_, rights)| rights.owner == name);
+        objects.extend(owned.map(|(object, _)| object.clone()));
+    }
+    session.change_catalog(|state| {
+        objects.iter().for_each(|object| set_owner(state, object, &to));
+        Ok(())
+    })
+}
+
+/// What a definition needs, before it is looked at further.
+///
+/// # Errors
+/// 42501.
+pub(crate) fn check_definition(session: &Session, statement: &Statement) -> Result<()> {
+    let (state, who) = (session.state(), session.who());
+    if state.is_superuser(&who) {
+        return Ok(());
+    }
+    let creates =
+        |name: &RelationName, persistence| match crate::define::persistence_of(name, persistence) {
+            Persistence::Permanent => {
+                state.check(&who, &Object::schema_of(&state.key_of(name)?), CREATE)
+            }
+            Persistence::Temporary => {
+                let temporary = Privileges::of(&[Privilege::Temporary]);
+                state.check(&who, &Object::Database, temporary).map_err(|_| {
+                    denied(format!(
+                        "permission denied to create temporary tables in database \
+                         \"{DATABASE_NAME}\""
+                    ))
+                })
+            }
+        };
+    let drops = |kind: &str, drop: &DropRelations| {
+        drop.names.iter().try_for_each(|name| {
+            let Ok(name) = state.key_of(name) else { return Ok(()) };
+            // The owner of the schema may drop what is in it.
+            match state.kind_of(&name) {
+                Some(found) if found == kind && !state.owns(&who, &Object::schema_of(&name)) => {
+                    state.check_owner(&who, kind, &name)
+                }
+                _ => Ok(()),
+            }
+        })
+    };
+    match statement {
+        Statement::CreateTable(create) => creates(&create.name, create.persistence),
+        Statement::CreateTableAs(create) => creates(&create.name, create.persistence),
+        Statement::CreateSequence(create) => creates(&create.name, create.persistence),
+        Statement::CreateView(create) => {
+            creates(&create.name, create.persistence)?;
+            match state.key_of(&create.name)? {
+                name if create.if_exists == IfExists::Replace
+                    && state.views.contains_key(&name) =>
+                {
+                    state.check_owner(&who, "view", &name)
+                }
+                _ => Ok(()),
+            }
+        }
+        Statement::RenameView(to) => state.check_owner(&who, "view", &state.key_of(&to.name)?),
+        Statement::CreateIndex(create) => state.check_owner(&who, "table", create.table.name()),
+        Statement::AlterTable(Some(alter)) => state.check_owner(&who, "table", alter.table.name()),
+        Statement::AlterSequence(Some(alter)) => {
+            state.check_owner(&who, "sequence", &state.key_of(&alter.name)?)
+        }
+        Statement::RenameIndex { name, .. } => {
+            let name = &state.key_of(name)?;
+            state.table_of_index(name).map_or(Ok(()), |_| state.check_owner(&who, "index", name))
+        }
+        Statement::CreateWideTable(create) => creates(&create.name, Persistence::Permanent),
+        Statement::RefreshWideTable(name) => match &state.key_of(name)? {
+            name if state.tables.contains_key(name) => state.check_owner(&who, "table", name),
+            _ => Ok(()),
+        },
+        Statement::DropTable(drop) | Statement::DropWideTable(drop) => drops("table", drop),
+        Statement::DropView(drop) => drops("view", drop),
+        Statement::DropIndex(drop) => drops("index", drop),
+        Statement::DropSequence(drop) => drops("sequence", drop),
+        _ => Ok(()),
+    }
+}

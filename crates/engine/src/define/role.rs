@@ -1,0 +1,438 @@
+//! Roles: who may begin sessions, and who manages them.
+//!
+//! A session without a user, one of the library, may do everything.
+//! Elsewhere: who is a member of which role (`privilege`), what roles may do (`rights`).
+
+use sql::statement::{DefaultKind, IfMissing, PasswordChange, RoleOptions, RoleStatement};
+use types::{DataType, Error, Result, SqlState, Value};
+
+use crate::catalog::comments::Commented;
+use crate::catalog::rights::Membership;
+use crate::catalog::{Role, State};
+use crate::words::settings::Settings;
+use crate::words::who::{Who, denied};
+use crate::{Database, QueryResult, Session};
+
+/// 42704.
+pub(crate) fn undefined(name: &str) -> Error {
+    Error::new(SqlState::UNDEFINED_OBJECT, format!("role \"{name}\" does not exist"))
+}
+
+impl Database {
+    /// The role called `name`.
+    pub fn role(&self, name: &str) -> Option<Role> {
+        self.inner().stores.relations.snapshot().roles.get(name).cloned()
+    }
+
+    /// How many sessions there are of a user.
+    pub fn session_count(&self, user: &str) -> usize {
+        let sessions = self.sessions();
+        let is_of = |info: &crate::instance::info::SessionInfo| {
+            info.seen.lock().user.as_deref() == Some(user)
+        };
+        sessions.iter().filter(|(_, info)| is_of(info)).count()
+    }
+
+    /// All roles, by name.
+    pub fn roles(&self) -> Vec<(String, Role)> {
+        let state = self.inner().stores.relations.snapshot();
+        state.roles.iter().map(|(name, role)| (name.clone(), role.clone())).collect()
+    }
+}
+
+/// A setting's new value; those that say who the session is are looked at first. None resets it.
+///
+/// # Errors
+/// 22023 for a role that does not exist, 42501 for one that the session may not be.
+pub(crate) fn checked_identity(
+    session: &Session,
+    name: &str,
+    value: Option<&str>,
+) -> Result<Option<String>> {
+    let Some(value) = value else { return Ok(None) };
+    let (state, settings) = (session.state(), &session.settings);
+    let missing = || {
+        let message = format!("role \"{value}\" does not exist");
+        Error::new(SqlState::INVALID_PARAMETER, message)
+    };
+    match name {
+        "role" if value == "none" => Ok(None),
+        "role" => {
+            let role = state.roles.get(value).ok_or_else(missing)?;
+            let session_is = settings.session_who();
+            let may = state.is_superuser(&session_is)
+                || matches!(&session_is, Who::Role(own) if state.is_member(own, value));
+            if may || (role.is_superuser && state.is_superuser(&session_is)) {
+                Ok(Some(value.to_owned()))
+            } else {
+                Err(denied(format!("permission denied to set role \"{value}\"")))
+            }
+        }
+        "session_authorization" if settings.user().unwrap_or("tessera") == value => Ok(None),
+        "session_authorization" => {
+            if !state.roles.contains_key(value) {
+                return Err(missing());
+            }
+            if state.is_superuser(&settings.authenticated_who()) {
+                Ok(Some(value.to_owned()))
+            } else {
+                Err(denied("permission denied to set session authorization"))
+            }
+        }
+        _ => Ok(Some(value.to_owned())),
+    }
+}
+
+impl Session {
+    fn check_may_change(&self, state: &State, changed: Option<&Role>) -> Result<()> {
+        if state.is_superuser(self.settings.who()) {
+            return Ok(());
+        }
+        if changed.is_some_and(|role| role.is_superuser) {
+            return Err(denied("must be superuser to change superusers"));
+        }
+        let own = state.roles.get(self.settings.current_user());
+        if own.is_some_and(|own| own.can_create_roles) {
+            Ok(())
+        } else {
+            Err(denied("permission denied to manage roles"))
+        }
+    }
+
+    fn kept(&self, password: &str) -> Result<Option<String>> {
+        if password.is_empty() {
+            return Ok(None);
+        }
+        let hasher = self.database().registry().password_hasher();
+        let hasher = hasher.ok_or_else(|| Error::unsupported("PASSWORD without a server"))?;
+        hasher(password).map(Some)
+    }
+
+    /// The time that VALID UNTIL gives.
+    fn instant(&self, text: &str) -> Result<Option<i64>> {
+        let zone = self.settings.time_zone();
+        match types::text::parse_in(text, DataType::TIMESTAMPTZ, zone)? {
+            Value::I64(micros) => Ok(Some(micros)),
+            _ => Ok(None),
+        }
+    }
+
+    /// # Errors
+    /// 42501 for attributes that only superusers give.
+    fn check_attributes(&self, state: &State, options: &RoleOptions) -> Result<()> {
+        if state.is_superuser(self.settings.who()) {
+            return Ok(());
+        }
+        if options.replication.is_some() {
+            return Err(denied("must be superuser to change replication attribute"));
+        }
+        if options.bypass_policies.is_some() {
+            return Err(denied("must be superuser to change bypassrls attribute"));
+        }
+        Ok(())
+    }
+
+    /// `role` with what the options say.
+    fn changed(&self, role: Role, options: RoleOptions) -> Result<Role> {
+        Ok(Role {
+            is_superuser: options.superuser.unwrap_or(role.is_superuser),
+            can_create_roles: options.create_role.unwrap_or(role.can_create_roles),
+            can_login: options.login.unwrap_or(role.can_login),
+            inherits: options.inherit.unwrap_or(role.inherits),
+            password: match options.password {
+                PasswordChange::Keep => role.password,
+                PasswordChange::Remove => None,
+                PasswordChange::Set(secret) => self.kept(&secret.0)?,
+            },
+            member_of: role.member_of,
+            can_create_databases: options.create_database.unwrap_or(role.can_create_databases),
+            can_replicate: options.replication.unwrap_or(role.can_replicate),
+            bypasses_policies: options.bypass_policies.unwrap_or(role.bypasses_policies),
+            connections_max: match options.connection_limit {
+                Some(limit) if limit < -1 => {
+                    let message = format!("invalid connection limit: {limit}");
+                    return Err(Error::new(SqlState::INVALID_PARAMETER, message));
+                }
+                Some(-1) => None,
+                Some(limit) => Some(i64::from(limit)),
+                None => role.connections_max,
+            },
+            valid_until: match &options.valid_until {
+                Some(text) => self.instant(text)?,
+                None => role.valid_until,
+            },
+            settings: role.settings,
+        })
+    }
+}
+
+/// Runs a statement about roles; the catalog is locked.
+pub(crate) fn run(session: &mut Session, statement: RoleStatement) -> Result<QueryResult> {
+    let command = statement.command();
+    match statement {
+        RoleStatement::Create { name, options } => create(session, name, options)?,
+        RoleStatement::Alter { name, options } => alter(session, name, options)?,
+        RoleStatement::Rename { name, to } => rename(session, &name, to)?,
+        RoleStatement::Set { name, setting, value } => set(session, name, setting, value)?,
+        RoleStatement::Drop { names, if_missing } => drop_all(session, &names, if_missing)?,
+    }
+    Ok(QueryResult::command(command))
+}
+
+fn put(session: &mut Session, name: String, role: Role) -> Result<()> {
+    session.change_catalog(|state| {
+        state.roles.insert(name, role);
+        Ok(())
+    })
+}
+
+fn create(session: &mut Session, name: String, options: RoleOptions) -> Result<()> {
+    let state = session.state();
+    session.check_attributes(&state, &options)?;
+    let groups = options.in_roles.clone();
+    let members = options.members.iter().map(|member| (member.clone(), false));
+    let admins = options.admins.iter().map(|member| (member.clone(), true));
+    let members: Vec<(String, bool)> = members.chain(admins).collect();
+    let mut role = session.changed(Role::default(), options)?;
+    session.check_may_change(&state, Some(&role))?;
+    check_free(&state, &name)?;
+    for group in groups {
+        let known = state.roles.get(&group).ok_or_else(|| undefined(&group))?;
+        session.check_may_change(&state, Some(known))?;
+        role.member_of.push(Membership { role: group, admin: false });
+    }
+    put(session, name.clone(), role)?;
+    for (member, admin) in members {
+        let state = session.state();
+        let mut known = state.roles.get(&member).cloned().ok_or_else(|| undefined(&member))?;
+        session.check_may_change(&state, Some(&known))?;
+        if state.is_member(&name, &member) {
+            let message = format!("role \"{name}\" is a member of role \"{member}\"");
+            return Err(Error::new(SqlState::INVALID_GRANT_OPERATION, message));
+        }
+        known.member_of.push(Membership { role: name.clone(), admin });
+        put(session, member, known)?;
+    }
+    Ok(())
+}
+
+fn check_free(state: &State, name: &str) -> Result<()> {
+    if name.starts_with("pg_") || matches!(name, "public" | "none") {
+        let message = format!("role name \"{name}\" is reserved");
+        return Err(Error::new(SqlState::RESERVED_NAME, message));
+    }
+    if state.roles.contains_key(name) {
+        let message = format!("role \"{name}\" already exists");
+        Err(Error::new(SqlState::DUPLICATE_OBJECT, message))
+    } else {
+        Ok(())
+    }
+}
+
+fn alter(session: &mut Session, name: String, options: RoleOptions) -> Result<()> {
+    let state = session.state();
+    let old = state.roles.get(&name).cloned().ok_or_else(|| undefined(&name))?;
+    // Everyone may have another password.
+    let own = session.settings.user() == Some(&name);
+    let only_password =
+        RoleOptions { password: PasswordChange::Keep, ..options.clone() } == RoleOptions::default();
+    if !(own && only_password) {
+        session.check_may_change(&state, Some(&old))?;
+        session.check_attributes(&state, &options)?;
+    }
+    let new = session.changed(old, options)?;
+    if new.is_superuser {
+        session.check_may_change(&state, Some(&new))?;
+    }
+    put(session, name, new)
+}
+
+/// ALTER ROLE ... SET, RESET: it counts from the role's next session on.
+fn set(
+    session: &mut Session,
+    name: String,
+    setting: Option<String>,
+    value: Option<String>,
+) -> Result<()> {
+    let state = session.state();
+    let mut role = state.roles.get(&name).cloned().ok_or_else(|| undefined(&name))?;
+    if session.settings.user() != Some(&name) {
+        session.check_may_change(&state, Some(&role))?;
+    }
+    match (setting, value) {
+        (None, _) => role.settings.clear(),
+        (Some(setting), value) => {
+            if let Some(value) = &value {
+                Settings::check(&setting, value)?;
+            }
+            if setting == "priority" {
+                session.check_server_setting(&setting)?;
+            }
+            role.settings.retain(|(known, _)| *known != setting);
+            role.settings.extend(value.map(|value| (setting, value)));
+        }
+    }
+    put(session, name, role)
+}
+
+fn rename(session: &mut Session, name: &str, to: String) -> Result<()> {
+    let state = session.state();
+    let role = state.roles.get(name).cloned().ok_or_else(|| undefined(name))?;
+    session.check_may_change(&state, Some(&role))?;
+    if session.settings.user() == Some(name) {
+        return Err(Error::unsupported("renaming the session's own user"));
+    }
+    check_free(&state, &to)?;
+    session.change_catalog(|state| {
+        state.roles.remove(name);
+        rename_everywhere(state, name, &to);
+        state.roles.insert(to, role);
+        Ok(())
+    })
+}
+
+fn drop_all(session: &mut Session, names: &[String], if_missing: IfMissing) -> Result<()> {
+    let state = session.state();
+    session.check_may_change(&state, None)?;
+    for name in names {
+        let role = state.roles.get(name);
+        if role.is_none() && if_missing == IfMissing::Skip {
+            session.notice(
+                SqlState::SUCCESSFUL_COMPLETION,
+                format!("role \"{name}\" does not exist, skipping"),
+            );
+            continue;
+        }
+        let role = role.ok_or_else(|| undefined(name))?;
+        session.check_may_change(&state, Some(role))?;
+        if session.settings.user() == Some(name) || session.settings.current_user() == name {
+            let message = "current user cannot be dropped";
+            return Err(Error::new(SqlState::OBJECT_IN_USE, message));
+        }
+        check_unused(&state, name)?;
+        session.change_catalog(|state| {
+            state.roles.remove(name);
+            for other in state.roles.values_mut() {
+                other.member_of.retain(|membership| membership.role != *name);
+            }
+            Ok(())
+        })?;
+    }
+    Ok(())
+}
+
+/// A role's memberships, what it owns and what was granted follow its name.
+fn rename_everywhere(state: &mut State, from: &str, to: &str) {
+    let follow = |name: &mut String| {
+        if name == from {
+            to.clone_into(name);
+        }
+    };
+    for other in state.roles.values_mut() {
+        other.member_of.iter_mut().for_each(|membership| follow(&mut membership.role));
+    }
+    state.move_comments(|on| {
+        (*on == Commented::Role(from.to_owned())).then(|| Commented::Role(to.to_owned()))
+    });
+    for rights in state.rights.values_mut() {
+        follow(&mut rights.owner);
+        for grant in rights.all_grants_mut() {
+            follow(&mut grant.grantor);
+            grant.grantee.iter_mut().for_each(follow);
+        }
+    }
+    for (mut of, mut grants) in std::mem::take(&mut state.default_privileges) {
+        follow(&mut of.role);
+        for grant in &mut grants {
+            follow(&mut grant.grantor);
+            grant.grantee.iter_mut().for_each(follow);
+        }
+        state.default_privileges.insert(of, grants);
+    }
+}
+
+/// # Errors
+/// 2BP01 when something belongs to the role, or it has privileges.
+fn check_unused(state: &State, name: &str) -> Result<()> {
+    let mut uses = Vec::new();
+    for (object, rights) in &state.rights {
+        let (kind, called) = state.described(object);
+        let granted = |grant: &crate::catalog::rights::Grant| {
+            grant.grantee.as_deref() == Some(name) || grant.grantor == name
+        };
+        if rights.owner == name {
+            uses.push(format!("owner of {kind} {called}"));
+        } else if rights.grants.iter().flatten().any(granted) {
+            uses.push(format!("privileges for {kind} {called}"));
+        }
+        for (column, grants) in &rights.columns {
+            if grants.iter().any(granted) {
+                uses.push(format!("privileges for column {column} of {kind} {called}"));
+            }
+        }
+    }
+    for (of, grants) in &state.default_privileges {
+        let granted =
+            |grant: &crate::catalog::rights::Grant| grant.grantee.as_deref() == Some(name);
+        if of.role == name || grants.iter().any(granted) {
+            let what = match of.kind {
+                DefaultKind::Tables => "relations",
+                DefaultKind::Sequences => "sequences",
+                DefaultKind::Schemas => "schemas",
+            };
+            let schema = of.schema.as_ref();
+            let place = schema.map_or_else(String::new, |schema| format!(" in schema {schema}"));
+            let role = if of.role.is_empty() { "tessera" } else { &of.role };
+            uses.push(format!(
+                "{} default privileges on new {what} belonging to role {role}{place}",
+                if of.role == name { "owner of" } else { "privileges for" }
+            ));
+        }
+    }
+    if uses.is_empty() {
+        return Ok(());
+    }
+    let message = format!("role \"{name}\" cannot be dropped because some objects depend on it");
+    Err(Error::new(SqlState::DEPENDENT_OBJECTS, message).with_detail(uses.join("\n")))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::Config;
+
+    fn run(session: &mut Session, text: &str) -> std::result::Result<(), String> {
+        let outcome = session.execute(text);
+        outcome.map(|_| ()).map_err(|error| error.state().as_str().to_owned())
+    }
+
+    #[test]
+    fn roles_come_change_and_go() {
+        let database = Database::open_in_memory(Config::default()).expect("in memory");
+        database
+            .registry()
+            .set_password_hasher(Arc::new(|password| Ok(format!("kept {password}"))));
+        let mut all = database.session();
+        run(&mut all, "create user ann with password 'a'; create role bob createrole")
+            .expect("new");
+        assert_eq!(database.role("ann").and_then(|r| r.password).as_deref(), Some("kept a"));
+        assert!(!database.role("bob").expect("bob").can_login);
+        assert_eq!(run(&mut all, "create role ann"), Err("42710".into()));
+        assert_eq!(run(&mut all, "drop role nobody"), Err("42704".into()));
+        run(&mut all, "drop role if exists nobody").expect("skipped");
+        let mut ann = database.session();
+        ann.set_user("ann");
+        assert_eq!(run(&mut ann, "create role eve"), Err("42501".into()));
+        assert_eq!(run(&mut ann, "alter role ann superuser"), Err("42501".into()));
+        run(&mut ann, "alter user ann password null").expect("her own");
+        assert_eq!(database.role("ann").expect("ann").password, None);
+        let mut bob = database.session();
+        bob.set_user("bob");
+        assert_eq!(run(&mut bob, "create role eve superuser"), Err("42501".into()));
+        assert_eq!(run(&mut bob, "drop role bob"), Err("55006".into()));
+        run(&mut bob, "alter role ann rename to anne; drop role anne").expect("his right");
+        assert_eq!(database.roles().len(), 1);
+    }
+}

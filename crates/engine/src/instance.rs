@@ -1,0 +1,8 @@
+//! One open database: memory, workers, catalog, log, and what sessions share.
+
+pub mod registry;
+pub(crate) mod advisory;
+pub(crate) mod channels;
+pub(crate) mod info;
+pub(crate) mod database;
+pub(crate) mod commits;

@@ -1,0 +1,285 @@
+//! A database: memory, workers, catalog, and what is registered with it.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+
+use exec::SpillSpace;
+use host::Clock;
+use parking_lot::Mutex;
+use sched::Scheduler;
+use storage::{BufferPool, Layout};
+use types::{Error, Result};
+
+use super::advisory::AdvisoryLocks;
+use super::channels::Channels;
+use super::info::SessionInfo;
+use super::registry::Registry;
+use crate::Config;
+use crate::catalog::locks::TableLock;
+use crate::catalog::{TableEntry, TableInfo, undefined_table};
+use crate::durable::{self, CheckReport, Durable, RecoveryReport, Stores};
+
+/// A database. Sessions share it; it ends with the last of them.
+#[derive(Clone)]
+pub struct Database(Arc<Inner>);
+
+/// A database that does not keep itself alive: for what is registered with it.
+#[derive(Clone)]
+pub(crate) struct WeakDatabase(Weak<Inner>);
+
+impl WeakDatabase {
+    /// The database.
+    ///
+    /// # Errors
+    /// XX000 when it is gone, which a session of it cannot see.
+    pub(crate) fn upgrade(&self) -> Result<Database> {
+        self.0.upgrade().map(Database).ok_or_else(|| Error::internal("the database is closed"))
+    }
+}
+
+/// A database in numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Condition {
+    /// Transactions that changed something, since the database was made.
+    pub committed: u64,
+    /// Transactions taken back, since it was opened.
+    pub aborted: u64,
+    /// Memory of data and queries.
+    pub memory_bytes: u64,
+    /// And the most it may be.
+    pub memory_limit_bytes: u64,
+    /// Disk space of the log.
+    pub log_bytes: u64,
+    /// Bytes of log since the database was made.
+    pub log_written_bytes: u64,
+    /// Checkpoints since it was opened.
+    pub checkpoints: u64,
+}
+
+pub(crate) struct Inner {
+    pub(crate) pool: Arc<BufferPool>,
+    pub(crate) scheduler: Arc<Scheduler>,
+    pub(crate) registry: Registry,
+    pub(crate) layout: Layout,
+    pub(crate) stores: Arc<Stores>,
+    /// Held by the transaction that changes the catalog.
+    pub(crate) catalog_lock: Arc<TableLock>,
+    /// Held while indexes that were put off are built.
+    pub(crate) index_building: Mutex<()>,
+    /// Numbers of tables and indexes.
+    pub(crate) objects_made: AtomicU64,
+    sessions_made: AtomicU64,
+    /// Sessions by number; those that ended are forgotten when the next one begins.
+    sessions: Mutex<BTreeMap<u64, Weak<SessionInfo>>>,
+    /// Transactions taken back.
+    pub(crate) aborted: AtomicU64,
+    /// When the database was opened.
+    pub(crate) opened_micros: i64,
+    /// Locks that mean what their users agree on.
+    pub(crate) advisory: AdvisoryLocks,
+    /// Who listens to whom.
+    pub(crate) channels: Channels,
+    /// The time of day.
+    pub(crate) clock: Arc<dyn Clock>,
+    /// Where queries put what does not fit in memory.
+    pub(crate) spill: SpillSpace,
+    /// Log and checkpoints; None in memory.
+    pub(crate) durable: Option<Durable>,
+}
+
+impl Inner {
+    /// A number no table or index had before.
+    pub(crate) fn next_object_id(&self) -> u64 {
+        self.objects_made.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// Writes a checkpoint; in memory nothing happens.
+    pub(crate) fn checkpoint(&self) -> Result<()> {
+        match &self.durable {
+            Some(durable) => durable.checkpoint(),
+            None => Ok(()),
+        }
+    }
+
+    pub(crate) fn checkpoint_in_background(&self) {
+        if let Some(durable) = &self.durable {
+            durable.checkpoint_in_background();
+        }
+    }
+
+    fn close(&self) -> Result<()> {
+        match &self.durable {
+            Some(durable) => durable.close(),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        if let Err(error) = self.close() {
+            eprintln!("tessera: the database was not closed well: {error}");
+        }
+    }
+}
+
+/// What a database starts from.
+pub(crate) struct Beginning {
+    pub(crate) pool: Arc<BufferPool>,
+    pub(crate) stores: Arc<Stores>,
+    pub(crate) last_object: u64,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) spill: SpillSpace,
+    pub(crate) durable: Option<Durable>,
+}
+
+impl Database {
+    /// A database of `config` that begins so.
+    pub(crate) fn begin(config: &Config, beginning: Beginning) -> Self {
+        let Beginning { pool, stores, last_object, clock, spill, durable } = beginning;
+        let database = Self(Arc::new(Inner {
+            pool,
+            scheduler: Scheduler::new(config.threads),
+            stores,
+            registry: Registry::default(),
+            layout: config.layout,
+            catalog_lock: Arc::default(),
+            index_building: Mutex::default(),
+            objects_made: AtomicU64::new(last_object),
+            sessions_made: AtomicU64::new(0),
+            sessions: Mutex::default(),
+            aborted: AtomicU64::new(0),
+            opened_micros: clock.micros(),
+            advisory: AdvisoryLocks::default(),
+            channels: Channels::default(),
+            clock,
+            spill,
+            durable,
+        }));
+        // Weak: what they keep holds the pool.
+        let transactions = Arc::downgrade(&database.0.stores.transactions);
+        database.0.pool.set_collector(move || {
+            if let Some(transactions) = transactions.upgrade() {
+                transactions.collect();
+            }
+        });
+        database
+    }
+
+    /// The facts of a new session, which is known from now on.
+    pub(crate) fn new_info(&self) -> Arc<SessionInfo> {
+        let id = self.0.sessions_made.fetch_add(1, Ordering::Relaxed) + 1;
+        let info = Arc::new(SessionInfo {
+            id,
+            began_micros: self.0.clock.micros(),
+            ..SessionInfo::default()
+        });
+        let mut sessions = self.0.sessions.lock();
+        sessions.retain(|_, known| known.strong_count() > 0);
+        sessions.insert(id, Arc::downgrade(&info));
+        drop(sessions);
+        info
+    }
+
+    /// Writes what waits for the disk and, if that costs little, a checkpoint, so that the next
+    /// opening has nothing to do. Without a call the last drop does it. The directory is given up
+    /// when the last session and clone is gone.
+    ///
+    /// # Errors
+    /// 58030, 53100: what was acknowledged is safe nevertheless.
+    pub fn close(self) -> Result<()> {
+        self.0.close()
+    }
+
+    /// Compares all indexes with their tables, which nobody may write meanwhile.
+    pub fn check_indexes(&self) -> CheckReport {
+        self.0.stores.transactions.collect();
+        durable::check_tables(&self.0.stores.relations.snapshot())
+    }
+
+    /// Compares all indexes with their tables as far as that can be done beside writers.
+    pub(crate) fn check_beside_others(&self) -> Result<CheckReport> {
+        durable::check_beside_others(
+            &self.0.stores.relations.snapshot(),
+            &self.0.stores.transactions,
+        )
+    }
+
+    /// What opening it took; nothing in memory.
+    pub fn recovery(&self) -> RecoveryReport {
+        self.0.durable.as_ref().map_or_else(RecoveryReport::default, |durable| durable.recovery)
+    }
+
+    pub(crate) fn downgrade(&self) -> WeakDatabase {
+        WeakDatabase(Arc::downgrade(&self.0))
+    }
+
+    pub(crate) fn inner(&self) -> &Inner {
+        &self.0
+    }
+
+    /// The sessions that exist, by number.
+    pub(crate) fn sessions(&self) -> Vec<(u64, Arc<SessionInfo>)> {
+        let sessions = self.0.sessions.lock();
+        sessions.iter().filter_map(|(id, info)| Some((*id, info.upgrade()?))).collect()
+    }
+
+    /// Runs of work orders that have not ended.
+    pub(crate) fn pending_orders(&self) -> Vec<sched::Pending> {
+        self.0.scheduler.pending()
+    }
+
+    /// Where table functions, procedures and formats are added.
+    pub fn registry(&self) -> &Registry {
+        &self.0.registry
+    }
+
+    /// The owner of all large memory.
+    pub fn pool(&self) -> &Arc<BufferPool> {
+        &self.0.pool
+    }
+
+    /// How it is, in numbers.
+    pub fn condition(&self) -> Condition {
+        let inner = &self.0;
+        let durable = inner.durable.as_ref().map(Durable::condition).unwrap_or_default();
+        let (log_bytes, log_written_bytes, checkpoints) = durable;
+        Condition {
+            committed: inner.stores.transactions.newest().0,
+            aborted: inner.aborted.load(Ordering::Relaxed),
+            memory_bytes: inner.pool.total(),
+            memory_limit_bytes: inner.pool.limit(),
+            log_bytes,
+            log_written_bytes,
+            checkpoints,
+        }
+    }
+
+    /// Whether commits are possible.
+    ///
+    /// # Errors
+    /// 58030 once the log has failed.
+    pub fn health(&self) -> Result<()> {
+        self.0.durable.as_ref().map_or(Ok(()), Durable::health)
+    }
+
+    /// Worker threads.
+    pub fn threads(&self) -> usize {
+        self.0.scheduler.workers()
+    }
+
+    /// Tables and views, by name.
+    pub fn relations(&self) -> Vec<TableInfo> {
+        self.0.stores.relations.snapshot().infos()
+    }
+
+    /// The table called `name`.
+    ///
+    /// # Errors
+    /// 42P01.
+    pub fn table(&self, name: &str) -> Result<Arc<TableEntry>> {
+        let state = self.0.stores.relations.snapshot();
+        state.tables.get(name).cloned().ok_or_else(|| undefined_table(name))
+    }
+}

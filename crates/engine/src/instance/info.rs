@@ -1,0 +1,38 @@
+//! Facts about a session that others see.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+
+use parking_lot::Mutex;
+
+use crate::{CancelHandle, ProgressHandle};
+
+/// What a session does, for `tessera_sessions()` and `tessera_queries`.
+#[derive(Debug, Default)]
+pub(crate) struct SessionInfo {
+    /// Its number.
+    pub(crate) id: u64,
+    /// When it began: microseconds since 1970.
+    pub(crate) began_micros: i64,
+    /// A statement runs.
+    pub(crate) active: AtomicBool,
+    /// Its transaction; 0 without one.
+    pub(crate) txn: AtomicU64,
+    /// Cancels its statements.
+    pub(crate) cancel: CancelHandle,
+    /// How far its statement is.
+    pub(crate) progress: ProgressHandle,
+    /// What is shown of it.
+    pub(crate) seen: Mutex<Seen>,
+}
+
+/// What others see of a session: pg_stat_activity.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Seen {
+    /// Who began it; nobody in particular when it is the library's.
+    pub(crate) user: Option<String>,
+    /// Its application_name.
+    pub(crate) application: String,
+    /// The statement that runs, or ran last, and when it began: microseconds since 1970.
+    pub(crate) query: Option<(Arc<str>, i64)>,
+}

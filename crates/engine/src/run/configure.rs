@@ -1,0 +1,197 @@
+//! SET, SHOW and RESET of a session, and of the settings that are the server's.
+
+use std::sync::atomic::Ordering;
+
+use sched::{POLICIES, Policy, Priority, policy_named};
+use sql::statement::{AccessMode, Deferral, SetScope};
+use types::{DataType, Error, Result, SqlState, Value};
+
+use crate::QueryResult;
+use crate::durable::CHECKPOINT_WAL_BYTES;
+use crate::session::Session;
+use crate::transaction::work::Begun;
+use crate::words::settings::{meaning, parse_bytes};
+use crate::words::who::denied;
+
+impl Session {
+    /// What the transaction takes back when it is taken back.
+    pub(crate) fn remember_settings(&mut self) {
+        if let Some(work) = &mut self.work {
+            work.settings.push(self.settings.clone());
+        }
+    }
+
+    /// RESET of one setting, or of all.
+    pub(super) fn reset(&mut self, name: Option<&str>) -> Result<QueryResult> {
+        match name {
+            Some(name) => self.set_within(name, None, SetScope::Session)?,
+            None => {
+                self.remember_settings();
+                self.settings.reset();
+            }
+        }
+        Ok(QueryResult::command("RESET"))
+    }
+
+    /// SET, SET LOCAL and, without a value, RESET.
+    pub(crate) fn set_within(
+        &mut self,
+        name: &str,
+        value: Option<&str>,
+        scope: SetScope,
+    ) -> Result<()> {
+        let is_alone = self.work.as_ref().is_some_and(|w| w.begun == Begun::ForOneStatement);
+        if scope == SetScope::Transaction && is_alone {
+            self.warn(
+                SqlState::NO_ACTIVE_SQL_TRANSACTION,
+                "SET LOCAL can only be used in transaction blocks".to_owned(),
+            );
+            return Ok(());
+        }
+        let value = crate::define::role::checked_identity(self, name, value)?;
+        self.remember_settings();
+        match scope {
+            SetScope::Session => self.set(name, value.as_deref()),
+            SetScope::Transaction => {
+                self.check_setting(name, value.as_deref())?;
+                self.settings.set_local(name, value.as_deref())
+            }
+        }
+    }
+
+    /// Refuses to raise the session's priority above the default of its role, which is a
+    /// superuser's to decide.
+    fn check_priority(&self, value: Option<&str>) -> Result<()> {
+        let Some(asked) = value.and_then(|text| text.trim().parse().ok()).map(Priority) else {
+            return Ok(());
+        };
+        if asked <= Priority::default() {
+            return Ok(());
+        }
+        let state = self.state();
+        let role = self.settings.user().and_then(|user| state.roles.get(user));
+        let usual = role.and_then(|role| {
+            let (_, text) = role.settings.iter().find(|(name, _)| name == "priority")?;
+            text.parse().ok().map(Priority)
+        });
+        if usual.is_some_and(|usual| asked <= usual) {
+            return Ok(());
+        }
+        self.check_server_setting("priority")
+    }
+
+    /// Refuses what only superusers may set.
+    ///
+    /// # Errors
+    /// 42501.
+    pub(crate) fn check_server_setting(&self, name: &str) -> Result<()> {
+        if self.state().is_superuser(self.settings.who()) {
+            return Ok(());
+        }
+        Err(denied(format!("permission denied to set parameter \"{name}\"")))
+    }
+
+    /// Refuses what the session may not set.
+    fn check_setting(&self, name: &str, value: Option<&str>) -> Result<()> {
+        match name.strip_prefix("tessera.").unwrap_or(name) {
+            "threads" | "checkpoint_wal_bytes" | "temp_directory" | "scheduler_policy" => {
+                self.check_server_setting(name)
+            }
+            "priority" => self.check_priority(value),
+            _ => Ok(()),
+        }
+    }
+
+    pub(crate) fn set(&mut self, name: &str, value: Option<&str>) -> Result<()> {
+        self.check_setting(name, value)?;
+        match name {
+            "threads" | "tessera.threads" => {
+                let count = match value {
+                    None => crate::Config::default().threads,
+                    Some(text) => parse_threads(text)?,
+                };
+                self.inner().scheduler.set_workers(count);
+                Ok(())
+            }
+            "scheduler_policy" | "tessera.scheduler_policy" => {
+                let policy = value.map_or(Ok(POLICIES[0]), parse_policy)?;
+                self.inner().scheduler.set_policy(policy);
+                Ok(())
+            }
+            "checkpoint_wal_bytes" | "tessera.checkpoint_wal_bytes" => {
+                let bytes = value.map_or(Ok(CHECKPOINT_WAL_BYTES), |v| parse_bytes(name, v))?;
+                self.inner().stores.checkpoint_wal_bytes.store(bytes, Ordering::Relaxed);
+                Ok(())
+            }
+            "memory_limit" | "tessera.memory_limit" => Err(Error::unsupported(
+                "changing the memory limit of a running database (start with --memory)",
+            )),
+            _ => self.settings.set(name, value),
+        }
+    }
+
+    fn checkpoint_wal_bytes(&self) -> String {
+        self.inner().stores.checkpoint_wal_bytes.load(Ordering::Relaxed).to_string()
+    }
+
+    pub(super) fn show(&self, name: &str) -> Result<QueryResult> {
+        let text = DataType::Text;
+        if name == "all" {
+            let mut all = self.settings.all();
+            let mut push = |name: &str, value: String| {
+                all.push((name.to_owned(), value.clone(), value));
+            };
+            push("threads", self.database.threads().to_string());
+            push("memory_limit", self.database.pool().limit().to_string());
+            push("checkpoint_wal_bytes", self.checkpoint_wal_bytes());
+            push("scheduler_policy", self.inner().scheduler.policy().name().to_owned());
+            all.sort();
+            let row = |(name, value, _): &(String, String, String)| {
+                let value = self.settings.get(name).unwrap_or_else(|_| value.clone());
+                vec![Value::text(name), Value::text(&value), Value::text(meaning(name))]
+            };
+            let rows: Vec<Vec<Value>> = all.iter().map(row).collect();
+            let columns = ["name", "setting", "description"].map(|n| (n.to_owned(), text)).to_vec();
+            return Ok(QueryResult::from_values("SHOW", columns, &rows));
+        }
+        let value = match name {
+            "threads" | "tessera.threads" => self.database.threads().to_string(),
+            "memory_limit" | "tessera.memory_limit" => self.database.pool().limit().to_string(),
+            "checkpoint_wal_bytes" | "tessera.checkpoint_wal_bytes" => self.checkpoint_wal_bytes(),
+            "scheduler_policy" | "tessera.scheduler_policy" => {
+                self.inner().scheduler.policy().name().to_owned()
+            }
+            "transaction_isolation" => self.work().level.to_owned(),
+            "transaction_deferrable" => {
+                if self.work().deferral == Deferral::Yes { "on" } else { "off" }.to_owned()
+            }
+            "transaction_read_only" => {
+                let read_only = self.work().access == AccessMode::ReadOnly;
+                if read_only { "on" } else { "off" }.to_owned()
+            }
+            _ => self.setting(name)?,
+        };
+        let columns = vec![(name.to_owned(), text)];
+        Ok(QueryResult::from_values("SHOW", columns, &[vec![Value::text(&value)]]))
+    }
+}
+
+fn parse_policy(text: &str) -> Result<&'static dyn Policy> {
+    policy_named(&text.trim().to_ascii_lowercase()).ok_or_else(|| {
+        let message = format!("invalid value for parameter \"scheduler_policy\": \"{text}\"");
+        let known: Vec<&str> = POLICIES.into_iter().map(Policy::name).collect();
+        let error = Error::new(SqlState::INVALID_PARAMETER, message);
+        error.with_hint(format!("Available values: {}.", known.join(", ")))
+    })
+}
+
+fn parse_threads(text: &str) -> Result<usize> {
+    match text.trim().parse::<usize>() {
+        Ok(count @ 1..=1024) => Ok(count),
+        _ => {
+            let message = format!("invalid value for parameter \"threads\": \"{text}\"");
+            let error = Error::new(SqlState::INVALID_PARAMETER, message);
+            Err(error.with_hint("Give a number from 1 to 1024."))
+        }
+    }
+}

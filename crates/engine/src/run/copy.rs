@@ -1,0 +1,379 @@
+//! COPY between tables or queries and files.
+
+mod stream;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use exec::pipeline::Stream;
+use exec::{BatchSource, QueryContext, Receiver, ResultSet, RowColumn};
+use kernels::{Batch, Column, VectorBuilder};
+use plan::physical::OutputColumn;
+use sql::algebra::Query;
+use sql::catalog::{ColumnDef, TableMeta, TableRef};
+use sql::statement::{Copy, CopyDirection, CopyItem, CopyPlace, Statement};
+use types::{DataType, Error, Result, SqlState, Value};
+
+use crate::catalog::TableEntry;
+use crate::instance::registry::{FileFormat, FileOptions, FileWriter};
+use crate::statement::catalog::no_files;
+use crate::statement::defaults::{default_of, query_of};
+use crate::statement::running::{Run, Running};
+use crate::write::insert::{insert_result, load_stream};
+use crate::{QueryResult, Session};
+
+/// The format that FORMAT or the file's ending names; what is read without
+/// either is CSV.
+fn format_of(session: &Session, copy: &Copy, path: &str) -> Result<Arc<dyn FileFormat>> {
+    let given = Path::new(path).extension().and_then(|e| e.to_str());
+    let ending = given.unwrap_or("csv");
+    let ending = ending.to_ascii_lowercase();
+    let registry = session.database().registry();
+    match &copy.format {
+        Some(name) => registry.format(name).ok_or_else(|| {
+            let message = format!("COPY format \"{name}\" not recognized");
+            Error::new(SqlState::INVALID_PARAMETER, message)
+        }),
+        None if copy.direction == CopyDirection::To && registry.format(&ending).is_none() => {
+            let message = format!("no format of files has names that end in \".{ending}\"");
+            let hint = "Say which one to write: COPY ... TO ... (FORMAT csv).";
+            Err(Error::new(SqlState::INVALID_PARAMETER, message).with_hint(hint))
+        }
+        None => registry
+            .format(&ending)
+            .or_else(|| registry.format("csv"))
+            .ok_or_else(|| Error::unsupported("COPY without file formats")),
+    }
+}
+
+pub(crate) fn copy(running: &mut Running<'_>, copy: &Copy) -> Result<QueryResult> {
+    let CopyPlace::File(path) = &copy.place else {
+        return stream::copy(running, copy);
+    };
+    if !running.session.state().is_superuser(running.session.settings.who()) {
+        return Err(no_files(if copy.direction == CopyDirection::From { "read" } else { "write" }));
+    }
+    let format = format_of(running.session, copy, path)?;
+    match (&copy.item, copy.direction) {
+        (CopyItem::Table { table, columns }, CopyDirection::From) => {
+            copy_from(running, &*format, path, &copy.options, table, columns)
+        }
+        (CopyItem::Query(query), CopyDirection::To) => {
+            write_query(running, &*format, path, copy, query)
+        }
+        (CopyItem::Statement(statement), CopyDirection::To) => {
+            let result = returned(running, statement)?;
+            write(&*format, path, copy, &result, running.session)
+        }
+        (CopyItem::Table { table, columns }, CopyDirection::To) => {
+            write_table(running, &*format, path, copy, &TableColumns::new(table, columns)?)
+        }
+        (CopyItem::Query(_) | CopyItem::Statement(_), CopyDirection::From) => {
+            Err(Error::new(SqlState::SYNTAX_ERROR, "COPY FROM needs a table"))
+        }
+    }
+}
+
+impl Session {
+    /// The options of a COPY of the session.
+    fn file_options<'a>(&'a self, given: &'a [(String, String)]) -> FileOptions<'a> {
+        FileOptions { given, zone: self.settings.time_zone() }
+    }
+}
+
+/// # Errors
+/// 0A000 for values in another style than files have.
+fn check_style(session: &Session, columns: &[(String, DataType)]) -> Result<()> {
+    let style = session.settings.text_style();
+    if columns.iter().any(|(_, ty)| style.changes(*ty)) {
+        let what = "COPY of values while datestyle, intervalstyle, bytea_output or \
+                        extra_float_digits has them written in another form than usual";
+        Err(Error::unsupported(what))
+    } else {
+        Ok(())
+    }
+}
+
+/// The rows that a statement returns.
+fn returned(running: &mut Running<'_>, statement: &Statement) -> Result<ResultSet> {
+    let result = running.run_rows(statement).transpose()?.and_then(QueryResult::into_rows);
+    result.ok_or_else(|| Error::internal("RETURNING has rows"))
+}
+
+/// These columns of all rows of a table.
+fn table_rows(running: &Running<'_>, table: &TableRef, columns: &[usize]) -> Result<ResultSet> {
+    let context = running.context(None, Run::default());
+    TableColumns::new(table, columns)?.read(&context)
+}
+
+/// A new file for rows of `columns`.
+fn create(
+    session: &Session,
+    format: &dyn FileFormat,
+    path: &str,
+    copy: &Copy,
+    columns: &[(String, DataType)],
+) -> Result<Box<dyn FileWriter>> {
+    check_style(session, columns)?;
+    format.create(path, session.file_options(&copy.options), columns)
+}
+
+fn write(
+    format: &dyn FileFormat,
+    path: &str,
+    copy: &Copy,
+    result: &ResultSet,
+    session: &Session,
+) -> Result<QueryResult> {
+    let mut writer = create(session, format, path, copy, &result.columns)?;
+    for batch in &result.batches {
+        session.cancel_handle().check()?;
+        writer.write(batch)?;
+    }
+    writer.finish()?;
+    Ok(QueryResult::command(format!("COPY {}", result.rows())))
+}
+
+/// Writes the rows of a query while it makes them.
+fn write_query(
+    running: &mut Running<'_>,
+    format: &dyn FileFormat,
+    path: &str,
+    copy: &Copy,
+    query: &Query,
+) -> Result<QueryResult> {
+    let (plan, context) = running.plan_query(query, Run::default())?;
+    let output = plan.root.output.iter();
+    let columns: Vec<_> = output.map(|column| (column.name.to_string(), column.ty)).collect();
+    let file = FileRows { writer: create(running.session, format, path, copy, &columns)?, rows: 0 };
+    let file = exec::execute_into(&plan, &context, file);
+    running.session.end_progress();
+    let FileRows { writer, rows } = file?;
+    writer.finish()?;
+    Ok(QueryResult::command(format!("COPY {rows}")))
+}
+
+/// A file being written, and the rows in it.
+struct FileRows {
+    writer: Box<dyn FileWriter>,
+    rows: usize,
+}
+
+impl Receiver for FileRows {
+    fn take(&mut self, batch: &Batch) -> Result<()> {
+        self.rows += batch.rows;
+        self.writer.write(batch)
+    }
+}
+
+/// Writes the rows of a table, block by block.
+fn write_table(
+    running: &Running<'_>,
+    format: &dyn FileFormat,
+    path: &str,
+    copy: &Copy,
+    table: &TableColumns,
+) -> Result<QueryResult> {
+    let mut writer = create(running.session, format, path, copy, &table.names)?;
+    let context = running.context(None, Run::default());
+    let mut rows = 0;
+    table.each(&context, |batch| {
+        rows += batch.rows;
+        writer.write(&batch)
+    })?;
+    writer.finish()?;
+    Ok(QueryResult::command(format!("COPY {rows}")))
+}
+
+/// Columns of a stored table, to be read whole.
+struct TableColumns {
+    storage: Arc<storage::Table>,
+    columns: Vec<usize>,
+    names: Vec<(String, DataType)>,
+}
+
+impl TableColumns {
+    fn new(table: &TableRef, columns: &[usize]) -> Result<Self> {
+        let storage = table.object().downcast::<storage::Table>();
+        let storage = storage.map_err(|_| Error::internal("a table has storage"))?;
+        let name = |&c: &usize| (table.columns()[c].name.clone(), table.columns()[c].ty);
+        let names = columns.iter().map(name).collect();
+        Ok(Self { storage, columns: columns.to_vec(), names })
+    }
+
+    /// Hands over all rows, in the order of the blocks.
+    fn each(
+        &self,
+        context: &Arc<QueryContext>,
+        mut take: impl FnMut(Batch) -> Result<()>,
+    ) -> Result<()> {
+        let snapshot = context.snapshot(&self.storage);
+        for block in 0..snapshot.block_count() {
+            context.check()?;
+            exec::read_block(&snapshot, block, &self.columns)?
+                .into_iter()
+                .try_for_each(&mut take)?;
+        }
+        Ok(())
+    }
+
+    fn read(&self, context: &Arc<QueryContext>) -> Result<ResultSet> {
+        let mut batches = Vec::new();
+        self.each(context, |batch| {
+            batches.push(batch);
+            Ok(())
+        })?;
+        Ok(ResultSet::from_batches(self.names.clone(), batches))
+    }
+}
+
+fn copy_from(
+    running: &mut Running<'_>,
+    format: &dyn FileFormat,
+    path: &str,
+    options: &[(String, String)],
+    table: &TableRef,
+    columns: &[usize],
+) -> Result<QueryResult> {
+    let all = table.columns();
+    let target: Vec<(String, DataType)> =
+        columns.iter().map(|&c| (all[c].name.clone(), all[c].ty)).collect();
+    let file = format.open(path, running.session.file_options(options), Some(&target))?;
+    if file.columns.len() != columns.len() {
+        let message =
+            format!("{path} has {} columns, {} are expected", file.columns.len(), columns.len());
+        return Err(Error::new(SqlState::BAD_COPY_FORMAT, message));
+    }
+    let mut load = Load::begin(running, table, columns)?;
+    load.add(running, file.source, Size::Large)?;
+    Ok(QueryResult::command(format!("COPY {}", load.rows)))
+}
+
+/// Whether rows are worth blocks of their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Size {
+    Small,
+    Large,
+}
+
+/// Rows on their way into a table, in one statement.
+struct Load<'a> {
+    table: &'a TableRef,
+    columns: &'a [usize],
+    entry: Arc<TableEntry>,
+    full: Vec<RowColumn>,
+    /// See [`counted_defaults`].
+    counted: Vec<(usize, String)>,
+    rows: u64,
+}
+
+impl<'a> Load<'a> {
+    /// Locks the table, whose `columns` are given; the others get their defaults.
+    fn begin(running: &mut Running<'_>, table: &'a TableRef, columns: &'a [usize]) -> Result<Self> {
+        running.session.work().check_writable("COPY FROM")?;
+        let entry = running.session.write_table(table)?;
+        let full = full_rows(running, table.columns(), columns)?;
+        let counted = counted_defaults(table, columns);
+        Ok(Self { table, columns, entry, full, counted, rows: 0 })
+    }
+
+    fn add(
+        &mut self,
+        running: &mut Running<'_>,
+        source: Arc<dyn BatchSource>,
+        size: Size,
+    ) -> Result<()> {
+        let all = self.table.columns();
+        let context = running.context(None, Run::default());
+        let given = (0..self.columns.len()).collect();
+        let source = exec::function_source(source, given, self.full.clone());
+        let stream = Stream::new(source, None);
+        let is_plain = self.entry.foreign_keys().is_empty() && self.counted.is_empty();
+        self.rows += if is_plain && size == Size::Large {
+            load_stream(running, &context, &stream, &self.entry)?
+        } else {
+            let output = table_output(all);
+            let mut result = ResultSet::collect(&context, &stream, &output)?;
+            for batch in &mut result.batches {
+                fill_defaults(running, all, &self.counted, batch)?;
+            }
+            insert_result(running, &self.entry, result)?.count
+        };
+        Ok(())
+    }
+}
+
+/// Columns that are not in the file and whose defaults may differ from row to row, with the
+/// default: those of sequences, and all others that call functions.
+fn counted_defaults(table: &TableRef, columns: &[usize]) -> Vec<(usize, String)> {
+    let missing = (0..table.columns().len()).filter(|ordinal| !columns.contains(ordinal));
+    let default = |ordinal: usize| match table.identity(ordinal) {
+        Some(identity) => {
+            let name = identity.sequence.quoted_in_schema().replace('\'', "''");
+            Some((ordinal, format!("nextval('{name}')")))
+        }
+        None => {
+            let default = table.columns()[ordinal].default.clone();
+            default.filter(|text| text.contains('(')).map(|text| (ordinal, text))
+        }
+    };
+    missing.filter_map(default).collect()
+}
+
+/// Gives each row of `batch` its own values of these defaults.
+fn fill_defaults(
+    running: &mut Running<'_>,
+    all: &[ColumnDef],
+    defaults: &[(usize, String)],
+    batch: &mut Batch,
+) -> Result<()> {
+    if defaults.is_empty() {
+        return Ok(());
+    }
+    let value =
+        |(ordinal, text): &(usize, String)| format!("CAST(({text}) AS {})", all[*ordinal].ty);
+    let values: Vec<String> = defaults.iter().map(value).collect();
+    let rows = batch.rows;
+    let text = format!("SELECT {} FROM generate_series(1, {rows})", values.join(", "));
+    let result = query_of(running, &text)?;
+    for (position, (ordinal, _)) in defaults.iter().enumerate() {
+        let mut builder = VectorBuilder::with_capacity(all[*ordinal].ty.physical(), rows);
+        for made in &result.batches {
+            builder.append(&made.columns[position].to_plain(), None);
+        }
+        batch.columns[*ordinal] = Column::plain(builder.finish());
+    }
+    Ok(())
+}
+
+/// For each column of the table where its values come from: the file, its default, or NULL.
+fn full_rows(
+    running: &mut Running<'_>,
+    all: &[ColumnDef],
+    columns: &[usize],
+) -> Result<Vec<RowColumn>> {
+    let full = |(ordinal, column): (usize, &ColumnDef)| {
+        Ok(match columns.iter().position(|&c| c == ordinal) {
+            Some(from) => RowColumn::Source(from),
+            None => RowColumn::Constant(
+                column.ty,
+                match &column.default {
+                    // Filled in later, with a value for each row.
+                    Some(text) if text.contains('(') => Value::Null,
+                    _ => default_of(running, column)?,
+                },
+            ),
+        })
+    };
+    all.iter().enumerate().map(full).collect()
+}
+
+/// Columns of a stream of whole rows.
+fn table_output(columns: &[ColumnDef]) -> Vec<OutputColumn> {
+    let output = |c: &ColumnDef| OutputColumn {
+        name: c.name.as_str().into(),
+        ty: c.ty,
+        physical: c.ty.physical(),
+    };
+    columns.iter().map(output).collect()
+}

@@ -1,0 +1,185 @@
+//! COPY FROM STDIN and TO STDOUT.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use exec::ResultSet;
+use kernels::Column;
+use sql::catalog::TableRef;
+use sql::statement::{Copy, CopyDirection, CopyItem};
+use types::{DataType, Error, Result, SqlState};
+
+use super::{Load, Size, check_style, returned, table_rows};
+use crate::instance::registry::{Came, CopyClient, StreamFormat};
+use crate::statement::running::{Run, Running};
+use crate::{QueryResult, Session};
+
+/// Bytes that are gathered before they become rows: some blocks of rows of usual width.
+const PART_BYTES: usize = 32 << 20;
+
+/// Bytes below which rows are inserted as INSERT does, into blocks that there are.
+const SMALL_BYTES: usize = 1 << 20;
+
+fn format_of(session: &Session, copy: &Copy) -> Result<Arc<dyn StreamFormat>> {
+    let name = copy.format.as_deref().unwrap_or("text");
+    session.database().registry().stream_format(name).ok_or_else(|| {
+        let message = format!("COPY format \"{name}\" not recognized");
+        Error::new(SqlState::INVALID_PARAMETER, message)
+    })
+}
+
+pub(super) fn copy(running: &mut Running<'_>, copy: &Copy) -> Result<QueryResult> {
+    let format = format_of(running.session, copy)?;
+    let Some(mut client) = running.session.client.take() else {
+        return Err(Error::unsupported("COPY from STDIN or to STDOUT without a client"));
+    };
+    let outcome = with_client(running, copy, &*format, &mut *client);
+    running.session.client = Some(client);
+    // The client's rows come once.
+    outcome.map_err(Error::final_form)
+}
+
+fn with_client(
+    running: &mut Running<'_>,
+    copy: &Copy,
+    format: &dyn StreamFormat,
+    client: &mut dyn CopyClient,
+) -> Result<QueryResult> {
+    let rows = match (&copy.item, copy.direction) {
+        (CopyItem::Table { table, columns }, CopyDirection::From) => {
+            receive(running, copy, format, client, (table, columns))?
+        }
+        (CopyItem::Query(query), CopyDirection::To) => {
+            let result = running.run_query(query, Run::default())?;
+            send(running.session, copy, format, client, &result)?
+        }
+        (CopyItem::Table { table, columns }, CopyDirection::To) => {
+            let result = table_rows(running, table, columns)?;
+            send(running.session, copy, format, client, &result)?
+        }
+        (CopyItem::Statement(statement), CopyDirection::To) => {
+            let result = returned(running, statement)?;
+            send(running.session, copy, format, client, &result)?
+        }
+        (CopyItem::Query(_) | CopyItem::Statement(_), CopyDirection::From) => {
+            return Err(Error::new(SqlState::SYNTAX_ERROR, "COPY FROM needs a table"));
+        }
+    };
+    Ok(QueryResult::command(format!("COPY {rows}")))
+}
+
+/// Gathers what the client sends, and loads it part by part. While one is loaded, the next is
+/// gathered.
+fn receive(
+    running: &mut Running<'_>,
+    copy: &Copy,
+    format: &dyn StreamFormat,
+    client: &mut dyn CopyClient,
+    (table, columns): (&TableRef, &[usize]),
+) -> Result<u64> {
+    let all = table.columns();
+    let target: Vec<(String, DataType)> =
+        columns.iter().map(|&c| (all[c].name.clone(), all[c].ty)).collect();
+    let mut reader = format.reader(running.session.file_options(&copy.options), &target)?;
+    let mut load = Load::begin(running, table, columns)?;
+    client.begin_in(columns.len(), format.form())?;
+    let cancel = running.session.cancel_handle();
+    let mut bytes = Vec::new();
+    let mut came = gather(client, &mut bytes, PART_BYTES, || cancel.check())?;
+    loop {
+        let size = if bytes.len() < SMALL_BYTES { Size::Small } else { Size::Large };
+        let piece = reader.take(&mut bytes, came)?;
+        // Without a piece it is a record longer than a part.
+        let wanted = bytes.len() + if piece.is_some() { PART_BYTES } else { bytes.len() };
+        let load_piece = |running: &mut Running<'_>| match piece {
+            Some(piece) => load.add(running, piece, size),
+            None => Ok(()),
+        };
+        if came == Came::All {
+            load_piece(running)?;
+            return Ok(load.rows);
+        }
+        let failed = AtomicBool::new(false);
+        let check = || if failed.load(Ordering::Relaxed) { Err(over()) } else { cancel.check() };
+        let (loaded, gathered) = std::thread::scope(|scope| {
+            let next = || gather(client, &mut bytes, wanted, check);
+            let next = std::thread::Builder::new().name("copy".into()).spawn_scoped(scope, next);
+            let failing = Failing(&failed);
+            let loaded = load_piece(running);
+            match loaded {
+                Ok(()) => std::mem::forget(failing),
+                Err(_) => drop(failing),
+            }
+            (loaded, next.map(|thread| thread.join()))
+        });
+        loaded?;
+        let gathered = gathered.map_err(|error| {
+            Error::new(SqlState::OUT_OF_MEMORY, format!("no thread for COPY: {error}"))
+        })?;
+        came = gathered.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+    }
+}
+
+/// Ends what is gathered for a load that fails, by an error or a panic.
+struct Failing<'a>(&'a AtomicBool);
+
+impl Drop for Failing<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Nobody is told: the load has failed.
+fn over() -> Error {
+    Error::new(SqlState::QUERY_CANCELED, "the rows before cannot be loaded")
+}
+
+/// Appends what the client sends to `bytes` until there are `wanted`, or all.
+fn gather(
+    client: &mut dyn CopyClient,
+    bytes: &mut Vec<u8>,
+    wanted: usize,
+    check: impl Fn() -> Result<()>,
+) -> Result<Came> {
+    loop {
+        let came = client.read(bytes)?;
+        check()?;
+        if came == Came::All || bytes.len() >= wanted {
+            return Ok(came);
+        }
+        if bytes.len() >= SMALL_BYTES && bytes.capacity() < wanted {
+            // At once: memory that grows step by step is cleared by the system at each of them.
+            bytes.reserve_exact(wanted + SMALL_BYTES - bytes.len());
+        }
+    }
+}
+
+fn send(
+    session: &Session,
+    copy: &Copy,
+    format: &dyn StreamFormat,
+    client: &mut dyn CopyClient,
+    result: &ResultSet,
+) -> Result<u64> {
+    check_style(session, &result.columns)?;
+    let mut writer = format.writer(session.file_options(&copy.options), &result.columns)?;
+    client.begin_out(result.columns.len(), format.form())?;
+    let (mut bytes, mut ends) = (Vec::new(), Vec::new());
+    // What comes before the rows goes with the first.
+    writer.begin(&mut bytes);
+    for batch in &result.batches {
+        session.cancel_handle().check()?;
+        let columns: Vec<_> = batch.columns.iter().map(Column::to_plain).collect();
+        writer.rows(&columns, 0..batch.rows, &mut bytes, &mut ends);
+        client.write(&bytes, &ends)?;
+        bytes.clear();
+        ends.clear();
+    }
+    writer.end(&mut bytes);
+    if !bytes.is_empty() {
+        ends.push(bytes.len());
+    }
+    client.write(&bytes, &ends)?;
+    client.end_out()?;
+    Ok(result.rows() as u64)
+}

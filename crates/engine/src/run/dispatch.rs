@@ -1,0 +1,175 @@
+//! A statement is bound and handed to the floor that carries it out.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use sql::ParsedStatement;
+use sql::statement::{SetValue, Skipped, Statement};
+use types::budget::{self, Account};
+use types::{DataType, Error, Result, SqlState, Value, stack};
+
+use super::{copy, cursor, prepared, transaction};
+use crate::instance::channels::Pending;
+use crate::statement::running::Running;
+use crate::transaction::work::Begun;
+use crate::words::who::denied;
+use crate::{QueryResult, Session, define};
+
+impl Session {
+    /// Runs one statement, which `run` binds and runs in the session's transaction.
+    pub(crate) fn statement_by(
+        &mut self,
+        run: &mut dyn FnMut(&mut Self) -> Result<QueryResult>,
+    ) -> Result<QueryResult> {
+        self.info.active.store(true, Ordering::Relaxed);
+        self.calls.begin_statement();
+        self.account.begin();
+        let entry = budget::enter(Arc::clone(&self.account) as Arc<dyn Account>);
+        let result = self.try_statement(run);
+        drop(entry);
+        let txn = self.work.as_ref().map_or(0, |work| work.txn.id().0);
+        self.info.txn.store(txn, Ordering::Relaxed);
+        self.info.active.store(false, Ordering::Relaxed);
+        match result {
+            Ok(result) if !self.notices.is_empty() => Ok(result.with_notices(self.take_notices())),
+            result => result,
+        }
+    }
+
+    /// Binds a statement and runs it with these values of its parameters.
+    pub(crate) fn bind_and_run(
+        &mut self,
+        parsed: &ParsedStatement,
+        types: &[DataType],
+        parameters: Vec<Value>,
+    ) -> Result<QueryResult> {
+        let bound = sql::bind(parsed, &self.catalog_for(parsed), types);
+        if self.in_failed_transaction() {
+            return transaction::run_in_failed(self, bound);
+        }
+        let bound = bound?;
+        stack::deep(|| Running::new(self, parameters).run(bound))
+    }
+
+    fn skipped(&mut self, skipped: Skipped) -> QueryResult {
+        for (state, message) in skipped.notices {
+            self.notice(state, message);
+        }
+        QueryResult::command(skipped.command)
+    }
+
+    fn vacuum(&mut self) -> Result<QueryResult> {
+        if self.work().begun != Begun::ForOneStatement {
+            let message = "VACUUM cannot run inside a transaction block";
+            return Err(Error::new(SqlState::ACTIVE_SQL_TRANSACTION, message));
+        }
+        // Its snapshot would keep what others delete meanwhile.
+        self.end_statement()?;
+        self.inner().pool.reclaim();
+        Ok(QueryResult::command("VACUUM"))
+    }
+
+    fn backup(&mut self, directory: &str) -> Result<QueryResult> {
+        if !self.state().is_superuser(self.settings.who()) {
+            return Err(denied("must be superuser to do BACKUP"));
+        }
+        if self.work().begun != Begun::ForOneStatement {
+            let message = "BACKUP cannot run inside a transaction block";
+            return Err(Error::new(SqlState::ACTIVE_SQL_TRANSACTION, message));
+        }
+        // Its snapshot would keep what others delete meanwhile.
+        self.end_statement()?;
+        let cancel = self.cancel.clone();
+        let inner = self.inner();
+        let Some(durable) = &inner.durable else {
+            return Err(Error::unsupported("BACKUP of a database in memory"));
+        };
+        let path = std::path::Path::new(directory);
+        durable.backup(path, &|| cancel.check())?;
+        Ok(QueryResult::command("BACKUP"))
+    }
+
+    fn call(&mut self, name: &str, arguments: &sql::catalog::Arguments) -> Result<QueryResult> {
+        let procedure = self.database.registry().procedure(name).ok_or_else(|| {
+            let message = format!("procedure {name} does not exist");
+            Error::new(SqlState::UNDEFINED_FUNCTION, message)
+        })?;
+        if !self.state().is_superuser(self.settings.who()) {
+            return Err(denied(format!("permission denied for procedure {name}")));
+        }
+        if self.work().begun != Begun::ForOneStatement {
+            let message = format!("CALL {name} cannot run inside a transaction block");
+            return Err(Error::new(SqlState::ACTIVE_SQL_TRANSACTION, message));
+        }
+        // It has a transaction of its own; this one has nothing in it.
+        self.rollback_work();
+        procedure.call(&self.database, &self.cancel, arguments)
+    }
+}
+
+impl Running<'_> {
+    /// Runs a statement that was bound.
+    pub(crate) fn run(&mut self, statement: Statement) -> Result<QueryResult> {
+        if let Some(result) = self.run_rows(&statement) {
+            return result;
+        }
+        match statement {
+            Statement::Explain { mode, format, statement } => {
+                self.explain((mode, format), *statement)
+            }
+            Statement::Copy(statement) => copy::copy(self, &statement),
+            Statement::Call { name, arguments } => self.session.call(&name, &arguments),
+            Statement::Set { name, value, scope } => {
+                let value = match value {
+                    SetValue::Default => None,
+                    SetValue::Text(text) => Some(text),
+                };
+                self.session.set_within(&name, value.as_deref(), scope)?;
+                Ok(QueryResult::command("SET"))
+            }
+            Statement::Show { name } => self.session.show(&name),
+            Statement::Reset { name } => self.session.reset(name.as_deref()),
+            Statement::Skipped(skipped) => Ok(self.session.skipped(skipped)),
+            Statement::SchemaElements(statement) => self.session.schema_with(*statement),
+            Statement::Effectless(statement) => self.session.effectless(statement),
+            Statement::Analyze { .. } => Ok(QueryResult::command("ANALYZE")),
+            Statement::Vacuum { .. } => self.session.vacuum(),
+            Statement::Checkpoint => {
+                if !self.session.state().is_superuser(self.session.settings.who()) {
+                    let message = "must be superuser or have privileges of pg_checkpoint";
+                    return Err(denied(message));
+                }
+                // Its snapshot would keep what others delete meanwhile.
+                self.session.end_statement()?;
+                self.session.inner().checkpoint()?;
+                Ok(QueryResult::command("CHECKPOINT"))
+            }
+            Statement::Backup(directory) => self.session.backup(&directory),
+            Statement::Declare(declare) => cursor::declare(self, *declare),
+            Statement::Fetch(fetch) => cursor::fetch(self.session, &fetch),
+            Statement::AtCursor(at) => cursor::run_at(self, *at),
+            Statement::CloseCursor(name) => cursor::close(self.session, name.as_deref()),
+            Statement::Listen(channel) => {
+                self.session.work_mut().pending.push(Pending::Listen(channel));
+                Ok(QueryResult::command("LISTEN"))
+            }
+            Statement::Unlisten(channel) => {
+                self.session.work_mut().pending.push(Pending::Unlisten(channel));
+                Ok(QueryResult::command("UNLISTEN"))
+            }
+            Statement::Notify { channel, payload } => {
+                let pending = Pending::notify(&channel, &payload)?;
+                self.session.work_mut().pending.push(pending);
+                Ok(QueryResult::command("NOTIFY"))
+            }
+            Statement::Prepare(prepare) => prepared::prepare(self.session, *prepare),
+            Statement::CreateExecuted(create) => prepared::create_executed(self, &create),
+            Statement::Execute(execute) => prepared::execute(self, &execute),
+            Statement::Deallocate(name) => prepared::deallocate(self.session, name.as_deref()),
+            other => match transaction::run(self.session, other)? {
+                transaction::Ran::Done(result) => Ok(result),
+                transaction::Ran::NotOne(other) => define::run(self, other),
+            },
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! Functions of the session, as queries call them: settings, notifications, advisory locks, other
+//! sessions.
+//!
+//! A query runs anywhere, so what it asks of its session is noted and done when it has ended; the
+//! session's settings are there as they were when it began.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+
+use host::Clock;
+use parking_lot::Mutex;
+use sql::algebra::AdvisorySpan;
+use sql::statement::{RelationName, SetScope};
+
+use crate::catalog::State;
+use crate::instance::channels::Pending;
+use crate::instance::database::WeakDatabase;
+use crate::instance::info::SessionInfo;
+use crate::words::settings::Settings;
+use crate::{CancelHandle, Database, Session};
+
+/// What queries asked of their session.
+#[derive(Default)]
+pub(crate) struct Asked {
+    pub(crate) settings: Vec<(String, String, SetScope)>,
+    pub(crate) pending: Vec<Pending>,
+    pub(crate) warnings: Vec<String>,
+}
+
+/// What functions need of a session, shared with the queries that call them.
+pub(crate) struct SessionCalls {
+    pub(crate) info: Arc<SessionInfo>,
+    pub(crate) database: WeakDatabase,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) cancel: CancelHandle,
+    pub(crate) asked: Mutex<Asked>,
+    pub(crate) is_asked: AtomicBool,
+    /// The session's, as they were when the last query began.
+    pub(crate) settings: Mutex<Settings>,
+    /// When its statement began, microseconds since 1970.
+    pub(crate) began: AtomicI64,
+    /// It may hold advisory locks until its transaction ends.
+    pub(crate) locks_transaction: AtomicBool,
+    /// Or until it ends.
+    pub(crate) locks_session: AtomicBool,
+}
+
+impl SessionCalls {
+    pub(crate) fn new(info: Arc<SessionInfo>, database: &Database) -> Self {
+        Self {
+            cancel: info.cancel.clone(),
+            info,
+            database: database.downgrade(),
+            clock: Arc::clone(&database.inner().clock),
+            asked: Mutex::default(),
+            is_asked: AtomicBool::new(false),
+            settings: Mutex::default(),
+            began: AtomicI64::new(0),
+            locks_transaction: AtomicBool::new(false),
+            locks_session: AtomicBool::new(false),
+        }
+    }
+
+    /// A statement begins.
+    pub(crate) fn begin_statement(&self) {
+        self.began.store(self.clock.micros(), Ordering::Relaxed);
+    }
+
+    /// When the statement began, microseconds since 1970.
+    pub(crate) fn statement_micros(&self) -> i64 {
+        self.began.load(Ordering::Relaxed)
+    }
+
+    /// A query begins with these settings.
+    pub(crate) fn begin(&self, settings: &Settings) {
+        let mut known = self.settings.lock();
+        if known.version() != settings.version() {
+            known.clone_from(settings);
+        }
+    }
+
+    /// The relation that the search path finds by this name.
+    pub(crate) fn found(&self, state: &State, name: &str) -> Option<RelationName> {
+        let settings = self.settings.lock();
+        let mut all = std::iter::once("pg_temp")
+            .chain(settings.schemas())
+            .map(|schema| RelationName { schema: Some(schema.to_owned()), name: name.to_owned() });
+        all.find(|name| state.contains(&name.key()))
+    }
+
+    pub(crate) fn ask(&self, ask: impl FnOnce(&mut Asked)) {
+        ask(&mut self.asked.lock());
+        self.is_asked.store(true, Ordering::Release);
+    }
+
+    /// Takes what was asked for, if anything was.
+    pub(crate) fn take(&self) -> Option<Asked> {
+        if !self.is_asked.load(Ordering::Acquire) {
+            return None;
+        }
+        self.is_asked.store(false, Ordering::Release);
+        Some(std::mem::take(&mut *self.asked.lock()))
+    }
+}
+
+impl Session {
+    /// Forgets what queries asked for that failed.
+    pub(crate) fn forget_asked(&self) {
+        drop(self.calls.take());
+    }
+
+    /// Gives up advisory locks of the transaction, which has ended.
+    pub(crate) fn end_transaction_locks(&self) {
+        if self.calls.locks_transaction.load(Ordering::Acquire) {
+            self.calls.locks_transaction.store(false, Ordering::Release);
+            self.inner().advisory.release(self.info().id, AdvisorySpan::Transaction);
+        }
+    }
+
+    /// Gives up all advisory locks, at its end.
+    pub(crate) fn end_locks(&self) {
+        self.end_transaction_locks();
+        if self.calls.locks_session.swap(false, Ordering::AcqRel) {
+            self.inner().advisory.release(self.info().id, AdvisorySpan::Session);
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! Prepared statements made ready: bound, planned, and run without either as long as nothing that
+//! they rely on changes.
+//!
+//! ```text
+//! Compiled   bound statement -- catalog version, settings
+//!    Planned    plan of one of its queries -- ranges and sizes of the tables asked about
+//!    Point      one row by key, without a plan's pipelines
+//! ```
+//! Invariants: what binding reads besides the catalog (files, the value of a sequence) makes a
+//! statement one that is bound each time. So does the time where a plan is better for knowing it;
+//! elsewhere it is a parameter behind the statement's own. Plans are kept of queries of the
+//! statement itself only, whose addresses are theirs as long as it lives.
+
+use std::sync::{Arc, Weak};
+
+use parking_lot::Mutex;
+use plan::PlanOptions;
+use plan::physical::PhysicalPlan;
+use sql::algebra::{Plan, Query};
+use sql::statement::Statement;
+use storage::Table;
+use types::calendar::TimeZone;
+use types::stack::Deep;
+use types::text::TextStyle;
+
+use crate::catalog::TableEntry;
+use crate::catalog::locks::TableLock;
+use crate::instance::info::SessionInfo;
+use crate::session::point::Point;
+use crate::words::who::Who;
+
+/// A table that a plan was made for, as it was then.
+#[derive(Clone)]
+pub(crate) struct Reliance {
+    pub(crate) table: Arc<Table>,
+    /// [`Table::range_epoch`] before its statistics were read.
+    pub(crate) epoch: u64,
+    pub(crate) rows: u64,
+    /// Indexes that it had: those that were put off may be there now.
+    pub(crate) indexes: usize,
+    /// Its lock, if it is a table that others know.
+    pub(crate) lock: Option<Arc<TableLock>>,
+}
+
+/// Rows by which a table may grow or shrink, besides twofold, before plans are made anew.
+const ROWS_SLACK: u64 = 1000;
+
+impl Reliance {
+    /// `table` as it is now.
+    pub(crate) fn on(table: Arc<Table>) -> Self {
+        let (epoch, rows) = (table.range_epoch(), table.live_rows());
+        let indexes = table.indexes().len();
+        Self { table, epoch, rows, indexes, lock: None }
+    }
+
+    /// To be asked after the snapshot of the query was taken.
+    fn holds(&self) -> bool {
+        let now = self.table.live_rows();
+        let (few, many) = (self.rows.min(now), self.rows.max(now));
+        self.table.range_epoch() == self.epoch
+            && many <= few * 2 + ROWS_SLACK
+            && self.table.indexes().len() == self.indexes
+    }
+}
+
+/// What a statement is bound with that asks for the time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Timing {
+    /// A parameter, if its plan is good at any time.
+    AnyTime,
+    /// The time it is: planning with it is better.
+    Now,
+}
+
+/// A prepared statement, ready to run.
+pub(crate) enum Ready {
+    /// This time only: binding read more than the catalog.
+    Once(Box<Statement>),
+    /// As before, and always so: its plan is one for this time.
+    Now(Box<Statement>),
+    /// Until it is not current.
+    Again(Arc<Compiled>),
+}
+
+pub(crate) struct Planned {
+    /// Address of the query.
+    pub(crate) query: usize,
+    pub(crate) plan: Arc<PhysicalPlan>,
+    pub(crate) relies_on: Arc<[Reliance]>,
+}
+
+/// A bound statement and what was made of it.
+pub(crate) struct Compiled {
+    pub(crate) statement: Deep<Statement>,
+    /// The session that bound it: what it sees may not be what another one does.
+    pub(crate) owner: Weak<SessionInfo>,
+    pub(crate) version: u64,
+    pub(crate) options: PlanOptions,
+    /// Literals were read in it, and its clocks are a part of expressions.
+    pub(crate) zone: TimeZone,
+    /// How it wrote values: not all can be written otherwise.
+    pub(crate) style: TextStyle,
+    /// What names without a schema meant.
+    pub(crate) path: Option<Arc<[String]>>,
+    /// Whether wide tables could be read at all.
+    pub(crate) reads_wide: bool,
+    /// On whose behalf: rights were looked at when it was bound.
+    pub(crate) who: Who,
+    pub(crate) plans: Deep<Mutex<Vec<Planned>>>,
+    pub(crate) point: Option<Point>,
+    /// The time is a parameter behind its own.
+    pub(crate) asks_time: bool,
+    /// Tables whose indexes were put off: when they are there, other plans may be better.
+    pub(crate) unindexed: Vec<Arc<TableEntry>>,
+}
+
+impl Compiled {
+    /// Whether there is nothing to plan for which the time would matter: rows are found by key, or
+    /// come from VALUES.
+    pub(crate) fn is_good_at_any_time(&self) -> bool {
+        fn are_values(plan: &Plan) -> bool {
+            match plan {
+                Plan::Values { .. } => true,
+                Plan::Project { input, .. } => are_values(input),
+                _ => false,
+            }
+        }
+        let inserts_values = match &*self.statement {
+            Statement::Insert(insert) => are_values(&insert.source.plan),
+            _ => false,
+        };
+        self.point.is_some() || inserts_values
+    }
+
+    /// Whether `query` is one of the statement's own.
+    fn owns(&self, query: &Query) -> bool {
+        self.statement.queries().into_iter().any(|own| std::ptr::eq(own, query))
+    }
+
+    /// The plan of `query`, if there is one that still holds.
+    pub(crate) fn plan(&self, query: &Query) -> Option<(Arc<PhysicalPlan>, Arc<[Reliance]>)> {
+        let address = std::ptr::from_ref(query) as usize;
+        let mut plans = self.plans.lock();
+        let at = plans.iter().position(|planned| planned.query == address)?;
+        if plans[at].relies_on.iter().all(Reliance::holds) {
+            return Some((Arc::clone(&plans[at].plan), Arc::clone(&plans[at].relies_on)));
+        }
+        plans.swap_remove(at);
+        None
+    }
+
+    /// Keeps the plan of `query` if it is one of the statement's own.
+    pub(crate) fn keep(
+        &self,
+        query: &Query,
+        plan: &Arc<PhysicalPlan>,
+        relies_on: &Arc<[Reliance]>,
+    ) {
+        if self.owns(query) {
+            let relies_on = Arc::clone(relies_on);
+            let query = std::ptr::from_ref(query) as usize;
+            self.plans.lock().push(Planned { query, plan: Arc::clone(plan), relies_on });
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! The cursors of a session: their rows, and where each stands.
+//!
+//! Elsewhere: DECLARE, FETCH, MOVE and CLOSE (`run::cursor`).
+
+use std::collections::HashMap;
+
+use exec::ResultSet;
+use sql::statement::{CursorForm, CursorHold, CursorScroll};
+use types::{DataType, Error, Result, SqlState};
+
+/// A cursor of a session.
+pub(crate) struct Cursor {
+    pub(crate) rows: ResultSet,
+    /// The tables that rows are of, as the catalog calls them, with the place of each row.
+    pub(crate) places: Vec<(String, Vec<Option<i64>>)>,
+    pub(crate) count: i64,
+    pub(crate) position: i64,
+    pub(crate) scroll: CursorScroll,
+    pub(crate) hold: CursorHold,
+    pub(crate) form: CursorForm,
+    /// What it was declared with.
+    pub(crate) text: String,
+    /// Its number among those of its transaction; None when that has committed.
+    pub(crate) number: Option<usize>,
+}
+
+/// The cursors of a session, by name.
+#[derive(Default)]
+pub(crate) struct Cursors(pub(crate) HashMap<String, Cursor>);
+
+impl Cursors {
+    /// The transaction has ended, by a commit or not: those that are not held go.
+    pub(crate) fn end(&mut self, committed: bool) {
+        if self.0.is_empty() {
+            return;
+        }
+        let stays = |cursor: &Cursor| match cursor.number {
+            None => true,
+            Some(_) => committed && cursor.hold == CursorHold::Session,
+        };
+        self.0.retain(|_, cursor| stays(cursor));
+        self.0.values_mut().for_each(|cursor| cursor.number = None);
+    }
+
+    /// Those that the transaction made from number `from` on go.
+    pub(crate) fn go_back(&mut self, from: usize) {
+        self.0.retain(|_, cursor| cursor.number.is_none_or(|number| number < from));
+    }
+
+    /// All go.
+    pub(crate) fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// Names and texts, and whether they are held and go back.
+    pub(crate) fn all(&self) -> Vec<(String, String, [bool; 2])> {
+        let row = |(name, c): (&String, &Cursor)| {
+            let flags = [c.hold == CursorHold::Session, c.scroll != CursorScroll::No];
+            (name.clone(), c.text.clone(), flags)
+        };
+        self.0.iter().map(row).collect()
+    }
+
+    pub(crate) fn get_mut(&mut self, name: &str) -> Result<&mut Cursor> {
+        self.0.get_mut(name).ok_or_else(|| unknown(name))
+    }
+
+    /// The columns of a cursor's rows.
+    pub(crate) fn columns(&self, name: &str) -> Option<&[(String, DataType)]> {
+        self.0.get(name).map(|cursor| &*cursor.rows.columns)
+    }
+}
+
+pub(crate) fn unknown(name: &str) -> Error {
+    Error::new(SqlState::INVALID_CURSOR_NAME, format!("cursor \"{name}\" does not exist"))
+}

@@ -1,0 +1,11 @@
+//! What a session got from sequences: `currval` and `lastval`.
+
+use std::collections::HashMap;
+
+/// What a session got from sequences: currval and lastval.
+#[derive(Debug, Default)]
+pub(crate) struct SequenceMemory {
+    /// By number of the sequence.
+    pub(crate) values: HashMap<u64, i64>,
+    pub(crate) last: Option<u64>,
+}

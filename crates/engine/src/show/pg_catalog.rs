@@ -1,0 +1,338 @@
+//! PostgreSQL's system catalog over our own: what psql and drivers read about tables.
+//!
+//! ```text
+//! FROM pg_class -> view: SELECT * FROM pg_catalog_rows('pg_class') -> rows made when bound
+//! pg_get_indexdef(x) -> (SELECT ... FROM pg_index WHERE indexrelid = x): `functions`
+//! ```
+//! Numbers (oid) are BIGINT and come from names, so that they stay while a client asks on. Lists
+//! are arrays; those of pg_index begin at 0. Tables that would be empty here exist and are
+//! (`catalogs`). PostgreSQL's own tables have a column behind the others, `tableoid`, which `*`
+//! does not show, nor those for functions, whose names begin with a point until they are bound.
+
+mod activity;
+mod builtin;
+mod catalogs;
+mod columns;
+mod counts;
+mod depends;
+mod functions;
+mod keywords;
+pub(crate) mod numbers;
+pub(crate) mod objects;
+mod relations;
+mod rights;
+mod schema;
+mod system;
+mod tables;
+
+use sql::catalog::{Arguments, TableFunctionRef};
+use sql::statement::RelationName;
+use types::array::ArrayBuilder;
+use types::{DataType, ElementType, Error, RegKind, Result, SqlState, Value};
+
+pub(crate) use functions::template;
+
+use crate::Database;
+use crate::catalog::rights::{Object, SCHEMA_NAME};
+use crate::catalog::{Role, State};
+use crate::session::cursors::Cursors;
+use crate::session::prepared::kept::PreparedStatements;
+use crate::show::system::counted_function;
+use crate::words::settings::Settings;
+use crate::words::who::{Who, denied};
+
+/// The function behind all tables of the catalog.
+pub(crate) const FUNCTION: &str = "pg_catalog_rows";
+
+/// The number of the table that a row is of.
+const TABLE_NUMBER: &str = "tableoid";
+
+/// What the catalog is about.
+pub(crate) struct Subject<'a> {
+    pub(crate) state: &'a State,
+    pub(crate) settings: &'a Settings,
+    pub(crate) cursors: &'a Cursors,
+    pub(crate) prepared: &'a PreparedStatements,
+    pub(crate) database: &'a Database,
+}
+
+/// Which schemas there are for whom.
+const SYSTEM_SCHEMAS: [(i64, &str); 2] =
+    [(numbers::PG_CATALOG, "pg_catalog"), (numbers::INFORMATION_SCHEMA, "information_schema")];
+
+impl Subject<'_> {
+    /// What the session sees.
+    fn seen(&self) -> objects::Seen<'_> {
+        objects::Seen { state: self.state, settings: self.settings }
+    }
+
+    /// Numbers and names of the schemas that are not the system's.
+    fn schemas(&self) -> impl Iterator<Item = (i64, &str)> {
+        let own = self.state.schemas.keys().map(String::as_str);
+        std::iter::once(SCHEMA_NAME).chain(own).map(|name| (numbers::schema(name), name))
+    }
+
+    /// Whether its name alone means the relation that the catalog calls `key`.
+    fn is_visible(&self, key: &str) -> bool {
+        self.seen().is_visible(key)
+    }
+
+    /// A relation as messages show it: with its schema where its name alone means another one.
+    fn shown(&self, key: &str) -> String {
+        self.seen().shown(key)
+    }
+
+    /// All roles; whoever was let in without being asked is one.
+    fn roles(&self) -> Vec<(String, Role)> {
+        let known = self.state.roles.iter();
+        let mut roles: Vec<_> = known.map(|(name, role)| (name.clone(), role.clone())).collect();
+        let user = self.settings.user().unwrap_or("tessera");
+        let is_trusted = self.settings.authenticated_who() == Who::All;
+        if is_trusted && !self.state.roles.contains_key(user) {
+            let role = Role { is_superuser: true, can_login: true, ..Role::default() };
+            roles.insert(0, (user.to_owned(), role));
+        }
+        roles
+    }
+
+    /// Who owns what belongs to the superusers.
+    fn superuser(&self) -> String {
+        let roles = self.roles();
+        let owner = roles.iter().find(|(_, role)| role.is_superuser).or(roles.first());
+        owner.map_or_else(|| "tessera".to_owned(), |(name, _)| name.clone())
+    }
+
+    /// And its number.
+    fn owner(&self) -> i64 {
+        numbers::role(&self.superuser())
+    }
+
+    /// The owner of an object.
+    fn owner_of(&self, object: &Object) -> String {
+        self.shown_role(object, self.state.owner_of(object))
+    }
+
+    /// The name of the role `name`, where the rights on `object` have it.
+    fn shown_role(&self, object: &Object, name: &str) -> String {
+        match name {
+            "" if *object == Object::Schema(SCHEMA_NAME.to_owned()) => {
+                numbers::DATABASE_OWNER.1.to_owned()
+            }
+            "" => self.superuser(),
+            owner => owner.to_owned(),
+        }
+    }
+
+    /// The owner of a relation, by its number.
+    fn owner_of_relation(&self, name: &str) -> i64 {
+        numbers::role(&self.owner_of(&Object::Relation(name.to_owned())))
+    }
+}
+
+/// What columns have of which nothing is said.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Missing {
+    /// NULL.
+    Null,
+    /// 0, false, NULL of other types.
+    Nothing,
+}
+
+impl Missing {
+    /// In the rows of a table that is written with its schema.
+    fn of(name: &str) -> Self {
+        const VIEWS: [&str; 5] = [
+            "pg_catalog.pg_stat_activity",
+            "pg_catalog.pg_locks",
+            "pg_catalog.pg_settings",
+            "pg_catalog.pg_roles",
+            "pg_catalog.pg_stat_ssl",
+        ];
+        if name.starts_with("information_schema.") || VIEWS.contains(&name) {
+            Self::Null
+        } else {
+            Self::Nothing
+        }
+    }
+}
+
+/// A row being made: values by column name; the others have their type's nothing.
+#[derive(Default)]
+struct Row(Vec<(&'static str, Value)>);
+
+impl Row {
+    fn set(mut self, column: &'static str, value: Value) -> Self {
+        self.0.push((column, value));
+        self
+    }
+
+    fn number(self, column: &'static str, number: i64) -> Self {
+        self.set(column, Value::I64(number))
+    }
+
+    fn text(self, column: &'static str, text: &str) -> Self {
+        self.set(column, Value::text(text))
+    }
+
+    fn flag(self, column: &'static str, flag: bool) -> Self {
+        self.set(column, Value::Bool(flag))
+    }
+
+    /// An array of texts.
+    fn texts(self, column: &'static str, texts: &[String]) -> Self {
+        let mut array = ArrayBuilder::new();
+        texts.iter().for_each(|text| array.push_text(text.as_bytes()));
+        let array = array.finish_from(1).unwrap_or_default();
+        self.set(column, Value::Str(array.into()))
+    }
+
+    /// An array.
+    fn list(self, column: &'static str, element: ElementType, numbers: &[i64]) -> Self {
+        self.numbers(column, element, numbers, 1)
+    }
+
+    /// An array of the kind of int2vector, whose first subscript is 0.
+    fn vector(self, column: &'static str, element: ElementType, numbers: &[i64]) -> Self {
+        self.numbers(column, element, numbers, 0)
+    }
+
+    fn numbers(
+        self,
+        column: &'static str,
+        element: ElementType,
+        numbers: &[i64],
+        lower: i32,
+    ) -> Self {
+        let mut array = ArrayBuilder::new();
+        for &number in numbers {
+            match element {
+                ElementType::SmallInt => array.push_i32(i32::try_from(number).unwrap_or(i32::MAX)),
+                _ => array.push_i64(number),
+            }
+        }
+        // As many as a table has columns.
+        let array = array.finish_from(lower).unwrap_or_default();
+        self.set(column, Value::Str(array.into()))
+    }
+
+    /// Its values in the order of `columns`.
+    fn finish(&self, columns: &[(&str, DataType)], missing: Missing) -> Vec<Value> {
+        let value = |(name, ty): &(&str, DataType)| {
+            // What was set last counts.
+            let name = name.trim_start_matches('.');
+            let found = self.0.iter().rfind(|(column, _)| *column == name);
+            match (found.map(|(_, value)| value.clone()), ty) {
+                (Some(Value::I64(n)), DataType::Integer | DataType::SmallInt) => {
+                    Value::I32(i32::try_from(n).unwrap_or(i32::MAX))
+                }
+                (Some(Value::I64(n)), DataType::Real) => Value::F64(n as f64),
+                (Some(Value::Str(name)), DataType::Reg(RegKind::Proc)) => {
+                    builtin::function_named(&String::from_utf8_lossy(&name))
+                }
+                (Some(Value::I64(number)), DataType::Reg(kind)) => {
+                    types::object_value(number as u32, kind.nothing())
+                }
+                (Some(value), _) => value,
+                (None, ty) => match missing {
+                    Missing::Null => Value::Null,
+                    Missing::Nothing => nothing(*ty),
+                },
+            }
+        };
+        columns.iter().map(value).collect()
+    }
+}
+
+/// What a column of type `ty` has where nothing is said.
+fn nothing(ty: DataType) -> Value {
+    match ty {
+        DataType::BigInt | DataType::Oid | DataType::Xid => Value::I64(0),
+        DataType::Reg(kind) => types::object_value(0, kind.nothing()),
+        DataType::Integer | DataType::SmallInt => Value::I32(0),
+        DataType::Real | DataType::Double => Value::F64(0.0),
+        DataType::Boolean => Value::Bool(false),
+        _ => Value::Null,
+    }
+}
+
+/// A relation with its schema, as SQL writes it.
+fn full_name(key: &str) -> String {
+    let schema = Some(RelationName::schema_of_key(key).to_owned());
+    RelationName { schema, name: RelationName::name_of_key(key).to_owned() }.quoted()
+}
+
+/// The query of a table of the catalog; None when there is none of that name.
+pub(crate) fn view(schema: Option<&str>, name: &str) -> Option<String> {
+    let schema = match schema {
+        None | Some("pg_catalog") => "pg_catalog",
+        Some("information_schema") => "information_schema",
+        Some(_) => return None,
+    };
+    schema::find(schema, name)?;
+    Some(format!("SELECT * FROM {FUNCTION}('{schema}.{name}')"))
+}
+
+/// The name in the catalog of a table that stands in FROM as a function does: Tessera's own, and
+/// those that are functions in PostgreSQL.
+pub(crate) fn as_function(name: &str, arguments: &Arguments) -> Option<String> {
+    let is_meant = (name.starts_with("tessera_") || name == "pg_get_keywords")
+        && arguments.positional.is_empty()
+        && arguments.named.is_empty();
+    (is_meant && schema::find("pg_catalog", name).is_some()).then(|| format!("pg_catalog.{name}"))
+}
+
+/// The rows that PostgreSQL's own catalog has in a table, with these columns.
+fn builtin_rows(
+    name: &str,
+    subject: &Subject<'_>,
+    columns: &[(&str, DataType)],
+) -> impl Iterator<Item = Vec<Value>> {
+    let name = name.strip_prefix("pg_catalog.").unwrap_or_default();
+    let number = Value::I64(catalogs::number(name));
+    let is_owner = |(column, _): &(&str, DataType)| column.ends_with("owner");
+    let owner = columns.iter().position(is_owner).map(|at| (at, Value::I64(subject.owner())));
+    builtin::rows(name).iter().map(move |row| {
+        let mut row = row.clone();
+        row.push(number.clone());
+        if let Some((at, owner)) = &owner {
+            row[*at].clone_from(owner);
+        }
+        row
+    })
+}
+
+/// The rows of a table of the catalog, named with its schema.
+///
+/// # Errors
+/// 42P01 when there is none of that name.
+pub(crate) fn rows(name: &str, subject: &Subject<'_>) -> Result<TableFunctionRef> {
+    let columns = name.split_once('.').and_then(|(schema, name)| schema::find(schema, name));
+    let columns = columns.ok_or_else(|| {
+        let message = format!("relation \"{name}\" does not exist");
+        Error::new(SqlState::UNDEFINED_TABLE, message)
+    })?;
+    let mut columns = columns;
+    let number = name.strip_prefix("pg_catalog.").map_or(0, catalogs::number);
+    if number != 0 {
+        columns.push((TABLE_NUMBER, DataType::Oid));
+    }
+    if name == "pg_catalog.pg_authid" && !subject.state.is_superuser(subject.settings.who()) {
+        return Err(denied("permission denied for table pg_authid"));
+    }
+    let own = tables::rows(name, subject).into_iter();
+    let missing = Missing::of(name);
+    let own = own.map(|row| row.number(TABLE_NUMBER, number).finish(&columns, missing));
+    let rows: Vec<Vec<Value>> = builtin_rows(name, subject, &columns).chain(own).collect();
+    // Joins look others up in these tables, so that rows come in the order of those: columns of a
+    // table in theirs, which clients count on without asking for it.
+    let is_looked_up = [
+        "pg_catalog.pg_type",
+        "pg_catalog.pg_namespace",
+        "pg_catalog.pg_proc",
+        "pg_catalog.pg_collation",
+        "pg_catalog.pg_operator",
+    ]
+    .contains(&name);
+    let count = if is_looked_up { 1 } else { rows.len() as u64 };
+    Ok(counted_function(FUNCTION, &columns, &rows, count))
+}

@@ -1,0 +1,217 @@
+//! What sessions do: pg_stat_activity, and Tessera's own tables of queries and work orders.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use exec::context::PipelineProgress;
+use sched::Pending;
+use types::Value;
+
+use super::{Row, Subject, numbers};
+use crate::catalog::locks::LockMode;
+use crate::instance::info::{Seen, SessionInfo};
+
+/// What a role without rights sees in the place of a statement.
+const HIDDEN: &str = "<insufficient privilege>";
+
+/// True when the one who asks may know what a session of `seen` runs: those of roles whose rights
+/// it has, as in PostgreSQL.
+fn is_shown(subject: &Subject<'_>, seen: &Seen) -> bool {
+    let who = subject.settings.who();
+    match &seen.user {
+        Some(user) => subject.state.has_rights_of(who, user),
+        None => subject.state.is_superuser(who),
+    }
+}
+
+fn user(seen: &Seen) -> Value {
+    seen.user.as_deref().map_or(Value::Null, Value::text)
+}
+
+/// pg_locks: those of tables.
+pub(super) fn locks(subject: &Subject<'_>) -> Vec<Row> {
+    let manager = &subject.database.inner().stores.transactions;
+    let sessions = subject.database.sessions();
+    let of: HashMap<u64, u64> =
+        sessions.iter().map(|(number, info)| (info.txn.load(Ordering::Relaxed), *number)).collect();
+    let mut rows = Vec::new();
+    for (name, entry) in &subject.state.tables {
+        for user in entry.lock.users(manager) {
+            let relation = subject.state.relation_number(name);
+            let pid = of.get(&user.txn.0).and_then(|number| i32::try_from(*number).ok());
+            let row = Row::default()
+                .text("locktype", "relation")
+                .number("database", numbers::DATABASE)
+                .set("relation", relation.map_or(Value::Null, Value::I64))
+                .set("pid", pid.map_or(Value::Null, Value::I32))
+                .text("mode", mode_name(user.mode))
+                .flag("granted", user.is_granted);
+            rows.push(row);
+        }
+    }
+    rows
+}
+
+fn mode_name(mode: LockMode) -> &'static str {
+    match mode {
+        LockMode::AccessShare => "AccessShareLock",
+        LockMode::RowShare => "RowShareLock",
+        LockMode::RowExclusive => "RowExclusiveLock",
+        LockMode::ShareUpdateExclusive => "ShareUpdateExclusiveLock",
+        LockMode::Share => "ShareLock",
+        LockMode::ShareRowExclusive => "ShareRowExclusiveLock",
+        LockMode::Exclusive => "ExclusiveLock",
+        LockMode::AccessExclusive => "AccessExclusiveLock",
+    }
+}
+
+/// pg_stat_activity.
+pub(super) fn sessions(subject: &Subject<'_>) -> Vec<Row> {
+    let row = |(number, info): (u64, Arc<SessionInfo>)| {
+        let seen = info.seen.lock().clone();
+        let is_active = info.active.load(Ordering::Relaxed);
+        let in_transaction = info.txn.load(Ordering::Relaxed) != 0;
+        let state = match (is_active, in_transaction) {
+            (true, _) => "active",
+            (false, true) => "idle in transaction",
+            (false, false) => "idle",
+        };
+        let role = seen.user.as_ref().map_or(Value::Null, |u| Value::I64(numbers::role(u)));
+        let row = Row::default()
+            .number("datid", numbers::DATABASE)
+            .text("datname", "tessera")
+            .set("pid", Value::I32(i32::try_from(number).unwrap_or(i32::MAX)))
+            .set("usesysid", role)
+            .set("usename", user(&seen))
+            .text("application_name", &seen.application);
+        if !is_shown(subject, &seen) {
+            return row.text("query", HIDDEN);
+        }
+        let (query, start) = match &seen.query {
+            Some((text, start)) => (Value::text(text), Value::I64(*start)),
+            None => (Value::text(""), Value::Null),
+        };
+        let xid = info.txn.load(Ordering::Relaxed);
+        let row = if in_transaction {
+            row.number("backend_xid", i64::from(xid as u32)).set("xact_start", start.clone())
+        } else {
+            row
+        };
+        let row = if is_active {
+            row
+        } else {
+            row.text("wait_event_type", "Client").text("wait_event", "ClientRead")
+        };
+        row.text("state", state)
+            .set("backend_start", Value::I64(info.began_micros))
+            .set("state_change", start.clone())
+            .set("query", query)
+            .set("query_start", start)
+            .text("backend_type", "client backend")
+    };
+    subject.database.sessions().into_iter().map(row).collect()
+}
+
+/// `tessera_queries`: the statements that run, with the work orders done and known of each.
+pub(super) fn queries(subject: &Subject<'_>) -> Vec<Row> {
+    let now = subject.database.inner().clock.micros();
+    let row = |(number, info): (u64, Arc<SessionInfo>)| {
+        let seen = info.seen.lock().clone();
+        let row = Row::default()
+            .number("session_id", i64::try_from(number).unwrap_or(i64::MAX))
+            .set("usename", user(&seen))
+            .text("application_name", &seen.application);
+        if !is_shown(subject, &seen) {
+            return row.text("query", HIDDEN).set("elapsed_ms", Value::Null);
+        }
+        let (done, known) = info.progress.get().unwrap_or_default();
+        let row = row
+            .number("orders_done", i64::try_from(done).unwrap_or(i64::MAX))
+            .number("orders_known", i64::try_from(known).unwrap_or(i64::MAX));
+        match &seen.query {
+            Some((text, start)) => row
+                .text("query", text)
+                .set("query_start", Value::I64(*start))
+                .number("elapsed_ms", (now - start).max(0) / 1000),
+            None => row.set("elapsed_ms", Value::Null),
+        }
+    };
+    let sessions = subject.database.sessions().into_iter();
+    sessions.filter(|(_, info)| info.active.load(Ordering::Relaxed)).map(row).collect()
+}
+
+/// `tessera_work_orders`: the runs of work orders that workers share, one for each pipeline.
+pub(super) fn work_orders(subject: &Subject<'_>) -> Vec<Row> {
+    let users: HashMap<u64, Value> = {
+        let sessions = subject.database.sessions().into_iter();
+        sessions.map(|(number, info)| (number, user(&info.seen.lock()))).collect()
+    };
+    let row = |pending: Pending| {
+        let count = |n: usize| i64::try_from(n).unwrap_or(i64::MAX);
+        // 0 stands for what no session asked for: loads, checkpoints.
+        let session = match pending.owner {
+            0 => Value::Null,
+            number => Value::I64(i64::try_from(number).unwrap_or(i64::MAX)),
+        };
+        let predicted = pending.predicted_nanos.map(|nanos| Value::I64((nanos / 1e3) as i64));
+        Row::default()
+            .set("session_id", session)
+            .set("usename", users.get(&pending.owner).cloned().unwrap_or(Value::Null))
+            .number("priority", i64::from(pending.priority.0))
+            .number("orders", count(pending.orders))
+            .number("begun", count(pending.begun))
+            .number("running", count(pending.running))
+            .set("predicted_us", predicted.unwrap_or(Value::Null))
+    };
+    subject.database.pending_orders().into_iter().map(row).collect()
+}
+
+/// `tessera_operators`: the operators of the queries that run, each with the work orders of the
+/// pipeline that its rows pass. Source: Patel 2018, section 4.3 (predicted and measured times).
+pub(super) fn operators(subject: &Subject<'_>) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for (number, info) in subject.database.sessions() {
+        let Some(running) = info.progress.running() else { continue };
+        let seen = info.seen.lock().clone();
+        if !is_shown(subject, &seen) {
+            continue;
+        }
+        let pipelines = running.progress.pipelines();
+        let predicted = running.ticket.predicted_nanos();
+        for (id, head) in running.plan.iter().flat_map(|plan| plan::operators(plan)) {
+            // An operator that ends a pipeline is the source of another, which says more of it.
+            let source = pipelines.iter().find(|pipeline| pipeline.source == Some(id));
+            let passed = pipelines.iter().find(|pipeline| pipeline.operators.contains(&id));
+            let row = Row::default()
+                .number("session_id", count(number))
+                .set("usename", user(&seen))
+                .number("operator_id", count(id.0 as u64))
+                .text("operator", &head);
+            rows.push(match source.or(passed) {
+                Some(pipeline) => in_pipeline(row, pipeline, predicted),
+                None => row.text("state", "waiting"),
+            });
+        }
+    }
+    rows
+}
+
+/// The state of an operator whose rows pass `pipeline`.
+fn in_pipeline(row: Row, pipeline: &PipelineProgress, predicted_nanos: Option<f64>) -> Row {
+    let read = |value: &AtomicU64| value.load(Ordering::Relaxed);
+    let (orders, done) = (read(&pipeline.orders), read(&pipeline.done));
+    let micros = |nanos: f64| Value::I64((nanos / 1e3) as i64);
+    let measured = (done > 0).then(|| micros(read(&pipeline.nanos) as f64 / done as f64));
+    let source = pipeline.source.map(|id| Value::I64(count(id.0 as u64)));
+    row.set("pipeline", source.unwrap_or(Value::Null))
+        .text("state", if done < orders { "running" } else { "done" })
+        .number("orders", count(orders))
+        .number("orders_done", count(done))
+        .set("measured_us", measured.unwrap_or(Value::Null))
+        .set("predicted_us", predicted_nanos.map_or(Value::Null, micros))
+}
+
+fn count(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,170 @@
+//! What depends on what: pg_depend, and pg_rewrite for the rules that views are to PostgreSQL.
+//!
+//! ```text
+//! table -n-> schema          default -a-> its column     constraint -a-> columns
+//! index -i-> constraint, or -a-> columns                 foreign key -n-> key columns, their index
+//! sequence -a-> serial column, -i-> identity column      default -n-> sequence
+//! rule -i-> its view         rule -n-> what the query reads, keys that its grouping relies on
+//! ```
+//! pg_dump orders what it writes by these rows.
+
+use std::collections::BTreeMap;
+
+use sql::statement::RelationName;
+
+use super::{Row, Subject, catalogs, numbers, relations};
+use crate::catalog::TableDef;
+use crate::catalog::numbers as catalog_numbers;
+
+/// An object, or a column of a table: table of the catalog, number, column from 1 or 0.
+type Place = (&'static str, i64, i64);
+
+/// Rows being made.
+struct Depends {
+    rows: Vec<Row>,
+    numbers: BTreeMap<String, i64>,
+}
+
+impl Depends {
+    fn relation(&self, name: &str) -> Place {
+        ("pg_class", self.numbers.get(name).copied().unwrap_or(0), 0)
+    }
+
+    fn column(&self, table: &str, ordinal: usize) -> Place {
+        let (catalog, number, _) = self.relation(table);
+        (catalog, number, ordinal as i64 + 1)
+    }
+
+    fn add(&mut self, (class, object, part): Place, kind: &str, on: Place) {
+        let row = Row::default()
+            .number("classid", catalogs::number(class))
+            .number("objid", object)
+            .number("objsubid", part)
+            .number("refclassid", catalogs::number(on.0))
+            .number("refobjid", on.1)
+            .number("refobjsubid", on.2);
+        self.rows.push(row.text("deptype", kind));
+    }
+
+    fn columns(&mut self, from: Place, kind: &str, table: &str, ordinals: &[usize]) {
+        for &ordinal in ordinals {
+            let column = self.column(table, ordinal);
+            self.add(from, kind, column);
+        }
+    }
+}
+
+/// pg_depend.
+pub(super) fn rows(subject: &Subject<'_>) -> Vec<Row> {
+    let state = subject.state;
+    let numbers = catalog_numbers::relations(state);
+    let mut depends = Depends { rows: Vec::new(), numbers };
+    let names = state.tables.keys().chain(state.views.keys()).chain(state.sequences.keys());
+    for name in names {
+        let relation = depends.relation(name);
+        let schema = numbers::schema(RelationName::schema_of_key(name));
+        depends.add(relation, "n", ("pg_namespace", schema, 0));
+    }
+    for entry in state.tables.values() {
+        of_table(subject, &entry.def, &mut depends);
+    }
+    for (name, sequence) in &state.sequences {
+        let Some((table, column)) = &sequence.owner else { continue };
+        let Some(place) = state.column_place(table, column) else { continue };
+        let identity = state.tables.get(table).is_some_and(|entry| {
+            let identities = &mut entry.def.identities.iter();
+            identities
+                .any(|(column, identity)| *column == place && identity.sequence.key() == *name)
+        });
+        let (from, on) = (depends.relation(name), depends.column(table, place));
+        depends.add(from, if identity { "i" } else { "a" }, on);
+    }
+    for (name, view) in &state.views {
+        let rule = ("pg_rewrite", numbers::rule(name), 0);
+        let own = depends.relation(name);
+        depends.add(rule, "i", own);
+        for other in &view.depends_on {
+            let on = depends.relation(other);
+            if on.1 != 0 && other != name {
+                depends.add(rule, "n", on);
+            }
+        }
+        for table in &view.keys {
+            let def = state.tables.get(table).map(|entry| &entry.def);
+            let key = def.and_then(|def| def.keys.iter().find(|key| key.primary));
+            if let Some(key) = key {
+                let constraint = numbers::constraint(table, &key.name);
+                depends.add(rule, "n", ("pg_constraint", constraint, 0));
+            }
+        }
+    }
+    depends.rows
+}
+
+fn of_table(subject: &Subject<'_>, def: &TableDef, depends: &mut Depends) {
+    let table = def.name.as_str();
+    let beside = |name: &str| RelationName::key_beside(table, name);
+    for ordinal in 0..def.columns.len() {
+        let Some(text) = relations::expression_of(def, ordinal) else { continue };
+        let default = ("pg_attrdef", numbers::default(table, ordinal), 0);
+        depends.columns(default, "a", table, &[ordinal]);
+        for sequence in sql::sequences_in(text) {
+            let on = depends.relation(&sequence.key());
+            if on.1 != 0 {
+                depends.add(default, "n", on);
+            }
+        }
+    }
+    let constraint = |name: &str| ("pg_constraint", numbers::constraint(table, name), 0);
+    for key in &def.keys {
+        depends.columns(constraint(&key.name), "a", table, &key.columns);
+        let index = depends.relation(&beside(&key.name));
+        depends.add(index, "i", constraint(&key.name));
+    }
+    for index in def.visible_indexes() {
+        if def.keys.iter().any(|key| key.name == index.name) {
+            continue;
+        }
+        let from = depends.relation(&beside(&index.name));
+        let on = depends.relation(table);
+        depends.add(from, "a", on);
+    }
+    for check in &def.checks {
+        let on = depends.relation(table);
+        depends.add(constraint(&check.name), "a", on);
+    }
+    for key in &def.foreign_keys {
+        let from = constraint(&key.name);
+        depends.columns(from, "a", table, &key.columns);
+        depends.columns(from, "n", &key.table.name, &key.references);
+        if let Some(index) = relations::referenced_key(subject, key) {
+            let on = depends.relation(&index);
+            depends.add(from, "n", on);
+        }
+    }
+}
+
+/// pg_rewrite: the rule of each view.
+pub(super) fn rules(subject: &Subject<'_>) -> Vec<Row> {
+    let numbers = catalog_numbers::relations(subject.state);
+    let row = |(name, view): (&String, &crate::catalog::View)| {
+        Row::default()
+            .text("ev_qual", "<>")
+            .text("ev_action", &query_tree(view.output.len()))
+            .number("oid", numbers::rule(name))
+            .text("rulename", "_RETURN")
+            .number("ev_class", numbers.get(name).copied().unwrap_or(0))
+            .text("ev_type", "1")
+            .text("ev_enabled", "O")
+            .flag("is_instead", true)
+    };
+    subject.state.views.iter().map(row).collect()
+}
+
+/// A query of so many columns as PostgreSQL keeps it, as far as clients take it apart: none of them
+/// says which column of a table it is.
+fn query_tree(columns: usize) -> String {
+    let entry = |number| format!("{{TARGETENTRY :resno {number} :resorigtbl 0 :resorigcol 0}}");
+    let entries: Vec<String> = (1..=columns).map(entry).collect();
+    format!("({{QUERY :commandType 1 :targetList ({}) :stmt_len 0}})", entries.join(" "))
+}

@@ -1,0 +1,144 @@
+//! Numbers of objects: from their names, so that they stay from statement to statement.
+
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
+use sql::catalog::IndexKind;
+use types::{DataType, ElementType, NumericDisplay, NumericType, WideDigits};
+
+use super::builtin::{self, TypeEntry};
+use crate::catalog::numbers::{FIRST, hash};
+
+pub(super) const PG_CATALOG: i64 = 11;
+pub(super) const PUBLIC: i64 = 2200;
+pub(super) const INFORMATION_SCHEMA: i64 = 13000;
+
+/// The role that stands for the owner of the database, and owns the schema `public` at first.
+pub(super) const DATABASE_OWNER: (i64, &str) = (6171, "pg_database_owner");
+pub(super) const DATABASE: i64 = 5;
+
+/// The number of a role.
+pub(super) fn role(name: &str) -> i64 {
+    match DATABASE_OWNER {
+        (number, known) if known == name => number,
+        _ => (FIRST + hash("role", name)) as i64,
+    }
+}
+
+/// The number of a schema.
+pub(super) fn schema(name: &str) -> i64 {
+    match name {
+        "public" => PUBLIC,
+        name => (FIRST + hash("schema", name)) as i64,
+    }
+}
+
+/// The number of a constraint of a table.
+pub(super) fn constraint(table: &str, name: &str) -> i64 {
+    (FIRST + hash(table, name)) as i64
+}
+
+/// The number of a view of the system, by its place among them: below those of users' objects. 0
+/// when there is none of that name.
+pub(super) fn system_view(schema: &str, name: &str) -> i64 {
+    static NUMBERS: OnceLock<HashMap<(&str, &str), i64>> = OnceLock::new();
+    let numbers = NUMBERS.get_or_init(|| {
+        let mut names: Vec<_> = super::schema::names().collect();
+        names.sort_unstable();
+        names.into_iter().enumerate().map(|(at, name)| (name, 14_000 + at as i64)).collect()
+    });
+    numbers.get(&(schema, name)).copied().unwrap_or(0)
+}
+
+/// The number of the default of a column.
+pub(super) fn default(table: &str, ordinal: usize) -> i64 {
+    constraint(table, &format!("default {ordinal}"))
+}
+
+/// The number of the rule that makes a view of a relation.
+pub(super) fn rule(view: &str) -> i64 {
+    (FIRST + hash("rule", view)) as i64
+}
+
+/// The number of default privileges, by what they are about.
+pub(super) fn default_privileges(role: &str, about: &str) -> i64 {
+    (FIRST + hash("default privileges", &format!("{role} {about}"))) as i64
+}
+
+/// Access methods of indexes: those of PostgreSQL, and more behind its last one.
+pub(super) const METHODS: [(i64, &str); 5] =
+    [(403, "btree"), (405, "hash"), (9_001, "csb"), (9_002, "bitweaving"), (9_003, "bloom")];
+
+/// The number of an index' access method.
+pub(super) fn access_method(kind: IndexKind) -> i64 {
+    METHODS.iter().find(|(_, name)| *name == kind.method()).map_or(0, |(number, _)| *number)
+}
+
+/// The number and modifier of a type.
+pub(super) fn of_type(ty: DataType) -> (i64, i64) {
+    match ty {
+        DataType::Boolean => (16, -1),
+        DataType::Bytea => (17, -1),
+        DataType::BigInt => (20, -1),
+        DataType::Oid => (26, -1),
+        DataType::SmallInt => (21, -1),
+        DataType::Integer => (23, -1),
+        DataType::Reg(kind) => (i64::from(kind.numbers().0), -1),
+        DataType::Xid => (28, -1),
+        DataType::Tid => (27, -1),
+        DataType::Name => (19, -1),
+        DataType::InternalChar => (18, -1),
+        DataType::AclItem => (1033, -1),
+        DataType::Unknown | DataType::Text => (25, -1),
+        DataType::Real => (700, -1),
+        DataType::Double => (701, -1),
+        DataType::Char(0) => (1042, -1),
+        DataType::Char(n) => (1042, i64::from(n) + 4),
+        DataType::Varchar(n) => (1043, n.map_or(-1, |n| i64::from(n) + 4)),
+        DataType::Date => (1082, -1),
+        DataType::Time(digits) => (1083, digits.map_or(-1, i64::from)),
+        DataType::Timestamp(digits) => (1114, digits.map_or(-1, i64::from)),
+        DataType::TimestampTz(digits) => (1184, digits.map_or(-1, i64::from)),
+        DataType::Interval => (1186, -1),
+        DataType::Numeric(NumericType { precision, scale, display: NumericDisplay::Fixed }) => {
+            (1700, ((i64::from(precision) << 16) | i64::from(scale)) + 4)
+        }
+        DataType::WideNumeric(Some(WideDigits { precision, scale })) => {
+            // Eleven bits of the scale, whose sign is the highest.
+            let scale = i64::from(scale) & 0x7ff;
+            (1700, ((i64::from(precision) << 16) | scale) + 4)
+        }
+        DataType::Numeric(_) | DataType::WideNumeric(None) => (1700, -1),
+        DataType::Uuid => (2950, -1),
+        DataType::Json => (114, -1),
+        DataType::Jsonb => (3802, -1),
+        DataType::Record(record) => (record.number().map_or(2249, i64::from), -1),
+        DataType::Array(ElementType::VectorSmallInt) => (22, -1),
+        DataType::Array(ElementType::VectorOid) => (30, -1),
+        DataType::Array(element) => {
+            let (number, modifier) = of_type(element.data_type());
+            (array_of(number), modifier)
+        }
+    }
+}
+
+/// The number of the type of arrays of the type `number`.
+fn array_of(number: i64) -> i64 {
+    let is_array = |ty: &&TypeEntry| {
+        i64::from(ty.element) == number && ty.name.starts_with('_') && ty.bytes == -1
+    };
+    builtin::types().iter().find(is_array).map_or(1009, |ty| i64::from(ty.number))
+}
+
+/// The entry of a type; of an array that of its elements, of what there is none TEXT.
+pub(super) fn entry(ty: DataType) -> &'static TypeEntry {
+    let (number, _) = of_type(ty.element().unwrap_or(ty));
+    let known = u32::try_from(number).ok().and_then(builtin::type_numbered);
+    known.unwrap_or_else(|| builtin::type_numbered(25).expect("there is TEXT"))
+}
+
+/// The entry of a type, of arrays their own.
+pub(super) fn own_entry(ty: DataType) -> &'static TypeEntry {
+    let (number, _) = of_type(ty);
+    u32::try_from(number).ok().and_then(builtin::type_numbered).unwrap_or_else(|| entry(ty))
+}

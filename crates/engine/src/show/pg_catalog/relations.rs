@@ -1,0 +1,474 @@
+//! Relations, columns, indexes, constraints.
+
+use std::borrow::Cow;
+
+use sql::algebra::{Direction, NullsOrder};
+use sql::catalog::{
+    Deferral, ForeignKeyDef, IdentityKind, IndexColumn, IndexMeta, KeyMatch, KeyNulls,
+    ReferentialAction, Uniqueness, Validity,
+};
+use sql::statement::{Persistence, RelationName};
+use types::{ElementType, Value, array};
+
+use super::{Row, Subject, builtin, full_name, numbers, rights};
+use crate::catalog::numbers as catalog_numbers;
+use crate::catalog::rights::{Object, SCHEMA_NAME};
+use crate::catalog::{TableDef, View};
+
+/// A name as SQL text.
+pub(super) fn quoted(name: &str) -> Cow<'_, str> {
+    kernels::text_fn::quoted(name)
+}
+
+/// The query of a view as its definition has it, columns under the names that it gives them.
+pub(super) fn view_query(subject: &Subject<'_>, name: &str, view: &View) -> String {
+    let state = subject.state;
+    let is_meant = |name: &str| {
+        let key = RelationName::public(name).key();
+        state.contains(&key) && !subject.is_visible(&key)
+    };
+    let sql = sql::query_in_schema(&view.sql, SCHEMA_NAME, is_meant);
+    if view.columns.is_empty() {
+        return sql;
+    }
+    let columns: Vec<_> = view.output.iter().map(|(column, _)| quoted(column)).collect();
+    let name = quoted(RelationName::name_of_key(name));
+    format!("SELECT * FROM ({sql}) AS {name} ({})", columns.join(", "))
+}
+
+fn names(def: &TableDef, columns: impl IntoIterator<Item = usize>) -> String {
+    let names = columns.into_iter().map(|c| quoted(&def.columns[c].name));
+    names.collect::<Vec<_>>().join(", ")
+}
+
+/// Ordinals from 1, as a list in the catalog.
+fn ordinals(columns: impl IntoIterator<Item = usize>) -> Vec<i64> {
+    columns.into_iter().map(|column| column as i64 + 1).collect()
+}
+
+fn relation(subject: &Subject<'_>, key: &str, kind: &str, number: i64, owner: i64) -> Row {
+    Row::default()
+        .number("oid", number)
+        .text("relname", RelationName::name_of_key(key))
+        .number("relnamespace", numbers::schema(RelationName::schema_of_key(key)))
+        .text("shown", &subject.shown(key))
+        .text("fullname", &full_name(key))
+        .flag("visible", subject.is_visible(key))
+        .number("relowner", owner)
+        .number("relfilenode", number)
+        .text("relpersistence", "p")
+        .text("relkind", kind)
+        .text("relreplident", if kind == "r" { "d" } else { "n" })
+        .flag("relispopulated", true)
+}
+
+/// pg_class.
+pub(super) fn classes(subject: &Subject<'_>) -> Vec<Row> {
+    let state = subject.state;
+    let owner = |name: &str| subject.owner_of_relation(name);
+    let acl = |row: Row, name: &str| {
+        row.set("relacl", rights::list(subject, &Object::Relation(name.to_owned())))
+    };
+    let numbers = catalog_numbers::relations(state);
+    let number = |name: &str| numbers.get(name).copied().unwrap_or(0);
+    // Those of foreign keys, on both sides.
+    let has_triggers = |name: &str| {
+        let keys = state.tables.values().flat_map(|entry| {
+            entry.def.foreign_keys.iter().map(move |key| (&entry.def.name, &key.table.name))
+        });
+        keys.into_iter().any(|(from, to)| from == name || to == name)
+    };
+    let mut rows = Vec::new();
+    for (name, entry) in &state.tables {
+        let bytes: u64 = entry.storage().block_infos().iter().map(|block| block.bytes).sum();
+        let live = i64::try_from(entry.storage().live_rows()).unwrap_or(i64::MAX);
+        let temporary = entry.def.persistence == Persistence::Temporary;
+        let row = acl(relation(subject, name, "r", number(name), owner(name)), name)
+            .number("relam", 2)
+            .number("reltuples", live)
+            .number("relpages", (bytes / 8192) as i64)
+            .number("bytes", bytes as i64)
+            .flag("relhasindex", entry.def.all_indexes().next().is_some())
+            .number("relnatts", entry.def.columns.len() as i64)
+            .number("relchecks", entry.def.checks.len() as i64)
+            .flag("relhastriggers", has_triggers(name));
+        let row = row.number("reltype", i64::from(catalog_numbers::row_type(name)));
+        rows.push(if temporary { row.text("relpersistence", "t") } else { row });
+        for index in entry.def.visible_indexes() {
+            let key = RelationName::key_beside(name, &index.name);
+            let row = relation(subject, &key, "i", number(&key), owner(name))
+                .number("relam", numbers::access_method(index.kind))
+                .number("relnatts", index.columns.len() as i64);
+            let option = index.kind.option();
+            let option = option.map(|(name, value)| Value::text(&format!("{name}={value}")));
+            let options = option.and_then(|o| array::from_values(&[o], ElementType::Text).ok());
+            rows.push(row.set("reloptions", options.unwrap_or(Value::Null)));
+        }
+    }
+    for (name, view) in &state.views {
+        let row = acl(relation(subject, name, "v", number(name), owner(name)), name);
+        let text = format!(" {};", view_query(subject, name, view));
+        let row = row.number("relnatts", view.output.len() as i64).flag("relhasrules", true);
+        let row = row.number("reltype", i64::from(catalog_numbers::row_type(name)));
+        rows.push(row.text("viewdef", &text));
+    }
+    let sequences = state.sequences.keys();
+    let sequence =
+        |name: &String| acl(relation(subject, name, "S", number(name), owner(name)), name);
+    rows.extend(sequences.map(sequence));
+    rows
+}
+
+/// The default of a column as PostgreSQL shows it.
+pub(super) fn default_of(def: &TableDef, ordinal: usize) -> Option<&str> {
+    let is_identity = def.identities.iter().any(|(column, _)| *column == ordinal);
+    def.columns[ordinal].default.as_deref().filter(|_| !is_identity)
+}
+
+/// The expression that the catalog keeps of a column: its default, or what generates it.
+pub(super) fn expression_of(def: &TableDef, ordinal: usize) -> Option<&str> {
+    def.columns[ordinal].generated.as_deref().or_else(|| default_of(def, ordinal))
+}
+
+/// pg_attribute.
+pub(super) fn attributes(subject: &Subject<'_>) -> Vec<Row> {
+    let numbers = catalog_numbers::relations(subject.state);
+    let number = |name: &str| numbers.get(name).copied().unwrap_or(0);
+    let attribute = |relation: i64, name: &str, ty: types::DataType, ordinal: usize| {
+        let (type_number, modifier) = numbers::of_type(ty);
+        let entry = numbers::own_entry(ty);
+        Row::default()
+            .number("attrelid", relation)
+            .text("attname", name)
+            .number("atttypid", type_number)
+            .number("attstattarget", -1)
+            .number("attlen", if ty.is_array() { -1 } else { entry.bytes })
+            .number("attnum", ordinal as i64 + 1)
+            .number("attcacheoff", -1)
+            .number("atttypmod", modifier)
+            .text("attalign", entry.align)
+            .text("attstorage", entry.storage)
+            .flag("attbyval", entry.is_by_value)
+            .number("attcollation", entry.collation)
+            .text("attcompression", "")
+            .flag("attislocal", true)
+    };
+    let mut rows = Vec::new();
+    for (name, entry) in &subject.state.tables {
+        let def = &entry.def;
+        for (ordinal, column) in def.columns.iter().enumerate() {
+            let identity = def.identities.iter().find(|(column, _)| *column == ordinal);
+            let identity = match identity.map(|(_, identity)| identity.kind) {
+                Some(IdentityKind::Always) => "a",
+                Some(IdentityKind::ByDefault) => "d",
+                None => "",
+            };
+            let row = attribute(number(name), &column.name, column.ty, ordinal)
+                .flag("attnotnull", column.not_null)
+                .flag("atthasdef", expression_of(def, ordinal).is_some())
+                .text("attgenerated", if column.generated.is_some() { "s" } else { "" });
+            let rights = rights::list_of_column(subject, name, &column.name);
+            rows.push(row.text("attidentity", identity).set("attacl", rights));
+        }
+        for index in entry.def.visible_indexes() {
+            for (position, column) in index.columns.iter().enumerate() {
+                let (name, ty) = match column.expression() {
+                    Some(number) => {
+                        let of = &index.terms.expressions[number];
+                        (&of.name, of.ty)
+                    }
+                    None => {
+                        let of = &def.columns[column.ordinal];
+                        (&of.name, of.ty)
+                    }
+                };
+                let key = RelationName::key_beside(&def.name, &index.name);
+                let row = attribute(number(&key), name, ty, position)
+                    .text("attindexdef", &index_column(def, index, column, Form::Short));
+                rows.push(row.text("attidentity", "").text("attgenerated", ""));
+            }
+        }
+    }
+    for (name, view) in &subject.state.views {
+        for (ordinal, (column, ty)) in view.output.iter().enumerate() {
+            let row = attribute(number(name), column, *ty, ordinal);
+            let rights = rights::list_of_column(subject, name, column);
+            let row = row.set("attacl", rights);
+            rows.push(row.text("attidentity", "").text("attgenerated", ""));
+        }
+    }
+    rows
+}
+
+/// A default as PostgreSQL shows it.
+pub(super) fn shown_default(subject: &Subject<'_>, text: &str) -> String {
+    sql::default_text(text, |name| subject.shown(&name.key()))
+}
+
+/// pg_attrdef.
+pub(super) fn defaults(subject: &Subject<'_>) -> Vec<Row> {
+    let numbers = catalog_numbers::relations(subject.state);
+    let mut rows = Vec::new();
+    for (name, entry) in &subject.state.tables {
+        for ordinal in 0..entry.def.columns.len() {
+            let Some(text) = expression_of(&entry.def, ordinal) else { continue };
+            let number = numbers::default(name, ordinal);
+            let text = shown_default(subject, text);
+            let row = Row::default().number("oid", number).text("adbin", &text);
+            let relation = numbers.get(name).copied().unwrap_or(0);
+            rows.push(row.number("adrelid", relation).number("adnum", ordinal as i64 + 1));
+        }
+    }
+    rows
+}
+
+/// How expressions of a definition are written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Short,
+    /// With every operation in parentheses.
+    Full,
+}
+
+/// A column of an index without its order.
+fn index_column(def: &TableDef, index: &IndexMeta, column: &IndexColumn, form: Form) -> String {
+    match (column.expression().map(|number| &index.terms.expressions[number]), form) {
+        (Some(expression), Form::Short) => expression.definition(),
+        (Some(expression), Form::Full) => expression.full_definition(),
+        (None, _) => quoted(&def.columns[column.ordinal].name).into_owned(),
+    }
+}
+
+/// The statement that makes an index.
+pub(super) fn index_definition(def: &TableDef, index: &IndexMeta) -> String {
+    let unique = if index.unique == Uniqueness::No { "" } else { "UNIQUE " };
+    let method = index.kind.method();
+    let option = index.kind.option();
+    let option = option.map_or(String::new(), |(name, value)| format!(" WITH ({name}='{value}')"));
+    let column = |(position, column): (usize, &IndexColumn)| {
+        let mut text = index_column(def, index, column, Form::Full);
+        if let Some((_, class)) = index.terms.classes.iter().find(|(at, _)| *at == position) {
+            text.push(' ');
+            text.push_str(class);
+        }
+        match (column.direction, column.nulls) {
+            (Direction::Ascending, NullsOrder::Last) => {}
+            (Direction::Ascending, NullsOrder::First) => text.push_str(" NULLS FIRST"),
+            (Direction::Descending, NullsOrder::First) => text.push_str(" DESC"),
+            (Direction::Descending, NullsOrder::Last) => text.push_str(" DESC NULLS LAST"),
+        }
+        text
+    };
+    let columns: Vec<String> = index.columns.iter().enumerate().map(column).collect();
+    let nulls = match index.unique {
+        Uniqueness::NullsNotDistinct => " NULLS NOT DISTINCT",
+        _ => "",
+    };
+    let predicate = index.full_predicate().map_or(String::new(), |sql| format!(" WHERE {sql}"));
+    format!(
+        "CREATE {unique}INDEX {} ON {} USING {method} ({}){nulls}{option}{predicate}",
+        quoted(&index.name),
+        full_name(&def.name),
+        columns.join(", ")
+    )
+}
+
+/// pg_index.
+pub(super) fn index_rows(subject: &Subject<'_>) -> Vec<Row> {
+    let numbers = catalog_numbers::relations(subject.state);
+    let number = |name: &str| numbers.get(name).copied().unwrap_or(0);
+    let mut rows = Vec::new();
+    for (name, entry) in &subject.state.tables {
+        for index in entry.def.visible_indexes() {
+            let primary = entry.def.keys.iter().any(|key| key.primary && key.name == index.name);
+            let ty = |column: &IndexColumn| match column.expression() {
+                Some(number) => index.terms.expressions[number].ty,
+                None => entry.def.columns[column.ordinal].ty,
+            };
+            let method = match index.kind.method() {
+                "hash" => 405,
+                _ => numbers::METHODS[0].0,
+            };
+            let class = |column: &IndexColumn| {
+                let (number, _) = numbers::of_type(ty(column));
+                builtin::operator_class(method, u32::try_from(number).unwrap_or_default())
+            };
+            let collation = |column: &IndexColumn| numbers::own_entry(ty(column)).collation;
+            let classes: Vec<i64> = index.columns.iter().map(class).collect();
+            let collations: Vec<i64> = index.columns.iter().map(collation).collect();
+            let option = |column: &IndexColumn| {
+                let descending = i64::from(column.direction == Direction::Descending);
+                let first = i64::from(column.nulls == NullsOrder::First);
+                descending | (first << 1)
+            };
+            let options: Vec<i64> = index.columns.iter().map(option).collect();
+            let place = |column: &IndexColumn| match column.expression() {
+                Some(_) => 0,
+                None => column.ordinal as i64 + 1,
+            };
+            let places: Vec<i64> = index.columns.iter().map(place).collect();
+            let expressions: Vec<String> =
+                index.terms.expressions.iter().map(|expression| expression.full_text()).collect();
+            let mut row = Row::default();
+            if !expressions.is_empty() {
+                row = row.text("indexprs", &expressions.join(", "));
+            }
+            if let Some(predicate) = index.full_predicate() {
+                row = row.text("indpred", &predicate);
+            }
+            let row = row
+                .number("indexrelid", number(&RelationName::key_beside(name, &index.name)))
+                .number("indrelid", number(name))
+                .number("indnatts", index.columns.len() as i64)
+                .number("indnkeyatts", index.columns.len() as i64)
+                .flag("indisunique", index.unique != Uniqueness::No)
+                .flag("indnullsnotdistinct", index.unique == Uniqueness::NullsNotDistinct)
+                .flag("indisprimary", primary)
+                .flag("indimmediate", true)
+                .flag("indisvalid", true)
+                .flag("indisready", true)
+                .flag("indislive", true)
+                .vector("indkey", ElementType::SmallInt, &places)
+                .vector("indcollation", ElementType::Oid, &collations)
+                .vector("indclass", ElementType::Oid, &classes)
+                .vector("indoption", ElementType::SmallInt, &options)
+                .text("indexdef", &index_definition(&entry.def, index));
+            rows.push(row);
+        }
+    }
+    rows
+}
+
+/// What a foreign key does: as `pg_constraint` says it, and in words; none for NO ACTION.
+pub(super) fn action(action: ReferentialAction) -> (&'static str, &'static str) {
+    match action {
+        ReferentialAction::NoAction => ("a", ""),
+        ReferentialAction::Restrict => ("r", "RESTRICT"),
+        ReferentialAction::Cascade => ("c", "CASCADE"),
+        ReferentialAction::SetNull => ("n", "SET NULL"),
+        ReferentialAction::SetDefault => ("d", "SET DEFAULT"),
+    }
+}
+
+fn foreign_key(subject: &Subject<'_>, def: &TableDef, key: &ForeignKeyDef) -> Row {
+    let other = subject.state.tables.get(&key.table.name);
+    let target = other.map(|other| names(&other.def, key.references.iter().copied()));
+    let mut text = format!(
+        "FOREIGN KEY ({}) REFERENCES {}({})",
+        names(def, key.columns.iter().copied()),
+        subject.shown(&key.table.name),
+        target.unwrap_or_default()
+    );
+    text.push_str(key.matching.sql());
+    for (when, what) in [("UPDATE", key.on_update), ("DELETE", key.on_delete)] {
+        if let (_, name @ ("RESTRICT" | "CASCADE" | "SET NULL" | "SET DEFAULT")) = action(what) {
+            text.push_str(&format!(" ON {when} {name}"));
+        }
+    }
+    text.push_str(key.deferral.sql());
+    text.push_str(key.validity.sql());
+    let list = |columns: &[usize]| ordinals(columns.iter().copied());
+    Row::default()
+        .text("contype", "f")
+        .flag("condeferrable", key.deferral.is_deferrable())
+        .flag("condeferred", key.deferral == Deferral::Deferred)
+        .text("condef", &text)
+        .text("confupdtype", action(key.on_update).0)
+        .text("confdeltype", action(key.on_delete).0)
+        .text("confmatchtype", if key.matching == KeyMatch::Full { "f" } else { "s" })
+        .list("conkey", ElementType::SmallInt, &list(&key.columns))
+        .list("confkey", ElementType::SmallInt, &list(&key.references))
+}
+
+/// The name of the key that a foreign key refers to.
+pub(super) fn referenced_key(subject: &Subject<'_>, key: &ForeignKeyDef) -> Option<String> {
+    let other = subject.state.tables.get(&key.table.name)?;
+    let is_meant = |columns: &[usize]| {
+        columns.len() == key.references.len() && columns.iter().all(|c| key.references.contains(c))
+    };
+    let found = other.def.keys.iter().find(|other| is_meant(&other.columns))?;
+    Some(RelationName::key_beside(&other.def.name, &found.name))
+}
+
+/// A constraint that is no foreign key.
+fn without_actions() -> Row {
+    let row = Row::default().text("confupdtype", " ").text("confdeltype", " ");
+    row.text("confmatchtype", " ")
+}
+
+/// pg_constraint.
+pub(super) fn constraints(subject: &Subject<'_>) -> Vec<Row> {
+    let numbers = catalog_numbers::relations(subject.state);
+    let number = |name: &str| numbers.get(name).copied().unwrap_or(0);
+    let mut rows = Vec::new();
+    for (table, entry) in &subject.state.tables {
+        let def = &entry.def;
+        let mut add = |name: &str, validity: Validity, row: Row| {
+            let row = row
+                .number("oid", numbers::constraint(table, name))
+                .text("conname", name)
+                .number("connamespace", numbers::schema(RelationName::schema_of_key(table)))
+                .number("conrelid", number(table))
+                .flag("convalidated", validity == Validity::Valid)
+                .flag("conislocal", true);
+            rows.push(row.flag("connoinherit", true));
+        };
+        for key in &def.keys {
+            let columns = names(def, key.columns.iter().copied());
+            let (kind, what) = match (key.primary, key.nulls) {
+                (true, _) => ("p", "PRIMARY KEY"),
+                (false, KeyNulls::Distinct) => ("u", "UNIQUE"),
+                (false, KeyNulls::NotDistinct) => ("u", "UNIQUE NULLS NOT DISTINCT"),
+            };
+            let list = ordinals(key.columns.iter().copied());
+            let row = without_actions().text("contype", kind);
+            let row = row.list("conkey", ElementType::SmallInt, &list);
+            let index = RelationName::key_beside(table, &key.name);
+            let row = row.number("conindid", number(&index));
+            let text = format!("{what} ({columns})");
+            add(&key.name, Validity::Valid, row.text("condef", &text));
+        }
+        for check in &def.checks {
+            let text = format!("CHECK ({}){}", check.sql, check.validity.sql());
+            let read = sql::names_in(&check.sql);
+            let read =
+                read.iter().filter_map(|name| def.columns.iter().position(|c| c.name == *name));
+            let row = without_actions().list("conkey", ElementType::SmallInt, &ordinals(read));
+            let row = row.text("contype", "c").text("condef", &text);
+            add(&check.name, check.validity, row);
+        }
+        for key in &def.foreign_keys {
+            let row = foreign_key(subject, def, key).number("confrelid", number(&key.table.name));
+            let index = referenced_key(subject, key).map_or(0, |key| number(&key));
+            add(&key.name, key.validity, row.number("conindid", index));
+        }
+    }
+    rows
+}
+
+/// pg_sequence.
+pub(super) fn sequences(subject: &Subject<'_>) -> Vec<Row> {
+    let numbers = catalog_numbers::relations(subject.state);
+    let row = |(name, sequence): (&String, &std::sync::Arc<crate::catalog::Sequence>)| {
+        let (def, value) = (&sequence.def, *sequence.value.lock());
+        let row = Row::default();
+        let row = row.set("last", if value.called { Value::I64(value.last) } else { Value::Null });
+        let row = match &sequence.owner {
+            Some((table, column)) => {
+                let row = row.text("owner_table", &full_name(table));
+                row.text("owner_shown", &subject.shown(table)).text("owner_column", column)
+            }
+            None => row,
+        };
+        row.text("name", &full_name(name))
+            .number("seqrelid", numbers.get(name).copied().unwrap_or(0))
+            .number("seqtypid", numbers::of_type(def.ty).0)
+            .number("seqstart", def.start)
+            .number("seqincrement", def.increment)
+            .number("seqmax", def.max)
+            .number("seqmin", def.min)
+            .number("seqcache", def.cache)
+            .set("seqcycle", Value::Bool(def.wrap == sql::catalog::SequenceWrap::Cycle))
+    };
+    subject.state.sequences.iter().map(row).collect()
+}

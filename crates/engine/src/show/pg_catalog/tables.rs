@@ -1,0 +1,362 @@
+//! Rows of each table of the catalog.
+use sql::statement::{Privilege, Privileges, RelationName};
+use types::Value;
+
+use super::{
+    Row, SYSTEM_SCHEMAS, Subject, activity, catalogs, columns, counts, depends, numbers, relations,
+    rights,
+};
+use crate::catalog::comments::Commented;
+use crate::catalog::numbers as catalog_numbers;
+use crate::catalog::rights::Object;
+use crate::words::settings::Settings;
+
+/// The rows of the table `name`, which is written with its schema.
+pub(super) fn rows(name: &str, subject: &Subject<'_>) -> Vec<Row> {
+    match name {
+        "pg_catalog.pg_namespace" => namespaces(subject),
+        "pg_catalog.tessera_search_path" => search_path(subject),
+        "pg_catalog.pg_class" => relations::classes(subject),
+        "pg_catalog.pg_attribute" => relations::attributes(subject),
+        "pg_catalog.pg_attrdef" => relations::defaults(subject),
+        "pg_catalog.pg_index" => relations::index_rows(subject),
+        "pg_catalog.pg_constraint" => relations::constraints(subject),
+        "pg_catalog.pg_sequence" => relations::sequences(subject),
+        "pg_catalog.pg_type" => row_types(subject),
+        "pg_catalog.pg_roles" => roles(subject),
+        "pg_catalog.pg_user" => users(subject),
+        "pg_catalog.pg_database" => databases(subject),
+        "pg_catalog.pg_am" => methods(),
+        "pg_catalog.pg_tablespace" => tablespaces(subject),
+        "pg_catalog.pg_description" => comments(subject),
+        "pg_catalog.pg_shdescription" => shared_comments(subject),
+        "pg_catalog.pg_settings" => settings(subject),
+        "pg_catalog.pg_tables" => tables(subject),
+        "pg_catalog.pg_views" => views(subject),
+        "pg_catalog.pg_indexes" => indexes(subject),
+        "pg_catalog.pg_stat_activity" => activity::sessions(subject),
+        "pg_catalog.pg_locks" => activity::locks(subject),
+        "pg_catalog.tessera_queries" => activity::queries(subject),
+        "pg_catalog.tessera_work_orders" => activity::work_orders(subject),
+        "pg_catalog.tessera_operators" => activity::operators(subject),
+        "pg_catalog.pg_auth_members" => rights::members(subject),
+        "pg_catalog.tessera_privileges" => rights::privileges(subject),
+        "pg_catalog.tessera_members" => rights::closures(subject),
+        "information_schema.table_privileges" => rights::granted(subject, rights::Public::Shown),
+        "information_schema.role_table_grants" => rights::granted(subject, rights::Public::Hidden),
+        "information_schema.column_privileges" => {
+            rights::granted_columns(subject, rights::Public::Shown)
+        }
+        "information_schema.role_column_grants" => {
+            rights::granted_columns(subject, rights::Public::Hidden)
+        }
+        "information_schema.enabled_roles" => rights::enabled(subject),
+        "information_schema.applicable_roles" => rights::applicable(subject),
+        "pg_catalog.pg_cursors" => cursors(subject),
+        "pg_catalog.pg_authid" => authid(subject),
+        "pg_catalog.pg_db_role_setting" => role_settings(subject),
+        "pg_catalog.pg_depend" => depends::rows(subject),
+        "pg_catalog.pg_rewrite" => depends::rules(subject),
+        "pg_catalog.pg_default_acl" => rights::defaults(subject),
+        "pg_catalog.tessera_column_privileges" => rights::column_privileges(subject),
+        "pg_catalog.tessera_usual_rights" => rights::usual(subject),
+        "pg_catalog.tessera_catalogs" => {
+            let row = |(name, number, _): &(&str, i64, &str)| {
+                Row::default().text("name", name).number("oid", *number)
+            };
+            catalogs::CATALOGS.iter().map(row).collect()
+        }
+        name => counts::rows(name, subject).unwrap_or_else(|| columns::rows(name, subject)),
+    }
+}
+
+/// pg_description.
+fn comments(subject: &Subject<'_>) -> Vec<Row> {
+    let numbers = catalog_numbers::relations(subject.state);
+    let row = |class: &str, object: i64, part: usize, text: &str| {
+        Row::default()
+            .number("objoid", object)
+            .number("classoid", catalogs::number(class))
+            .number("objsubid", part as i64)
+            .text("description", text)
+            .text("class", class)
+    };
+    let of = |(on, text): (&Commented, &String)| match on {
+        Commented::Relation(name) => Some(row("pg_class", *numbers.get(name)?, 0, text)),
+        Commented::Column(relation, column) => {
+            let place = subject.state.column_place(relation, column)?;
+            Some(row("pg_class", *numbers.get(relation)?, place + 1, text))
+        }
+        Commented::Constraint(table, name) => {
+            Some(row("pg_constraint", numbers::constraint(table, name), 0, text))
+        }
+        Commented::Schema(name) => Some(row("pg_namespace", numbers::schema(name), 0, text)),
+        Commented::Database | Commented::Role(_) => None,
+    };
+    subject.state.comments.iter().filter_map(of).collect()
+}
+
+/// pg_shdescription.
+fn shared_comments(subject: &Subject<'_>) -> Vec<Row> {
+    let row = |class: &str, object: i64, text: &str| {
+        Row::default()
+            .number("objoid", object)
+            .number("classoid", catalogs::number(class))
+            .text("description", text)
+            .text("class", class)
+    };
+    let of = |(on, text): (&Commented, &String)| match on {
+        Commented::Database => Some(row("pg_database", numbers::DATABASE, text)),
+        Commented::Role(name) => Some(row("pg_authid", numbers::role(name), text)),
+        _ => None,
+    };
+    subject.state.comments.iter().filter_map(of).collect()
+}
+
+fn namespaces(subject: &Subject<'_>) -> Vec<Row> {
+    let row =
+        |(number, name): (i64, &str)| Row::default().number("oid", number).text("nspname", name);
+    let system = SYSTEM_SCHEMAS.into_iter().map(row);
+    let own = subject.schemas().map(|(number, name)| {
+        let object = Object::Schema(name.to_owned());
+        row((number, name))
+            .number("nspowner", numbers::role(&subject.owner_of(&object)))
+            .set("nspacl", rights::list(subject, &object))
+    });
+    let temporary = subject
+        .state
+        .has_temporary()
+        .then(|| row((numbers::schema("pg_temp"), "pg_temp")).number("nspowner", subject.owner()));
+    let system = system.map(|row| row.number("nspowner", subject.owner()));
+    system.chain(own).chain(temporary).collect()
+}
+
+/// The types of rows of tables and views.
+fn row_types(subject: &Subject<'_>) -> Vec<Row> {
+    let numbers = catalog_numbers::relations(subject.state);
+    let row = |key: &String| {
+        Row::default()
+            .number("oid", i64::from(catalog_numbers::row_type(key)))
+            .text("typname", RelationName::name_of_key(key))
+            .number("typnamespace", numbers::schema(RelationName::schema_of_key(key)))
+            .number("typowner", subject.owner_of_relation(key))
+            .number("typlen", -1)
+            .text("typtype", "c")
+            .text("typcategory", "C")
+            .flag("typisdefined", true)
+            .text("typdelim", ",")
+            .number("typrelid", numbers.get(key).copied().unwrap_or(0))
+            .text("typinput", "record_in")
+            .text("typoutput", "record_out")
+            .text("typreceive", "record_recv")
+            .text("typsend", "record_send")
+            .number("typtypmod", -1)
+            .text("typalign", "d")
+            .text("typstorage", "x")
+            .text("formatted", &subject.shown(key))
+    };
+    subject.state.tables.keys().chain(subject.state.views.keys()).map(row).collect()
+}
+
+fn role_row(name: &str, role: &crate::Role) -> Row {
+    Row::default()
+        .number("oid", numbers::role(name))
+        .text("rolname", name)
+        .flag("rolsuper", role.is_superuser)
+        .flag("rolinherit", role.inherits)
+        .flag("rolcreaterole", role.can_create_roles || role.is_superuser)
+        .flag("rolcanlogin", role.can_login)
+        .flag("rolcreatedb", role.can_create_databases || role.is_superuser)
+        .flag("rolreplication", role.can_replicate)
+        .flag("rolbypassrls", role.bypasses_policies)
+        .number("rolconnlimit", role.connections_max.unwrap_or(-1))
+        .set("rolvaliduntil", role.valid_until.map_or(Value::Null, Value::I64))
+}
+
+/// What settings are when the role logs in, `name=value`; NULL when none is said.
+fn with_settings(row: Row, column: &'static str, role: &crate::Role) -> Row {
+    let setting = |(name, value): &(String, String)| format!("{name}={value}");
+    let settings: Vec<String> = role.settings.iter().map(setting).collect();
+    if settings.is_empty() { row } else { row.texts(column, &settings) }
+}
+
+/// pg_db_role_setting.
+fn role_settings(subject: &Subject<'_>) -> Vec<Row> {
+    let roles = subject.roles().into_iter().filter(|(_, role)| !role.settings.is_empty());
+    let row = |(name, role): (String, crate::Role)| {
+        with_settings(Row::default().number("setrole", numbers::role(&name)), "setconfig", &role)
+    };
+    roles.map(row).collect()
+}
+
+/// pg_roles: also the role that stands for the owner of the database.
+fn roles(subject: &Subject<'_>) -> Vec<Row> {
+    let mut roles = subject.roles();
+    roles.push((numbers::DATABASE_OWNER.1.to_owned(), crate::Role::default()));
+    let row = |(name, role): &(String, crate::Role)| {
+        with_settings(role_row(name, role), "rolconfig", role).text("rolpassword", "********")
+    };
+    roles.iter().map(row).collect()
+}
+
+/// pg_authid, with what is kept of passwords.
+fn authid(subject: &Subject<'_>) -> Vec<Row> {
+    let row = |(name, role): &(String, crate::Role)| match &role.password {
+        Some(kept) => role_row(name, role).text("rolpassword", kept),
+        None => role_row(name, role),
+    };
+    subject.roles().iter().map(row).collect()
+}
+
+fn users(subject: &Subject<'_>) -> Vec<Row> {
+    let logins = subject.roles().into_iter().filter(|(_, role)| role.can_login);
+    let row = |(name, role): (String, crate::Role)| {
+        let row = Row::default().text("usename", &name).number("usesysid", numbers::role(&name));
+        let row = row.flag("usesuper", role.is_superuser).text("passwd", "********");
+        let row = row.flag("usecreatedb", role.can_create_databases || role.is_superuser);
+        let row = row.flag("userepl", role.can_replicate);
+        let row = row.flag("usebypassrls", role.bypasses_policies);
+        let row = row.set("valuntil", role.valid_until.map_or(Value::Null, Value::I64));
+        with_settings(row, "useconfig", &role)
+    };
+    logins.map(row).collect()
+}
+
+/// pg_shadow: who may log in, with what is kept of passwords.
+pub(super) fn shadows(subject: &Subject<'_>) -> Vec<Row> {
+    let logins = subject.roles().into_iter().filter(|(_, role)| role.can_login);
+    let row = |(name, role): (String, crate::Role)| {
+        let row = Row::default().text("usename", &name).number("usesysid", numbers::role(&name));
+        let row = row.flag("usesuper", role.is_superuser);
+        let row = row.flag("usecreatedb", role.can_create_databases || role.is_superuser);
+        let row = row.set("passwd", role.password.as_deref().map_or(Value::Null, Value::text));
+        row.set("valuntil", role.valid_until.map_or(Value::Null, Value::I64))
+    };
+    logins.map(row).collect()
+}
+
+fn databases(subject: &Subject<'_>) -> Vec<Row> {
+    let row = Row::default()
+        .number("oid", numbers::DATABASE)
+        .text("datname", "tessera")
+        .number("datdba", numbers::role(&subject.owner_of(&Object::Database)))
+        .set("datacl", rights::list(subject, &Object::Database))
+        .number("encoding", 6)
+        .text("datlocprovider", "c")
+        .flag("datallowconn", true)
+        .number("datconnlimit", -1)
+        .number("dattablespace", 1663)
+        .text("datcollate", "C")
+        .text("datctype", "C.UTF-8");
+    vec![row]
+}
+
+fn methods() -> Vec<Row> {
+    let row = |(number, name): &(i64, &str), kind: &str| {
+        let handler = match (*number, kind) {
+            (_, "t") => "heap_tableam_handler",
+            (405, _) => "hashhandler",
+            _ => "bthandler",
+        };
+        let row = Row::default().number("oid", *number).text("amname", name);
+        row.text("amtype", kind).text("amhandler", handler)
+    };
+    let indexes = numbers::METHODS.iter().map(|method| row(method, "i"));
+    std::iter::once(row(&(2, "heap"), "t")).chain(indexes).collect()
+}
+
+fn tablespaces(subject: &Subject<'_>) -> Vec<Row> {
+    let row = Row::default().number("oid", 1663).text("spcname", "pg_default");
+    vec![row.number("spcowner", subject.owner())]
+}
+
+fn settings(subject: &Subject<'_>) -> Vec<Row> {
+    let row = |(name, value, reset): (String, String, String)| {
+        let source = if value == reset { "default" } else { "session" };
+        let domain = Settings::domain(&name);
+        let mut row = Row::default().text("vartype", domain.vartype);
+        if let Some(unit) = Settings::unit(&name) {
+            row = row.text("unit", unit);
+        }
+        if let Some([min, max]) = &domain.limits {
+            row = row.text("min_val", min).text("max_val", max);
+        }
+        row.text("name", &name)
+            .text("setting", &value)
+            .text("category", "Tessera")
+            .text("context", "user")
+            .text("source", source)
+            .flag("pending_restart", false)
+            .text("boot_val", &reset)
+            .text("reset_val", &reset)
+    };
+    subject.settings.all().into_iter().map(row).collect()
+}
+
+/// A relation's schema, and its name as `column`.
+fn placed(key: &str, column: &'static str) -> Row {
+    let row = Row::default().text("schemaname", RelationName::schema_of_key(key));
+    row.text(column, RelationName::name_of_key(key))
+}
+
+/// The schemas of the search path that there are, pg_catalog first where it is not named.
+fn search_path(subject: &Subject<'_>) -> Vec<Row> {
+    let is_system = |name: &&str| SYSTEM_SCHEMAS.iter().any(|(_, known)| known == name);
+    let usage = Privileges::of(&[Privilege::Usage]);
+    let may = |name: &str| {
+        let object = Object::Schema(name.to_owned());
+        subject.state.check(subject.settings.who(), &object, usage).is_ok()
+    };
+    let is_there = |name: &&str| is_system(name) || subject.state.has_schema(name) && may(name);
+    let named: Vec<&str> = subject.settings.schemas().filter(is_there).collect();
+    let implied = (!named.contains(&"pg_catalog")).then_some(("pg_catalog", true));
+    let all = implied.into_iter().chain(named.iter().map(|name| (*name, false)));
+    let row = |(place, (name, implied)): (usize, (&str, bool))| {
+        Row::default().number("place", place as i64).text("name", name).flag("implied", implied)
+    };
+    all.enumerate().map(row).collect()
+}
+
+/// The name of a relation's owner.
+fn owner_name(subject: &Subject<'_>, relation: &str) -> String {
+    subject.owner_of(&Object::Relation(relation.to_owned()))
+}
+
+fn tables(subject: &Subject<'_>) -> Vec<Row> {
+    let row = |(name, entry): (&String, &std::sync::Arc<crate::TableEntry>)| {
+        let row = placed(name, "tablename");
+        let row = row.text("tableowner", &owner_name(subject, name));
+        row.flag("hasindexes", entry.def.all_indexes().next().is_some())
+    };
+    subject.state.tables.iter().map(row).collect()
+}
+
+fn views(subject: &Subject<'_>) -> Vec<Row> {
+    let row = |(name, view): (&String, &crate::catalog::View)| {
+        let row = placed(name, "viewname");
+        let owner = owner_name(subject, name);
+        let definition = format!(" {};", relations::view_query(subject, name, view));
+        row.text("viewowner", &owner).text("definition", &definition)
+    };
+    subject.state.views.iter().map(row).collect()
+}
+
+fn indexes(subject: &Subject<'_>) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for (name, entry) in &subject.state.tables {
+        for index in entry.def.visible_indexes() {
+            let row = placed(name, "tablename");
+            let definition = relations::index_definition(&entry.def, index);
+            rows.push(row.text("indexname", &index.name).text("indexdef", &definition));
+        }
+    }
+    rows
+}
+
+fn cursors(subject: &Subject<'_>) -> Vec<Row> {
+    let row = |(name, text, [held, scrolls]): (String, String, [bool; 2])| {
+        let row = Row::default().text("name", &name).text("statement", &text);
+        row.flag("is_holdable", held).flag("is_scrollable", scrolls)
+    };
+    subject.cursors.all().into_iter().map(row).collect()
+}

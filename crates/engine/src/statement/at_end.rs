@@ -1,0 +1,62 @@
+//! Rows whose foreign keys are looked at when a statement of several steps has written all.
+//!
+//! Elsewhere: how they are looked at (`write::at_end`).
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use kernels::Batch;
+use sql::statement::Statement;
+use storage::Tid;
+
+use crate::catalog::TableEntry;
+
+/// One step's rows.
+pub(crate) struct Step {
+    pub(crate) entry: Arc<TableEntry>,
+    /// All columns: of new rows as they are, of keys gone as the rows were.
+    pub(crate) rows: Batch,
+    pub(crate) what: What,
+}
+
+pub(crate) enum What {
+    /// The rows are new, or these columns of them.
+    Written(Option<Vec<usize>>),
+    /// Keys are gone with the rows (None), or by updates that left these.
+    Gone(Option<Vec<Tid>>),
+}
+
+/// What is to be looked at when the statement has written all its rows.
+#[derive(Default)]
+pub(crate) struct AtEnd {
+    pub(crate) steps: VecDeque<Step>,
+}
+
+impl AtEnd {
+    /// For `statement`; None when it looks at once.
+    pub(crate) fn of(statement: &Statement) -> Option<Self> {
+        let waits = match statement {
+            Statement::Insert(insert) => insert.on_conflict.is_some(),
+            Statement::Merge(_) | Statement::WithChanges(_) => true,
+            _ => false,
+        };
+        waits.then(Self::default)
+    }
+
+    /// Notes new rows; see [`foreign::check_present`].
+    pub(crate) fn written(
+        &mut self,
+        entry: &Arc<TableEntry>,
+        rows: &Batch,
+        columns: Option<&[usize]>,
+    ) {
+        let what = What::Written(columns.map(<[usize]>::to_vec));
+        self.steps.push_back(Step { entry: Arc::clone(entry), rows: rows.clone(), what });
+    }
+
+    /// Notes rows whose keys may be gone; see [`foreign::keys_gone`].
+    pub(crate) fn gone(&mut self, entry: &Arc<TableEntry>, before: &Batch, after: Option<&[Tid]>) {
+        let what = What::Gone(after.map(<[Tid]>::to_vec));
+        self.steps.push_back(Step { entry: Arc::clone(entry), rows: before.clone(), what });
+    }
+}

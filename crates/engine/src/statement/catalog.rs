@@ -1,0 +1,359 @@
+//! The catalog as the binder sees it during one statement.
+//!
+//! Elsewhere: the catalog itself (parent), tables of the system (`pg_catalog`).
+
+use std::cell::Cell;
+use std::sync::Arc;
+
+use sql::catalog::{
+    Arguments, Catalog, Digits, Relation, SequenceDef, TableFunctionRef, TableMeta, TableRef,
+    ViewRights,
+};
+use sql::statement::{Access, Persistence, Privilege, Privileges, RelationName};
+use types::calendar::TimeZone;
+use types::{DataType, Error, RegKind, Result, SqlState, Value};
+
+use crate::Database;
+use crate::catalog::numbers as catalog_numbers;
+use crate::catalog::rights::{Object, SCHEMA_NAME};
+use crate::catalog::wide::WideReader;
+use crate::catalog::{SequenceValue, State, wide};
+use crate::instance::registry::{Outside, Registry};
+use crate::session::cursors::Cursors;
+use crate::session::prepared::kept::PreparedStatements;
+use crate::show::pg_catalog;
+use crate::show::pg_catalog::Subject;
+use crate::show::pg_catalog::objects::Seen;
+use crate::words::settings::Settings;
+use crate::words::who::denied;
+
+/// What the binder sees during one statement.
+pub(crate) struct StatementCatalog<'a> {
+    pub(crate) state: Arc<State>,
+    pub(crate) registry: &'a Registry,
+    /// The start of the transaction; None when the statement is bound for others too.
+    pub(crate) now_micros: Option<i64>,
+    /// The time zone in which literals are read.
+    pub(crate) literal_zone: TimeZone,
+    pub(crate) digits: Digits,
+    /// The time was asked for.
+    pub(crate) asks_time: Cell<bool>,
+    /// What names without a schema mean.
+    pub(crate) names: Names,
+    /// The session's prepared statements.
+    pub(crate) prepared: &'a PreparedStatements,
+    /// The session's number.
+    pub(crate) session: u64,
+    /// And its settings, its user among them.
+    pub(crate) settings: &'a Settings,
+    /// Its cursors.
+    pub(crate) cursors: &'a Cursors,
+    pub(crate) database: &'a Database,
+    /// Whether rights are looked at.
+    pub(crate) checks: Checking,
+    pub(crate) outside: Option<&'a dyn Outside>,
+    /// Which wide tables may be read.
+    pub(crate) wide: WideReader,
+    /// Nothing was asked for but the time and what stays as it is while the catalog does.
+    pub(crate) is_enough: Cell<bool>,
+}
+
+impl StatementCatalog<'_> {
+    /// Whether names without a schema are those of `public`.
+    fn is_usual(&self) -> bool {
+        let rights = || self.state.rights.contains_key(&Object::Schema(SCHEMA_NAME.to_owned()));
+        self.state.schemas.is_empty() && self.settings.path().is_none() && !rights()
+    }
+
+    /// Whether the session finds relations in a schema of its search path.
+    fn is_searched(&self, schema: &str) -> bool {
+        let usage = Privileges::of(&[Privilege::Usage]);
+        let may = || {
+            let object = Object::Schema(schema.to_owned());
+            self.state.check(self.settings.who(), &object, usage).is_ok()
+        };
+        matches!(schema, "pg_catalog" | "information_schema")
+            || self.state.has_schema(schema) && (self.checks == Checking::Nothing || may())
+    }
+
+    /// The rows of the system table that the one argument names.
+    fn system_rows(&self, arguments: &Arguments) -> Result<TableFunctionRef> {
+        self.rows_of(match arguments.positional.as_slice() {
+            [(Value::Str(name), _)] => std::str::from_utf8(name).unwrap_or_default(),
+            _ => "",
+        })
+    }
+
+    /// The rows of the system table `name`.
+    fn rows_of(&self, name: &str) -> Result<TableFunctionRef> {
+        let (state, settings) = (&*self.state, self.settings);
+        let (cursors, prepared, database) = (self.cursors, self.prepared, self.database);
+        pg_catalog::rows(name, &Subject { state, settings, cursors, prepared, database })
+    }
+
+    /// `tessera_memory` for `tessera_memory()`: the functions about the database are tables, too.
+    fn function_view(&self, name: &str) -> Option<String> {
+        let is_meant = name.starts_with("tessera_") && self.registry.function(name).is_some();
+        is_meant.then(|| format!("SELECT * FROM {name}()"))
+    }
+}
+
+/// What names of relations without a schema mean.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Names {
+    /// The first of the search path.
+    ByPath,
+    /// Those of `public`: in text of definitions.
+    Public,
+}
+
+/// Whether rights count for what is bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Checking {
+    /// Those of the session.
+    Rights,
+    /// They do not: it is the database that asks.
+    Nothing,
+}
+
+/// A view of the system.
+fn system_view(sql: String) -> Relation {
+    Relation::View { sql, columns: Vec::new(), rights: ViewRights::System }
+}
+
+/// 42501 for files of the server, which only superusers read and write.
+pub(crate) fn no_files(what: &str) -> Error {
+    let privilege = if what == "read" { "pg_read_server_files" } else { "pg_write_server_files" };
+    let preposition = if what == "read" { "from" } else { "to" };
+    denied(format!(
+        "must be superuser or have privileges of the {privilege} role to COPY {preposition} a file"
+    ))
+    .with_hint(
+        "Anyone can COPY to stdout or from stdin. psql's \\copy command also works for anyone.",
+    )
+}
+
+/// Whether a relation of the system may have this name, and be meant by it alone.
+fn is_system_name(name: &str) -> bool {
+    name.starts_with("pg_")
+}
+
+/// What the catalog calls a relation; None for those of the system and of no schema.
+fn key_in(schema: Option<&str>, name: &str) -> Option<String> {
+    match schema {
+        Some("pg_catalog" | "information_schema" | RelationName::NOWHERE) => None,
+        schema => {
+            let schema = schema.map(str::to_owned);
+            Some(RelationName { schema, name: name.to_owned() }.key())
+        }
+    }
+}
+
+impl Catalog for StatementCatalog<'_> {
+    fn row_type(&self, name: &str) -> u32 {
+        catalog_numbers::row_type(name)
+    }
+
+    fn relation(&self, schema: Option<&str>, name: &str) -> Option<Relation> {
+        let Some(key) = key_in(schema, name) else {
+            return pg_catalog::view(schema, name).map(system_view);
+        };
+        if schema.is_none()
+            && is_system_name(name)
+            && let Some(sql) = pg_catalog::view(None, name)
+        {
+            return Some(system_view(sql));
+        }
+        let (asked, name) = (name, key.as_str());
+        if let Some(entry) = self.state.tables.get(name) {
+            let table = TableRef(Arc::clone(entry) as Arc<dyn TableMeta>);
+            return match &entry.def.wide {
+                Some(def) if !self.wide.may_read(entry) => {
+                    self.is_enough.set(false);
+                    let sql = wide::query_text(&self.state, def)?;
+                    let owner = self.state.owner_of(&Object::Relation(name.to_owned()));
+                    let rights = ViewRights::Owner(owner.to_owned());
+                    Some(Relation::StaleWide { table, sql, rights })
+                }
+                _ => Some(Relation::Table(table)),
+            };
+        }
+        if let Some(sequence) = self.state.sequences.get(name) {
+            self.is_enough.set(false);
+            // Where it stands now: one row, as in PostgreSQL.
+            let SequenceValue { last, called } = *sequence.value.lock();
+            let sql = format!(
+                "SELECT CAST('{last}' AS BIGINT) AS last_value, CAST(0 AS BIGINT) AS log_cnt, \
+                 {called} AS is_called"
+            );
+            let (columns, rights) = (Vec::new(), ViewRights::Asker);
+            return Some(Relation::View { sql, columns, rights });
+        }
+        if let Some(view) = self.state.views.get(name) {
+            let (sql, columns) = (view.sql.clone(), view.columns.clone());
+            let rights = match view.persistence {
+                Persistence::Temporary => ViewRights::Asker,
+                Persistence::Permanent => {
+                    let owner = self.state.owner_of(&Object::Relation(name.to_owned()));
+                    ViewRights::Owner(owner.to_owned())
+                }
+            };
+            return Some(Relation::View { sql, columns, rights });
+        }
+        let view = || pg_catalog::view(None, asked).or_else(|| self.function_view(asked));
+        schema.is_none().then(view).flatten().map(system_view)
+    }
+
+    fn schema_of(&self, name: &str) -> Option<String> {
+        if self.names == Names::Public {
+            return None;
+        }
+        let is_in =
+            |schema| key_in(Some(schema), name).is_some_and(|key| self.state.contains(&key));
+        if self.state.has_temporary() && is_in("pg_temp") {
+            return Some("pg_temp".to_owned());
+        }
+        // Tables of the catalog come before all schemas of a path that does not name theirs.
+        let is_system = is_system_name(name) && pg_catalog::view(None, name).is_some();
+        if is_system && !self.settings.schemas().any(|schema| schema == "pg_catalog") {
+            return Some("pg_catalog".to_owned());
+        }
+        if self.is_usual() {
+            return None;
+        }
+        let mut has_public = false;
+        for schema in self.settings.schemas().filter(|schema| self.is_searched(schema)) {
+            has_public |= schema == SCHEMA_NAME;
+            let is_here = match schema {
+                "pg_catalog" | "information_schema" => {
+                    pg_catalog::view(Some(schema), name).is_some()
+                }
+                schema => is_in(schema),
+            };
+            if is_here {
+                let is_plain = schema == SCHEMA_NAME && !is_system;
+                return (!is_plain).then(|| schema.to_owned());
+            }
+        }
+        if has_public || pg_catalog::view(None, name).is_some() {
+            return None;
+        }
+        self.function_view(name).is_none().then(|| RelationName::NOWHERE.to_owned())
+    }
+
+    fn schema_of_new(&self) -> Result<Option<String>> {
+        if self.is_usual() {
+            return Ok(None);
+        }
+        let is_meant = |name: &&str| {
+            *name == "pg_temp" || self.state.has_schema(name) && self.is_searched(name)
+        };
+        match self.settings.schemas().find(is_meant) {
+            Some(SCHEMA_NAME) => Ok(None),
+            Some(schema) => Ok(Some(schema.to_owned())),
+            None => {
+                let message = "no schema has been selected to create in";
+                Err(Error::new(SqlState::UNDEFINED_SCHEMA, message))
+            }
+        }
+    }
+
+    fn text_style(&self) -> types::text::TextStyle {
+        self.settings.text_style()
+    }
+
+    fn has_schema(&self, name: &str) -> bool {
+        self.is_enough.set(false);
+        let system = ["pg_catalog", "information_schema", "pg_temp"];
+        system.contains(&name) || self.state.has_schema(name)
+    }
+
+    fn search_path(&self) -> Vec<String> {
+        self.is_enough.set(false);
+        let all = self.settings.schemas().filter(|name| self.is_searched(name));
+        all.map(str::to_owned).collect()
+    }
+
+    fn table_function(
+        &self,
+        name: &str,
+        arguments: &Arguments,
+    ) -> Option<Result<TableFunctionRef>> {
+        self.is_enough.set(false);
+        if name == pg_catalog::FUNCTION {
+            return Some(self.system_rows(arguments));
+        }
+        if let Some(table) = pg_catalog::as_function(name, arguments) {
+            return Some(self.rows_of(&table));
+        }
+        let function = self.registry.function(name)?;
+        if function.reads_files() && !self.state.is_superuser(self.settings.who()) {
+            return Some(Err(no_files("read")));
+        }
+        Some(function.bind(arguments))
+    }
+
+    fn outside(&self, name: &str) -> Option<Result<TableFunctionRef>> {
+        let found = self.outside?.find(name)?;
+        self.is_enough.set(false);
+        Some(found)
+    }
+
+    fn object(&self, kind: RegKind, text: &str) -> Result<Value> {
+        self.is_enough.set(false);
+        Seen { state: &self.state, settings: self.settings }.named(kind, text)
+    }
+
+    fn type_object(&self, ty: DataType) -> Value {
+        Seen { state: &self.state, settings: self.settings }.type_value(ty)
+    }
+
+    fn template(&self, name: &str, count: usize) -> Option<&'static str> {
+        pg_catalog::template(name, count)
+    }
+
+    fn sequence(&self, schema: Option<&str>, name: &str) -> Option<SequenceDef> {
+        Some(self.state.sequences.get(&key_in(schema, name)?)?.def.clone())
+    }
+
+    fn prepared(&self, name: &str) -> Option<Vec<DataType>> {
+        self.is_enough.set(false);
+        self.prepared.types(name)
+    }
+
+    fn session_id(&self) -> i32 {
+        i32::try_from(self.session).unwrap_or(i32::MAX)
+    }
+
+    fn user(&self) -> &str {
+        self.settings.current_user()
+    }
+
+    fn session_user(&self) -> &str {
+        self.settings.session_user()
+    }
+
+    fn check_access(&self, needed: &[Access]) -> Result<()> {
+        match self.checks {
+            Checking::Rights => self.state.check_access(self.settings.who(), needed),
+            Checking::Nothing => Ok(()),
+        }
+    }
+
+    fn time_zone(&self) -> TimeZone {
+        self.settings.time_zone().clone()
+    }
+
+    fn digits(&self) -> Digits {
+        self.digits
+    }
+
+    fn literal_zone(&self) -> TimeZone {
+        self.literal_zone.clone()
+    }
+
+    fn now_micros(&self) -> Option<i64> {
+        self.asks_time.set(true);
+        self.now_micros
+    }
+}

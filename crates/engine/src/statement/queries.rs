@@ -1,0 +1,172 @@
+//! How queries of a session are planned and run.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use exec::{Profile, QueryContext, ResultSet, SpillSpace};
+use plan::physical::PhysicalPlan;
+use sched::Ticket;
+use sql::algebra::Query;
+use sql::catalog::{Sequences, SequencesRef};
+use txn::manager::Isolation;
+use types::Result;
+
+use crate::Session;
+use crate::catalog::locks::LockMode;
+use crate::catalog::wide::WideReader;
+use crate::session::compiled::Reliance;
+use crate::statement::running::{Run, Running};
+use crate::statement::sequence::SessionSequences;
+use crate::statement::statistics::StoredStatistics;
+use crate::transaction::work::{Begun, Work, lost_update, stale};
+use crate::words::cancel::RunningQuery;
+
+impl Session {
+    /// Keeps the tables of a query as they are until the transaction ends.
+    ///
+    /// # Errors
+    /// [`stale`] after waiting for somebody who changed one of them; 40001 when one was stored anew
+    /// after the transaction's snapshot; 40P01, 55P03, 57014 from waiting.
+    fn read_tables(&mut self, tables: &[Reliance]) -> Result<()> {
+        for Reliance { table, lock, .. } in tables {
+            if let Some(lock) = lock
+                && !self.work_mut().try_read(lock)
+            {
+                let (work, cancel) = self.work_and_cancel();
+                if work.lock(lock, LockMode::AccessShare, cancel)? {
+                    return Err(stale());
+                }
+            }
+            let work = self.work();
+            if !work.txn.snapshot().sees_commit(table.replaced_at()) {
+                let is_new_each_time = work.begun == Begun::ForOneStatement
+                    || work.statements == 0
+                    || work.txn.isolation() == Isolation::ReadCommitted;
+                if !is_new_each_time {
+                    return Err(lost_update());
+                }
+                // Its commit is about to be seen.
+                std::thread::yield_now();
+                return Err(stale());
+            }
+        }
+        Ok(())
+    }
+
+    fn sequences_of(&self, work: &Work) -> SessionSequences {
+        SessionSequences {
+            state: self.state(),
+            memory: Arc::clone(&self.sequences),
+            used: Arc::clone(work.sequences.get_or_init(Arc::default)),
+            access: work.access,
+            who: self.who(),
+            calls: Arc::clone(&self.calls),
+        }
+    }
+
+    /// The next value of the sequence called `name`, quoted where SQL needs it.
+    ///
+    /// # Errors
+    /// Those of nextval.
+    pub(crate) fn next_value(&self, name: &str) -> Result<i64> {
+        let mut value = [0];
+        self.sequences_of(self.work()).next(name, &mut value)?;
+        Ok(value[0])
+    }
+
+    /// Where queries of this session put what does not fit in memory.
+    fn spill_space(&self) -> SpillSpace {
+        let mut space = self.inner().spill.clone();
+        if let Some(directory) = self.settings.changed("temp_directory").filter(|d| !d.is_empty()) {
+            space.directory = directory.into();
+        }
+        space.work_bytes = self.settings.work_bytes();
+        space
+    }
+
+    /// No query runs any more.
+    pub(crate) fn end_progress(&self) {
+        *self.info().progress.0.lock() = None;
+    }
+}
+
+impl Running<'_> {
+    /// The physical plan of `query` and a context to run it in.
+    pub(crate) fn plan_query(
+        &mut self,
+        query: &Query,
+        run: Run,
+    ) -> Result<(Arc<PhysicalPlan>, Arc<QueryContext>)> {
+        let begin = self.explaining.as_ref().map(|_| Instant::now());
+        let known = self.compiled.as_ref().and_then(|compiled| compiled.plan(query));
+        let is_own = run.at.is_none() && run.recheck.is_none();
+        let (plan, relies_on) = match known {
+            Some(known) => known,
+            None => {
+                let reader =
+                    if is_own { self.session.wide_reader() } else { WideReader::default() };
+                let statistics = StoredStatistics::with_wide(self.session.state(), reader);
+                let options = self.session.settings.plan_options();
+                let plan = Arc::new(plan::plan(query, &statistics, &options)?);
+                let relies_on: Arc<[Reliance]> = statistics.asked().into();
+                if let Some(compiled) = &self.compiled {
+                    compiled.keep(query, &plan, &relies_on);
+                }
+                (plan, relies_on)
+            }
+        };
+        if is_own {
+            self.session.read_tables(&relies_on)?;
+        }
+        self.session.work_mut().statements += 1;
+        let planning = begin.map(|begin| begin.elapsed());
+        let context = self.context(Some(&plan), run);
+        if let (Some(explaining), Some(planning)) = (&mut self.explaining, planning) {
+            explaining.note(&plan, &context, planning);
+        }
+        Ok((plan, context))
+    }
+
+    /// A context to run `plan` in, or rows that come without one.
+    pub(crate) fn context(&self, plan: Option<&Arc<PhysicalPlan>>, run: Run) -> Arc<QueryContext> {
+        let operator_count = plan.map_or(0, |plan| plan.operator_count);
+        let inner = self.session.inner();
+        let scheduler = Arc::clone(&inner.scheduler);
+        let ticket = Ticket::of(self.session.settings.priority(), self.session.info().id);
+        let pool = Arc::clone(&inner.pool);
+        let mut context = QueryContext::new(pool, scheduler, ticket, operator_count);
+        context.cancel = Arc::clone(&self.session.cancel_handle().0);
+        context.spill = Some(self.session.spill_space());
+        context.switches = self.session.settings.plan_options().switches;
+        context.block_paths = self.session.settings.block_paths();
+        context.profile = if self.explaining.is_some() { Profile::On } else { Profile::Off };
+        context.inputs = match &self.parts {
+            Some(parts) => parts.inputs(run.inputs),
+            None => run.inputs,
+        };
+        context.recheck = run.recheck;
+        context.parameters.clone_from(&self.parameters);
+        if let Some(work) = &self.session.work {
+            context.at = run.at.or(self.view).unwrap_or_else(|| work.txn.snapshot());
+            if work.txn.isolation() == Isolation::Serializable {
+                context.reads = Some(Arc::clone(work.read_log.get_or_init(Arc::default)));
+            }
+            self.session.calls.begin(&self.session.settings);
+            context.sequences = Some(SequencesRef(Arc::new(self.session.sequences_of(work))));
+        }
+        *self.session.info().progress.0.lock() = Some(RunningQuery {
+            plan: plan.cloned(),
+            progress: Arc::clone(&context.progress),
+            ticket: Arc::clone(&context.ticket),
+        });
+        Arc::new(context)
+    }
+
+    /// Runs a query in the transaction.
+    pub(crate) fn run_query(&mut self, query: &Query, run: Run) -> Result<ResultSet> {
+        let (plan, context) = self.plan_query(query, run)?;
+        let result = exec::execute(&plan, &context);
+        self.session.end_progress();
+        result
+    }
+}

@@ -1,0 +1,70 @@
+//! The running statement: what one run needs, handed down to whatever carries it out.
+//!
+//! ```text
+//! run (dispatch) --Running--> write, define --Running--> queries: plan, context, rows
+//! ```
+//! Invariant: nothing of a run is kept in the session, so a statement inside of another (EXECUTE,
+//! parts of a script) has its own parameters, plans and view.
+
+use std::sync::Arc;
+
+use exec::Recheck;
+use kernels::Batch;
+use storage::Snapshot;
+use types::Value;
+
+use super::at_end::AtEnd;
+use super::explaining::Explaining;
+use super::parts::Parts;
+use crate::Session;
+use crate::session::compiled::Compiled;
+
+/// How a query is run.
+#[derive(Default)]
+pub(crate) struct Run {
+    /// Rows of `Input` operators, by slot.
+    pub(crate) inputs: Vec<Vec<Batch>>,
+    pub(crate) recheck: Option<Recheck>,
+    /// What it sees, when not what the transaction does.
+    pub(crate) at: Option<Snapshot>,
+}
+
+/// One statement while it runs.
+pub(crate) struct Running<'s> {
+    pub(crate) session: &'s mut Session,
+    /// Values of `$1`...
+    pub(crate) parameters: Vec<Value>,
+    /// The prepared statement that runs: it keeps the plans of its queries.
+    pub(crate) compiled: Option<Arc<Compiled>>,
+    /// Results and changed rows of the parts of WITH, if one of them changes rows.
+    pub(crate) parts: Option<Parts>,
+    /// The snapshot of its queries, when it writes and so may not see its own rows.
+    pub(crate) view: Option<Snapshot>,
+    /// Rows whose foreign keys are looked at when all is written.
+    pub(crate) at_end: Option<AtEnd>,
+    /// The queries that ran so far, under EXPLAIN ANALYZE.
+    pub(crate) explaining: Option<Explaining>,
+}
+
+impl<'s> Running<'s> {
+    /// A statement of the session with these values of its parameters.
+    pub(crate) fn new(session: &'s mut Session, parameters: Vec<Value>) -> Self {
+        Self {
+            session,
+            parameters,
+            compiled: None,
+            parts: None,
+            view: None,
+            at_end: None,
+            explaining: None,
+        }
+    }
+
+    /// Sees what was committed meanwhile, also in the parts of the statement that are to run.
+    pub(crate) fn refresh_view(&mut self) {
+        let work = self.session.work_mut();
+        work.txn.refresh();
+        let now = work.txn.snapshot();
+        self.view = self.view.map(|view| view.with_commits_of(now));
+    }
+}

@@ -1,0 +1,217 @@
+//! Sequences at run time: nextval and its kin.
+//!
+//! Values are outside transactions: taken at once, never given back, each at most once. A commit
+//! logs where the sequences stand that its transaction took values of. CACHE has no effect: to take
+//! a value is to lock a mutex.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use sql::algebra::SessionFunction;
+use sql::catalog::{SequenceCalled, SequenceDef, SequenceWrap, Sequences};
+use sql::statement::{AccessMode, Privilege, Privileges, RelationName};
+use types::{Error, Result, SqlState, Value};
+
+use crate::catalog::rights::Object;
+use crate::catalog::{Sequence, SequenceValue, State, undefined_table};
+use crate::session::calls::SessionCalls;
+use crate::session::sequence::SequenceMemory;
+use crate::transaction::work::UsedSequences;
+use crate::words::who::Who;
+
+/// The sequences as one query of a session sees them.
+pub(crate) struct SessionSequences {
+    pub(crate) state: Arc<State>,
+    pub(crate) memory: Arc<Mutex<SequenceMemory>>,
+    pub(crate) used: UsedSequences,
+    pub(crate) access: AccessMode,
+    pub(crate) who: Who,
+    pub(crate) calls: Arc<SessionCalls>,
+}
+
+impl SessionSequences {
+    fn find(&self, name: &str) -> Result<&Arc<Sequence>> {
+        let mut name = RelationName::parse(name)?;
+        let mut key = self.state.key_of(&name)?;
+        if name.schema.is_none()
+            && let Some(found) = self.calls.found(&self.state, &name.name)
+        {
+            (key, name) = (found.key(), found);
+        }
+        match self.state.sequences.get(&key) {
+            Some(sequence) => Ok(sequence),
+            None if self.state.contains(&key) => {
+                let message = format!("\"{}\" is not a sequence", name.name);
+                Err(Error::new(SqlState::WRONG_OBJECT_TYPE, message))
+            }
+            None => Err(undefined_table(&name.to_string())),
+        }
+    }
+
+    /// # Errors
+    /// 42501 unless the session may do one of these with the sequence; that of an identity column
+    /// goes with its table.
+    fn check(&self, sequence: &Sequence, any_of: &[Privilege]) -> Result<()> {
+        if self.who == Who::All {
+            return Ok(());
+        }
+        let table = sequence.owner.as_ref().and_then(|(table, _)| self.state.tables.get(table));
+        let is_identity = table.is_some_and(|table| {
+            table.def.identities.iter().any(|(_, i)| i.sequence.key() == sequence.name)
+        });
+        if is_identity {
+            return Ok(());
+        }
+        let object = Object::Relation(sequence.name.clone());
+        self.state.check(&self.who, &object, Privileges::of(any_of))
+    }
+
+    fn check_writable(&self, function: &str) -> Result<()> {
+        if self.access == AccessMode::ReadWrite {
+            return Ok(());
+        }
+        let message = format!("cannot execute {function}() in a read-only transaction");
+        Err(Error::new(SqlState::READ_ONLY_SQL_TRANSACTION, message))
+    }
+
+    /// The commit has to log where the sequence stands.
+    fn note(&self, sequence: &Arc<Sequence>) {
+        let mut used = self.used.lock();
+        if !used.iter().any(|known| Arc::ptr_eq(known, sequence)) {
+            used.push(Arc::clone(sequence));
+        }
+    }
+}
+
+impl Sequences for SessionSequences {
+    fn call(&self, function: SessionFunction, arguments: &[Value]) -> Result<Value> {
+        self.calls.call(function, arguments, &self.state, &self.who)
+    }
+
+    fn next(&self, name: &str, values: &mut [i64]) -> Result<()> {
+        let sequence = self.find(name)?;
+        self.check(sequence, &[Privilege::Usage, Privilege::Update])?;
+        self.check_writable("nextval")?;
+        self.note(sequence);
+        let mut current = sequence.value.lock();
+        for value in &mut *values {
+            *value = next_value(&sequence.name, &sequence.def, *current)?;
+            *current = SequenceValue { last: *value, called: true };
+        }
+        drop(current);
+        if let Some(&last) = values.last() {
+            let mut memory = self.memory.lock();
+            memory.values.insert(sequence.id, last);
+            memory.last = Some(sequence.id);
+        }
+        Ok(())
+    }
+
+    fn current(&self, name: &str) -> Result<i64> {
+        let sequence = self.find(name)?;
+        self.check(sequence, &[Privilege::Usage, Privilege::Select])?;
+        self.memory.lock().values.get(&sequence.id).copied().ok_or_else(|| {
+            let name = &sequence.name;
+            let message =
+                format!("currval of sequence \"{name}\" is not yet defined in this session");
+            Error::new(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, message)
+        })
+    }
+
+    fn last(&self) -> Result<i64> {
+        let memory = self.memory.lock();
+        let known = |id: &u64| self.state.sequences.values().any(|s| s.id == *id);
+        let last = memory.last.filter(known).and_then(|id| memory.values.get(&id).copied());
+        last.ok_or_else(|| {
+            Error::new(
+                SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE,
+                "lastval is not yet defined in this session",
+            )
+        })
+    }
+
+    fn set(&self, name: &str, value: i64, called: SequenceCalled) -> Result<()> {
+        let sequence = self.find(name)?;
+        self.check(sequence, &[Privilege::Update])?;
+        self.check_writable("setval")?;
+        let SequenceDef { min, max, .. } = sequence.def;
+        if value < min || value > max {
+            let name = &sequence.name;
+            let message = format!(
+                "setval: value {value} is out of bounds for sequence \"{name}\" ({min}..{max})"
+            );
+            return Err(Error::new(SqlState::NUMERIC_OUT_OF_RANGE, message));
+        }
+        self.note(sequence);
+        let called = called == SequenceCalled::Yes;
+        *sequence.value.lock() = SequenceValue { last: value, called };
+        if called {
+            self.memory.lock().values.insert(sequence.id, value);
+        }
+        Ok(())
+    }
+}
+
+/// The value after `current`.
+///
+/// # Errors
+/// 2200H at the end of a sequence that does not cycle.
+fn next_value(name: &str, def: &SequenceDef, current: SequenceValue) -> Result<i64> {
+    if !current.called {
+        return Ok(current.last);
+    }
+    let next = current.last.checked_add(def.increment);
+    match next.filter(|next| (def.min..=def.max).contains(next)) {
+        Some(next) => Ok(next),
+        None if def.wrap == SequenceWrap::Cycle => {
+            Ok(if def.increment > 0 { def.min } else { def.max })
+        }
+        None => {
+            let (end, bound) =
+                if def.increment > 0 { ("maximum", def.max) } else { ("minimum", def.min) };
+            let message = format!("nextval: reached {end} value of sequence \"{name}\" ({bound})");
+            Err(Error::new(SqlState::SEQUENCE_GENERATOR_LIMIT_EXCEEDED, message))
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)] // A test that finds nothing is to fail.
+mod tests {
+    use proptest::prelude::*;
+    use types::DataType;
+
+    use super::*;
+
+    proptest! {
+        #[test] // Against the definition in whole numbers without bounds.
+        fn values_follow_the_definition(
+            (min, max) in prop_oneof![(-3i64..3, 3i64..9), (Just(i64::MIN), Just(i64::MAX))],
+            increment in prop_oneof![-4i64..-1, 1i64..4, Just(i64::MIN), Just(i64::MAX)],
+            at in any::<prop::sample::Index>(),
+            cycles: bool,
+        ) {
+            let wrap = if cycles { SequenceWrap::Cycle } else { SequenceWrap::Fail };
+            let ty = DataType::BigInt;
+            let def = SequenceDef { ty, increment, min, max, start: min, cache: 1, wrap };
+            let span = (i128::from(max) - i128::from(min) + 1).min(1 << 40) as usize;
+            let last = min + at.index(span) as i64;
+            let next = next_value("s", &def, SequenceValue { last, called: true });
+            let wide = i128::from(last) + i128::from(increment);
+            let inside = (i128::from(min)..=i128::from(max)).contains(&wide);
+            match next {
+                Ok(next) if inside => prop_assert_eq!(i128::from(next), wide),
+                Ok(next) => {
+                    let first = if increment > 0 { min } else { max };
+                    prop_assert_eq!((cycles, next), (true, first));
+                }
+                Err(error) => {
+                    prop_assert!(!inside && !cycles);
+                    prop_assert_eq!(error.state(), SqlState::SEQUENCE_GENERATOR_LIMIT_EXCEEDED);
+                }
+            }
+            let first = next_value("s", &def, SequenceValue { last, called: false });
+            prop_assert_eq!(first.unwrap(), last);
+        }
+    }
+}
