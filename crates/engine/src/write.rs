@@ -15,6 +15,7 @@
 pub(crate) mod rows;
 pub(crate) mod indexes;
 mod tables;
+pub(crate) mod writer;
 
 mod fitted;
 pub(crate) mod foreign;

@@ -20,7 +20,8 @@ use crate::catalog::wide::Freshness;
 use crate::catalog::{Indexes, State, TableDef, TableEntry};
 use crate::durable::temporary_table;
 use crate::statement::running::{Run, Running};
-use crate::write::insert::{BULK_ROWS, load_result, load_stream, write_batch};
+use crate::write::insert::{BULK_ROWS, load_result, load_stream};
+use crate::write::writer::TableWriter;
 use crate::write::{deferred, indexes};
 use crate::{QueryResult, Session};
 
@@ -78,7 +79,7 @@ fn fill(
     }
     for batch in &mut result.batches {
         entry.generated.fill(batch)?;
-        write_batch(running, entry, batch)?;
+        TableWriter::inserting(entry).store(running, batch)?;
     }
     Ok(result.rows() as u64)
 }

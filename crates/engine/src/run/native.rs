@@ -22,8 +22,8 @@ use crate::statement::running::Running;
 use crate::transaction::work::{Begun, Modes, Work, newest, stale};
 use crate::words::rows::push;
 use crate::write::change;
-use crate::write::insert::insert_row;
 use crate::write::rows::{RowReader, attempt};
+use crate::write::writer::TableWriter;
 use crate::{CancelHandle, Database};
 
 /// A table and the state of the catalog in which it was looked up. Look it up once, use it in all
@@ -359,8 +359,8 @@ impl NativeSession {
         }
         let place = self.running()?.place();
         self.lock(table)?;
-        let inserted =
-            insert_row(&mut Running::new(&mut self.session, Vec::new()), &table.entry, row);
+        let inserted = TableWriter::inserting(&table.entry)
+            .insert_row(&mut Running::new(&mut self.session, Vec::new()), row);
         inserted.inspect_err(|_| {
             let before = self.session.work_mut().go_back(&place);
             self.session.go_back(before);

@@ -11,10 +11,10 @@ use storage::{Datum, Snapshot, Tid};
 use types::Result;
 
 use super::insert::{Written, returning};
-use super::rows::{Found, RowError, RowReader, attempt, columns_at, read_rows};
-use super::{foreign, wide};
+use super::rows::{Found, RowError, RowReader, attempt, columns_at};
+use super::writer::{Changed, ReadBack, TableWriter};
+use crate::catalog::TableEntry;
 use crate::catalog::generated::Assigned;
-use crate::catalog::{TableEntry, keys};
 use crate::statement::running::{Run, Running};
 use crate::transaction::work::{lost_update, newest, recheck_snapshot, stale};
 use crate::words::rows::Rows;
@@ -48,12 +48,11 @@ struct Change<'a> {
     returning: Option<&'a Returning>,
     /// Rows done, where the source may repeat them.
     seen: Option<HashSet<Tid>>,
-    /// Foreign keys of other tables to look at afterwards.
-    referenced: bool,
+    /// What is owed for the rows.
+    writer: TableWriter<'a>,
     written: Written,
-    /// Rows before the change, for foreign keys, and their TIDs after an update.
-    before: Vec<Batch>,
-    after: Vec<Vec<Tid>>,
+    /// The rows so far.
+    changed: Vec<Changed>,
 }
 
 pub(crate) fn update(running: &mut Running<'_>, update: &Update) -> Result<QueryResult> {
@@ -153,11 +152,9 @@ impl<'a> Change<'a> {
     ) -> Result<Self> {
         let columns = if let Action::Update(columns) = action { columns } else { &[] };
         let assigned = Assigned::new(entry, columns)?;
-        let referenced = match action {
-            Action::Update(_) => {
-                keys::is_referenced(&session.state(), entry, Some(&assigned.all()))
-            }
-            Action::Delete => keys::is_referenced(&session.state(), entry, None),
+        let writer = match action {
+            Action::Update(_) => TableWriter::updating(session, entry, assigned.all()),
+            Action::Delete => TableWriter::deleting(session, entry),
         };
         Ok(Self {
             entry,
@@ -165,10 +162,9 @@ impl<'a> Change<'a> {
             assigned,
             returning,
             seen: (matches == Matches::Repeated).then(HashSet::new),
-            referenced,
+            writer,
             written: Written::default(),
-            before: Vec::new(),
-            after: Vec::new(),
+            changed: Vec::new(),
         })
     }
 
@@ -198,7 +194,7 @@ impl<'a> Change<'a> {
         let cancel = running.session.cancel_handle();
         let mut done = Done::default();
         let deletes = matches!(self.action, Action::Delete);
-        let mut before = (self.referenced || (deletes && self.returning.is_some()))
+        let mut before = (self.writer.needs_before() || (deletes && self.returning.is_some()))
             .then(|| RowReader::new(&storage));
         self.assigned.compute(self.entry, rows, |others| columns_at(&storage, at, rows, others))?;
         let mut values: Vec<(usize, Datum<'_>)> = Vec::new();
@@ -260,22 +256,15 @@ impl<'a> Change<'a> {
             }
             Action::Delete => {}
             Action::Update(_) => {
-                let checked = !self.entry.def.checks.is_empty();
-                if checked || self.returning.is_some() {
-                    let now = newest(session.work());
-                    let columns = read_rows(self.entry.storage(), now, &done.tids)?;
-                    let batch = Batch::new(columns, count);
-                    self.entry.checks.verify(&self.entry.def, &batch, session.clocks())?;
-                    if self.returning.is_some() {
-                        self.keep(batch.columns, rows, &done.rows);
-                    }
+                let read = if self.returning.is_some() { ReadBack::Yes } else { ReadBack::No };
+                let batch = self.writer.updated(session, &done.tids, read)?;
+                if let (Some(batch), ReadBack::Yes) = (batch, read) {
+                    self.keep(batch.columns, rows, &done.rows);
                 }
             }
         }
-        if let Some(columns) = before {
-            self.before.push(Batch::new(columns, count));
-        }
-        self.after.push(done.tids);
+        let before = before.map(|columns| Batch::new(columns, count));
+        self.changed.push(Changed { before, tids: done.tids });
         Ok(())
     }
 
@@ -284,32 +273,13 @@ impl<'a> Change<'a> {
         self.written.batches.push(Batch::new(columns, done.len()));
     }
 
-    /// Looks at wide tables, and at foreign keys in both directions.
+    /// Does what is owed for the rows when all are written.
     fn finish(mut self, running: &mut Running<'_>) -> Result<Written> {
-        if self.written.count > 0 {
-            wide::changed(running, self.entry);
-        }
         if let (Some(parts), Some(seen)) = (&mut running.parts, self.seen.take()) {
-            let rows = seen.into_iter().chain(self.after.iter().flatten().copied());
-            parts.note(self.entry.storage().id(), rows);
+            let now = self.changed.iter().flat_map(|change| &change.tids).copied();
+            parts.note(self.entry.storage().id(), seen.into_iter().chain(now));
         }
-        let columns = self.assigned.all();
-        if keys::refers_by(self.entry, &columns) {
-            for tids in &self.after {
-                let rows = read_rows(self.entry.storage(), newest(running.session.work()), tids)?;
-                let batch = Batch::new(rows, tids.len());
-                foreign::check_present(running, self.entry, &batch, Some(&columns))?;
-            }
-        }
-        if self.referenced {
-            for (before, after) in self.before.iter().zip(&self.after) {
-                let after = match self.action {
-                    Action::Update(_) => Some(after.as_slice()),
-                    Action::Delete => None,
-                };
-                foreign::keys_gone(running, self.entry, before, after)?;
-            }
-        }
+        self.writer.changed(running, &self.changed)?;
         Ok(self.written)
     }
 }

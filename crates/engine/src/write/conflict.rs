@@ -12,10 +12,10 @@ use types::{Error, PhysicalType, Result, SqlState};
 
 use super::insert::{Written, slices};
 use super::rows::{Found, RowError, RowReader, attempt, index_number, index_position, read_rows};
-use super::{foreign, wide};
+use super::writer::{Changed, ReadBack, TableWriter};
 use crate::CancelHandle;
+use crate::catalog::TableEntry;
 use crate::catalog::generated::Assigned;
-use crate::catalog::{TableEntry, keys};
 use crate::statement::running::{Run, Running};
 use crate::transaction::work::{Work, lost_update, newest, recheck_snapshot};
 use crate::words::rows::{Rows, push};
@@ -41,8 +41,7 @@ pub(crate) fn insert(
     let mut met: Vec<(Tid, (usize, u32))> = Vec::new();
     let updates = matches!(on_conflict.action, ConflictAction::Update { .. });
     for (number, batch) in result.batches.iter_mut().enumerate() {
-        entry.generated.fill(batch)?;
-        entry.checks.verify(&entry.def, batch, running.session.clocks())?;
+        TableWriter::inserting(entry).complete(batch, running.session.clocks())?;
         let rows = Rows::new(batch);
         let mut row_values: Vec<Datum<'_>> = Vec::with_capacity(rows.width());
         for row in 0..rows.count {
@@ -66,8 +65,7 @@ pub(crate) fn insert(
     if inserted.columns.is_empty() {
         inserted.rows = 0;
     }
-    foreign::check_present(running, entry, &inserted, None)?;
-    wide::inserted(running, entry, &inserted)?;
+    TableWriter::inserting(entry).inserted(running, &inserted)?;
     let mut all = Written { count: written.len() as u64, batches: vec![inserted] };
     if let ConflictAction::Update { columns, assignments } = &on_conflict.action {
         while !met.is_empty() {
@@ -251,8 +249,7 @@ fn update(
     let cancel = running.session.cancel_handle();
     let storage = Arc::clone(entry.storage());
     let mut assigned = Assigned::new(entry, columns)?;
-    let columns = assigned.all();
-    let referenced = keys::is_referenced(&running.session.state(), entry, Some(&columns));
+    let writer = TableWriter::updating(running.session, entry, assigned.all());
     let work = running.session.work_mut();
     let at = recheck_snapshot(work).unwrap_or_else(|| work.txn.snapshot());
     let mut existing = RowReader::new(&storage);
@@ -287,19 +284,13 @@ fn update(
         }
         before.extend(numbers);
     }
-    let rows = read_rows(&storage, newest(running.session.work()), &changed)?;
-    let updated = Batch::new(rows, changed.len());
-    entry.checks.verify(&entry.def, &updated, running.session.clocks())?;
-    if keys::refers_by(entry, &columns) {
-        foreign::check_present(running, entry, &updated, Some(&columns))?;
-    }
-    if referenced {
-        let old = existing.iter().map(|column| column.gather(&before)).collect();
-        foreign::keys_gone(running, entry, &Batch::new(old, before.len()), Some(&changed))?;
-    }
-    if !changed.is_empty() {
-        wide::changed(running, entry);
-    }
+    let updated = writer.updated(running.session, &changed, ReadBack::Yes)?;
+    let updated = updated.ok_or_else(|| Error::internal("updated rows are read back"))?;
+    let old = writer.needs_before().then(|| {
+        let columns = existing.iter().map(|column| column.gather(&before)).collect();
+        Batch::new(columns, before.len())
+    });
+    writer.changed(running, &[Changed { before: old, tids: changed }])?;
     Ok((updated, before))
 }
 

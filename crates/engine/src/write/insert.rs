@@ -9,17 +9,17 @@ use host::Clock;
 use kernels::{BATCH_ROWS, Batch};
 use sql::catalog::TableMeta;
 use sql::statement::{Insert, Returning};
-use storage::{BulkWriter, Datum, TableLoad, Tid};
+use storage::{BulkWriter, TableLoad};
 use types::Result;
 use types::calendar::TimeZone;
 
-use super::rows::{attempt, one_row, push_error};
-use super::{conflict, foreign, wide};
+use super::conflict;
+use super::rows::{attempt, push_error};
+use super::writer::TableWriter;
 use crate::QueryResult;
 use crate::catalog::TableEntry;
 use crate::catalog::checks::Clocks;
 use crate::statement::running::{Run, Running};
-use crate::words::rows::Rows;
 
 /// Rows, estimated or counted, from which INSERT loads blocks instead of appending batches.
 pub(crate) const BULK_ROWS: f64 = 20_000.0;
@@ -43,9 +43,8 @@ impl Sink for BulkSink {
 
     fn consume(&self, local: &mut BulkWriter, flow: Flow, _: Place) -> Result<Demand> {
         let mut batch = flow.into_batch()?;
-        self.entry.generated.fill(&mut batch)?;
         let clocks = Clocks { now: self.now, clock: &*self.clock, zone: &self.zone };
-        self.entry.checks.verify(&self.entry.def, &batch, clocks)?;
+        TableWriter::inserting(&self.entry).complete(&mut batch, clocks)?;
         local.push(&batch).map_err(|error| push_error(&self.entry, error))?;
         Ok(Demand::More)
     }
@@ -84,8 +83,7 @@ pub(crate) fn load_result(
     let cancel = running.session.cancel_handle();
     for mut batch in result.batches {
         cancel.check()?;
-        entry.generated.fill(&mut batch)?;
-        entry.checks.verify(&entry.def, &batch, running.session.clocks())?;
+        TableWriter::inserting(entry).complete(&mut batch, running.session.clocks())?;
         writer.push(&batch).map_err(|error| push_error(entry, error))?;
     }
     writer.finish()?;
@@ -136,65 +134,6 @@ pub(crate) fn slices(batches: Vec<Batch>) -> Vec<Batch> {
     all
 }
 
-/// Writes the rows of `batch`, all columns of the table in order, generated ones included, foreign
-/// keys apart.
-pub(crate) fn write_batch(
-    running: &mut Running<'_>,
-    entry: &Arc<TableEntry>,
-    batch: &Batch,
-) -> Result<Vec<Tid>> {
-    let mut tids = Vec::with_capacity(batch.rows);
-    let cancel = running.session.cancel_handle();
-    cancel.check()?;
-    let work = running.session.work_mut();
-    let mark = work.txn.mark();
-    let written = attempt(work, &cancel, |undo| {
-        tids.clear();
-        entry.storage().insert_batch(undo, batch, &mut tids).inspect_err(|_| {
-            undo.rollback_to(mark);
-        })
-    });
-    written.map_err(|error| error.into_error(running.session.work(), entry))?;
-    Ok(tids)
-}
-
-/// Writes one row, all columns of the table in their physical forms, keeping its constraints; what
-/// it has for generated columns does not count.
-///
-/// # Errors
-/// Those of INSERT; what was written of the row is taken back with the statement.
-pub(crate) fn insert_row(
-    running: &mut Running<'_>,
-    entry: &Arc<TableEntry>,
-    row: &[Datum<'_>],
-) -> Result<Tid> {
-    let storage = entry.storage();
-    let is_constrained = !entry.def.checks.is_empty()
-        || !entry.def.foreign_keys.is_empty()
-        || !entry.generated.is_empty();
-    let mut batch = is_constrained.then(|| one_row(storage, row));
-    if let Some(batch) = &mut batch {
-        entry.generated.fill(batch)?;
-        entry.checks.verify(&entry.def, batch, running.session.clocks())?;
-    }
-    let filled = batch.as_ref().filter(|_| !entry.generated.is_empty()).map(Rows::new);
-    let filled: Option<Vec<Datum<'_>>> =
-        filled.as_ref().map(|rows| (0..rows.width()).map(|column| rows.get(column, 0)).collect());
-    let row = filled.as_deref().unwrap_or(row);
-    let cancel = running.session.cancel_handle();
-    let work = running.session.work_mut();
-    let mark = work.txn.mark();
-    let written = attempt(work, &cancel, |undo| {
-        storage.insert(undo, row).inspect_err(|_| undo.rollback_to(mark))
-    });
-    let tid = written.map_err(|error| error.into_error(running.session.work(), entry))?;
-    if let Some(batch) = &batch {
-        foreign::check_present(running, entry, batch, None)?;
-        wide::inserted(running, entry, batch)?;
-    }
-    Ok(tid)
-}
-
 pub(crate) fn insert(running: &mut Running<'_>, insert: &Insert) -> Result<QueryResult> {
     running.session.work().check_writable("INSERT")?;
     let entry = running.session.write_table(&insert.table)?;
@@ -228,17 +167,6 @@ pub(crate) fn insert_result(
     entry: &Arc<TableEntry>,
     mut result: ResultSet,
 ) -> Result<Written> {
-    let mut written = Written::default();
-    for batch in &mut result.batches {
-        entry.generated.fill(batch)?;
-        entry.checks.verify(&entry.def, batch, running.session.clocks())?;
-        write_batch(running, entry, batch)?;
-        written.count += batch.rows as u64;
-    }
-    for batch in &result.batches {
-        foreign::check_present(running, entry, batch, None)?;
-        wide::inserted(running, entry, batch)?;
-    }
-    written.batches = result.batches;
-    Ok(written)
+    let count = TableWriter::inserting(entry).insert(running, &mut result.batches)?;
+    Ok(Written { batches: result.batches, count })
 }

@@ -9,8 +9,7 @@ use storage::{Datum, Tid};
 use types::{Error, PhysicalType, Result, SqlState};
 
 use super::change::{Action, apply_rows};
-use super::insert::write_batch;
-use super::{foreign, wide};
+use super::writer::TableWriter;
 use crate::QueryResult;
 use crate::catalog::TableEntry;
 use crate::statement::running::{Run, Running};
@@ -74,13 +73,8 @@ fn act(
         MergeAction::Nothing => Ok(0),
         MergeAction::Insert { values_from } => {
             let range = *values_from..*values_from + entry.def.columns.len();
-            let mut batch = Batch::new(rows.pick(range, wanted), wanted.len());
-            entry.generated.fill(&mut batch)?;
-            entry.checks.verify(&entry.def, &batch, running.session.clocks())?;
-            write_batch(running, entry, &batch)?;
-            foreign::check_present(running, entry, &batch, None)?;
-            wide::inserted(running, entry, &batch)?;
-            Ok(wanted.len() as u64)
+            let batch = Batch::new(rows.pick(range, wanted), wanted.len());
+            TableWriter::inserting(entry).insert(running, &mut [batch])
         }
         MergeAction::Update { columns, values_from } => {
             let mut source = vec![tids(rows, wanted)];

@@ -13,8 +13,8 @@ use storage::{Datum, KeyRead, RowBuffer, Snapshot, Tid};
 use txn::manager::Isolation;
 use types::{Error, Result, SqlState, Value};
 
-use super::insert::insert_row;
 use super::rows::attempt;
+use super::writer::TableWriter;
 use crate::catalog::TableEntry;
 use crate::catalog::locks::{Asked, LockMode};
 use crate::session::point::{Action, Find, Memory, NewRow, Operand, Point};
@@ -236,6 +236,6 @@ impl NewRow {
         let computed = self.values.compute(&none, parameters)?;
         let datum = |i| self.values.datum(i, &none, parameters, &computed);
         let row = (0..self.values.operands.len()).map(datum).collect::<Result<Vec<_>>>()?;
-        insert_row(running, entry, &row)
+        TableWriter::inserting(entry).insert_row(running, &row)
     }
 }

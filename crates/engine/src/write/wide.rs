@@ -15,7 +15,7 @@ use types::{DataType, Error, Result};
 
 use super::fitted::fit;
 use super::foreign;
-use super::insert::write_batch;
+use super::writer::TableWriter;
 use crate::catalog::locks::LockMode;
 use crate::catalog::wide::Touch;
 use crate::catalog::{TableEntry, keys, wide};
@@ -107,7 +107,7 @@ fn add(
     };
     let schema = wide.storage().schema().columns();
     let columns = def.columns.iter().zip(schema).map(column).collect();
-    write_batch(running, wide, &Batch::new(columns, facts.count))?;
+    TableWriter::inserting(wide).store(running, &Batch::new(columns, facts.count))?;
     Ok(())
 }
 

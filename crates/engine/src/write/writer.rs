@@ -1,0 +1,244 @@
+//! The duties of rows that are written, in their order. Every statement, COPY and the actions of
+//! foreign keys go through here.
+//!
+//! ```text
+//! insert  generated columns -> CHECK -> storage         | foreign keys, wide tables follow
+//! update  generated columns -> storage -> CHECK         | wide tables end, foreign keys, keys gone
+//! delete  storage                                       | wide tables end, keys gone
+//!         '------- for each row or batch -------'         '---- when all rows are written ----'
+//! ```
+//! Invariant: nobody else calls `foreign` or `wide` for rows that a statement wrote, so a duty that
+//! is added here is kept everywhere.
+//! Elsewhere: what is put off (`at_end`, `deferred`), how rows of an update are found (`change`).
+
+use std::sync::Arc;
+
+use kernels::Batch;
+use storage::{Datum, Tid};
+use types::Result;
+
+use super::rows::{attempt, one_row, read_rows};
+use super::{foreign, wide};
+use crate::Session;
+use crate::catalog::checks::Clocks;
+use crate::catalog::{TableEntry, keys};
+use crate::statement::running::Running;
+use crate::transaction::work::newest;
+use crate::words::rows::Rows;
+
+/// Writes the rows of one table for one statement.
+pub(crate) struct TableWriter<'a> {
+    entry: &'a Arc<TableEntry>,
+    kind: Kind,
+}
+
+/// How rows change.
+enum Kind {
+    Insert,
+    /// These columns change, generated ones among them.
+    Update {
+        columns: Vec<usize>,
+        keys: Keys,
+    },
+    Delete {
+        keys: Keys,
+    },
+}
+
+/// Whether foreign keys refer to what changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Keys {
+    Referenced,
+    Free,
+}
+
+/// Rows of one batch that were updated or deleted.
+pub(crate) struct Changed {
+    /// All columns as they were, if [`TableWriter::needs_before`].
+    pub(crate) before: Option<Batch>,
+    /// Where the rows are now; where they were, of deleted ones.
+    pub(crate) tids: Vec<Tid>,
+}
+
+impl Keys {
+    fn of(session: &Session, entry: &TableEntry, columns: Option<&[usize]>) -> Self {
+        if keys::is_referenced(&session.state(), entry, columns) {
+            Self::Referenced
+        } else {
+            Self::Free
+        }
+    }
+}
+
+impl<'a> TableWriter<'a> {
+    /// A writer of new rows.
+    pub(crate) fn inserting(entry: &'a Arc<TableEntry>) -> Self {
+        Self { entry, kind: Kind::Insert }
+    }
+
+    /// A writer that changes these columns.
+    pub(crate) fn updating(
+        session: &Session,
+        entry: &'a Arc<TableEntry>,
+        columns: Vec<usize>,
+    ) -> Self {
+        let keys = Keys::of(session, entry, Some(&columns));
+        Self { entry, kind: Kind::Update { columns, keys } }
+    }
+
+    /// A writer that deletes rows.
+    pub(crate) fn deleting(session: &Session, entry: &'a Arc<TableEntry>) -> Self {
+        Self { entry, kind: Kind::Delete { keys: Keys::of(session, entry, None) } }
+    }
+
+    /// True when [`Changed::before`] has to be known, because foreign keys refer to the rows.
+    pub(crate) fn needs_before(&self) -> bool {
+        let (Kind::Update { keys, .. } | Kind::Delete { keys }) = &self.kind else { return false };
+        *keys == Keys::Referenced
+    }
+
+    /// Computes the generated columns of new rows (all columns of the table), and tests CHECK
+    /// constraints.
+    ///
+    /// # Errors
+    /// 23514; what an expression raises.
+    pub(crate) fn complete(&self, batch: &mut Batch, clocks: Clocks<'_>) -> Result<()> {
+        self.entry.generated.fill(batch)?;
+        self.entry.checks.verify(&self.entry.def, batch, clocks)
+    }
+
+    /// Stores rows that are complete.
+    ///
+    /// # Errors
+    /// 23502, 23505, 40001, 40P01, 57014, 53200: nothing of the batch is stored then.
+    pub(crate) fn store(&self, running: &mut Running<'_>, batch: &Batch) -> Result<Vec<Tid>> {
+        let entry = self.entry;
+        let mut tids = Vec::with_capacity(batch.rows);
+        let cancel = running.session.cancel_handle();
+        cancel.check()?;
+        let work = running.session.work_mut();
+        let mark = work.txn.mark();
+        let written = attempt(work, &cancel, |undo| {
+            tids.clear();
+            entry.storage().insert_batch(undo, batch, &mut tids).inspect_err(|_| {
+                undo.rollback_to(mark);
+            })
+        });
+        written.map_err(|error| error.into_error(running.session.work(), entry))?;
+        Ok(tids)
+    }
+
+    /// Looks after new rows (all columns) when the statement has stored all of them.
+    ///
+    /// # Errors
+    /// 23503; 40001, 40P01, 57014 from waiting for others.
+    pub(crate) fn inserted(&self, running: &mut Running<'_>, batch: &Batch) -> Result<()> {
+        foreign::check_present(running, self.entry, batch, None)?;
+        wide::inserted(running, self.entry, batch)
+    }
+
+    /// Inserts rows with all that is to be done for them; how many.
+    ///
+    /// # Errors
+    /// Those of INSERT.
+    pub(crate) fn insert(&self, running: &mut Running<'_>, batches: &mut [Batch]) -> Result<u64> {
+        let mut count = 0;
+        for batch in batches.iter_mut() {
+            self.complete(batch, running.session.clocks())?;
+            self.store(running, batch)?;
+            count += batch.rows as u64;
+        }
+        for batch in &*batches {
+            self.inserted(running, batch)?;
+        }
+        Ok(count)
+    }
+
+    /// Inserts one row, all columns of the table in their physical forms; what it has for generated
+    /// columns does not count. A row that owes nothing but its storage is not made a batch.
+    ///
+    /// # Errors
+    /// Those of INSERT; what was written of the row is taken back with the statement.
+    pub(crate) fn insert_row(&self, running: &mut Running<'_>, row: &[Datum<'_>]) -> Result<Tid> {
+        let (entry, storage) = (self.entry, self.entry.storage());
+        let is_constrained = !entry.def.checks.is_empty()
+            || !entry.def.foreign_keys.is_empty()
+            || !entry.generated.is_empty();
+        let mut batch = is_constrained.then(|| one_row(storage, row));
+        if let Some(batch) = &mut batch {
+            self.complete(batch, running.session.clocks())?;
+        }
+        let filled = batch.as_ref().filter(|_| !entry.generated.is_empty()).map(Rows::new);
+        let filled: Option<Vec<Datum<'_>>> =
+            filled.as_ref().map(|rows| (0..rows.width()).map(|c| rows.get(c, 0)).collect());
+        let row = filled.as_deref().unwrap_or(row);
+        let cancel = running.session.cancel_handle();
+        let work = running.session.work_mut();
+        let mark = work.txn.mark();
+        let written = attempt(work, &cancel, |undo| {
+            storage.insert(undo, row).inspect_err(|_| undo.rollback_to(mark))
+        });
+        let tid = written.map_err(|error| error.into_error(running.session.work(), entry))?;
+        if let Some(batch) = &batch {
+            self.inserted(running, batch)?;
+        }
+        Ok(tid)
+    }
+
+    /// Tests the CHECK constraints of rows that were updated; all their columns as they are now,
+    /// read only when a constraint or `read` asks for them.
+    ///
+    /// # Errors
+    /// 23514; what a condition raises.
+    pub(crate) fn updated(
+        &self,
+        session: &Session,
+        tids: &[Tid],
+        read: ReadBack,
+    ) -> Result<Option<Batch>> {
+        if self.entry.def.checks.is_empty() && read == ReadBack::No {
+            return Ok(None);
+        }
+        let columns = read_rows(self.entry.storage(), newest(session.work()), tids)?;
+        let batch = Batch::new(columns, tids.len());
+        self.entry.checks.verify(&self.entry.def, &batch, session.clocks())?;
+        Ok(Some(batch))
+    }
+
+    /// Looks after updated or deleted rows when the statement has written all of them.
+    ///
+    /// # Errors
+    /// 23503; whatever the actions of foreign keys meet.
+    pub(crate) fn changed(&self, running: &mut Running<'_>, changes: &[Changed]) -> Result<()> {
+        let entry = self.entry;
+        if changes.iter().any(|change| !change.tids.is_empty()) {
+            wide::changed(running, entry);
+        }
+        if let Kind::Update { columns, .. } = &self.kind
+            && keys::refers_by(entry, columns)
+        {
+            for Changed { tids, .. } in changes {
+                let now = newest(running.session.work());
+                let batch = Batch::new(read_rows(entry.storage(), now, tids)?, tids.len());
+                foreign::check_present(running, entry, &batch, Some(columns))?;
+            }
+        }
+        if !self.needs_before() {
+            return Ok(());
+        }
+        for Changed { before, tids } in changes {
+            let after = matches!(self.kind, Kind::Update { .. }).then_some(tids.as_slice());
+            if let Some(before) = before {
+                foreign::keys_gone(running, entry, before, after)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether updated rows are read back for RETURNING.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ReadBack {
+    Yes,
+    No,
+}
