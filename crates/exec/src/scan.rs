@@ -10,10 +10,9 @@ use std::time::Instant;
 use kernels::{BATCH_ROWS, Batch, Bitmap, Column, Vector};
 use plan::Technique;
 use plan::physical::{BoundKind, Expr, Node, Operator, OperatorId, ScanRestrictionKind};
-use sql::catalog::TableRef;
 use storage::{
     BlockCursor, ColumnPredicate, Positions, Restriction, RestrictionKind, ScanPlan,
-    ScanTechniques, TID_COLUMN, Table, TableSnapshot, Tid,
+    ScanTechniques, TID_COLUMN, TableSnapshot, Tid,
 };
 use types::{Error, PhysicalType, Result, Value};
 
@@ -23,15 +22,8 @@ use crate::flow::{Flow, RowSource};
 use crate::opener::{Opener, PushedFilter};
 use crate::pipeline::{Demand, Push, Source, Stream};
 use crate::simple::FilterOperator;
+use crate::stored::stored_table;
 use flavours::{Flavour, Flavours, SCAN_ROWS_MIN};
-
-/// The stored table behind a reference.
-pub(crate) fn stored_table(table: &TableRef) -> Result<Arc<Table>> {
-    let object = table.object();
-    object
-        .downcast::<Table>()
-        .map_err(|_| Error::internal(format!("table {} has no storage", table.name())))
-}
 
 /// Opens [`Operator::Scan`].
 pub(crate) fn open(opener: &mut Opener, node: &Node, filters: Vec<PushedFilter>) -> Result<Stream> {

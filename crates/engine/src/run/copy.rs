@@ -194,8 +194,7 @@ struct TableColumns {
 
 impl TableColumns {
     fn new(table: &TableRef, columns: &[usize]) -> Result<Self> {
-        let storage = table.object().downcast::<storage::Table>();
-        let storage = storage.map_err(|_| Error::internal("a table has storage"))?;
+        let storage = exec::stored_table(table)?;
         let name = |&c: &usize| (table.columns()[c].name.clone(), table.columns()[c].ty);
         let names = columns.iter().map(name).collect();
         Ok(Self { storage, columns: columns.to_vec(), names })

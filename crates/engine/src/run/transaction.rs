@@ -264,8 +264,7 @@ fn set_session_modes(session: &mut Session, modes: TransactionModes) -> Result<(
 fn lock_tables(session: &mut Session, lock: &LockTable) -> Result<()> {
     inside(session, "LOCK TABLE")?;
     for table in &lock.tables {
-        let storage = table.object().downcast::<storage::Table>();
-        let storage = storage.map_err(|_| Error::internal("a table has storage"))?;
+        let storage = exec::stored_table(table)?;
         let state = session.state();
         let entry = state.tables.get(table.name()).ok_or_else(crate::transaction::work::stale)?;
         if lock.wait == LockWait::Fail

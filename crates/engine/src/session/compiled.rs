@@ -8,15 +8,15 @@
 //! ```
 //! Invariants: what binding reads besides the catalog (files, the value of a sequence) makes a
 //! statement one that is bound each time. So does the time where a plan is better for knowing it;
-//! elsewhere it is a parameter behind the statement's own. Plans are kept of queries of the
-//! statement itself only, whose addresses are theirs as long as it lives.
+//! elsewhere it is a parameter behind the statement's own. Plans are kept of the statement's own
+//! queries only ([`OwnQuery`]).
 
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
 use plan::PlanOptions;
 use plan::physical::PhysicalPlan;
-use sql::algebra::{Plan, Query};
+use sql::algebra::Plan;
 use sql::statement::Statement;
 use storage::Table;
 use types::calendar::TimeZone;
@@ -82,11 +82,21 @@ pub(crate) enum Ready {
     Again(Arc<Compiled>),
 }
 
+/// Which of a statement's own queries one is: the key of its kept plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OwnQuery {
+    /// Its rows: those given, inserted, changed or deleted.
+    Source,
+    /// The assignments of ON CONFLICT DO UPDATE.
+    Assignments,
+    Returning,
+}
+
+/// The plan of one query.
 pub(crate) struct Planned {
-    /// Address of the query.
-    pub(crate) query: usize,
-    pub(crate) plan: Arc<PhysicalPlan>,
-    pub(crate) relies_on: Arc<[Reliance]>,
+    query: OwnQuery,
+    plan: Arc<PhysicalPlan>,
+    relies_on: Arc<[Reliance]>,
 }
 
 /// A bound statement and what was made of it.
@@ -132,16 +142,10 @@ impl Compiled {
         self.point.is_some() || inserts_values
     }
 
-    /// Whether `query` is one of the statement's own.
-    fn owns(&self, query: &Query) -> bool {
-        self.statement.queries().into_iter().any(|own| std::ptr::eq(own, query))
-    }
-
-    /// The plan of `query`, if there is one that still holds.
-    pub(crate) fn plan(&self, query: &Query) -> Option<(Arc<PhysicalPlan>, Arc<[Reliance]>)> {
-        let address = std::ptr::from_ref(query) as usize;
+    /// The plan of this query, if there is one that still holds.
+    pub(crate) fn plan(&self, query: OwnQuery) -> Option<(Arc<PhysicalPlan>, Arc<[Reliance]>)> {
         let mut plans = self.plans.lock();
-        let at = plans.iter().position(|planned| planned.query == address)?;
+        let at = plans.iter().position(|planned| planned.query == query)?;
         if plans[at].relies_on.iter().all(Reliance::holds) {
             return Some((Arc::clone(&plans[at].plan), Arc::clone(&plans[at].relies_on)));
         }
@@ -149,17 +153,14 @@ impl Compiled {
         None
     }
 
-    /// Keeps the plan of `query` if it is one of the statement's own.
+    /// Keeps the plan of this query.
     pub(crate) fn keep(
         &self,
-        query: &Query,
+        query: OwnQuery,
         plan: &Arc<PhysicalPlan>,
         relies_on: &Arc<[Reliance]>,
     ) {
-        if self.owns(query) {
-            let relies_on = Arc::clone(relies_on);
-            let query = std::ptr::from_ref(query) as usize;
-            self.plans.lock().push(Planned { query, plan: Arc::clone(plan), relies_on });
-        }
+        let (plan, relies_on) = (Arc::clone(plan), Arc::clone(relies_on));
+        self.plans.lock().push(Planned { query, plan, relies_on });
     }
 }

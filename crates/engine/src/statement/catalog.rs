@@ -1,6 +1,6 @@
 //! The catalog as the binder sees it during one statement.
 //!
-//! Elsewhere: the catalog itself (parent), tables of the system (`pg_catalog`).
+//! Elsewhere: the catalog itself (`catalog`), tables of the system (`show::pg_catalog`).
 
 use std::cell::Cell;
 use std::sync::Arc;

@@ -12,7 +12,6 @@ use plan::physical::Expr;
 use plan::point::{PointAction, PointPlan, PointRows};
 use sql::catalog::{TableMeta, TableRef};
 use sql::statement::Statement;
-use storage::{Table, TableIndex};
 
 use crate::Session;
 use crate::catalog::{TableEntry, keys, wide};
@@ -66,7 +65,7 @@ impl Point {
 /// The entry of the table in the session's catalog, if it is the one that was bound.
 fn entry_of(session: &Session, table: &TableRef) -> Option<Arc<TableEntry>> {
     let entry = session.state().tables.get(table.name()).cloned()?;
-    let storage = table.object().downcast::<Table>().ok()?;
+    let storage = exec::stored_table(table).ok()?;
     Arc::ptr_eq(entry.storage(), &storage).then_some(entry)
 }
 
@@ -75,7 +74,7 @@ impl Find {
         if plan.rows != PointRows::One || plan.keys.len() > KEY_COLUMNS {
             return None;
         }
-        let index = plan.table.index_object(plan.index)?.downcast::<TableIndex>().ok()?;
+        let index = exec::stored_index(&plan.table, plan.index).ok()?;
         let schema = entry.storage().schema().columns();
         let physical = |ordinal: &usize| schema.get(*ordinal).map(|c| c.physical());
         let row = plan.columns.iter().map(physical).collect::<Option<Vec<_>>>()?;

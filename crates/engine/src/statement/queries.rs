@@ -98,7 +98,8 @@ impl Running<'_> {
         run: Run,
     ) -> Result<(Arc<PhysicalPlan>, Arc<QueryContext>)> {
         let begin = self.explaining.as_ref().map(|_| Instant::now());
-        let known = self.compiled.as_ref().and_then(|compiled| compiled.plan(query));
+        let kept = self.compiled.as_ref().zip(run.own);
+        let known = kept.and_then(|(compiled, own)| compiled.plan(own));
         let is_own = run.at.is_none() && run.recheck.is_none();
         let (plan, relies_on) = match known {
             Some(known) => known,
@@ -109,8 +110,8 @@ impl Running<'_> {
                 let options = self.session.settings.plan_options();
                 let plan = Arc::new(plan::plan(query, &statistics, &options)?);
                 let relies_on: Arc<[Reliance]> = statistics.asked().into();
-                if let Some(compiled) = &self.compiled {
-                    compiled.keep(query, &plan, &relies_on);
+                if let Some((compiled, own)) = kept {
+                    compiled.keep(own, &plan, &relies_on);
                 }
                 (plan, relies_on)
             }

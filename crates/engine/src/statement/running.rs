@@ -17,7 +17,7 @@ use super::at_end::AtEnd;
 use super::explaining::Explaining;
 use super::parts::Parts;
 use crate::Session;
-use crate::session::compiled::Compiled;
+use crate::session::compiled::{Compiled, OwnQuery};
 
 /// How a query is run.
 #[derive(Default)]
@@ -25,8 +25,17 @@ pub(crate) struct Run {
     /// Rows of `Input` operators, by slot.
     pub(crate) inputs: Vec<Vec<Batch>>,
     pub(crate) recheck: Option<Recheck>,
+    /// Which query of the statement it is, if it is one of its own.
+    pub(crate) own: Option<OwnQuery>,
     /// What it sees, when not what the transaction does.
     pub(crate) at: Option<Snapshot>,
+}
+
+impl Run {
+    /// A run of one of the statement's own queries.
+    pub(crate) fn of(own: OwnQuery) -> Self {
+        Self { own: Some(own), ..Self::default() }
+    }
 }
 
 /// One statement while it runs.

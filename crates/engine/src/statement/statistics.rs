@@ -47,13 +47,9 @@ impl StoredStatistics {
     }
 }
 
-fn storage_of(table: &TableRef) -> Option<Arc<Table>> {
-    table.object().downcast::<Table>().ok()
-}
-
 impl Statistics for StoredStatistics {
     fn table(&self, table: &TableRef) -> TableStatistics {
-        let Some(storage) = storage_of(table) else {
+        let Ok(storage) = exec::stored_table(table) else {
             return TableStatistics { rows: 1000.0, columns: Vec::new() };
         };
         self.note(&storage);
@@ -79,7 +75,7 @@ impl Statistics for StoredStatistics {
         columns: &[(ColumnId, usize)],
         predicate: &Expr,
     ) -> Option<f64> {
-        let storage = storage_of(table)?;
+        let storage = exec::stored_table(table).ok()?;
         self.note(&storage);
         let stored = storage.statistics();
         let rows = stored.sample.rows;

@@ -15,6 +15,7 @@ use super::rows::{Found, RowError, RowReader, attempt, columns_at};
 use super::writer::{Changed, ReadBack, TableWriter};
 use crate::catalog::TableEntry;
 use crate::catalog::generated::Assigned;
+use crate::session::compiled::OwnQuery;
 use crate::statement::running::{Run, Running};
 use crate::transaction::work::{lost_update, newest, recheck_snapshot, stale};
 use crate::words::rows::Rows;
@@ -87,7 +88,7 @@ fn run(
         change.seen = Some(parts.changed(entry.storage().id()));
     }
     let mut at = running.session.work().txn.snapshot();
-    let mut result = running.run_query(source, Run::default())?;
+    let mut result = running.run_query(source, Run::of(OwnQuery::Source))?;
     loop {
         let conflicts = change.apply_all(running, at, &result)?;
         if conflicts.is_empty() {
@@ -99,7 +100,7 @@ fn run(
         }
         at = again;
         let recheck = Some(Recheck { at, tids });
-        result = running.run_query(source, Run { recheck, ..Run::default() })?;
+        result = running.run_query(source, Run { recheck, ..Run::of(OwnQuery::Source) })?;
     }
     change.finish(running)
 }

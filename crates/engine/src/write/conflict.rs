@@ -16,6 +16,7 @@ use super::writer::{Changed, ReadBack, TableWriter};
 use crate::CancelHandle;
 use crate::catalog::TableEntry;
 use crate::catalog::generated::Assigned;
+use crate::session::compiled::OwnQuery;
 use crate::statement::running::{Run, Running};
 use crate::transaction::work::{Work, lost_update, newest, recheck_snapshot};
 use crate::words::rows::{Rows, push};
@@ -266,7 +267,8 @@ fn update(
     input.extend(proposed(entry, result, met));
     input.push(Column::plain(Vector::new(VectorData::I64((0..met.tids.len() as i64).collect()))));
     let inputs = vec![slices(vec![Batch::new(input, met.tids.len())])];
-    let result = running.run_query(assignments, Run { inputs, ..Run::default() })?;
+    let result =
+        running.run_query(assignments, Run { inputs, ..Run::of(OwnQuery::Assignments) })?;
     let (mut changed, mut before) = (Vec::new(), Vec::new());
     let work = running.session.work_mut();
     for batch in &result.batches {

@@ -19,6 +19,7 @@ use super::writer::TableWriter;
 use crate::QueryResult;
 use crate::catalog::TableEntry;
 use crate::catalog::checks::Clocks;
+use crate::session::compiled::OwnQuery;
 use crate::statement::running::{Run, Running};
 
 /// Rows, estimated or counted, from which INSERT loads blocks instead of appending batches.
@@ -112,7 +113,8 @@ pub(crate) fn returning(
 ) -> Result<QueryResult> {
     let Some(returning) = returning else { return Ok(QueryResult::command(tag)) };
     let inputs = vec![slices(written.batches)];
-    let result = running.run_query(&returning.query, Run { inputs, ..Run::default() })?;
+    let result =
+        running.run_query(&returning.query, Run { inputs, ..Run::of(OwnQuery::Returning) })?;
     Ok(QueryResult::tagged(tag, result))
 }
 
@@ -137,7 +139,7 @@ pub(crate) fn slices(batches: Vec<Batch>) -> Vec<Batch> {
 pub(crate) fn insert(running: &mut Running<'_>, insert: &Insert) -> Result<QueryResult> {
     running.session.work().check_writable("INSERT")?;
     let entry = running.session.write_table(&insert.table)?;
-    let (plan, context) = running.plan_query(&insert.source, Run::default())?;
+    let (plan, context) = running.plan_query(&insert.source, Run::of(OwnQuery::Source))?;
     let simple = insert.on_conflict.is_none()
         && insert.returning.is_none()
         && entry.foreign_keys().is_empty();

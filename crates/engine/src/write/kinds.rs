@@ -5,6 +5,7 @@ use types::Result;
 
 use super::{at_end, change, insert, lock, merge, parts};
 use crate::QueryResult;
+use crate::session::compiled::OwnQuery;
 use crate::statement::at_end::AtEnd;
 use crate::statement::running::{Run, Running};
 
@@ -36,7 +37,7 @@ impl Running<'_> {
     pub(crate) fn run_part(&mut self, statement: &Statement) -> Option<Result<QueryResult>> {
         Some(match statement {
             Statement::Query(query) => {
-                self.run_query(query, Run::default()).map(QueryResult::from_rows)
+                self.run_query(query, Run::of(OwnQuery::Source)).map(QueryResult::from_rows)
             }
             Statement::SelectForUpdate(select) => lock::select(self, select),
             Statement::Insert(insert) => insert::insert(self, insert),

@@ -15,6 +15,7 @@ use types::{Error, Result, SqlState, Value};
 use super::rows::{RowError, attempt};
 use crate::QueryResult;
 use crate::catalog::TableEntry;
+use crate::session::compiled::OwnQuery;
 use crate::statement::running::{Run, Running};
 use crate::transaction::work::{lost_update, recheck_snapshot};
 use crate::words::rows::Rows;
@@ -49,11 +50,12 @@ pub(crate) fn locked(
     let end = limit.map_or(u64::MAX, |limit| offset.saturating_add(limit));
     let mut query = select.first.as_deref().unwrap_or(&select.query);
     loop {
-        let result = running.run_query(query, Run::default())?;
+        let is_all = std::ptr::eq(query, &raw const select.query);
+        let own = is_all.then_some(OwnQuery::Source);
+        let result = running.run_query(query, Run { own, ..Run::default() })?;
         let wanted = offset..end;
         let met = lock_rows(running, (select, width), &entries, &result, wanted)?;
         if let Some((rows, taken)) = met {
-            let is_all = std::ptr::eq(query, &raw const select.query);
             if is_all || taken >= end || taken == result.rows() as u64 {
                 return Ok(rows);
             }

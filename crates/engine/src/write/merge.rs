@@ -12,6 +12,7 @@ use super::change::{Action, apply_rows};
 use super::writer::TableWriter;
 use crate::QueryResult;
 use crate::catalog::TableEntry;
+use crate::session::compiled::OwnQuery;
 use crate::statement::running::{Run, Running};
 use crate::words::rows::Rows;
 
@@ -21,7 +22,7 @@ pub(crate) fn merge(running: &mut Running<'_>, merge: &Merge) -> Result<QueryRes
         return Err(Error::unsupported("RETURNING of MERGE"));
     }
     let entry = running.session.write_table(&merge.table)?;
-    let result = running.run_query(&merge.source, Run::default())?;
+    let result = running.run_query(&merge.source, Run::of(OwnQuery::Source))?;
     let mut seen = HashSet::new();
     let mut count = 0;
     for batch in &result.batches {

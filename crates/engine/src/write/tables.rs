@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use sql::catalog::TableRef;
-use types::{Error, Result};
+use types::Result;
 
 use super::indexes;
 use crate::Session;
@@ -18,15 +18,13 @@ impl Session {
     /// # Errors
     /// [`stale`] when the table changed since the statement was bound; 40P01, 57014 from waiting.
     pub(crate) fn write_table(&mut self, table: &TableRef) -> Result<Arc<TableEntry>> {
-        let storage = table.object().downcast::<storage::Table>();
-        let storage = storage.map_err(|_| Error::internal("a table has storage"))?;
+        let storage = exec::stored_table(table)?;
         self.lock_table(table.name(), &storage, LockMode::RowExclusive)
     }
 
     /// As [`Self::write_table`], of a statement that only locks rows.
     pub(crate) fn row_share_table(&mut self, table: &TableRef) -> Result<Arc<TableEntry>> {
-        let storage = table.object().downcast::<storage::Table>();
-        let storage = storage.map_err(|_| Error::internal("a table has storage"))?;
+        let storage = exec::stored_table(table)?;
         self.lock_table(table.name(), &storage, LockMode::RowShare)
     }
 

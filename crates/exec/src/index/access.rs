@@ -13,7 +13,7 @@ use storage::{
 use types::{Error, PhysicalType, Result};
 
 use crate::opener::Opener;
-use crate::scan::stored_table;
+use crate::stored::{stored_index, stored_table};
 
 /// A table, one of its indexes, and what is read of the rows it leads to.
 pub(super) struct Access {
@@ -63,9 +63,7 @@ impl Access {
         index: usize,
         columns: &[usize],
     ) -> Result<Self> {
-        let missing = || Error::internal(format!("no index {index} of table {}", table.name()));
-        let object = table.index_object(index).ok_or_else(missing)?;
-        let index = object.downcast::<TableIndex>().map_err(|_| missing())?;
+        let index = stored_index(table, index)?;
         let table = stored_table(table)?;
         let (mut at, mut only) = (opener.context.at, None);
         // Only the target of a statement hands out TIDs.
