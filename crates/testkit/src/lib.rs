@@ -6,6 +6,7 @@
 //!            '----> values                                (property tests)
 //! tests/slt -> slt -> Backend: postgres | Tessera         (feature `slt`)
 //! sessions -> histories -> cycles of dependencies          (isolation)
+//! parties, seed -> sim -> messages lost, late, doubled; crashes (what talks by messages)
 //! child -> torture -> what a kill left                        (durability)
 //! verify, bench -> peer -> DuckDB, DataFusion             (peer processes)
 //! ```
@@ -22,6 +23,7 @@ pub mod peer;
 pub mod queries;
 #[cfg(feature = "slt")]
 pub mod slt;
+pub mod sim;
 pub mod histories;
 pub mod torture;
 #[cfg(feature = "slt")]
