@@ -220,6 +220,13 @@ impl Journal {
         Ok(())
     }
 
+    /// Ids of messages below are known to the disk as given, or will be by a record that is
+    /// still to be appended.
+    pub(super) fn ids_reserved(&self) -> u64 {
+        let _reserving = self.reserving.lock();
+        self.ids_reserved.load(Ordering::Acquire)
+    }
+
     /// True when a snapshot would be worth its cost.
     pub(super) fn is_snapshot_due(&self) -> bool {
         self.log.position().lsn.0 >= self.snapshot_due.load(Ordering::Relaxed)

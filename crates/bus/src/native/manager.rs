@@ -442,17 +442,21 @@ impl<C: Concurrency, Q: Queue> Manager<C, Q> {
     /// Writes a snapshot and gives up the log before it. Calls go on meanwhile.
     pub(super) fn snapshot(&self) -> Result<()> {
         match &self.journal {
-            Some(journal) => Ok(journal.snapshot(|writer| self.write_snapshot(writer))?),
+            Some(journal) => Ok(journal.snapshot(|writer| {
+                // Later ones are in the log behind the snapshot's beginning.
+                let message = self.message_next.load(Ordering::Relaxed);
+                self.write_snapshot(writer, message.max(journal.ids_reserved()))
+            })?),
             None => Ok(()),
         }
     }
 
-    fn write_snapshot(&self, writer: &mut SnapshotWriter) -> types::Result<()> {
+    /// Writes all clients; messages get ids from `message` on afterwards.
+    fn write_snapshot(&self, writer: &mut SnapshotWriter, message: u64) -> types::Result<()> {
         let (clients, client) = {
             let next = self.membership.lock();
             (self.all_clients(), *next)
         };
-        let message = self.message_next.load(Ordering::Relaxed);
         writer.add(&Record::Ids(NextIds { client, message }))?;
         let mut shared: HashSet<MessageId> = HashSet::new();
         for client in clients {
