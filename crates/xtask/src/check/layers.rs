@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! types < kernels < storage < txn      types < host < wal < txn
-//! bus < sched                          types < sql < plan
+//! types < host < wal < bus < sched     types < sql < plan
 //! all of these < exec < engine < formats, workloads, wire, procs < server, python
 //! ```
 
@@ -10,7 +10,7 @@
 const CHAINS: &[&[&str]] = &[
     &["types", "kernels", "storage", "txn"],
     &["types", "host", "wal", "txn"],
-    &["types", "bus", "sched"],
+    &["types", "host", "wal", "bus", "sched"],
     &["types", "sql", "plan"],
 ];
 
