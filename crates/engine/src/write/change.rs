@@ -8,7 +8,7 @@ use kernels::{Batch, Column};
 use sql::algebra::Query;
 use sql::statement::{Delete, Matches, Returning, Update};
 use storage::{Datum, Snapshot, Tid};
-use types::Result;
+use types::{Result, budget};
 
 use super::generated::Assigned;
 use super::insert::{Written, returning};
@@ -296,6 +296,7 @@ impl<'a> Change<'a> {
         let columns = self.assigned.all();
         if foreign::refers_by(self.entry, &columns) {
             for tids in &self.after {
+                budget::check()?;
                 let rows = read_rows(self.entry.storage(), newest(session.work()), tids)?;
                 let batch = Batch::new(rows, tids.len());
                 foreign::check_present(session, self.entry, &batch, Some(&columns))?;
@@ -303,6 +304,7 @@ impl<'a> Change<'a> {
         }
         if self.referenced {
             for (before, after) in self.before.iter().zip(&self.after) {
+                budget::check()?;
                 let after = match self.action {
                     Action::Update(_) => Some(after.as_slice()),
                     Action::Delete => None,
