@@ -9,6 +9,7 @@
 // Floors: lowest first.
 mod arrow;
 mod function;
+mod pipe;
 mod output;
 mod parquet;
 mod rows;

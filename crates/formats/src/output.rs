@@ -1,14 +1,20 @@
 //! Files that appear when they are whole.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{BufWriter, Write};
+use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 
 use types::{Error, Result, SqlState};
 
+use crate::pipe::Pipe;
+
 /// What the system said about `path`, as SQLSTATE.
 pub(crate) fn io_error(path: &str, action: &str, error: &std::io::Error) -> Error {
     use std::io::ErrorKind as K;
+    if let Some(cancelled) = error.get_ref().and_then(|inner| inner.downcast_ref::<Error>()) {
+        return cancelled.clone();
+    }
     let state = match error.kind() {
         K::NotFound => SqlState::UNDEFINED_FILE,
         K::StorageFull | K::QuotaExceeded => SqlState::DISK_FULL,
@@ -16,6 +22,15 @@ pub(crate) fn io_error(path: &str, action: &str, error: &std::io::Error) -> Erro
         _ => SqlState::IO_ERROR,
     };
     Error::new(state, format!("could not {action} file \"{path}\": {error}"))
+}
+
+/// The file `path`, to be read at any place: no pipe, whose end may never come.
+pub(crate) fn open_to_read(path: &str) -> Result<File> {
+    let failed = |error| io_error(path, "open", &error);
+    if std::fs::metadata(path).map_err(failed)?.file_type().is_fifo() {
+        return Err(Error::unsupported(format!("reading from a pipe, as \"{path}\" is one")));
+    }
+    File::open(path).map_err(failed)
 }
 
 /// A file written under a temporary name; dropped before [`Output::finish`] it is removed.
@@ -27,7 +42,26 @@ pub(crate) struct Output {
     path: String,
     /// The temporary name and the name that the file gets; none for what is written in place.
     names: Option<(PathBuf, PathBuf)>,
-    file: Option<BufWriter<File>>,
+    file: Option<BufWriter<Target>>,
+}
+
+/// Where bytes go.
+enum Target {
+    File(File),
+    Pipe(Pipe),
+}
+
+impl Write for Target {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        match self {
+            Self::File(file) => file.write(bytes),
+            Self::Pipe(pipe) => pipe.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
 }
 
 /// Bytes gathered before they are written.
@@ -57,10 +91,13 @@ impl Output {
 }
 
 /// Opens what is written for `path`, with its names when it appears by a rename.
-fn open(path: &Path) -> std::io::Result<(Option<(PathBuf, PathBuf)>, File)> {
+fn open(path: &Path) -> std::io::Result<(Option<(PathBuf, PathBuf)>, Target)> {
     let stands = std::fs::metadata(path).ok();
+    if stands.as_ref().is_some_and(|found| found.file_type().is_fifo()) {
+        return Ok((None, Target::Pipe(Pipe::open(path)?)));
+    }
     if stands.as_ref().is_some_and(|found| !found.is_file()) {
-        return Ok((None, OpenOptions::new().write(true).open(path)?));
+        return Ok((None, Target::File(File::options().write(true).open(path)?)));
     }
     // Only a file that is there has its links followed to the end.
     let name = match stands {
@@ -71,7 +108,7 @@ fn open(path: &Path) -> std::io::Result<(Option<(PathBuf, PathBuf)>, File)> {
     temporary.push(format!(".{}.partial", std::process::id()));
     let temporary = PathBuf::from(temporary);
     let file = File::create(&temporary)?;
-    Ok((Some((temporary, name)), file))
+    Ok((Some((temporary, name)), Target::File(file)))
 }
 
 impl Write for Output {

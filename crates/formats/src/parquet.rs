@@ -17,7 +17,7 @@ use parquet::file::properties::WriterProperties;
 use types::{DataType, Error, Result, SqlState};
 
 use crate::arrow::{arrow_schema, record_batch, sql_type, vector_of};
-use crate::output::{Output, io_error};
+use crate::output::{Output, io_error, open_to_read};
 
 /// The format.
 pub(crate) struct Parquet;
@@ -41,7 +41,7 @@ impl FileFormat for Parquet {
         if let Some((name, _)) = options.given.first() {
             return Err(unknown_option(name));
         }
-        let file = File::open(path).map_err(|e| io_error(path, "open", &e))?;
+        let file = open_to_read(path)?;
         let metadata = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new())
             .map_err(|e| damaged(path, &e))?;
         let fields = metadata.schema().fields();

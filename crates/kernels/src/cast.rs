@@ -266,6 +266,10 @@ fn write_text(vector: &Vector, from: DataType) -> Result<Vector> {
         match (&vector.data, from) {
             // A cast spells booleans out; output functions do not.
             (VectorData::Bool(v), _) => out.push_str(if v[i] != 0 { "true" } else { "false" }),
+            (VectorData::Str(v), DataType::WideNumeric(_)) => {
+                types::wide::look(v.get(i).len())?;
+                text::format_into(out, &vector.value(i), from);
+            }
             _ => text::format_into(out, &vector.value(i), from),
         }
         Ok(())

@@ -29,7 +29,7 @@ pub type Rounding = fn(&Wide, i32) -> Result<Wide>;
 pub fn unary(a: &Vector, f: Unary) -> Result<Vector> {
     let values = Texts::new(a);
     try_write(&[a], |i, out| {
-        f(&Wide::decode(values.bytes(i)))?.encode(out);
+        f(&Wide::read(values.bytes(i))?)?.encode(out);
         Ok(())
     })
 }
@@ -41,7 +41,7 @@ pub fn unary(a: &Vector, f: Unary) -> Result<Vector> {
 pub fn binary(a: &Vector, b: &Vector, f: Binary) -> Result<Vector> {
     let (x, y) = (Texts::new(a), Texts::new(b));
     try_write(&[a, b], |i, out| {
-        f(&Wide::decode(x.bytes(i)), &Wide::decode(y.bytes(i)))?.encode(out);
+        f(&Wide::read(x.bytes(i))?, &Wide::read(y.bytes(i))?)?.encode(out);
         Ok(())
     })
 }
@@ -53,7 +53,7 @@ pub fn binary(a: &Vector, b: &Vector, f: Binary) -> Result<Vector> {
 pub fn rounded(a: &Vector, digits: &Vector, f: Rounding) -> Result<Vector> {
     let (x, y) = (Texts::new(a), Values::<i32>::new(digits));
     try_write(&[a, digits], |i, out| {
-        f(&Wide::decode(x.bytes(i)), y.get(i))?.encode(out);
+        f(&Wide::read(x.bytes(i))?, y.get(i))?.encode(out);
         Ok(())
     })
 }
@@ -61,21 +61,21 @@ pub fn rounded(a: &Vector, digits: &Vector, f: Rounding) -> Result<Vector> {
 /// The digits after the point that `f` finds, as I32; NULL for NaN and the infinities.
 ///
 /// # Errors
-/// None.
+/// 57014 after a cancel.
 pub fn digits(a: &Vector, f: fn(&Wide) -> Option<u32>) -> Result<Vector> {
     let values = Texts::new(a);
     // At most 16,383.
-    try_build_nullable(&[a], |i| Ok(f(&Wide::decode(values.bytes(i))).map(|scale| scale as i32)))
+    try_build_nullable(&[a], |i| Ok(f(&Wide::read(values.bytes(i))?).map(|scale| scale as i32)))
 }
 
 /// The scaled integer of scale `scale` next to each value: not above it, or not below when `above`.
 /// Values that 38 digits do not hold are beyond all of them.
 ///
 /// # Errors
-/// None.
+/// 57014 after a cancel.
 pub fn bound(a: &Vector, scale: u8, above: bool) -> Result<Vector> {
     let values = Texts::new(a);
-    try_build(&[a], |i| Ok(Wide::decode(values.bytes(i)).bound(scale, above)))
+    try_build(&[a], |i| Ok(Wide::read(values.bytes(i))?.bound(scale, above)))
 }
 
 /// The factorial of an I64 column.

@@ -192,3 +192,72 @@ fn many_statements_in_one_message_take_linear_time() {
     let many = time(20_000);
     assert!(many < few * 40, "{few:?} for 2,000 statements, {many:?} for 20,000");
 }
+
+#[test]
+fn a_cancelled_write_leaves_the_table_as_it_was() {
+    let server = Server::start();
+    let mut client = server.client();
+    let table = "CREATE TABLE b (i BIGINT PRIMARY KEY, n BIGINT);
+                 INSERT INTO b SELECT g, g FROM generate_series(1, 100000) g";
+    client.batch_execute(table).expect("a table");
+    let write = |client: &mut Client, text: &str| {
+        client.batch_execute("SET statement_timeout = '300ms'").expect("a setting");
+        assert_eq!(state(client, text), "57014", "{text}");
+        client.batch_execute("ROLLBACK; SET statement_timeout = 0").expect("a setting");
+        let row = client.query_one("SELECT count(*), sum(n)::BIGINT, sum(i)::BIGINT FROM b", &[]);
+        let row = row.expect("one row");
+        let found: [i64; 3] = [row.get(0), row.get(1), row.get(2)];
+        assert_eq!(found, [100_000, 5_000_050_000, 5_000_050_000], "{text}");
+    };
+    // Rows that wait a little: the time is up on every machine. What was done by then is taken
+    // back behind the session's back, and nobody sees anything of it.
+    let late = "AND (i < 99000 OR pg_sleep(0.01) IS NOT NULL)";
+    for text in [
+        format!("UPDATE b SET n = n + 1 WHERE i > 0 {late}"),
+        format!("BEGIN; UPDATE b SET n = n + 1; SELECT * FROM b WHERE i > 0 {late}"),
+        format!("BEGIN; UPDATE b SET i = i + 1000000; SELECT * FROM b WHERE i > 0 {late}"),
+        format!("BEGIN; SELECT * FROM b FOR UPDATE; SELECT * FROM b WHERE i > 0 {late}"),
+        "BEGIN; DELETE FROM b; SELECT pg_sleep(9)".to_owned(),
+        "BEGIN; INSERT INTO b SELECT i + 100000, 0 FROM b; SELECT pg_sleep(9)".to_owned(),
+        "BEGIN; SAVEPOINT s; DELETE FROM b; SELECT pg_sleep(9)".to_owned(),
+    ] {
+        write(&mut client, &text);
+        let lock = "SELECT count(*) FROM (SELECT * FROM b FOR UPDATE NOWAIT) q";
+        assert_eq!(state(&mut client, lock), "fine", "{text}");
+    }
+    client.batch_execute("SET lock_timeout = '1ms'").expect("a setting");
+    write(&mut client, "BEGIN; DELETE FROM b; SELECT pg_sleep(9)");
+    assert_eq!(state(&mut client, "UPDATE b SET n = 7"), "fine");
+    assert_eq!(state(&mut client, "VACUUM"), "fine");
+}
+
+#[test]
+fn a_cancel_comes_through_long_numbers_and_pipes() {
+    let server = Server::start();
+    let mut client = server.client();
+    let pipe = std::env::temp_dir().join(format!("tessera-pipe-{}", std::process::id()));
+    let made = Command::new("mkfifo").arg(&pipe).status().expect("mkfifo is there");
+    assert!(made.success());
+    let pipe_name = pipe.to_str().expect("a name");
+    let long = "('1' || repeat('7', 130000))::numeric";
+    client.batch_execute(&format!("CREATE TABLE w AS SELECT {long} AS x")).expect("a table");
+    client.batch_execute("SET statement_timeout = '300ms'").expect("a setting");
+    for text in [
+        "SELECT max(power(9.99999 + g, 25000)) FROM generate_series(1, 900000) g".to_owned(),
+        "SELECT max(x / (g + 0.7)) FROM w, generate_series(1, 900000) g".to_owned(),
+        "SELECT sum(x % (g + 0.7)) FROM w, generate_series(1, 900000) g".to_owned(),
+        "SELECT max(length((x + g)::text)) FROM w, generate_series(1, 900000) g".to_owned(),
+        "SELECT max(factorial(30000 + g % 7)) FROM generate_series(1, 900000) g".to_owned(),
+        "SELECT max(ln(x + g)) FROM w, generate_series(1, 900000) g".to_owned(),
+        "SELECT max(exp(5000.5 + g * 0.000001)) FROM generate_series(1, 900000) g".to_owned(),
+        "SELECT max(gcd(x, trunc(x / 3) + g)) FROM w, generate_series(1, 9000) g".to_owned(),
+        format!("COPY w TO '{pipe_name}' (FORMAT csv)"),
+        format!("COPY (SELECT * FROM generate_series(1, 9)) TO '{pipe_name}' (FORMAT csv)"),
+    ] {
+        assert_eq!(state(&mut client, &text), "57014", "{text}");
+    }
+    client.batch_execute("SET statement_timeout = 0").expect("a setting");
+    let from = format!("COPY w FROM '{pipe_name}' (FORMAT csv)");
+    assert_eq!(state(&mut client, &from), "0A000");
+    std::fs::remove_file(&pipe).expect("it was there");
+}

@@ -11,6 +11,7 @@
 //! Elsewhere: versions (`storage::undo`), the log (`wal`).
 //! Source: Neumann, Mühlbauer, Kemper 2015, section 2.
 
+mod behind;
 mod garbage;
 mod slots;
 #[cfg(test)]
@@ -24,12 +25,16 @@ use parking_lot::Mutex;
 use storage::{Snapshot, StatementNumber, Timestamp, TxnId, UndoBuffer, UndoMark};
 use types::{Error, Result, SqlState};
 
+use behind::Behind;
 use garbage::Garbage;
 pub use slots::SLOTS;
 use slots::{Slots, Waited};
 
 /// How often a waiting transaction looks whether it was cancelled.
 const WAIT_SLICE: Duration = Duration::from_millis(5);
+
+/// Changed rows that are taken back in some 20 milliseconds.
+const LONG_ROWS: u64 = 1 << 14;
 
 /// Commits during a transaction after which its end collects what all threads left.
 const HELD_BACK_MAX: u64 = 16;
@@ -66,6 +71,7 @@ pub struct TransactionManager {
     last: Mutex<Timestamp>,
     slots: Slots,
     garbage: Garbage,
+    behind: Arc<Behind>,
 }
 
 /// What a commit does while it holds the commit latch.
@@ -94,6 +100,7 @@ impl TransactionManager {
             last: Mutex::new(last),
             slots: Slots::new(),
             garbage: Garbage::default(),
+            behind: Arc::default(),
         })
     }
 
@@ -157,8 +164,16 @@ impl TransactionManager {
         Some(self.slots.id(slot)).filter(|txn| txn.0 != 0)
     }
 
-    /// Frees what no snapshot needs. Cheap when there is nothing.
+    /// Whether `txn` does nothing any more but take back what it did: who waits for it waits for
+    /// no client.
+    pub fn is_ending(&self, txn: TxnId) -> bool {
+        self.slots.is_ending(txn)
+    }
+
+    /// Frees what no snapshot needs, and waits, not for long, for what is taken back behind the
+    /// back of its session. Cheap when there is nothing.
     pub fn collect(&self) {
+        self.behind.wait();
         self.garbage.collect_all(|| self.low_water_mark());
     }
 
@@ -269,8 +284,9 @@ impl Transaction {
     /// Waits until transaction `other` has ended.
     ///
     /// # Errors
-    /// 40P01 when it waits, perhaps through others, for this one; 55P03 beyond the limit; what
-    /// `check` returns, which is asked every few milliseconds.
+    /// 40P01 when it waits, perhaps through others, for this one; 55P03 beyond the limit, but not
+    /// for one that only takes back what it did; what `check` returns, which is asked every few
+    /// milliseconds.
     pub fn wait(&self, other: TxnId, mut check: impl FnMut() -> Result<()>) -> Result<()> {
         let slots = &self.manager.slots;
         let deadline = self.wait_limit.map(|limit| Instant::now() + limit);
@@ -284,7 +300,8 @@ impl Transaction {
                     if let Err(error) = check() {
                         break Err(error);
                     }
-                    if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+                    let is_late = deadline.is_some_and(|deadline| Instant::now() >= deadline);
+                    if is_late && !slots.is_ending(other) {
                         break Err(lock_timeout());
                     }
                 }
@@ -323,6 +340,28 @@ impl Transaction {
     /// Ends the transaction and takes back its changes.
     pub fn rollback(self) {
         drop(self);
+    }
+
+    /// True when taking back its changes takes longer than somebody who cancels wants to wait.
+    pub fn is_long(&self) -> bool {
+        self.undo.as_ref().is_some_and(|undo| undo.rows() >= LONG_ROWS)
+    }
+
+    /// Notes that it does nothing any more but take back what it did; where that is done.
+    pub fn ending(&self) -> Ending {
+        self.manager.slots.set_ending(self.slot);
+        Ending(Arc::clone(&self.manager.behind))
+    }
+}
+
+/// The end of a transaction, behind the back of its session.
+pub struct Ending(Arc<Behind>);
+
+impl Ending {
+    /// Does `rest`, which ends the transaction, in a thread of its own. Until then its rows and
+    /// locks are as those of any transaction that runs.
+    pub fn run(self, rest: impl FnOnce() + Send + 'static) {
+        self.0.run(rest);
     }
 }
 

@@ -108,7 +108,7 @@ fn convert(
         (Value::Bool(v), T::SmallInt | T::Integer) => Ok(Value::I32(i32::from(*v))),
         (Value::Bool(v), T::BigInt) => Ok(Value::I64(i64::from(*v))),
         (Value::Str(bytes), _) if matches!(from, T::WideNumeric(_)) => {
-            from_wide(&Wide::decode(bytes), from, to)
+            from_wide(&Wide::read(bytes)?, from, to)
         }
         (Value::F64(v), _) => from_float(*v, from, to),
         (Value::Interval(v), T::Interval) => Ok(Value::Interval(*v)),

@@ -23,7 +23,7 @@ use std::cmp::Ordering;
 
 use num_bigint::BigUint;
 
-use crate::{Error, Result, SqlState, Value};
+use crate::{Error, Result, SqlState, Value, budget};
 pub use arithmetic::{deviation, quotient_scale};
 pub(crate) use integer::Int;
 pub use total::Total;
@@ -48,6 +48,18 @@ const NOT_A_NUMBER: u8 = 0xff;
 const MINUS_INFINITE: u8 = 0;
 /// Greatest scale of one byte.
 const SCALE_SHORT: u32 = 250;
+
+/// Bytes of a value, two digits each, that make work on it worth a look at the account.
+const LOOK_BYTES: usize = 512;
+
+/// Looks at the account before work on a value of so many bytes, if that takes long.
+///
+/// # Errors
+/// 57014 after a cancel.
+#[inline]
+pub fn look(bytes: usize) -> Result<()> {
+    if bytes < LOOK_BYTES { Ok(()) } else { budget::check() }
+}
 
 /// A number with its scale: `int` divided by 10 to the `scale`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -143,6 +155,16 @@ impl Wide {
             Some(&MINUS_INFINITE) => Self::MinusInfinity,
             Some(&first) => Self::Finite(decode_number(part, first < ZERO, scale)),
         }
+    }
+
+    /// As [`Self::decode`], for work whose length depends on the value's.
+    ///
+    /// # Errors
+    /// 57014 after a cancel.
+    #[inline]
+    pub fn read(bytes: &[u8]) -> Result<Self> {
+        look(bytes.len())?;
+        Ok(Self::decode(bytes))
     }
 
     /// The bytes of the value.

@@ -64,6 +64,10 @@ impl Session {
                         error.state() == SqlState::STALE_CATALOG || stack::is_again(&error);
                     let again = is_narrow || is_stale && tries < STALE_MAX;
                     match (&mut self.work, &place) {
+                        // All of it goes: taken back in parts, it would take its time now.
+                        (Some(work), Some(_)) if !again && work.ends_when_it_fails() => {
+                            self.fail()?;
+                        }
                         (Some(work), Some(place)) => {
                             let before = work.go_back(place);
                             self.go_back(before);

@@ -33,7 +33,7 @@ impl Session {
             self.rollback_work();
             return Ok(());
         }
-        if work.health == Health::Good && !work.has_savepoints() {
+        if work.ends_when_it_fails() {
             let modes = work.modes();
             self.rollback_work();
             self.begin_work(modes, Begun::Explicitly)?;
@@ -72,7 +72,11 @@ impl Session {
             if !work.settings.is_empty() {
                 self.settings.go_back(work.settings.swap_remove(0));
             }
-            work.rollback();
+            if self.cancel.is_cancelled() {
+                work.rollback_behind();
+            } else {
+                work.rollback();
+            }
             self.inner().aborted.fetch_add(1, Ordering::Relaxed);
             self.cursors.end(false);
             self.end_transaction_locks();

@@ -488,6 +488,11 @@ impl Work {
         !self.savepoints.is_empty()
     }
 
+    /// True when nobody can come back to what it did before an error.
+    pub(crate) fn ends_when_it_fails(&self) -> bool {
+        self.health == Health::Good && self.savepoints.is_empty()
+    }
+
     pub(crate) fn savepoint(&mut self, name: String) {
         let place = self.place();
         self.savepoints.push(Savepoint { name, place });
@@ -561,6 +566,17 @@ impl Work {
         }
         drop(locks);
         result
+    }
+
+    /// As [`Self::rollback`], for a session whose statement was cancelled: much is taken back after
+    /// its answer.
+    pub(crate) fn rollback_behind(self) {
+        if self.txn.is_long() {
+            let ending = self.txn.ending();
+            ending.run(move || self.rollback());
+        } else {
+            self.rollback();
+        }
     }
 
     /// Ends the transaction and takes back what it did.

@@ -10,7 +10,7 @@ use kernels::{Batch, Column};
 use sql::algebra::Query;
 use sql::statement::{LockWait, RowLock, SelectForUpdate};
 use storage::{Snapshot, Tid, WriteError};
-use types::{Error, Result, SqlState, Value};
+use types::{Error, Result, SqlState, Value, budget};
 
 use super::rows::{RowError, attempt};
 use crate::QueryResult;
@@ -92,6 +92,7 @@ fn lock_rows(
     let mut batches = Vec::new();
     let mut taken = 0;
     for batch in &result.batches {
+        budget::check()?;
         let rows = Rows::new(batch);
         let mut kept: Vec<u32> = Vec::new();
         for row in 0..rows.count {
@@ -144,7 +145,8 @@ fn lock_one(
     let cancel = running.session.cancel_handle();
     let work = running.session.work_mut();
     if lock.wait != LockWait::Wait
-        && let Err(WriteError::Wait(_)) = entry.storage().lock(work.txn.undo(), at, tid)
+        && let Err(WriteError::Wait(other)) = entry.storage().lock(work.txn.undo(), at, tid)
+        && !work.txn.manager().is_ending(other)
     {
         if lock.wait == LockWait::Skip {
             return Ok(Locked::LeaveOut);

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use kernels::Batch;
 use storage::{Datum, Tid};
-use types::Result;
+use types::{Result, budget};
 
 use super::rows::{attempt, one_row, read_rows};
 use super::{foreign, wide};
@@ -218,6 +218,7 @@ impl<'a> TableWriter<'a> {
             && keys::refers_by(entry, columns)
         {
             for Changed { tids, .. } in changes {
+                budget::check()?;
                 let now = newest(running.session.work());
                 let batch = Batch::new(read_rows(entry.storage(), now, tids)?, tids.len());
                 foreign::check_present(running, entry, &batch, Some(columns))?;
@@ -227,6 +228,7 @@ impl<'a> TableWriter<'a> {
             return Ok(());
         }
         for Changed { before, tids } in changes {
+            budget::check()?;
             let after = matches!(self.kind, Kind::Update { .. }).then_some(tids.as_slice());
             if let Some(before) = before {
                 foreign::keys_gone(running, entry, before, after)?;

@@ -13,7 +13,7 @@ use crate::csv::options::{CsvOptions, Dialect, Header, OnError, Way};
 use crate::csv::parse::CsvRecords;
 use crate::csv::sniff::{self, Extent};
 use crate::csv::split;
-use crate::output::io_error;
+use crate::output::{io_error, open_to_read};
 use crate::rows::{Blank, Records as _, Reject, Rows, Taken};
 
 /// Bytes at the beginning of a file from which delimiter, names and types are guessed.
@@ -32,7 +32,7 @@ pub(crate) fn open(
     target: Option<&[(String, DataType)]>,
 ) -> Result<OpenedFile> {
     let options = CsvOptions::new(options)?;
-    let file = File::open(path).map_err(|e| io_error(path, "open", &e))?;
+    let file = open_to_read(path)?;
     let mut beginning = vec![0; SNIFF_BYTES];
     let read = read_full(&file, &mut beginning, 0).map_err(|e| io_error(path, "read", &e))?;
     beginning.truncate(read);

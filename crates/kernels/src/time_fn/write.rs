@@ -89,7 +89,7 @@ fn number_to_char(vector: &Vector, ty: DataType, format: &Vector) -> Result<Vect
             }
             (VectorData::Str(values), _) => {
                 let row = crate::broadcast::row(vector.len(), i);
-                template.write_wide(&Wide::decode(values.get(row)), out)
+                template.write_wide(&Wide::read(values.get(row))?, out)
             }
             (_, ty) => {
                 let scale = if let DataType::Numeric(n) = ty { n.scale } else { 0 };

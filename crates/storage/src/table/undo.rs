@@ -225,6 +225,11 @@ impl UndoBuffer {
         self.records.len()
     }
 
+    /// Rows changed, counted each time.
+    pub fn rows(&self) -> u64 {
+        self.places.iter().map(|place| place.changes).sum()
+    }
+
     /// Bytes of memory.
     pub fn bytes(&self) -> u64 {
         self.arena.bytes() + (self.records.capacity() * 8) as u64

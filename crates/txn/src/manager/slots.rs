@@ -6,7 +6,7 @@
 //! Invariants: a number is used once; `start` is set before its owner reads anything; edges of the
 //! waits-for graph change under `waits` only, so that a cycle is seen by whoever closes it.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
@@ -27,6 +27,8 @@ struct Slot {
     sequence: AtomicU64,
     waiters: AtomicU32,
     waits_for: AtomicU64,
+    /// It does nothing any more but take back what it did.
+    is_ending: AtomicBool,
     latch: Mutex<()>,
     ended: Condvar,
 }
@@ -39,6 +41,7 @@ impl Default for Slot {
             sequence: AtomicU64::new(0),
             waiters: AtomicU32::new(0),
             waits_for: AtomicU64::new(0),
+            is_ending: AtomicBool::new(false),
             latch: Mutex::new(()),
             ended: Condvar::new(),
         }
@@ -94,6 +97,17 @@ impl Slots {
         TxnId(self.slots[slot].txn.load(Ordering::Relaxed))
     }
 
+    /// The transaction in `slot` only takes back what it did, from now on.
+    pub(super) fn set_ending(&self, slot: usize) {
+        self.slots[slot].is_ending.store(true, Ordering::SeqCst);
+    }
+
+    /// Whether `txn` only takes back what it did.
+    pub(super) fn is_ending(&self, txn: TxnId) -> bool {
+        let place = &self.slots[(txn.0 as usize) & (SLOTS - 1)];
+        place.is_ending.load(Ordering::SeqCst) && place.txn.load(Ordering::SeqCst) == txn.0
+    }
+
     /// Puts the newest published timestamp into the slot, and returns it.
     pub(super) fn announce(&self, slot: usize, published: &AtomicU64) -> Timestamp {
         let mut ts = published.load(Ordering::SeqCst);
@@ -120,6 +134,7 @@ impl Slots {
     pub(super) fn release(&self, slot: usize) {
         let place = &self.slots[slot];
         place.start.store(IDLE, Ordering::SeqCst);
+        place.is_ending.store(false, Ordering::SeqCst);
         place.txn.store(0, Ordering::SeqCst);
         fence(Ordering::SeqCst);
         if place.waiters.load(Ordering::SeqCst) > 0 {

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use super::integer::Int;
 use super::{DISPLAY_SCALE_MAX, Number, SCALE_MAX, SIGNIFICANT, Wide, overflow};
-use crate::{Error, Result, SqlState, decimal};
+use crate::{Error, Result, SqlState, budget, decimal};
 
 impl Number {
     pub(crate) fn is_zero(&self) -> bool {
@@ -34,18 +34,21 @@ impl Number {
     }
 
     pub(crate) fn min_scale(&self) -> u32 {
-        let (mut int, mut scale) = (self.int.clone(), self.scale);
-        if int.is_zero() {
+        if self.is_zero() {
             return 0;
         }
-        let ten = Int::Small(10);
-        while scale > 0 {
-            let (quotient, rest) = int.divided(&ten);
-            if !rest.is_zero() {
-                break;
+        // A power of ten has as many factors of two; what is left of it is found bit by bit.
+        let (mut int, mut scale) = (self.int.clone(), self.scale);
+        let mut step = scale.min(int.trailing_zeros()).checked_ilog2().map_or(0, |log| 1 << log);
+        while step > 0 {
+            if step <= scale {
+                let (quotient, rest) = int.divided(&Int::power_of_ten(step));
+                if rest.is_zero() {
+                    int = quotient;
+                    scale -= step;
+                }
             }
-            int = quotient;
-            scale -= 1;
+            step /= 2;
         }
         scale
     }
@@ -338,16 +341,21 @@ impl Wide {
     }
 
     /// The greatest common divisor of two values.
-    #[must_use]
-    pub fn gcd(&self, other: &Self) -> Self {
+    ///
+    /// # Errors
+    /// 57014 after a cancel.
+    pub fn gcd(&self, other: &Self) -> Result<Self> {
         let (Self::Finite(a), Self::Finite(b)) = (self, other) else {
-            return Self::NaN;
+            return Ok(Self::NaN);
         };
         let (mut x, mut y, scale) = a.aligned(b);
         while !y.is_zero() {
+            if let Int::Big(_) = y {
+                budget::check()?;
+            }
             (x, y) = (y.clone(), x.divided(&y).1);
         }
-        Self::Finite(Number { int: x, scale }).abs()
+        Ok(Self::Finite(Number { int: x, scale }).abs())
     }
 
     /// The least common multiple of two values.
@@ -363,7 +371,7 @@ impl Wide {
             return Ok(Self::new(0, scale));
         }
         let (x, y, _) = a.aligned(b);
-        let Self::Finite(divisor) = self.gcd(other) else {
+        let Self::Finite(divisor) = self.gcd(other)? else {
             return Ok(Self::NaN);
         };
         let int = x.divided(&divisor.rescaled(scale).int).0.times(&y);
@@ -373,7 +381,7 @@ impl Wide {
     /// `number!`.
     ///
     /// # Errors
-    /// 22003 below 0 and above 32177.
+    /// 22003 below 0 and above 32177; 57014 after a cancel.
     pub fn factorial(number: i64) -> Result<Self> {
         if number < 0 {
             let message = "factorial of a negative number is undefined";
@@ -382,8 +390,13 @@ impl Wide {
         if number > 32_177 {
             return Err(overflow());
         }
-        let product = (2..=number)
-            .fold(Int::Small(1), |product, factor| product.times(&Int::Small(factor.into())));
+        let mut product = Int::Small(1);
+        for factor in 2..=number {
+            if factor % 256 == 0 {
+                budget::check()?;
+            }
+            product = product.times(&Int::Small(factor.into()));
+        }
         Self::Finite(Number { int: product, scale: 0 }).checked()
     }
 }

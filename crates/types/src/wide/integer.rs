@@ -33,6 +33,23 @@ impl Int {
         Self::from_big(BigInt::from_biguint(sign, magnitude))
     }
 
+    /// 10 to the `exponent`.
+    pub(super) fn power_of_ten(exponent: u32) -> Self {
+        match small_power(exponent) {
+            Some(power) => Self::Small(power),
+            None => Self::Big(power_of_ten(exponent).into()),
+        }
+    }
+
+    /// Bits that are 0 below the lowest that is 1; none for 0.
+    pub(super) fn trailing_zeros(&self) -> u32 {
+        match self {
+            Self::Small(0) => 0,
+            Self::Small(value) => value.trailing_zeros(),
+            Self::Big(value) => value.trailing_zeros().map_or(0, |zeros| zeros as u32),
+        }
+    }
+
     pub(crate) fn big(&self) -> BigInt {
         match self {
             Self::Small(value) => BigInt::from(*value),
@@ -141,10 +158,7 @@ impl Int {
         if exponent > self.digit_count() {
             return Self::Small(0);
         }
-        match small_power(exponent) {
-            Some(divisor) => self.divided_rounded(&Self::Small(divisor)),
-            None => self.divided_rounded(&Self::from_big(power_of_ten(exponent).into())),
-        }
+        self.divided_rounded(&Self::power_of_ten(exponent))
     }
 
     /// As [`Self::shifted`] for a negative power, towards zero.
@@ -152,11 +166,7 @@ impl Int {
         if exponent >= self.digit_count() {
             return Self::Small(0);
         }
-        let divisor = match small_power(exponent) {
-            Some(divisor) => Self::Small(divisor),
-            None => Self::from_big(power_of_ten(exponent).into()),
-        };
-        self.divided(&divisor).0
+        self.divided(&Self::power_of_ten(exponent)).0
     }
 
     /// Decimal digits; 0 has none.

@@ -7,7 +7,7 @@ use num_bigint::{BigInt, Sign};
 
 use super::integer::{Int, power_of_ten};
 use super::{DISPLAY_SCALE_MAX, Number, SIGNIFICANT, Wide, overflow};
-use crate::{Error, Result, SqlState};
+use crate::{Error, Result, SqlState, budget};
 
 /// Bits beyond those asked for.
 const SPARE: u64 = 64;
@@ -49,24 +49,25 @@ fn from_fixed(fixed: BigInt, bits: u64, exponent: i64, scale: u32) -> Number {
 }
 
 /// 2 * atanh(numerator / denominator): the logarithm of (d + n) / (d - n).
-fn twice_atanh(numerator: &BigInt, denominator: &BigInt, bits: u64) -> BigInt {
+fn twice_atanh(numerator: &BigInt, denominator: &BigInt, bits: u64) -> Result<BigInt> {
     let z: BigInt = (numerator << bits) / denominator;
     let square: BigInt = (&z * &z) >> bits;
     let (mut power, mut sum, mut n) = (z, BigInt::from(0), 1u32);
     while power.sign() != Sign::NoSign && power != BigInt::from(-1) {
+        budget::check()?;
         sum += &power / BigInt::from(n);
         power = (power * &square) >> bits;
         n += 2;
     }
-    sum << 1u32
+    Ok(sum << 1u32)
 }
 
-fn ln_two(bits: u64) -> BigInt {
+fn ln_two(bits: u64) -> Result<BigInt> {
     twice_atanh(&BigInt::from(1), &BigInt::from(3), bits)
 }
 
 /// The natural logarithm of a positive number times 2 to the `bits`.
-fn ln_fixed(number: &Number, bits: u64) -> BigInt {
+fn ln_fixed(number: &Number, bits: u64) -> Result<BigInt> {
     let (int, unit) = (number.int.big(), BigInt::from(power_of_ten(number.scale)));
     // The number is m * 2^exponent with m near 1.
     let mut exponent = int.bits() as i64 - unit.bits() as i64;
@@ -85,13 +86,12 @@ fn ln_fixed(number: &Number, bits: u64) -> BigInt {
         exponent -= 1;
     }
     let (n, d) = (&numerator - &denominator, &numerator + &denominator);
-    let mantissa = twice_atanh(&n, &d, bits);
-    mantissa + ln_two(bits) * BigInt::from(exponent)
+    Ok(twice_atanh(&n, &d, bits)? + ln_two(bits)? * BigInt::from(exponent))
 }
 
 /// e to the `x` (times 2 to the `bits`): a mantissa times 2 to the `bits`, and an exponent of 2.
-fn exp_fixed(x: &BigInt, bits: u64) -> (BigInt, i64) {
-    let two = ln_two(bits);
+fn exp_fixed(x: &BigInt, bits: u64) -> Result<(BigInt, i64)> {
+    let two = ln_two(bits)?;
     let shift = i64::try_from(&(x / &two)).unwrap_or(0);
     let mut rest = x - &two * BigInt::from(shift);
     // Halved until the series is short.
@@ -100,6 +100,7 @@ fn exp_fixed(x: &BigInt, bits: u64) -> (BigInt, i64) {
     let bits_in = bits;
     let (mut sum, mut term, mut n) = (BigInt::from(1) << bits_in, BigInt::from(1) << bits_in, 1u32);
     loop {
+        budget::check()?;
         term = ((term * &rest) >> bits_in) / BigInt::from(n);
         if term.sign() == Sign::NoSign || term == BigInt::from(-1) {
             break;
@@ -108,9 +109,26 @@ fn exp_fixed(x: &BigInt, bits: u64) -> (BigInt, i64) {
         n += 1;
     }
     for _ in 0..halvings {
+        budget::check()?;
         sum = (&sum * &sum) >> bits_in;
     }
-    (sum, shift)
+    Ok((sum, shift))
+}
+
+/// `mantissa` divided by 2 to the bits that it has, times 2 to the `exponent`.
+#[derive(Clone)]
+struct Float {
+    mantissa: BigInt,
+    exponent: i64,
+}
+
+impl Float {
+    fn times(&self, other: &Self, bits: u64) -> Self {
+        let product = &self.mantissa * &other.mantissa;
+        let excess = product.bits().saturating_sub(bits);
+        let exponent = self.exponent + other.exponent + excess as i64 - bits as i64;
+        Self { mantissa: product >> excess, exponent }
+    }
 }
 
 impl Number {
@@ -156,9 +174,9 @@ impl Number {
         Self { int: root, scale: wanted }.rescaled(scale)
     }
 
-    fn ln(&self, scale: u32) -> Self {
+    fn ln(&self, scale: u32) -> Result<Self> {
         let bits = bits_of(i64::from(scale) + 12) + SPARE;
-        from_fixed(ln_fixed(self, bits), bits, 0, scale)
+        Ok(from_fixed(ln_fixed(self, bits)?, bits, 0, scale))
     }
 
     /// e to the number, with `scale` digits.
@@ -168,7 +186,7 @@ impl Number {
             return if value > 0.0 { Err(overflow()) } else { Ok(Self::new(0, scale)) };
         }
         let bits = bits_of(i64::from(scale) + (value * LOG_E) as i64 + 20) + SPARE;
-        let (mantissa, exponent) = exp_fixed(&to_fixed(self, bits), bits);
+        let (mantissa, exponent) = exp_fixed(&to_fixed(self, bits), bits)?;
         Ok(from_fixed(mantissa, bits, exponent, scale))
     }
 
@@ -217,26 +235,50 @@ impl Number {
         }
         let negative = self.int.signum() < 0 && exponent % 2 != 0;
         let magnitude = Self { int: Int::from_magnitude(self.int.magnitude(), false), ..*self };
-        let exponent = Self::new(exponent.into(), 0);
-        let power = magnitude.exp_of_ln(&exponent, scale, weight as i64);
+        let power = magnitude.power_by_squares(exponent, scale, weight as i64)?;
         Ok(if negative { Self { int: power.int.negated(), ..power } } else { power })
     }
 
+    /// The number, above 0, to a whole power, with `scale` digits; the result is about 10 to the
+    /// `weight`.
+    fn power_by_squares(&self, exponent: i64, scale: u32, weight: i64) -> Result<Self> {
+        // Each of the at most 64 steps doubles the error, and adds to it.
+        let bits = bits_of(i64::from(scale) + weight.max(0) + 20) + 2 * SPARE;
+        let (int, unit) = (self.int.big(), BigInt::from(power_of_ten(self.scale)));
+        let up = bits as i64 + unit.bits() as i64 - int.bits() as i64;
+        let first = if up < 0 { int / (unit << (-up) as u64) } else { (int << up as u64) / unit };
+        let first = Float { mantissa: first, exponent: bits as i64 - up };
+        let size = exponent.unsigned_abs();
+        let mut power = first.clone();
+        for place in (0..size.ilog2()).rev() {
+            budget::check()?;
+            power = power.times(&power, bits);
+            if size >> place & 1 == 1 {
+                power = power.times(&first, bits);
+            }
+        }
+        if exponent < 0 {
+            power.mantissa = (BigInt::from(1) << (2 * bits)) / power.mantissa;
+            power.exponent = -power.exponent;
+        }
+        Ok(from_fixed(power.mantissa, bits, power.exponent, scale))
+    }
+
     /// The number to the `exponent`, with `scale` digits; the result is about 10 to the `weight`.
-    fn exp_of_ln(&self, exponent: &Self, scale: u32, weight: i64) -> Self {
+    fn exp_of_ln(&self, exponent: &Self, scale: u32, weight: i64) -> Result<Self> {
         let exponent_digits = i64::from(exponent.int.digit_count());
         let bits = bits_of(i64::from(scale) + weight.max(0) + exponent_digits + 20) + SPARE;
-        let ln = ln_fixed(self, bits);
+        let ln = ln_fixed(self, bits)?;
         let product = ln * exponent.int.big() / BigInt::from(power_of_ten(exponent.scale));
-        let (mantissa, shift) = exp_fixed(&product, bits);
-        from_fixed(mantissa, bits, shift, scale)
+        let (mantissa, shift) = exp_fixed(&product, bits)?;
+        Ok(from_fixed(mantissa, bits, shift, scale))
     }
 
     /// The number, above 0, to any power.
     fn any_power(&self, exponent: &Self) -> Result<Self> {
         // As roughly as PostgreSQL estimates it, for the scale follows from it.
         let rough = clamp(8 - self.ln_weight());
-        let ln = self.ln(rough);
+        let ln = self.ln(rough)?;
         let product = Self { int: ln.int.times(&exponent.int), scale: rough + exponent.scale };
         let value = product.rescaled(rough).to_f64();
         if value.abs() > EXPONENT_MAX * 3.01 / 3.0 {
@@ -252,7 +294,7 @@ impl Number {
         if value.abs() >= EXPONENT_MAX {
             return if value > 0.0 { Err(overflow()) } else { Ok(Self::new(0, scale)) };
         }
-        Ok(self.exp_of_ln(exponent, scale, weight))
+        self.exp_of_ln(exponent, scale, weight)
     }
 }
 
@@ -318,7 +360,7 @@ impl Wide {
             return Ok(self.clone());
         };
         let scale = clamp((SIGNIFICANT - number.ln_weight()).max(number.scale.into()));
-        Ok(Self::Finite(number.ln(scale)))
+        Ok(Self::Finite(number.ln(scale)?))
     }
 
     /// The logarithm of `self` to the base of `base`.
@@ -343,11 +385,11 @@ impl Wide {
         let scale = clamp(scale.max(number.scale.into()));
         let digits = i64::from(scale) + base_weight.abs() + weight.abs() + 20;
         let bits = bits_of(digits) + SPARE;
-        let divisor = ln_fixed(base, bits);
+        let divisor = ln_fixed(base, bits)?;
         if divisor.sign() == Sign::NoSign {
             return Err(crate::decimal::division_by_zero());
         }
-        let quotient = (ln_fixed(number, bits) << bits) / divisor;
+        let quotient = (ln_fixed(number, bits)? << bits) / divisor;
         Ok(Self::Finite(from_fixed(quotient, bits, 0, scale)))
     }
 

@@ -22,8 +22,9 @@ impl Wide {
     /// The value that `text` denotes, by PostgreSQL's input rules for NUMERIC.
     ///
     /// # Errors
-    /// 22P02, 22003.
+    /// 22P02, 22003; 57014 after a cancel.
     pub fn parse(text: &str) -> Result<Self> {
+        super::look(text.len())?;
         let word = trim(text);
         let Some(parts) = split_decimal(word) else {
             let (sign, unsigned) = match word.as_bytes().first() {

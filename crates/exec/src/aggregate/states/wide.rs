@@ -67,7 +67,7 @@ impl States for WideStates {
         for (&group, value) in present.groups.iter().zip(values.iter()) {
             let total = &mut self.totals[group as usize];
             let before = total.heap_bytes();
-            total.add(&Wide::decode(value), self.squares);
+            total.add(&Wide::read(value)?, self.squares);
             self.heap = (self.heap + total.heap_bytes()).saturating_sub(before);
         }
         Ok(())

@@ -82,7 +82,7 @@ fn binary(function: Function) -> Option<wide::Binary> {
         Function::Div => Wide::divide_integer,
         Function::Log => |base, a| a.log(base),
         Function::Power => Wide::power,
-        Function::Gcd => |a, b| Ok(a.gcd(b)),
+        Function::Gcd => Wide::gcd,
         Function::Lcm => Wide::lcm,
         _ => return None,
     })
