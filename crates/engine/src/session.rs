@@ -13,6 +13,7 @@ pub(crate) mod boundary;
 pub(crate) mod point;
 pub(crate) mod compiled;
 pub(crate) mod prepared;
+mod told;
 mod transact;
 
 use std::sync::Arc;

@@ -11,16 +11,8 @@ use crate::durable::CHECKPOINT_WAL_BYTES;
 use crate::session::Session;
 use crate::transaction::work::Begun;
 use crate::words::settings::{meaning, parse_bytes};
-use crate::words::who::denied;
 
 impl Session {
-    /// What the transaction takes back when it is taken back.
-    pub(crate) fn remember_settings(&mut self) {
-        if let Some(work) = &mut self.work {
-            work.settings.push(self.settings.clone());
-        }
-    }
-
     /// RESET of one setting, or of all.
     pub(super) fn reset(&mut self, name: Option<&str>) -> Result<QueryResult> {
         match name {
@@ -78,17 +70,6 @@ impl Session {
             return Ok(());
         }
         self.check_server_setting("priority")
-    }
-
-    /// Refuses what only superusers may set.
-    ///
-    /// # Errors
-    /// 42501.
-    pub(crate) fn check_server_setting(&self, name: &str) -> Result<()> {
-        if self.state().is_superuser(self.settings.who()) {
-            return Ok(());
-        }
-        Err(denied(format!("permission denied to set parameter \"{name}\"")))
     }
 
     /// Refuses what the session may not set.

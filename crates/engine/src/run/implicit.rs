@@ -6,13 +6,12 @@ use std::time::Duration;
 
 use sql::statement::{Privilege, Privileges};
 use types::calendar::TimeZone;
-use types::{DataType, Error, Result, SqlState, stack};
+use types::{DataType, Result, stack};
 
 use crate::catalog::rights::Object;
 use crate::instance::channels::{Notification, Wake};
 use crate::instance::registry::{CopyClient, Outside};
 use crate::transaction::work::Begun;
-use crate::words::notice::{Notice, Severity};
 use crate::{QueryResult, Session};
 
 impl Session {
@@ -186,29 +185,6 @@ impl Session {
         allowed.map_err(|error| error.with_detail("User does not have CONNECT privilege."))
     }
 
-    /// Takes what the client is to be told besides results, in order.
-    pub fn take_notices(&mut self) -> Vec<Notice> {
-        std::mem::take(&mut self.notices)
-    }
-
-    fn tell(&mut self, severity: Severity, state: SqlState, message: String) {
-        let asked = self.settings.changed("client_min_messages").unwrap_or("notice");
-        let least = Severity::from_name(asked);
-        if least.is_some_and(|least| severity >= least) {
-            self.notices.push(Notice { severity, error: Error::new(state, message) });
-        }
-    }
-
-    /// Tells the client something, with this SQLSTATE.
-    pub(crate) fn notice(&mut self, state: SqlState, message: String) {
-        self.tell(Severity::Notice, state, message);
-    }
-
-    /// Warns the client.
-    pub(crate) fn warn(&mut self, state: SqlState, message: String) {
-        self.tell(Severity::Warning, state, message);
-    }
-
     /// COPY FROM STDIN and TO STDOUT are with `client` from now on.
     pub fn set_client(&mut self, client: Box<dyn CopyClient>) {
         self.client = Some(client);
@@ -217,11 +193,6 @@ impl Session {
     /// Names that no relation has are looked up in `outside` from now on.
     pub fn set_outside(&mut self, outside: Option<Arc<dyn Outside>>) {
         self.outside = outside;
-    }
-
-    /// Its number: what pg_backend_pid() says.
-    pub fn id(&self) -> i32 {
-        i32::try_from(self.info().id).unwrap_or(i32::MAX)
     }
 }
 
