@@ -14,7 +14,7 @@ use crate::words::settings::{meaning, parse_bytes};
 use crate::words::who::denied;
 
 impl Session {
-    /// What the transaction takes back when it is taken back.
+    /// Keeps a copy of the settings, which a rollback restores.
     pub(crate) fn remember_settings(&mut self) {
         if let Some(work) = &mut self.work {
             work.settings.push(self.settings.clone());
