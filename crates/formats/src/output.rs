@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use types::{Error, Result, SqlState};
 
-/// What the system said about `path`, as SQLSTATE.
+/// Error of the system about `path`, as SQLSTATE.
 pub(crate) fn io_error(path: &str, action: &str, error: &std::io::Error) -> Error {
     use std::io::ErrorKind as K;
     let state = match error.kind() {
