@@ -22,7 +22,7 @@ const BODY_BYTES: usize = 64;
 /// Messages that a client sends before it looks at its own queue.
 const BATCH: usize = 32;
 
-/// What one thread does until it is told to stop; returns the messages that it deleted.
+/// Work of one thread until it is told to stop; returns the messages that it deleted.
 fn exchange(
     bus: &dyn Bus,
     me: ClientId,

@@ -83,7 +83,7 @@ impl Model {
     /// The clients that a message may go to.
     ///
     /// # Errors
-    /// Those of [`Bus::send`].
+    /// The errors of [`Bus::send`].
     pub fn candidates(&self, options: &SendOptions<'_>) -> Result<Vec<ClientId>> {
         let (sender, message_type) = (options.sender, options.message_type);
         match self.clients.get(&sender) {

@@ -1,4 +1,4 @@
-//! What every bus means, however it is made: words, calls, the order of queues, status codes.
+//! Meaning of every bus, however it is made: words, calls, the order of queues, status codes.
 //!
 //! ```text
 //! ids, message -> options -> Bus (the trait: each call is one ACID transaction)

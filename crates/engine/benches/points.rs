@@ -1,4 +1,4 @@
-//! What a prepared statement on one row costs in process: `cargo bench -p engine`. In memory, and
+//! Measures a prepared statement on one row in process: `cargo bench -p engine`. In memory, and
 //! with a log that COMMIT does not wait for, in the directory TESSERA_BENCH_DIR or that for
 //! temporary files. Run by `cargo test` it does everything once, in small.
 

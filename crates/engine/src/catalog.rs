@@ -36,10 +36,10 @@ use crate::catalog::numbers::KnownNumbers;
 use crate::catalog::rights::{DefaultsOf, Grant, Membership, Object, Rights, SCHEMA_NAME};
 use crate::catalog::wide::Freshness;
 
-/// What a table is, rows apart.
+/// Definition of a table: everything but its rows.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct TableDef {
-    /// What the catalog calls it ([`RelationName::key`]).
+    /// Key of the table in the catalog ([`RelationName::key`]).
     pub(crate) name: String,
     pub(crate) columns: Vec<ColumnDef>,
     /// PRIMARY KEY and UNIQUE; each has an index of its name.
@@ -52,13 +52,13 @@ pub(crate) struct TableDef {
     pub(crate) identities: Vec<(usize, Identity)>,
     /// By position, as in the storage.
     pub(crate) indexes: Vec<IndexMeta>,
-    /// Those that frozen blocks have each for itself; neither planner nor writers know them.
+    /// Indexes that each frozen block has for itself; neither planner nor writers know them.
     pub(crate) block_indexes: Vec<IndexMeta>,
     pub(crate) layout: Layout,
     pub(crate) persistence: Persistence,
-    /// What COMMIT does with it, if it is temporary.
+    /// Action of COMMIT on a temporary table.
     pub(crate) on_commit: OnCommit,
-    /// What it holds, if it is a wide table.
+    /// Definition of a wide table; None for other tables.
     pub(crate) wide: Option<WideDef>,
 }
 
@@ -68,12 +68,12 @@ impl TableDef {
         RelationName::name_of_key(&self.name)
     }
 
-    /// That an error is about one of its constraints.
+    /// Makes an error name one of the table's constraints.
     pub(crate) fn about_constraint(&self, name: &str) -> About {
         About { constraint: Some(name.to_owned()), ..self.about() }
     }
 
-    /// That an error is about one of its columns.
+    /// Makes an error name one of the table's columns.
     pub(crate) fn about_column(&self, name: &str) -> About {
         About { column: Some(name.to_owned()), ..self.about() }
     }
@@ -112,7 +112,7 @@ impl TableDef {
         self.all_indexes().filter(|index| !self.serves_foreign_key(&index.name))
     }
 
-    /// Whether the index of this name only serves a foreign key.
+    /// True when the index of this name only serves a foreign key.
     pub(crate) fn serves_foreign_key(&self, index: &str) -> bool {
         self.foreign_keys.iter().any(|fk| fk.name == index)
     }
@@ -133,7 +133,7 @@ pub struct TableEntry {
     pub(crate) freshness: Arc<Freshness>,
 }
 
-/// What the storage has for the indexes of a definition.
+/// Indexes of a definition as the storage has them.
 #[derive(Clone, Default)]
 pub(crate) struct Built {
     /// By position in [`TableDef::indexes`].
@@ -142,12 +142,12 @@ pub(crate) struct Built {
     pub(crate) of_blocks: Vec<u64>,
 }
 
-/// Whether the indexes of a new entry exist.
+/// State of the indexes of a new entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Indexes {
     /// The storage has them.
     Built,
-    /// They wait for the first writer.
+    /// The first writer builds them.
     Deferred,
 }
 
@@ -193,7 +193,7 @@ impl TableEntry {
         &self.storage
     }
 
-    /// Whether the storage has the indexes of the definition.
+    /// True when the storage has the indexes of the definition.
     pub(crate) fn is_indexed(&self) -> bool {
         self.indexes_built.get().is_some()
     }
@@ -290,7 +290,7 @@ pub(crate) struct View {
 pub(crate) struct SequenceValue {
     /// The last value given out, or the first to give out.
     pub(crate) last: i64,
-    /// Whether `last` was given out.
+    /// True when `last` was given out.
     pub(crate) called: bool,
 }
 
@@ -308,18 +308,18 @@ pub(crate) struct Sequence {
     pub(crate) value: Arc<Mutex<SequenceValue>>,
 }
 
-/// Who may log in.
+/// Login and rights of a role.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Role {
     /// Everything is allowed.
     pub is_superuser: bool,
-    /// It may manage other roles.
+    /// True when the role may manage other roles.
     pub can_create_roles: bool,
-    /// It may begin sessions.
+    /// True when the role may begin sessions.
     pub can_login: bool,
-    /// What is kept of its password.
+    /// Stored form of the password.
     pub password: Option<String>,
-    /// Whether it has the rights of the roles that it is a member of without SET ROLE.
+    /// True when it has the rights of the roles that it is a member of without SET ROLE.
     pub inherits: bool,
     /// Roles that it is a member of.
     pub member_of: Vec<Membership>,
@@ -333,7 +333,7 @@ pub struct Role {
     pub connections_max: Option<i64>,
     /// Until when its password counts, in microseconds since 1970.
     pub valid_until: Option<i64>,
-    /// What settings are when it logs in.
+    /// Settings that a session of the role starts with.
     pub settings: Vec<(String, String)>,
 }
 
@@ -356,7 +356,7 @@ impl Default for Role {
     }
 }
 
-/// What the keys of temporary relations begin with.
+/// Prefix of the keys of temporary relations.
 const TEMPORARY: &str = "pg_temp.";
 
 /// A schema; who owns it is in the rights.
@@ -373,7 +373,7 @@ pub(crate) struct State {
     pub(crate) sequences: BTreeMap<String, Arc<Sequence>>,
     /// None of them is temporary.
     pub(crate) roles: BTreeMap<String, Role>,
-    /// Of permanent objects.
+    /// Rights on permanent objects.
     pub(crate) rights: BTreeMap<Object, Rights>,
     /// ALTER DEFAULT PRIVILEGES: what objects that are made get.
     pub(crate) default_privileges: BTreeMap<DefaultsOf, Vec<Grant>>,
@@ -383,7 +383,7 @@ pub(crate) struct State {
     pub(crate) numbers: KnownNumbers,
 }
 
-/// What a table or view looks like from outside: `\d`, completion.
+/// Description of a table or view for clients: `\d`, completion.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TableInfo {
     /// Its name.
@@ -445,7 +445,7 @@ impl Relations {
         Arc::clone(&self.state.read())
     }
 
-    /// What was bound has to be bound again, although the catalog is the same: by a commit, under
+    /// Makes all bound statements outdated though the catalog is the same: called by a commit under
     /// the commit latch.
     pub(crate) fn outdate(&self) {
         self.version.fetch_add(1, Ordering::Release);
@@ -483,7 +483,7 @@ impl State {
         }
     }
 
-    /// Whether a relation of this name exists: tables, views, indexes and sequences share names.
+    /// True when a relation of this name exists: tables, views, indexes and sequences share names.
     pub(crate) fn contains(&self, name: &str) -> bool {
         self.kind_of(name).is_some()
     }
@@ -498,12 +498,12 @@ impl State {
         })
     }
 
-    /// Whether there is a schema `name`.
+    /// True when there is a schema `name`.
     pub(crate) fn has_schema(&self, name: &str) -> bool {
         name == SCHEMA_NAME || self.schemas.contains_key(name)
     }
 
-    /// What the catalog calls a relation that is there or is to be made.
+    /// Key in the catalog of a relation that exists or is to be made.
     ///
     /// # Errors
     /// 3F000 when its schema is not there.
@@ -515,7 +515,7 @@ impl State {
         }
     }
 
-    /// Whether there is nothing.
+    /// True when there is nothing.
     pub(crate) fn is_empty(&self) -> bool {
         self.tables.is_empty()
             && self.views.is_empty()
@@ -523,7 +523,7 @@ impl State {
             && self.schemas.is_empty()
     }
 
-    /// Whether both have the very same relations.
+    /// True when both have the very same relations.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         fn same<T>(a: &BTreeMap<String, Arc<T>>, b: &BTreeMap<String, Arc<T>>) -> bool {
             a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.0 == b.0 && Arc::ptr_eq(a.1, b.1))
@@ -576,7 +576,7 @@ impl State {
         (self, mine)
     }
 
-    /// Whether there are temporary relations.
+    /// True when there are temporary relations.
     pub(crate) fn has_temporary(&self) -> bool {
         fn has<T>(all: &BTreeMap<String, T>) -> bool {
             let first = all.range(TEMPORARY.to_owned()..).next();

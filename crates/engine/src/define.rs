@@ -161,7 +161,7 @@ fn layout_of(session: &Session, options: &[(String, String)]) -> Result<Layout> 
     Ok(layout)
 }
 
-/// Whether the catalog may call a new relation so: `Ok(false)` when IF NOT EXISTS skips it.
+/// True when the catalog may call a new relation so: `Ok(false)` when IF NOT EXISTS skips it.
 fn may_create(state: &State, name: &str, if_exists: IfExists) -> Result<bool> {
     match if_exists {
         _ if !state.contains(name) => Ok(true),

@@ -1,4 +1,4 @@
-//! What makes commits survive: their redo in the log, checkpoints, recovery.
+//! Makes commits survive: their redo in the log, checkpoints, recovery.
 //!
 //! ```text
 //! commit: encode (redo; files of loaded blocks) -> latch: append -> wait (group commit) -> done
@@ -61,7 +61,7 @@ pub struct Files {
     pub io: Arc<dyn Io>,
     /// The time of day.
     pub clock: Arc<dyn Clock>,
-    /// Whether threads of the engine write the log and checkpoints; without them only sessions do.
+    /// Chooses whether threads of the engine write the log and checkpoints, or only sessions do.
     pub background: Background,
     /// Bytes of a file of the log.
     pub segment_bytes: u64,
@@ -95,7 +95,7 @@ fn is_temporary(table: u64) -> bool {
     table & TEMPORARY_TABLE != 0
 }
 
-/// What a database is made of besides its files, which log and checkpoints read.
+/// Parts of a database besides its files, which log and checkpoints read.
 pub(crate) struct Stores {
     /// The catalog and, with it, the tables.
     pub(crate) relations: Relations,
@@ -192,7 +192,7 @@ impl Durable {
         self.checkpoint_if_due(lsn);
     }
 
-    /// Whether the log is durable up to `lsn`.
+    /// True when the log is durable up to `lsn`.
     pub(crate) fn is_durable(&self, lsn: Lsn) -> bool {
         self.log.durable() >= lsn
     }
@@ -218,7 +218,7 @@ impl Durable {
     /// Ends work with the files: writes what waits and, if that is cheap, a checkpoint. Once.
     ///
     /// # Errors
-    /// Those of the log and of a checkpoint.
+    /// Errors of the log and of a checkpoint.
     pub(crate) fn close(&self) -> Result<()> {
         if self.closed.swap(true, Ordering::AcqRel) {
             return Ok(());

@@ -1,4 +1,4 @@
-//! What clients call: text, prepared statements, cursors, COPY, and the calls of the library; each
+//! Calls of clients: text, prepared statements, cursors, COPY, and the calls of the library; each
 //! statement is handed to the floor that carries it out.
 
 pub(crate) mod open;

@@ -43,7 +43,7 @@ pub struct Session {
     pub(crate) database: Database,
     pub(crate) settings: Settings,
     pub(crate) cancel: CancelHandle,
-    /// What its statements cost besides what operators reserve.
+    /// Memory and time of its statements besides what operators reserve.
     pub(crate) account: Arc<StatementAccount>,
     /// The transaction that runs; always there while a statement does.
     pub(crate) work: Option<Work>,
@@ -52,18 +52,18 @@ pub struct Session {
     pub(crate) digits: Digits,
     /// Its temporary relations, as committed: nobody else sees them, and they end with it.
     pub(crate) temporary: Arc<State>,
-    /// What it got from sequences.
+    /// Values that the session got from sequences.
     pub(crate) sequences: Arc<Mutex<SequenceMemory>>,
-    /// What others may know of it.
+    /// State that other sessions may see.
     pub(crate) info: Arc<SessionInfo>,
-    /// What its queries ask of it.
+    /// Session state that its queries read and change by functions (`current_user`, `nextval`).
     pub(crate) calls: Arc<SessionCalls>,
     pub(crate) cursors: Cursors,
-    /// What came for it by NOTIFY.
+    /// Notifications that came for the session.
     pub(crate) inbox: Arc<Inbox>,
-    /// What the client is told besides results, not yet taken.
+    /// Messages for the client besides results, not yet taken.
     pub(crate) notices: Vec<Notice>,
-    /// Who is behind STDIN and STDOUT.
+    /// Client behind STDIN and STDOUT.
     pub(crate) client: Option<Box<dyn CopyClient>>,
     /// Where commits are noted that somebody else waits for.
     pub(crate) commits: Option<Arc<Commits>>,

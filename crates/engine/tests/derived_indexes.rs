@@ -10,12 +10,12 @@ use support::{run, state};
 use testkit::{Random, Scratch};
 use types::SqlState;
 
-/// What is wrong with indexes, as the database sees it itself.
+/// Lists what the database finds wrong with its indexes.
 fn problems(session: &mut Session) -> Vec<String> {
     run(session, "SELECT * FROM tessera_check()")
 }
 
-/// Whether the plan of the query reads by this index.
+/// True when the plan of the query reads by this index.
 fn uses(session: &mut Session, index: &str, sql: &str) -> bool {
     let plan = run(session, &format!("EXPLAIN {sql}")).join("\n");
     plan.contains(&format!("using {index}"))

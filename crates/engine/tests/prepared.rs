@@ -47,7 +47,7 @@ const STATEMENTS: [&str; 18] = [
     "INSERT INTO t VALUES ($1, 7, $2, 'new', $2)",
 ];
 
-/// What happens around the statements, in both databases.
+/// Statements that run around the tested ones, in both databases.
 const AROUND: [&str; 16] = [
     "BEGIN",
     "BEGIN ISOLATION LEVEL SERIALIZABLE",

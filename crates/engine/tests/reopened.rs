@@ -6,7 +6,7 @@ use engine::{Config, Database, Session};
 use support::run;
 use testkit::Scratch;
 
-/// Whether the query with one key reads an index.
+/// True when the query with one key reads an index.
 fn uses_index(session: &mut Session, table: &str) -> bool {
     let plan = run(session, &format!("EXPLAIN SELECT b FROM {table} WHERE a = 5"));
     plan.iter().any(|line| line.contains("IndexScan"))

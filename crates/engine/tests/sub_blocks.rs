@@ -8,7 +8,7 @@ use storage::Layout;
 use support::run;
 use testkit::Scratch;
 
-/// What EXPLAIN ANALYZE says of the paths of the scan, without "paths=".
+/// Paths of the scan as EXPLAIN ANALYZE shows them, without "paths=".
 fn paths(session: &mut Session, sql: &str) -> String {
     let plan = run(session, &format!("EXPLAIN ANALYZE {sql}"));
     let scan = plan.iter().find(|line| line.contains("Scan")).expect("a scan");

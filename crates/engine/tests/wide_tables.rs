@@ -22,7 +22,7 @@ fn opened(path: &std::path::Path) -> (Database, Session) {
     (database, session)
 }
 
-/// Whether the join is read from the wide table.
+/// True when the join is read from the wide table.
 fn is_scan(session: &mut Session) -> bool {
     run(session, &format!("EXPLAIN {JOINED}")).iter().any(|line| line.contains("Scan w"))
 }

@@ -1,4 +1,4 @@
-//! What the statements of a session cost beyond what operators reserve: long values.
+//! Memory of a session's statements beyond what operators reserve: long values.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,4 +1,4 @@
-//! What one query's operators share: memory, workers, cancellation, snapshots, profile.
+//! State that the operators of one query share: memory, workers, cancellation, snapshots, profile.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -41,7 +41,7 @@ pub struct Counters {
     pub spilled_bytes: AtomicU64,
 }
 
-/// Whether operators measure themselves: EXPLAIN ANALYZE does, other queries do not.
+/// Measurement of operators: on for EXPLAIN ANALYZE, off for other queries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Profile {
     /// Count rows and take times.
@@ -56,7 +56,7 @@ pub type ReadLog = Mutex<Vec<(Arc<Table>, Vec<Restriction>)>>;
 /// Rows that changed under a READ COMMITTED statement: it looks at them as they are now.
 #[derive(Clone, Debug)]
 pub struct Recheck {
-    /// What is seen of these rows; of other tables the query sees what it saw before.
+    /// Snapshot of these rows; other tables are read at the query's own snapshot.
     pub at: Snapshot,
     /// The rows, ascending.
     pub tids: Vec<Tid>,
@@ -88,13 +88,13 @@ pub struct QueryContext {
     /// Rows for `Input` operators, by slot: batches of the columns that the statement
     /// describes, of at most `kernels::BATCH_ROWS` rows each.
     pub inputs: Vec<Vec<Batch>>,
-    /// What the query sees.
+    /// Snapshot of the query.
     pub at: Snapshot,
     /// Rows of the statement's target to look at again, and nothing else of it.
     pub recheck: Option<Recheck>,
     /// Where scans note what they read, for validation at commit: serializable transactions only.
     pub reads: Option<Arc<ReadLog>>,
-    /// What nextval and its kin ask; without it they are 0A000.
+    /// Sequences for nextval and its kin; without them they are 0A000.
     pub sequences: Option<SequencesRef>,
     /// Where rows go that do not fit in memory; without it they are 53200.
     pub spill: Option<SpillSpace>,
@@ -102,7 +102,7 @@ pub struct QueryContext {
     pub switches: Switches,
     /// Which index sub-blocks scans use.
     pub block_paths: BlockPaths,
-    /// Whether operators measure themselves.
+    /// Measurement of operators: on or off.
     pub profile: Profile,
     /// Work orders done and known so far, for a progress display.
     pub progress: Arc<Progress>,
@@ -203,7 +203,7 @@ impl QueryContext {
         }
     }
 
-    /// Whether `technique` is used.
+    /// True when `technique` is used.
     #[inline]
     pub fn has(&self, technique: Technique) -> bool {
         self.switches.has(technique)
@@ -241,7 +241,7 @@ impl QueryContext {
         &self.counters[id.0]
     }
 
-    /// What EXPLAIN ANALYZE shows, by operator.
+    /// Measurements for EXPLAIN ANALYZE, by operator.
     pub fn profiles(&self) -> Vec<OperatorProfile> {
         let read = |c: &AtomicU64| c.load(Ordering::Relaxed);
         let paths = |c: &Counters| {

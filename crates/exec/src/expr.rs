@@ -56,7 +56,7 @@ impl Evaluator {
     /// looked at.
     ///
     /// # Errors
-    /// What a row's evaluation raises.
+    /// Errors that the evaluation of a row raises.
     pub fn evaluate(&self, batch: &Batch) -> Result<Column> {
         self.root.evaluate(batch)
     }
@@ -65,7 +65,7 @@ impl Evaluator {
     /// true.
     ///
     /// # Errors
-    /// What a row's evaluation raises; rows outside `positions` raise nothing.
+    /// Errors that the evaluation of a row raises; rows outside `positions` raise nothing.
     pub fn select(&self, batch: &Batch, positions: &mut Vec<u32>) -> Result<()> {
         self.root.select(batch, positions)
     }
@@ -80,7 +80,7 @@ impl std::fmt::Debug for Evaluator {
 /// The value of an expression without columns.
 ///
 /// # Errors
-/// What its evaluation raises.
+/// Errors that its evaluation raises.
 pub fn fold_constant(expr: &Expr) -> Result<Value> {
     let column = Evaluator::new(expr)?.evaluate(&Batch::new(Vec::new(), 1))?;
     Ok(column.value(0))

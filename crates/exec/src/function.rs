@@ -31,7 +31,7 @@ pub trait BatchSource: Send + Sync {
     ) -> Result<()>;
 }
 
-/// What the object of a [`sql::catalog::BoundTableFunction`] is.
+/// Object of a [`sql::catalog::BoundTableFunction`].
 pub type SharedBatchSource = Arc<dyn BatchSource>;
 
 /// Opens [`Operator::FunctionScan`].

@@ -53,12 +53,12 @@ use unmatched::{MatchedRows, Wanted};
 
 pub(crate) use table::KeyTable;
 
-/// Whether pairs carry the number of their build row.
+/// Choice to give pairs the number of their build row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Numbering {
-    /// They do not.
+    /// Pairs carry no number.
     None,
-    /// They do, where build rows stay in memory and keys do not repeat.
+    /// Pairs carry it where build rows stay in memory and keys do not repeat.
     Wanted,
 }
 
@@ -92,7 +92,7 @@ impl Opened {
     }
 }
 
-/// What both join operators have.
+/// Common parts of both join operators.
 struct Join<'a> {
     probe: &'a Node,
     build: &'a Node,
@@ -296,7 +296,7 @@ impl Spec {
         Ok(Some(Arc::new(table)))
     }
 
-    /// Whether numbers are wanted and tell the keys of build rows apart.
+    /// True when numbers are wanted and tell the keys of build rows apart.
     fn can_number(&self, build: &BuildRows, table: &KeyTable) -> bool {
         let kept = match self.kind {
             // Rows whose key is NULL meet no row.
@@ -313,7 +313,7 @@ impl Spec {
             && i32::try_from(build.rows()).is_ok()
     }
 
-    /// What probe rows pass.
+    /// Stage that probe rows pass.
     fn stage(
         &self,
         context: &Arc<QueryContext>,

@@ -1,4 +1,4 @@
-//! What opening one plan knows: the query, what its preludes left, and how nodes are opened.
+//! State of opening one plan: the query, the results of its preludes, and how nodes are opened.
 //!
 //! ```text
 //! PhysicalPlan --run_preludes--> rows and values --resolve--> expressions without parameters
@@ -57,7 +57,7 @@ pub struct Opener {
 /// A function that opens a node of any kind, and by the opener the nodes below it.
 pub(crate) type OpenNode = fn(&mut Opener, &Node, Vec<PushedFilter>) -> Result<Stream>;
 
-/// What a prelude left.
+/// Result of a prelude.
 #[derive(Clone)]
 enum Finished {
     Rows(Arc<StoredRows>),
@@ -262,7 +262,7 @@ impl Opener {
     /// The value of an expression without columns: LIMIT and the like.
     ///
     /// # Errors
-    /// What its evaluation raises.
+    /// Errors that its evaluation raises.
     pub fn constant(&self, expr: &Expr) -> Result<Value> {
         let expr = self.resolve(expr)?;
         if let ExprKind::Literal(value) = expr.kind {

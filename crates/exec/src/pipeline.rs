@@ -14,7 +14,7 @@ use types::{Error, Result};
 use crate::context::{PipelineProgress, Profile, QueryContext};
 use crate::flow::Flow;
 
-/// Whether more rows are wanted.
+/// Demand for more rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Demand {
     /// Yes.
@@ -66,7 +66,7 @@ pub trait Operator: Send + Sync {
 
 /// The end of a stream.
 pub trait Sink: Send + Sync {
-    /// What a worker gathers alone.
+    /// Rows that a worker gathers alone.
     type Local: Send + 'static;
 
     /// A worker's empty gathering.
@@ -174,7 +174,7 @@ pub fn drive<S: Sink + 'static>(
     Ok(locals.into_iter().flatten().collect())
 }
 
-/// What one worker keeps between the work orders of a segment.
+/// State that one worker keeps between the work orders of a segment.
 struct Slot<L> {
     local: Option<L>,
     states: Option<Vec<Box<dyn Any + Send>>>,

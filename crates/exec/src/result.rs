@@ -17,7 +17,7 @@ struct BatchSink {
     context: Arc<QueryContext>,
 }
 
-/// What a worker gathered.
+/// Rows that a worker gathered.
 struct Gathered {
     batches: Vec<(Place, Batch)>,
     bytes: u64,
@@ -115,7 +115,7 @@ impl ResultSet {
         Ok(Self::of_parts(batches, memory, output))
     }
 
-    /// What the workers gathered, in stream order.
+    /// Rows that the workers gathered, in stream order.
     pub(crate) fn of_parts(
         mut batches: Vec<(Place, Batch)>,
         memory: Vec<Reservation>,

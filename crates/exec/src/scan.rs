@@ -75,7 +75,7 @@ pub(crate) fn open(opener: &mut Opener, node: &Node, filters: Vec<PushedFilter>)
     Ok(stream)
 }
 
-/// What scans of this query may use.
+/// Techniques that scans of this query may use.
 fn techniques(context: &QueryContext) -> ScanTechniques {
     ScanTechniques {
         adaptive: context.has(Technique::LipAdaptive),
@@ -191,7 +191,7 @@ struct BlockRows {
     snapshot: Arc<TableSnapshot>,
     block: usize,
     columns: Arc<[usize]>,
-    /// Who counts the bytes that are read, if somebody does.
+    /// Query and operator that count the bytes read, if anybody does.
     reader: Option<(Arc<QueryContext>, OperatorId)>,
 }
 

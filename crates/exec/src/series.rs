@@ -23,10 +23,10 @@ use crate::flow::Flow;
 use crate::opener::Opener;
 use crate::pipeline::{Demand, Operator, Push, Source, Stream};
 
-/// What is done with each vector of values.
+/// Consumer of each vector of values.
 type Out<'o> = dyn FnMut(Vector) -> Result<Demand> + 'o;
 
-/// What a function makes its rows of.
+/// Source of the rows of one call.
 enum Series {
     Integer { start: i128, step: i128, count: u64, physical: PhysicalType },
     Time { start: i64, stop: i64, step: Interval, zone: TimeZone },
@@ -36,7 +36,7 @@ enum Series {
 }
 
 impl Series {
-    /// What `function` makes, of type `ty`, of row `row` of its arguments.
+    /// Rows of `function`, of type `ty`, for row `row` of its arguments.
     fn of(
         function: SeriesFunction,
         arguments: &[Column],
@@ -62,7 +62,7 @@ impl Series {
         }
     }
 
-    /// Of a start, a stop, a step and, where it goes by its clocks, the name of a time zone.
+    /// Series from a start, a stop, a step and, where it goes by clocks, the name of a time zone.
     fn new(values: &[Value], ty: DataType) -> Result<Self> {
         let [start, stop, step, zone @ ..] = values else {
             return Err(Error::internal("a series has three arguments"));

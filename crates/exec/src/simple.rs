@@ -76,7 +76,7 @@ pub(crate) fn open_filter(
     Ok(stream)
 }
 
-/// What one output column of a projection is.
+/// Output column of a projection.
 enum Projected {
     Kept(usize),
     Computed(Evaluator),

@@ -4,7 +4,7 @@
 //! operator --room: full--> Partitions: rows by hash --chunks--> File (one per operator and worker)
 //!                            or sorted runs                       '-- read back, part by part
 //! ```
-//! What is spilled are rows, never tables or states: a join or an aggregation is done again for
+//! Rows are spilled, never tables or states: a join or an aggregation is done again for
 //! each partition, with the code that does it in memory.
 //!
 //! Invariants: a file has no name while it is used, so that the system removes it however its
@@ -28,12 +28,12 @@ pub(crate) use file::{ChunkList, SpillFile};
 pub(crate) use partition::{PARTITION_BITS, Partitions, Written, split};
 pub(crate) use rows::{Gathered, Hashes, Results, gather, load, on_disk};
 
-/// Whether an operator may hold more.
+/// Room for more rows of an operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Room {
-    /// Yes.
+    /// There is room.
     Left,
-    /// No: it spills.
+    /// There is none: the operator spills.
     Full,
 }
 
@@ -44,7 +44,7 @@ const RESERVE_SHARE: u64 = 8;
 const HELD_MIN: u64 = 64 << 10;
 
 impl QueryContext {
-    /// Whether an operator that holds `bytes` on a worker has to spill, if it can.
+    /// Room of an operator that holds `bytes` on a worker: full when it has to spill, if it can.
     pub(crate) fn room(&self, bytes: u64) -> Room {
         let Some(space) = &self.spill else {
             return Room::Left;
@@ -55,7 +55,7 @@ impl QueryContext {
         if scarce || more { Room::Full } else { Room::Left }
     }
 
-    /// Whether `error` says that memory is full, and spilling can help.
+    /// True when `error` says that memory is full, and spilling can help.
     pub(crate) fn can_spill(&self, error: &Error) -> bool {
         self.spill.is_some() && error.state() == SqlState::OUT_OF_MEMORY
     }

@@ -9,7 +9,7 @@ use types::{Error, Result, SqlState};
 
 use crate::pipe::Pipe;
 
-/// What the system said about `path`, as SQLSTATE.
+/// Error of the system about `path`, as SQLSTATE.
 pub(crate) fn io_error(path: &str, action: &str, error: &std::io::Error) -> Error {
     use std::io::ErrorKind as K;
     if let Some(cancelled) = error.get_ref().and_then(|inner| inner.downcast_ref::<Error>()) {

@@ -21,7 +21,7 @@ impl Pipe {
     /// Opens `path` once somebody reads it.
     ///
     /// # Errors
-    /// What the system says; 57014 inside of [`Error`] after a cancel.
+    /// The errors of the system; 57014 inside of [`Error`] after a cancel.
     pub(crate) fn open(path: &Path) -> Result<Self> {
         let mut options = File::options();
         options.write(true).custom_flags(OFlags::NONBLOCK.bits() as i32);

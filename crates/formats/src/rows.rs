@@ -20,7 +20,7 @@ pub(crate) trait Records {
     /// Reads the next record; false at the end.
     ///
     /// # Errors
-    /// What is wrong with its form.
+    /// Description of the record's wrong form.
     fn next(&mut self) -> Result<bool, &'static str>;
 
     /// Offset of the next record.
@@ -32,16 +32,16 @@ pub(crate) trait Records {
     /// Bytes of a field; empty for NULL.
     fn bytes(&self, field: Field) -> &[u8];
 
-    /// Whether the current record is an empty line.
+    /// True when the current record is an empty line.
     fn is_blank(&self) -> bool;
 }
 
-/// What happens to an empty line where several columns are expected.
+/// Treatment of an empty line where several columns are expected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Blank {
-    /// It is passed over.
+    /// The line is passed over.
     Skip,
-    /// It is a record like any other.
+    /// The line is a record like any other.
     Record,
 }
 
@@ -71,7 +71,7 @@ impl Reject {
     }
 }
 
-/// Whether there was a record.
+/// Outcome of reading a record.
 pub(crate) enum Taken {
     Row,
     End,
@@ -107,12 +107,12 @@ impl<'a> Rows<'a> {
         self.count = 0;
     }
 
-    /// Whether a batch is full.
+    /// True when a batch is full.
     pub(crate) fn is_full(&self) -> bool {
         self.count == BATCH_ROWS
     }
 
-    /// Whether there is no row.
+    /// True when there is no row.
     pub(crate) fn is_empty(&self) -> bool {
         self.count == 0
     }

@@ -90,13 +90,13 @@ impl StreamFormat for Stream {
 
 struct Reader {
     form: Form,
-    /// Whether a header is still to come.
+    /// Expectation of a header.
     header: Header,
     on_error: OnError,
     columns: Arc<[(String, DataType)]>,
     /// Lines taken so far.
     lines: usize,
-    /// What was taken last: its memory is used again once it has been loaded, for memory that is
+    /// Pieces taken last: their memory is used again once they have been loaded, for memory that is
     /// new has to be cleared by the system.
     last: Option<Arc<Pieces>>,
 }

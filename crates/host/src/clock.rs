@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// What the calendar says.
+/// Source of the current time.
 pub trait Clock: Send + Sync + Debug {
     /// Microseconds since 1970-01-01 00:00 UTC.
     fn micros(&self) -> i64;

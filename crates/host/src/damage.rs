@@ -12,7 +12,7 @@ pub struct Finding {
     pub path: PathBuf,
     /// Offset of the first byte in doubt.
     pub offset: u64,
-    /// What should be there, and what is instead.
+    /// Description of the bytes that should be there, and of those that are.
     pub expectation: String,
 }
 

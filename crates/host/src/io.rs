@@ -35,7 +35,7 @@ pub enum OpenMode {
     CreateUncached,
 }
 
-/// What uncached writes are multiples of.
+/// Unit of uncached writes.
 pub const PAGE_BYTES: usize = 4096;
 
 /// Bytes written at once to an uncached file: what a commit's sync may wait behind.

@@ -304,7 +304,7 @@ pub fn append(array: &Vector, value: &Vector, end: End, element: ElementType) ->
     })
 }
 
-/// What is asked of an array's dimension.
+/// Property of an array's dimension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
     /// array_length.

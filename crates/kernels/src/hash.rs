@@ -15,7 +15,7 @@ use crate::level::flavours;
 use crate::loops::map_into;
 use crate::{Bitmap, Column, StrVector, Vector, VectorData, unpack};
 
-/// What NULL hashes from.
+/// Image of NULL for hashing.
 const NULL_IMAGE: u64 = 0x9ae1_6a3b_2f90_404f;
 const SEED: u64 = 0x9e37_79b9_7f4a_7c15;
 const FOLD: u64 = 0xe703_7ed1_a0b4_28db;

@@ -32,7 +32,7 @@ fn row_of(vector: &Vector, i: usize) -> usize {
     if vector.len() == 1 { 0 } else { i }
 }
 
-/// What `write` appends for the rows of which no argument is NULL; NULL where it says false.
+/// Appends by `write` the rows of which no argument is NULL; NULL where it says false.
 fn write_rows(
     arguments: &[&Vector],
     mut write: impl FnMut(usize, &mut Vec<u8>) -> Result<bool>,
@@ -53,7 +53,7 @@ fn write_rows(
     Ok(out.finish())
 }
 
-/// What is found in `json` by `find`.
+/// Value that `find` finds in `json`.
 fn found(
     form: Form,
     arguments: &[&Vector],
@@ -274,7 +274,7 @@ pub fn change_path(
 /// A JSONB after an assignment to its part at a TEXT[] path: see [`json::assigned`].
 ///
 /// # Errors
-/// Those of it.
+/// Errors of the assignment.
 pub fn assign(json: &Vector, path: &Vector, value: &Vector) -> Result<Vector> {
     let (values, paths, parts) = (Texts::new(json), Texts::new(path), Texts::new(value));
     let mut loose = Vec::new();
@@ -472,7 +472,7 @@ pub fn pair(key: &Vector, value: &Vector) -> Result<Vector> {
     Ok(out.finish())
 }
 
-/// What json_agg and json_object_agg make of an array of all values: see the functions that call
+/// Result of json_agg and json_object_agg over an array of all values: see the functions that call
 /// it.
 fn aggregated(
     values: &Vector,

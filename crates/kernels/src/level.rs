@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 /// An instruction set that kernels are compiled for; later ones include earlier ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
-    /// What every machine has.
+    /// Instructions of every machine.
     Scalar = 1,
     /// AVX2, BMI, POPCNT: Haswell and later, every Zen.
     Avx2 = 2,

@@ -16,7 +16,7 @@ use types::{Error, Result, SqlState};
 use crate::rows::{Texts, try_build};
 use crate::{StrVector, Vector};
 
-/// Whether case counts.
+/// Use of case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Case {
     /// LIKE, `~`.

@@ -30,7 +30,7 @@ pub struct Operand<'a> {
     pub ty: NumericType,
 }
 
-/// What a kernel is to return.
+/// Type that a kernel is to return.
 #[derive(Clone, Copy, Debug)]
 pub struct Target {
     /// The result's type.

@@ -91,7 +91,7 @@ impl StrView {
     }
 }
 
-/// What keeps the memory of long strings alive.
+/// Keeps the memory of long strings alive.
 #[derive(Clone)]
 pub struct HeapRef {
     owner: Arc<dyn Any + Send + Sync>,
@@ -265,7 +265,7 @@ pub struct StrBuilder {
     heaps: Vec<HeapRef>,
     chunks: Chunks,
     heap_bytes: usize,
-    /// Of these, what is counted for the statement.
+    /// Part of these bytes that is counted for the statement.
     counted_bytes: usize,
 }
 
@@ -392,7 +392,7 @@ impl StrBuilder {
         self.views.truncate(rows);
     }
 
-    /// Whether so much was pushed that [`Self::count`] should be called before more is.
+    /// True when so much was pushed that [`Self::count`] should be called before more is.
     #[inline]
     pub(crate) fn is_due(&self) -> bool {
         self.heap_bytes - self.counted_bytes >= 4 * CHUNK_BYTES_MAX

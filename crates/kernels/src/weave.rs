@@ -39,7 +39,7 @@ pub enum CodeCompare {
 }
 
 impl CodeCompare {
-    /// What the comparison is: the loops over words give the same.
+    /// Defines the comparison: the loops over words give the same.
     #[inline]
     pub fn accepts(self, code: u32) -> bool {
         match self {
@@ -78,7 +78,7 @@ impl CodeCompare {
     }
 }
 
-/// What is left of a comparison once trivial cases are decided.
+/// Rest of a comparison once trivial cases are decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Loop {
     All,

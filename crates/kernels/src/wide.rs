@@ -25,7 +25,7 @@ pub type Rounding = fn(&Wide, i32) -> Result<Wide>;
 /// `f(a)`.
 ///
 /// # Errors
-/// Those of `f`.
+/// Errors of `f`.
 pub fn unary(a: &Vector, f: Unary) -> Result<Vector> {
     let values = Texts::new(a);
     try_write(&[a], |i, out| {
@@ -37,7 +37,7 @@ pub fn unary(a: &Vector, f: Unary) -> Result<Vector> {
 /// `f(a, b)`.
 ///
 /// # Errors
-/// Those of `f`.
+/// Errors of `f`.
 pub fn binary(a: &Vector, b: &Vector, f: Binary) -> Result<Vector> {
     let (x, y) = (Texts::new(a), Texts::new(b));
     try_write(&[a, b], |i, out| {
@@ -49,7 +49,7 @@ pub fn binary(a: &Vector, b: &Vector, f: Binary) -> Result<Vector> {
 /// `f(a, digits)`; `digits` is an I32 column.
 ///
 /// # Errors
-/// Those of `f`.
+/// Errors of `f`.
 pub fn rounded(a: &Vector, digits: &Vector, f: Rounding) -> Result<Vector> {
     let (x, y) = (Texts::new(a), Values::<i32>::new(digits));
     try_write(&[a, digits], |i, out| {

@@ -1,4 +1,4 @@
-//! What is known and estimated about the rows of a plan.
+//! Facts and estimates about the rows of a plan.
 //!
 //! ```text
 //! table statistics -> Scan -> Filter (sample) -> Join (domains, keys) -> Aggregate (groups) ...

@@ -1,4 +1,4 @@
-//! What the passes share: fresh ids, statistics, and the parts of a query that are computed once.
+//! State that the passes share: fresh ids, statistics, and parts of a query computed once.
 
 use std::sync::Arc;
 
@@ -15,11 +15,11 @@ use crate::{PlanOptions, Statistics, TableStatistics};
 pub(crate) struct Cte {
     /// Its id.
     pub(crate) id: CteId,
-    /// What computes it.
+    /// Plan that computes it.
     pub(crate) body: CteBody,
 }
 
-/// What computes a CTE. Outputs are positional, so each plan is a Project.
+/// Plan that computes a CTE. Outputs are positional, so each plan is a Project.
 #[derive(Clone, Debug)]
 pub(crate) enum CteBody {
     /// A plan.
@@ -63,7 +63,7 @@ pub(crate) struct Context<'a> {
     pub(crate) statistics: &'a dyn Statistics,
     next_column: u32,
     next_cte: u32,
-    /// What the caller decided.
+    /// Choices of the caller.
     pub(crate) options: PlanOptions,
     /// Parameters of the query itself; later numbers are `scalars`.
     parameter_count: u32,

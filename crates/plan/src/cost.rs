@@ -1,4 +1,4 @@
-//! What joins and groups cost, in units of one row passing through a pipeline.
+//! Costs of joins and groups, in units of one row passing through a pipeline.
 
 use sql::algebra::{ColumnId, Expr, JoinKind};
 
@@ -21,7 +21,7 @@ fn miss_factor(rows: f64) -> f64 {
 /// a key, the other at least 128 a row.
 const DENSE_PER_ROW: f64 = 64.0;
 
-/// Whether a direct array over `slots` possible keys is worth it for `build` rows of a table that
+/// True when a direct array over `slots` possible keys is worth it for `build` rows of a table that
 /// had `base_rows`.
 pub(crate) fn is_dense(slots: f64, build: f64, base_rows: f64) -> bool {
     let by_base = (8.0 * base_rows).min(f64::from(1 << 18));
@@ -87,7 +87,7 @@ pub(crate) fn grouped(
     rows * (row + updates + KEY * keys.saturating_sub(1) as f64)
 }
 
-/// Whether groups of `key` are in an array.
+/// True when groups of `key` are in an array.
 fn is_dense_key(input: &Properties, key: &Expr) -> bool {
     let column = tree::as_column(key).and_then(|id| input.column(id));
     let range = column.and_then(|column| column.range);

@@ -11,7 +11,7 @@
 //! looks at, so they meet the same rows there; no error is made that the query would not raise
 //! (`safe`); sums are exact (`split`).
 //!
-//! It runs when joins are ordered: their order stays, the place on the way down is chosen by cost.
+//! Runs when joins are ordered: their order stays, the place on the way down is chosen by cost.
 //! Sources: Yan and Larson 1995, "Eager aggregation and lazy aggregation" (eager group-by and its
 //! final aggregation); Moerkotte and Neumann 2011, section 3 (outer joins, where the final
 //! aggregation goes). Departures: aggregates of one side only, so no counts are multiplied.
@@ -33,11 +33,11 @@ use place::{Candidate, Walk};
 /// too low.
 const WORTH: f64 = 0.8;
 
-/// What is known of a plan and of its inputs.
+/// Properties of a plan and of its inputs.
 pub(crate) struct Known {
-    /// Of its rows.
+    /// Properties of its rows.
     properties: Properties,
-    /// Of its inputs, in order.
+    /// Properties of its inputs, in order.
     inputs: Vec<Known>,
 }
 

@@ -1,6 +1,6 @@
-//! What a whole physical plan costs, to choose between plans that read different tables.
+//! Cost of a whole physical plan, to choose between plans that read different tables.
 //!
-//! Only what reads, finds, joins and groups rows counts: what stands above is the same in both.
+//! Only work that reads, finds, joins and groups rows counts: the rest above is the same in both.
 
 use crate::cost::GroupTable;
 use crate::physical::{AggregateMode, JoinMethod, Node, Operator, PhysicalPlan};

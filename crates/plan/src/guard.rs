@@ -1,4 +1,4 @@
-//! What a query computes only for some rows stays guarded by what chooses them.
+//! Keeps computations of some rows only behind the test that chooses those rows.
 //!
 //! ```text
 //! f(x) FILTER (WHERE p)      -> f(CASE WHEN p THEN x END) FILTER (WHERE p), p a column below

@@ -48,7 +48,7 @@ pub(crate) struct Lowered {
     pub(crate) node: Node,
     /// Ids by ordinal.
     pub(crate) columns: Vec<ColumnId>,
-    /// What is known of its rows.
+    /// Properties of its rows.
     pub(crate) properties: Properties,
 }
 
@@ -150,7 +150,7 @@ fn positions_read(
 }
 
 impl Lowering<'_, '_> {
-    /// Whether `technique` is used.
+    /// True when `technique` is used.
     fn has(&self, technique: Technique) -> bool {
         self.context.options.switches.has(technique)
     }

@@ -1,21 +1,21 @@
-//! What may be decided differently from plan to plan.
+//! Choices that may differ from plan to plan.
 //!
 //! Set by `engine` from a session's settings; read by the passes that decide.
 
 use crate::{JoinOrder, Switches};
 
-/// What may be decided differently, for tests and comparison.
+/// Choices for tests and comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlanOptions {
     /// Joins of so many relations are ordered by dynamic programming, larger ones greedily.
     pub exhaustive_relations: usize,
-    /// Whether indexes are used to find rows.
+    /// Use of indexes to find rows.
     pub index_paths: IndexPaths,
     /// Which techniques are used.
     pub switches: Switches,
-    /// Who orders joins.
+    /// Origin of the order of joins.
     pub join_order: JoinOrder,
-    /// Whether wide tables are read in the place of joins.
+    /// Use of wide tables in the place of joins.
     pub wide_tables: WideTables,
     /// Where rows are grouped.
     pub aggregate_place: AggregatePlace,
@@ -31,27 +31,27 @@ pub enum AggregatePlace {
     Early,
 }
 
-/// Whether plans read wide tables.
+/// Use of wide tables by plans.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WideTables {
-    /// They do not.
+    /// Plans read none.
     #[default]
     Avoid,
-    /// They do where that costs less.
+    /// Plans read them where that costs less.
     Consider,
-    /// They do wherever they can, whatever it costs.
+    /// Plans read them wherever they can, whatever it costs.
     Prefer,
 }
 
-/// Whether plans use indexes.
+/// Use of indexes by plans.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum IndexPaths {
-    /// They do not.
+    /// Plans use none.
     #[default]
     Avoid,
-    /// They do where that costs less.
+    /// Plans use them where that costs less.
     Consider,
-    /// They do wherever they can, whatever it costs.
+    /// Plans use them wherever they can, whatever it costs.
     Prefer,
 }
 

@@ -18,7 +18,7 @@ use types::{CompareOp, DataType, PhysicalType, Value};
 /// An expression over the columns of one input.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expr {
-    /// What it computes.
+    /// Computation.
     pub kind: ExprKind,
     /// SQL type of the result.
     pub ty: DataType,
@@ -100,7 +100,7 @@ pub struct OperatorId(pub usize);
 pub struct Node {
     /// Its id.
     pub id: OperatorId,
-    /// What it does.
+    /// Operation and its operands.
     pub operator: Operator,
     /// Its output columns.
     pub output: Vec<OutputColumn>,
@@ -175,12 +175,12 @@ pub enum ScanRestrictionKind {
     Predicate(Expr),
 }
 
-/// Whether a bound belongs to the range.
+/// Membership of a bound in the range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BoundKind {
-    /// It does.
+    /// The bound belongs to it.
     Inclusive,
-    /// It does not.
+    /// The bound does not.
     Exclusive,
 }
 
@@ -208,7 +208,7 @@ pub struct IndexList {
 pub enum IndexOrder {
     /// Nobody relies on it: work may be split.
     Any,
-    /// That of the index.
+    /// The order of the index.
     Forward,
     /// The reverse.
     Backward,
@@ -293,7 +293,7 @@ pub enum JoinMethod {
     },
 }
 
-/// Whether build keys repeat.
+/// Repetition of build keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BuildKeys {
     /// At most one build row per key (a declared or derived key): a hint, checked at build.
@@ -305,7 +305,7 @@ pub enum BuildKeys {
 /// A sort key over the input's columns.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SortKey {
-    /// What is ordered by.
+    /// Value to order by.
     pub expr: Expr,
     /// Direction.
     pub direction: Direction,
@@ -355,7 +355,7 @@ pub enum AggregateMode {
 /// A window function over the input's columns.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Window {
-    /// What is computed.
+    /// Function to compute.
     pub function: WindowFunction,
     /// Arguments.
     pub arguments: Vec<Expr>,
@@ -441,7 +441,7 @@ pub enum Operator {
         list: Option<IndexList>,
         /// Bounds of the next column of an ordered index.
         range: Option<IndexRange>,
-        /// What else must hold, as in a scan.
+        /// Further restrictions, as in a scan.
         restrictions: Vec<ScanRestriction>,
         /// Further predicate over the output columns.
         residual: Option<Expr>,
@@ -465,7 +465,7 @@ pub enum Operator {
         keys: Vec<Expr>,
         /// Table ordinals of the inner columns.
         columns: Vec<usize>,
-        /// What else must hold of an inner row, by position in `columns`.
+        /// Further restrictions of an inner row, by position in `columns`.
         restrictions: Vec<ScanRestriction>,
         /// The kind.
         kind: JoinKind,
@@ -483,7 +483,7 @@ pub enum Operator {
         slot: usize,
         /// Ordinals of its columns.
         columns: Vec<usize>,
-        /// What it is, for EXPLAIN.
+        /// Name of the input, for EXPLAIN.
         name: Arc<str>,
     },
     /// A function that gives rows. Without input: constant arguments, output one column. With input
@@ -539,7 +539,7 @@ pub enum Operator {
         residual: Option<Expr>,
         /// How matches are found.
         method: JoinMethod,
-        /// Whether build keys repeat.
+        /// Repetition of build keys.
         build_keys: BuildKeys,
         /// Ordinals into the kind's full output.
         output_columns: Vec<usize>,
@@ -647,11 +647,11 @@ pub enum CteSource {
 pub struct Prelude {
     /// Its plan.
     pub node: Node,
-    /// What for.
+    /// Use of its rows.
     pub kind: PreludeKind,
 }
 
-/// What a prelude is.
+/// Kind of a prelude.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PreludeKind {
     /// A CTE read more than once: its rows are kept.
@@ -671,7 +671,7 @@ pub struct PhysicalPlan {
     pub operator_count: usize,
 }
 
-/// What EXPLAIN ANALYZE shows of one operator.
+/// Measurements of one operator in EXPLAIN ANALYZE.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OperatorProfile {
     /// Rows out.

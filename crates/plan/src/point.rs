@@ -31,9 +31,9 @@ pub struct PointPlan {
     pub rows: PointRows,
     /// Ordinals of the columns that the other expressions read, by their position.
     pub columns: Vec<usize>,
-    /// What else must be true of a row.
+    /// Further condition that must be true of a row.
     pub residual: Option<Expr>,
-    /// What happens to the rows.
+    /// Action on the rows.
     pub action: PointAction,
     /// Result columns: of SELECT, or of RETURNING over the row after an update.
     pub output: Vec<PointOutput>,
@@ -52,7 +52,7 @@ pub enum PointRows {
     Many,
 }
 
-/// What a point statement does with its rows.
+/// Action of a point statement on its rows.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PointAction {
     /// SELECT.
@@ -115,8 +115,8 @@ pub fn point(statement: &Statement) -> Option<PointPlan> {
     }
 }
 
-/// What RETURNING says of an inserted row: the ordinals of the columns that it reads, and its
-/// output over them; nothing without RETURNING. None when it is not simple.
+/// Output of RETURNING for an inserted row: the ordinals of the columns that it reads, and
+/// expressions over them; empty without RETURNING. None when it is not simple.
 pub fn returned(insert: &Insert) -> Option<(Vec<usize>, Vec<PointOutput>)> {
     let query = insert.returning.as_ref().map_or(&insert.source, |returning| &returning.query);
     let mut build = Build {
@@ -137,7 +137,7 @@ struct Build<'q> {
     parameters: &'q [DataType],
     /// Ordinals of the columns of the scan.
     ordinals: HashMap<ColumnId, usize>,
-    /// What each output column of the plan is.
+    /// Expression of each output column of the plan.
     made: HashMap<ColumnId, Logical>,
     conjuncts: Vec<Logical>,
     columns: Vec<usize>,

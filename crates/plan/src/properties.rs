@@ -37,7 +37,7 @@ pub(crate) struct ColumnProperty {
 }
 
 impl ColumnProperty {
-    /// What the type alone says.
+    /// Facts that follow from the type alone.
     pub(crate) fn unknown(rows: f64, ty: DataType) -> Self {
         let distinct = if ty == DataType::Boolean { 2.0 } else { rows.max(1.0) };
         Self {
@@ -69,9 +69,9 @@ pub(crate) struct Key {
 /// Rows that agree (NULLs alike) in the determinant agree in the dependents.
 #[derive(Clone, Debug)]
 pub(crate) struct Dependency {
-    /// What decides.
+    /// Columns that decide.
     pub(crate) determinant: ColumnSet,
-    /// What is decided.
+    /// Columns that are decided.
     pub(crate) dependents: ColumnSet,
 }
 

@@ -10,12 +10,12 @@ use sql::algebra::{AggregateFunction, ColumnId, Duplicates, Expr, JoinKind, Plan
 use crate::column_set::ColumnSet;
 use crate::tree;
 
-/// Whether the order of rows matters to whoever reads them.
+/// Importance of the order of rows to their reader.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Order {
-    /// It does.
+    /// The order matters.
     Matters,
-    /// It does not.
+    /// The order does not matter.
     Free,
 }
 

@@ -161,7 +161,7 @@ fn push_set_operation(plan: Plan, predicates: Vec<Expr>, switches: Switches) -> 
 /// The pieces of a join while predicates are dealt out.
 #[derive(Default)]
 struct Sides {
-    /// Whether disjunctions over both sides say something of each.
+    /// True when disjunctions over both sides say something of each.
     relaxes: bool,
     left: Vec<Expr>,
     right: Vec<Expr>,

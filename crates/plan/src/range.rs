@@ -92,7 +92,7 @@ pub(crate) fn scale(ty: DataType) -> Option<u8> {
     }
 }
 
-/// What the type alone allows.
+/// Range that the type alone allows.
 pub(crate) fn of_type(ty: DataType) -> Option<Range> {
     let bits = |bits: u32| Range::new(-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1);
     match ty {

@@ -1,4 +1,4 @@
-//! What a plan reads: tables and the conditions on their rows, for transactions that must know
+//! Reads of a plan: tables and the conditions on their rows, for transactions that must know
 //! whether another's write could have changed what they saw.
 
 use sql::catalog::{IndexColumn, TableRef};

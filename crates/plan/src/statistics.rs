@@ -1,4 +1,4 @@
-//! What the planner asks about the data. `engine` implements it over `storage`.
+//! Questions of the planner about the data. `engine` implements them over `storage`.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ pub struct ColumnStatistics {
     pub min: Option<Value>,
     /// Largest value.
     pub max: Option<Value>,
-    /// Whether `min` and `max` bound every value.
+    /// Exactness: do `min` and `max` bound every value?
     pub bounds: Exactness,
     /// Share of NULLs, 0 to 1.
     pub null_fraction: f64,
@@ -77,6 +77,6 @@ pub trait Statistics {
     /// The value of an expression without columns, parameters, sub-queries or volatile functions.
     ///
     /// # Errors
-    /// What evaluation raises, 22012 say; the planner then leaves the expression to run time.
+    /// Errors of the evaluation, 22012 say; the planner then leaves the expression to run time.
     fn fold(&self, expr: &Expr) -> Result<Value>;
 }

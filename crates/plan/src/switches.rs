@@ -14,7 +14,7 @@
 /// A technique that queries run without when it is switched off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Technique {
-    /// What a disjunction over several tables says of one of them restricts its scan.
+    /// A disjunction over several tables restricts the scan of one by the parts about it.
     PartialPushDown,
     /// Expressions that occur twice are computed once.
     CommonSubexpressions,
@@ -97,7 +97,7 @@ impl Technique {
         }
     }
 
-    /// What it is, for SHOW ALL.
+    /// Text about it in SHOW ALL.
     pub const fn meaning(self) -> &'static str {
         match self {
             T::PartialPushDown => "restricts a table by its part of a disjunction over several",
@@ -137,7 +137,7 @@ impl Switches {
     /// None is used.
     pub const NONE: Self = Self { off: !0 };
 
-    /// Whether `technique` is used.
+    /// True when `technique` is used.
     #[inline]
     pub const fn has(self, technique: Technique) -> bool {
         self.off >> technique as u32 & 1 == 0
@@ -156,7 +156,7 @@ impl Switches {
     }
 }
 
-/// Who decides in which order relations are joined.
+/// Way to order joins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum JoinOrder {
     /// The estimated cost.

@@ -24,7 +24,7 @@ use crate::context::Context;
 use crate::statistics::WideTable;
 use crate::tree;
 
-/// Whether `plan` has a scan that a wide table may stand for.
+/// True when `plan` has a scan that a wide table may stand for.
 pub(crate) fn has_candidates(context: &Context<'_>, plan: &Plan) -> bool {
     let (mut found, mut joins) = (false, false);
     every_node(plan, &mut |node| match node {
@@ -37,7 +37,7 @@ pub(crate) fn has_candidates(context: &Context<'_>, plan: &Plan) -> bool {
     found && joins
 }
 
-/// Whether `plan` is a part of a statement that changes or locks rows: what it finds is looked at
+/// True when `plan` is a part of a statement that changes or locks rows: what it finds is looked at
 /// again in other snapshots, or it sees what the statement itself wrote.
 pub(crate) fn is_of_write(plan: &Plan) -> bool {
     let mut found = false;
@@ -76,7 +76,7 @@ pub(crate) fn absorb(context: &Context<'_>, plan: &mut Plan) -> bool {
     any
 }
 
-/// Whether foreign keys lead from the table somewhere.
+/// True when foreign keys lead from the table somewhere.
 fn is_fact(table: &TableRef) -> bool {
     !table.foreign_keys().is_empty()
 }
@@ -122,7 +122,7 @@ fn replace_fact(plan: &mut Plan, left: &mut usize, scan: &mut dyn FnMut(&Plan) -
     tree::inputs_mut(plan, &mut |input| replace_fact(input, left, scan));
 }
 
-/// Whether the right side of a join does not depend on the left one.
+/// True when the right side of a join does not depend on the left one.
 fn are_apart(left: &Plan, right: &Plan) -> bool {
     !tree::is_lateral(left, right)
 }

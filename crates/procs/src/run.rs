@@ -41,7 +41,7 @@ pub struct Transaction<'p> {
     batch: KeyBatch,
 }
 
-/// Whether it is worth to try again: serialization failure or deadlock.
+/// True when it is worth to try again: serialization failure or deadlock.
 fn is_retryable(error: &Error) -> bool {
     error.state() == SqlState::SERIALIZATION_FAILURE || error.state() == SqlState::DEADLOCK_DETECTED
 }
@@ -83,7 +83,7 @@ impl Procedures {
     /// Runs `body` as a transaction and commits it.
     ///
     /// # Errors
-    /// What `body` says, after a roll-back; 23503 from deferred foreign keys; 40001 or 40P01 when
+    /// Errors of `body`, after a roll-back; 23503 from deferred foreign keys; 40001 or 40P01 when
     /// all tries failed; why the log cannot take it.
     pub fn run<T>(&mut self, mut body: impl FnMut(&mut Transaction<'_>) -> Result<T>) -> Result<T> {
         let mut pause = self.retry.pause;

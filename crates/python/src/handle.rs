@@ -28,7 +28,7 @@ impl Limits {
         config
     }
 
-    /// Whether an open database is within them.
+    /// Fails when an open database has other limits.
     ///
     /// # Errors
     /// 55006 when it has others.

@@ -27,7 +27,7 @@ const CANCEL_EVERY: Duration = Duration::from_millis(5);
 /// `cancel` cancels is cancelled, and the handler's exception is the result.
 ///
 /// # Errors
-/// What a signal handler raised.
+/// Exception that a signal handler raised.
 pub(crate) fn detached<T: Send>(
     py: Python<'_>,
     cancel: &CancelHandle,

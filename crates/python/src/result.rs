@@ -42,7 +42,7 @@ impl Result {
         self.result.tag()
     }
 
-    /// Whether the statement has rows, even if there are none of them.
+    /// True when the statement has rows, even if there are none of them.
     #[getter]
     fn has_rows(&self) -> bool {
         self.result.has_rows()

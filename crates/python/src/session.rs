@@ -213,14 +213,14 @@ impl Session {
         py.detach(|| self.with(end)).map_err(|failure| failure.exception(py))
     }
 
-    /// Whether a transaction was begun.
+    /// True when a transaction was begun.
     #[getter]
     fn in_transaction(&self, py: Python<'_>) -> PyResult<bool> {
         let asked = py.detach(|| self.with(|open| Ok(open.session.in_transaction())));
         asked.map_err(|failure| failure.exception(py))
     }
 
-    /// Whether there is a table or view `name`.
+    /// True when there is a table or view `name`.
     fn has_relation(&self, py: Python<'_>, name: &str) -> PyResult<bool> {
         let has = |open: &mut Open| {
             Ok(open.session.relations().iter().any(|relation| relation.name == name))
@@ -347,7 +347,7 @@ impl Open {
     }
 }
 
-/// Whether `text` changes something and leaves transactions alone.
+/// True when `text` changes something and leaves transactions alone.
 fn changes_in(text: &str) -> impl Fn() -> bool {
     // A text with an error in it is told of by the session.
     move || {

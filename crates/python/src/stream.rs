@@ -19,7 +19,7 @@ const STREAM: &std::ffi::CStr = c"arrow_array_stream";
 /// A capsule that gives out `reader`.
 ///
 /// # Errors
-/// What Python says.
+/// Errors of Python.
 pub(crate) fn export<'py>(
     py: Python<'py>,
     reader: Box<dyn RecordBatchReader + Send>,
@@ -61,7 +61,7 @@ impl Objects {
         Self { find, found: Mutex::default(), raised: Mutex::default() }
     }
 
-    /// What Python raised when it was asked.
+    /// Exception that Python raised when it was asked.
     pub(crate) fn raised(&self) -> Option<PyErr> {
         self.raised.lock().take()
     }

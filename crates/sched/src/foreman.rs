@@ -71,9 +71,9 @@ pub struct Pending {
     pub priority: Priority,
     /// All orders of the run.
     pub orders: usize,
-    /// Those that workers have begun.
+    /// Orders that workers have begun.
     pub begun: usize,
-    /// Those that workers have now.
+    /// Orders that workers have now.
     pub running: usize,
     /// Mean nanoseconds of the query's last orders; None before the first has ended.
     pub predicted_nanos: Option<f64>,

@@ -32,7 +32,7 @@ pub(crate) struct Arguments {
     pub(crate) command: Option<Command>,
 }
 
-/// What the database may use.
+/// Limits of the database's resources.
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct Limits {
     /// Worker threads [default: one per core]
@@ -77,7 +77,7 @@ pub(crate) enum Command {
     },
 }
 
-/// What a server is started with.
+/// Arguments that a server is started with.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Serve {
     /// Database directory, made when missing; without it the database is in memory

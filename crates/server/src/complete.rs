@@ -82,7 +82,7 @@ const KEYWORDS: &[&str] = &[
     "WITH",
 ];
 
-/// What rustyline asks while a line is typed.
+/// Answers rustyline's questions while a line is typed.
 pub(crate) struct ShellHelper {
     pub(crate) database: Database,
 }

@@ -18,7 +18,7 @@ use crate::arguments::Arguments;
 /// The arguments with those of the file that `--config` names.
 ///
 /// # Errors
-/// What is wrong with the file, with its line.
+/// Description of an error in the file, with its line.
 pub(crate) fn expanded(arguments: Vec<OsString>) -> Result<Vec<OsString>, String> {
     let words: Vec<&str> = arguments.iter().map(|word| word.to_str().unwrap_or("")).collect();
     let Some(serve) = words.iter().position(|word| *word == "serve") else { return Ok(arguments) };
@@ -50,7 +50,7 @@ fn config_of<'a>(words: &[&'a str]) -> Option<&'a str> {
     })
 }
 
-/// Whether a word behind `serve` is the directory: neither an option nor the value of one.
+/// True when a word behind `serve` is the directory: neither an option nor the value of one.
 fn has_path(words: &[&str]) -> bool {
     let mut after_option = false;
     for word in words {

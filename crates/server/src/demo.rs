@@ -16,7 +16,7 @@ use crate::{interrupt, progress, report, shell};
 /// Generates, loads, queries; then a shell when standard input is a terminal.
 ///
 /// # Errors
-/// What loading meets; errors of queries are reported and counted.
+/// Errors of loading; errors of queries are reported and counted.
 pub(crate) fn run(database: &Database, sf: f64, format: Format) -> Result<ExitCode> {
     let mut session = database.session();
     interrupt::watch(&session.cancel_handle());

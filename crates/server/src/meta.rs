@@ -9,7 +9,7 @@ use sql::catalog::{
     ForeignKeyDef, IdentityKind, IndexColumn, IndexMeta, ReferentialAction, SequenceDef, Uniqueness,
 };
 
-/// What the shell does after a backslash command.
+/// Next step of the shell after a backslash command.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum After {
     /// Read on.
@@ -22,7 +22,7 @@ pub(crate) enum After {
     Timing(Option<Timing>),
 }
 
-/// Whether times are shown after each statement.
+/// Display of times after each statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Timing {
     On,
@@ -42,7 +42,7 @@ const HELP: &str = "\
 \\q          quit; so do quit and exit
 Statements end with a semicolon. Ctrl-C cancels what runs, Ctrl-D quits.";
 
-/// What users of other shells type, and what it is here.
+/// Commands of other shells, and the command here.
 const TWINS: [(&str, &str); 9] = [
     (".tables", "\\dt"),
     (".schema", "\\d"),
@@ -205,7 +205,7 @@ fn is_unique(index: &IndexMeta) -> &'static str {
     if index.unique == Uniqueness::No { "" } else { "UNIQUE, " }
 }
 
-/// What stands below the columns of a table: its indexes, constraints, and who refers to it.
+/// Lines below the columns of a table: its indexes, constraints, and tables that refer to it.
 fn constraint_lines(info: &TableInfo, relations: &[TableInfo]) -> Vec<String> {
     let mut lines = Vec::new();
     if !info.indexes.is_empty() {

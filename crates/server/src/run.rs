@@ -40,7 +40,7 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
     }
 }
 
-/// What to say when the path of a new database looks like a command with a slip of the finger: no
+/// Message when the path of a new database looks like a command with a slip of the finger: no
 /// directory should come of it.
 fn mistyped(path: Option<&Path>) -> Option<String> {
     let path = path.filter(|path| !path.exists())?;

@@ -18,7 +18,7 @@ pub(crate) fn ending(text: &str) -> Ending {
     scanner.ending()
 }
 
-/// What a [`Scanner`] is within.
+/// Token that a [`Scanner`] is within.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Within {
     #[default]

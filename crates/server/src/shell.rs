@@ -14,7 +14,7 @@ use crate::execute::run_text;
 use crate::meta::{self, After, Timing};
 use crate::scan::{Ending, Scanner, ending};
 
-/// What a shell remembers between inputs.
+/// State of a shell between inputs.
 struct Shell<'a> {
     session: &'a mut Session,
     format: Format,
@@ -82,7 +82,7 @@ pub(crate) fn run_script(session: &mut Session, text: &str, format: Format) -> b
     shell.script(text) != Next::Failed
 }
 
-/// What comes after an input.
+/// Next step after an input.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Next {
     More,

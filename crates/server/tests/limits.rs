@@ -1,4 +1,4 @@
-//! What must not end a server, in small: a server with 256 MB gets statements that would take much
+//! Tests that no statement ends a server: one with 256 MB gets statements that would take much
 //! more of memory, stack or time. Each ends in rows or an error of its own, the process stays, and
 //! never takes more than a fifth and 64 MB beyond its limit.
 

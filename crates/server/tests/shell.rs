@@ -1,11 +1,11 @@
-//! What the shell does with scripts and its command line.
+//! Tests of the shell with scripts and its command line.
 
 use std::path::Path;
 use std::process::{Command, Output};
 
 use testkit::Scratch;
 
-/// What the program does with `script` in a file, which it finds alone in `directory`.
+/// Runs the program with `script` in a file, which it finds alone in `directory`.
 fn run(directory: &Path, script: &str) -> Output {
     std::fs::write(directory.join("a.sql"), script).expect("writable");
     let mut command = Command::new(env!("CARGO_BIN_EXE_tessera"));

@@ -35,7 +35,7 @@ pub struct CteId(pub u32);
 /// A typed scalar expression.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expr {
-    /// What it computes.
+    /// Computation.
     pub kind: ExprKind,
     /// The type of the result.
     pub ty: DataType,
@@ -110,7 +110,7 @@ pub enum ExprKind {
     },
 }
 
-/// Whether LIKE looks at case.
+/// Use of case in LIKE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LikeCase {
     /// LIKE
@@ -195,7 +195,7 @@ pub enum AggregateFunction {
 /// Direction and place of NULLs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SortKey {
-    /// What is ordered by.
+    /// Value to order by.
     pub expr: Expr,
     /// ASC or DESC.
     pub direction: Direction,
@@ -269,7 +269,7 @@ pub enum SetOperator {
 /// One window function of a [`Plan::Window`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct WindowCall {
-    /// What is computed.
+    /// Function to compute.
     pub function: WindowFunction,
     /// Its arguments.
     pub arguments: Vec<Expr>,
@@ -396,15 +396,15 @@ pub enum Plan {
         slot: usize,
         /// The columns read.
         columns: Vec<InputColumn>,
-        /// What it is, for EXPLAIN.
+        /// Name of the input, for EXPLAIN.
         name: Arc<str>,
     },
     /// A function that gives rows, over expressions, possibly correlated (lateral).
     Series {
         /// Which.
         function: SeriesFunction,
-        /// Of generate_series start, stop, step of one type (INTEGER, BIGINT, NUMERIC or TIMESTAMP
-        /// with INTERVAL step), of unnest an array.
+        /// Arguments: of generate_series start, stop, step of one type (INTEGER, BIGINT, NUMERIC or
+        /// TIMESTAMP with INTERVAL step), of unnest an array.
         arguments: Vec<Expr>,
         /// The result column and type.
         column: (ColumnId, DataType),
@@ -508,7 +508,7 @@ pub enum Plan {
         name: Arc<str>,
         /// Its plan.
         definition: Box<Plan>,
-        /// What reads it.
+        /// Plan that reads it.
         body: Box<Plan>,
     },
     /// WITH RECURSIVE: `base`, then `step` over the rows of the last round until it gives none.
@@ -523,7 +523,7 @@ pub enum Plan {
         base: Box<Plan>,
         /// Further rows; output types as `base`.
         step: Box<Plan>,
-        /// What reads it.
+        /// Plan that reads it.
         body: Box<Plan>,
     },
     /// Rows of a CTE.

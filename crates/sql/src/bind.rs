@@ -161,12 +161,12 @@ struct BoundQuery {
     columns: Vec<BoundColumn>,
 }
 
-/// What becomes of result columns whose type is not known, `SELECT 'a'`.
+/// Treatment of result columns whose type is not known, `SELECT 'a'`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Unknowns {
-    /// They become TEXT.
+    /// The columns become TEXT.
     Text,
-    /// They stay, for the caller to decide: a UNION or an INSERT.
+    /// The columns keep no type, for the caller to decide: a UNION or an INSERT.
     Keep,
 }
 
@@ -196,7 +196,7 @@ struct Binder<'a> {
     subscripted: Vec<Subscripted>,
     /// LIKE clauses of CREATE TABLE.
     likes: Vec<LikeTree>,
-    /// What the statement needs of relations.
+    /// Privileges on relations that the statement needs.
     required: Vec<Access>,
     /// The owner of the view whose query is bound.
     on_behalf: Option<String>,
@@ -210,17 +210,17 @@ struct Binder<'a> {
     zone: zone::SessionZone,
     /// Relations that the search path found in other schemas than `public`, by their places.
     placed: Vec<(Position, String)>,
-    /// What `*` and `t.*` of a view mean today, by their places; kept while a view is made.
+    /// Columns that `*` and `t.*` of a view mean today, by their places; kept while a view is made.
     stars: Option<Vec<stars::Star>>,
-    /// Whether there were some without a place: of TABLE.
+    /// True when the search path found a relation whose place is not known: one of TABLE.
     has_unplaced: bool,
     /// How the types of exact results are chosen.
     digits: crate::catalog::Digits,
     /// Set while the argument of a sum is bound: the scales of single values do not show.
     summed: bool,
-    /// What stands for the time, once it was asked for.
+    /// Parameter or column for the time, once the statement asked for it.
     clock: Option<Expr>,
-    /// What stands for the time at which a condition over rows is tested.
+    /// Expression for the time at which a condition over rows is tested.
     moment: Option<Expr>,
 }
 

@@ -1,4 +1,4 @@
-//! What the binder asks of the catalog. `engine` implements it.
+//! Catalog that the binder reads. `engine` implements it.
 
 pub use crate::algebra::{BoundTableFunction, BoundTerms, TableFunctionRef, TableMeta, TableRef};
 pub use crate::definition::{
@@ -18,8 +18,8 @@ use types::{DataType, Error, Position, RegKind, Result, SqlState, Value};
 use crate::algebra::SessionFunction;
 use crate::words::Access;
 
-/// What nextval and its kin ask of the session that runs a query. Sequences are named as
-/// [`RelationName::parse`](crate::words::RelationName::parse) reads them.
+/// Functions of sequences (nextval and its kin) in the session that runs a query. Names are read by
+/// [`RelationName::parse`](crate::words::RelationName::parse).
 pub trait Sequences: Send + Sync {
     /// The next values of `sequence`, as many as `values` has room for, in order.
     ///
@@ -48,7 +48,7 @@ pub trait Sequences: Send + Sync {
     /// Carries out a function of the session, whose arguments are of its parameters' types.
     ///
     /// # Errors
-    /// What the function says; 0A000 where there is no session.
+    /// Errors of the function; 0A000 where there is no session.
     fn call(&self, function: SessionFunction, arguments: &[Value]) -> Result<Value> {
         let _ = (function, arguments);
         Err(Error::unsupported("a function of the session in this place"))
@@ -80,7 +80,7 @@ impl PartialEq for SequencesRef {
     }
 }
 
-/// What a name in FROM stands for.
+/// Meaning of a name in FROM.
 pub enum Relation {
     /// A table.
     Table(TableRef),
@@ -109,9 +109,9 @@ pub enum Relation {
 pub enum ViewRights {
     /// Anybody reads the view, one of the system.
     System,
-    /// Those of its owner.
+    /// The view's owner.
     Owner(String),
-    /// Those of who asks.
+    /// The role that reads the view.
     Asker,
 }
 
@@ -167,7 +167,7 @@ pub trait Catalog {
         TextStyle::default()
     }
 
-    /// Whether there is a schema of this name.
+    /// True when there is a schema of this name.
     fn has_schema(&self, name: &str) -> bool {
         name == "public"
     }
@@ -232,17 +232,17 @@ pub trait Catalog {
         types::object_value(0, ty.name())
     }
 
-    /// Who the session is now: current_user.
+    /// Role that the session acts as: current_user.
     fn user(&self) -> &str {
         "tessera"
     }
 
-    /// Who began the session: session_user.
+    /// Role that began the session: session_user.
     fn session_user(&self) -> &str {
         self.user()
     }
 
-    /// Whether the session may do what a statement is about to do, in this order.
+    /// Checks the rights that a statement needs, in this order.
     ///
     /// # Errors
     /// 42501 for the first that it may not.

@@ -46,7 +46,7 @@ pub struct KeyDef {
     pub columns: Vec<usize>,
     /// True for the primary key.
     pub primary: bool,
-    /// Whether NULLs count as different from each other.
+    /// Comparison of NULLs with each other.
     pub nulls: KeyNulls,
 }
 
@@ -67,14 +67,14 @@ pub struct CheckDef {
     pub name: String,
     /// The condition as SQL text: see [`crate::bind_row_exprs`].
     pub sql: String,
-    /// Whether all rows satisfy it.
+    /// State of the constraint: tested on all rows, or only on new ones.
     pub validity: Validity,
 }
 
-/// Whether a constraint was tested on the rows that were there before it.
+/// State of a constraint: tested on the rows that were there before it, or not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Validity {
-    /// It holds for all rows.
+    /// The constraint holds for all rows.
     #[default]
     Valid,
     /// NOT VALID: it holds for what was written since, and waits for VALIDATE CONSTRAINT.
@@ -82,7 +82,7 @@ pub enum Validity {
 }
 
 impl Validity {
-    /// What a definition of the constraint ends with.
+    /// End of the constraint's definition.
     pub fn sql(self) -> &'static str {
         match self {
             Self::Valid => "",
@@ -91,7 +91,7 @@ impl Validity {
     }
 }
 
-/// Whether a constraint can wait for the end of the transaction.
+/// Time of the test of a constraint: at once, or at the end of the transaction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Deferral {
     /// NOT DEFERRABLE: it holds after each statement.
@@ -104,12 +104,12 @@ pub enum Deferral {
 }
 
 impl Deferral {
-    /// Whether SET CONSTRAINTS may change when it is tested.
+    /// True when SET CONSTRAINTS may change when it is tested.
     pub fn is_deferrable(self) -> bool {
         self != Self::Never
     }
 
-    /// What a definition of the constraint ends with.
+    /// End of the constraint's definition.
     pub fn sql(self) -> &'static str {
         match self {
             Self::Never => "",
@@ -119,7 +119,7 @@ impl Deferral {
     }
 }
 
-/// What a wide table holds: for each row of a fact table, the values of the rows that its foreign
+/// Contents of a wide table: for each row of a fact table, the values of the rows that its foreign
 /// keys lead to, as by outer joins.
 ///
 /// Source: Chasseur 2015, section 2.4 (WideTable).
@@ -202,7 +202,7 @@ pub struct SequenceDef {
     pub wrap: SequenceWrap,
 }
 
-/// What a sequence does at its end.
+/// Behaviour of a sequence at its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SequenceWrap {
     /// NO CYCLE: 2200H.
@@ -211,10 +211,10 @@ pub enum SequenceWrap {
     Cycle,
 }
 
-/// Whether an index refuses equal keys.
+/// Treatment of equal keys by an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Uniqueness {
-    /// It does not.
+    /// The index takes equal keys.
     No,
     /// UNIQUE: keys with a NULL are never equal.
     Distinct,
@@ -222,7 +222,7 @@ pub enum Uniqueness {
     NullsNotDistinct,
 }
 
-/// What an index can be asked.
+/// Searches that an index supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum IndexKind {
     /// `btree`: equality, prefixes, ranges, order.
@@ -264,7 +264,7 @@ impl IndexKind {
         }
     }
 
-    /// What WITH says of it, where that is not the default.
+    /// Option of WITH for it, where that is not the default.
     pub fn option(self) -> Option<(&'static str, String)> {
         match self {
             Self::BitWeaving(WeaveForm::Horizontal) => Some(("type", "h".to_owned())),
@@ -275,7 +275,7 @@ impl IndexKind {
         }
     }
 
-    /// Whether it is part of blocks, and no index of the table: the planner knows nothing
+    /// True when it is part of blocks, and no index of the table: the planner knows nothing
     /// of it, scans choose it for each block.
     pub fn is_of_blocks(self) -> bool {
         !matches!(self, Self::Ordered | Self::Hash)
@@ -315,7 +315,7 @@ pub struct IndexExpression {
     pub ty: DataType,
 }
 
-/// What an index is made of beyond columns.
+/// Parts of an index beyond columns.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IndexTerms {
     /// Its expressions.
@@ -341,16 +341,16 @@ pub struct IndexMeta {
     pub name: String,
     /// Its columns, most significant first.
     pub columns: Vec<IndexColumn>,
-    /// Whether it refuses equal keys.
+    /// Treatment of equal keys.
     pub unique: Uniqueness,
-    /// What it is.
+    /// Kind of the index.
     pub kind: IndexKind,
     /// Its expressions and its predicate.
     pub terms: IndexTerms,
 }
 
 impl IndexMeta {
-    /// Whether some rows have no entry.
+    /// True when some rows have no entry.
     pub fn is_partial(&self) -> bool {
         self.terms.predicate.is_some()
     }

@@ -1,4 +1,4 @@
-//! Whether rows that satisfy some conditions satisfy another: those that a partial index has.
+//! Tests whether rows that satisfy some conditions satisfy another: those that a partial index has.
 //!
 //! ```text
 //! a > 10            implies  a > 5, a <> 7, a IS NOT NULL
@@ -15,7 +15,7 @@ use types::{CompareOp, DataType, Value};
 
 use crate::algebra::{Expr, ExprKind};
 
-/// Whether `wanted` is true where all of `given` are.
+/// True when `wanted` is true where all of `given` are.
 pub fn implies(given: &[Expr], wanted: &Expr) -> bool {
     let given: Vec<Expr> = given.iter().map(normalised).collect();
     let mut parts = Vec::new();
@@ -69,7 +69,7 @@ fn follows(given: &[&Expr], wanted: &Expr) -> bool {
     }
 }
 
-/// Whether `wanted` is true where `given` is.
+/// True when `wanted` is true where `given` is.
 fn one_implies(given: &Expr, wanted: &Expr) -> bool {
     if given == wanted {
         return true;
@@ -93,7 +93,7 @@ fn one_implies(given: &Expr, wanted: &Expr) -> bool {
     }
 }
 
-/// Whether `given` is not true where `operand` is NULL, as far as it is seen at once.
+/// True when `given` is not true where `operand` is NULL, as far as it is seen at once.
 fn is_null_rejecting(given: &Expr, operand: &Expr) -> bool {
     let is_it = |expr: &Expr| {
         let mut expr = expr;
@@ -192,7 +192,7 @@ impl Test<'_> {
 }
 
 impl TestKind<'_> {
-    /// Whether the test is true of `value`.
+    /// True when the test is true of `value`.
     fn takes(&self, value: &Value) -> bool {
         let equal = Some(Ordering::Equal);
         match self {
@@ -204,7 +204,7 @@ impl TestKind<'_> {
     }
 }
 
-/// Whether `x op value` implies `x wanted bound`, where `order` is that of `value` and `bound`.
+/// True when `x op value` implies `x wanted bound`, where `order` is that of `value` and `bound`.
 fn bounds(op: CompareOp, order: Ordering, wanted: CompareOp) -> bool {
     use CompareOp as C;
     let (below, equal, above) = (order.is_lt(), order.is_eq(), order.is_gt());

@@ -93,7 +93,7 @@ pub struct ParsedStatement {
     pub(crate) tree: Deep<Tree>,
 }
 
-/// What a statement was parsed to.
+/// Parsed statement.
 #[derive(Clone, Debug)]
 pub(crate) enum Tree {
     Sql(Box<SqlTree>),
@@ -103,7 +103,7 @@ pub(crate) enum Tree {
     Declare(Box<DeclareTree>),
 }
 
-/// What sqlparser parsed, and what was taken out of the text before.
+/// Tree of sqlparser, and the clauses that were taken out of the text before.
 #[derive(Clone, Debug)]
 pub(crate) struct SqlTree {
     pub(crate) statement: ast::Statement,
@@ -129,7 +129,7 @@ pub(crate) struct LockTree {
     pub(crate) at: Option<Position>,
     /// The word SELECT that it belongs to, if there is one.
     pub(crate) select: Option<Position>,
-    /// Whether it is in parentheses.
+    /// True when it is in parentheses.
     pub(crate) is_inner: bool,
 }
 
@@ -194,7 +194,7 @@ pub(crate) enum SessionTree {
     Comment(Box<CommentTree>),
     /// CREATE SCHEMA with what it is to hold.
     SchemaElements(SchemaStatement, Vec<ParsedStatement>),
-    /// What changes nothing, and ALTER of what has such actions.
+    /// Statements that change nothing, and ALTER of objects that have such actions.
     Effectless(Box<EffectlessTree>),
     /// About objects of kinds that there are none of.
     Absent(Absent),
@@ -270,7 +270,7 @@ pub(crate) enum TableChange {
     DropIdentity(ast::Ident, IfMissing),
 }
 
-/// What ALTER COLUMN changes of an identity column.
+/// Change of an identity column by ALTER COLUMN.
 #[derive(Clone, Debug)]
 pub(crate) enum IdentityChange {
     Kind(IdentityKind),
@@ -289,7 +289,7 @@ pub(crate) struct CopyTree {
     pub(crate) condition: Option<ast::Expr>,
 }
 
-/// What COPY moves.
+/// Source of a COPY.
 #[derive(Clone, Debug)]
 pub(crate) enum CopySource {
     Table(ast::ObjectName, Vec<ast::Ident>),
@@ -501,7 +501,7 @@ fn expect_end(parser: &Parser<'_>) -> Result<()> {
     Err(near(&token.token.to_string(), at_location(token.span.start)))
 }
 
-/// Whether the last of these words is one that tables are named behind.
+/// True when the last of these words is one that tables are named behind.
 fn names_table(tokens: &[TokenWithSpan]) -> bool {
     let words = tokens.iter().rev().find(|t| !matches!(t.token, Token::Whitespace(_)));
     let before = [Keyword::FROM, Keyword::JOIN, Keyword::UPDATE];

@@ -54,7 +54,7 @@ pub enum ExplainFormat {
     Json,
 }
 
-/// What a COPY moves.
+/// Rows that a COPY moves.
 #[derive(Clone, Debug)]
 pub enum CopyItem {
     /// A table and the ordinals of the columns moved, in the order of the file.
@@ -93,7 +93,7 @@ pub enum CopyPlace {
 pub struct Copy {
     /// FROM or TO.
     pub direction: CopyDirection,
-    /// What is moved.
+    /// Rows to move.
     pub item: CopyItem,
     /// Where from or to.
     pub place: CopyPlace,
@@ -111,11 +111,11 @@ pub enum Statement {
     Query(Query),
     /// EXPLAIN.
     Explain {
-        /// Whether it runs.
+        /// Mode: ANALYZE runs the statement.
         mode: ExplainMode,
         /// How it is shown.
         format: ExplainFormat,
-        /// What is explained.
+        /// Statement to explain.
         statement: Box<Statement>,
     },
     /// SELECT ... FOR UPDATE and its kin.
@@ -137,11 +137,11 @@ pub enum Statement {
     },
     /// ALTER VIEW ... RENAME.
     RenameView(RenameView),
-    /// What found nothing to do.
+    /// Statements that found nothing to do.
     Skipped(Skipped),
     /// CREATE SCHEMA with tables, views and others.
     SchemaElements(Box<SchemaElements>),
-    /// What changes nothing here.
+    /// Statements that change nothing here.
     Effectless(Effectless),
     /// CREATE VIEW.
     CreateView(Box<CreateView>),
@@ -251,7 +251,7 @@ pub enum Statement {
     Notify {
         /// The channel.
         channel: String,
-        /// What is said.
+        /// Text of the message.
         payload: String,
     },
     /// DECLARE.

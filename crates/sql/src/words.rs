@@ -25,7 +25,7 @@ pub use transaction::{
     TableLockMode, TransactionModes,
 };
 
-/// What to do when the object to create exists.
+/// Choice when the object to create exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IfExists {
     /// 42P07.
@@ -36,7 +36,7 @@ pub enum IfExists {
     Replace,
 }
 
-/// What to do when the object to drop does not exist.
+/// Choice when the object to drop does not exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IfMissing {
     /// 42P01.

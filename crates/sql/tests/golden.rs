@@ -193,7 +193,7 @@ fn testdata(name: &str) -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata").join(name)
 }
 
-/// What a statement gives, as the scripts show it.
+/// Outcome of a statement, as the scripts show it.
 fn outcome(text: &str, catalog: &TestCatalog, columns_only: bool) -> String {
     let bound = sql::parse(text).and_then(|statements| {
         statements.iter().map(|s| sql::bind(s, catalog, &[])).collect::<Result<Vec<_>>>()

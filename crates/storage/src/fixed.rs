@@ -259,7 +259,7 @@ fn v_bits<T: Fixed>(value: T) -> Bits {
     value.to_words()
 }
 
-/// What `bits` mean as a value of a fixed-width type.
+/// Value of a fixed-width type that `bits` stand for.
 ///
 /// # Panics
 /// If `physical` is the type of strings.

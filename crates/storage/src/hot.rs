@@ -166,7 +166,7 @@ pub(crate) fn create_filled(
 }
 
 impl Block {
-    /// What only hot blocks have.
+    /// Parts that only hot blocks have.
     ///
     /// # Panics
     /// If the block is frozen.
@@ -289,7 +289,7 @@ impl Block {
         }
     }
 
-    /// What `bits` of this column mean; strings are those of this block.
+    /// Value of this column that `bits` stand for; strings are those of this block.
     #[inline]
     pub(crate) fn datum_of(&self, column: usize, bits: Bits) -> Datum<'_> {
         datum_of(self.segment(column).physical, bits, &self.hot().heap)
@@ -356,7 +356,7 @@ impl Block {
     }
 }
 
-/// What `bits` mean as a value of type `physical` that is not NULL.
+/// Value of type `physical` that `bits` stand for; they are not NULL.
 #[inline]
 pub(crate) fn datum_of(physical: PhysicalType, bits: Bits, heap: &Heap) -> Datum<'_> {
     match physical {

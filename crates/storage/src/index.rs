@@ -71,13 +71,13 @@ impl IndexColumn {
 pub enum Uniqueness {
     /// All.
     No,
-    /// Those whose key has a NULL.
+    /// Rows whose key has a NULL.
     Distinct,
     /// None.
     NullsNotDistinct,
 }
 
-/// What the index can be asked.
+/// Searches that the index supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IndexKind {
     /// Equality, prefixes, ranges, order.
@@ -86,7 +86,7 @@ pub enum IndexKind {
     Hash,
 }
 
-/// What an index is, as the catalog has it.
+/// Definition of an index, as the catalog has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IndexSpec {
     /// Its number, never used twice.
@@ -97,7 +97,7 @@ pub struct IndexSpec {
     pub columns: Vec<IndexColumn>,
     /// Which rows may have equal keys. The index itself takes any entries.
     pub unique: Uniqueness,
-    /// What it can be asked.
+    /// Searches that it supports.
     pub kind: IndexKind,
 }
 
@@ -216,13 +216,13 @@ impl TableIndex {
         self.dropped_by.store(txn.0, Ordering::Release);
     }
 
-    /// Whether `txn` dropped it.
+    /// True when `txn` dropped it.
     #[inline]
     pub(crate) fn is_dropped_by(&self, txn: TxnId) -> bool {
         txn != TxnId::NONE && self.dropped_by.load(Ordering::Acquire) == txn.0
     }
 
-    /// Whether a row of the table ever changed its key in place.
+    /// True when a row of the table ever changed its key in place.
     #[inline]
     pub(crate) fn is_rekeyed(&self) -> bool {
         self.rekeyed.load(Ordering::Acquire)
@@ -235,7 +235,7 @@ impl TableIndex {
         }
     }
 
-    /// What it is.
+    /// Definition of the index.
     pub fn spec(&self) -> &IndexSpec {
         &self.spec
     }
@@ -262,7 +262,7 @@ impl TableIndex {
         self.encoder.encode(values, key);
     }
 
-    /// What tells its expressions and its rows, if it is not all columns and all rows.
+    /// Expressions and condition of the index, if it is not over all rows and plain columns.
     pub fn derivation(&self) -> Option<&dyn Derivation> {
         self.derivation.as_deref()
     }
@@ -433,7 +433,7 @@ impl TableIndex {
     /// Tests the structure; nobody may write meanwhile.
     ///
     /// # Errors
-    /// What is wrong first.
+    /// First damage that is found.
     pub fn check(&self) -> std::result::Result<(), String> {
         structure!(self, s => s.check()).map_err(|e| format!("index {}: {e}", self.spec.name))
     }

@@ -60,7 +60,7 @@ impl Default for BlockShape {
     }
 }
 
-/// What one writer made.
+/// Blocks and statistics that one writer made.
 struct Written {
     blocks: Vec<Block>,
     summaries: Vec<ColumnSummary>,

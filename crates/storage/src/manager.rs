@@ -104,7 +104,7 @@ impl Manager {
         result
     }
 
-    /// What is committed now.
+    /// Snapshot of all commits so far.
     pub(crate) fn now(&self) -> Snapshot {
         Snapshot::new(Timestamp(self.newest.load(Ordering::Acquire)), TxnId::NONE)
     }

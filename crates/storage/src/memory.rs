@@ -11,8 +11,7 @@
 //! Elsewhere: mappings and slots (`slots`), memory that is touched ahead (`run`), memory that waits
 //! for readers to leave (`deferred`).
 //! Source: Patel 2018, section 3.4. Departure: the limit is hard (53200), because an operator that
-//! is told can spill; huge pages are asked for, not demanded; eviction waits for the issue on
-//! durability.
+//! is told can spill; huge pages are asked for, not demanded; nothing is evicted.
 
 mod deferred;
 mod region;
@@ -34,7 +33,7 @@ pub(crate) use region::{IntervalBits, Plain, bytes_of, prefetch};
 use run::Runs;
 use slots::Slots;
 
-/// What memory is used for.
+/// Use of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum MemoryCategory {
     /// Row and column stores that still change.

@@ -24,17 +24,17 @@ use crate::memory::{BufferPool, MemoryCategory, Reservation};
 use crate::tid::Tid;
 use crate::version::StatementNumber;
 
-/// What a record says of its row.
+/// Change of the row that a record is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Kind {
     /// The row begins.
     Insert,
-    /// It ends.
+    /// The row ends.
     Delete,
     /// Its columns in the images changed.
     Update,
-    /// It is locked.
+    /// The row is locked.
     Lock,
     /// An undone insert: there is no row.
     Void,

@@ -27,7 +27,7 @@ pub struct Restriction {
     pub kind: RestrictionKind,
 }
 
-/// What must hold. Values are of the column's type, or another number type.
+/// Condition on the column. Values are of the column's type, or another number type.
 #[derive(Clone)]
 pub enum RestrictionKind {
     /// IS NULL.
@@ -74,7 +74,7 @@ pub trait ColumnPredicate: Send + Sync {
     /// dictionary, NULL among them.
     ///
     /// # Errors
-    /// What evaluation raises. An error over a dictionary is not final: the predicate is then asked
+    /// Errors of evaluation. An error over a dictionary is not final: the predicate is then asked
     /// about the rows that other restrictions left.
     fn select(&self, values: &Vector) -> Result<Bitmap>;
 
@@ -266,9 +266,9 @@ fn text_range(low: Bound<&Value>, high: Bound<&Value>) -> Result<Test> {
 
 /// Where a value stands among the keys of a column.
 enum Place {
-    /// It is this key.
+    /// The value is this key.
     At(i128),
-    /// It lies between this key and the next.
+    /// The value lies between this key and the next.
     After(i128),
 }
 

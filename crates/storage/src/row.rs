@@ -92,7 +92,7 @@ pub(crate) fn visit(
     block.is_seen(at)
 }
 
-/// Whether `txn` may write a row of snapshot `at`, by its latched word.
+/// Tests that `txn` may write a row of snapshot `at`, by its latched word.
 pub(crate) fn check_write(
     word: u64,
     at: Snapshot,
@@ -131,7 +131,7 @@ pub(crate) fn check_write(
     }
 }
 
-/// Whether a transaction has a row already.
+/// Result of a test: the transaction has the row already, or it has not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Held {
     No,

@@ -46,7 +46,7 @@ use paths::FoundRows;
 pub use paths::{AccessPath, BlockPaths};
 use values::{retain, retain_values};
 
-/// What a scan may use: all of it by default. Its rows do not depend on it.
+/// Techniques that a scan may use: all by default. Its rows do not depend on them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScanTechniques {
     /// Tests are ordered by the share of rows that they were seen to pass.
@@ -70,7 +70,7 @@ impl Default for ScanTechniques {
 pub struct ScanPlan {
     tests: Vec<(usize, Test)>,
     techniques: ScanTechniques,
-    /// What was seen of each test.
+    /// Selectivity seen of each test.
     observed: Vec<Observed>,
     paths: BlockPaths,
 }
@@ -123,7 +123,7 @@ impl ScanPlan {
     /// a column, by ordinal, of its `rows` rows.
     ///
     /// # Errors
-    /// What a predicate raises.
+    /// Errors that a predicate raises.
     pub fn select<'v>(
         &self,
         rows: usize,
@@ -153,7 +153,7 @@ impl ScanPlan {
     /// SMAs, dictionaries or lookup tables show that there are none.
     ///
     /// # Errors
-    /// What a predicate raises.
+    /// Errors that a predicate raises.
     ///
     /// # Panics
     /// If there is no such block.
@@ -274,7 +274,7 @@ pub struct BlockCursor<'a> {
     found: Option<FoundRows>,
     next: u32,
     end: u32,
-    /// Whether filters are asked, where that is done row by row.
+    /// True when filters are asked, where that is done row by row.
     filters: bool,
 }
 
@@ -383,7 +383,7 @@ impl<'a> BlockCursor<'a> {
         (self.end - self.next) as usize
     }
 
-    /// Whether the next rows are tested by filters. Without, rows come that filters would drop, but
+    /// Makes filters test the next rows, or not. Without, rows come that filters would drop, but
     /// not those that a filter dropped by their codes.
     pub fn use_filters(&mut self, use_them: bool) {
         self.filters = use_them;
@@ -400,7 +400,7 @@ impl<'a> BlockCursor<'a> {
     /// more. Fewer than `rows_max` does not mean that the block ends.
     ///
     /// # Errors
-    /// What a predicate raises.
+    /// Errors that a predicate raises.
     pub fn next(&mut self, rows_max: usize, out: &mut Positions) -> Result<bool> {
         let rows_max = rows_max.clamp(1, u32::MAX as usize) as u32;
         let mut found = match std::mem::take(out) {

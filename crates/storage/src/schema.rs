@@ -1,4 +1,4 @@
-//! What storage knows of a table: its columns and how its blocks are laid out.
+//! Schema of a stored table: its columns and how its blocks are laid out.
 
 use std::sync::Arc;
 
@@ -72,7 +72,7 @@ pub enum Layout {
     Row,
     /// Hot column stores.
     Column,
-    /// Frozen blocks; INSERT freezes the small blocks at the end again.
+    /// Frozen blocks; an INSERT into a table with many small ones makes hot rows.
     Frozen,
     /// INSERT makes hot row stores, bulk loads make frozen blocks.
     #[default]

@@ -68,7 +68,7 @@ impl TableSnapshot {
         &self.schema
     }
 
-    /// What it sees.
+    /// Transaction snapshot that it reads.
     pub fn at(&self) -> Snapshot {
         self.at
     }

@@ -1,4 +1,4 @@
-//! What the planner may know of a table: counts, bounds, distinct values, a sample of rows.
+//! Statistics of a table for the planner: counts, bounds, distinct values, a sample of rows.
 //!
 //! ```text
 //! load, freeze      -> ColumnSummary per column --merge--> table --> TableStatistics
@@ -29,7 +29,7 @@ pub(crate) use known::Known;
 pub(crate) use sample::Sample;
 pub(crate) use sketch::{Sketch, hash_bytes, hash_number};
 
-/// What one column of some rows holds.
+/// Summary of one column of some rows.
 #[derive(Clone, Debug)]
 pub(crate) struct ColumnSummary {
     pub(crate) rows: u64,
@@ -43,14 +43,14 @@ pub(crate) struct ColumnSummary {
 }
 
 impl ColumnSummary {
-    /// Of `rows` times NULL.
+    /// Summary of `rows` NULLs.
     pub(crate) fn nulls(rows: usize) -> Self {
         let rows = rows as u64;
         let sketch = Sketch::default();
         Self { rows, nulls: rows, min: None, max: None, sketch, string_bytes: 0 }
     }
 
-    /// Of the rows of `vector`.
+    /// Summary of the rows of `vector`.
     pub(crate) fn of(vector: &Vector) -> Self {
         let mut summary = Self::nulls(0);
         summary.add(vector);
@@ -161,7 +161,7 @@ pub struct TableStatistics {
 const HISTOGRAM_BOUNDS: usize = 65;
 
 impl TableStatistics {
-    /// Of `rows` rows in `blocks`.
+    /// Statistics of `rows` rows in `blocks`.
     pub(crate) fn new(
         rows: u64,
         blocks: &[std::sync::Arc<Block>],

@@ -1,4 +1,4 @@
-//! What latches are made of; tests put a model checker's parts in its place.
+//! Atomics that latches are made of; tests put a model checker's parts in their place.
 
 pub(crate) use std::sync::atomic::{AtomicU64, Ordering, fence};
 

@@ -8,9 +8,8 @@
 //! ```
 //! Invariants: block ids are never used twice; a block is in the directory before any row of it can
 //! be found, and leaves it when all its rows are dead for every snapshot; the tail is the newest
-//! hot
-//! block and is never dropped while it is the tail. The latch on the list of blocks is taken for an
-//! instant, by writes only when a block is full.
+//! hot block and is never dropped while it is the tail. The latch on the list of blocks is taken
+//! for an instant, by writes only when a block is full.
 //! Elsewhere: versions (`row`), undo and collection (`undo`), when transactions begin and end (the
 //! crate `txn`).
 
@@ -80,7 +79,7 @@ pub struct Table {
     blocks: Mutex<BlockList>,
     indexes: Atomic<Arc<[Arc<TableIndex>]>>,
     indexes_change: Mutex<()>,
-    /// What frozen blocks have besides their rows.
+    /// Index sub-blocks that frozen blocks have besides their rows.
     sub_blocks: Mutex<Arc<[SubBlockSpec]>>,
     bounds: Bounds,
     live_rows: AtomicI64,
@@ -282,7 +281,7 @@ impl Table {
         statistics
     }
 
-    /// What its blocks are, in order.
+    /// Descriptions of its blocks, in order.
     pub fn block_infos(&self) -> Vec<BlockInfo> {
         let blocks = Arc::clone(&self.blocks.lock().all);
         blocks.iter().map(|b| BlockInfo::of(b)).collect()

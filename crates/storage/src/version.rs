@@ -37,7 +37,7 @@ impl StatementNumber {
     pub const END: Self = Self(u32::MAX);
 }
 
-/// What a statement sees: everything committed up to its base, and what `txn` wrote. Only methods
+/// View of a statement: everything committed up to its base, and what `txn` wrote. Only methods
 /// here decide what is visible, so that a form with a set of commits above the base can stand
 /// beside this one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

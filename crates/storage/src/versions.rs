@@ -80,7 +80,7 @@ impl Zones {
         self.touched | self.quiet == 0
     }
 
-    /// Those of the `len` rows from `start` on.
+    /// Marks of the `len` rows from `start` on.
     #[inline]
     pub(crate) fn of(self, start: u32, len: u32) -> Self {
         if len == 0 || self.is_empty() {

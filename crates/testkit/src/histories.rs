@@ -67,7 +67,7 @@ pub struct Txn {
     pub ended: u64,
 }
 
-/// What some sessions did.
+/// Transactions of some sessions.
 #[derive(Clone, Debug, Default)]
 pub struct History {
     /// In any order.
@@ -76,7 +76,7 @@ pub struct History {
     pub final_lists: BTreeMap<Key, Vec<Value>>,
 }
 
-/// What a database promises.
+/// Isolation that a database promises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
     /// Neither dirty writes nor dirty reads.
@@ -87,16 +87,16 @@ pub enum Level {
     Serializable,
 }
 
-/// Whether a transaction that ends before another begins must come before it.
+/// Order of transactions of which one ends before the other begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RealTime {
-    /// It must: strict serializability, strong snapshot isolation.
+    /// The first comes before the second: strict serializability, strong snapshot isolation.
     Kept,
     /// Only the data count.
     Ignored,
 }
 
-/// What is wrong, the worst first.
+/// Violation of isolation, the worst first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Anomaly {
     /// A value was read that nobody appended, or twice.
@@ -137,7 +137,7 @@ impl Anomaly {
 /// One anomaly with its evidence.
 #[derive(Clone, Debug)]
 pub struct Finding {
-    /// What it is.
+    /// Kind of the violation.
     pub anomaly: Anomaly,
     /// Transactions (positions in the history) and edges, for people.
     pub evidence: String,

@@ -1,4 +1,4 @@
-//! What tests and benches share, and nothing else: data from seeds, the sqllogictest runner,
+//! Common parts of tests and benches, and nothing else: data from seeds, the sqllogictest runner,
 //! and the databases Tessera is compared with.
 //!
 //! ```text

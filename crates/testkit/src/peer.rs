@@ -40,7 +40,7 @@ impl System {
         }
     }
 
-    /// What its Python runs.
+    /// Program that its Python runs.
     fn script(self) -> &'static str {
         match self {
             Self::DuckDb => {
@@ -80,7 +80,7 @@ pub struct Timing {
     pub rows: u64,
 }
 
-/// What a system says about a query; DuckDB nothing of those that it answers from statistics.
+/// Profile of a query by its system; DuckDB has none of those that it answers from statistics.
 #[derive(Clone, Copy, Debug)]
 pub struct Profile {
     /// Binding, optimizing and physical planning; without parsing for DuckDB.
@@ -125,7 +125,7 @@ impl Peer {
     /// Makes `table` from a Parquet file.
     ///
     /// # Errors
-    /// What the system says.
+    /// Errors of the system.
     pub fn load_parquet(&mut self, table: &str, path: &Path) -> io::Result<Timing> {
         self.timed(&json!({"table": table, "file": path, "want": "load"}))
     }
@@ -133,7 +133,7 @@ impl Peer {
     /// Runs `sql` and brings its rows.
     ///
     /// # Errors
-    /// What the system says.
+    /// Errors of the system.
     pub fn rows(&mut self, sql: &str) -> io::Result<Rows> {
         self.read(&json!({"sql": sql, "want": "rows"}))
     }
@@ -141,7 +141,7 @@ impl Peer {
     /// As [`Self::rows`], interrupted after `limit`: DuckDB only.
     ///
     /// # Errors
-    /// What the system says.
+    /// Errors of the system.
     pub fn rows_within(&mut self, sql: &str, limit: Duration) -> io::Result<Rows> {
         self.read(&json!({"sql": sql, "want": "rows", "limit": limit.as_secs_f64()}))
     }
@@ -159,7 +159,7 @@ impl Peer {
     /// Runs the statement `sql`.
     ///
     /// # Errors
-    /// What the system says.
+    /// Errors of the system.
     pub fn run(&mut self, sql: &str) -> io::Result<Timing> {
         self.timed(&json!({"sql": sql, "want": "done"}))
     }
@@ -168,7 +168,7 @@ impl Peer {
     /// known.
     ///
     /// # Errors
-    /// What the system says.
+    /// Errors of the system.
     pub fn warm(&mut self, sql: &str) -> io::Result<Timing> {
         self.timed(&json!({"sql": sql, "want": "warm"}))
     }
@@ -176,7 +176,7 @@ impl Peer {
     /// Runs the query `sql` in the faster way, if [`Self::warm`] found one; its rows are dropped.
     ///
     /// # Errors
-    /// What the system says.
+    /// Errors of the system.
     pub fn time(&mut self, sql: &str) -> io::Result<Timing> {
         self.timed(&json!({"sql": sql, "want": "time"}))
     }
@@ -184,7 +184,7 @@ impl Peer {
     /// Runs the query `sql` under the profiler; its rows are dropped.
     ///
     /// # Errors
-    /// What the system says.
+    /// Errors of the system.
     pub fn profile(&mut self, sql: &str) -> io::Result<Profile> {
         let reply = self.ask(&json!({"sql": sql, "want": "profile"}))?;
         Ok(Profile {

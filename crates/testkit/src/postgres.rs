@@ -40,11 +40,11 @@ const MAJOR: &str = "15";
 /// Time to wait for the server to accept connections.
 const START_SECONDS: u64 = 60;
 
-/// What to tell someone who has no PostgreSQL.
+/// Message for users who have no PostgreSQL.
 pub const HOW_TO_INSTALL: &str =
     "PostgreSQL 15 was not found; on Debian 12: apt-get install -y postgresql-15";
 
-/// Who may do everything, and needs no password.
+/// User who may do everything, and needs no password.
 const USER: &str = "postgres";
 
 /// A running server; dropping it stops it and removes its files.
@@ -99,7 +99,7 @@ impl Postgres {
     /// A connection to `database`; `postgres` is always there.
     ///
     /// # Errors
-    /// What the server says.
+    /// Errors of the server.
     pub fn connect(&self, database: &str) -> Result<Wire, SqlError> {
         Wire::connect(&self.socket(), USER, database)
     }
@@ -179,7 +179,7 @@ const WAITS: &str = "SELECT pid, array_to_string(blockers, ' ') FROM (SELECT pid
      pg_blocking_pids(pid) || pg_safe_snapshot_blocking_pids(pid) AS blockers \
      FROM pg_stat_activity WHERE datname = '$1') s WHERE blockers <> '{}'";
 
-/// Whether some way from `pid` along its waits leads to a session that does not wait.
+/// True when some way from `pid` along its waits leads to a session that does not wait.
 fn ends(waits: &[(String, Vec<String>)], pid: &str) -> bool {
     let mut seen = vec![pid];
     let mut at = 0;
@@ -246,7 +246,7 @@ fn as_server_user(program: &Path) -> Command {
     command
 }
 
-/// Whether this process has all rights: the owner of its entry in /proc is user 0.
+/// True when this process has all rights: the owner of its entry in /proc is user 0.
 fn is_root() -> bool {
     use std::os::unix::fs::MetadataExt;
     fs::metadata("/proc/self").is_ok_and(|entry| entry.uid() == 0)

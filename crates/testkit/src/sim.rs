@@ -68,7 +68,7 @@ impl Faults {
     }
 }
 
-/// What a party may do while it acts.
+/// The world as a party sees it while it acts.
 pub struct World<'a, M> {
     now: i64,
     me: PartyId,

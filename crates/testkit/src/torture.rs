@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 
 use crate::Random;
 
-/// What a child does, and what must be left of it.
+/// Work of a child, and the check of what it left.
 pub trait Workload: Sync {
     /// Runs on the database in `directory`, which it makes when there is none, until it is
     /// killed. `acknowledge` gets one line for each commit.
@@ -37,7 +37,7 @@ pub trait Workload: Sync {
     /// there, and nothing by halves. `kills` is the number of rounds.
     ///
     /// # Errors
-    /// What is wrong.
+    /// Description of the damage.
     fn verify(&self, directory: &Path, lines: &[String], kills: usize) -> Result<(), String>;
 }
 
@@ -55,7 +55,7 @@ pub struct Options {
     pub life_ms_max: u64,
 }
 
-/// What all rounds came to.
+/// Totals of all rounds.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Summary {
     /// Children killed.
@@ -71,7 +71,7 @@ pub struct Summary {
 /// The child's side: runs `workload`, and writes the lines to standard output.
 ///
 /// # Errors
-/// What the workload says.
+/// Errors of the workload.
 pub fn child(workload: &dyn Workload, directory: &Path) -> Result<(), String> {
     let acknowledge = |line: &str| {
         // One write, so that no line is torn between two threads; when the parent is gone, the

@@ -1,4 +1,4 @@
-//! What the log costs on this disk: `cargo bench -p txn`, in the directory TESSERA_BENCH_DIR or
+//! Measures the log on this disk: `cargo bench -p txn`, in the directory TESSERA_BENCH_DIR or
 //! that for temporary files. Run by `cargo test` it does everything once, in small.
 
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Who runs, what each may see, who waits for whom, and what nobody needs any more.
+//! Running transactions, their snapshots, their waits for each other, and the garbage they leave.
 //!
 //! ```text
 //! begin -> slot (snapshot) -> work: undo records -> commit latch: timestamp, log, stamps, publish
@@ -39,7 +39,7 @@ const LONG_ROWS: u64 = 1 << 14;
 /// Commits during a transaction after which its end collects what all threads left.
 const HELD_BACK_MAX: u64 = 16;
 
-/// What a transaction may see of others.
+/// Isolation of a transaction from others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Isolation {
     /// Each statement sees what was committed before it.
@@ -74,7 +74,7 @@ pub struct TransactionManager {
     behind: Arc<Behind>,
 }
 
-/// What a commit does while it holds the commit latch.
+/// Steps of a commit while it holds the commit latch.
 pub trait CommitWork {
     /// Looks at the undo buffers of the transactions that committed after `snapshot`, newest first,
     /// and refuses to commit if they changed what this transaction read.
@@ -217,7 +217,7 @@ impl Transaction {
         self.snapshot.txn
     }
 
-    /// What it sees.
+    /// Snapshot of the transaction.
     pub fn snapshot(&self) -> Snapshot {
         self.snapshot
     }
@@ -314,7 +314,7 @@ impl Transaction {
     /// Ends the transaction; its changes become visible together. None without changes.
     ///
     /// # Errors
-    /// What `work` says; the transaction is then rolled back.
+    /// Errors of `work`; the transaction is then rolled back.
     pub fn commit(mut self, work: &mut dyn CommitWork) -> Result<Option<Timestamp>> {
         let undo = self.undo.take().filter(|u| !u.is_empty());
         let undo = undo.unwrap_or_else(|| UndoBuffer::new(self.snapshot.txn));

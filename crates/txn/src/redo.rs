@@ -1,4 +1,4 @@
-//! What a committed transaction changed, as bytes: the payload of a log record.
+//! Changes of a committed transaction as bytes: the payload of a log record.
 //!
 //! ```text
 //! payload: entry, entry, ...           in order of writing
@@ -48,7 +48,7 @@ pub fn time_of(stamp: Stamp) -> Timestamp {
     Timestamp(stamp.0)
 }
 
-/// What errors call the bytes.
+/// Name of the bytes in errors.
 const REDO: &str = "the redo of a transaction";
 
 /// The most columns of a table that an entry may name.
@@ -125,7 +125,7 @@ pub enum Redo<'r> {
     },
     /// A change of the catalog, in the engine's own encoding.
     Catalog {
-        /// What kind of change.
+        /// Kind of the change.
         kind: u8,
         /// Name of the object.
         name: &'r str,
@@ -141,7 +141,7 @@ pub enum Redo<'r> {
     },
 }
 
-/// What [`RedoReader::read_rows`] ended at.
+/// Reason for which [`RedoReader::read_rows`] ended.
 #[derive(Clone, Copy, Debug)]
 pub enum RowsEnd<'r> {
     /// As many changes as wanted.
@@ -158,7 +158,7 @@ pub struct RedoWriter<'a> {
     out: &'a mut Vec<u8>,
     table: u64,
     tid: u64,
-    /// Of the update at hand.
+    /// Columns of the update at hand.
     columns: Vec<usize>,
 }
 

@@ -432,7 +432,7 @@ impl ArrayBuilder {
 /// The array with each element converted by `convert`, in the form of `to`, under its subscripts.
 ///
 /// # Errors
-/// Those of `convert`, and 54000.
+/// Errors of `convert`, and 54000.
 pub fn map(
     array: &[u8],
     from: ElementType,

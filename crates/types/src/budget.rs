@@ -1,10 +1,10 @@
-//! What a thread's work may still cost: the memory and the time of the statement it works for.
+//! Memory and time that a thread's work may still use: those of the statement that it works for.
 //!
 //! ```text
 //! session, worker -- enter(account) --> thread --- charge(bytes) --> Charge, in a value's memory
 //!                                              '-- Pace::step(bytes) --> check() every MiB or so
 //! ```
-//! Who enters an account says for whom the thread works until the entry is dropped; without one
+//! Entering an account says for whom the thread works until the entry is dropped; without one
 //! nothing is counted and nothing ends. Code that makes values asks here, so that no argument has
 //! to reach every loop.
 //! Invariants: what a charge counted is given back when it is dropped, on whatever thread. An error
@@ -15,12 +15,12 @@ use std::sync::Arc;
 
 use crate::{Error, Result, SqlState};
 
-/// Who a thread works for.
+/// Account of a statement that a thread works for.
 pub trait Account: Send + Sync {
-    /// Whether to go on.
+    /// Fails when the work is to end.
     ///
     /// # Errors
-    /// What [`Self::fail`] kept; 57014 after a cancel.
+    /// Error that [`Self::fail`] kept; 57014 after a cancel.
     fn check(&self) -> Result<()>;
 
     /// Keeps `error` for each [`Self::check`]; an earlier one stays.
@@ -62,10 +62,10 @@ pub fn current() -> Option<Arc<dyn Account>> {
     CURRENT.with_borrow(Clone::clone)
 }
 
-/// Whether this thread's work goes on.
+/// Fails when this thread's work is to end.
 ///
 /// # Errors
-/// What [`fail`] kept; 57014 after a cancel.
+/// Error that [`fail`] kept; 57014 after a cancel.
 pub fn check() -> Result<()> {
     CURRENT.with_borrow(|current| current.as_ref().map_or(Ok(()), |account| account.check()))
 }
@@ -157,7 +157,7 @@ pub fn value_length(bytes: Option<usize>) -> Result<usize> {
     bytes.filter(|&bytes| bytes <= VALUE_BYTES_MAX).ok_or_else(too_long)
 }
 
-/// What a value gets beyond its need where there is no room to double it.
+/// Bytes that a value gets beyond its need where there is no room to double it.
 const SPARE_BYTES: usize = 16 << 20;
 
 /// The memory of one value that is being written, counted from [`LARGE_BYTES`] on.

@@ -35,7 +35,7 @@ pub fn cast_value_in(
     convert(value, (from, to), Excess::Cut, zone)
 }
 
-/// Whether the session's time zone decides what a value of type `from` is as `to`.
+/// True when the session's time zone decides what a value of type `from` is as `to`.
 pub fn depends_on_zone(from: DataType, to: DataType) -> bool {
     use DataType as T;
     let is_text = |ty: DataType| ty.is_text() || ty == T::Unknown;

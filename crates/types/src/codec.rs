@@ -6,9 +6,9 @@ use crate::{Error, Interval, SqlState};
 /// Why bytes cannot be read: offset in them and what was expected there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Malformed {
-    /// Of the first byte in doubt.
+    /// Offset of the first byte in doubt.
     pub offset: usize,
-    /// What should be there.
+    /// Description of the bytes that should be there.
     pub expectation: String,
 }
 

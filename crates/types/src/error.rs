@@ -18,7 +18,7 @@ pub struct Position {
     pub column: u32,
 }
 
-/// What of a table an error is about: programs tell constraints apart by it, not by the message.
+/// Part of a table that an error is about: programs tell constraints apart by it, not by messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct About {
     /// Schema of the table.
@@ -158,7 +158,7 @@ impl Error {
         self.0.routine
     }
 
-    /// What of a table it is about.
+    /// Part of a table that it is about.
     pub fn about(&self) -> Option<&About> {
         self.0.about.as_deref()
     }

@@ -88,7 +88,7 @@ pub fn field_at(record: &[u8], ty: RecordType, at: usize) -> Value {
 /// The record with each field converted by `convert`, as a record of type `to`.
 ///
 /// # Errors
-/// Those of `convert`, and as [`from_values`].
+/// Errors of `convert`, and as [`from_values`].
 pub fn map(
     record: &[u8],
     (from, to): (RecordType, RecordType),

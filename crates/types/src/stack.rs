@@ -72,7 +72,7 @@ pub fn require(levels: usize) -> Result<()> {
     Err(Error::new(SqlState::STACK_TOO_SMALL, "the statement needs more stack"))
 }
 
-/// Whether the statement is to be attempted anew: it will begin with the stack that it asked for.
+/// True when the statement is to be attempted anew: it will begin with the stack that it asked for.
 pub fn is_again(error: &Error) -> bool {
     error.state() == SqlState::STACK_TOO_SMALL
 }

@@ -165,12 +165,12 @@ pub fn append_text(out: &mut Vec<u8>, text: &[u8], ty: DataType) {
     }
 }
 
-/// What becomes of text that is too long for its type.
+/// Treatment of text that is too long for its type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Excess {
     /// 22001, unless it is blank: assignment.
     Error,
-    /// It is cut off: explicit casts.
+    /// The text is cut off: explicit casts.
     Cut,
 }
 

@@ -8,7 +8,7 @@ use std::rc::Rc;
 pub trait Waits {
     /// The thread is about to wait.
     fn begin(&self);
-    /// It goes on.
+    /// The thread goes on.
     fn end(&self);
 }
 

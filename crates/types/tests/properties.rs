@@ -39,7 +39,7 @@ fn divide_round(a: &BigInt, b: &BigInt) -> BigInt {
     if negative { -quotient } else { quotient }
 }
 
-/// What fits 128 bits with its sign apart.
+/// Converts values that fit 128 bits with their sign apart.
 fn narrow(value: &BigInt) -> Option<i128> {
     i128::try_from(value).ok()
 }

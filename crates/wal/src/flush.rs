@@ -81,7 +81,7 @@ impl Tail {
     }
 }
 
-/// What one leader writes and syncs at once.
+/// Bytes that one leader writes and syncs at once.
 #[derive(Debug)]
 struct Batch {
     start: u64,
@@ -99,7 +99,7 @@ struct Flush {
     stuck: Option<Batch>,
 }
 
-/// What a log's users and its background thread share.
+/// State that a log's users and its background thread share.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) segments: Segments,
@@ -324,7 +324,7 @@ impl Drop for Leader<'_> {
     }
 }
 
-/// What the background thread is asked for. The flags spare askers the lock.
+/// Requests to the background thread. The flags spare askers the lock.
 #[derive(Debug, Default)]
 struct Wishes {
     flush_asked: AtomicBool,

@@ -18,7 +18,7 @@ const SEGMENT_MAGIC: &[u8; 8] = b"TESSWAL\n";
 /// Version of this format.
 const FORMAT_VERSION: u32 = 1;
 
-/// What a segment says about itself.
+/// Header of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SegmentHeader {
     /// Database that the log belongs to.
@@ -82,7 +82,7 @@ impl Checksums {
         Self { database }
     }
 
-    /// Of the record (or mark, incarnation 0) in `bytes`, padding included, crc field left out.
+    /// Checksum of the record (or mark, incarnation 0) in `bytes`, padding included, crc left out.
     pub(crate) fn of(&self, bytes: &[u8], incarnation: u64, lsn: u64) -> u32 {
         let mixed = (self.database ^ incarnation.rotate_left(32))
             .wrapping_add(lsn)

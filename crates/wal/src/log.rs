@@ -65,7 +65,7 @@ impl Log {
     /// Makes the log of a new database in an empty directory.
     ///
     /// # Errors
-    /// Those of `io`.
+    /// Errors of `io`.
     pub fn create(place: &LogPlace<'_>, options: LogOptions) -> Result<Self> {
         assert!(options.segment_bytes.is_multiple_of(RECORD_ALIGN as u64));
         let segments = Segments::create(place, options.segment_bytes)?;
@@ -75,7 +75,7 @@ impl Log {
     /// Goes on where `reader` ends, which reads the rest if it did not; what follows is cut.
     ///
     /// # Errors
-    /// Those of [`LogReader::next`] and `io`.
+    /// Errors of [`LogReader::next`] and `io`.
     pub fn resume(mut reader: LogReader, options: LogOptions) -> Result<Self> {
         while reader.next()?.is_some() {}
         let end = reader.position();
@@ -178,7 +178,7 @@ impl Log {
     /// there. Some are kept to be written again. Returns how many were given up.
     ///
     /// # Errors
-    /// Those of `io`; segments that stay are given up when the log is next opened.
+    /// Errors of `io`; segments that stay are given up when the log is next opened.
     pub fn remove_below(&self, lsn: Lsn) -> Result<usize> {
         // What waits is still to be written there.
         self.shared.segments.remove_below(lsn.min(self.durable()).0)

@@ -18,13 +18,13 @@ pub struct Lsn(pub u64);
 /// Where to start reading: between two records. The default is the beginning of a log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Position {
-    /// Of the next record.
+    /// Place of the next record.
     pub lsn: Lsn,
-    /// Of the log that wrote what is in front.
+    /// Incarnation of the log that wrote the records in front.
     pub incarnation: u64,
 }
 
-/// Who writes what nobody waits for.
+/// Writer of bytes that nobody waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Background {
     /// A thread of the log: asynchronous commits, and segments allocated ahead of need.
@@ -42,7 +42,7 @@ pub struct LogOptions {
     pub waiting_bytes_max: u64,
     /// Time an asynchronous commit may wait for the disk.
     pub flush_interval: Duration,
-    /// Who writes what nobody waits for.
+    /// Writer of bytes that nobody waits for.
     pub background: Background,
 }
 

@@ -24,7 +24,7 @@ pub struct Record<'a> {
     pub lsn: Lsn,
     /// Its stamp.
     pub stamp: Stamp,
-    /// What [`super::RecordBuffer`] held.
+    /// Bytes that [`super::RecordBuffer`] held.
     pub payload: &'a [u8],
 }
 
@@ -45,7 +45,7 @@ pub struct LogReader {
     start: usize,
     end: usize,
     lsn: u64,
-    /// Of the mark before.
+    /// Incarnation of the mark before.
     incarnation: u64,
     /// Where the batch of `lsn` starts, or reading did.
     batch: u64,
@@ -56,7 +56,7 @@ pub struct LogReader {
     failure: Option<Failure>,
 }
 
-/// What stands at a position of the stream.
+/// Bytes at a position of the stream.
 enum Found {
     Mark(u64),
     Record { padded: usize },
@@ -239,7 +239,7 @@ impl LogReader {
         Ok(())
     }
 
-    /// Whether what stands here looks like the next record. Bytes of recycled segments do not:
+    /// True when the bytes here look like the next record. Those of recycled segments do not:
     /// their stamps are old.
     fn is_record_begun(&mut self) -> Result<bool, Failure> {
         if !self.fill(RECORD_HEADER_BYTES)? {

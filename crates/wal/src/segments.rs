@@ -271,7 +271,7 @@ fn write_zeros(file: &dyn File, offset: u64, bytes: u64) -> Result<()> {
     Ok(())
 }
 
-/// What [`open`] found.
+/// Segments that [`open`] found.
 #[derive(Debug)]
 pub(super) struct Found {
     pub(super) segment_bytes: u64,
@@ -340,7 +340,7 @@ fn open_segment(
 /// True when a log in `directory` was ever written to.
 ///
 /// # Errors
-/// Those of `io`.
+/// Errors of `io`.
 pub fn holds_records(io: &dyn Io, directory: &Path) -> Result<bool> {
     let names = io.list(directory)?;
     let mut firsts = names.iter().filter_map(|name| segment_first(name));

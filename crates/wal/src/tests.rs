@@ -41,7 +41,7 @@ fn read_all(place: &LogPlace<'_>, from: Position) -> Result<Vec<(u64, Vec<u8>)>>
     Ok(records)
 }
 
-/// What must be in the log: records behind the last checkpoint, the first `acked` of them for sure.
+/// Expected log: records behind the last checkpoint, the first `acked` of them for sure.
 struct Model {
     from: Position,
     records: Vec<(u64, Vec<u8>)>,

@@ -1,4 +1,4 @@
-//! What connections do, for those who look after them: cancels, time limits, the end of the server.
+//! Activity of connections, for those who end it: cancels, time limits, the end of the server.
 //!
 //! ```text
 //! its thread:  begin(limit) -> statement -> end()        watch: every TICK, over all connections
@@ -29,7 +29,7 @@ const NOTHING: u8 = 0;
 const TIMED_OUT: u8 = 1;
 const CLIENT_GONE: u8 = 2;
 
-/// What one connection does.
+/// Activity of one connection.
 pub(crate) struct Activity {
     cancel: CancelHandle,
     secret: i32,
@@ -58,7 +58,7 @@ impl Activity {
         self.since_ms.store(self.ms_at(now), Ordering::Release);
     }
 
-    /// It has ended.
+    /// The statement has ended.
     pub(crate) fn end(&self) {
         self.since_ms.store(0, Ordering::Release);
     }
@@ -113,7 +113,7 @@ pub(crate) fn shutting_down() -> Error {
     Error::new(SqlState::ADMIN_SHUTDOWN, message)
 }
 
-/// What all connections do, by the number of their session.
+/// Activities of all connections, by the number of their session.
 pub(crate) struct Activities {
     epoch: Instant,
     all: Mutex<HashMap<i32, Arc<Activity>>>,

@@ -34,7 +34,7 @@ use self::extended::Portal;
 use self::named::Named;
 use self::settings::Cached;
 
-/// Whether everything is skipped until the next Sync.
+/// State after an error: all messages are skipped until the next Sync.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Skipping {
     No,
@@ -57,31 +57,31 @@ pub(crate) struct Connection {
     /// The body of the message that is served.
     body: Vec<u8>,
     settings: Cached,
-    /// What the socket told of and was not read yet.
+    /// News of the socket that were not read yet.
     pub(crate) news: Option<News>,
     /// Why it ends before the next message.
     dismissed: Option<Error>,
     watcher: Watcher,
 }
 
-/// Who counts and logs what a connection does.
+/// Counts and logs the activity of a connection.
 pub(crate) struct Watcher {
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) log: LogOptions,
-    /// Who began the session.
+    /// User who began the session.
     pub(crate) user: String,
 }
 
-/// Whether a client knows that it may begin.
+/// State of the message that lets a client begin.
 pub(crate) enum Welcome {
     Sent,
     /// A thread has to send it.
     Waits,
 }
 
-/// What a parked connection waits for.
+/// Event that a parked connection waits for.
 pub(crate) enum Until {
-    /// Something of the client.
+    /// A message of the client.
     Readable,
     /// Its turn: there is something to do.
     Turn,
@@ -89,11 +89,11 @@ pub(crate) enum Until {
     Written(Arc<Commits>),
 }
 
-/// What becomes of a connection.
+/// Next step of a connection.
 pub(crate) enum Next {
-    /// It waits for its client, or lets others go first.
+    /// The connection waits for its client, or lets others go first.
     Parked(Box<Connection>, Until),
-    /// It is over.
+    /// The connection is over.
     End,
 }
 

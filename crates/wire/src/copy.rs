@@ -3,7 +3,7 @@
 //! ```text
 //! CopyInResponse -> CopyData ... CopyDone | CopyFail      CopyOutResponse, CopyData ..., CopyDone
 //! ```
-//! What the client sends is read as it is needed: while rows are loaded it waits.
+//! Data of the client is read as it is needed: while rows are loaded the client waits.
 
 mod binary;
 
@@ -31,7 +31,7 @@ pub(crate) struct CopyLink {
     mute: Mute,
 }
 
-/// What ends the news of a socket until its statement is over.
+/// Ends the news of a socket until its statement is over.
 pub(crate) type Mute = Box<dyn Fn() + Send>;
 
 impl CopyLink {

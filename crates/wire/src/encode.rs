@@ -34,7 +34,7 @@ pub(crate) const EPOCH_MICROS: i64 = 946_684_800_000_000;
 /// Days from 1970 to 2000.
 pub(crate) const EPOCH_DAYS: i32 = 10_957;
 
-/// What the binary form of a JSONB begins with, before its text.
+/// First byte of the binary form of a JSONB, before its text.
 pub(crate) const JSONB_VERSION: u8 = 1;
 
 /// Appends RowDescription.
@@ -69,7 +69,7 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// Whether it is the first row.
+    /// True when it is the first row.
     pub(crate) fn is_first(self) -> bool {
         self.batch == 0 && self.row == 0
     }
@@ -119,7 +119,7 @@ pub(crate) fn rows<E>(
 pub(crate) trait Outgoing {
     /// Why it takes no more.
     type Error;
-    /// What waits to be written.
+    /// Bytes that wait to be written.
     fn bytes(&mut self) -> &mut Vec<u8>;
     /// Writes when enough waits.
     fn flush_full(&mut self) -> Result<(), Self::Error>;

@@ -22,7 +22,7 @@ pub enum LogFormat {
     Json,
 }
 
-/// What is logged, to standard error.
+/// Options of the log, which goes to standard error.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LogOptions {
     /// The form of lines; without one nothing is logged.
@@ -167,7 +167,7 @@ fn without_constants(text: &str) -> String {
     out
 }
 
-/// What follows a constant, whose first quote was read.
+/// Text behind a constant, whose first quote was read.
 fn after_constant(text: &str, escapes: bool) -> &str {
     let bytes = text.as_bytes();
     let mut at = 0;

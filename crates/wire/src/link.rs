@@ -38,7 +38,7 @@ const SMALL_BYTES_MAX: usize = 10_000;
 /// How long is waited for what a statement needs of the client before cancels are looked at.
 const PATIENCE: Duration = Duration::from_millis(100);
 
-/// What came from the client.
+/// Message that came from the client, if any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Received {
     /// A message of this kind; its body is in the caller's buffer.
@@ -47,7 +47,7 @@ pub(crate) enum Received {
     Nothing,
 }
 
-/// What a socket tells of.
+/// News of a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum News {
     /// Something came.
@@ -179,12 +179,12 @@ impl Link {
         }
     }
 
-    /// Whether TLS is between the messages and the socket: it may hold some back.
+    /// True when TLS is between the messages and the socket: it may hold some back.
     pub(crate) fn is_encrypted(&self) -> bool {
         matches!(self.transport, Transport::Tls(_))
     }
 
-    /// Whether a part of a message was read.
+    /// True when a part of a message was read.
     pub(crate) fn has_part(&self) -> bool {
         self.start < self.end
     }

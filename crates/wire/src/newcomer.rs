@@ -40,7 +40,7 @@ impl Newcomer {
         }
     }
 
-    /// Whether it comes from this machine.
+    /// True when it comes from this machine.
     pub(crate) fn is_local(&self) -> bool {
         let is_loopback = |stream: &TcpStream| {
             stream.peer_addr().is_ok_and(|address| match address.ip() {

@@ -1,4 +1,4 @@
-//! What a server is started with.
+//! Options that a server is started with.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -43,7 +43,7 @@ pub struct ServerOptions {
     pub idle_limit: Option<Duration>,
     /// How long statements may go on when the server is told to end.
     pub grace: Duration,
-    /// What is logged.
+    /// Options of the log.
     pub log: LogOptions,
     /// Where metrics and health are asked for over HTTP.
     pub metrics: Option<SocketAddr>,

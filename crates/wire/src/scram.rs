@@ -26,7 +26,7 @@ const PREFIX: &str = "SCRAM-SHA-256";
 
 const KEY_BYTES: usize = digest::SHA256_OUTPUT_LEN;
 
-/// What is kept of a password.
+/// Stored form of a password.
 #[derive(Clone)]
 pub(crate) struct Verifier {
     rounds: u32,
@@ -87,7 +87,7 @@ impl Verifier {
     }
 }
 
-/// What is kept of `password`: a new verifier, or itself when it is one.
+/// Makes the stored form of `password`: a new verifier, or itself when it is one.
 ///
 /// # Errors
 /// 0A000 for a verifier of MD5; XX000 when the system has no random numbers.
@@ -124,7 +124,7 @@ pub(crate) struct Exchange {
     /// Both first messages, a comma between them.
     messages: String,
     nonce: String,
-    /// What the client says about channel binding, in base64.
+    /// Channel binding that the client names, in base64.
     binding: String,
 }
 

@@ -44,7 +44,7 @@ impl Shared {
         is_there
     }
 
-    /// What a session thread does with a connection.
+    /// Serves a connection on a session thread.
     fn serve(&self, connection: Box<Connection>) {
         let (id, socket) = (connection.id(), connection.socket.clone());
         match connection.serve() {

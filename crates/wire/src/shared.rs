@@ -20,7 +20,7 @@ use crate::newcomer::Newcomer;
 use crate::options::ServerOptions;
 use crate::turns::Turns;
 
-/// What all parts of a server share.
+/// State that all parts of a server share.
 pub(crate) struct Shared {
     pub(crate) database: Database,
     pub(crate) options: ServerOptions,
@@ -32,7 +32,7 @@ pub(crate) struct Shared {
     /// Clients that are not let in yet.
     pub(crate) newcomers: AtomicUsize,
     pub(crate) is_ending: AtomicBool,
-    /// What users that do not exist are made of.
+    /// Secret that the verifiers of users that do not exist are made of.
     pub(crate) secret: [u8; 32],
 }
 

@@ -44,7 +44,7 @@ impl Socket {
         };
     }
 
-    /// Whether the client has closed its end and everything it sent was read.
+    /// True when the client has closed its end and everything it sent was read.
     pub(crate) fn is_gone(&self) -> bool {
         let mut byte = [0_u8; 1];
         let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
@@ -94,11 +94,11 @@ impl Write for SharedSocket {
     }
 }
 
-/// What messages go through.
+/// Transport of messages.
 pub(crate) enum Transport {
-    /// As they are.
+    /// Sends them as they are.
     Plain(SharedSocket),
-    /// Encrypted.
+    /// Encrypts them.
     Tls(Box<StreamOwned<ServerConnection, SharedSocket>>),
 }
 

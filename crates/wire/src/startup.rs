@@ -1,4 +1,4 @@
-//! What comes before the first statement: TLS, the startup message, proof of who it is.
+//! Steps before the first statement: TLS, the startup message, proof of who it is.
 //!
 //! ```text
 //! SSLRequest -> 'S', TLS | 'N'    CancelRequest -> nothing    StartupMessage -> authentication
@@ -28,7 +28,7 @@ const SSL_REQUEST: u32 = 80_877_103;
 const GSS_REQUEST: u32 = 80_877_104;
 const CANCEL_REQUEST: u32 = 80_877_102;
 
-/// What the startup message says.
+/// Contents of the startup message.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Startup {
     pub(crate) user: String,

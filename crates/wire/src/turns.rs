@@ -7,8 +7,8 @@
 //! One thread with a turn waits for all parked sockets at once, so that few threads change places
 //! however many clients there are; what it finds beyond one connection is for the others. Before it
 //! sleeps it looks again for [`SPIN`]: to wake a thread takes longer than to run a point statement.
-//! Who has nothing else to do writes the commits of all to disk, at the latest when the first of
-//! them is [`OVERDUE`]. Meanwhile another thread stands by: it sleeps until a socket tells.
+//! A thread with nothing else to do writes the commits of all to disk, at the latest when the
+//! first is [`OVERDUE`]. Meanwhile another thread stands by: it sleeps until a socket tells.
 //!
 //! Invariants: a connection is parked or served by one thread, and queued at most once. A socket
 //! tells of what came once: who serves it next looks, or it is queued when it is parked. Somebody
@@ -48,10 +48,10 @@ const QUIET: Duration = Duration::from_millis(100);
 /// Most sockets that are taken at once.
 const EVENTS_MAX: usize = 64;
 
-/// What the file that ends the wait for sockets is known by; sessions have 32 bits.
+/// Number of the file that ends the wait for sockets; sessions have 32 bits.
 const BELL: u64 = u64::MAX;
 
-/// What all sockets are known by to who stands by.
+/// Number of all sockets for the standby thread.
 const SOCKETS: u64 = BELL - 1;
 
 /// A connection that waits.
@@ -68,18 +68,18 @@ struct Parked {
 struct Place {
     /// None while it is served.
     parked: Option<Parked>,
-    /// What its socket told of and nobody looked at since.
+    /// News of its socket that nobody looked at since.
     news: Option<News>,
-    /// It gets a turn though its client says nothing.
+    /// True when it gets a turn though its client says nothing.
     is_called: bool,
-    /// It stands in [`State::ready`] or in [`State::committing`].
+    /// True when it stands in [`State::ready`] or in [`State::committing`].
     is_queued: bool,
     /// Its socket tells of its end alone.
     is_muted: bool,
 }
 
 impl Place {
-    /// Whether it is to be queued now; it counts as queued then.
+    /// True when it is to be queued now; it counts as queued then.
     fn queue(&mut self) -> bool {
         let is_due =
             self.parked.is_some() && !self.is_queued && (self.news.is_some() || self.is_called);
@@ -105,7 +105,7 @@ struct State {
     has_standby: bool,
     /// Turns given to who stands by that are not taken yet.
     called: usize,
-    /// Who stands by is told of sockets.
+    /// True when the standby thread is told of sockets.
     is_armed: bool,
     /// Threads beyond the limit that may run, for others that stand still unseen.
     extra: usize,
@@ -131,7 +131,7 @@ impl State {
         self.running - usize::from(self.is_watched)
     }
 
-    /// Whether commits have waited for long enough.
+    /// True when commits have waited for long enough.
     fn is_overdue(&self) -> bool {
         self.committing_since.is_some_and(|since| since.elapsed() >= OVERDUE)
     }
@@ -145,12 +145,12 @@ pub(crate) struct Turns {
     sockets: OwnedFd,
     /// Written to, it ends the wait for sockets.
     bell: OwnedFd,
-    /// What who stands by waits for: `sockets`, when it is armed, and `call`.
+    /// Epoll file of the standby thread: `sockets`, when it is armed, and `call`.
     standby: OwnedFd,
     /// Written to, it gives who stands by a turn.
     call: OwnedFd,
     parking: Mutex<Parking>,
-    /// What a thread does with a connection.
+    /// Serves a connection on a thread.
     serve: Box<dyn Fn(Box<Connection>) + Send + Sync>,
 }
 
@@ -516,7 +516,7 @@ impl Turns {
         }
     }
 
-    /// Who stands by sleeps on: somebody is back who looks at the sockets.
+    /// A standby thread keeps sleeping, because another thread polls the sockets again.
     fn disarm(&self, state: &mut State) {
         if std::mem::take(&mut state.is_armed) {
             self.arm(epoll::EventFlags::empty());
@@ -529,7 +529,7 @@ impl Turns {
         epoll::modify(&self.standby, &self.sockets, data, flags).is_ok()
     }
 
-    /// What sockets tell by now.
+    /// Collects the events of sockets by now.
     fn look(&self, events: &mut Vec<epoll::Event>) {
         events.clear();
         wait_for(&self.sockets, events, &NOW);
@@ -552,7 +552,7 @@ impl Turns {
     }
 }
 
-/// What sockets tell of, once.
+/// Events of sockets, each told once.
 fn told() -> epoll::EventFlags {
     epoll::EventFlags::IN | epoll::EventFlags::RDHUP | epoll::EventFlags::ET
 }

@@ -1,4 +1,4 @@
-//! What an independent client sees: types in both formats, transactions, COPY, cancels, limits.
+//! Tests with an independent client: types in both formats, transactions, COPY, cancels, limits.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod support;

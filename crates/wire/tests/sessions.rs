@@ -1,4 +1,4 @@
-//! What surrounds queries: users and their rights, notices, notifications, cursors, advisory locks,
+//! Tests around queries: users and their rights, notices, notifications, cursors, advisory locks,
 //! other sessions, metrics.
 #![allow(clippy::unwrap_used, reason = "tests")]
 

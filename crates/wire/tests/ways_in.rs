@@ -108,7 +108,7 @@ fn copy_files(from: &std::path::Path, to: &std::path::Path) {
     }
 }
 
-/// Whether a file below `directory` holds `bytes`.
+/// True when a file below `directory` holds `bytes`.
 fn holds(directory: &std::path::Path, bytes: &[u8]) -> bool {
     std::fs::read_dir(directory).expect("works here").map(|entry| entry.expect("an entry")).any(
         |entry| {

@@ -6,7 +6,7 @@
 //!                  page of the site --> URL, title
 //!                  where from --> referer, search phrase
 //! ```
-//! What the original has from a real site counter and queries depend on: a hundred columns of which
+//! Queries depend on what the original has from a real site counter: a hundred columns of which
 //! a query reads few; integers that are mostly 0 and text that is mostly empty; numbers of sites,
 //! visitors, pages and phrases of which few are frequent and most are rare; identifiers that all
 //! differ; rows in the order of site and day. A third of the columns is text.

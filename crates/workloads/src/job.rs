@@ -7,7 +7,7 @@
 //!    |        |        |  '--- album_link -- album
 //!    '------- release -'  '--- track -- credit -- artist
 //! ```
-//! What makes it hard to plan is what the Join Order Benchmark has from real data: skew (a few
+//! Planning is hard for the reasons that the Join Order Benchmark has from real data: skew (a few
 //! artists, countries, tags have most rows) and columns that depend on each other across tables.
 //! The country decides language, names, genres and labels; genre and year decide moods, tags,
 //! words of titles and carriers; fame decides ratings, votes and charts. Estimates that take

@@ -1,4 +1,4 @@
-//! What the generators share: columns being filled, parts of a table, CALL.
+//! Common parts of the generators: columns being filled, parts of a table, CALL.
 
 use std::sync::Arc;
 

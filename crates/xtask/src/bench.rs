@@ -26,7 +26,7 @@ use crate::peers::Which;
 use crate::suite::{self, Options, Pair};
 use crate::{Outcome, root, text};
 
-/// What to measure.
+/// Parameters of a measurement.
 pub struct Plan {
     /// The benchmark.
     pub options: Options,
@@ -36,7 +36,7 @@ pub struct Plan {
     pub peer: Which,
 }
 
-/// What one side needs for a query: medians of times, the peak of memory of one run.
+/// Costs of a query on one side: medians of times, the peak of memory of one run.
 #[derive(Clone, Copy)]
 struct Cost {
     ms: f64,

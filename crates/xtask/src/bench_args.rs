@@ -23,7 +23,7 @@ pub enum Which {
     Postgres,
 }
 
-/// What fills the log.
+/// Work that fills the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Log {
     /// Inserts of many rows in one transaction, into a table with a primary key
@@ -41,7 +41,7 @@ pub struct RecoveryArgs {
     /// Threads of writing and of opening; all cores without
     #[arg(long)]
     pub threads: Option<usize>,
-    /// What fills the log; both in turn without
+    /// Work that fills the log; both in turn without
     #[arg(long, value_enum)]
     pub log: Option<Log>,
 }
@@ -55,7 +55,7 @@ pub struct RecoveryChildArgs {
     /// Threads
     #[arg(long)]
     pub threads: usize,
-    /// What fills the log
+    /// Work that fills the log
     #[arg(long, value_enum)]
     pub log: Log,
     /// Where the database is

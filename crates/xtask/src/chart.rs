@@ -14,7 +14,7 @@ use std::fmt::Write;
 pub(crate) struct Chart<'a> {
     /// Above all.
     pub(crate) title: &'a str,
-    /// Of the values.
+    /// Unit of the values.
     pub(crate) unit: &'a str,
     /// Names of the series.
     pub(crate) series: Vec<&'a str>,

@@ -39,7 +39,7 @@ pub struct ClientsArgs {
     program: Option<std::path::PathBuf>,
 }
 
-/// What a scenario came to.
+/// Outcome of a scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Status {
     Ok,

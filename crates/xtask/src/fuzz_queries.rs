@@ -33,7 +33,7 @@ const PROGRESS_QUERIES: u64 = 25 * PER_SCHEMA;
 /// Layouts that tables have, one each.
 const LAYOUTS: [&str; 4] = ["row", "column", "frozen", "auto"];
 
-/// What each query runs under.
+/// Settings that each query runs under.
 const SETTINGS: [&[&str]; 4] = [
     &["SET threads = 2", "SET index_paths = on"],
     &["SET threads = 1", "SET index_paths = off"],
@@ -50,7 +50,7 @@ const DUCKDB_MEMORY: &str = "2GB";
 /// The same for Tessera, which may have been built without optimisation.
 const STATEMENT_TIME: Duration = Duration::from_secs(4);
 
-/// Who says what is right.
+/// System whose answers count as right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Oracle {
     /// Tessera itself, under its first setting.
@@ -61,27 +61,27 @@ pub enum Oracle {
     Duckdb,
 }
 
-/// What to run.
+/// Parameters of a run.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Queries in all.
     pub queries: u64,
     /// Where chance begins.
     pub seed: u64,
-    /// What Tessera is compared with.
+    /// System that Tessera is compared with.
     pub oracle: Oracle,
     /// Differences to find before giving up.
     pub differences_max: usize,
-    /// Whether queries also run without some techniques.
+    /// Further runs of queries without some techniques.
     pub toggling: Toggling,
 }
 
-/// Whether a query is also run with techniques switched off at random.
+/// Further runs of a query with techniques switched off at random.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Toggling {
-    /// It is not.
+    /// There are none.
     No,
-    /// It is, in [`DRAWN`] ways.
+    /// There are some, in [`DRAWN`] ways.
     Random,
 }
 
@@ -132,7 +132,7 @@ pub fn run(options: &Options) -> Outcome {
     }
 }
 
-/// What became of the queries.
+/// Counts of the queries' outcomes.
 #[derive(Default)]
 struct Tally {
     queries: u64,
@@ -144,7 +144,7 @@ struct Tally {
     unclear: BTreeMap<String, usize>,
 }
 
-/// What one query came to.
+/// Outcomes of one query.
 enum Outcomes {
     Equal { rows: usize },
     BothFailed,
@@ -297,7 +297,7 @@ impl Pair {
 
 type Run = Result<Answer, SqlError>;
 
-/// What `run` gives; a panic is an error.
+/// Result of `run`; a panic is an error.
 fn caught(run: impl FnOnce() -> Run) -> Run {
     let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run));
     result.unwrap_or_else(|_| Err(SqlError::internal("a panic")))

@@ -65,7 +65,7 @@ const MEMORY_BESIDE_BYTES: u64 = 512 << 20;
 const KEPT_MAX: usize = 40;
 const KEPT_BYTES_MAX: usize = 2_000;
 
-/// What all threads share.
+/// State that all threads share.
 struct Shared {
     seeds: Mutex<Seeds>,
     /// Answers seen, as sets of their kinds and SQLSTATEs.
@@ -75,7 +75,7 @@ struct Shared {
     is_over: AtomicBool,
 }
 
-/// What was found, each kind once.
+/// Findings, each kind once.
 struct Findings {
     folder: PathBuf,
     known: HashSet<String>,
@@ -158,7 +158,7 @@ fn said(error: &SqlError) -> String {
 /// Runs it.
 ///
 /// # Errors
-/// What was found, or what it could not do.
+/// Findings, or why it could not run.
 pub fn run(args: &FuzzWireArgs) -> Outcome {
     let servers = Servers::start(args)?;
     let shared = Shared {

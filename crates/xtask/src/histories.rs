@@ -26,7 +26,7 @@ const SHAPES: [Shape; 2] = [Shape::Text, Shape::Rows];
 /// Histories on one database: whatever reads a whole table does not get slower for ever.
 const PER_DATABASE: usize = 50;
 
-/// What to run.
+/// Parameters of a run.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Histories in all, shared among levels and shapes.
@@ -59,7 +59,7 @@ pub fn on(backend: &dyn Backend, options: &Options) -> Outcome {
     Ok(())
 }
 
-/// What the histories of a level and shape came to.
+/// Counts of the histories of a level and shape.
 #[derive(Default)]
 struct Tally {
     committed: usize,

@@ -53,10 +53,10 @@ enum Command {
     Regress(RegressArgs),
     /// Kills a database at random points and audits what it recovers
     Torture(TortureArgs),
-    /// What `torture` starts and kills
+    /// Child that `torture` starts and kills
     #[command(hide = true)]
     TortureChild(ChildArgs),
-    /// What `bench recovery` starts and kills
+    /// Child that `bench recovery` starts and kills
     #[command(hide = true)]
     RecoveryChild(RecoveryChildArgs),
     /// Runs psql, pgbench and drivers of five languages on a server
@@ -96,13 +96,13 @@ enum Bench {
     Wire(WireArgs),
     /// Scans of rows that have versions
     Versions(VersionsArgs),
-    /// What layouts, late columns and filters are worth on TPC-H and SSB, each alone and together
+    /// Measures layouts, late columns and filters on TPC-H and SSB, each alone and together
     Waterfall(WaterfallArgs),
-    /// What each technique is worth on TPC-H and SSB, by switching it off alone
+    /// Measures each technique on TPC-H and SSB, by switching it off alone
     Switches(SwitchesArgs),
     /// SSB with joins in the best, the text's and the worst order, with and without LIP
     JoinOrder(JoinOrderArgs),
-    /// What memory allows, and how far from it the queries of TPC-H and SSB are
+    /// Compares the queries of TPC-H and SSB with the limits of memory
     Limits(LimitsArgs),
     /// The storage explorer: layouts, sizes of blocks, indexes, compression, and twelve rules
     Storage(StorageArgs),
@@ -112,7 +112,7 @@ enum Bench {
 struct QueryArgs {
     #[command(flatten)]
     scale: ScaleArgs,
-    /// What to compare with
+    /// System to compare with
     #[arg(long, value_enum, default_value_t = Which::Duckdb)]
     peer: Which,
     /// Timed runs of each query, after one to warm up
@@ -134,7 +134,7 @@ struct TpccArgs {
     /// Run this system instead of Tessera
     #[arg(long, value_enum)]
     peer: Option<TpccPeer>,
-    /// Whether a commit waits for the disk
+    /// Commits wait for the disk, or do not
     #[arg(long, value_enum, default_value_t = Sync::On)]
     sync: Sync,
     /// Through prepared statements, or by procedures inside the system
@@ -174,7 +174,7 @@ struct SltArgs {
     /// Tessera's worker threads
     #[arg(long, default_value_t = 2)]
     threads: usize,
-    /// Whether Tessera's queries use indexes: off, on or prefer
+    /// Use of indexes by Tessera's queries: off, on or prefer
     #[arg(long, default_value = "on")]
     index_paths: String,
     /// Let operators hold next to nothing in memory, so that they spill
@@ -226,7 +226,7 @@ struct FuzzArgs {
     /// Where chance begins
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// What Tessera is compared with
+    /// System that Tessera is compared with
     #[arg(long, value_enum, default_value_t = FuzzOracle::Postgres)]
     oracle: FuzzOracle,
     /// Differences after which to stop

@@ -56,32 +56,32 @@ pub trait Peer {
     /// The rows of `query`.
     ///
     /// # Errors
-    /// What the system says.
+    /// Errors of the system.
     fn rows(&mut self, query: &str) -> Result<Expected, String>;
 
     /// Runs `query` until its data is hot.
     ///
     /// # Errors
-    /// What the system says.
+    /// Errors of the system.
     fn warm(&mut self, query: &str) -> Result<(), String>;
 
     /// Milliseconds of `query`, from its text to its last row.
     ///
     /// # Errors
-    /// What the system says.
+    /// Errors of the system.
     fn time(&mut self, query: &str) -> Result<f64, String>;
 
-    /// What planning and memory `query` takes, as far as the system tells.
+    /// Planning time and memory of `query`, as far as the system tells.
     ///
     /// # Errors
-    /// What the system says.
+    /// Errors of the system.
     fn profile(&mut self, query: &str) -> Result<Profile, String>;
 }
 
 /// Starts a system with `tables`, which `tessera` has; `folder` is for its files.
 ///
 /// # Errors
-/// What either side says.
+/// Errors of either side.
 pub fn open(
     which: Which,
     tables: &[&str],

@@ -15,7 +15,7 @@ pub(crate) struct Server {
     options: Vec<OsString>,
     child: Child,
     directory: PathBuf,
-    /// Of the user `tessera`; empty when it asks for none.
+    /// Password of the user `tessera`; empty when the server asks for none.
     pub(crate) password: String,
     pub(crate) port: String,
 }

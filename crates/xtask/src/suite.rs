@@ -87,7 +87,7 @@ fn numbered(queries: &[&'static str]) -> Vec<(String, &'static str)> {
     (1..).zip(queries).map(|(number, text): (u32, _)| (number.to_string(), *text)).collect()
 }
 
-/// What to run.
+/// Parameters of a run.
 #[derive(Clone)]
 pub struct Options {
     /// The benchmark.
@@ -141,7 +141,7 @@ impl Drop for Scratch {
 /// Tessera with the data generated.
 ///
 /// # Errors
-/// What it says.
+/// Errors of Tessera.
 pub fn generate(options: &Options) -> Result<Session, String> {
     let config = Config { threads: options.threads, ..Config::default() };
     let database = tessera::open(config).map_err(text)?;
@@ -154,7 +154,7 @@ pub fn generate(options: &Options) -> Result<Session, String> {
 /// Generates the data in Tessera, hands it to the peer as files, and opens both.
 ///
 /// # Errors
-/// What either side says.
+/// Errors of either side.
 pub fn open(options: &Options, which: Which) -> Result<Pair, String> {
     let mut tessera = generate(options)?;
     let scratch = Scratch::new(options.suite.name)?;

@@ -63,7 +63,7 @@ impl Backend for Tessera {
 /// A database in memory with everything registered.
 ///
 /// # Errors
-/// What the engine says.
+/// Errors of the engine.
 pub fn open(config: Config) -> types::Result<engine::Database> {
     let database = engine::Database::open_in_memory(config)?;
     formats::register(&database);
@@ -78,7 +78,7 @@ pub fn boxed(database: engine::Database) -> Box<dyn Database> {
 
 struct OneDatabase {
     database: engine::Database,
-    /// What each session begins with.
+    /// Statements that each session begins with.
     settings: Vec<String>,
     statement_time: Duration,
 }

@@ -8,7 +8,7 @@ use crate::{Outcome, check, python};
 /// tests among them.
 ///
 /// # Errors
-/// What failed first.
+/// First failure.
 pub fn run() -> Outcome {
     check::run(true)?;
     let all = ["--workspace", "--features", "xtask/tessera"];

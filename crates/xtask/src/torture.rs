@@ -50,7 +50,7 @@ pub enum Store {
     ToyIndex,
 }
 
-/// What the child does.
+/// Work of the child.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Work {
     /// Transfers between accounts, in SQL
@@ -59,13 +59,13 @@ pub enum Work {
     Tpcc,
 }
 
-/// Whether a commit is acknowledged before it is durable; then it may vanish, but only with
+/// Durability of acknowledged commits: those that do not wait may vanish, but only with
 /// everything after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Commits {
-    /// They wait
+    /// Commits wait
     Wait,
-    /// They do not
+    /// Commits do not wait
     DoNotWait,
 }
 
@@ -87,13 +87,13 @@ pub struct TortureArgs {
     /// Where chance begins
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// What the children do; all in turn without
+    /// Work of the children; all in turn without
     #[arg(long, value_enum)]
     pub workload: Option<Work>,
-    /// What they do it to
+    /// Store that they work on
     #[arg(long, value_enum, default_value_t = Store::Tessera)]
     pub store: Store,
-    /// Whether commits wait for the disk; both in turn without
+    /// Commits wait for the disk, or do not; both in turn without
     #[arg(long, value_enum)]
     pub commits: Option<Commits>,
     /// Where the databases are; a new directory without
@@ -114,13 +114,13 @@ pub struct ChildArgs {
     /// Which child of its case it is, from 1
     #[arg(long)]
     pub round: usize,
-    /// What it does
+    /// Work of the child
     #[arg(long, value_enum)]
     pub workload: Work,
-    /// What it does it to
+    /// Store that it works on
     #[arg(long, value_enum)]
     pub store: Store,
-    /// Whether commits wait
+    /// Commits wait for the disk, or do not
     #[arg(long, value_enum)]
     pub commits: Commits,
     /// Where the database is
@@ -129,7 +129,7 @@ pub struct ChildArgs {
 }
 
 impl Store {
-    /// Whether Tessera must be compiled in.
+    /// True when Tessera must be compiled in.
     pub fn needs_product(self) -> bool {
         self == Self::Tessera
     }
@@ -148,7 +148,7 @@ impl Store {
     }
 }
 
-/// Who works on the database: the parent looks, a child also disturbs.
+/// Process that works on the database: the parent looks, a child also disturbs.
 #[cfg_attr(not(feature = "tessera"), allow(dead_code))] // Toys need not know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
@@ -209,7 +209,7 @@ impl Case {
 /// Works until it is killed.
 ///
 /// # Errors
-/// What the database says.
+/// Errors of the database.
 pub fn child(args: &ChildArgs) -> Outcome {
     let &ChildArgs { store, workload: work, commits, seed, round, .. } = args;
     let role = Role::Child(seed.wrapping_mul(1_000_003).wrapping_add(round as u64));
@@ -220,7 +220,7 @@ pub fn child(args: &ChildArgs) -> Outcome {
 /// Kills children and audits.
 ///
 /// # Errors
-/// What is lost, partial or inconsistent; the directory stays for a look.
+/// Lost, partial or inconsistent transactions; the directory stays for a look.
 pub fn run(args: &TortureArgs) -> Outcome {
     let fresh = std::env::temp_dir().join(format!("tessera-torture-{}", std::process::id()));
     let path = args.path.clone().unwrap_or(fresh);

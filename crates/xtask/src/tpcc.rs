@@ -45,7 +45,7 @@ pub enum Interface {
     Sql,
 }
 
-/// What to run.
+/// Parameters of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
     /// Warehouses of the population.
@@ -56,7 +56,7 @@ pub struct Options {
     pub seconds: f64,
     /// Whom to measure.
     pub target: Target,
-    /// Whether a commit waits for the disk.
+    /// Wait of commits for the disk.
     pub durability: Durability,
     /// How transactions reach it.
     pub interface: Interface,
@@ -70,7 +70,7 @@ trait Measured: System {
     /// Runs a query of one integer.
     fn integer(&self, sql: &str) -> Result<i64, Failure>;
 
-    /// What else a run showed, in one line; nothing when empty.
+    /// Further result of a run, in one line; empty without.
     fn remark(&self) -> String {
         String::new()
     }

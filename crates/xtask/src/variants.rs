@@ -11,17 +11,17 @@ use testkit::Random;
 /// A way to run queries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Variant {
-    /// What it is called in reports.
+    /// Name in reports.
     pub name: String,
     off: Vec<Technique>,
     join_order: &'static str,
     aggregate_place: &'static str,
 }
 
-/// What `join_order` may be.
+/// Values of `join_order`.
 const JOIN_ORDERS: [&str; 3] = ["cost", "text", "worst"];
 
-/// What `aggregate_place` may be.
+/// Values of `aggregate_place`.
 const AGGREGATE_PLACES: [&str; 2] = ["cost", "early"];
 
 impl Variant {

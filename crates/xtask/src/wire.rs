@@ -37,7 +37,7 @@ pub struct WireArgs {
     pub rows: u64,
 }
 
-/// What PostgreSQL is given beyond its defaults.
+/// Settings of PostgreSQL beyond its defaults.
 const POSTGRES_SETTINGS: &str = "
 listen_addresses = ''
 shared_buffers = 2GB
@@ -54,7 +54,7 @@ const ROW: &str = "SELECT i::int AS id, i * 7919 AS number, \
 const TABLE: &str =
     "(id int, number bigint, price numeric(12,2), day date, at timestamp, name text)";
 
-/// What an application writes most: an order of a customer, with its number and time.
+/// Schema of orders, the most usual write of applications: a customer, a number and a time.
 const ORDERS: &str = "CREATE TABLE wire_customer (id int PRIMARY KEY);
     INSERT INTO wire_customer SELECT i FROM generate_series(1, 1000) AS g(i);
     CREATE TABLE wire_order (id serial PRIMARY KEY, customer int REFERENCES wire_customer,
@@ -104,11 +104,11 @@ fn psql(server: &Served, sql: &str) -> Result<Duration, String> {
     Ok(start.elapsed())
 }
 
-/// What pgbench runs.
+/// Script that pgbench runs.
 struct Script<'a> {
     name: &'static str,
     options: &'a [&'a str],
-    /// Whether commits wait for the disk.
+    /// Value of `synchronous_commit`.
     synchronous: &'static str,
 }
 
@@ -130,7 +130,7 @@ fn pgbench(
     rate.ok_or_else(|| format!("pgbench printed no rate: {printed}"))
 }
 
-/// What was measured of one server: a name, a unit, a number; more is better.
+/// Measurements of one server: a name, a unit, a number; more is better.
 type Figures = Vec<(String, &'static str, f64)>;
 
 /// Writes `text` to a file of `folder`, for pgbench.
@@ -204,7 +204,7 @@ fn measure_rows(server: &Served, args: &WireArgs, file: &Path) -> Result<Figures
     Ok(figures)
 }
 
-/// What pgbench reaches when its statements are answered without a database.
+/// Measures pgbench when its statements are answered without a database.
 fn measure_bound(args: &WireArgs, folder: &Path) -> Result<Figures, String> {
     let port = "1".to_owned();
     let _bound = Bound::start(folder, &port)?;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What a command ends with: nothing, or why it failed.
+/// Outcome of a command: nothing, or why it failed.
 pub type Outcome = Result<(), String>;
 
 /// The workspace's directory.

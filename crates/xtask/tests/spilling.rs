@@ -14,7 +14,7 @@ const SCALE: &str = "0.02";
 
 /// Memory in the second test.
 const MEMORY_BYTES: u64 = 256 << 20;
-/// What is left of it for queries.
+/// Bytes that are left of it for queries.
 const ROOM_BYTES: u64 = 5 << 20;
 
 fn loaded(config: Config) -> (Database, Session) {

@@ -151,7 +151,7 @@ const STAR: [&str; 8] = [
     "CREATE WIDE TABLE wide FROM sale",
 ];
 
-/// What the wide table is.
+/// Definition of the wide table.
 const JOINS: &str = "SELECT s.id, s.city, s.home, s.a, s.b, s.v, c.id, c.name, c.region, \
      cr.name, h.id, h.name, h.region, hr.name, i.a, i.b, i.price FROM sale s \
      LEFT JOIN city c ON c.id = s.city LEFT JOIN region cr ON cr.id = c.region \

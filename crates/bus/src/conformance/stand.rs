@@ -1,4 +1,4 @@
-//! What rows need: a stack to test, and short words for what they do with it.
+//! Needs of the rows: a stack to test, and short words for what they do with it.
 
 use std::sync::Arc;
 

@@ -36,7 +36,7 @@ pub fn row_124_each_call_is_a_transaction(stack: &mut dyn Stack) {
     }
 }
 
-/// What became of a message.
+/// Fate of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
     Kept,

@@ -49,7 +49,7 @@ impl<C: Concurrency, Q: Queue> Native<C, Q> {
     /// meanwhile. Happens by itself after [`LogSettings::snapshot_bytes`].
     ///
     /// # Errors
-    /// Those of the files; nothing is lost then.
+    /// The errors of the files; nothing is lost then.
     pub fn snapshot(&self) -> Result<()> {
         self.manager.snapshot()
     }

@@ -52,7 +52,7 @@ pub struct LogSettings {
     pub durability: Durability,
     /// Bytes of log after which a snapshot is due; more where the last one was larger.
     pub snapshot_bytes: u64,
-    /// Of the log below. Without a background thread snapshots are made on call only.
+    /// Options of the log below. Without a background thread snapshots are made on call only.
     pub log: LogOptions,
 }
 
@@ -88,7 +88,7 @@ pub(super) struct Journal {
     _lock: Box<dyn FileLock>,
 }
 
-/// What a start found or made.
+/// State that a start found or made.
 struct Started {
     log: Log,
     base: Base,
@@ -141,7 +141,7 @@ impl Journal {
     /// Makes room in the log for `record`.
     ///
     /// # Errors
-    /// Those of [`Log::reserve`]; nothing has happened then.
+    /// The errors of [`Log::reserve`]; nothing has happened then.
     pub(super) fn reserve(&self, record: &RecordBuffer) -> Result<Space<'_>> {
         self.log.reserve(record)
     }
@@ -150,7 +150,7 @@ impl Journal {
     /// record is about.
     ///
     /// # Errors
-    /// Those of [`Log::append`]; nothing has happened then.
+    /// The errors of [`Log::append`]; nothing has happened then.
     pub(super) fn append(&self, space: Space<'_>, mut record: RecordBuffer) -> Result<Lsn> {
         let stamp = Stamp(self.stamps.fetch_add(1, Ordering::Relaxed));
         self.log.append(space, stamp, &mut record)
@@ -170,7 +170,7 @@ impl Journal {
     /// Waits until what is in front of `lsn` may be acknowledged.
     ///
     /// # Errors
-    /// Those of [`Log::wait_durable`]: whether it is on the disk is not known.
+    /// The errors of [`Log::wait_durable`]: whether it is on the disk is not known.
     pub(super) fn acknowledge(&self, lsn: Lsn) -> Result<()> {
         match self.settings.durability {
             Durability::Synchronous => self.log.wait_durable(lsn),
@@ -204,7 +204,7 @@ impl Journal {
     /// loses of asynchronous calls must not be given again.
     ///
     /// # Errors
-    /// Those of [`Log::wait_durable`].
+    /// The errors of [`Log::wait_durable`].
     pub(super) fn reserve_ids(&self, next: NextIds) -> Result<()> {
         let is_enough = || next.message + IDS_STEP / 2 < self.ids_reserved.load(Ordering::Acquire);
         if self.settings.durability == Durability::Synchronous || is_enough() {
@@ -242,7 +242,7 @@ impl Journal {
     /// after the call began, and gives up the log in front of that.
     ///
     /// # Errors
-    /// Those of `io` and `write`; the snapshot before stays in force.
+    /// The errors of `io` and `write`; the snapshot before stays in force.
     pub(super) fn snapshot(
         &self,
         write: impl FnOnce(&mut SnapshotWriter) -> Result<()>,

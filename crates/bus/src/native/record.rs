@@ -59,7 +59,7 @@ const DELETE: u8 = 7;
 const CANCEL: u8 = 8;
 const IDS: u8 = 9;
 
-/// What is drawn under the mailboxes.
+/// Values drawn under the mailboxes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Drawn {
     pub(super) id: MessageId,

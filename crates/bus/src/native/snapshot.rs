@@ -29,9 +29,9 @@ const MANIFEST_BYTES: usize = 56;
 /// Where a start begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Manifest {
-    /// Of the bus, for its log.
+    /// Identity of the bus, for its log.
     pub(super) identity: u64,
-    /// What is in front of it is in the snapshot.
+    /// Position in the log: the snapshot holds all in front of it.
     pub(super) from: Position,
     /// The newest stamp in front of it.
     pub(super) stamp: Stamp,

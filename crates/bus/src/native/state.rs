@@ -1,4 +1,4 @@
-//! What records make, one after another: the state to go on with after a start.
+//! State that records make, one after another, to go on with after a start.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -30,7 +30,7 @@ pub(super) struct State<Q> {
 }
 
 impl<Q: Queue> State<Q> {
-    /// Of a new bus.
+    /// State of a new bus.
     pub(super) fn new() -> Self {
         let next = NextIds { client: 1, message: 1 };
         Self { clients: BTreeMap::new(), next, shared: HashMap::new() }

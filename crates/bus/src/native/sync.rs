@@ -1,4 +1,4 @@
-//! What the protocol of versions is made of; tests put a model checker's parts in its place.
+//! Parts of the protocol of versions; tests put those of a model checker in their place.
 
 pub(crate) use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering, fence};
 

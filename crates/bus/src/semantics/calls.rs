@@ -101,9 +101,9 @@ pub struct ClientInfo {
     pub client: ClientId,
     /// When it connected.
     pub connected: Time,
-    /// What it may send, sorted.
+    /// Types that it may send, sorted.
     pub sends: Vec<MessageType>,
-    /// What it may receive, sorted.
+    /// Types that it may receive, sorted.
     pub receives: Vec<MessageType>,
     /// Messages in its queue, expired ones left out.
     pub messages: usize,

@@ -13,7 +13,7 @@ pub struct ClientId(pub u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MessageId(pub u64);
 
-/// What a message is about, as the application numbers it; a topic where messages go to all.
+/// Subject of a message, as the application numbers it; a topic where messages go to all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MessageType(pub u32);
 

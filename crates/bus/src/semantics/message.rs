@@ -17,20 +17,20 @@ pub type Delivery = Arc<Message>;
 pub struct Message {
     /// Its name and place in queues; to be handed back to [`super::Bus::delete`].
     pub key: QueueKey,
-    /// Who sent it.
+    /// Its sender.
     pub sender: ClientId,
     /// When the bus took it, by the bus's clock.
     pub sent: Time,
-    /// What it is about.
+    /// Its subject.
     pub message_type: MessageType,
-    /// What it says.
+    /// Its body.
     pub body: Body,
     /// The clients that got a copy, if it can be cancelled.
     pub(crate) receivers: Option<Arc<[ClientId]>>,
 }
 
 impl Message {
-    /// What cancels it, if it can be cancelled.
+    /// Token that cancels it, if it can be cancelled.
     pub fn token(&self) -> Option<Token> {
         let receivers = Arc::clone(self.receivers.as_ref()?);
         Some(Token { key: self.key, sender: self.sender, receivers })

@@ -1,4 +1,4 @@
-//! What calls are told, and what a send returns.
+//! Arguments of calls, and the result of a send.
 
 use std::time::Duration;
 
@@ -6,10 +6,10 @@ use super::ids::{ClientId, MessageId, MessageType, Priority, Time};
 use super::interrupt::Interrupt;
 use super::message::{Body, Token};
 
-/// Who a message is for.
+/// Receivers that a message is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Address<'a> {
-    /// Those who receive its type.
+    /// All who receive its type.
     Any,
     /// These clients; each must receive its type. One that is named twice counts once.
     Clients(&'a [ClientId]),
@@ -51,25 +51,25 @@ impl Deadline {
 /// Whether a message can be cancelled, which costs a list of its receivers on each copy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Cancellable {
-    /// It stays until it is deleted.
+    /// Never: the message stays until it is deleted.
     #[default]
     No,
-    /// It can: there is a [`Token`].
+    /// Possible: there is a [`Token`].
     Yes,
 }
 
 /// A message to send.
 #[derive(Clone, Debug)]
 pub struct SendOptions<'a> {
-    /// Who sends it.
+    /// Its sender.
     pub sender: ClientId,
-    /// What it is about.
+    /// Its subject.
     pub message_type: MessageType,
-    /// Who it is for.
+    /// Its receivers.
     pub address: Address<'a>,
-    /// What it says.
+    /// Its body.
     pub body: Body,
-    /// Who of them gets it.
+    /// How many of them get it.
     pub copies: Copies,
     /// Urgency.
     pub priority: Priority,
@@ -114,7 +114,7 @@ pub struct Sent {
     pub sent: Time,
     /// How many queues hold it.
     pub copies: usize,
-    /// What cancels it, if that was asked for.
+    /// Token that cancels it, if that was asked for.
     pub token: Option<Token>,
 }
 
@@ -130,7 +130,7 @@ pub enum Wait {
     Forever,
 }
 
-/// What a receive leaves behind.
+/// State of messages after they were received.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Receipt {
     /// All messages: they are received again until they are deleted (at least once).
@@ -151,9 +151,9 @@ pub struct ReceiveOptions<'a> {
     pub priority_min: Priority,
     /// How long to wait for the first.
     pub wait: Wait,
-    /// What is left behind.
+    /// State of the messages afterwards.
     pub receipt: Receipt,
-    /// What may end the wait.
+    /// Interrupt that may end the wait.
     pub interrupt: Option<&'a Interrupt>,
 }
 

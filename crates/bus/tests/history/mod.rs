@@ -73,7 +73,7 @@ pub(crate) fn steps(copies: impl Strategy<Value = Copies> + Clone) -> impl Strat
     ]
 }
 
-/// What must be equal of a message: its id may differ, its body tells it.
+/// Part of a message that must be equal: its id may differ, its body tells it.
 type Seen = (Priority, Time, ClientId, Time, MessageType, Vec<u8>, bool);
 
 fn seen(message: &Delivery) -> Seen {
@@ -108,7 +108,7 @@ pub(crate) enum Certainty {
 pub(crate) struct Twin {
     pub(crate) model: Model,
     clock: SimClock,
-    /// What the model would be if the call of unknown outcome had happened.
+    /// The model as it would be if the call of unknown outcome had happened.
     other: Option<Model>,
     clients: Vec<ClientId>,
     tokens: Vec<(Token, Token)>,

@@ -13,7 +13,7 @@ use types::{Error, PhysicalType, Result, SqlState, Value, text};
 
 use crate::catalog::TableDef;
 
-/// What conditions and computed columns are told of the time.
+/// Time and time zone that conditions and computed columns are evaluated with.
 #[derive(Clone, Copy)]
 pub(crate) struct Clocks<'a> {
     /// When the transaction began, microseconds since 1970.

@@ -132,7 +132,7 @@ pub(crate) fn encode_comment(on: &Commented, text: &str, out: &mut Vec<u8>) {
     writer.field(text);
 }
 
-/// What a comment is about, and its text. The bytes hold nothing else.
+/// Reads the object of a comment and its text; the bytes hold nothing else.
 ///
 /// # Errors
 /// XX001 when they are no comment.
@@ -152,7 +152,7 @@ pub(crate) fn encode_defaults(of: &DefaultsOf, grants: &Vec<Grant>, out: &mut Ve
     writer.field(grants);
 }
 
-/// What default privileges are about, and their grants. The bytes hold nothing else.
+/// Reads where default privileges apply, and their grants; the bytes hold nothing else.
 ///
 /// # Errors
 /// XX001 when they are none.

@@ -8,7 +8,7 @@ use sql::statement::RelationName;
 
 use crate::catalog::{State, TableDef};
 
-/// What a comment is about.
+/// Object of a comment.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Commented {
     /// A permanent table, view, index or sequence.
@@ -96,7 +96,7 @@ impl State {
         });
     }
 
-    /// Whether a table has a constraint of this name.
+    /// True when a table has a constraint of this name.
     pub(crate) fn has_constraint(&self, table: &str, name: &str) -> bool {
         self.tables.get(table).is_some_and(|table| {
             let def = &table.def;

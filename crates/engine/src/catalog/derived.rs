@@ -43,7 +43,7 @@ impl Catalog for Nothing {
 pub(crate) struct Terms(OnceLock<Box<[Option<BoundTerms>]>>);
 
 impl Terms {
-    /// Those of the index at `position` of `def`; None when it has none.
+    /// Terms of the index at `position` of `def`; None when it has none.
     pub(crate) fn of(&self, def: &TableDef, position: usize) -> Option<&BoundTerms> {
         if def.indexes.get(position)?.terms.is_empty() {
             return None;
@@ -64,7 +64,7 @@ fn bind(def: &TableDef, terms: &IndexTerms) -> Result<BoundTerms> {
 /// Gives the expressions of indexes the types that they have over the columns as they are now.
 ///
 /// # Errors
-/// What is wrong with a term over these columns.
+/// Errors of binding a term over these columns.
 pub(crate) fn retype(def: &mut TableDef) -> Result<()> {
     let mut indexes = std::mem::take(&mut def.indexes);
     for meta in indexes.iter_mut().filter(|meta| !meta.terms.is_empty()) {
@@ -158,7 +158,7 @@ impl Derivation for Derived {
 /// "(a, lower(b))=(1, x)" of a row, whose columns [`TableIndex::ordinals`] are `row`.
 ///
 /// # Errors
-/// What an expression raises.
+/// Errors that an expression raises.
 pub(crate) fn key_text(
     columns: &[ColumnDef],
     meta: &IndexMeta,

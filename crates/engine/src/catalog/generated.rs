@@ -36,19 +36,19 @@ struct Part {
 }
 
 impl Generated {
-    /// Those of a table with `columns`.
+    /// Generated columns of a table with `columns`.
     pub(crate) fn of(columns: &[ColumnDef]) -> Self {
         let ordinals = 0..columns.len();
         let columns = ordinals.filter(|&ordinal| columns[ordinal].generated.is_some()).collect();
         Self { columns, compiled: OnceLock::new() }
     }
 
-    /// Whether the table has none.
+    /// True when the table has none.
     pub(crate) fn is_empty(&self) -> bool {
         self.columns.is_empty()
     }
 
-    /// Whether the column is one.
+    /// True when the column is one.
     pub(crate) fn contains(&self, ordinal: usize) -> bool {
         self.columns.contains(&ordinal)
     }
@@ -85,7 +85,7 @@ impl Generated {
     /// Gives the new rows of `batch`, all columns of the table, their generated columns.
     ///
     /// # Errors
-    /// What an expression raises.
+    /// Errors that an expression raises.
     pub(crate) fn fill(&self, batch: &mut Batch) -> Result<()> {
         if self.columns.is_empty() || batch.rows == 0 {
             return Ok(());
@@ -114,11 +114,11 @@ impl Generated {
     }
 }
 
-/// What an update writes: the columns that a statement assigns, and the generated ones that follow.
+/// Columns that an update writes: those that it assigns, and the generated ones that follow.
 pub(crate) struct Assigned<'a> {
     columns: &'a [usize],
     generated: Vec<usize>,
-    /// Of the generated columns, for the rows that were computed last.
+    /// Values of the generated columns, for the rows that were computed last.
     values: Option<Rows>,
 }
 
@@ -141,7 +141,7 @@ impl<'a> Assigned<'a> {
     /// first column; `read` gives other columns of the same rows by their ordinals.
     ///
     /// # Errors
-    /// What an expression raises.
+    /// Errors that an expression raises.
     pub(crate) fn compute(
         &mut self,
         entry: &TableEntry,

@@ -30,7 +30,7 @@ pub(crate) fn referring(
     all
 }
 
-/// Whether foreign keys refer to the table: by a key over one of `columns`, or by any.
+/// True when foreign keys refer to the table: by a key over one of `columns`, or by any.
 pub(crate) fn is_referenced(state: &State, entry: &TableEntry, columns: Option<&[usize]>) -> bool {
     !referring(state, entry, columns).is_empty()
 }

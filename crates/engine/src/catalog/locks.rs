@@ -91,12 +91,12 @@ impl Holders {
     }
 }
 
-/// What came of asking for a lock.
+/// Outcome of asking for a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Asked {
-    /// It is held now, for the first time.
+    /// The transaction got the lock, which it did not hold before.
     Granted,
-    /// It was held before.
+    /// The transaction held the lock already.
     Held,
     /// This transaction has to end first.
     Wait(TxnId),
@@ -124,12 +124,12 @@ impl Readers {
 }
 
 impl TableLock {
-    /// Whether somebody has the table alone, or waits for that.
+    /// True when somebody has the table alone, or waits for that.
     pub(crate) fn is_closed(&self) -> bool {
         self.is_closed.load(Ordering::SeqCst)
     }
 
-    /// Whether `txn` has said that it reads.
+    /// True when `txn` has said that it reads.
     pub(crate) fn is_read_by(&self, txn: TxnId) -> bool {
         let (word, bit) = self.readers.place(txn);
         word.load(Ordering::Relaxed) & bit != 0
@@ -228,7 +228,7 @@ impl TableLock {
         self.is_closed.store(holders.is_closed(), Ordering::SeqCst);
     }
 
-    /// Who holds the lock and who waits for it.
+    /// Lists the holders of the lock and those who wait for it.
     pub(crate) fn users(&self, manager: &TransactionManager) -> Vec<LockUser> {
         let holders = self.holders.lock();
         let readers = self.readers.slots().filter_map(|slot| manager.in_slot(slot));

@@ -18,7 +18,7 @@ use types::Result;
 use crate::catalog::State;
 use crate::words::who::{Who, denied};
 
-/// What rights are about.
+/// Object that rights are on.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Object {
     /// A permanent table, view or sequence, by name.
@@ -32,12 +32,12 @@ pub(crate) enum Object {
 /// Privileges that one role granted to another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Grant {
-    /// Who has them; None is PUBLIC.
+    /// Role that has the privileges; None is PUBLIC.
     pub(crate) grantee: Option<String>,
-    /// Who granted them; nothing stands for the superusers.
+    /// Role that granted them; empty for the superusers.
     pub(crate) grantor: String,
     pub(crate) privileges: Privileges,
-    /// Those among them that may be granted on.
+    /// Privileges among them that the grantee may grant to others.
     pub(crate) grantable: Privileges,
 }
 
@@ -48,7 +48,7 @@ pub(crate) struct Rights {
     pub(crate) owner: String,
     /// None as long as nobody changed them: the owner may do everything, others what is usual.
     pub(crate) grants: Option<Vec<Grant>>,
-    /// Those on columns of a relation, by name.
+    /// Grants on columns of a relation, by name of the column.
     pub(crate) columns: Vec<(String, Vec<Grant>)>,
 }
 
@@ -67,10 +67,10 @@ pub(crate) struct Spot<'a> {
     pub(crate) column: Option<&'a str>,
 }
 
-/// What ALTER DEFAULT PRIVILEGES is about.
+/// Objects that ALTER DEFAULT PRIVILEGES is about.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct DefaultsOf {
-    /// Who makes the objects; nothing stands for the superusers.
+    /// Role that makes the objects; empty for the superusers.
     pub(crate) role: String,
     /// Only objects in this schema.
     pub(crate) schema: Option<String>,
@@ -82,7 +82,7 @@ pub(crate) struct DefaultsOf {
 pub struct Membership {
     /// The other role.
     pub role: String,
-    /// Whether it may make others members.
+    /// True when the member may make others members.
     pub admin: bool,
 }
 
@@ -128,7 +128,7 @@ impl Object {
 }
 
 impl State {
-    /// What the object is called in messages: kind and name.
+    /// Kind and name of the object in messages.
     pub(crate) fn described<'a>(&self, object: &'a Object) -> (&'static str, &'a str) {
         match object {
             Object::Relation(name) => {
@@ -170,7 +170,7 @@ impl State {
         found.map_or_else(Vec::new, |(_, grants)| grants.clone())
     }
 
-    /// What `who` may do there, by grants on the object or the column.
+    /// Privileges of `who` there, by grants on the object or the column.
     pub(crate) fn allowed_on(&self, who: &Who, spot: Spot<'_>) -> Privileges {
         let whole = self.allowed(who, spot.object).common(self.privileges_on(spot));
         match (who, spot.column) {
@@ -188,7 +188,7 @@ impl State {
         }
     }
 
-    /// What `who` may let others do there.
+    /// Privileges there that `who` may grant to others.
     pub(crate) fn grantable_on(&self, who: &Who, spot: Spot<'_>) -> Privileges {
         let whole = self.grantable(who, spot.object).common(self.privileges_on(spot));
         match (who, spot.column) {
@@ -305,7 +305,7 @@ impl State {
         grants
     }
 
-    /// Whether everything is allowed.
+    /// True when everything is allowed.
     pub(crate) fn is_superuser(&self, who: &Who) -> bool {
         match who {
             Who::All => true,
@@ -332,12 +332,12 @@ impl State {
         all
     }
 
-    /// Whether `member` is in `role`, itself or through others.
+    /// True when `member` is in `role`, itself or through others.
     pub(crate) fn is_member(&self, member: &str, role: &str) -> bool {
         self.closure(member, Inherited::OrNot).contains(role)
     }
 
-    /// Whether `who` has the rights of `role`.
+    /// True when `who` has the rights of `role`.
     pub(crate) fn has_rights_of(&self, who: &Who, role: &str) -> bool {
         match who {
             _ if self.is_superuser(who) => true,
@@ -346,12 +346,12 @@ impl State {
         }
     }
 
-    /// Whether `who` owns the object, itself or by a role whose rights it has.
+    /// True when `who` owns the object, itself or by a role whose rights it has.
     pub(crate) fn owns(&self, who: &Who, object: &Object) -> bool {
         self.has_rights_of(who, self.owner_of(object))
     }
 
-    /// What `who` may do with the object.
+    /// Privileges of `who` on the object.
     pub(crate) fn allowed(&self, who: &Who, object: &Object) -> Privileges {
         let Who::Role(role) = who else { return self.privileges_of(object) };
         if self.is_superuser(who) {
@@ -364,7 +364,7 @@ impl State {
         privileges.fold(Privileges::NONE, Privileges::with)
     }
 
-    /// What `who` may let others do with the object.
+    /// Privileges on the object that `who` may grant to others.
     pub(crate) fn grantable(&self, who: &Who, object: &Object) -> Privileges {
         let Who::Role(role) = who else { return self.privileges_of(object) };
         if self.owns(who, object) {
@@ -377,7 +377,7 @@ impl State {
         privileges.fold(Privileges::NONE, Privileges::with)
     }
 
-    /// Whether the relation goes with its session, which may do everything with it.
+    /// True when the relation goes with its session, which may do everything with it.
     fn is_temporary(&self, name: &str) -> bool {
         let table = self.tables.get(name).map(|table| table.def.persistence);
         let view = || self.views.get(name).map(|view| view.persistence);
@@ -439,7 +439,7 @@ impl State {
         Ok(())
     }
 
-    /// Whether grants on columns are enough.
+    /// True when grants on columns are enough.
     fn may_columns(&self, who: &Who, object: &Object, any_of: Privileges, used: &Extent) -> bool {
         let columns = match used {
             Extent::Whole => return false,
@@ -579,8 +579,8 @@ pub(crate) fn public_first(grants: &mut [Grant]) {
 /// Which memberships count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Inherited {
-    /// Those whose rights a role has.
+    /// Memberships that inherit the rights of the role.
     Only,
-    /// All.
+    /// All memberships.
     OrNot,
 }

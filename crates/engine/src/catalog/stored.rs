@@ -8,7 +8,7 @@ use sql::catalog::{
 use storage::{ColumnSpec, IndexSpec, Schema, SubBlockKind, SubBlockSpec, WeaveForm};
 use types::{Error, Result};
 
-/// What storage needs to know of an index of the table.
+/// Description for the storage of an index of the table.
 ///
 /// # Errors
 /// XX000 for one that blocks have.
@@ -43,7 +43,7 @@ pub(crate) fn spec_of(id: u64, meta: &IndexMeta) -> Result<IndexSpec> {
     })
 }
 
-/// What storage needs to know of an index that blocks have.
+/// Description for the storage of an index that blocks have.
 ///
 /// # Errors
 /// XX000 for one of the table, or without a column.

@@ -61,22 +61,22 @@ impl Freshness {
         ended
     }
 
-    /// The rows are committed, unless they were before: under the commit latch.
+    /// Marks the rows as committed at `ts`, unless they were before: under the commit latch.
     pub(crate) fn begin(&self, ts: Timestamp) {
         let _ = self.since.compare_exchange(NEVER, ts.0, Ordering::Release, Ordering::Relaxed);
     }
 
-    /// What they were made of changed: under the commit latch.
+    /// Ends the rows because a table behind them changed: under the commit latch.
     pub(crate) fn end(&self, ts: Timestamp) {
         self.until.fetch_min(ts.0, Ordering::Release);
     }
 
-    /// Whether new snapshots cannot read them.
+    /// True when new snapshots cannot read them.
     pub(crate) fn has_ended(&self) -> bool {
         self.until.load(Ordering::Acquire) != NEVER
     }
 
-    /// Whether both are about the same rows.
+    /// True when both are about the same rows.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.until, &other.until)
     }
@@ -87,13 +87,13 @@ impl Freshness {
     }
 }
 
-/// What a transaction did to a wide table.
+/// Change that a transaction made to a wide table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Touch {
-    /// It added facts, and their rows here. Other transactions may have changed what they lead to
-    /// after its snapshot, so it does not read them itself.
+    /// The transaction added facts, and their rows here. Others may have changed rows that the
+    /// facts lead to after its snapshot, so it does not read the wide table itself.
     Added,
-    /// It changed rows that the wide table is made of.
+    /// The transaction changed rows that the wide table is made of.
     Changed,
 }
 
@@ -105,12 +105,12 @@ pub(crate) type Touched = Vec<(Arc<TableEntry>, Touch)>;
 pub(crate) struct WideReader {
     /// None: none at all.
     pub(crate) at: Option<Timestamp>,
-    /// Those that its transaction touched.
+    /// Wide tables that its transaction touched.
     pub(crate) touched: Vec<Arc<Freshness>>,
 }
 
 impl WideReader {
-    /// Whether the rows of the wide table are those of the snapshot.
+    /// True when the rows of the wide table are those of the snapshot.
     pub(crate) fn may_read(&self, wide: &TableEntry) -> bool {
         let is_touched = || self.touched.iter().any(|known| known.is_same(&wide.freshness));
         self.at.is_some_and(|ts| wide.freshness.holds_at(ts)) && !is_touched()
@@ -203,7 +203,7 @@ pub(crate) fn unfit(state: &State) -> Vec<String> {
     unfit.map(|(entry, _)| entry.def.name.clone()).collect()
 }
 
-/// Whether the definition of a wide table still fits the tables behind it.
+/// True when the definition of a wide table still fits the tables behind it.
 fn fits(state: &State, entry: &TableEntry, def: &WideDef) -> bool {
     let table = |node: usize| state.tables.get(&def.nodes[node].table).map(|entry| &entry.def);
     let is_linked = |(number, node): (usize, &WideNode)| {

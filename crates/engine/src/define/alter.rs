@@ -43,10 +43,10 @@ struct Dropped {
     behaviour: DropBehaviour,
 }
 
-/// What DROP COLUMN says of a column.
+/// Message parts of DROP COLUMN about one column.
 struct DroppedColumn<'a> {
     name: &'a str,
-    /// Those whose terms read it.
+    /// Indexes whose terms read the column.
     indexes: &'a [String],
     behaviour: DropBehaviour,
 }
@@ -101,7 +101,7 @@ pub(super) fn rename_table(session: &mut Session, key: &str, to: &str) -> Result
     altering.finish(session, None)
 }
 
-/// Whether the action gives something another name and nothing else.
+/// True when the action gives something another name and nothing else.
 fn is_renaming(action: &AlterAction) -> bool {
     matches!(
         action,
@@ -539,7 +539,7 @@ impl Altering {
     }
 }
 
-/// What readers see of columns that got other names or are gone; `before` are the old names.
+/// Changes that readers see: columns with new names or dropped; `before` are the old names.
 fn followed_columns<'a>(
     before: &'a [String],
     renamed: &[(String, String)],
@@ -616,7 +616,7 @@ fn follow(state: &mut State, old: &str, new: &str, dropped: &[Dropped]) {
     }
 }
 
-/// What a comment is about after columns and constraints of `def` got other names; None for one
+/// Object of a comment after columns and constraints of `def` got other names; None for one
 /// that stays.
 fn moved_comment(
     def: &TableDef,

@@ -192,7 +192,7 @@ pub(super) fn relying(state: &State, entry: &TableEntry, position: usize) -> Vec
     all
 }
 
-/// What ON COMMIT says of the session's temporary tables: before its transaction commits.
+/// Carries out ON COMMIT of the session's temporary tables, before its transaction commits.
 pub(super) fn on_commit(session: &mut Session) -> Result<()> {
     let (mut dropped, mut emptied) = (Vec::new(), Vec::new());
     for table in session.work().temporary.tables.values() {

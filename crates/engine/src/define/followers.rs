@@ -17,13 +17,13 @@ pub(super) struct Reader {
     places: Vec<Position>,
 }
 
-/// What changes of a relation.
+/// Change of a relation that its readers follow.
 pub(super) struct Change<'a> {
-    /// What the catalog called it.
+    /// Key in the catalog before the change.
     pub(super) from: &'a str,
-    /// What the catalog calls it now.
+    /// Key in the catalog after the change.
     pub(super) to: &'a str,
-    /// What its readers see of that.
+    /// Changed parts that readers see.
     pub(super) parts: &'a [Followed<'a>],
 }
 

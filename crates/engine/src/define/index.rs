@@ -53,7 +53,7 @@ pub(super) fn replace(session: &mut Session, table: Redefined) -> Result<()> {
     })
 }
 
-/// Whether a new index of the table cannot have this name.
+/// True when a new index of the table cannot have this name.
 pub(super) fn is_taken(state: &State, def: &TableDef, name: &str) -> bool {
     state.contains(&RelationName::key_beside(&def.name, name)) || def.serves_foreign_key(name)
 }

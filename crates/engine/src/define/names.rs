@@ -19,8 +19,8 @@ pub(super) fn free(name: &str, is_taken: impl Fn(&str) -> bool) -> String {
     numbered.into_iter().find(|name| !is_taken(name)).unwrap_or_default()
 }
 
-/// Whether `constraint` is a name as one is chosen for a key of `table`. Whoever gives such a name
-/// gets a number behind it, too, when it is taken, where PostgreSQL refuses.
+/// True when `constraint` is a name as one is chosen for a key of `table`. A user who gives such a
+/// name gets a number behind it, too, when it is taken, where PostgreSQL refuses.
 fn is_chosen(table: &str, constraint: &str) -> bool {
     let bare = constraint.trim_end_matches(|c: char| c.is_ascii_digit());
     let ends = bare.ends_with("_pkey") || bare.ends_with("_key");
@@ -51,7 +51,7 @@ pub(super) fn name_keys(def: &mut TableDef, state: &State) -> types::Result<()> 
     Ok(())
 }
 
-/// Whether the table has a constraint of this name.
+/// True when the table has a constraint of this name.
 pub(super) fn has_constraint(def: &TableDef, name: &str) -> bool {
     def.keys.iter().any(|key| key.name == name)
         || def.checks.iter().any(|check| check.name == name)

@@ -229,7 +229,7 @@ impl Change {
         Ok(grantees)
     }
 
-    /// What is taken from a table is taken from its columns, too.
+    /// Revokes from the columns of a table what the statement revokes from the table.
     fn revoke_on_columns(
         &self,
         session: &mut Session,
@@ -460,7 +460,7 @@ fn change_member(
     })
 }
 
-/// Whether the session may make and unmake members of `role`.
+/// Refuses when the session may not change the members of `role`.
 fn check_admin(session: &Session, state: &State, role: &str, is_superuser: bool) -> Result<()> {
     let who = session.who();
     if state.is_superuser(&who) {
@@ -598,7 +598,7 @@ fn reassign(session: &mut Session, from: &[RoleName], to: &RoleName) -> Result<(
     })
 }
 
-/// What a definition needs, before it is looked at further.
+/// Checks the privileges that a definition needs, before anything else of it is looked at.
 ///
 /// # Errors
 /// 42501.

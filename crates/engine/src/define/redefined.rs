@@ -18,11 +18,11 @@ use crate::catalog::{Built, TableDef, TableEntry};
 use crate::transaction::work::stale;
 use crate::write::indexes;
 
-/// Whether the storage has an index.
+/// Index of the new definition, built or not.
 enum Held<I> {
-    /// It does.
+    /// The storage has the index.
     Built(I),
-    /// It is to be built.
+    /// The index is to be built.
     New,
 }
 

@@ -35,7 +35,7 @@ pub(super) fn run(session: &mut Session, statement: SchemaStatement) -> Result<Q
     Ok(QueryResult::command(command))
 }
 
-/// Whether a schema may have this name.
+/// Refuses names that a schema may not have.
 fn check_name(state: &State, name: &str) -> Result<()> {
     if name.starts_with("pg_") {
         let message = format!("unacceptable schema name \"{name}\"");
@@ -93,7 +93,7 @@ fn create(
     })
 }
 
-/// What the catalog calls the relations of a schema, by kind.
+/// Catalog keys of the relations of a schema, by kind.
 struct Content {
     tables: Vec<String>,
     views: Vec<String>,

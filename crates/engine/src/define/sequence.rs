@@ -129,7 +129,7 @@ fn literals(key: &str) -> Vec<String> {
     schemas.into_iter().map(literal).collect()
 }
 
-/// Whether a default takes values of the sequence.
+/// True when a default takes values of the sequence.
 fn uses(default: &str, name: &str) -> bool {
     default.to_ascii_lowercase().contains("val(")
         && literals(name).iter().any(|literal| default.contains(literal))

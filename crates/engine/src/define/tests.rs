@@ -1,4 +1,4 @@
-//! What statements that define do to the catalog and the storage; answers are PostgreSQL 15's.
+//! Effects of definitions on the catalog and the storage; answers are PostgreSQL 15's.
 #![allow(clippy::unwrap_used)] // A test that finds nothing is to fail.
 
 use crate::{Config, Database, Session};

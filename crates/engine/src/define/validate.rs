@@ -1,4 +1,4 @@
-//! Whether the rows of a table satisfy a constraint that is new: queries over the catalog as the
+//! Checks the rows of a table against a new constraint: queries over the catalog as the
 //! statement changed it, run by all workers.
 
 use kernels::Batch;

@@ -187,7 +187,7 @@ fn follow(state: &State, nodes: &mut Vec<WideNode>, from: usize) -> Result<()> {
     Ok(())
 }
 
-/// Whether the way from the fact table to node `node` goes through `table`.
+/// True when the way from the fact table to node `node` goes through `table`.
 fn is_on_way(nodes: &[WideNode], mut node: usize, table: &str) -> bool {
     loop {
         if nodes[node].table == table {
@@ -291,7 +291,7 @@ fn names_of(nodes: &[WideNode], defs: &[&TableDef], sources: &[(usize, usize)]) 
     names
 }
 
-/// Gives the wide tables over `table`, whose storage is new, what `freshness` makes of theirs.
+/// Replaces the freshness of every wide table over `table` after its storage was rewritten.
 pub(super) fn renew(state: &mut State, table: &str, freshness: impl Fn(&Freshness) -> Freshness) {
     let over: Vec<_> = wide::over(state, table).map(|(entry, _)| Arc::clone(entry)).collect();
     for entry in over {

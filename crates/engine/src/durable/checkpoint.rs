@@ -46,7 +46,7 @@ struct Moment {
     commits: u64,
 }
 
-/// What a checkpoint writes to.
+/// Files that a checkpoint has written, and those not yet synced.
 #[derive(Default)]
 struct Output {
     /// New files of blocks.
@@ -80,7 +80,7 @@ impl Durable {
         self.checkpointer.start(checkpoint);
     }
 
-    /// Whether a checkpoint costs less than it spares the next opening.
+    /// True when a checkpoint costs less than it spares the next opening.
     pub(super) fn is_checkpoint_cheap(&self) -> bool {
         let from = self.checkpoint_lsn.load(Ordering::Relaxed);
         let log_bytes = self.log.position().lsn.0.saturating_sub(from);
@@ -100,7 +100,7 @@ impl Durable {
         bytes <= CLOSING_BYTES_MIN.max(log_bytes * 4)
     }
 
-    /// Whether a checkpoint writes the block.
+    /// True when a checkpoint writes the block.
     fn is_written(&self, table: &Table, image: &BlockImage) -> bool {
         matches!(self.need(table, image), Need::Block)
     }

@@ -33,7 +33,7 @@ pub(super) enum Need {
     Block,
 }
 
-/// Whether rows of such a block change in place.
+/// Temperature of a block: hot when its rows change in place, else frozen.
 pub(super) fn temperature_of(layout: BlockLayout) -> BlockTemperature {
     match layout {
         BlockLayout::Frozen => BlockTemperature::Frozen,
@@ -57,7 +57,7 @@ impl BlockFiles {
         }
     }
 
-    /// What a checkpoint has to write of a block whose newest change is `changed`.
+    /// Part of a block that a checkpoint has to write when its newest change is `changed`.
     pub(super) fn need(
         &self,
         table: u64,
@@ -97,7 +97,7 @@ impl BlockFiles {
         }
     }
 
-    /// Whether `name` is one of them.
+    /// True when `name` is one of them.
     pub(super) fn contains(&self, name: &BlockFileName) -> bool {
         self.known.get(&(name.table, name.block)).is_some_and(|entry| {
             entry.file.version == name.version

@@ -43,7 +43,7 @@ mod kind {
     /// On a schema or the database, which the name tells.
     pub(super) const PLACE_RIGHTS: u8 = 8;
     pub(super) const COMMENT: u8 = 9;
-    /// What a wide table is made of changed.
+    /// A table behind a wide table changed.
     pub(super) const WIDE_ENDED: u8 = 10;
     pub(super) const SCHEMA: u8 = 11;
     pub(super) const DEFAULTS: u8 = 12;
@@ -65,7 +65,7 @@ fn is_permanent(persistence: Persistence) -> bool {
     persistence == Persistence::Permanent
 }
 
-/// Whether `new` is what `old` was.
+/// Test for definitions that a transaction left as they were.
 trait Same {
     fn is_same(&self, old: &Self) -> bool;
     fn is_permanent(&self) -> bool;
@@ -170,7 +170,7 @@ fn changed<'m, K: Ord, T: Same>(
     new.iter().filter(move |(name, n)| n.is_permanent() && is_new(name, n))
 }
 
-/// What [`kind::PLACE_RIGHTS`] are about.
+/// Object of a [`kind::PLACE_RIGHTS`] entry.
 fn place_of(name: &str) -> Result<Object> {
     match (name, name.strip_prefix("schema ")) {
         ("schema", _) => Ok(Object::Schema(SCHEMA_NAME.to_owned())),
@@ -287,7 +287,7 @@ pub(super) fn value_bytes(value: SequenceValue) -> [u8; VALUE_BYTES] {
     bytes
 }
 
-/// Whether an entry of this kind is the value of a sequence, which follows the rows of a
+/// True when an entry of this kind is the value of a sequence, which follows the rows of a
 /// transaction; those of all others come first.
 pub(super) fn is_value(kind: u8) -> bool {
     kind == kind::SEQUENCE_VALUE

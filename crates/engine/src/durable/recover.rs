@@ -42,7 +42,7 @@ pub(super) struct Recovered {
     pub(super) report: RecoveryReport,
 }
 
-/// What opening a database took.
+/// Time and amounts of opening a database.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RecoveryReport {
     /// Reading the blocks of the checkpoint.
@@ -57,7 +57,7 @@ pub struct RecoveryReport {
     pub indexes: Duration,
 }
 
-/// What recovery has to work with.
+/// Parts of the database that recovery works with.
 pub(super) struct Means<'a> {
     pub(super) directory: &'a Directory,
     pub(super) pool: &'a Arc<BufferPool>,

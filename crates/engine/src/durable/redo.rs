@@ -54,7 +54,7 @@ impl<'d> Redo<'d> {
         Self { durable, scratch, space: None, files: Vec::new(), values: Vec::new() }
     }
 
-    /// What encoding fills.
+    /// Parts that encoding fills.
     pub(super) fn parts(&mut self) -> (&mut Scratch, &mut Vec<LoadedBlock>, &mut Vec<ValuePlace>) {
         let scratch = self.scratch.as_mut().expect(NOT_DROPPED);
         (scratch, &mut self.files, &mut self.values)

@@ -63,7 +63,7 @@ impl Portion {
     }
 }
 
-/// What the reader stops at.
+/// Reason for which the reader stops.
 enum Stop {
     /// A record that changes the catalog.
     Catalog(Lsn, Timestamp, Vec<u8>),
@@ -128,7 +128,7 @@ impl<'l> Source<'l> {
     }
 }
 
-/// What replay has reached.
+/// State of the replay so far.
 pub(super) struct Replay<'a> {
     means: &'a Means<'a>,
     pub(super) objects: Objects,

@@ -1,4 +1,4 @@
-//! Whether indexes and tables agree.
+//! Checks that indexes and tables agree.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -14,12 +14,12 @@ use types::budget;
 use crate::catalog::locks::{LockMode, LockUser};
 use crate::catalog::{State, TableEntry};
 
-/// What a check found.
+/// Findings of a check.
 #[derive(Clone, Debug, Default)]
 pub struct CheckReport {
     /// Damage of files.
     pub findings: Vec<Finding>,
-    /// What else is wrong: indexes that do not agree with their tables, commits of the log that
+    /// Other damage: indexes that do not agree with their tables, commits of the log that
     /// cannot be replayed.
     pub problems: Vec<String>,
     /// Tables looked at.

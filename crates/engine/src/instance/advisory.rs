@@ -1,6 +1,6 @@
 //! Advisory locks: keys that mean what their users agree on.
 //!
-//! Those who wait look every few milliseconds whether they were cancelled, and before each wait
+//! Sessions that wait look every few milliseconds whether they were cancelled, and before each wait
 //! whether they wait for themselves. Departure from PostgreSQL: a circle that leads through locks
 //! of rows or tables, too, is not seen; a cancel or a time limit ends it.
 
@@ -29,7 +29,7 @@ struct Held {
 #[derive(Default)]
 struct Table {
     held: HashMap<Key, Vec<Held>>,
-    /// What sessions wait for.
+    /// Locks that sessions wait for.
     waiting: HashMap<u64, (Key, AdvisoryMode)>,
 }
 
@@ -57,7 +57,7 @@ impl Table {
             .map(|held| held.session)
     }
 
-    /// Whether `session` waits for itself through others.
+    /// True when `session` waits for itself through others.
     fn is_circle(&self, session: u64) -> bool {
         let (mut open, mut seen) = (vec![session], Vec::new());
         while let Some(next) = open.pop() {

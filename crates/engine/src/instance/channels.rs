@@ -20,21 +20,21 @@ const CHANNEL_BYTES_MAX: usize = 64;
 /// Messages that wait for a session which does not take them: older ones then go.
 const WAITING_MAX: usize = 100_000;
 
-/// What a session hears.
+/// Notification that a session receives.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Notification {
     /// The session that said it: its pg_backend_pid().
     pub session: i32,
     /// The channel.
     pub channel: String,
-    /// What was said.
+    /// Text that NOTIFY sent.
     pub payload: String,
 }
 
 /// Called when something came, from the thread of another session.
 pub type Wake = Arc<dyn Fn() + Send + Sync>;
 
-/// What came for a session.
+/// Notifications that came for a session.
 #[derive(Default)]
 pub(crate) struct Inbox {
     waiting: Mutex<Vec<Notification>>,
@@ -47,7 +47,7 @@ impl Inbox {
         std::mem::take(&mut *self.waiting.lock())
     }
 
-    /// Whether something came.
+    /// True when nothing came.
     pub(crate) fn is_empty(&self) -> bool {
         self.waiting.lock().is_empty()
     }
@@ -68,7 +68,7 @@ impl Inbox {
     }
 }
 
-/// What a transaction does with channels when it commits.
+/// Change of channels that a transaction makes when it commits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Pending {
     Listen(String),
@@ -97,7 +97,7 @@ impl Pending {
     }
 }
 
-/// Who listens where.
+/// Listening sessions, by channel.
 #[derive(Default)]
 pub(crate) struct Channels(Mutex<HashMap<String, Vec<Weak<Inbox>>>>);
 

@@ -25,7 +25,7 @@ impl Commits {
         self.lsn.store(lsn.0, Ordering::Release);
     }
 
-    /// Whether all commits of the session are on disk.
+    /// True when all commits of the session are on disk.
     pub fn are_durable(&self) -> bool {
         let lsn = Lsn(self.lsn.load(Ordering::Acquire));
         self.database.inner().durable.as_ref().is_none_or(|durable| durable.is_durable(lsn))

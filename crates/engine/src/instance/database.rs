@@ -78,7 +78,7 @@ pub(crate) struct Inner {
     pub(crate) opened_micros: i64,
     /// Locks that mean what their users agree on.
     pub(crate) advisory: AdvisoryLocks,
-    /// Who listens to whom.
+    /// Listening sessions, by channel.
     pub(crate) channels: Channels,
     /// The time of day.
     pub(crate) clock: Arc<dyn Clock>,
@@ -124,7 +124,7 @@ impl Drop for Inner {
     }
 }
 
-/// What a database starts from.
+/// Parts that a database starts from.
 pub(crate) struct Beginning {
     pub(crate) pool: Arc<BufferPool>,
     pub(crate) stores: Arc<Stores>,
@@ -206,7 +206,7 @@ impl Database {
         )
     }
 
-    /// What opening it took; nothing in memory.
+    /// Time and amounts of opening the database; zeros in memory.
     pub fn recovery(&self) -> RecoveryReport {
         self.0.durable.as_ref().map_or_else(RecoveryReport::default, |durable| durable.recovery)
     }
@@ -256,7 +256,7 @@ impl Database {
         }
     }
 
-    /// Whether commits are possible.
+    /// Fails when no commit is possible any more.
     ///
     /// # Errors
     /// 58030 once the log has failed.

@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 
 use crate::{CancelHandle, ProgressHandle};
 
-/// What a session does, for `tessera_sessions()` and `tessera_queries`.
+/// State of a session, for `tessera_sessions()` and `tessera_queries`.
 #[derive(Debug, Default)]
 pub(crate) struct SessionInfo {
     /// Its number.
@@ -22,14 +22,14 @@ pub(crate) struct SessionInfo {
     pub(crate) cancel: CancelHandle,
     /// How far its statement is.
     pub(crate) progress: ProgressHandle,
-    /// What is shown of it.
+    /// State that pg_stat_activity shows.
     pub(crate) seen: Mutex<Seen>,
 }
 
-/// What others see of a session: pg_stat_activity.
+/// State of a session that others see: pg_stat_activity.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Seen {
-    /// Who began it; nobody in particular when it is the library's.
+    /// User who began the session; None when the library did.
     pub(crate) user: Option<String>,
     /// Its application_name.
     pub(crate) application: String,

@@ -1,4 +1,4 @@
-//! What other crates add to a database: table functions, procedures, file formats.
+//! Parts that other crates add to a database: table functions, procedures, file formats.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -21,7 +21,7 @@ pub trait TableFunction: Send + Sync {
     /// Whatever is wrong with them.
     fn bind(&self, arguments: &Arguments) -> Result<TableFunctionRef>;
 
-    /// Whether it reads files of the server, which only superusers may.
+    /// True when it reads files of the server, which only superusers may.
     fn reads_files(&self) -> bool {
         false
     }
@@ -105,7 +105,7 @@ pub trait FileFormat: Send + Sync {
     ) -> Result<Box<dyn FileWriter>>;
 }
 
-/// What a stream of COPY consists of.
+/// Contents of a stream of COPY.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StreamForm {
     /// Lines of text.
@@ -114,7 +114,7 @@ pub enum StreamForm {
     Binary,
 }
 
-/// Whether a stream goes on.
+/// Rest of a stream: more, or nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Came {
     /// There may be more.
@@ -128,7 +128,7 @@ pub type Piece = Arc<dyn BatchSource>;
 
 /// A format of COPY FROM STDIN and TO STDOUT.
 pub trait StreamFormat: Send + Sync {
-    /// What it consists of.
+    /// Form of the stream: lines of text or bytes.
     fn form(&self) -> StreamForm;
 
     /// Reads rows of the columns `target`.
@@ -210,7 +210,7 @@ pub trait CopyClient: Send {
     fn end_out(&mut self) -> Result<()>;
 }
 
-/// What a session finds outside of its database, when no relation has the name: variables of the
+/// Names that a session finds outside of its database when no relation has them: variables of the
 /// program that runs a statement.
 pub trait Outside: Send + Sync {
     /// The rows that `name` (already case-folded) stands for. Asked once or more for each place
@@ -300,12 +300,12 @@ impl Registry {
         *self.terminator.write() = Some(terminator);
     }
 
-    /// What ends sessions of others.
+    /// Function that ends other sessions.
     pub(crate) fn terminator(&self) -> Option<Terminator> {
         self.terminator.read().clone()
     }
 
-    /// What makes of passwords what is kept of them.
+    /// Function that makes the stored form of a password.
     pub fn password_hasher(&self) -> Option<PasswordHasher> {
         self.hasher.read().clone()
     }

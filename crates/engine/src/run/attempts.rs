@@ -90,7 +90,7 @@ impl Session {
     /// Does what the queries of a statement asked for.
     ///
     /// # Errors
-    /// What SET says.
+    /// Errors of SET.
     pub(crate) fn do_asked(&mut self) -> Result<()> {
         let Some(asked) = self.calls.take() else { return Ok(()) };
         for message in asked.warnings {

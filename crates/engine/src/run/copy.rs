@@ -248,7 +248,7 @@ fn copy_from(
     Ok(QueryResult::command(format!("COPY {}", load.rows)))
 }
 
-/// Whether rows are worth blocks of their own.
+/// Size of a load: large ones get blocks of their own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Size {
     Small,

@@ -4,7 +4,7 @@
 //! PLAN     statement -> its queries, planned and not run
 //! ANALYZE  statement -> run, with every query it plans noted -> plans with what happened
 //! ```
-//! Of a statement that writes the plans are of its source, then of what it asks later (RETURNING,
+//! A statement that writes has the plans of its source, then of its later queries (RETURNING,
 //! ON CONFLICT), below a line for each part.
 
 use std::time::Duration;
@@ -19,7 +19,7 @@ use crate::run::prepared;
 use crate::statement::explaining::{Explained, Explaining};
 use crate::statement::running::{Run, Running};
 
-/// What EXPLAIN ANALYZE ran.
+/// Queries that EXPLAIN ANALYZE ran, and how long they took.
 struct Ran {
     queries: Vec<Explained>,
     /// Rows given, or written.

@@ -43,7 +43,7 @@ impl Session {
         }
     }
 
-    /// Whether there is a transaction of [`Self::begin_implicit`].
+    /// True inside a transaction of [`Self::begin_implicit`].
     pub fn in_implicit(&self) -> bool {
         self.work.as_ref().is_some_and(|work| work.begun == Begun::Implicitly)
     }
@@ -153,7 +153,7 @@ impl Session {
         self.inbox.take()
     }
 
-    /// Whether something came by NOTIFY.
+    /// True when something came by NOTIFY.
     pub fn has_notifications(&self) -> bool {
         !self.inbox.is_empty()
     }
@@ -175,7 +175,7 @@ impl Session {
         self.info().seen.lock().application = application;
     }
 
-    /// Whether its user may connect to the database.
+    /// Refuses when the user may not connect to the database.
     ///
     /// # Errors
     /// 42501.
@@ -196,7 +196,7 @@ impl Session {
     }
 }
 
-/// Whether `text` has no statement: blanks and comments.
+/// True when `text` has no statement: blanks and comments.
 pub fn is_blank(text: &str) -> bool {
     let text = text.trim_start();
     let may_be = text.is_empty() || [";", "--", "/*"].iter().any(|begin| text.starts_with(begin));

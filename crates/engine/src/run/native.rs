@@ -64,12 +64,12 @@ impl TableHandle {
     }
 }
 
-/// What a native transaction is.
+/// Modes of a native transaction.
 #[derive(Clone, Copy, Debug)]
 pub struct NativeOptions {
-    /// What it sees of others.
+    /// Isolation from other transactions.
     pub isolation: Isolation,
-    /// Whether it may write.
+    /// Access of the transaction: READ WRITE or READ ONLY.
     pub access: AccessMode,
 }
 
@@ -124,7 +124,7 @@ impl NativeSession {
         self.cancel.clone()
     }
 
-    /// Whether COMMIT waits for the disk; by default it does.
+    /// Makes COMMIT wait for the disk or not; by default it waits.
     ///
     /// # Errors
     /// None.
@@ -321,7 +321,7 @@ impl NativeSession {
         Err(Error::new(SqlState::SERIALIZATION_FAILURE, message))
     }
 
-    /// Whether changes of the table's rows have constraints to keep; a foreign key to it may be
+    /// True when changes of the table's rows have constraints to keep; a foreign key to it may be
     /// younger than the handle, but not than the lock that is held from here on.
     fn is_constrained(&mut self, table: &TableHandle) -> Result<bool> {
         if table.constrained {

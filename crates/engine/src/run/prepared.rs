@@ -173,7 +173,7 @@ impl Session {
     /// ([`DataType::Unknown`] where not); the others are inferred. A transaction fails with it.
     ///
     /// # Errors
-    /// What is wrong with the statement; 42601 when it is not one; 25P02 in a failed transaction.
+    /// Errors of parsing and binding; 42601 if not one statement; 25P02 in a failed transaction.
     pub fn prepare(&mut self, text: &str, types: &[DataType]) -> Result<PreparedStatement> {
         self.begin_text();
         let _entry = budget::enter(Arc::clone(&self.account) as Arc<dyn Account>);

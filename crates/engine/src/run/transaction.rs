@@ -11,7 +11,7 @@ use crate::transaction::work::{Begun, Health, Work, isolation_of, level_of};
 use crate::write::deferred;
 use crate::{QueryResult, Session, define};
 
-/// Whether a statement was one of this module.
+/// Outcome of a statement that may be one of this module.
 pub(crate) enum Ran {
     Done(QueryResult),
     NotOne(Statement),
@@ -111,7 +111,7 @@ pub(crate) fn run_in_failed(
     }
 }
 
-/// Whether a failed transaction takes it.
+/// True when a failed transaction takes it.
 pub(crate) fn is_end(statement: &Statement) -> bool {
     matches!(statement, Statement::Commit(_) | Statement::Rollback(_) | Statement::RollbackTo(_))
 }

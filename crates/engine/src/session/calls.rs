@@ -19,7 +19,7 @@ use crate::instance::info::SessionInfo;
 use crate::words::settings::Settings;
 use crate::{CancelHandle, Database, Session};
 
-/// What queries asked of their session.
+/// Changes of their session that queries asked for.
 #[derive(Default)]
 pub(crate) struct Asked {
     pub(crate) settings: Vec<(String, String, SetScope)>,
@@ -27,7 +27,7 @@ pub(crate) struct Asked {
     pub(crate) warnings: Vec<String>,
 }
 
-/// What functions need of a session, shared with the queries that call them.
+/// Session state that functions use, shared with the queries that call them.
 pub(crate) struct SessionCalls {
     pub(crate) info: Arc<SessionInfo>,
     pub(crate) database: WeakDatabase,
@@ -39,9 +39,9 @@ pub(crate) struct SessionCalls {
     pub(crate) settings: Mutex<Settings>,
     /// When its statement began, microseconds since 1970.
     pub(crate) began: AtomicI64,
-    /// It may hold advisory locks until its transaction ends.
+    /// True when the session may hold advisory locks until its transaction ends.
     pub(crate) locks_transaction: AtomicBool,
-    /// Or until it ends.
+    /// True when the session may hold advisory locks until it ends.
     pub(crate) locks_session: AtomicBool,
 }
 

@@ -63,7 +63,7 @@ impl Reliance {
     }
 }
 
-/// What a statement is bound with that asks for the time.
+/// Time that a statement is bound with when it asks for the time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Timing {
     /// A parameter, if its plan is good at any time.
@@ -110,9 +110,9 @@ pub(crate) struct Compiled {
     pub(crate) zone: TimeZone,
     /// How it wrote values: not all can be written otherwise.
     pub(crate) style: TextStyle,
-    /// What names without a schema meant.
+    /// Schemas that names without a schema were looked up in.
     pub(crate) path: Option<Arc<[String]>>,
-    /// Whether wide tables could be read at all.
+    /// True when wide tables could be read at all.
     pub(crate) reads_wide: bool,
     /// On whose behalf: rights were looked at when it was bound.
     pub(crate) who: Who,
@@ -125,7 +125,7 @@ pub(crate) struct Compiled {
 }
 
 impl Compiled {
-    /// Whether there is nothing to plan for which the time would matter: rows are found by key, or
+    /// True when the plan would be the same at any time: rows are found by key, or
     /// come from VALUES.
     pub(crate) fn is_good_at_any_time(&self) -> bool {
         fn are_values(plan: &Plan) -> bool {

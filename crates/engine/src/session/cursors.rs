@@ -18,7 +18,7 @@ pub(crate) struct Cursor {
     pub(crate) scroll: CursorScroll,
     pub(crate) hold: CursorHold,
     pub(crate) form: CursorForm,
-    /// What it was declared with.
+    /// Text of the query that it was declared with.
     pub(crate) text: String,
     /// Its number among those of its transaction; None when that has committed.
     pub(crate) number: Option<usize>,
@@ -42,12 +42,12 @@ impl Cursors {
         self.0.values_mut().for_each(|cursor| cursor.number = None);
     }
 
-    /// Those that the transaction made from number `from` on go.
+    /// Closes cursors that the transaction made, from number `from` on.
     pub(crate) fn go_back(&mut self, from: usize) {
         self.0.retain(|_, cursor| cursor.number.is_none_or(|number| number < from));
     }
 
-    /// All go.
+    /// Closes all cursors.
     pub(crate) fn clear(&mut self) {
         self.0.clear();
     }

@@ -28,7 +28,7 @@ pub(crate) struct Point {
     pub(crate) storage: Arc<Table>,
     /// The table in the catalog of `version`.
     pub(crate) entry: Arc<TableEntry>,
-    /// Of the catalog in which its constraints were looked at.
+    /// Version of the catalog in which its constraints were looked at.
     pub(crate) version: u64,
     pub(crate) action: Action,
     pub(crate) memory: Mutex<Memory>,
@@ -54,7 +54,7 @@ impl Output {
         Some(Self { columns, values })
     }
 
-    /// Of RETURNING: the outer None when it cannot be told here, the inner without one.
+    /// Output of RETURNING: the outer None when it cannot be computed here, the inner without one.
     pub(crate) fn returning(
         output: Vec<PointOutput>,
         row: Vec<PhysicalType>,
@@ -254,7 +254,7 @@ impl NewRow {
 }
 
 impl Point {
-    /// Whether it only reads.
+    /// True when the statement only reads.
     pub(crate) fn is_select(&self) -> bool {
         matches!(self.action, Action::Select(..))
     }

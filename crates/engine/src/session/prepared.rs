@@ -29,7 +29,7 @@ pub struct PreparedStatement {
     pub(crate) timing: Timing,
     /// The session's time zone when it was prepared: its literals are read in it.
     pub(crate) zone: TimeZone,
-    /// What its rows look like, if it has any; not known of those of PREPARE.
+    /// Columns of its rows, if it has any; unknown for statements of PREPARE.
     pub(crate) columns: Option<Vec<(String, DataType)>>,
     pub(crate) origins: Vec<ColumnOrigin>,
 }
@@ -56,7 +56,7 @@ impl PreparedStatement {
         &self.origins
     }
 
-    /// Whether it read at most one row by its key when it ran last: such a statement takes
+    /// True when it read at most one row by its key when it ran last: such a statement takes
     /// microseconds and waits for nobody.
     pub fn reads_one_row(&self) -> bool {
         let point = self.compiled.as_ref().and_then(|compiled| compiled.point.as_ref());

@@ -1,8 +1,8 @@
-//! What a session got from sequences: `currval` and `lastval`.
+//! Values that a session got from sequences: `currval` and `lastval`.
 
 use std::collections::HashMap;
 
-/// What a session got from sequences: currval and lastval.
+/// Values that a session got from sequences: currval and lastval.
 #[derive(Debug, Default)]
 pub(crate) struct SequenceMemory {
     /// By number of the sequence.

@@ -35,7 +35,7 @@ impl Session {
         i32::try_from(self.info().id).unwrap_or(i32::MAX)
     }
 
-    /// What the transaction takes back when it is taken back.
+    /// Keeps a copy of the settings, which a rollback restores.
     pub(crate) fn remember_settings(&mut self) {
         if let Some(work) = &mut self.work {
             work.settings.push(self.settings.clone());

@@ -83,7 +83,7 @@ impl Session {
         }
     }
 
-    /// What the transaction took back of the session.
+    /// Restores session state that the transaction changed.
     pub(crate) fn go_back(&mut self, before: Before) {
         if let Some(settings) = before.settings {
             self.settings.go_back(settings);
@@ -91,7 +91,7 @@ impl Session {
         self.cursors.go_back(before.cursors);
     }
 
-    /// What a transaction is without modes of its own.
+    /// Modes of a transaction that names none.
     pub(crate) fn modes(&self) -> Result<Modes> {
         let (isolation, level) = match self.settings.changed("default_transaction_isolation") {
             Some("serializable") => (Isolation::Serializable, Isolation::Serializable.name()),

@@ -47,7 +47,7 @@ pub(crate) const FUNCTION: &str = "pg_catalog_rows";
 /// The number of the table that a row is of.
 const TABLE_NUMBER: &str = "tableoid";
 
-/// What the catalog is about.
+/// State that the rows of the catalog describe.
 pub(crate) struct Subject<'a> {
     pub(crate) state: &'a State,
     pub(crate) settings: &'a Settings,
@@ -61,7 +61,7 @@ const SYSTEM_SCHEMAS: [(i64, &str); 2] =
     [(numbers::PG_CATALOG, "pg_catalog"), (numbers::INFORMATION_SCHEMA, "information_schema")];
 
 impl Subject<'_> {
-    /// What the session sees.
+    /// Objects that the session sees.
     fn seen(&self) -> objects::Seen<'_> {
         objects::Seen { state: self.state, settings: self.settings }
     }
@@ -72,7 +72,7 @@ impl Subject<'_> {
         std::iter::once(SCHEMA_NAME).chain(own).map(|name| (numbers::schema(name), name))
     }
 
-    /// Whether its name alone means the relation that the catalog calls `key`.
+    /// True when its name alone means the relation that the catalog calls `key`.
     fn is_visible(&self, key: &str) -> bool {
         self.seen().is_visible(key)
     }
@@ -95,7 +95,7 @@ impl Subject<'_> {
         roles
     }
 
-    /// Who owns what belongs to the superusers.
+    /// Owner of the objects that belong to the superusers.
     fn superuser(&self) -> String {
         let roles = self.roles();
         let owner = roles.iter().find(|(_, role)| role.is_superuser).or(roles.first());
@@ -129,7 +129,7 @@ impl Subject<'_> {
     }
 }
 
-/// What columns have of which nothing is said.
+/// Value of columns that a row does not name.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Missing {
     /// NULL.
@@ -156,7 +156,7 @@ impl Missing {
     }
 }
 
-/// A row being made: values by column name; the others have their type's nothing.
+/// A row being made: values by column name; missing columns get zero, false or NULL.
 #[derive(Default)]
 struct Row(Vec<(&'static str, Value)>);
 
@@ -243,7 +243,7 @@ impl Row {
     }
 }
 
-/// What a column of type `ty` has where nothing is said.
+/// Value of a column of type `ty` that a row does not name.
 fn nothing(ty: DataType) -> Value {
     match ty {
         DataType::BigInt | DataType::Oid | DataType::Xid => Value::I64(0),

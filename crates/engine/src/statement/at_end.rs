@@ -26,7 +26,7 @@ pub(crate) enum What {
     Gone(Option<Vec<Tid>>),
 }
 
-/// What is to be looked at when the statement has written all its rows.
+/// Checks that run when the statement has written all its rows.
 #[derive(Default)]
 pub(crate) struct AtEnd {
     pub(crate) steps: VecDeque<Step>,

@@ -1,4 +1,4 @@
-//! What statements are bound with.
+//! Catalog and clocks that statements are bound with.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -72,7 +72,7 @@ impl Session {
         StatementCatalog { literal_zone: TimeZone::UTC, names, ..self.own_catalog() }
     }
 
-    /// What conditions over rows are told by the session: the time of its transaction, and its
+    /// Clocks for conditions over rows: the time of the session's transaction, and its
     /// time zone.
     pub(crate) fn clocks(&self) -> Clocks<'_> {
         Clocks {
@@ -127,7 +127,7 @@ impl Session {
         Ok(if is_kept { Ready::Now(now) } else { Ready::Once(now) })
     }
 
-    /// Whether the session sees the relations that everybody does, and no others.
+    /// True when the session sees the relations that everybody does, and no others.
     pub(crate) fn sees_committed_catalog(&self) -> bool {
         let own = self.work.as_ref().is_some_and(|work| !work.sees_committed_catalog());
         !own && self.temporary.is_empty()

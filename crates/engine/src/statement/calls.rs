@@ -190,7 +190,7 @@ impl SessionCalls {
     }
 }
 
-/// What is to end of another session.
+/// Part of another session that is to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ending {
     Statement,
@@ -232,7 +232,7 @@ fn object(seen: Seen<'_>, (kind, key): (RegKind, ObjectKey), value: &Value) -> R
     }
 }
 
-/// Whether an error says that there is no such object.
+/// True when an error says that there is no such object.
 fn is_missing(state: SqlState) -> bool {
     let schema = SqlState::UNDEFINED_SCHEMA;
     [SqlState::UNDEFINED_TABLE, SqlState::UNDEFINED_OBJECT, SqlState::UNDEFINED_FUNCTION, schema]

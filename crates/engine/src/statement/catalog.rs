@@ -27,7 +27,7 @@ use crate::show::pg_catalog::objects::Seen;
 use crate::words::settings::Settings;
 use crate::words::who::denied;
 
-/// What the binder sees during one statement.
+/// Catalog as the binder sees it during one statement.
 pub(crate) struct StatementCatalog<'a> {
     pub(crate) state: Arc<State>,
     pub(crate) registry: &'a Registry,
@@ -38,7 +38,7 @@ pub(crate) struct StatementCatalog<'a> {
     pub(crate) digits: Digits,
     /// The time was asked for.
     pub(crate) asks_time: Cell<bool>,
-    /// What names without a schema mean.
+    /// Meaning of names without a schema.
     pub(crate) names: Names,
     /// The session's prepared statements.
     pub(crate) prepared: &'a PreparedStatements,
@@ -49,23 +49,23 @@ pub(crate) struct StatementCatalog<'a> {
     /// Its cursors.
     pub(crate) cursors: &'a Cursors,
     pub(crate) database: &'a Database,
-    /// Whether rights are looked at.
+    /// Mode of the checks of rights.
     pub(crate) checks: Checking,
     pub(crate) outside: Option<&'a dyn Outside>,
     /// Which wide tables may be read.
     pub(crate) wide: WideReader,
-    /// Nothing was asked for but the time and what stays as it is while the catalog does.
+    /// False once binding read something outside the catalog; the plan may then not be kept.
     pub(crate) is_enough: Cell<bool>,
 }
 
 impl StatementCatalog<'_> {
-    /// Whether names without a schema are those of `public`.
+    /// True when names without a schema are those of `public`.
     fn is_usual(&self) -> bool {
         let rights = || self.state.rights.contains_key(&Object::Schema(SCHEMA_NAME.to_owned()));
         self.state.schemas.is_empty() && self.settings.path().is_none() && !rights()
     }
 
-    /// Whether the session finds relations in a schema of its search path.
+    /// True when the session finds relations in a schema of its search path.
     fn is_searched(&self, schema: &str) -> bool {
         let usage = Privileges::of(&[Privilege::Usage]);
         let may = || {
@@ -98,21 +98,21 @@ impl StatementCatalog<'_> {
     }
 }
 
-/// What names of relations without a schema mean.
+/// Meaning of relation names without a schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Names {
     /// The first of the search path.
     ByPath,
-    /// Those of `public`: in text of definitions.
+    /// Relations of `public`: in text of definitions.
     Public,
 }
 
-/// Whether rights count for what is bound.
+/// Rights that count for what is bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Checking {
-    /// Those of the session.
+    /// The session's rights.
     Rights,
-    /// They do not: it is the database that asks.
+    /// No rights: the database itself asks.
     Nothing,
 }
 
@@ -133,12 +133,12 @@ pub(crate) fn no_files(what: &str) -> Error {
     )
 }
 
-/// Whether a relation of the system may have this name, and be meant by it alone.
+/// True when a relation of the system may have this name, and be meant by it alone.
 fn is_system_name(name: &str) -> bool {
     name.starts_with("pg_")
 }
 
-/// What the catalog calls a relation; None for those of the system and of no schema.
+/// Key of a relation in the catalog; None for those of the system and of no schema.
 fn key_in(schema: Option<&str>, name: &str) -> Option<String> {
     match schema {
         Some("pg_catalog" | "information_schema" | RelationName::NOWHERE) => None,

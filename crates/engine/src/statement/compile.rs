@@ -39,7 +39,7 @@ impl Compiled {
         }
     }
 
-    /// Whether session, catalog, settings and indexes are those it was bound with.
+    /// True when session, catalog, settings and indexes are those it was bound with.
     pub(crate) fn is_current(&self, session: &Session) -> bool {
         std::ptr::eq(self.owner.as_ptr(), Arc::as_ptr(session.info()))
             && session.inner().stores.relations.version() == self.version

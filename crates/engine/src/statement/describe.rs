@@ -1,4 +1,4 @@
-//! What the rows of a statement look like, before it runs.
+//! Describes the rows of a statement before it runs.
 
 use sql::algebra::{OutputColumn, Query};
 use sql::statement::{ExplainFormat, FetchAction, Statement};

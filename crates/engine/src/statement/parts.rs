@@ -1,4 +1,4 @@
-//! What the parts of WITH have returned and changed, for those that run after them.
+//! Rows that the parts of WITH returned and changed, for those that run after them.
 //!
 //! Elsewhere: the order in which they run (`write::parts`).
 
@@ -10,7 +10,7 @@ use storage::Tid;
 /// The parts of the statement that runs, as far as they have run.
 #[derive(Default)]
 pub(crate) struct Parts {
-    /// What they returned, by number; nothing before they ran.
+    /// Rows that the parts returned, by number; empty before they ran.
     pub(crate) returned: Vec<Vec<Batch>>,
     /// Rows that they changed, by table.
     pub(crate) changed: HashMap<u64, HashSet<Tid>>,

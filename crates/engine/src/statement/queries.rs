@@ -67,7 +67,7 @@ impl Session {
     /// The next value of the sequence called `name`, quoted where SQL needs it.
     ///
     /// # Errors
-    /// Those of nextval.
+    /// Errors of nextval.
     pub(crate) fn next_value(&self, name: &str) -> Result<i64> {
         let mut value = [0];
         self.sequences_of(self.work()).next(name, &mut value)?;

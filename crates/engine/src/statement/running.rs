@@ -27,7 +27,7 @@ pub(crate) struct Run {
     pub(crate) recheck: Option<Recheck>,
     /// Which query of the statement it is, if it is one of its own.
     pub(crate) own: Option<OwnQuery>,
-    /// What it sees, when not what the transaction does.
+    /// Snapshot that the statement reads, when it is not the transaction's.
     pub(crate) at: Option<Snapshot>,
 }
 

@@ -1,4 +1,4 @@
-//! What the planner asks about stored tables.
+//! Answers the planner's questions about stored tables.
 //!
 //! Selectivities come from a row sample: the predicate is evaluated on sampled rows, so correlated
 //! columns and LIKE patterns are estimated as they are.
@@ -32,7 +32,7 @@ impl StoredStatistics {
         Self { wide: Some((state, reader)), ..Self::default() }
     }
 
-    /// What a plan made with these statistics relies on.
+    /// Facts that a plan made with these statistics relies on.
     pub(crate) fn asked(self) -> Vec<Reliance> {
         self.asked.into_inner()
     }

@@ -71,13 +71,13 @@ impl Check {
     }
 }
 
-/// What SET CONSTRAINTS said; of all where no foreign keys are named.
+/// Mode that SET CONSTRAINTS set; for all where no foreign keys are named.
 pub(crate) struct Said {
     pub(crate) keys: Option<Vec<KeyId>>,
     pub(crate) mode: ConstraintMode,
 }
 
-/// What a transaction has to look at before it commits.
+/// Checks that a transaction has to do before it commits.
 #[derive(Default)]
 pub(crate) struct Deferred {
     pub(crate) waiting: Vec<Waiting>,
@@ -100,7 +100,7 @@ pub(crate) struct DeferredPlace {
 }
 
 impl Deferred {
-    /// Whether nothing is to be looked at, and nothing was said of it.
+    /// True when no check waits and SET CONSTRAINTS changed no mode.
     pub(crate) fn is_empty(&self) -> bool {
         self.waiting.is_empty() && self.checks.is_empty() && self.said.is_empty()
     }
@@ -170,7 +170,7 @@ impl Deferred {
         Ok(())
     }
 
-    /// Whether a check waits whose foreign key `is_meant`.
+    /// True when a check waits whose foreign key `is_meant`.
     pub(crate) fn waits(&self, is_meant: impl Fn(&Waiting) -> bool) -> bool {
         let meant: Vec<bool> = self.waiting.iter().map(is_meant).collect();
         let waits = |check: &Check| !check.is_done && meant[check.of as usize];

@@ -1,7 +1,7 @@
 //! Precision locking: a serializable transaction commits only if nobody who committed since its
 //! snapshot changed what it read.
 //!
-//! What was read is kept as predicates, table by table: the restrictions of its scans. A change
+//! Reads are kept as predicates, table by table: the restrictions of the scans. A change
 //! counts when the row before or after it satisfies one of them.
 //! Source: Neumann, Mühlbauer, Kemper 2015, section 2.3. Departure: predicates are tested one by
 //! one, not by a predicate tree.
@@ -33,7 +33,7 @@ struct TableReads {
     predicates: Option<Vec<Predicate>>,
 }
 
-/// What a transaction read.
+/// Reads of a transaction.
 #[derive(Default)]
 pub(crate) struct Reads {
     tables: Vec<TableReads>,

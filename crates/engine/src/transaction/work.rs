@@ -42,12 +42,12 @@ pub(crate) enum Begun {
     Implicitly,
 }
 
-/// What a session's transaction may still do.
+/// Statements that a session's transaction still accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Health {
-    /// Everything.
+    /// All statements.
     Good,
-    /// End, or go back to a savepoint: a statement failed.
+    /// The end, or a way back to a savepoint: a statement failed.
     Failed,
 }
 
@@ -72,7 +72,7 @@ pub(crate) struct Place {
     deferred: DeferredPlace,
 }
 
-/// What of the session goes back with its transaction.
+/// Session state that a rollback restores.
 #[must_use]
 pub(crate) struct Before {
     /// Its settings, when they changed since.
@@ -83,9 +83,9 @@ pub(crate) struct Before {
 
 /// A change of the indexes of a table that other transactions know.
 enum IndexChange {
-    /// It is taken away again when the work goes back.
+    /// A new index, taken away again when the work is rolled back.
     Added(Arc<Table>, u64),
-    /// It is taken away when the work is committed.
+    /// A dropped index, taken away when the work is committed.
     Dropped(Arc<Table>, u64),
 }
 
@@ -124,7 +124,7 @@ pub(crate) struct Work {
     pub(crate) begun: Begun,
     pub(crate) health: Health,
     pub(crate) access: AccessMode,
-    /// What SHOW calls its level.
+    /// Name of its level in SHOW.
     pub(crate) level: &'static str,
     pub(crate) deferral: Deferral,
     /// Microseconds since 1970 when it began: now().
@@ -142,7 +142,7 @@ pub(crate) struct Work {
     pub(crate) settings: Vec<Settings>,
     /// Cursors declared so far.
     pub(crate) cursors: usize,
-    /// What it does with channels when it commits.
+    /// Changes of channels that it makes when it commits.
     pub(crate) pending: Vec<Pending>,
     wide: Touched,
     /// Foreign keys to look at before it commits.
@@ -150,7 +150,7 @@ pub(crate) struct Work {
     /// Made with its first query.
     pub(crate) sequences: OnceLock<UsedSequences>,
     pub(crate) reads: Reads,
-    /// What its queries read, not yet in `reads`.
+    /// Reads of its queries that are not yet in `reads`.
     pub(crate) read_log: OnceLock<Arc<ReadLog>>,
 }
 
@@ -159,7 +159,7 @@ pub(crate) struct Work {
 pub(crate) struct Modes {
     pub(crate) isolation: Isolation,
     pub(crate) access: AccessMode,
-    /// What SHOW calls the level.
+    /// Name of the level in SHOW.
     pub(crate) level: &'static str,
     pub(crate) deferral: Deferral,
 }
@@ -276,7 +276,7 @@ impl Work {
         self.catalog.clone().unwrap_or_else(|| inner.stores.relations.snapshot())
     }
 
-    /// Whether it sees the relations that everybody does, and no others.
+    /// True when it sees the relations that everybody does, and no others.
     pub(crate) fn sees_committed_catalog(&self) -> bool {
         self.catalog.is_none()
             && self.temporary.is_empty()
@@ -284,7 +284,7 @@ impl Work {
             && self.wide.is_empty()
     }
 
-    /// Whether nothing would be different without it.
+    /// True when committing would change nothing.
     pub(crate) fn has_only_read(&self) -> bool {
         self.txn.changes().is_none()
             && self.sees_committed_catalog()
@@ -300,7 +300,7 @@ impl Work {
         }
     }
 
-    /// Whether it did this to the wide table.
+    /// True when the transaction made this change to the wide table.
     pub(crate) fn has_touched(&self, wide: &TableEntry, touch: Touch) -> bool {
         let is = |known: &TableEntry| known.freshness.is_same(&wide.freshness);
         self.wide.iter().any(|(known, done)| *done == touch && is(known))
@@ -331,7 +331,7 @@ impl Work {
     /// time does. `who` owns what is new. When `change` fails nothing changes.
     ///
     /// # Errors
-    /// What `change` says; 40P01 or 57014 while waiting for another transaction that changes it.
+    /// Errors of `change`; 40P01 or 57014 while waiting for another transaction that changes it.
     pub(crate) fn change_catalog<T>(
         &mut self,
         inner: &Inner,
@@ -354,7 +354,7 @@ impl Work {
         Ok(value)
     }
 
-    /// Whether the lock is among those it holds.
+    /// True when the lock is among those it holds.
     pub(crate) fn holds(&self, lock: &Arc<TableLock>) -> bool {
         self.locks.held.iter().any(|held| Arc::ptr_eq(held, lock))
     }
@@ -393,7 +393,7 @@ impl Work {
         lock.release(self.txn.id());
     }
 
-    /// Whether the transaction has changed the catalog.
+    /// True when the transaction has changed the catalog.
     pub(crate) fn has_changed_catalog(&self) -> bool {
         self.catalog.is_some()
     }
@@ -505,7 +505,7 @@ impl Work {
         })
     }
 
-    /// Whether the transaction was READ ONLY before its newest savepoint.
+    /// True when the transaction was READ ONLY before its newest savepoint.
     pub(crate) fn is_inside_read_only(&self) -> bool {
         self.savepoints.last().is_some_and(|s| s.place.access == AccessMode::ReadOnly)
     }
@@ -607,7 +607,7 @@ fn drop_indexes(changes: Vec<IndexChange>) {
     }
 }
 
-/// Whether COMMIT waits for the disk.
+/// Durability that COMMIT waits for.
 #[derive(Clone, Copy)]
 pub(crate) enum Durability<'a> {
     /// `synchronous_commit = on`.
@@ -618,7 +618,7 @@ pub(crate) enum Durability<'a> {
     Later,
 }
 
-/// What a transaction changed besides rows.
+/// Changes of a transaction besides rows.
 struct Changes {
     catalog: Option<Arc<State>>,
     /// Sequences that it took values of.
@@ -676,7 +676,7 @@ fn date_new_storage(old: &State, new: &State, ts: Timestamp) {
     }
 }
 
-/// What happens under the commit latch.
+/// Steps of a commit under the commit latch.
 struct Ending<'a> {
     inner: &'a Inner,
     catalog: Option<Arc<State>>,
@@ -722,8 +722,8 @@ pub(crate) fn newest(work: &Work) -> Snapshot {
     Snapshot::new(Snapshot::ALL.base(), work.txn.id())
 }
 
-/// What a statement at this level sees of rows that others changed while it ran; None when it
-/// may not.
+/// Snapshot of rows that others changed while a statement ran; None when the level allows no
+/// such look.
 pub(crate) fn recheck_snapshot(work: &Work) -> Option<Snapshot> {
     let again = work.txn.isolation() == Isolation::ReadCommitted;
     // The transaction stays announced with its older snapshot, so nothing between is collected.

@@ -30,7 +30,7 @@ impl CancelHandle {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Whether to go on.
+    /// Fails when the statement was cancelled.
     ///
     /// # Errors
     /// 57014 after a cancel.

@@ -1,4 +1,4 @@
-//! What a database is opened with; everything has a default that fits the machine.
+//! Options that a database is opened with; everything has a default that fits the machine.
 
 use storage::Layout;
 

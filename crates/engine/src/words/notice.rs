@@ -1,4 +1,4 @@
-//! What a client is told besides results.
+//! Messages for a client besides results.
 
 use types::Error;
 

@@ -1,4 +1,4 @@
-//! What a statement gives back.
+//! Result of a statement.
 
 use std::borrow::Cow;
 
@@ -51,7 +51,7 @@ impl QueryResult {
         Self { is_binary: true, ..self }
     }
 
-    /// Whether rows are sent in binary where the client does not say otherwise.
+    /// True when rows are sent in binary where the client does not say otherwise.
     pub fn is_binary(&self) -> bool {
         self.is_binary
     }
@@ -70,7 +70,7 @@ impl QueryResult {
         Self { zone, style, ..self }
     }
 
-    /// What the client is told besides, in order.
+    /// Messages for the client besides the result, in order.
     pub fn notices(&self) -> &[Notice] {
         &self.notices
     }

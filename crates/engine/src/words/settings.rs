@@ -60,16 +60,16 @@ const fn known(name: &'static str, default: &'static str, access: Access) -> Kno
     Known { name, default, access }
 }
 
-/// What `client_min_messages` may be.
+/// Values of `client_min_messages`.
 const LEVELS: &[&str] = &[
     "debug", "debug5", "debug4", "debug3", "debug2", "debug1", "log", "notice", "warning", "error",
 ];
 
-/// What `default_transaction_isolation` may be.
+/// Values of `default_transaction_isolation`.
 const ISOLATIONS: &[&str] =
     &["serializable", "repeatable read", "read committed", "read uncommitted"];
 
-/// What `intervalstyle` may be.
+/// Values of `intervalstyle`.
 const INTERVAL_STYLES: &[&str] = &["postgres", "postgres_verbose", "sql_standard", "iso_8601"];
 
 /// The largest `priority`.
@@ -128,7 +128,7 @@ const KNOWN: &[Known] = &[
     known("work_mem", "0", Access::Kilobytes),
 ];
 
-/// What values a setting takes.
+/// Values that a setting takes.
 pub(crate) struct Domain {
     /// bool, integer, real, string or enum.
     pub(crate) vartype: &'static str,
@@ -145,19 +145,19 @@ pub(crate) struct Settings {
     changed: Vec<(Name, String)>,
     /// SET LOCAL: until the transaction ends these count.
     local: Vec<(Name, String)>,
-    /// What RESET goes back to, where that is not the default of all.
+    /// Values that RESET restores, where they are not the default of all.
     base: Vec<(Name, String)>,
     /// Moves with each change.
     version: u64,
-    /// What they say to the planner and the executor.
+    /// Options for the planner and the executor that the settings make.
     options: PlanOptions,
     zone: TimeZone,
     style: TextStyle,
     /// The schemas of `search_path` as written; None is the default.
     path: Option<Arc<[String]>>,
-    /// Who began the session.
+    /// User who began the session.
     user: Option<String>,
-    /// That is no role: whoever came was let in.
+    /// True when that user is no role: authentication was `trust`.
     trusted: bool,
     /// On whose behalf statements run.
     who: Who,
@@ -210,7 +210,7 @@ pub(crate) fn unknown(name: &str) -> Error {
     Error::new(SqlState::UNDEFINED_OBJECT, message)
 }
 
-/// Whether `value` is another name of the only encoding.
+/// True when `value` is another name of the only encoding.
 /// Names of what clients get and send: who says SQL_ASCII takes the bytes as they are.
 fn is_utf8(known: &str, value: &str) -> bool {
     let plain: String = value.chars().filter(char::is_ascii_alphanumeric).collect();
@@ -271,7 +271,7 @@ fn date_style_of(text: &str) -> (DateForm, DateOrder) {
     (form, order)
 }
 
-/// What a setting is for, where SHOW ALL says it.
+/// Purpose of a setting in SHOW ALL.
 pub(crate) fn meaning(name: &str) -> &'static str {
     match name {
         "index_paths" => "whether queries find rows by indexes",
@@ -496,7 +496,7 @@ impl Settings {
     }
 
     /// # Errors
-    /// What [`Self::set`] would say.
+    /// Errors of [`Self::set`] for the value.
     pub(crate) fn check(name: &str, value: &str) -> Result<()> {
         match name {
             // The server's.
@@ -594,7 +594,7 @@ impl Settings {
         self.moved();
     }
 
-    /// What was set so far is what RESET goes back to.
+    /// Makes RESET restore the values set so far.
     pub(crate) fn keep_as_base(&mut self) {
         self.base.clone_from(&self.changed);
     }
@@ -609,7 +609,7 @@ impl Settings {
         &self.who
     }
 
-    /// Who began the session; nobody in particular when it is the library's.
+    /// User who began the session; None when the library did.
     pub(crate) fn user(&self) -> Option<&str> {
         self.user.as_deref()
     }
@@ -622,7 +622,7 @@ impl Settings {
         }
     }
 
-    /// Who began the session.
+    /// Role that began the session, or everything for the library and `trust`.
     pub(crate) fn authenticated_who(&self) -> Who {
         let user = self.user.as_deref().filter(|_| !self.trusted);
         user.map_or(Who::All, |user| Who::Role(user.into()))

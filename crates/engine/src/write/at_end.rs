@@ -5,7 +5,7 @@
 //! end of the statement: in that order, each looked for, or its action done
 //! ```
 //! Statements of one step look at once (`foreign`), which comes to the same.
-//! What an action changes is noted behind all that waits, as in PostgreSQL.
+//! Changes by an action are noted behind all that waits, as in PostgreSQL.
 
 use types::Result;
 

@@ -21,12 +21,12 @@ use crate::transaction::work::{lost_update, newest, recheck_snapshot, stale};
 use crate::words::rows::Rows;
 use crate::{QueryResult, Session};
 
-/// What is done with the rows of the source.
+/// Change of the rows of the source.
 #[derive(Clone, Copy)]
 pub(crate) enum Action<'a> {
     /// These columns get the values behind the TID.
     Update(&'a [usize]),
-    /// They go.
+    /// Deletes the rows.
     Delete,
 }
 
@@ -49,7 +49,7 @@ struct Change<'a> {
     returning: Option<&'a Returning>,
     /// Rows done, where the source may repeat them.
     seen: Option<HashSet<Tid>>,
-    /// What is owed for the rows.
+    /// Writer with the checks and indexes of the rows.
     writer: TableWriter<'a>,
     written: Written,
     /// The rows so far.

@@ -3,7 +3,7 @@
 //! ```text
 //! statement -> keys it wrote, keys that are gone -> Deferred -> COMMIT | SET CONSTRAINTS IMMEDIATE
 //! ```
-//! What waits are keys and not rows: both sides ask whether a row still refers to a key that no row
+//! Keys wait, not rows: both sides ask whether a row still refers to a key that no row
 //! has. So a row that was corrected or deleted again needs no care, and a key waits once however
 //! many rows have it.
 //! Invariants: they are looked for as at the end of a statement (`foreign`), after all writes and
@@ -27,7 +27,7 @@ use crate::transaction::work::lost_update;
 /// Times the checks begin again because a table changed while they waited for it.
 const STALE_MAX: usize = 1000;
 
-/// Whether the foreign key of the table is to be looked at later.
+/// True when the foreign key of the table is to be looked at later.
 pub(super) fn is_later(session: &Session, entry: &TableEntry, fk: &ForeignKeyDef) -> Result<bool> {
     if !fk.deferral.is_deferrable() {
         return Ok(false);
@@ -36,7 +36,7 @@ pub(super) fn is_later(session: &Session, entry: &TableEntry, fk: &ForeignKeyDef
     Ok(mode == ConstraintMode::Deferred)
 }
 
-/// What waits for foreign key `fk` of `child`, when the rows of `changed` on its `side` change.
+/// Check that waits for foreign key `fk` of `child` when rows of `changed` on its `side` change.
 ///
 /// # Errors
 /// None for a foreign key of the table.
@@ -61,7 +61,7 @@ pub(super) fn note(running: &mut Running<'_>, waiting: Waiting, key: &[Datum<'_>
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Which {
     All,
-    /// Those that SET CONSTRAINTS made immediate.
+    /// Checks that SET CONSTRAINTS made immediate.
     Immediate,
 }
 

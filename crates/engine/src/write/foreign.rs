@@ -316,7 +316,7 @@ pub(super) fn react(
     Ok(())
 }
 
-/// Whether a key has the same values in the changed row.
+/// True when a key has the same values in the changed row.
 fn same_key(fk: &ForeignKeyDef, key: &[Datum<'_>], new: &RowBuffer) -> bool {
     fk.references.iter().zip(key).all(|(&column, old)| match (new.get(column), old) {
         (Datum::F64(new), Datum::F64(old)) => new == *old || new.is_nan() && old.is_nan(),

@@ -20,12 +20,12 @@ use crate::statement::running::{Run, Running};
 use crate::transaction::work::{lost_update, recheck_snapshot};
 use crate::words::rows::Rows;
 
-/// What became of one row.
+/// Outcome of locking one row.
 enum Locked {
     Yes,
     /// SKIP LOCKED, or it is gone.
     LeaveOut,
-    /// It changed after the snapshot: the query has to run again.
+    /// The row changed after the snapshot: the query has to run again.
     Changed,
 }
 

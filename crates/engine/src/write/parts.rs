@@ -19,7 +19,7 @@ use crate::statement::running::Running;
 /// Runs all of `with`; the result is that of its main statement.
 ///
 /// # Errors
-/// Those of its statements; 0A000 for ON CONFLICT beside another change of the same table.
+/// Errors of its statements; 0A000 for ON CONFLICT beside another change of the same table.
 pub(crate) fn run(running: &mut Running<'_>, with: &WithChanges) -> Result<QueryResult> {
     refuse_same_table(with)?;
     let returned = vec![Vec::new(); with.parts.len()];

@@ -213,7 +213,7 @@ impl NewRow {
     /// Adds the next values of its sequences to the parameters.
     ///
     /// # Errors
-    /// Those of nextval.
+    /// Errors of nextval.
     fn draw(&self, session: &Session, parameters: &mut Vec<Value>) -> Result<()> {
         debug_assert_eq!(parameters.len(), self.parameters, "a value for each parameter");
         for sequence in &self.sequences {

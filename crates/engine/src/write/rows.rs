@@ -135,7 +135,7 @@ pub(crate) fn key_of<'a>(
     format!("({})=({})", names.join(", "), cells.join(", "))
 }
 
-/// Whether a row was seen.
+/// Outcome of reading a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Found {
     Row,

@@ -45,7 +45,7 @@ enum Kind {
     },
 }
 
-/// Whether foreign keys refer to what changes.
+/// State of the keys that change: foreign keys refer to them, or none do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Keys {
     Referenced,
@@ -140,7 +140,7 @@ impl<'a> TableWriter<'a> {
     /// Inserts rows with all that is to be done for them; how many.
     ///
     /// # Errors
-    /// Those of INSERT.
+    /// Errors of INSERT.
     pub(crate) fn insert(&self, running: &mut Running<'_>, batches: &mut [Batch]) -> Result<u64> {
         let mut count = 0;
         for batch in batches.iter_mut() {
@@ -158,7 +158,7 @@ impl<'a> TableWriter<'a> {
     /// columns does not count. A row that owes nothing but its storage is not made a batch.
     ///
     /// # Errors
-    /// Those of INSERT; what was written of the row is taken back with the statement.
+    /// Errors of INSERT; what was written of the row is taken back with the statement.
     pub(crate) fn insert_row(&self, running: &mut Running<'_>, row: &[Datum<'_>]) -> Result<Tid> {
         let (entry, storage) = (self.entry, self.entry.storage());
         let is_constrained = !entry.def.checks.is_empty()
@@ -238,7 +238,7 @@ impl<'a> TableWriter<'a> {
     }
 }
 
-/// Whether updated rows are read back for RETURNING.
+/// Choice to read updated rows back for RETURNING.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReadBack {
     Yes,

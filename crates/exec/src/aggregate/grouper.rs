@@ -164,7 +164,7 @@ impl RunKeys {
     }
 }
 
-/// What happens to keys.
+/// Treatment of keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lookup {
     /// Equal keys are one group.

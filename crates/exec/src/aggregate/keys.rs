@@ -79,7 +79,7 @@ impl KeyLayout {
         self.form
     }
 
-    /// What a key without strings is read with: a place per column.
+    /// Dictionaries for reading a key without strings: none for any column.
     pub(crate) fn no_dictionaries(&self) -> Vec<Option<Dictionary>> {
         vec![None; self.fields.len()]
     }

@@ -31,7 +31,7 @@ pub(crate) struct SetShape {
     pub(crate) replaced: Arc<[Option<usize>]>,
     /// The set's keys among all keys.
     pub(crate) ordinals: Vec<usize>,
-    /// Whether the last column is the set's number.
+    /// True when the last column is the set's number.
     pub(crate) numbered: bool,
     /// The strings of the set's keys.
     pub(crate) dictionaries: Vec<Option<Dictionary>>,
@@ -46,7 +46,7 @@ impl SetShape {
     /// Column `column` of `groups`; `key` makes the set's key of this number.
     ///
     /// # Errors
-    /// Those of states.
+    /// Errors of states.
     pub(crate) fn column(
         &self,
         column: usize,
@@ -74,7 +74,7 @@ impl SetShape {
 
 /// A table and its states.
 pub(crate) enum Table {
-    /// What one worker gathered, or all workers' parts merged.
+    /// Groups of one worker, or the merged parts of all workers.
     Part(Box<SetLocal>),
     /// A partition, merged.
     Merged(KeyTable, Vec<Box<dyn States>>),
@@ -85,7 +85,7 @@ pub(crate) struct GroupRows {
     shape: Arc<SetShape>,
     form: KeyForm,
     table: Table,
-    /// Of a partition: of other tables the source of groups has it.
+    /// Memory of a partition; other tables have theirs in the source of groups.
     _memory: Option<Reservation>,
 }
 

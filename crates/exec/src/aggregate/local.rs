@@ -1,4 +1,4 @@
-//! What one worker gathers for one grouping set, and how it is split by hash.
+//! Groups that one worker gathers for one grouping set, and how they are split by hash.
 //!
 //! ```text
 //! rows -> table of groups and states --too large--> 2^bits runs of keys and states (by hash)
@@ -155,9 +155,9 @@ pub(crate) struct SetLocal {
     pub(crate) groups: Groups,
     /// The states, by group.
     pub(crate) states: Vec<Box<dyn States>>,
-    /// What was split off, by partition; empty when nothing was.
+    /// Runs that were split off, by partition; empty without.
     pub(crate) runs: Vec<Run>,
-    /// Whether states may be split off while rows still come.
+    /// True when states may be split off while rows still come.
     splits: bool,
     /// Rows since the last split.
     rows: usize,
@@ -207,7 +207,7 @@ impl SetLocal {
     /// Replaces `groups` by the group of each row of the key columns.
     ///
     /// # Errors
-    /// Those of merging states.
+    /// Errors of merging states.
     pub(crate) fn group(
         &mut self,
         context: &SetContext<'_>,
@@ -239,7 +239,7 @@ impl SetLocal {
     /// Goes over from an array to a table.
     ///
     /// # Errors
-    /// Those of merging states.
+    /// Errors of merging states.
     pub(crate) fn become_hash(&mut self, context: &SetContext<'_>) -> Result<()> {
         let Groups::Dense(dense) = &self.groups else {
             return Ok(());
@@ -259,7 +259,7 @@ impl SetLocal {
     /// Splits the table when it has become too large.
     ///
     /// # Errors
-    /// Those of merging states.
+    /// Errors of merging states.
     pub(crate) fn split_when_large(&mut self, context: &SetContext<'_>) -> Result<()> {
         let Groups::Hash(grouper) = &self.groups else {
             return Ok(());
@@ -281,7 +281,7 @@ impl SetLocal {
     /// Moves all groups into runs by hash.
     ///
     /// # Errors
-    /// Those of merging states.
+    /// Errors of merging states.
     pub(crate) fn split(&mut self, context: &SetContext<'_>) -> Result<()> {
         let Groups::Hash(grouper) = &mut self.groups else {
             return Ok(());
@@ -309,7 +309,7 @@ impl SetLocal {
     /// Goes over to keys of bytes, in the table and in runs.
     ///
     /// # Errors
-    /// Those of merging states.
+    /// Errors of merging states.
     pub(crate) fn become_bytes(&mut self, context: &SetContext<'_>) -> Result<()> {
         if let Groups::Hash(grouper) = &mut self.groups {
             grouper.become_bytes();
@@ -332,7 +332,7 @@ impl SetLocal {
     }
 }
 
-/// What the workers of one grouping set share.
+/// State that the workers of one grouping set share.
 #[derive(Clone, Copy)]
 pub(crate) struct SetContext<'a> {
     /// The states.

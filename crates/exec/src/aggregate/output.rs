@@ -57,7 +57,7 @@ pub(crate) struct Shape {
     pub(crate) replaced: Vec<Option<usize>>,
     /// For each set its keys among all.
     pub(crate) ordinals: Vec<Vec<usize>>,
-    /// Whether the last column is the set's index.
+    /// True when the last column is the set's index.
     pub(crate) numbered: bool,
 }
 
@@ -65,7 +65,7 @@ impl GroupSource {
     /// The groups of `sets`, by set the parts of all workers and their rows on disk.
     ///
     /// # Errors
-    /// Those of merging states.
+    /// Errors of merging states.
     pub(crate) fn new(
         sink: &Arc<AggregateSink>,
         sets: Vec<(Vec<SetLocal>, Vec<Written>)>,
@@ -247,7 +247,7 @@ fn merge_states(
 /// Groups of all workers' tables up to which one thread merges them.
 const MERGED_GROUPS_MAX: usize = 1 << 14;
 
-/// What workers gathered for one set.
+/// Groups that workers gathered for one set.
 enum Combined {
     Scalar(Vec<Box<dyn States>>),
     Whole(Box<SetLocal>, KeyForm),

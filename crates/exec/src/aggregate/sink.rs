@@ -54,7 +54,7 @@ pub(crate) struct SetPlan {
 }
 
 impl SetPlan {
-    /// What workers share.
+    /// State that workers share.
     pub(crate) fn context<'a>(&'a self, plan: &'a StatePlan) -> SetContext<'a> {
         let physical = self.physical.first().copied().unwrap_or(PhysicalType::Bool);
         SetContext { plan, keys: &self.shared, physical, bits: self.bits }
@@ -109,7 +109,7 @@ const ROW_BITS: u32 = 28;
 const ORDER_BITS: u32 = 28;
 
 impl AggregateSink {
-    /// Whether states need to know the order of rows.
+    /// True when states need to know the order of rows.
     pub(crate) fn is_ordered(&self) -> bool {
         let collects = |s: &StateSpec| matches!(s.kind, StateKind::Collect(_));
         self.plan.specs.iter().any(collects)

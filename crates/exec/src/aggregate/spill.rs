@@ -20,12 +20,12 @@ use super::sink::{AggregateSink, Local, SetPlan};
 use super::states::States;
 use crate::spill::{Partitions, SpillFile, Written};
 
-/// Whether spilling helps.
+/// Result of an attempt to spill more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Begun {
-    /// From now on, some rows go to disk.
+    /// Some more rows go to disk from now on.
     Now,
-    /// All that can already do.
+    /// Nothing more can: all sets that can spill do so already.
     Before,
 }
 

@@ -41,7 +41,7 @@ pub(crate) use moments::{ExactMoments, FloatMoments};
 pub(crate) use sum::SumStates;
 pub(crate) use wide::WideStates;
 
-/// Whether groups may exist that no update has touched, so that flags must be kept from the start.
+/// Groups that may exist: with those no update has touched, flags must be kept from the start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Coverage {
     /// A group is made by the row that first updates it.
@@ -55,7 +55,7 @@ pub(crate) enum Coverage {
 pub(crate) enum Completeness {
     /// Every row that made a group.
     All,
-    /// Those that a FILTER left.
+    /// The rows that a FILTER left.
     Filtered,
 }
 
@@ -68,7 +68,7 @@ pub(crate) struct Update<'a> {
     pub(crate) groups: &'a [u32],
     /// A number per row that ascends in the order of the input.
     pub(crate) sequence: &'a [u64],
-    /// Whether rows are missing.
+    /// Completeness of the rows.
     pub(crate) completeness: Completeness,
 }
 
@@ -122,7 +122,7 @@ pub(crate) trait States: Send + Sync {
     }
 }
 
-/// What a state computes.
+/// Computation of a state.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum StateKind {
     /// Rows of the group.
@@ -156,7 +156,7 @@ pub(crate) enum StateKind {
 /// A state: its kind, its arguments and filter as numbers of [`super::input::Inputs`].
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct StateSpec {
-    /// What it computes.
+    /// Computation of the state.
     pub(crate) kind: StateKind,
     /// Arguments.
     pub(crate) arguments: Vec<usize>,

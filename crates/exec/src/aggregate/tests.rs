@@ -103,7 +103,7 @@ fn batches(rows: &[Vec<Value>]) -> Vec<Batch> {
     rows.chunks(700).enumerate().map(batch).collect()
 }
 
-/// Whether two values are the same also where they compare equal: zeros with their sign, intervals
+/// True when two values are the same also where they compare equal: zeros by sign, intervals
 /// by their fields.
 fn identical(a: &Value, b: &Value) -> bool {
     match (a, b) {
@@ -237,7 +237,7 @@ fn order(a: &Value, b: &Value) -> std::cmp::Ordering {
     }
 }
 
-/// What `aggregate` should give for `rows`.
+/// Expected result of `aggregate` for `rows`.
 fn twin(aggregate: &Aggregate, rows: &[&Vec<Value>]) -> Value {
     let ExprKind::Column(c) =
         aggregate.arguments.last().map_or(ExprKind::Column(0), |e| e.kind.clone())

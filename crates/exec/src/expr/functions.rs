@@ -37,7 +37,7 @@ const TOTAL: Traits = Traits::NONE;
 const FALLIBLE: Traits = Traits { fallible: true, volatile: false };
 const VOLATILE: Traits = Traits { fallible: false, volatile: true };
 
-/// What an argument is to a kernel.
+/// Types of a call, by which its kernel is chosen.
 struct Signature<'a> {
     arguments: &'a [Expr],
     ty: DataType,

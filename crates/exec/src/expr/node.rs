@@ -25,10 +25,10 @@ pub(super) struct Node {
     pub(super) memory: DictionaryMemory,
 }
 
-/// What evaluation of a node may do.
+/// Traits of the evaluation of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Traits {
-    /// It may raise an error.
+    /// True when it may raise an error.
     pub(super) fallible: bool,
     /// Two evaluations on equal rows may differ.
     pub(super) volatile: bool,

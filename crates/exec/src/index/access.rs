@@ -27,7 +27,7 @@ pub(super) struct Access {
     /// Ordinals of the stored columns read, each once.
     stored: Vec<usize>,
     physical: Vec<PhysicalType>,
-    /// What the index does not answer.
+    /// Restrictions that the index does not answer.
     plan: ScanPlan,
 }
 
@@ -115,7 +115,7 @@ impl Access {
         self.index.key_fields()[i].physical
     }
 
-    /// Whether `count` key values are looked up as a whole key, which is one step; else the rows
+    /// True when `count` key values are looked up as a whole key, which is one step; else the rows
     /// are a range of the index, however many they are.
     pub(super) fn is_lookup(&self, count: usize) -> bool {
         let spec = self.index.spec();

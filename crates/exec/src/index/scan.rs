@@ -137,7 +137,7 @@ impl Listed {
     }
 }
 
-/// What rows satisfy that the index finds.
+/// Restrictions that all rows found by the index satisfy.
 fn conditions(
     access: &Access,
     keys: &[Value],

@@ -19,7 +19,7 @@ use crate::spill::{PARTITION_BITS, Partitions, Room, SpillFile, Written, split};
 use super::layout::{Layout, place_of};
 use super::parallel::compute_all;
 
-/// What is stored of each row: columns of the build child, then computed keys.
+/// Stored columns of each row: columns of the build child, then computed keys.
 pub(super) struct BuildInput {
     columns: Vec<usize>,
     computed: Vec<Evaluator>,
@@ -33,7 +33,7 @@ pub(super) struct BuildInput {
 }
 
 impl BuildInput {
-    /// What the layout and the key expressions `keys` need of `build`.
+    /// Columns that the layout and the key expressions `keys` need of `build`.
     pub(super) fn new(
         build: &Node,
         layout: &mut Layout,
@@ -64,7 +64,7 @@ impl BuildInput {
         Ok(Self { columns, computed, loaded, types, keys: places, partitioned })
     }
 
-    /// Whether rows have partitions.
+    /// True when rows have partitions.
     pub(super) fn can_spill(&self) -> bool {
         !self.partitioned.is_empty()
     }

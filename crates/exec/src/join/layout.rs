@@ -17,7 +17,7 @@ pub(super) struct Layout {
     pub(super) residual_build: Vec<usize>,
     /// Per output column its place in `probe`, or `probe.len()` plus its place in `build`.
     pub(super) output: Vec<usize>,
-    /// Whether the number of the build row follows the output.
+    /// True when the number of the build row follows the output.
     numbered: bool,
     /// Columns of the probe side.
     pub(super) probe_width: usize,
@@ -80,7 +80,7 @@ impl Layout {
         self
     }
 
-    /// Whether the number of the build row follows the output.
+    /// True when the number of the build row follows the output.
     pub(super) fn is_numbered(&self) -> bool {
         self.numbered
     }

@@ -21,7 +21,7 @@ use super::probe::PAIRS;
 use super::residual::Residual;
 use super::table::KeyTable;
 
-/// What decides which marks are NULL.
+/// Facts that decide which marks are NULL.
 pub(super) struct Unknown {
     /// Keys compared by `=`, by number.
     differ: Vec<usize>,
@@ -35,12 +35,12 @@ pub(super) struct Unknown {
     groups: OnceLock<Result<(KeyTable, Reservation)>>,
 }
 
-/// What is known of a whole build side.
+/// Facts about a whole build side.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Whole {
-    /// It has a row.
+    /// True when it has a row.
     pub(super) any_row: bool,
-    /// A row of it has NULL in a key.
+    /// True when a row of it has NULL in a key.
     pub(super) null_in_key: bool,
 }
 

@@ -313,7 +313,7 @@ impl Probe {
     }
 }
 
-/// What has been found out about a flow's rows so far.
+/// Findings about a flow's rows so far.
 struct Findings {
     /// Per probe row, whether it has a match.
     matched: Vec<bool>,

@@ -81,7 +81,7 @@ pub(super) fn open(
     Ok(Stream::new(Arc::new(source), Some(id)))
 }
 
-/// What marks must know of all build rows.
+/// Facts about all build rows that marks depend on.
 fn whole(input: &BuildInput, kind: JoinKind, written: &[Written]) -> Result<Whole> {
     let mut whole = Whole { any_row: true, null_in_key: false };
     if kind == JoinKind::ProbeMark {

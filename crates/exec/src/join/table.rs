@@ -183,7 +183,7 @@ impl KeyTable {
     }
 }
 
-/// What codes are made of.
+/// Keys that codes are made of.
 struct Input {
     coder: KeyCoder,
     keys: Vec<Arc<Vector>>,

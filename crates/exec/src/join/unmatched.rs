@@ -52,9 +52,9 @@ impl MatchedRows {
 /// Which build rows come after the probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wanted {
-    /// Those that met a probe row.
+    /// The rows that met a probe row.
     Matched,
-    /// The others.
+    /// The other rows.
     Unmatched,
 }
 

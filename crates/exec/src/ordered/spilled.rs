@@ -282,7 +282,7 @@ impl<'a> Merge<'a> {
 }
 
 impl Cursor<'_> {
-    /// Whether the cursor's row comes before `head`.
+    /// True when the cursor's row comes before `head`.
     fn is_before(&self, head: &Head) -> bool {
         let order = self.entries[self.row].order(&head.entry);
         order.then_with(|| self.keys.get(self.row).cmp(&head.key)) != Ordering::Greater

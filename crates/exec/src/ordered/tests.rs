@@ -310,8 +310,8 @@ fn call(
     }
 }
 
-/// Whether row `b` is in the frame of row `a`, both of one partition at these places; `line` says
-/// whether both have a key and how far `b`'s is ahead.
+/// True when row `b` is in the frame of row `a`, both of one partition at these places; `line`
+/// says whether both have a key and how far `b`'s is ahead.
 fn within(
     bound: &FrameBound,
     start: bool,

@@ -1,4 +1,4 @@
-//! Whether a scan tests the filters of joins: tried both ways, then the faster way.
+//! Chooses whether a scan tests the filters of joins: tries both ways, then takes the faster one.
 //!
 //! ```text
 //! windows: 4 to warm up | with, without, with, without ... 8 of each | the way of less median
@@ -39,7 +39,7 @@ pub(super) enum Flavour {
 /// Picoseconds per row of the windows that count.
 type Samples = [Vec<u64>; 2];
 
-/// What is known of both ways, by all workers of one scan.
+/// Measurements of both ways, by all workers of one scan.
 #[derive(Debug, Default)]
 pub(super) struct Flavours {
     winner: AtomicU8,

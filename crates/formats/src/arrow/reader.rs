@@ -14,7 +14,7 @@ use super::{arrow_schema, record_batch};
 /// Rows that a batch has at least, unless it is the last: what reads many small ones is slow.
 const READER_ROWS: usize = 1 << 16;
 
-/// What intervals are in Arrow.
+/// Representation of intervals in Arrow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Intervals {
     /// Months, days and nanoseconds.

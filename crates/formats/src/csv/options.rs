@@ -4,18 +4,18 @@ use engine::registry::FileOptions;
 use types::calendar::TimeZone;
 use types::{DataType, Error, Result, SqlState};
 
-/// Whether the first record holds names.
+/// Contents of the first record: names or values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Header {
-    /// It does; names are not looked at when the target is known.
+    /// The record holds names, which are not looked at when the target is known.
     Present,
-    /// It does, and they must be those of the target.
+    /// The record holds names, which must be those of the target.
     Match,
-    /// It does not.
+    /// The record holds values.
     Absent,
 }
 
-/// What happens to a record that does not fit.
+/// Treatment of a record that does not fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OnError {
     /// The load fails.
@@ -30,7 +30,7 @@ pub(crate) struct Dialect {
     pub(crate) delimiter: u8,
     pub(crate) quote: u8,
     pub(crate) escape: u8,
-    /// What ends a record.
+    /// Byte that ends a record.
     pub(crate) newline: u8,
     pub(crate) null: String,
     /// Columns whose values are always in quotes; none for no column.

@@ -84,7 +84,7 @@ impl<'a> CsvRecords<'a> {
     }
 }
 
-/// Whether a column is one of those said.
+/// True when a column is one of those said.
 fn is_set(columns: &[bool], column: usize) -> bool {
     columns.get(column).copied().unwrap_or(false)
 }

@@ -19,10 +19,10 @@ use crate::rows::{Blank, Records as _, Reject, Rows, Taken};
 /// Bytes at the beginning of a file from which delimiter, names and types are guessed.
 const SNIFF_BYTES: usize = 4 << 20;
 
-/// What files in UTF-8 may begin with.
+/// Bytes that files in UTF-8 may begin with.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// What compressed files begin with.
+/// Bytes that compressed files begin with.
 const GZIP: &[u8] = b"\x1f\x8b";
 
 /// Opens `path`.

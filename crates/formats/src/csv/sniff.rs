@@ -35,16 +35,16 @@ const CANDIDATES: [DataType; 9] = [
     DataType::Text,
 ];
 
-/// Whether a text is all of a file.
+/// Extent of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Extent {
-    /// It is.
+    /// The text is all of a file.
     Whole,
-    /// It is the beginning.
+    /// The text is the beginning of a file.
     Cut,
 }
 
-/// What was found out.
+/// Findings about a file.
 pub(crate) struct Sniffed {
     pub(crate) dialect: Dialect,
     pub(crate) header: Header,
@@ -104,7 +104,7 @@ fn lengths(text: &[u8], dialect: &Dialect) -> Vec<(usize, usize)> {
     }
 }
 
-/// What ends lines: carriage returns, where there are no line feeds.
+/// Byte that ends lines: carriage returns, where there are no line feeds.
 pub(crate) fn newline(text: &[u8]) -> u8 {
     match memchr::memchr(b'\n', text) {
         None if memchr::memchr(b'\r', text).is_some() => b'\r',
@@ -112,7 +112,7 @@ pub(crate) fn newline(text: &[u8]) -> u8 {
     }
 }
 
-/// Whether text is a value of `ty` as a guess: stricter than a cast, "1" is no boolean.
+/// True when text is a value of `ty` as a guess: stricter than a cast, "1" is no boolean.
 fn fits(bytes: &[u8], ty: DataType) -> bool {
     let Ok(text) = std::str::from_utf8(bytes) else {
         return ty == DataType::Text;
@@ -156,7 +156,7 @@ fn fits(bytes: &[u8], ty: DataType) -> bool {
 /// Digits of an integer that is no text.
 const LONGEST_INTEGER: usize = NumericType::PRECISION_MAX as usize;
 
-/// Whether an offset from UTC, Z or the name of a zone follows the time.
+/// True when an offset from UTC, Z or the name of a zone follows the time.
 fn has_offset(text: &str) -> bool {
     let clock = text.get(10..).unwrap_or(text).trim_start_matches(['T', 't', ' ']);
     clock.contains(['+', '-']) || clock.ends_with(|c: char| c.is_ascii_alphabetic())

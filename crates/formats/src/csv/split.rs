@@ -44,7 +44,7 @@ pub(crate) fn parts(file: &File, path: &str, start: u64, dialect: &Dialect) -> R
     Ok(bounds)
 }
 
-/// Whether a position is inside quotes.
+/// Tells which positions are inside quotes.
 #[derive(Default)]
 pub(crate) struct Quoted {
     inside: bool,

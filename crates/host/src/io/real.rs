@@ -38,7 +38,7 @@ impl RealFile {
     }
 }
 
-/// Whether a write can go past the cache.
+/// True when a write can go past the cache.
 fn is_whole(offset: u64, bytes: &[u8]) -> bool {
     let parts = [offset as usize, bytes.len(), bytes.as_ptr().addr()];
     parts.iter().all(|part| part.is_multiple_of(PAGE_BYTES))

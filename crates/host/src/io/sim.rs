@@ -30,7 +30,7 @@ pub enum Tear {
     Sectors,
 }
 
-/// What shall go wrong; counts start at 1 with the next call.
+/// Fault to simulate; counts start at 1 with the next call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// The sync of a file with this count fails.
@@ -49,7 +49,7 @@ pub struct SimIo {
     disk: Arc<Disk>,
 }
 
-/// What syncs wait for.
+/// Simulated disk that syncs wait for.
 #[derive(Debug, Default)]
 struct Disk {
     is_held: Mutex<bool>,
@@ -122,7 +122,7 @@ impl SimIo {
         self.state.lock().kill();
     }
 
-    /// Whether the power is gone, until [`Self::crash`].
+    /// True when the power is gone, until [`Self::crash`].
     pub fn is_powerless(&self) -> bool {
         self.state.lock().powerless
     }

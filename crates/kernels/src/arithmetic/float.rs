@@ -42,7 +42,7 @@ fn compute(op: Arithmetic, a: &[f64], b: &[f64], ty: DataType) -> (Vec<f64>, boo
     }
 }
 
-/// What PostgreSQL says to `a op b = value`.
+/// Error of PostgreSQL for `a op b = value`, if any.
 fn row_error(op: Arithmetic, a: f64, b: f64, value: f64) -> Option<Error> {
     if op == Arithmetic::Divide && b == 0.0 && !a.is_nan() {
         return Some(division_by_zero());

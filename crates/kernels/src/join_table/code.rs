@@ -18,12 +18,12 @@ use crate::{Column, Vector, VectorData};
 /// The code of a row that can match nothing.
 pub const MISS: u64 = u64::MAX;
 
-/// What a NULL in a key column means.
+/// Treatment of a NULL in a key column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NullCode {
     /// The row matches nothing.
     Miss,
-    /// It is a value like others.
+    /// NULL is a value like others.
     Value,
 }
 
@@ -34,7 +34,7 @@ struct Part {
     limits: Option<(i128, i128)>,
     /// Code of the smallest value: 1 where NULL is 0.
     shift: u64,
-    /// What codes of this column are multiplied by.
+    /// Factor of this column's codes.
     stride: u64,
     null: NullCode,
 }

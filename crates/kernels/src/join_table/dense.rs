@@ -24,7 +24,7 @@ pub struct DenseTable {
     len: usize,
 }
 
-/// What one pass over the codes finds out.
+/// Findings of one pass over the codes.
 struct Marked {
     repeated: bool,
     ascending: bool,

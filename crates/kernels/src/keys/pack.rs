@@ -6,12 +6,12 @@ use crate::level::flavours;
 use crate::loops::map_into;
 use crate::{Bitmap, StrBuilder, Vector, VectorData};
 
-/// Whether a column can hold NULL.
+/// Nullability of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Nulls {
-    /// It can: one bit more.
+    /// The column can hold NULL: one bit more.
     Possible,
-    /// It cannot.
+    /// The column cannot hold NULL.
     Absent,
 }
 

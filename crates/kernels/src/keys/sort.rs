@@ -63,7 +63,7 @@ impl SortField {
         usize::from(self.nulls != SortNulls::Absent)
     }
 
-    /// What every value byte is XORed with: it complements them when descending.
+    /// Mask that every value byte is XORed with: it complements them when descending.
     pub fn flip(&self) -> u8 {
         if self.direction == SortDirection::Descending { 0xff } else { 0 }
     }

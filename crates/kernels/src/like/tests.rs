@@ -1,7 +1,7 @@
 use super::*;
 use crate::VectorData;
 
-/// What LIKE means, by its definition.
+/// Matches by the definition of LIKE.
 fn plain(pattern: &[char], text: &[char]) -> bool {
     match pattern {
         [] => text.is_empty(),

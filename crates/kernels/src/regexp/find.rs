@@ -199,7 +199,7 @@ pub fn nth_substring(finding: Finding<'_>) -> Result<Vector> {
     Ok(Vector::with_validity(parts.data, Some(validity)))
 }
 
-/// What the groups of a match, or without groups the match, are in its text.
+/// Appends the texts of a match's groups, or of the match when it has none.
 fn push_groups(out: &mut ArrayBuilder, text: &str, groups: &Groups) {
     let first = usize::from(groups.len() > 1);
     for group in groups.iter().skip(first) {

@@ -9,7 +9,7 @@ use types::{Error, Result, SqlState};
 use super::matcher::{Matcher, Source};
 use crate::like::Case;
 
-/// What flags ask for.
+/// Options that flags ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Options {
     pub(super) case: Case,
@@ -186,7 +186,7 @@ impl Translated {
     }
 }
 
-/// What the engines write otherwise: escapes, brackets, braces.
+/// Translates syntax that the engines write otherwise: escapes, brackets, braces.
 fn translate(pattern: &str, options: Options) -> Translated {
     let mut to = Translated { out: String::with_capacity(pattern.len()), ..Translated::default() };
     let mut rest = pattern.chars().peekable();

@@ -66,7 +66,7 @@ fn invalid(message: impl Into<String>) -> Error {
     Error::new(SqlState::INVALID_PARAMETER, message)
 }
 
-/// What stands between `%` and the letter.
+/// Options between `%` and the letter.
 #[derive(Default)]
 struct Specifier {
     /// Number of the value, from 1.

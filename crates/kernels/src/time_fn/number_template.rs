@@ -296,7 +296,7 @@ impl NumberTemplate {
         self.push_scientific(&text, exponent, out);
     }
 
-    /// What stands for a value without digits.
+    /// Writes the signs for a value without digits.
     fn write_no_scientific(&self, out: &mut String) {
         out.push(' ');
         out.push_str(&"#".repeat(self.whole));

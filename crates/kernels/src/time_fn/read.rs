@@ -9,7 +9,7 @@ use super::template::{DAYS, Key, MONTHS, Piece, ROMAN, parse};
 use crate::Vector;
 use crate::rows::{Texts, try_build};
 
-/// What was read so far.
+/// Fields read so far.
 #[derive(Debug, Default)]
 pub(super) struct Fields {
     year: Option<i64>,
@@ -49,7 +49,7 @@ enum Convention {
     Iso,
 }
 
-/// Whether a number ends after the digits of its key.
+/// Limit of a number: the digits of its key, or none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Limit {
     Width,
@@ -458,7 +458,7 @@ impl Fields {
         Ok(rounded.unwrap_or(clock) - zone)
     }
 
-    /// Whether an offset from UTC was among them.
+    /// True when an offset from UTC was among them.
     pub(super) fn has_zone(&self) -> bool {
         self.zone_hour.is_some() || self.zone_minute.is_some()
     }

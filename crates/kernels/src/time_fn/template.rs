@@ -13,7 +13,7 @@ pub(super) enum Letters {
     Lower,
 }
 
-/// What a key stands for.
+/// Meaning of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Key {
     /// AM, PM; true with dots.

@@ -116,13 +116,13 @@ struct Moment<'a> {
     year: i64,
     /// 1 to 12; of an interval, months.
     month: i64,
-    /// Of the month; of an interval, days.
+    /// Day of the month; of an interval, days.
     day: i64,
     /// Microseconds of the day, or of the interval.
     time: i64,
     /// Days since 1970-01-01; None for an interval.
     date: Option<i32>,
-    /// Of a TIMESTAMPTZ, whose clocks show it, and its UTC time.
+    /// Zone and UTC time of a TIMESTAMPTZ, whose clocks the fields show.
     zone: Option<(&'a TimeZone, i64)>,
 }
 
@@ -207,7 +207,7 @@ impl Moment<'_> {
         Ok(())
     }
 
-    /// What a TIMESTAMP without a zone has of these is that of UTC, but no name.
+    /// Writes the zone; of a TIMESTAMP without one the offset of UTC, but no name.
     fn write_zone(&self, key: Key, letters: Letters, fill: bool, out: &mut String) {
         let seconds = self.zone.map_or(0, |(zone, time)| zone.offset_at(time));
         let (sign, size) = (if seconds < 0 { '-' } else { '+' }, seconds.abs());

@@ -1,4 +1,4 @@
-//! What depends on the session's time zone. Its name, as SHOW says it, is the last argument.
+//! Functions of the session's time zone. Its name, as SHOW says it, is the last argument.
 
 use types::calendar::{self, Field, SECOND, TimeZone, is_finite_timestamp};
 use types::{DataType, Interval, Result, Value, cast};
@@ -21,7 +21,7 @@ pub fn session_zone(name: &Vector) -> Result<TimeZone> {
 /// CAST of `value` from type `from` to `to`, of types one of which has a time zone.
 ///
 /// # Errors
-/// Those of the cast.
+/// Errors of the cast.
 pub fn cast_in(value: &Vector, from: DataType, to: DataType, zone: &Vector) -> Result<Vector> {
     use DataType as T;
     let zone = session_zone(zone)?;

@@ -40,14 +40,14 @@ pub(super) struct Walk {
     keys: Vec<Expr>,
     /// The aggregates, likewise.
     calls: Vec<AggregateCall>,
-    /// What operators on the way read.
+    /// Columns that operators on the way read.
     read: ColumnSet,
-    /// Those of them that are read otherwise than by `=` with a column.
+    /// Columns that appear outside equality join conditions.
     computed: ColumnSet,
     padded: Padded,
     /// Joins on the way.
     joins: Vec<JoinStep>,
-    /// Whether joins on the way keep most rows.
+    /// True when joins on the way keep most rows.
     keeps: bool,
 }
 
@@ -71,7 +71,7 @@ pub(super) struct Candidate {
     keys: Vec<FinalKey>,
     /// The aggregates over columns of the place.
     pub(super) calls: Vec<AggregateCall>,
-    /// Whether an outer join on the way gives NULLs for groups.
+    /// Effect of outer joins on the way: NULLs for groups, or none.
     pub(super) padded: Padded,
     joins: Vec<JoinStep>,
     properties: Properties,

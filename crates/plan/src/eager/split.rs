@@ -19,7 +19,7 @@ use crate::context::Context;
 use crate::properties::Properties;
 use crate::{bounds, range, tree};
 
-/// Whether groups may be missing where rows are: above an outer join that gives NULLs for them.
+/// Effect of outer joins above: NULLs in the place of groups, or none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Padded {
     /// Every row has its group.
@@ -77,7 +77,7 @@ fn sum_type(call: &AggregateCall, argument: &Expr) -> DataType {
     }
 }
 
-/// What aggregates are below and above.
+/// Aggregates below and above.
 pub(super) struct Parts {
     /// Below, each once.
     pub(super) below: Vec<(ColumnId, AggregateCall)>,

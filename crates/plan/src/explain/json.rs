@@ -44,7 +44,7 @@ pub fn explain_json(
     out
 }
 
-/// What an operator is to the one above it.
+/// Role of an operator for the one above it.
 #[derive(Clone, Copy, Default)]
 struct Place<'a> {
     relationship: Option<&'a str>,

@@ -12,7 +12,7 @@ use crate::physical::{
 
 /// Names of computed columns are cut after so many characters.
 const NAME_CHARS: usize = 48;
-/// Of a longer list only the first are shown.
+/// Items of a list that are shown; longer lists are cut.
 const LIST_ITEMS: usize = 8;
 
 /// The expression as text over the columns of its input.

@@ -254,7 +254,7 @@ fn never_equal(op: CompareOp, side: Side, operand: Expr) -> Expr {
 /// Where the converted constant stands.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Side {
-    /// It is the same value.
+    /// The same value.
     Exact,
     /// The largest value below it.
     Below,

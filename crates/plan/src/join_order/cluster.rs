@@ -51,7 +51,7 @@ impl Tree {
 /// An input of the cluster.
 pub(super) struct Relation {
     plan: Plan,
-    /// What is known of its rows.
+    /// Properties of its rows.
     pub(super) properties: Properties,
     columns: ColumnSet,
 }
@@ -62,7 +62,7 @@ pub(super) type Rule = (Relations, Relations);
 /// A predicate that connects relations: one conjunct of an inner join, or another join's whole
 /// condition.
 pub(super) struct Edge {
-    /// Of the join it comes from.
+    /// Kind of the join it comes from.
     pub(super) kind: JoinKind,
     /// Relations needed on the left (for inner joins: on one side).
     pub(super) left: Relations,
@@ -78,7 +78,7 @@ pub(super) struct Edge {
     pub(super) class: Option<usize>,
     /// True when a hash join can use it.
     pub(super) equal: bool,
-    /// What a direct array over the left or right key would take.
+    /// Size of a direct array over the left or right key.
     pub(super) dense: [Option<DenseKey>; 2],
     /// Distinct values and domain of the right keys, for semi-joins.
     pub(super) keys: Vec<(f64, f64)>,

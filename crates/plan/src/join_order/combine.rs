@@ -7,7 +7,7 @@ use super::cluster::{Cluster, Edge, Relations};
 use crate::properties::Properties;
 use crate::{cost, tree};
 
-/// What a direct array over a key would take.
+/// Size of a direct array over a key.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DenseKey {
     slots: f64,

@@ -185,8 +185,8 @@ impl Search<'_> {
         self.steps.retain(|set, _| set.count_ones() == 1);
     }
 
-    /// Whether `a` is to be joined rather than `b`, which was found first: the pair with the fewest
-    /// rows; for the worst order the one with the most. That and the text's prefer equalities.
+    /// True when `a` is to be joined rather than `b`, which was found first: the pair with the
+    /// fewest rows; for the worst order the one with the most. That one and text prefer equalities.
     fn prefers(&self, order: JoinOrder, a: &Step, b: &Step) -> bool {
         let equal = |step: &Step| step.edges.iter().any(|i| self.cluster.edges[*i].equal);
         match order {

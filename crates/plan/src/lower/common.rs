@@ -16,7 +16,7 @@ struct Seen {
     unconditional: bool,
 }
 
-/// Whether an expression is evaluated for every row.
+/// Rows that an expression is evaluated for: all or some.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum When {
     Always,
@@ -52,7 +52,7 @@ fn is_leaf(expr: &Expr) -> bool {
     matches!(expr.kind, ExprKind::Column(_) | ExprKind::Literal(_) | ExprKind::Parameter(_))
 }
 
-/// What is known of an expression from below, so that nobody looks at its operands again.
+/// Facts about an expression from below, so that nobody looks at its operands again.
 #[derive(Clone, Copy)]
 struct Mark {
     print: u64,

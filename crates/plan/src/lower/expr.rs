@@ -12,7 +12,7 @@ use crate::physical::{Expr, ExprKind, OutputColumn};
 use crate::properties::Properties;
 use crate::range::{self, Range, value_as};
 
-/// What an expression may refer to: the columns of one input, or of both sides of a join.
+/// Columns that an expression may refer to: those of one input, or of both sides of a join.
 pub(crate) struct Scope<'s> {
     sides: [Option<&'s Lowered>; 2],
 }

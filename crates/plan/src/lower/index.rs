@@ -120,8 +120,8 @@ fn index_range(kind: &ScanRestrictionKind) -> Option<IndexRange> {
     })
 }
 
-/// What `index` can answer of a scan; None when that is nothing. All rows of a partial index are
-/// an answer.
+/// Restrictions of a scan that `index` can answer; None without any. All rows of a partial index
+/// are an answer.
 fn access(at: usize, index: &IndexMeta, scan: &ScanParts<'_>, offer: &Offer) -> Option<Access> {
     let mut access = Access { index: at, ..Access::default() };
     for (at_column, column) in index.columns.iter().enumerate() {

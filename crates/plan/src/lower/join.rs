@@ -317,7 +317,7 @@ fn one_side_never_null(pair: &EquiPair<'_>, left: &Lowered, right: &Lowered) -> 
         || !cardinality::nullable(pair.right, &right.properties)
 }
 
-/// Whether a hash join gives the right marks: at most one key may be unknown, and none when there
+/// True when a hash join gives the right marks: at most one key may be unknown, and none when there
 /// is a residual, which then must not be unknown either.
 fn is_hashable(
     kind: Logic,

@@ -1,4 +1,4 @@
-//! What GROUP BY computes once per group, not per row.
+//! Moves work of GROUP BY from once per row to once per group.
 //!
 //! ```text
 //! GROUP BY a, a - 1        ->  GROUP BY a, and a - 1 above
@@ -50,7 +50,7 @@ struct Shifted {
     addend: i64,
 }
 
-/// Takes sums of one argument with different addends apart.
+/// Rewrites `sum(a + c)` as `sum(a) + c * count(a)`.
 pub(super) fn shifted_sums(
     context: &mut Context<'_>,
     input: &Properties,

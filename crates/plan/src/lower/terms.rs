@@ -1,4 +1,4 @@
-//! What indexes over expressions, and of some rows only, can answer of a scan.
+//! Restrictions of a scan that indexes over expressions, and of some rows only, can answer.
 //!
 //! ```text
 //! index (lower(a)) where b > 0;  scan where lower(a) = 'x' and b > 5
@@ -6,7 +6,7 @@
 //! predicate implied by the conjuncts -> the index has all rows that are wanted
 //! ```
 //! Terms are folded and normalised as conjuncts are, so that equal expressions are equal trees.
-//! What an index answers so stays a condition of the scan, too: it is tested of the few rows that
+//! Conditions that an index answers stay with the scan, too: they are tested of the few rows that
 //! are found.
 
 use sql::algebra::{ColumnId, Expr as Logical, ExprKind as LogicalKind, Plan};
@@ -20,14 +20,14 @@ use crate::fold::fold;
 use crate::physical::{ScanRestriction, ScanRestrictionKind};
 use crate::tree::{self, Renaming};
 
-/// What the terms of an index say of a scan.
+/// Restrictions that the terms of an index can answer.
 #[derive(Default)]
 pub(super) struct Offer {
     /// Restrictions of expressions, whose `column` is the number of the expression.
     pub(super) restrictions: Vec<ScanRestriction>,
     /// Conjuncts that they come from, by expression.
     conjuncts: Vec<(usize, Logical)>,
-    /// What is true of all rows of the index.
+    /// Conditions that are true of all rows of the index.
     pub(super) predicate: Vec<Logical>,
 }
 
@@ -52,8 +52,8 @@ impl Offer {
 }
 
 impl Lowering<'_, '_> {
-    /// What the index at position `at` of `table` can answer of the scan `narrow` under
-    /// `conjuncts` by its terms; None when it lacks rows that the scan may want.
+    /// Restrictions that the index at position `at` of `table` can answer of the scan `narrow`
+    /// under `conjuncts` by its terms; None when it lacks rows that the scan may want.
     pub(super) fn offer(
         &mut self,
         (table, at, index): (&TableRef, usize, &IndexMeta),

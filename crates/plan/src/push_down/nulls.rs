@@ -1,11 +1,11 @@
-//! What a predicate becomes when some columns are all NULL.
+//! Evaluates predicates for rows in which some columns are all NULL.
 
 use sql::algebra::{Expr, ExprKind, Function, NullRule};
 use types::{CompareOp, Value};
 
 use crate::column_set::ColumnSet;
 
-/// What is known of a value when the columns are NULL.
+/// Value of an expression when the columns are NULL, as far as it is known.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Known {
     Null,
@@ -65,7 +65,7 @@ fn known(expr: &Expr, columns: &ColumnSet) -> Known {
     }
 }
 
-/// What is known of a call.
+/// Value of a call, as far as it is known.
 fn of_call(function: Function, list: &[Expr], null: &dyn Fn(&Expr) -> bool) -> Known {
     let is_null = |at: usize| list.get(at).is_some_and(null);
     let found = match function.null_rule() {

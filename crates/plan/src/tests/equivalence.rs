@@ -25,7 +25,7 @@ fn sorted(mut rows: Vec<Vec<Value>>) -> Vec<Vec<Value>> {
     rows
 }
 
-/// What became of one query.
+/// Outcome of one query.
 #[derive(PartialEq, Eq)]
 enum Outcome {
     Compared,

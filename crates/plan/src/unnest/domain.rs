@@ -114,7 +114,7 @@ fn numbered(context: &mut Context<'_>, left: Plan) -> (Plan, Option<ColumnId>) {
     (Plan::Window { input: Box::new(left), calls }, Some(number))
 }
 
-/// What the join's condition says of left rows alone: no other row has a match, so that the right
+/// Conditions of the join on left rows alone: no other row has a match, so that the right
 /// side, where that may be noticed, is not computed for it.
 fn guards(condition: &Expr, left: &[(ColumnId, DataType)], right: &Plan) -> Vec<Expr> {
     if tree::is_true(condition) || !(right.is_volatile() || plan_may_fail(right)) {
@@ -129,9 +129,9 @@ fn guards(condition: &Expr, left: &[(ColumnId, DataType)], right: &Plan) -> Vec<
 struct Shares<'c> {
     /// All its columns.
     outputs: Vec<(ColumnId, DataType)>,
-    /// Those of the domain.
+    /// Columns of the domain.
     columns: &'c [(ColumnId, DataType)],
-    /// What holds of the rows that the domain is made of.
+    /// Conditions that all rows of the domain satisfy.
     only: Vec<Expr>,
     evaluation: Evaluation,
 }

@@ -307,7 +307,7 @@ fn exists_scalar(context: &mut Context<'_>, plan: Plan) -> Expr {
     context.add_scalar(plan, DataType::Boolean)
 }
 
-/// What one row of the sub-query must satisfy: for ALL the inverse of the comparison.
+/// Condition that one row of the sub-query must satisfy: for ALL the inverse of the comparison.
 fn quantified_condition(
     left: Vec<Expr>,
     op: CompareOp,

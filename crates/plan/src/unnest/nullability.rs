@@ -1,4 +1,4 @@
-//! Whether a column of a logical plan can be NULL.
+//! Tests that a column of a logical plan can be NULL.
 
 use sql::algebra::{AggregateFunction, ColumnId, JoinKind, Plan, WindowFunction};
 

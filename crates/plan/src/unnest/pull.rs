@@ -21,7 +21,7 @@ struct Pulled {
     conditions: Vec<Expr>,
 }
 
-/// Whether repeats and order of the right side matter.
+/// Rows of the right side that are needed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Need {
     Rows,
@@ -397,8 +397,8 @@ fn pull_join(
     }
 }
 
-/// What stands above an aggregation without GROUP BY: its columns as expressions over the join, and
-/// whether the one row stays.
+/// Expressions above an aggregation without GROUP BY: its columns over the join, and
+/// tests that keep the one row.
 struct Above {
     columns: HashMap<ColumnId, Expr>,
     tests: Vec<Expr>,

@@ -1,4 +1,4 @@
-//! What a function gives for NULL arguments: what the planner may conclude of outer joins.
+//! Results of functions for NULL arguments: the planner concludes from them about outer joins.
 //!
 //! Invariant: a function that does not stand here gives whatever it likes for NULL, so that one
 //! that was forgotten costs a plan and no rows. PostgreSQL's `pg_proc.proisstrict` is the pattern;

@@ -27,7 +27,7 @@ pub enum SessionFunction {
     Object(RegKind, ObjectKey),
 }
 
-/// What an object of the catalog is looked up by.
+/// Argument that an object of the catalog is looked up by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ObjectKey {
     /// TEXT; there must be such an object.
@@ -55,10 +55,10 @@ pub enum Advisory {
     UnlockAll,
 }
 
-/// Who may have an advisory lock besides.
+/// Sessions that may hold an advisory lock besides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AdvisoryMode {
-    /// Nobody.
+    /// No others.
     Exclusive,
     /// Others in this mode.
     Shared,

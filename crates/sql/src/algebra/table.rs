@@ -38,7 +38,7 @@ impl BoundTerms {
 /// A table as the binder and planner see it. The planner reads statistics through
 /// `plan::Statistics`, found by downcasting [`TableMeta::object`].
 pub trait TableMeta: Send + Sync {
-    /// What the catalog calls it ([`RelationName::key`](crate::statement::RelationName::key)).
+    /// Key in the catalog ([`RelationName::key`](crate::statement::RelationName::key)).
     fn name(&self) -> &str;
     /// Its name in its schema.
     fn bare_name(&self) -> &str {
@@ -48,7 +48,7 @@ pub trait TableMeta: Send + Sync {
     fn columns(&self) -> &[ColumnDef];
     /// Its declared keys.
     fn keys(&self) -> &[KeyDef];
-    /// Those keys that are known to hold for the rows: the planner relies on no others.
+    /// Keys that are known to hold for the rows: the planner relies on no others.
     fn proven_keys(&self) -> &[KeyDef] {
         self.keys()
     }
@@ -60,7 +60,7 @@ pub trait TableMeta: Send + Sync {
     fn foreign_keys(&self) -> &[ForeignKeyDef] {
         &[]
     }
-    /// What it holds, if it is a wide table: the database alone writes its rows.
+    /// Definition as a wide table, if it is one: the database alone writes its rows.
     fn wide(&self) -> Option<&WideDef> {
         None
     }

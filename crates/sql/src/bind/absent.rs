@@ -38,7 +38,7 @@ impl Binder<'_> {
         }
     }
 
-    /// What is not there: as the notice begins, and as the error.
+    /// Describes the missing object: as the notice begins, and as the error.
     fn missing(&self, kind: AbsentKind, object: &AbsentObject) -> Result<(String, Missing)> {
         let undefined = SqlState::UNDEFINED_OBJECT;
         let parts = object_parts(&object.name)?;

@@ -24,7 +24,7 @@ struct Altered {
     definition: Definition,
     /// Ordinals of identity columns.
     identities: Vec<usize>,
-    /// What each column holds, over a scan of the table as it was.
+    /// Value of each column, over a scan of the table as it was.
     row: Vec<Expr>,
     scope: Scope,
     /// Terms of indexes, by the name of the index.

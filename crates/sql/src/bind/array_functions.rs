@@ -24,7 +24,7 @@ enum Kind {
     Text,
 }
 
-/// What a function on arrays gives.
+/// Result type of a function on arrays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Gives {
     /// The array's type.

@@ -20,7 +20,7 @@ impl Binder<'_> {
         Ok(found.map(|known| known.subscripts.clone()))
     }
 
-    /// What is assigned under a subscript, as a column: an element or an array of `column`.
+    /// Column that is assigned under a subscript: an element or an array of `column`.
     pub(super) fn target_part(
         &self,
         column: &ColumnDef,

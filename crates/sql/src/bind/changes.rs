@@ -28,7 +28,7 @@ pub(super) struct Changes {
     top: Option<usize>,
     /// Queries besides the source of the statement read its CTEs.
     rereads: bool,
-    /// Those bound so far, and the CTEs that they are.
+    /// Changes bound so far, and the CTEs that they are.
     parts: Vec<(Statement, CteId)>,
     /// The CTEs before the change that is bound: its queries may read them.
     pub(super) before: Vec<Definition>,
@@ -53,7 +53,7 @@ impl Binder<'_> {
             with.zip(statement).is_some_and(|(with, statement)| rereads(statement, with));
     }
 
-    /// Whether the plain queries of `with` are parts of the statement.
+    /// True when the plain queries of `with` are parts of the statement.
     pub(super) fn has_parts(&self, with: &ast::With) -> bool {
         let is_change = |cte: &ast::Cte| {
             use ast::SetExpr::{Delete, Insert, Update};
@@ -238,7 +238,7 @@ impl Binder<'_> {
     }
 }
 
-/// Whether `part` changes rows; others only read or lock them.
+/// True when `part` changes rows; others only read or lock them.
 fn changes_rows(part: &Statement) -> bool {
     !matches!(part, Statement::Query(_) | Statement::SelectForUpdate(_))
 }
@@ -257,7 +257,7 @@ fn ctes(plan: &Plan, read: &mut HashSet<CteId>) {
     });
 }
 
-/// Whether RETURNING or ON CONFLICT of `statement` reads a CTE of `with`.
+/// True when RETURNING or ON CONFLICT of `statement` reads a CTE of `with`.
 fn rereads(statement: &Ast, with: &ast::With) -> bool {
     let names: Vec<String> = with.cte_tables.iter().map(|cte| folded(&cte.alias.name)).collect();
     let wanted = |relation: &ast::ObjectName| match relation.0.as_slice() {

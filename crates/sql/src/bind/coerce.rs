@@ -432,7 +432,7 @@ fn typed_literal_as(
     }
 }
 
-/// Whether PostgreSQL has operators between these types, which convert neither side.
+/// True when PostgreSQL has operators between these types, which convert neither side.
 fn has_mixed_operators(from: DataType, to: DataType) -> bool {
     let is_float = |ty| matches!(ty, DataType::Real | DataType::Double);
     let is_time =

@@ -52,7 +52,7 @@ impl Binder<'_> {
         })
     }
 
-    /// Of what no database here has; what is always there keeps the comment that it has.
+    /// Binds COMMENT on objects that no database here has; those that every one has keep theirs.
     fn comment_on_absent(&self, absent: &Absent) -> Result<Statement> {
         if let Absent::Drop { kind, objects, .. } = absent
             && matches!(kind.label, "extension" | "language")

@@ -282,7 +282,7 @@ pub(super) fn field_of(record: &Expr, ordinal: usize, ty: DataType) -> Expr {
     }
 }
 
-/// Whether a CASE is the row of a relation that may be missing, as [`Binder::whole_row`] makes it.
+/// True for a CASE that is the row of a relation that may be missing ([`Binder::whole_row`]).
 fn is_optional_row(branches: &[(Expr, Expr)], otherwise: &Expr) -> bool {
     let ExprKind::Call(Function::RecordMake, list) = &otherwise.kind else { return false };
     let absent = Expr::and(list.iter().cloned().map(Expr::is_null).collect());

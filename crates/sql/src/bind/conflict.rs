@@ -90,7 +90,7 @@ impl Binder<'_> {
         Ok(ConflictTarget { indexes })
     }
 
-    /// What the columns of a target, or what they stand for, ask of an index.
+    /// Columns and expressions of the unique index that a target means.
     fn arbiter(&mut self, table: &TableRef, names: &[ast::Ident]) -> Result<Arbiter> {
         let mut arbiter = Arbiter::default();
         let inferred = match names {
@@ -201,7 +201,7 @@ fn excluded_relation(target: &Target, ids: &[ColumnId]) -> ScopeRelation {
     }
 }
 
-/// What a conflict target asks of a unique index.
+/// Parts of a unique index that a conflict target names.
 #[derive(Default)]
 struct Arbiter {
     /// Ordinals, in any order.
@@ -213,7 +213,7 @@ struct Arbiter {
 }
 
 impl Arbiter {
-    /// Whether the index at this position is meant: it is of these columns and expressions and no
+    /// True when the index at this position is meant: it is of these columns and expressions and no
     /// others, and has all rows for which WHERE is true.
     fn matches(&self, table: &TableRef, at: usize) -> bool {
         let Some(index) = table.indexes().get(at) else { return false };

@@ -445,7 +445,7 @@ impl Binder<'_> {
         }
     }
 
-    /// Whether a relation is called so, or a part of the definition will be.
+    /// True when a relation is called so, or a part of the definition will be.
     fn is_taken(&self, definition: &Definition, full: &RelationName) -> bool {
         let (schema, name) = (full.schema.as_deref(), full.name.as_str());
         self.catalog.sequence(schema, name).is_some()

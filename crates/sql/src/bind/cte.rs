@@ -23,7 +23,7 @@ pub(super) struct CteEntry {
     pub(super) name: String,
     id: CteId,
     columns: Vec<(String, DataType)>,
-    /// What its columns are in its definition, for their origins; nothing of changes of rows and
+    /// Columns of its definition, for their origins; empty for changes of rows and
     /// recursive ones.
     defined: Vec<ColumnId>,
     use_: CteUse,
@@ -31,7 +31,7 @@ pub(super) struct CteEntry {
     added: usize,
 }
 
-/// Whether a CTE may be read now.
+/// State of a CTE: may it be read now?
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CteUse {
     Free,
@@ -39,7 +39,7 @@ enum CteUse {
     Forbidden,
     /// Its recursive term is being bound.
     Recursive,
-    /// It changes rows and returns none.
+    /// The CTE changes rows and returns none.
     WithoutRows,
 }
 
@@ -49,7 +49,7 @@ impl CteEntry {
         Self { name, id, columns, defined, use_: CteUse::Free, added: 0 }
     }
 
-    /// Of a change without RETURNING.
+    /// Entry of a change without RETURNING.
     pub(super) fn without_rows(name: &str, id: CteId) -> Self {
         Self { use_: CteUse::WithoutRows, ..Self::new(name, id, Vec::new()) }
     }
@@ -70,7 +70,7 @@ enum DefinitionKind {
 }
 
 impl Definition {
-    /// Of `plan`, under `name`.
+    /// Definition by `plan`, under `name`.
     pub(super) fn plain(cte: CteId, name: &str, plan: Plan) -> Self {
         Self { cte, name: name.into(), kind: DefinitionKind::Plain(plan) }
     }

@@ -211,7 +211,7 @@ fn persistence(temporary: bool) -> Persistence {
     if temporary { Persistence::Temporary } else { Persistence::Permanent }
 }
 
-/// What CREATE TABLE and CREATE TABLE AS have in common.
+/// Common parts of CREATE TABLE and CREATE TABLE AS.
 struct TableHead {
     name: RelationName,
     if_exists: IfExists,

@@ -202,7 +202,7 @@ fn check_parameters(actions: &[Action]) -> Result<()> {
     Ok(())
 }
 
-/// What IF EXISTS says.
+/// Notice of IF EXISTS.
 fn missing(name: &ast::ObjectName, command: &'static str) -> Statement {
     let name = object_parts(name).unwrap_or_default().join(".");
     let message = format!("relation \"{name}\" does not exist, skipping");

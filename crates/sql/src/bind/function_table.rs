@@ -4,7 +4,7 @@ use types::{DataType, ElementType};
 
 use crate::algebra::Function as F;
 
-/// What a parameter takes.
+/// Type that a parameter takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     SmallInt,
@@ -26,7 +26,7 @@ pub(super) enum Kind {
     Cast,
 }
 
-/// What a function gives.
+/// Type that a function gives.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Gives {
     /// Always this type.
@@ -44,7 +44,7 @@ pub(super) enum Gives {
 pub(super) struct Overload {
     pub(super) name: &'static str,
     pub(super) parameters: &'static [Kind],
-    /// What any further arguments are.
+    /// Type of any further arguments.
     pub(super) rest: Option<Kind>,
     pub(super) function: F,
     pub(super) gives: Gives,

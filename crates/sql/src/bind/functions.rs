@@ -32,7 +32,7 @@ pub(super) fn name_of(name: &str) -> Expr {
     Expr::literal(Value::text(name), DataType::Name)
 }
 
-/// What pg_typeof gives.
+/// Type of pg_typeof.
 const TYPE: DataType = DataType::Reg(RegKind::Type);
 
 impl Binder<'_> {
@@ -507,13 +507,13 @@ fn choose(name: &str, arguments: &[Bound], at: Place) -> Result<&'static Overloa
     }
 }
 
-/// What an argument is when it is left out.
+/// Value of an argument that is left out.
 enum Usual {
     Number(i32),
     Flags,
 }
 
-/// What a function on regular expressions takes behind its text and pattern.
+/// Arguments of a function on regular expressions behind its text and pattern.
 fn usual(function: Function) -> &'static [Usual] {
     use Usual::{Flags, Number};
     match function {

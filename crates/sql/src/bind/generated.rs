@@ -119,7 +119,7 @@ impl Binder<'_> {
         Err(place(error, bound.at))
     }
 
-    /// Whether it calls a function that is told before there is a row.
+    /// True when `expr` calls a function whose value is known before there is a row.
     pub(super) fn is_told(&self, expr: &ast::Expr) -> bool {
         let mut is_told = false;
         rewrite_expressions(&mut expr.clone(), &mut |inner| {
@@ -154,7 +154,7 @@ impl Binder<'_> {
     }
 }
 
-/// Whether the value may be another for the same row: by the time, which is in the columns from
+/// True when the value may be another for the same row: by the time, which is in the columns from
 /// `clock` on, the session, its settings, or chance.
 pub(super) fn is_mutable(expr: &Expr, clock: usize) -> bool {
     let mut found = match &expr.kind {
@@ -168,7 +168,7 @@ pub(super) fn is_mutable(expr: &Expr, clock: usize) -> bool {
     found
 }
 
-/// Whether a call depends on more than its arguments, as PostgreSQL has it.
+/// True when a call depends on more than its arguments, as PostgreSQL has it.
 fn depends(function: Function, arguments: &[Expr]) -> bool {
     use Function as F;
     let zoned = || arguments.iter().any(|argument| argument.ty.is_timestamptz());
@@ -188,7 +188,7 @@ fn depends(function: Function, arguments: &[Expr]) -> bool {
     }
 }
 
-/// Whether a cast goes by the session's time zone or the form of its dates.
+/// True when a cast goes by the session's time zone or the form of its dates.
 fn depends_on_settings(from: &Expr, to: DataType) -> bool {
     use DataType as T;
     let is_text = |ty: DataType| category(ty) == Category::Text;

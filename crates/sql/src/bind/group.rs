@@ -54,7 +54,7 @@ struct Key {
     target: Option<usize>,
 }
 
-/// Whether there are grouping sets or one plain list.
+/// Form of GROUP BY: grouping sets or one plain list.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum GroupKind {
     Plain,
@@ -72,7 +72,7 @@ struct Grouped {
 /// Keys with their columns, and their numbers in each grouping set.
 type FinalKeys = (Vec<(ColumnId, Expr)>, Vec<Vec<usize>>);
 
-/// What replaces the columns below an aggregation in expressions above it.
+/// Replaces the columns below an aggregation in expressions above it.
 struct Regrouper<'s> {
     grouped: Grouped,
     /// Columns that only exist below.
@@ -362,7 +362,7 @@ impl Binder<'_> {
         Ok((keys, grouped.sets))
     }
 
-    /// What each GROUPING(...) of the level means: one bit per argument, set where the argument is
+    /// Meaning of each GROUPING(...) of the level: one bit per argument, set where the argument is
     /// not in the row's grouping set.
     fn grouping_results(
         &mut self,
@@ -648,7 +648,7 @@ fn sets_of(function: &ast::Function) -> Option<(String, Vec<&ast::Expr>)> {
     Some((name, elements?))
 }
 
-/// Whether GROUP BY names grouping sets.
+/// True when GROUP BY names grouping sets.
 pub(super) fn has_sets(group_by: &ast::GroupByExpr) -> bool {
     fn is_set(item: &ast::Expr) -> bool {
         match item {

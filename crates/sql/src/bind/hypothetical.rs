@@ -123,7 +123,7 @@ fn fractions(argument: &Ast) -> Option<Vec<Ast>> {
     }
 }
 
-/// Whether the expression names a column.
+/// True when the expression names a column.
 fn reads_columns(expr: &Ast) -> bool {
     let mut reads = false;
     rewrite_expressions(&mut expr.clone(), &mut |inner| {
@@ -140,7 +140,7 @@ fn direct_arguments(list: &[&ast::FunctionArg]) -> Option<Vec<Ast>> {
     list.iter().map(plain).collect()
 }
 
-/// What the calls in the place of one are made of.
+/// Parts of a hypothetical-set call, from which the calls in its place are made.
 struct Maker<'q> {
     function: &'q ast::Function,
     keys: &'q [ast::OrderByExpr],

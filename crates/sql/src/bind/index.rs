@@ -124,7 +124,7 @@ impl Binder<'_> {
     }
 }
 
-/// What USING and WITH say.
+/// Kind of index by USING and WITH.
 fn index_kind(create: &ast::CreateIndex, at: Place) -> Result<IndexKind> {
     let mut kind = match &create.using {
         None | Some(ast::IndexType::BTree) => return Ok(IndexKind::Ordered),
@@ -166,7 +166,7 @@ fn index_kind(create: &ast::CreateIndex, at: Place) -> Result<IndexKind> {
     Ok(kind)
 }
 
-/// What `bits_per_key` may be.
+/// Values of `bits_per_key`.
 const BITS_PER_KEY: std::ops::RangeInclusive<u32> = 2..=64;
 
 /// `name = value`, the value as text.

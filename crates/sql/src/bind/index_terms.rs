@@ -49,7 +49,7 @@ pub fn bind_index_terms(
     Ok(BoundTerms { expressions, predicate })
 }
 
-/// What makes an expression of a definition one of an index.
+/// Place of an expression in the definition of an index, and its name in messages.
 struct Term {
     clause: Clause,
     name: &'static str,

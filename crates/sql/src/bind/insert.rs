@@ -192,7 +192,7 @@ impl Binder<'_> {
         Ok((ordinals, parts))
     }
 
-    /// What is assigned to each of these columns, or part of a column.
+    /// Types and names for the values of these columns, or of the parts of them that are assigned.
     fn wanted_columns(
         &self,
         table: &TableRef,

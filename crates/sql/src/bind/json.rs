@@ -131,7 +131,7 @@ fn no_order(what: &str, at: Place) -> Error {
     place(error, at)
 }
 
-/// What values are compared for.
+/// Purpose of a comparison of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ComparedFor {
     Equality,

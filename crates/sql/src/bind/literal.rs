@@ -103,7 +103,7 @@ fn with_hour(text: &str) -> String {
     format!("{before}00:{clock}")
 }
 
-/// What is left of an interval when fields below `field` do not count.
+/// Interval without the fields below `field`.
 fn truncated(value: Interval, field: &ast::DateTimeField) -> Interval {
     use ast::DateTimeField as F;
     const HOUR: i64 = 3_600_000_000;

@@ -15,7 +15,7 @@ use crate::statement::{LockWait, Privilege, RowLock, RowLockStrength, SelectForU
 /// Rows in front of a queue that others are likely to have locked, at most.
 const LIKELY_LOCKED: i64 = 32;
 
-/// What a SELECT locks, while it is being bound.
+/// Locks of a SELECT, while it is being bound.
 #[derive(Debug, Default)]
 pub(super) struct Locking {
     clauses: Vec<LockTree>,
@@ -166,7 +166,7 @@ impl Binder<'_> {
         fail(SqlState::WRONG_OBJECT_TYPE, message, relation.at)
     }
 
-    /// Whether what is bound is of the query itself that locks.
+    /// True when what is bound is of the query itself that locks.
     fn is_locked_level(&self) -> bool {
         let level = self.locking.as_ref().map(|locking| locking.level);
         level == Some(self.levels.len()) && self.view_depth == 0

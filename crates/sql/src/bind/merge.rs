@@ -69,7 +69,7 @@ impl Binder<'_> {
         Ok(Merge { table: target.table, source, actions, returning, extras_from })
     }
 
-    /// What MERGE needs of its target as a whole.
+    /// Requires the privileges that MERGE needs on its target as a whole.
     fn require_merge(&mut self, merge: &ast::Merge, target: &Target) {
         let name = target.table.name();
         let deletes =

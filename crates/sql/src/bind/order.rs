@@ -11,7 +11,7 @@ use super::{Binder, Bound, fail, place};
 use crate::algebra::{Direction, Expr, NullsOrder, Place, SortKey};
 use crate::parse::folded;
 
-/// What an item orders by.
+/// Value that an item orders by.
 #[derive(Clone, Debug)]
 pub(super) enum OrderItem {
     /// An item of the select list.

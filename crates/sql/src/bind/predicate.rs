@@ -362,7 +362,7 @@ impl Binder<'_> {
     }
 }
 
-/// What a LIKE looks like apart from its operands.
+/// Form of a LIKE apart from its operands.
 #[derive(Clone, Copy)]
 struct LikeForm {
     escape: Option<char>,

@@ -12,7 +12,7 @@ use crate::algebra::Place;
 use crate::parse::folded;
 use crate::parse::visit::names_relation;
 
-/// What stands around a place in the recursive term.
+/// Operation around a place in the recursive term.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Around {
     Nothing,
@@ -185,7 +185,7 @@ pub(super) fn in_order(with: &ast::With) -> Result<Vec<&ast::Cte>> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
     New,
-    /// What it reads is being visited.
+    /// Queries that it reads are being visited.
     Open,
     Done,
 }

@@ -1,4 +1,4 @@
-//! What a table keeps when a column gets another type: conditions and terms are bound again, and
+//! Follows a column that gets another type: conditions and terms are bound again, and
 //! foreign keys still compare with the keys that they refer to. Called by ALTER TABLE (`alter`),
 //! and by whoever defines a foreign key (`constraint`).
 
@@ -46,7 +46,7 @@ fn is_moment(ty: DataType) -> bool {
 }
 
 impl Binder<'_> {
-    /// What becomes of the sequence of an identity, whose values are of the column's type.
+    /// Retypes the sequence of an identity, whose values are of the column's type.
     ///
     /// # Errors
     /// 22023 for a type that no sequence has, and bounds that it does not.
@@ -66,7 +66,7 @@ impl Binder<'_> {
     /// something.
     ///
     /// # Errors
-    /// What is wrong with the first that does not.
+    /// Error of the first that does not.
     pub(super) fn check_retyped(
         &mut self,
         definition: &Definition,

@@ -11,7 +11,7 @@ use super::types::{Category, category};
 use super::{Binder, Bound, fail};
 use crate::algebra::Expr;
 
-/// What a row value is written of.
+/// Part of a row value as it is written.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Field<'a> {
     /// A value.
@@ -214,8 +214,8 @@ impl Binder<'_> {
     }
 }
 
-/// Whether `$1` to `$2` and `$3` to `$4`, each in either order, have a moment in common; an end is
-/// not a part of what it ends, but for one that is the start.
+/// True when `$1` to `$2` and `$3` to `$4`, each in either order, have a moment in common; an end
+/// is not a part of what it ends, but for one that is the start.
 const OVERLAPS: &str = "CASE \
     WHEN least($1, $2) > least($3, $4) THEN \
     CASE WHEN $3 IS NOT NULL AND $4 IS NOT NULL AND least($1, $2) < greatest($3, $4) THEN true \

@@ -35,7 +35,7 @@ pub fn bind_row_exprs(
     Ok(exprs)
 }
 
-/// Whether `expr` calls what only a session can answer; the time is told with the rows.
+/// True when `expr` calls what only a session can answer; the time is told with the rows.
 fn asks_session(expr: &Expr) -> bool {
     let mut asks = match &expr.kind {
         ExprKind::Call(Function::Session(SessionFunction::ClockTimestamp), _) => false,

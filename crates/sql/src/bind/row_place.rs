@@ -17,7 +17,7 @@ use crate::statement::RelationName;
 #[derive(Default)]
 pub(super) struct RowPlaces {
     known: Vec<(ColumnId, ColumnId)>,
-    /// Those whose scans have no such column yet.
+    /// TIDs whose scans have no such column yet.
     wanted: Vec<(ColumnId, ColumnId)>,
 }
 

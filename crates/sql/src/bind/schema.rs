@@ -16,7 +16,7 @@ use crate::statement::{
     ObjectKind, Objects, Persistence, PrivilegeStatement, RelationName, SchemaStatement, Statement,
 };
 
-/// Whether a name is that of the function, which needs no parentheses.
+/// True when a name is that of the function, which needs no parentheses.
 pub(super) fn is_current_schema(ident: &ast::Ident) -> bool {
     ident.quote_style.is_none() && ident.value.eq_ignore_ascii_case("current_schema")
 }

@@ -1,4 +1,4 @@
-//! What names mean: the relations of FROM, level by level.
+//! Meaning of names: the relations of FROM, level by level.
 
 use sqlparser::ast;
 use types::{DataType, Result, SqlState};
@@ -19,7 +19,7 @@ pub(super) struct ScopeColumn {
     pub(super) expr: Expr,
     /// The relation it came from, for messages; empty for merged columns.
     pub(super) relation: String,
-    /// What reading it needs, if it is a column of a table or view.
+    /// Privilege that reading it needs, if it is a column of a table or view.
     pub(super) source: Option<Source>,
 }
 
@@ -38,7 +38,7 @@ pub(super) struct ScopeRelation {
     /// The schema, for names like `public.t.a`; None for an alias, and for what has none.
     pub(super) schema: Option<String>,
     pub(super) columns: Vec<ScopeColumn>,
-    /// What `*` does not show of rows of the system: the number of their table, and more.
+    /// Columns of the system's rows that `*` does not show: the number of their table, and more.
     pub(super) system: Vec<ScopeColumn>,
     /// The table behind it, whose columns are the first of `columns`, by ordinal.
     pub(super) table: Option<TableRef>,
@@ -58,7 +58,7 @@ impl ScopeRelation {
     }
 }
 
-/// What the bare name of a relation means.
+/// Meaning of the bare name of a relation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Whole {
     /// A row.
@@ -190,11 +190,11 @@ pub(super) struct Level {
     pub(super) named_windows: Vec<(String, ast::WindowSpec)>,
     /// Every reference to a column of the level, in the order met.
     pub(super) references: Vec<(ColumnId, Place)>,
-    /// Whether GROUP BY has grouping sets: a conversion that no one wrote is then no key.
+    /// True when GROUP BY has grouping sets: a conversion that no one wrote is then no key.
     pub(super) has_sets: bool,
     /// Columns that `*` does not show.
     pub(super) hidden: Vec<ColumnId>,
-    /// Whether FROM reads the recursive query whose term is being bound.
+    /// True when FROM reads the recursive query whose term is being bound.
     pub(super) reads_itself: bool,
 }
 

@@ -42,7 +42,7 @@ pub(super) struct Clauses {
     pub(super) distinct: Distinct,
 }
 
-/// What stands above a projection.
+/// Sorting and deduplication above a projection.
 struct Order {
     keys: Vec<SortKey>,
     on: Vec<Expr>,

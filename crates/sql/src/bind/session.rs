@@ -321,7 +321,7 @@ impl Binder<'_> {
     }
 }
 
-/// Whether a query is one of a single relation, in no order: only such cursors are on rows of
+/// True when a query is one of a single relation, in no order: only such cursors are on rows of
 /// tables unless they lock them.
 fn reads_one_table(statement: &ast::Statement) -> bool {
     let ast::Statement::Query(query) = statement else { return false };

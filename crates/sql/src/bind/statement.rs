@@ -249,7 +249,7 @@ impl Binder<'_> {
         })
     }
 
-    /// What COPY (...) TO moves: rows of a query, or of RETURNING.
+    /// Rows that COPY (...) TO moves: of a query, or of RETURNING.
     fn copied_query(&mut self, query: &ast::Query) -> Result<CopyItem> {
         use ast::SetExpr::{Delete, Insert, Update};
         if !matches!(&*query.body, Insert(_) | Update(_) | Delete(_)) {

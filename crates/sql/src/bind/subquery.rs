@@ -91,7 +91,7 @@ impl Binder<'_> {
         Ok(Bound::new(quantified(list, op, quantifier, plan), at))
     }
 
-    /// What a row is compared with the rows of `plan` by: see [`comparable`].
+    /// Replaces values of a row and of the rows of `plan` by their keys: see [`comparable`].
     fn compared_by_keys(
         &mut self,
         left: Vec<Expr>,

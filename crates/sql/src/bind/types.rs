@@ -11,7 +11,7 @@ use super::{name, unsupported};
 use crate::algebra::Place;
 use crate::catalog::Digits;
 
-/// What kind of conversion is asked for: each allows all that those before it allow.
+/// Kind of conversion that is asked for: each allows all that those before it allow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Context {
     /// In an expression, unasked.
@@ -36,7 +36,7 @@ pub(super) enum Category {
     Uuid,
     Json,
     Array,
-    /// What has no kin: `"char"`, ACLITEM, XID, TID.
+    /// Types without kin: `"char"`, ACLITEM, XID, TID.
     Other,
 }
 

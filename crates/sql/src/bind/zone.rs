@@ -19,7 +19,7 @@ use crate::algebra::{Expr, ExprKind, Function, Place};
 use crate::catalog::Catalog;
 use crate::parse::visit::{rewrite_expressions, rewrite_query};
 
-/// What a statement is bound with that goes by the session's time zone.
+/// Parts of binding that depend on the session's time zone.
 pub(super) struct SessionZone {
     /// The zone's name, a TEXT; None is UTC.
     name: Option<Expr>,
@@ -113,7 +113,7 @@ impl Binder<'_> {
         self.zone.name.clone()
     }
 
-    /// Whether the session's clocks show another time than UTC, or may.
+    /// True when the session's clocks show another time than UTC, or may.
     pub(super) fn has_zone(&self) -> bool {
         self.zone.name.is_some()
     }
@@ -137,7 +137,7 @@ impl Binder<'_> {
         result
     }
 
-    /// What the untyped literal `text` at `at` is as a `ty`.
+    /// Value of type `ty` of the untyped literal `text` at `at`.
     pub(super) fn read_literal(&mut self, text: &str, ty: DataType, at: Place) -> Result<Value> {
         let zone = &self.zone.literals;
         let value = text::parse_in(text, ty, zone)?;
@@ -205,7 +205,7 @@ fn move_literal(expr: &mut ast::Expr, moved: &[(Position, String)]) {
     }
 }
 
-/// Whether `function` goes by the clocks of a time zone for these arguments.
+/// True when `function` goes by the clocks of a time zone for these arguments.
 fn goes_by_zone(function: Function, arguments: &[Expr]) -> bool {
     use Function as F;
     let is_zoned = |at: usize| arguments.get(at).is_some_and(|a| a.ty.is_timestamptz());
@@ -217,7 +217,7 @@ fn goes_by_zone(function: Function, arguments: &[Expr]) -> bool {
     }
 }
 
-/// Whether an interval that is added is known to have neither months nor days.
+/// True when an interval that is added is known to have neither months nor days.
 pub(super) fn is_of_hours(expr: &Expr) -> bool {
     matches!(&expr.kind, ExprKind::Literal(Value::Interval(i)) if i.months == 0 && i.days == 0)
 }

@@ -4,7 +4,7 @@
 use super::{Deferral, Validity};
 use crate::words::RelationName;
 
-/// What happens to referring rows when a referenced key goes.
+/// Action on referring rows when a referenced key goes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ReferentialAction {
     /// NO ACTION: 23503 at the end of the statement.
@@ -31,7 +31,7 @@ pub enum KeyMatch {
 }
 
 impl KeyMatch {
-    /// What a definition of the foreign key has behind the columns that it refers to.
+    /// End of the foreign key's definition, behind the columns that it refers to.
     pub fn sql(self) -> &'static str {
         match self {
             Self::Simple => "",
@@ -58,7 +58,7 @@ pub struct ForeignKeyDef {
     pub on_update: ReferentialAction,
     /// When new keys are looked for, and keys that are gone unless an action follows.
     pub deferral: Deferral,
-    /// Whether all rows satisfy it.
+    /// State of the constraint: tested on all rows, or only on new ones.
     pub validity: Validity,
     /// Which keys with NULLs refer to nothing.
     pub matching: KeyMatch,

@@ -19,11 +19,11 @@ pub(crate) enum Form {
     Relation,
     /// With the types of its arguments.
     Routine,
-    /// Of a table.
+    /// On a table: `name ON table`.
     OfTable,
 }
 
-/// What is said of a kind.
+/// Description of a kind of objects.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Kind {
     /// The words behind DROP.

@@ -1,4 +1,4 @@
-//! What is refused before the grammar sees it: text too deep to follow, and strings that the
+//! Refuses text before the grammar sees it: too deep to follow, or with strings that the
 //! grammar would take for names.
 
 use sqlparser::keywords::Keyword;
@@ -97,7 +97,7 @@ fn check_chains(tokens: &[TokenWithSpan]) -> Result<()> {
     Ok(())
 }
 
-/// Whether the word joins operands, or follows one: each adds a level to the tree.
+/// True when the word joins operands, or follows one: each adds a level to the tree.
 fn is_operator(keyword: Keyword) -> bool {
     matches!(
         keyword,
@@ -121,7 +121,7 @@ fn is_operator(keyword: Keyword) -> bool {
     )
 }
 
-/// Whether the token is an operand or a part of one, or nothing.
+/// True when the token is an operand or a part of one, or nothing.
 fn is_operand(token: &Token) -> bool {
     matches!(
         token,
@@ -200,7 +200,7 @@ fn check_strings(tokens: &[TokenWithSpan]) -> Result<()> {
     Ok(())
 }
 
-/// Whether no string can stand behind this token.
+/// True when no string can stand behind this token.
 fn begins_no_string(before: Option<&Token>, new_line: bool) -> bool {
     match before {
         Some(Token::SingleQuotedString(_) | Token::EscapedStringLiteral(_)) => !new_line,

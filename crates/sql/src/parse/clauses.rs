@@ -19,7 +19,7 @@ pub(crate) const DISTINCT_SETS: &str = "group by distinct";
 /// The name of the call that GROUPING SETS becomes.
 pub(crate) const GROUPING_SETS: &str = "grouping sets";
 
-/// What the names begin with that EXCLUDE becomes.
+/// Prefix of the names that EXCLUDE becomes.
 pub(crate) const EXCLUDE: &str = "frame exclude ";
 
 /// Words that end a GROUP BY.
@@ -66,7 +66,7 @@ fn significant(tokens: &[TokenWithSpan]) -> Vec<usize> {
     (0..tokens.len()).filter(is_one).collect()
 }
 
-/// What happens to a token: it goes, becomes another one, or gets others before it.
+/// Edit of a token: it goes, becomes another one, or gets others before it.
 enum Edit {
     Drop(usize),
     Become(usize, Token),
@@ -206,7 +206,7 @@ struct Exclusion {
     partitioned: bool,
     /// The words of the clause.
     words: Vec<usize>,
-    /// What is left out; None for NO OTHERS.
+    /// Rows that are left out; None for NO OTHERS.
     excluded: Option<&'static str>,
 }
 

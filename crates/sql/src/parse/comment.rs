@@ -7,16 +7,16 @@ use sqlparser::tokenizer::Token;
 use super::SessionTree;
 use super::session::{Parsed, expect, peek_word, word, words};
 
-/// What a comment is about.
+/// Object of a comment.
 #[derive(Clone, Debug)]
 pub(crate) enum Commented {
     /// A table, view, index, sequence, column, schema, database or role.
     Object(&'static str, ast::ObjectName),
     /// A constraint of a table.
     Constraint(ast::Ident, ast::ObjectName),
-    /// What `parse::absent` knows.
+    /// An object of a kind that `parse::absent` knows.
     Absent(super::Absent),
-    /// Of a kind that nothing here is of: as DROP would name it.
+    /// A kind that no object here is of: as DROP would name it.
     Other(&'static str),
 }
 

@@ -11,10 +11,10 @@ use sqlparser::tokenizer::{Span, Token, TokenWithSpan, Word};
 
 use super::session::{Parsed, significant, token_is};
 
-/// What a target of ON CONFLICT says of the unique indexes that are meant.
+/// Description of the unique indexes that a target of ON CONFLICT means.
 #[derive(Clone, Debug)]
 pub(crate) struct Inference {
-    /// Of the name that stands in its place.
+    /// Place of the name that stands for it.
     pub(crate) span: Span,
     pub(crate) elements: Vec<ast::Expr>,
     pub(crate) predicate: Option<ast::Expr>,

@@ -94,7 +94,7 @@ impl Dialect for TesseraDialect {
         BASE.is_table_alias(keyword, parser)
     }
 
-    /// What PostgreSQL reserves of the words that may follow an expression: `SELECT 1 ON CONFLICT`.
+    /// Reserves the words that PostgreSQL reserves behind an expression: `SELECT 1 ON CONFLICT`.
     fn is_column_alias(&self, keyword: &Keyword, parser: &mut Parser<'_>) -> bool {
         let reserved = [Keyword::ON, Keyword::FOR, Keyword::WINDOW];
         !reserved.contains(keyword) && BASE.is_column_alias(keyword, parser)

@@ -1,18 +1,18 @@
-//! What a statement does, as far as its text tells.
+//! Effect of a statement, as far as its text tells.
 
 use sqlparser::ast::{SelectInto, SetExpr, Statement as Ast, With};
 
 use super::{CopySource, ParsedStatement, SessionTree, Tree};
 
-/// What a statement does, for interfaces that begin transactions by themselves.
+/// Effect of a statement, for interfaces that begin transactions by themselves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// It changes or locks what is stored, or is about the transaction it stands in: what belongs
-    /// together should be one transaction.
+    /// The statement changes or locks what is stored, or is about the transaction it stands in.
+    /// Such statements that belong together should be one transaction.
     Changes,
-    /// It reads, or is about the session.
+    /// The statement reads, or is about the session.
     Reads,
-    /// It begins or ends a transaction, or has some of its own.
+    /// The statement begins or ends a transaction, or has some of its own.
     Transaction,
 }
 
@@ -22,7 +22,7 @@ impl ParsedStatement {
         self.tree.levels()
     }
 
-    /// What it does. EXECUTE counts as a change.
+    /// Effect of the statement. EXECUTE counts as a change.
     pub fn effect(&self) -> Effect {
         match &*self.tree {
             Tree::Prepare(_) => Effect::Reads,
@@ -62,7 +62,7 @@ fn effect_of(statement: &Ast) -> Effect {
     }
 }
 
-/// Whether a query under the WITH changes rows.
+/// True when a query under the WITH changes rows.
 fn changes(with: &With) -> bool {
     with.cte_tables.iter().any(|cte| {
         use SetExpr::{Delete, Insert, Merge, Update};

@@ -15,7 +15,7 @@ use super::shown::byte_of;
 use super::visit::visit_factors;
 use super::{at_location, parse_query, position};
 
-/// What changed of a relation.
+/// Change of a relation.
 #[derive(Clone, Copy, Debug)]
 pub enum Followed<'a> {
     /// The relation, now written so.
@@ -56,7 +56,7 @@ pub fn followed(sql: &str, places: &[Position], changes: &[Followed<'_>]) -> Opt
     Some(text)
 }
 
-/// What is rewritten where a relation is read.
+/// Text to rewrite where a relation is read.
 fn changed(
     sql: &str,
     name: &ast::ObjectName,

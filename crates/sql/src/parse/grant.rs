@@ -91,7 +91,7 @@ pub(super) fn relation(parser: &mut Parser<'_>) -> Parsed<RelationName> {
     Ok(RelationName { schema: parts.pop(), name })
 }
 
-/// What follows GRANT or REVOKE.
+/// Parses the rest of GRANT or REVOKE.
 fn change(parser: &mut Parser<'_>, action: GrantAction) -> Parsed<PrivilegeStatement> {
     let mut option = option_for(parser, action);
     let items = parser.parse_comma_separated(item)?;
@@ -182,7 +182,7 @@ fn option_for(parser: &mut Parser<'_>, action: GrantAction) -> GrantOption {
     if is_said { GrantOption::Yes } else { GrantOption::No }
 }
 
-/// What follows ALTER DEFAULT PRIVILEGES.
+/// Parses the rest of ALTER DEFAULT PRIVILEGES.
 fn defaults(parser: &mut Parser<'_>) -> Parsed<PrivilegeStatement> {
     let (mut roles, mut schemas) = (Vec::new(), Vec::new());
     loop {
@@ -304,7 +304,7 @@ fn owner(parser: &mut Parser<'_>) -> Option<PrivilegeStatement> {
     found.ok().flatten()
 }
 
-/// What is not supported, whatever follows.
+/// Skips the rest of a statement that is not supported.
 fn refused(parser: &mut Parser<'_>, what: &'static str) -> PrivilegeStatement {
     while !at_end(parser) {
         parser.next_token();

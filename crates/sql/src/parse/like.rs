@@ -14,7 +14,7 @@ pub(crate) struct LikeTree {
     pub(crate) including: Including,
 }
 
-/// What a table takes over from another one beside its columns.
+/// Parts that a table takes over from another one besides its columns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Including {
     pub(crate) comments: bool,

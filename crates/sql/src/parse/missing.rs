@@ -42,7 +42,7 @@ const STATEMENTS: &[&[&str]] = &[
     &["SET", "TRANSACTION", "SNAPSHOT"],
 ];
 
-/// What ALTER TABLE may say that is not there.
+/// Actions of ALTER TABLE that are not supported.
 const CHANGES: &[&[&str]] = &[
     &["ATTACH", "PARTITION"],
     &["DETACH", "PARTITION"],

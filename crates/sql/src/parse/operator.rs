@@ -33,7 +33,7 @@ pub(super) fn before_signs(text: &str, span: Span) -> Option<Vec<TokenWithSpan>>
     Some(placed.collect())
 }
 
-/// What the characters of a text are a part of.
+/// Token that the characters of a text are a part of.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Within {
     Text,

@@ -12,7 +12,7 @@ use types::Result;
 use super::name::folded;
 use super::{is_keyword, is_word, parser, syntax_error, tokens_of};
 
-/// What the name of a column that stands for such clauses begins with.
+/// Prefix of the name of a column that stands for such clauses.
 const MARKER: &str = "recursion ";
 
 /// SEARCH and CYCLE of a recursive query.

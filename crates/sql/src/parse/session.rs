@@ -250,7 +250,7 @@ fn begin(parser: &mut Parser<'_>) -> Parsed<SessionTree> {
     modes(parser).map(SessionTree::Begin)
 }
 
-/// What follows COMMIT, END or ABORT.
+/// Parses the rest of COMMIT, END or ABORT.
 fn finish(parser: &mut Parser<'_>) -> Parsed<Chain> {
     parser.next_token();
     let _ = word(parser, "work") || word(parser, "transaction");
@@ -428,7 +428,7 @@ pub(super) fn take_locks(tokens: &mut Vec<TokenWithSpan>) -> Parsed<Vec<LockTree
     Ok(locks)
 }
 
-/// Whether the tokens behind FOR may be those of a lock clause.
+/// True when the tokens behind FOR may be those of a lock clause.
 fn begins_lock(tokens: &[TokenWithSpan]) -> bool {
     let next = tokens.iter().find(|token| !matches!(token.token, Token::Whitespace(_)));
     let words = ["update", "no", "share", "key"];
@@ -459,10 +459,10 @@ fn lock_clause(parser: &mut Parser<'_>) -> Parsed<Option<LockTree>> {
     Ok(Some(LockTree { strength: *strength, of, wait, at: None, select: None, is_inner: false }))
 }
 
-/// Whether a given value of an identity column counts.
+/// Treatment of given values of identity columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Overriding {
-    /// It may not be given for ALWAYS.
+    /// Values may not be given for ALWAYS.
     No,
     /// OVERRIDING SYSTEM VALUE: it counts.
     System,
@@ -534,7 +534,7 @@ pub(super) fn take_identity_names(
     Ok(names)
 }
 
-/// Whether the last of `tokens` is AS.
+/// True when the last of `tokens` is AS.
 fn follows_as(tokens: &[TokenWithSpan]) -> bool {
     let mut words = tokens.iter().rev().filter(|t| !matches!(t.token, Token::Whitespace(_)));
     words.next().is_some_and(|last| token_is(last, "as"))

@@ -13,7 +13,7 @@ use super::session::{Parsed, significant, token_is};
 /// A column under subscripts.
 #[derive(Clone, Debug)]
 pub(crate) struct Subscripted {
-    /// Of the column's name.
+    /// Place of the column's name.
     pub(crate) span: Span,
     pub(crate) subscripts: Vec<ast::Subscript>,
 }
@@ -120,7 +120,7 @@ fn targets(tokens: &[TokenWithSpan]) -> Vec<(usize, usize)> {
     found
 }
 
-/// What stands behind a target.
+/// Tokens that end a target.
 #[derive(Clone, Copy)]
 enum Ends {
     /// `=`.
@@ -129,7 +129,7 @@ enum Ends {
     Anywhere,
 }
 
-/// Whether a parenthesis behind these tokens opens the columns of INSERT INTO.
+/// True when a parenthesis behind these tokens opens the columns of INSERT INTO.
 fn is_insert_list(tokens: &[TokenWithSpan], before: &[usize]) -> bool {
     let is_name = |place: &&usize| {
         let token = &tokens[**place];

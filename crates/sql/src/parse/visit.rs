@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{self, VisitMut as _};
 
-/// What is done at the parts of a tree.
+/// Calls for the parts of a tree.
 struct Walk<'a> {
     expr: &'a mut dyn FnMut(&mut ast::Expr),
     relation: &'a mut dyn FnMut(&mut ast::ObjectName) -> ControlFlow<()>,

@@ -5,13 +5,13 @@ use super::RelationName;
 /// COMMENT ON: what a comment says of what.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Comment {
-    /// What it is about.
+    /// Object of the comment.
     pub on: CommentTarget,
     /// The comment; None takes it away.
     pub text: Option<String>,
 }
 
-/// What can have a comment.
+/// Objects that can have a comment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CommentTarget {
     /// A table, view, index or sequence.

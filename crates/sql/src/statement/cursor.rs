@@ -8,7 +8,7 @@ use crate::algebra::Query;
 pub struct Declare {
     /// Its name, case-folded.
     pub name: String,
-    /// What is said of it.
+    /// Options of the cursor.
     pub options: CursorOptions,
     /// Its rows.
     pub rows: CursorRows,

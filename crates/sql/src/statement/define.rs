@@ -53,15 +53,15 @@ pub struct CreateTable {
     pub on_commit: OnCommit,
 }
 
-/// What the end of a transaction does with a temporary table.
+/// Action of the end of a transaction on a temporary table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnCommit {
     /// Nothing: PRESERVE ROWS.
     #[default]
     Keep,
-    /// It has no rows afterwards.
+    /// The table loses its rows.
     DeleteRows,
-    /// It is dropped.
+    /// The table is dropped.
     Drop,
 }
 
@@ -128,7 +128,7 @@ pub struct RenameView {
 pub struct Skipped {
     /// How PostgreSQL names it.
     pub command: &'static str,
-    /// What the client is told, each with its SQLSTATE.
+    /// Notices for the client, each with its SQLSTATE.
     pub notices: Vec<(SqlState, String)>,
 }
 
@@ -139,7 +139,7 @@ pub struct Effectless {
     pub command: &'static str,
     /// The index that it is about, and what happens when there is none.
     pub index: Option<(RelationName, IfMissing)>,
-    /// What the client is told, each with its SQLSTATE.
+    /// Notices for the client, each with its SQLSTATE.
     pub notices: Vec<(SqlState, String)>,
     /// The other actions.
     pub rest: Option<Box<Statement>>,
@@ -148,11 +148,11 @@ pub struct Effectless {
 /// DROP TABLE, VIEW, INDEX or SEQUENCE.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DropRelations {
-    /// What to drop.
+    /// Objects to drop.
     pub names: Vec<RelationName>,
     /// When one does not exist.
     pub if_missing: IfMissing,
-    /// What happens to dependent objects.
+    /// Treatment of dependent objects.
     pub behaviour: DropBehaviour,
 }
 
@@ -188,7 +188,7 @@ pub struct CreateIndex {
     pub if_exists: IfExists,
 }
 
-/// Who chose a name.
+/// Origin of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Naming {
     /// The user: 42P07 when it is taken.
@@ -219,11 +219,11 @@ pub struct AlterSequence {
     pub name: RelationName,
     /// When it does not exist.
     pub if_missing: IfMissing,
-    /// What changes.
+    /// Change to make.
     pub change: SequenceChange,
 }
 
-/// What ALTER SEQUENCE changes.
+/// Change that ALTER SEQUENCE makes.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SequenceChange {
     /// Options.
@@ -270,7 +270,7 @@ pub enum AlterAction {
         name: String,
         /// Indexes whose expressions or predicates read it: they go with it.
         indexes: Vec<String>,
-        /// What happens to what depends on it.
+        /// Treatment of dependent objects.
         behaviour: DropBehaviour,
     },
     /// RENAME COLUMN.
@@ -311,7 +311,7 @@ pub enum AlterAction {
     SetNullable {
         /// Ordinal of the column.
         column: usize,
-        /// What it may hold from now on.
+        /// NULLs that it may hold from now on.
         nulls: Nullability,
     },
     /// TYPE.
@@ -373,7 +373,7 @@ pub enum AlterAction {
     },
 }
 
-/// Whether a column takes NULL.
+/// Treatment of NULLs by a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Nullability {
     /// DROP NOT NULL.
@@ -393,7 +393,7 @@ pub struct Truncate {
     pub behaviour: DropBehaviour,
 }
 
-/// What TRUNCATE does with the sequences of the columns.
+/// Treatment of the columns' sequences by TRUNCATE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TruncateIdentity {
     /// CONTINUE IDENTITY.

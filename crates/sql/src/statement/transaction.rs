@@ -52,7 +52,7 @@ pub struct Execute {
 pub struct CreateExecuted {
     /// The text before EXECUTE.
     pub head: String,
-    /// What gives the rows.
+    /// EXECUTE that gives the rows.
     pub execute: Execute,
     /// The text behind it.
     pub tail: String,

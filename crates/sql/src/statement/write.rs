@@ -11,7 +11,7 @@ use super::{LockWait, RowLockStrength, Statement};
 use crate::algebra::Query;
 use crate::catalog::TableRef;
 
-/// Whether rows of a source may name one target row several times.
+/// Treatment of target rows that several rows of a source name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Matches {
     /// Each target row at most once.
@@ -48,7 +48,7 @@ pub struct Insert {
 pub struct OnConflict {
     /// The unique indexes whose conflicts count; None: all of them (DO NOTHING only).
     pub target: Option<ConflictTarget>,
-    /// What happens instead of the insert.
+    /// Action instead of the insert.
     pub action: ConflictAction,
 }
 
@@ -84,7 +84,7 @@ pub struct Update {
     pub columns: Vec<usize>,
     /// TID, new values of `columns` in order and of their types, then extras.
     pub source: Query,
-    /// Whether a TID may repeat in the source.
+    /// Treatment of TIDs that repeat in the source.
     pub matches: Matches,
     /// RETURNING.
     pub returning: Option<Returning>,
@@ -97,7 +97,7 @@ pub struct Delete {
     pub table: TableRef,
     /// TID, then extras.
     pub source: Query,
-    /// Whether a TID may repeat in the source.
+    /// Treatment of TIDs that repeat in the source.
     pub matches: Matches,
     /// RETURNING.
     pub returning: Option<Returning>,
@@ -121,7 +121,7 @@ pub struct Merge {
     pub extras_from: usize,
 }
 
-/// What a WHEN clause of MERGE does.
+/// Action of a WHEN clause of MERGE.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MergeAction {
     /// WHEN MATCHED THEN UPDATE SET.
@@ -165,7 +165,7 @@ pub struct SelectForUpdate {
     pub first: Option<Box<Query>>,
     /// How many of its columns are the client's.
     pub width: usize,
-    /// What is locked, by position of the TID column.
+    /// Locks to take, by position of the TID column.
     pub locks: Vec<RowLock>,
     /// LIMIT: a query of one row and one BIGINT; NULL is no limit.
     pub limit: Option<Box<Query>>,

@@ -1,6 +1,6 @@
 //! Words of cursors: DECLARE's options, FETCH and MOVE.
 
-/// Whether a cursor goes back.
+/// Direction in which a cursor may go.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CursorScroll {
     /// Nothing was said: it does.
@@ -22,7 +22,7 @@ pub enum CursorHold {
     Session,
 }
 
-/// What DECLARE says of a cursor.
+/// Options of a cursor in DECLARE.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CursorOptions {
     /// SCROLL.
@@ -48,7 +48,7 @@ pub enum CursorForm {
 pub enum FetchAction {
     /// The rows are given.
     Fetch,
-    /// They are counted only.
+    /// The rows are only counted.
     Move,
 }
 
@@ -74,6 +74,6 @@ pub struct Fetch {
     pub name: String,
     /// Where to.
     pub to: FetchTo,
-    /// Whether rows are given.
+    /// Action: give the rows, or only count them.
     pub action: FetchAction,
 }

@@ -6,7 +6,7 @@ use types::{Error, Result, SqlState};
 
 use super::{DropBehaviour, IfMissing, RelationName};
 
-/// What may be done with an object.
+/// Privilege on an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Privilege {
     /// INSERT.
@@ -100,7 +100,7 @@ impl Privileges {
     /// None of them.
     pub const NONE: Self = Self(0);
 
-    /// Those of `list`.
+    /// Set of the privileges of `list`.
     pub const fn of(list: &[Privilege]) -> Self {
         let (mut bits, mut at) = (0, 0);
         while at < list.len() {
@@ -110,32 +110,32 @@ impl Privileges {
         Self(bits)
     }
 
-    /// Whether `privilege` is one of them.
+    /// True when `privilege` is one of them.
     pub fn has(self, privilege: Privilege) -> bool {
         self.meets(Self::of(&[privilege]))
     }
 
-    /// Whether both have one in common.
+    /// True when both have one in common.
     pub fn meets(self, other: Self) -> bool {
         self.0 & other.0 != 0
     }
 
-    /// Whether there are none.
+    /// True when there are none.
     pub fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// Those of both.
+    /// Privileges of either set.
     pub fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// Those that `other` has not.
+    /// Privileges that `other` has not.
     pub fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)
     }
 
-    /// Those that both have.
+    /// Privileges that both have.
     pub fn common(self, other: Self) -> Self {
         Self(self.0 & other.0)
     }
@@ -146,8 +146,8 @@ impl Privileges {
     }
 }
 
-/// What of a relation a statement needs privileges on; ordinals from 0. Privileges on the whole
-/// relation are enough in any case.
+/// Part of a relation that a statement needs privileges on; ordinals from 0. Privileges on all
+/// of the relation are enough in any case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Extent {
     /// All of it.
@@ -158,7 +158,7 @@ pub enum Extent {
     Read(BTreeSet<usize>),
 }
 
-/// What a statement needs of a relation before it runs: one of some privileges.
+/// Privileges on a relation that a statement needs before it runs: one of some.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Access {
     /// The relation, without its schema.
@@ -203,7 +203,7 @@ pub enum Objects {
     Databases(Vec<String>),
 }
 
-/// What default privileges may be about.
+/// Kinds of objects that default privileges may be about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DefaultKind {
     /// Tables and views.
@@ -236,7 +236,7 @@ pub enum GrantAction {
     Revoke,
 }
 
-/// What WITH GRANT OPTION, GRANT OPTION FOR and their kin of roles say.
+/// Value of WITH GRANT OPTION, GRANT OPTION FOR and their kin of roles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GrantOption {
     /// Nothing.
@@ -254,7 +254,7 @@ pub enum PrivilegeStatement {
         action: GrantAction,
         /// The privileges on the objects as a whole; None for ALL.
         privileges: Option<Privileges>,
-        /// Those on columns of them; None for ALL.
+        /// Privileges on columns of them; None for ALL.
         columns: Vec<(Option<Privileges>, Vec<String>)>,
         /// The objects.
         objects: Objects,
@@ -262,7 +262,7 @@ pub enum PrivilegeStatement {
         grantees: Vec<RoleName>,
         /// The right to grant.
         option: GrantOption,
-        /// What becomes of privileges that were granted on.
+        /// Treatment of privileges that the grantee granted on.
         behaviour: DropBehaviour,
     },
     /// ALTER DEFAULT PRIVILEGES.
@@ -275,7 +275,7 @@ pub enum PrivilegeStatement {
         action: GrantAction,
         /// The privileges; None for ALL.
         privileges: Option<Privileges>,
-        /// What they are on.
+        /// Kind of the objects.
         kind: DefaultKind,
         /// To or from whom.
         grantees: Vec<RoleName>,
@@ -288,18 +288,18 @@ pub enum PrivilegeStatement {
         action: GrantAction,
         /// The roles.
         roles: Vec<String>,
-        /// Who becomes or was a member.
+        /// Roles that become or were members.
         members: Vec<RoleName>,
         /// The right to grant.
         option: GrantOption,
     },
     /// ALTER ... OWNER TO.
     Owner {
-        /// What kind of object.
+        /// Kind of the object.
         kind: ObjectKind,
         /// Its name.
         name: RelationName,
-        /// Whether it must exist.
+        /// Choice when it does not exist.
         if_missing: IfMissing,
         /// The new owner.
         to: RoleName,

@@ -37,7 +37,7 @@ impl RelationName {
         }
     }
 
-    /// What the catalog calls the relation: its name in `public`, and `schema.name` elsewhere;
+    /// Key of the relation in the catalog: its name in `public`, and `schema.name` elsewhere;
     /// those of the session are in `pg_temp`. A name in `public` with a point has another one in
     /// front.
     pub fn key(&self) -> String {
@@ -58,7 +58,7 @@ impl RelationName {
         }
     }
 
-    /// What the catalog calls a relation `name` in the schema of the relation that it calls `key`.
+    /// Key in the catalog of relation `name` in the schema of the relation with the key `key`.
     pub fn key_beside(key: &str, name: &str) -> String {
         Self { name: name.to_owned(), ..Self::of_key(key) }.key()
     }

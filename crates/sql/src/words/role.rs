@@ -14,7 +14,7 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// What PASSWORD says.
+/// Change of a password by PASSWORD.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum PasswordChange {
     /// Nothing.
@@ -71,7 +71,7 @@ pub enum RoleStatement {
     Alter {
         /// Its name.
         name: String,
-        /// What changes.
+        /// Options to change.
         options: RoleOptions,
     },
     /// ALTER ROLE ... RENAME TO.
@@ -94,7 +94,7 @@ pub enum RoleStatement {
     Drop {
         /// Their names.
         names: Vec<String>,
-        /// Whether each must exist.
+        /// Choice when one does not exist.
         if_missing: IfMissing,
     },
 }

@@ -20,7 +20,7 @@ pub enum SchemaStatement {
         names: Vec<String>,
         /// IF EXISTS.
         if_missing: IfMissing,
-        /// What becomes of what is in them.
+        /// Treatment of the objects in them.
         behaviour: DropBehaviour,
     },
     /// ALTER SCHEMA ... RENAME TO.
@@ -32,11 +32,11 @@ pub enum SchemaStatement {
     },
     /// ALTER TABLE, VIEW or SEQUENCE ... SET SCHEMA.
     Move {
-        /// What kind of relation.
+        /// Kind of the relation.
         kind: ObjectKind,
         /// Its name.
         name: RelationName,
-        /// Whether it must exist.
+        /// Choice when it does not exist.
         if_missing: IfMissing,
         /// The schema it moves to.
         to: String,

@@ -108,7 +108,7 @@ pub enum RowLockStrength {
     Update,
 }
 
-/// What to do about a row or table that is locked.
+/// Choice when a row or table is locked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LockWait {
     /// Wait for the other transaction.

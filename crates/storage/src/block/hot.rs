@@ -11,7 +11,7 @@ use crate::memory::BufferPool;
 /// Set in `claimed` when no more rows are taken.
 pub(crate) const CLOSED: u32 = 1 << 31;
 
-/// What only hot blocks have.
+/// Parts that only hot blocks have.
 #[derive(Debug)]
 pub(crate) struct Hot {
     /// Rows claimed, and [`CLOSED`].

@@ -43,7 +43,7 @@ pub enum WeaveForm {
     Horizontal,
 }
 
-/// What an index sub-block is.
+/// Kind of an index sub-block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SubBlockKind {
     /// CSB+-tree over codes.
@@ -66,7 +66,7 @@ pub struct SubBlockSpec {
     pub name: String,
     /// Ordinal of the column.
     pub column: usize,
-    /// What they are.
+    /// Kind of the sub-blocks.
     pub kind: SubBlockKind,
 }
 

@@ -53,12 +53,12 @@ impl<'a> SymbolTable<'a> {
         bytes
     }
 
-    /// Whether no symbol is longer than its place.
+    /// True when no symbol is longer than its place.
     pub(crate) fn is_sound(&self) -> bool {
         self.lengths.iter().all(|&length| usize::from(length) <= SYMBOL_BYTES)
     }
 
-    /// Whether `codes` can be decoded: each has a symbol, and escapes have their byte.
+    /// True when `codes` can be decoded: each has a symbol, and escapes have their byte.
     pub(crate) fn is_decodable(&self, codes: &[u8]) -> bool {
         let mut codes = codes.iter();
         while let Some(&code) = codes.next() {

@@ -74,7 +74,7 @@ impl<T: Copy> Distinct<T> {
 /// full block.
 const SAMPLE_ROWS: usize = 1024;
 
-/// Whether `rows` rows may have at most `limit` distinct values, from the hashes of evenly spread
+/// True when `rows` rows may have at most `limit` distinct values, from the hashes of evenly spread
 /// rows.
 pub(super) fn may_be_few(rows: usize, limit: usize, hash: impl Fn(usize) -> u64) -> bool {
     if limit == 0 {

@@ -96,7 +96,7 @@ fn same(views: &[StrView], source: &StrVector, a: usize, b: usize) -> bool {
         && if x.is_inline() { x.tail() == y.tail() } else { source.get(a) == source.get(b) }
 }
 
-/// Whether rows often repeat the row before, which evenly spread rows do not show.
+/// True when rows often repeat the row before, which evenly spread rows do not show.
 fn neighbours_tie(source: &StrVector) -> bool {
     let rows = source.len();
     let pairs = (1..rows).step_by((rows / 256).max(1));

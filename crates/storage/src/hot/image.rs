@@ -18,14 +18,14 @@ use crate::memory::{Memory, bytes_of};
 pub(crate) struct ImageWriter {
     types: Vec<PhysicalType>,
     header: Header,
-    /// What comes before the strings, then those of the rows so far.
+    /// Bytes before the strings, then the strings of the rows so far.
     bytes: Vec<u8>,
     /// Rows so far.
     next: usize,
 }
 
 impl ImageWriter {
-    /// Of a block with room for `capacity` rows and, so that memory is taken once, about
+    /// Writer for a block with room for `capacity` rows and, so that memory is taken once, about
     /// `heap_bytes` of strings.
     ///
     /// # Errors

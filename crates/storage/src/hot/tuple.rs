@@ -1,6 +1,6 @@
 //! Some columns of one row of a hot block, read or written in one go.
 //!
-//! What a value needs beside its column's segment (layout, start of the tuple) is found once a row,
+//! Parts besides the column's segment (layout, start of the tuple) are looked up once a row,
 //! not once a value: point reads and writes are made of little else.
 
 use std::sync::atomic::Ordering;

@@ -18,16 +18,16 @@ use crate::schema::ColumnSpec;
 /// [`IndexColumn::ordinal`] of the first expression of an index; the others follow.
 pub const INDEX_EXPRESSION: usize = 0x1_0000;
 
-/// Whether an index has an entry for a row.
+/// Answer whether an index has an entry for a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Membership {
-    /// It has.
+    /// The index has one.
     Inside,
-    /// It has none.
+    /// The index has none.
     Outside,
 }
 
-/// What an index makes of rows beyond their columns: values of expressions, and which rows it has.
+/// Part of an index beyond plain columns: values of expressions, and which rows have entries.
 pub trait Derivation: Send + Sync {
     /// Ordinals of the columns that it reads, each once.
     fn reads(&self) -> &[usize];
@@ -39,7 +39,7 @@ pub trait Derivation: Send + Sync {
     /// clears; those of a row outside are of no use. The same row gives the same result.
     ///
     /// # Errors
-    /// What an expression raises.
+    /// Errors that an expression raises.
     fn derive(&self, row: &[Datum<'_>], out: &mut RowBuffer) -> Result<Membership>;
 }
 
@@ -68,7 +68,7 @@ impl TableIndex {
     /// [`KeyBuffer::is_absent`].
     ///
     /// # Errors
-    /// What an expression raises.
+    /// Errors that an expression raises.
     ///
     /// # Panics
     /// As [`Self::encode`].
@@ -98,7 +98,7 @@ impl TableIndex {
     /// those that are computed. None for a row that the index does not have.
     ///
     /// # Errors
-    /// What an expression raises.
+    /// Errors that an expression raises.
     pub fn key_values<'v>(
         &self,
         row: impl Fn(usize) -> Datum<'v>,

@@ -67,7 +67,7 @@ fn words(prefix: &[u8; PREFIX_BYTES]) -> [u64; 2] {
 pub(super) trait KeyForm: Sized + Send + Sync + 'static {
     /// The words of a key in an entry.
     type Key: Copy + Send + Sync + 'static;
-    /// What keeps tails alive.
+    /// Guard that keeps tails alive.
     type Guard;
     /// Keys can have bytes outside their entry.
     const TAILS: bool;
@@ -116,7 +116,7 @@ pub(super) trait KeyForm: Sized + Send + Sync + 'static {
     /// Appends the bytes of a key; `width` of them if all keys are equally long.
     fn write(key: &Self::Key, width: usize, bytes: &mut Vec<u8>);
 
-    /// What is wrong with the words of a key, if anything.
+    /// Damage of the words of a key, if any.
     fn check(key: &Self::Key, width: usize) -> Result<(), &'static str>;
 }
 
@@ -218,7 +218,7 @@ fn is_below<const N: usize>(a: &[u64; N], b: &[u64; 2]) -> bool {
 /// Keys of any length: the first 16 bytes, then a length or the rest out of line.
 pub(super) struct Long;
 
-/// What is behind the first 16 bytes.
+/// Rest of a key behind the first 16 bytes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Rest<'g> {
     /// Nothing; the length of the key.

@@ -59,7 +59,7 @@ pub(super) struct HashIndex<F: HashForm> {
     width: usize,
 }
 
-/// What a chain has of one key.
+/// Entries of one key in a chain.
 struct Matches {
     tids: [u64; KEY_ENTRIES_MAX],
     count: usize,
@@ -219,7 +219,7 @@ impl<F: HashForm> HashIndex<F> {
         }
     }
 
-    /// What the latched chain has of `key`, and where (`key`, `tid`) is.
+    /// Entries of `key` in the latched chain, and the place of (`key`, `tid`).
     fn matches(
         &self,
         bucket: Bucket<'_>,

@@ -47,7 +47,7 @@ struct State {
     free: Range<usize>,
     /// Where the thread goes on.
     touched: usize,
-    /// What the thread touches now.
+    /// Range that the thread touches now.
     current: Range<usize>,
     /// Ranges beyond `touched` that were given back, and so must not be touched.
     returned: Vec<Range<usize>>,

@@ -23,7 +23,7 @@ pub(super) const PAGE_BYTES: usize = 4 << 10;
 pub(super) const PART_BYTES_MAX: usize = SLOT_BYTES / 2;
 const PART_UNIT: usize = 64;
 
-/// What an allocation of `bytes` really holds; None when that is no address range.
+/// Bytes that an allocation of `bytes` really holds; None when that is no address range.
 pub(super) fn held_bytes(bytes: usize) -> Option<usize> {
     let unit = if bytes < PART_BYTES_MAX { PART_UNIT } else { PAGE_BYTES };
     bytes.max(1).checked_next_multiple_of(unit).filter(|&b| b <= isize::MAX as usize / 2)

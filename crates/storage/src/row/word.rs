@@ -14,7 +14,7 @@ use super::sync::{AtomicU64, Ordering, fence, pause};
 /// Somebody writes the row.
 pub(crate) const LATCHED: u64 = 1;
 
-/// What the word is once it is not latched. Loads before it happened before.
+/// Waits until the word is not latched, and returns it. Loads before it happened before.
 #[inline]
 pub(crate) fn settled(word: &AtomicU64) -> u64 {
     fence(Ordering::Acquire);

@@ -50,7 +50,7 @@ fn has_nulls(segment: &Segment) -> bool {
     segment.nulls != Nulls::None
 }
 
-/// What `test` means for a frozen segment.
+/// Translates `test` to the codes of a frozen segment.
 pub(super) fn translate(
     block: &Block,
     column: usize,

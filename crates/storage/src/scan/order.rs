@@ -45,7 +45,7 @@ pub(super) struct Seen {
 }
 
 impl Seen {
-    /// Of `tested` rows `passed` were left.
+    /// Counts `tested` rows, of which `passed` were left.
     pub(super) fn add(&mut self, tested: usize, passed: usize) {
         self.tested += tested as u64;
         self.passed += passed as u64;
@@ -104,7 +104,7 @@ pub(super) fn renew(steps: &mut Vec<Step<'_>>, block: &Block) {
     sort(steps, block);
 }
 
-/// Whether the place of a step depends on what was seen of it: not where predicates are.
+/// True when the place of a step depends on what was seen of it: not where predicates are.
 fn is_learnt(step: &Step<'_>, block: &Block) -> bool {
     match step.kind {
         StepKind::Values(Test::Predicate(_)) => false,

@@ -37,9 +37,9 @@ pub enum BlockPaths {
 /// How the rows of a block were found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AccessPath {
-    /// What every block knows of its columns says that there are none.
+    /// The block's bounds or dictionary show that there are no rows.
     Constant,
-    /// A Bloom filter says so.
+    /// A Bloom filter shows that there are no rows.
     Bloom,
     /// A CSB+-tree.
     Csb,
@@ -298,7 +298,7 @@ impl BlockCursor<'_> {
         steps.map(|(_, step)| step.selectivity).product()
     }
 
-    /// Whether comparing woven codes costs less than testing the rows that are left.
+    /// True when comparing woven codes costs less than testing the rows that are left.
     fn pays(&self, woven: &Candidate<'_>, share: f64, found: Option<&FoundRows>) -> bool {
         let rows = f64::from(self.end - self.next);
         let cost = rows * woven.woven_cost();

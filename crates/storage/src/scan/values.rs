@@ -19,7 +19,7 @@ pub(super) fn retain(positions: &mut Vec<u32>, mut keep: impl FnMut(usize) -> bo
 /// Keeps the positions whose value satisfies `test`; `values` has the value of each position.
 ///
 /// # Errors
-/// What a predicate raises.
+/// Errors that a predicate raises.
 pub(super) fn retain_values(test: &Test, values: &Vector, positions: &mut Vec<u32>) -> Result<()> {
     debug_assert_eq!(values.len(), positions.len());
     match test {

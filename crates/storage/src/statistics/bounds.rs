@@ -80,7 +80,7 @@ fn clamp(key: i128) -> i64 {
 }
 
 impl Bounds {
-    /// Of no rows.
+    /// Bounds of no rows.
     pub(crate) fn new(types: &[PhysicalType]) -> Self {
         let column = |&physical: &PhysicalType| Column {
             physical,
@@ -296,7 +296,7 @@ impl Bounds {
 pub(crate) struct ColumnBounds {
     pub(crate) min: Option<Value>,
     pub(crate) max: Option<Value>,
-    /// They hold as long as the epoch does.
+    /// True when the bounds are exact as long as the epoch stays.
     pub(crate) is_exact: bool,
     pub(crate) has_null: bool,
 }

@@ -1,4 +1,4 @@
-//! What is known of a table's rows, and when it is looked at again.
+//! Statistics kept with a table, and when they are made again.
 
 use std::collections::HashMap;
 use std::sync::Arc;

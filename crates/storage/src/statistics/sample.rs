@@ -26,7 +26,7 @@ pub(crate) struct Sample {
 }
 
 impl Sample {
-    /// Of no rows yet, taking rows with the share `threshold` from the start.
+    /// Sample of no rows yet, which takes rows with the share `threshold` from the start.
     pub(crate) fn new(types: &[PhysicalType], threshold: f64) -> Self {
         Self { threshold, priorities: Vec::new(), parts: Vec::new(), types: types.to_vec() }
     }

@@ -35,7 +35,7 @@ use crate::versions::{DEAD, ZONE_ROWS};
 /// Rows between two looks whether to go on.
 const LOOK_ROWS: u32 = 1 << 12;
 
-/// What a load made.
+/// Blocks and statistics that a load made.
 pub(crate) struct Loaded<'l> {
     pub(crate) blocks: Vec<Arc<Block>>,
     pub(crate) summaries: &'l [ColumnSummary],
@@ -478,7 +478,7 @@ fn push_entry(run: &mut KeyRun<'_, '_>, key: &KeyBuffer, tid: Tid) -> Result<()>
 /// The key of the newest values of a row.
 ///
 /// # Errors
-/// What an expression of the index raises.
+/// Errors that an expression of the index raises.
 fn newest_key(
     block: &Block,
     row: u32,

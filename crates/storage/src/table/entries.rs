@@ -60,7 +60,7 @@ const KEY_COLUMNS: usize = 8;
 /// [`TableIndex::ordinals`].
 ///
 /// # Errors
-/// What an expression of the index raises.
+/// Errors that an expression of the index raises.
 #[inline]
 pub(super) fn encode_key<'a>(
     index: &TableIndex,
@@ -209,7 +209,7 @@ impl Table {
         Ok(latches)
     }
 
-    /// Who has `key` in a unique index, besides `own`.
+    /// Finds the holder of `key` in a unique index, besides `own`.
     pub(super) fn find_holder(
         &self,
         index: &TableIndex,
@@ -234,7 +234,7 @@ impl Table {
         holder
     }
 
-    /// Whether row `tid` has `key` now, or may have it when its writer has ended.
+    /// Holder of `key` if row `tid` has it now, or may have it when its writer has ended.
     pub(super) fn holder(
         &self,
         index: &TableIndex,
@@ -460,7 +460,7 @@ fn chain_affects(record: RecordRef<'_>, index: &TableIndex) -> bool {
     false
 }
 
-/// Who has a key.
+/// Holder of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Holder {
     Nobody,

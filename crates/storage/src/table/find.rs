@@ -22,7 +22,7 @@ thread_local! {
     static RANGE: Cell<Option<Box<RangeState>>> = const { Cell::new(None) };
 }
 
-/// What reads by key have in common: the index, the snapshot, and the columns wanted of each row.
+/// Common parts of reads by key: the index, the snapshot, and the columns wanted of each row.
 #[derive(Clone, Copy)]
 pub struct KeyRead<'a> {
     /// The index; it need not be in [`Table::indexes`] any longer.
@@ -277,7 +277,7 @@ impl Table {
         Ok(())
     }
 
-    /// Whether row `tid` has `key` now and whatever becomes of its writer: a running transaction
+    /// Holder of `key` if row `tid` has it now, whatever its writer does: a running transaction
     /// that leaves the key as it is does not count.
     fn keeper(
         &self,

@@ -124,7 +124,7 @@ pub struct BlockCopy {
     block: Arc<Block>,
     /// All commits up to it are in the copy.
     newest: Timestamp,
-    /// Of a hot block.
+    /// Writer of the image; None for a frozen block.
     writer: Option<ImageWriter>,
     rows: usize,
     /// Rows that were copied.

@@ -10,7 +10,7 @@ use super::Table;
 use crate::block::sub_block::{SubBlock, SubBlockSpec};
 use crate::block::{Block, BlockLayout};
 
-/// What the blocks of a table have for one index, in all.
+/// Totals of a table's index sub-blocks for one index.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SubBlockInfo {
     /// Blocks that have something.
@@ -92,7 +92,7 @@ impl Table {
         Arc::clone(&self.sub_blocks.lock())
     }
 
-    /// What its blocks have for index `id`.
+    /// Totals of its index sub-blocks for index `id`.
     pub fn sub_block_info(&self, id: u64) -> SubBlockInfo {
         let blocks = Arc::clone(&self.blocks.lock().all);
         let mut info = SubBlockInfo::default();

@@ -44,13 +44,13 @@ type State = BTreeMap<u64, (Tid, Row)>;
 
 struct Running {
     txn: Txn,
-    /// What its snapshot saw at first.
+    /// Rows that its snapshot saw at first.
     base: State,
     /// The versions it wrote, newest last; None: deleted.
     wrote: BTreeMap<u64, Vec<Option<(Tid, Row)>>>,
     locked: BTreeSet<u64>,
     saved: Vec<(UndoMark, Box<Wrote>)>,
-    /// What a statement saw when it began, and what was written before.
+    /// State when its statement began, and what was written before.
     statement: Option<(Snapshot, UndoMark, State)>,
     redo_from: Vec<Redo>,
 }
@@ -88,7 +88,7 @@ struct Model {
     held: Vec<(Snapshot, Arc<TableSnapshot>, State)>,
     log: Vec<Redo>,
     start: Vec<(u64, Vec<u64>, Vec<u8>)>,
-    /// Of the same blocks, taken in parts while transactions go on.
+    /// Images of the same blocks, taken in parts while transactions go on.
     images: Vec<BlockImage>,
     copies: Vec<(u64, BlockCopy)>,
     ids: u64,
@@ -246,7 +246,7 @@ impl Model {
         std::iter::once(id).chain((1..TYPES.len()).map(|c| self.value(c))).collect()
     }
 
-    /// What writing the key of `row` may lead to.
+    /// Outcomes that writing the key of `row` may have.
     fn key_outcomes(&self, t: usize, id: u64, key: &Value) -> Vec<Outcome> {
         let mut outcomes = Vec::new();
         if key.is_null() {
@@ -283,7 +283,7 @@ impl Model {
         outcomes
     }
 
-    /// What writing the row may lead to, apart from its key.
+    /// Outcome that writing the row may have, apart from its key.
     fn row_outcome(&self, t: usize, id: u64, tid: Tid) -> Outcome {
         let ts = self.running[t].txn.at.base().0;
         let own = self.running[t].wrote.contains_key(&id);

@@ -25,7 +25,7 @@ use crate::unpack::load_vector;
 use crate::version::Timestamp;
 use crate::versions::DEAD;
 
-/// What blocks that were replayed into count as changed at, until the end of the replay.
+/// Timestamp of change of blocks that were replayed into, until the end of the replay.
 pub(super) const REPLAYED: u64 = 1 << 62;
 
 impl Table {

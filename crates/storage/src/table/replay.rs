@@ -30,14 +30,14 @@ use crate::versions::{DEAD, ZONE_ROWS};
 /// enough that none is lost before its turn.
 const WINDOW: usize = 16;
 
-/// What happened to a row.
+/// Kind of a change of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowChangeKind {
-    /// It came, or came back, with a value for each column.
+    /// The row came, or came back, with a value for each column.
     Insert,
     /// Columns got values.
     Update,
-    /// It went.
+    /// The row went.
     Delete,
 }
 
@@ -48,7 +48,7 @@ pub struct RowChange {
     pub table: usize,
     /// Its place.
     pub tid: Tid,
-    /// What happened.
+    /// Kind of the change.
     pub kind: RowChangeKind,
     /// Which ordinals of [`RowChanges::columns`] an update names, ascending.
     pub columns: Range<u32>,
@@ -144,7 +144,7 @@ fn fetch(tables: &[TableReplay], window: &[RowChange], guard: &Guard) {
 }
 
 impl TableReplay {
-    /// Of `table`, which nobody uses but replays of other blocks.
+    /// Replay into `table`, which nobody uses but replays of other blocks.
     pub fn new(table: &Arc<Table>) -> Self {
         let bounds = Bounds::new(&table.types);
         Self { table: Arc::clone(table), bounds, rows: 0, changes: 0 }

@@ -1,4 +1,4 @@
-//! What a transaction changed: so that readers find older versions, and the change can be undone.
+//! Changes of a transaction: readers find older versions by them, and rollback undoes them.
 //!
 //! ```text
 //! UndoBuffer | arena: stamp, records | records in order | places: table, block, counts |
@@ -64,20 +64,20 @@ const PLACES_SEARCHED: usize = 8;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct UndoMark(usize);
 
-/// What happened to a row.
+/// Kind of a change of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChangeKind {
-    /// It is new.
+    /// The row is new.
     Insert,
-    /// It is gone.
+    /// The row is gone.
     Delete,
     /// Some columns have other values.
     Update,
     /// A whole block of rows is new: the TID is that of its first row.
     Block,
-    /// It was locked, not changed.
+    /// The row was locked, not changed.
     Lock,
-    /// Whatever it was, it was undone.
+    /// The change was undone, whatever it was.
     Void,
 }
 
@@ -88,7 +88,7 @@ pub struct Change<'a> {
     pub table: &'a Arc<Table>,
     /// The row.
     pub tid: Tid,
-    /// What happened.
+    /// Kind of the change.
     pub kind: ChangeKind,
     /// Where the row went on, for a Delete that is half of a move.
     pub moved_to: Option<Tid>,
@@ -144,7 +144,7 @@ impl<'a> Change<'a> {
         }
     }
 
-    /// What the first image of `column` in `from` or the records above this one holds, or else the
+    /// Value of `column` in its first image in `from` or the records above this one, or else the
     /// newest value.
     fn value<'b>(
         &self,

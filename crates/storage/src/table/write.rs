@@ -93,7 +93,7 @@ impl Table {
     /// The keys of a row in all indexes.
     ///
     /// # Errors
-    /// What an expression of an index raises.
+    /// Errors that an expression of an index raises.
     pub(super) fn encode_keys<'a>(
         &self,
         indexes: &[Arc<TableIndex>],
@@ -284,7 +284,7 @@ impl Table {
     /// The keys of a row that the caller holds, after `changes`.
     ///
     /// # Errors
-    /// What an expression of an index raises.
+    /// Errors that an expression of an index raises.
     fn encode_changed(
         &self,
         indexes: &[Arc<TableIndex>],

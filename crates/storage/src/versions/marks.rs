@@ -1,4 +1,4 @@
-//! What a scan asks of a zone before it reads any word: whether a row may have a record, and which
+//! Marks of a zone that a scan reads before any word: whether a row may have a record, and which
 //! rows are gone.
 //!
 //! ```text

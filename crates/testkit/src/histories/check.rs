@@ -13,7 +13,7 @@ use super::graph::{self, Graph};
 use super::infer::{Edge, Inferred, Why, infer};
 use super::{Anomaly, Finding, History, Level, RealTime};
 
-/// What `level` forbids of all [`findings`].
+/// Findings that `level` forbids, among all [`findings`].
 pub fn check(history: &History, level: Level, real_time: RealTime) -> Vec<Finding> {
     let mut found = findings(history, real_time);
     found.retain(|finding| finding.anomaly.forbidden_from() <= level);

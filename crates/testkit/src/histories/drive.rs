@@ -92,7 +92,7 @@ impl Default for Plan {
     }
 }
 
-/// What all sessions of a history share.
+/// State that all sessions of a history share.
 struct Shared<'a> {
     plan: &'a Plan,
     clock: AtomicU64,

@@ -128,7 +128,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Whether `goal` can be reached from `start` over at least one edge, by brute force.
+    /// True when `goal` can be reached from `start` over at least one edge, by brute force.
     fn reachable(graph: &Graph, start: usize, goal: usize) -> bool {
         let mut seen = vec![false; graph.len()];
         let mut todo = graph[start].clone();

@@ -1,4 +1,4 @@
-//! What a history says about the order of its transactions.
+//! Infers the order of a history's transactions.
 //!
 //! ```text
 //! longest read of a key = order of its appends
@@ -43,7 +43,7 @@ pub(super) struct Inferred {
 
 struct Facts<'a> {
     history: &'a History,
-    /// Who appended what, and to which list.
+    /// Transaction and list of each appended value.
     writers: HashMap<Value, (usize, Key)>,
     orders: BTreeMap<Key, &'a [Value]>,
     findings: Vec<Finding>,

@@ -150,7 +150,7 @@ fn real_time_forbids_to_read_the_past() {
     assert_eq!(findings(&history, RealTime::Kept).len(), 0);
 }
 
-/// What a simulated store gets wrong.
+/// Fault of a simulated store.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Fault {
     None,

@@ -30,7 +30,7 @@ impl Wire {
     /// Connects `user` to `database` through `socket`.
     ///
     /// # Errors
-    /// What the system or the server says.
+    /// Errors of the system or the server.
     pub fn connect(socket: &Path, user: &str, database: &str) -> Result<Self, SqlError> {
         Self::connect_within(socket, user, database, None)
     }
@@ -38,7 +38,7 @@ impl Wire {
     /// As [`Self::connect`]; the server may be silent for `patience` at most, always when None.
     ///
     /// # Errors
-    /// What the system or the server says.
+    /// Errors of the system or the server.
     pub fn connect_within(
         socket: &Path,
         user: &str,
@@ -81,7 +81,7 @@ impl Wire {
     /// Runs `sql` and looks at nothing but the number of its rows: what a server can send at most.
     ///
     /// # Errors
-    /// What the system or the server says.
+    /// Errors of the system or the server.
     pub fn count_rows(&mut self, sql: &str) -> Result<u64, SqlError> {
         self.query(sql)?;
         let (mut rows, mut error, mut bytes) = (0, None, Vec::new());
@@ -105,7 +105,7 @@ impl Wire {
     /// come back as rows of one column.
     ///
     /// # Errors
-    /// What the system or the server says.
+    /// Errors of the system or the server.
     pub fn copy_in(&mut self, sql: &str, input: &str) -> Result<Answer, SqlError> {
         self.query(sql)?;
         self.answer_with(input)

@@ -88,7 +88,7 @@ impl Generator {
         }
     }
 
-    /// What follows GROUP BY.
+    /// Draws the rest of GROUP BY.
     fn clause(&mut self, keys: Vec<Node>, leaves: &mut Vec<Node>) -> Node {
         let plain = Node::empty(Kind::Other);
         let several = self.random.chance(20);

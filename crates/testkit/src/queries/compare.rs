@@ -1,4 +1,4 @@
-//! Whether two results are the same.
+//! Tests that two results are the same.
 
 use std::cmp::Ordering;
 
@@ -7,7 +7,7 @@ use super::tree::Kind;
 /// Allowed relative difference of floating-point values: sums have no fixed order.
 const TOLERANCE: f64 = 1e-9;
 
-/// Whether the order of rows is part of the result.
+/// Importance of the order of rows in a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowOrder {
     /// Any order is right.

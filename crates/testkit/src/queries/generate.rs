@@ -11,7 +11,7 @@ use super::tree::{Kind, Node};
 /// Whose SQL a query may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
-    /// What means the same in PostgreSQL and DuckDB.
+    /// Queries that mean the same in PostgreSQL and DuckDB.
     Shared,
     /// All that PostgreSQL has, or rather all that is generated.
     Postgres,
@@ -24,7 +24,7 @@ pub struct Query {
     pub tree: Node,
     /// Kinds of its columns.
     pub kinds: Vec<Kind>,
-    /// Whether its rows come in one order only.
+    /// Importance of the order of its rows.
     pub order: RowOrder,
 }
 

@@ -1,4 +1,4 @@
-//! What the expressions of a query may name.
+//! Names that the expressions of a query may use.
 
 use super::tree::{Kind, Node};
 

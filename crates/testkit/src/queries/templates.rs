@@ -1,4 +1,4 @@
-//! What expressions there are, as text with gaps.
+//! Expressions as text with gaps.
 //!
 //! Each result is determined, and small enough where it is a number: products are rounded, and
 //! quotients, whose scale is nobody's contract, too.
@@ -11,7 +11,7 @@ pub(super) struct Template {
     pub(super) kind: Kind,
     pub(super) text: &'static str,
     pub(super) arguments: &'static [Kind],
-    /// Whether it means the same everywhere.
+    /// Systems in which it means the same.
     pub(super) dialect: Dialect,
 }
 

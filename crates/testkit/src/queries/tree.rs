@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// What a part of a query is: parts of one kind can stand for each other.
+/// Kind of a part of a query: parts of one kind can stand for each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A condition.
@@ -28,7 +28,7 @@ pub enum Kind {
 /// A part of a query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Node {
-    /// What it is.
+    /// Kind of the part.
     pub kind: Kind,
     pub(super) parts: Vec<Part>,
 }
@@ -106,7 +106,7 @@ impl Node {
         self
     }
 
-    /// Whether `node` is a part of this one.
+    /// True when `node` is a part of this one.
     pub(super) fn contains(&self, node: &Node) -> bool {
         self == node || self.children().any(|child| child.contains(node))
     }

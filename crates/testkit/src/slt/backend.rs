@@ -1,4 +1,4 @@
-//! What the runner asks of a database system.
+//! Calls of the runner to a database system.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use std::fmt;
 pub struct SqlError {
     /// Five characters; `XX000` when the system gave none.
     pub sqlstate: String,
-    /// What the user reads.
+    /// Text that the user reads.
     pub message: String,
 }
 
@@ -26,7 +26,7 @@ impl fmt::Display for SqlError {
 
 impl std::error::Error for SqlError {}
 
-/// What a statement came back with.
+/// Answer to a statement.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Answer {
     /// Rows of a query, each cell as PostgreSQL writes it; NULL is `None`.
@@ -71,7 +71,7 @@ pub trait Backend: Send + Sync {
     /// Its name: the condition of `skipif` and `onlyif`.
     fn name(&self) -> &str;
 
-    /// Whether its answers define the expected ones, so that no tolerance applies to it.
+    /// True when its answers define the expected ones, so that no tolerance applies to it.
     fn is_oracle(&self) -> bool {
         false
     }

@@ -29,7 +29,7 @@ pub struct Failure {
     pub message: String,
 }
 
-/// What running one file found.
+/// Findings of running one file.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     /// `query` records run.

@@ -16,7 +16,7 @@ use std::fmt;
 
 use super::{Answer, SqlError, backend::cell_text};
 
-/// What a step comes back with, or what the file expects of it.
+/// Outcome of a step, or the one that the file expects.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Outcome {
     /// No rows; any count.
@@ -25,7 +25,7 @@ pub(super) enum Outcome {
     Count(u64),
     /// This SQLSTATE.
     Error(String),
-    /// It waits for another session.
+    /// The step waits for another session.
     Blocks,
     /// These rows, as lines.
     Rows(Vec<String>),
@@ -49,7 +49,7 @@ pub(super) enum Failing {
     AtMost(usize),
 }
 
-/// What a scenario must come to at SERIALIZABLE, whichever statement fails on the way.
+/// Outcome that a scenario must have at SERIALIZABLE, whichever statement fails on the way.
 #[derive(Clone, Debug)]
 pub(super) struct Serializable {
     pub(super) failing: Failing,
@@ -86,7 +86,7 @@ pub(super) struct Line {
     pub(super) record: Record,
 }
 
-/// Whether `text` is a session file: its first record is `setup`.
+/// True when `text` is a session file: its first record is `setup`.
 pub(super) fn is_script(text: &str) -> bool {
     text.lines().find(|line| !line.is_empty() && !line.starts_with('#')) == Some("setup")
 }
@@ -196,7 +196,7 @@ fn failing(text: &str) -> Option<(Failing, Vec<String>)> {
 }
 
 impl Outcome {
-    /// What `sql` came back with, in the words of a file.
+    /// Outcome of `sql`, in the words of a file.
     pub(super) fn of(sql: &str, result: &Result<Answer, SqlError>) -> Self {
         match result {
             Err(error) => Self::Error(error.sqlstate.clone()),
@@ -215,7 +215,7 @@ impl Outcome {
         }
     }
 
-    /// Whether `seen` is what `self` expects.
+    /// True when `seen` is what `self` expects.
     pub(super) fn accepts(&self, seen: &Self) -> bool {
         self == seen || matches!((self, seen), (Self::Ok, Self::Count(_)))
     }
@@ -226,7 +226,7 @@ impl Outcome {
     }
 }
 
-/// Whether a count belongs to the result of `sql`.
+/// True when a count belongs to the result of `sql`.
 fn changes_rows(sql: &str) -> bool {
     let word = sql.split_whitespace().next().unwrap_or("").to_ascii_uppercase();
     ["INSERT", "UPDATE", "DELETE", "MERGE"].contains(&word.as_str())

@@ -28,7 +28,7 @@ pub(super) fn state(database: &dyn Database, queries: &[String]) -> Result<Vec<O
     queries.iter().map(answer).collect()
 }
 
-/// Whether a transaction ended with a COMMIT that took effect: none of its statements failed.
+/// True when a transaction ended with a COMMIT that took effect: none of its statements failed.
 fn committed(history: &[Done]) -> bool {
     let last = history.last().map_or("", |done| done.sql.trim());
     let failed = history.iter().any(|done| matches!(done.outcome, Outcome::Error(_)));
@@ -61,7 +61,7 @@ pub(super) fn explains(
     Ok(false)
 }
 
-/// Whether the statements of `history` come back with the same again.
+/// True when the statements of `history` give the same answers again.
 fn repeats(database: &dyn Database, history: &[Done]) -> Result<bool, SqlError> {
     let mut connection = database.connect()?;
     let same = |done: &Done| Outcome::of(&done.sql, &connection.run(&done.sql)) == done.outcome;

@@ -104,7 +104,7 @@ struct Stage<'a> {
     sessions: BTreeMap<String, Session>,
     /// Sessions whose wait has ended, and how, until the file is asked about it.
     released: BTreeMap<String, Outcome>,
-    /// What was expected no longer applies: a session failed earlier or later than in the file.
+    /// True when expectations no longer apply: a session failed earlier or later than in the file.
     diverged: bool,
     tolerant: bool,
 }

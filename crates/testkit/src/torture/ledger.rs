@@ -16,7 +16,7 @@ use crate::Random;
 /// Balance of each account in the beginning.
 pub const FIRST_BALANCE: i64 = 1000;
 
-/// What is written besides the transfer itself.
+/// Writes besides the transfer itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detour {
     /// Nothing.
@@ -57,7 +57,7 @@ impl Transfer {
         Self { session, number, source, target, amount }
     }
 
-    /// What else its transaction does.
+    /// Further writes of its transaction.
     pub fn detour(&self) -> Detour {
         match self.number % 10 {
             7 => Detour::Reinsert,
@@ -85,7 +85,7 @@ impl Transfer {
     }
 }
 
-/// What is in a database, read in two ways.
+/// Contents of a database, read in two ways.
 #[derive(Clone, Debug, Default)]
 pub struct Audit {
     /// Account and balance by a scan, in order of accounts.
@@ -96,7 +96,7 @@ pub struct Audit {
     pub journal: Vec<Transfer>,
     /// The same by an index.
     pub journal_by_index: Vec<Transfer>,
-    /// What the database itself finds wrong with its files and indexes.
+    /// Damage of files and indexes that the database itself finds.
     pub problems: Vec<String>,
 }
 
@@ -105,7 +105,7 @@ pub trait LedgerStore: Sync {
     /// Opens the database in `directory`, or makes it with `accounts` accounts.
     ///
     /// # Errors
-    /// What the database says.
+    /// Errors of the database.
     fn open(&self, directory: &Path, accounts: u32) -> Result<Box<dyn OpenLedger>, String>;
 }
 
@@ -114,13 +114,13 @@ pub trait OpenLedger: Sync {
     /// A new session.
     ///
     /// # Errors
-    /// What the database says.
+    /// Errors of the database.
     fn session(&self) -> Result<Box<dyn LedgerSession>, String>;
 
     /// Everything in it.
     ///
     /// # Errors
-    /// What the database says.
+    /// Errors of the database.
     fn audit(&self) -> Result<Audit, String>;
 }
 
@@ -130,16 +130,16 @@ pub trait LedgerSession: Send {
     /// the commit is acknowledged.
     ///
     /// # Errors
-    /// What the database says, but for conflicts.
+    /// Errors of the database, but for conflicts.
     fn transfer(&mut self, transfer: &Transfer) -> Result<(), String>;
 }
 
-/// Whether an acknowledged commit may vanish.
+/// Durability of an acknowledged commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Durability {
-    /// It may not.
+    /// The commit may not vanish.
     Synchronous,
-    /// It may, but then everything after it, too.
+    /// The commit may vanish, but then everything after it, too.
     Asynchronous,
 }
 
@@ -147,7 +147,7 @@ pub enum Durability {
 pub struct Ledger<'a> {
     /// Where it is kept.
     pub store: &'a dyn LedgerStore,
-    /// What the store promises.
+    /// Durability that the store promises.
     pub durability: Durability,
     /// How many accounts there are.
     pub accounts: u32,

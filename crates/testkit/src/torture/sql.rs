@@ -19,7 +19,7 @@ pub type Open = dyn Fn(&Path) -> Result<Box<dyn Database>, SqlError> + Sync;
 pub struct SqlLedger {
     /// Opens it; makes it when there is none.
     pub open: Box<Open>,
-    /// What is said to each new session: `SET synchronous_commit = off`, or nothing.
+    /// First statement of each new session: `SET synchronous_commit = off`, or none.
     pub greeting: Option<String>,
     /// A query for what the database finds wrong with itself, one text a row, if it has one.
     pub check: Option<String>,

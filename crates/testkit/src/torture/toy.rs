@@ -13,14 +13,14 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::ledger::{Audit, FIRST_BALANCE, LedgerSession, LedgerStore, OpenLedger, Transfer};
 
-/// What a toy gets wrong.
+/// Fault of a toy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// Nothing.
     None,
-    /// It acknowledges what it has not written.
+    /// The toy acknowledges commits that it has not written.
     Lost,
-    /// It writes the two sides of a transfer one after the other, and replays halves.
+    /// The toy writes the two sides of a transfer one after the other, and replays halves.
     Partial,
     /// Its index misses what was replayed.
     StaleIndex,
@@ -32,7 +32,7 @@ const HELD_BACK: usize = 8;
 /// The toy as a database system.
 pub struct Toy(pub Fault);
 
-/// Who moved how much: half a transfer each.
+/// Account and amount: half a transfer each.
 type Half = (u32, i64);
 
 struct State {

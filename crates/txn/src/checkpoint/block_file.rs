@@ -17,7 +17,7 @@ const MAGIC: &[u8; 8] = b"TESSBLK\n";
 const FORMAT_VERSION: u32 = 1;
 const HEADER_BYTES: usize = 80;
 
-/// What a file in `blocks/` holds.
+/// Content of a file in `blocks/`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum BlockFileKind {
     /// A block and the marks of its deleted rows (`.blk`).
@@ -35,7 +35,7 @@ pub struct BlockFileName {
     pub block: u64,
     /// Tells files of one block apart; never used twice.
     pub version: u64,
-    /// What it holds.
+    /// Content of the file.
     pub kind: BlockFileKind,
 }
 

@@ -57,7 +57,7 @@ impl Unsynced {
     /// Makes the content of all durable.
     ///
     /// # Errors
-    /// Those of `io`: none of the files may be named then.
+    /// Errors of `io`: none of the files may be named then.
     pub fn sync(self) -> Result<()> {
         self.0.iter().try_for_each(|file| file.sync())
     }
@@ -112,7 +112,7 @@ impl Directory {
     /// Reads the log behind a checkpoint. To be handed to [`Log::resume`].
     ///
     /// # Errors
-    /// Those of [`LogReader::open`].
+    /// Errors of [`LogReader::open`].
     pub fn read_log(&self, manifest: &Manifest) -> Result<LogReader> {
         let directory = self.path.join(LOG_NAME);
         let place = LogPlace { io: &self.io, directory: &directory, database: self.database };
@@ -123,7 +123,7 @@ impl Directory {
     /// what only former checkpoints needed may be removed.
     ///
     /// # Errors
-    /// Those of `io`; which checkpoint counts after a crash is unknown then, so neither's files
+    /// Errors of `io`; which checkpoint counts after a crash is unknown then, so neither's files
     /// may be removed. The next call may succeed.
     pub fn publish(&self, manifest: &Manifest) -> Result<()> {
         let mut number = self.number.lock();
@@ -143,7 +143,7 @@ impl Directory {
     /// [`Self::publish`] or [`Self::sync_blocks`], the content as `syncing` says.
     ///
     /// # Errors
-    /// Those of `io`: 53100 above all; what was written of the file is removed.
+    /// Errors of `io`: 53100 above all; what was written of the file is removed.
     pub fn write_block(
         &self,
         table: u64,
@@ -203,7 +203,7 @@ impl Directory {
     /// Makes the names of all block files written so far durable, before a log record names them.
     ///
     /// # Errors
-    /// Those of `io`.
+    /// Errors of `io`.
     pub fn sync_blocks(&self) -> Result<()> {
         self.io.sync_directory(&self.path.join(BLOCKS_NAME))
     }
@@ -238,7 +238,7 @@ impl Directory {
     /// how many.
     ///
     /// # Errors
-    /// Those of `io`; files that stay are removed by the next [`Self::sweep`].
+    /// Errors of `io`; files that stay are removed by the next [`Self::sweep`].
     pub fn remove_replaced(&self, old: &Manifest, new: &Manifest) -> Result<usize> {
         let kept: HashSet<_> = new.files().collect();
         let replaced = old.files().filter(|name| !kept.contains(name));
@@ -256,7 +256,7 @@ impl Directory {
     /// some version on. Returns how many.
     ///
     /// # Errors
-    /// Those of `io`.
+    /// Errors of `io`.
     pub fn sweep(
         &self,
         manifest: &Manifest,

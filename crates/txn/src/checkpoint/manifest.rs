@@ -20,12 +20,12 @@ const FORMAT_VERSION: u32 = 1;
 /// Bytes in front of the body.
 const HEADER_BYTES: usize = 32;
 
-/// Whether rows of a block can change in place.
+/// Temperature of a block: its rows can change in place, or cannot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlockTemperature {
-    /// They can: the file is replaced when they did.
+    /// Rows can change: the file is replaced when they did.
     Hot,
-    /// They cannot: the file stays as long as the block.
+    /// Rows cannot change: the file stays as long as the block.
     Frozen,
 }
 
@@ -47,7 +47,7 @@ pub struct BlockEntry {
     pub file: BlockReference,
     /// The newest commit that the file holds changes of.
     pub changed: Timestamp,
-    /// Whether its rows can change in place.
+    /// Temperature of the block.
     pub temperature: BlockTemperature,
     /// Newer marks of deleted rows.
     pub dead: Option<DeadReference>,
@@ -67,7 +67,7 @@ pub struct TableEntry {
 /// A checkpoint.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Manifest {
-    /// It holds the commits up to this one.
+    /// Newest commit that it holds.
     pub snapshot: Timestamp,
     /// Where in the log replay starts.
     pub position: Position,

@@ -37,7 +37,7 @@ struct Queue {
     collector: Mutex<()>,
 }
 
-/// What is to be collected.
+/// Undo buffers to collect.
 #[derive(Default)]
 pub(super) struct Garbage {
     queues: [Queue; QUEUES],
@@ -57,7 +57,7 @@ impl Garbage {
         queue.ended.lock().push_back(Ended { ts, undo: Arc::new(undo) });
     }
 
-    /// Those that ended after `since`, newest first.
+    /// Transactions that ended after `since`, newest first.
     pub(super) fn newer(&self, since: Timestamp) -> Vec<Arc<UndoBuffer>> {
         let mut newer = Vec::new();
         for queue in &self.queues {

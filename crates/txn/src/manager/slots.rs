@@ -27,7 +27,7 @@ struct Slot {
     sequence: AtomicU64,
     waiters: AtomicU32,
     waits_for: AtomicU64,
-    /// It does nothing any more but take back what it did.
+    /// The transaction does nothing any more but take back what it did.
     is_ending: AtomicBool,
     latch: Mutex<()>,
     ended: Condvar,

@@ -2,14 +2,14 @@
 //!
 //! Source: PostgreSQL 15, `timezonesets/Default`.
 
-/// What an abbreviation stands for.
+/// Meaning of an abbreviation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Meaning {
     /// Seconds east of UTC.
     Offset(i32),
     /// Seconds east of UTC in summer.
     Summer(i32),
-    /// What it meant in this zone at the time.
+    /// The offset that it meant in this zone at the time.
     Zone(&'static str),
 }
 

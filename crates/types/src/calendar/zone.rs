@@ -165,7 +165,7 @@ impl TimeZone {
         }
     }
 
-    /// Whether it is UTC, by whatever name.
+    /// True when it is UTC, by whatever name.
     pub fn is_utc(&self) -> bool {
         matches!(self.rules, Rules::Utc(_))
     }
@@ -180,7 +180,7 @@ impl TimeZone {
         }
     }
 
-    /// What its time is called at the UTC time `micros`: `CEST`.
+    /// Abbreviation of its time at the UTC time `micros`: `CEST`.
     pub fn abbreviation_at(&self, micros: i64) -> String {
         match &self.rules {
             Rules::Utc(_) => "UTC".to_owned(),
@@ -191,7 +191,7 @@ impl TimeZone {
         }
     }
 
-    /// Whether it is summer time at the UTC time `micros`.
+    /// True when it is summer time at the UTC time `micros`.
     pub fn is_summer_at(&self, micros: i64) -> bool {
         match &self.rules {
             Rules::Named(_, zone) => zone.to_offset_info(instant(micros)).dst().is_dst(),
@@ -204,7 +204,7 @@ impl TimeZone {
         tz::db().available().map(|name| name.as_str().to_owned()).collect()
     }
 
-    /// What its clocks show at the UTC time `micros`; infinities stay.
+    /// Time that its clocks show at the UTC time `micros`; infinities stay.
     ///
     /// # Errors
     /// 22008 when out of range.
@@ -259,8 +259,8 @@ impl TimeZone {
         zone.meaning_at(name, local - zone.local_offset(local) * SECOND)
     }
 
-    /// What the zone's abbreviation `name` last meant until `micros`, else what it meant first
-    /// after it, else the zone's offset.
+    /// Offset that the zone's abbreviation `name` last meant until `micros`, else the first that it
+    /// meant after it, else the zone's offset.
     fn meaning_at(&self, name: &str, micros: i64) -> i64 {
         let Rules::Named(_, zone) = &self.rules else { return self.offset_at(micros) };
         let at = instant(micros);
@@ -278,7 +278,7 @@ impl TimeZone {
         }
     }
 
-    /// Whether its offset from UTC is always the same.
+    /// True when its offset from UTC is always the same.
     pub(crate) fn is_constant(&self) -> bool {
         match &self.rules {
             Rules::Utc(_) | Rules::Fixed { .. } => true,
@@ -311,13 +311,13 @@ impl TimeZone {
         self.now.unwrap_or_else(clock)
     }
 
-    /// Whether it is UTC and reads dates as usual.
+    /// True when it is UTC and reads dates as usual.
     pub fn is_usual(&self) -> bool {
         self.is_utc() && self.order == DateOrder::Mdy
     }
 
-    /// What [`Self::from_specification`] makes the same of: the name, and the order of dates where
-    /// it is not the usual one.
+    /// Text that [`Self::from_specification`] makes the same of: the name, and the order of dates
+    /// where it is not the usual one.
     pub fn specification(&self) -> String {
         let order = match self.order {
             DateOrder::Mdy => return self.name().to_owned(),

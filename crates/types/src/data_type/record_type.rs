@@ -105,7 +105,7 @@ impl RecordType {
         self.shape().relation.as_ref().map(|(_, number)| *number)
     }
 
-    /// Whether some field, or a field of a field, is of a type that `test` is true of.
+    /// True when some field, or a field of a field, is of a type that `test` is true of.
     pub fn any_field(self, test: &dyn Fn(DataType) -> bool) -> bool {
         self.fields().iter().any(|field| match field.ty {
             DataType::Record(inner) => inner.any_field(test),

@@ -1,6 +1,6 @@
 //! Kinds of objects that `regclass` and its kin name.
 
-/// What a value of `regclass` or its kin names.
+/// Kind of object that a value of `regclass` or its kin names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RegKind {
     /// A relation.

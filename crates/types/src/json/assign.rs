@@ -117,7 +117,7 @@ impl Assigner<'_> {
         Ok(())
     }
 
-    /// What is made where nothing was: an array for a step that is a number, else an object.
+    /// Makes the value where nothing was: an array for a step that is a number, else an object.
     fn made(&self, out: &mut Vec<u8>, level: usize) {
         let Some(step) = self.steps.get(level) else {
             out.extend_from_slice(self.value);

@@ -23,7 +23,7 @@ struct Frame {
     start: usize,
     /// Where its fields begin, among those of all objects; None for an array.
     fields: Option<usize>,
-    /// Whether a field or element is there already.
+    /// True when a field or element is there already.
     has_parts: bool,
 }
 

@@ -159,7 +159,7 @@ pub fn without_index(out: &mut Vec<u8>, json: &[u8], index: i32) -> Result<()> {
     Ok(())
 }
 
-/// What becomes of the value at a path.
+/// Change of the value at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathChange<'v> {
     /// jsonb_set: it is this one; a key or element that is missing is added.

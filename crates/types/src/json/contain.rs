@@ -1,4 +1,4 @@
-//! Whether one JSONB is in another.
+//! Tests that one JSONB is in another.
 
 use super::value::is_text;
 use super::{Json, Kind, RECURSION_MAX, number, too_deep};
@@ -17,7 +17,7 @@ pub fn contains(whole: &[u8], part: &[u8]) -> Result<bool> {
     }
 }
 
-/// Whether two single values are equal.
+/// True when two single values are equal.
 fn equal(a: Json<'_>, b: Json<'_>) -> bool {
     match (a.kind(), b.kind()) {
         (Kind::Number, Kind::Number) => number::equal(a.bytes(), b.bytes()),

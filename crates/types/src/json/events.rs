@@ -24,18 +24,18 @@ pub enum Event<'t> {
     Word(&'t [u8]),
 }
 
-/// What may come next.
+/// Tokens that may come next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Expected {
     Value,
     ValueOrEnd,
     Key,
     KeyOrEnd,
-    /// What follows a value.
+    /// A comma or the end behind a value.
     Next,
 }
 
-/// What encloses the next piece.
+/// Object or array around the next piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Open {
     Object,

@@ -13,7 +13,7 @@ struct Parts<'t> {
     negative: bool,
     whole: &'t [u8],
     fraction: &'t [u8],
-    /// What follows `e`.
+    /// Number behind `e`.
     exponent: i64,
 }
 
@@ -155,7 +155,7 @@ pub(super) fn push_key(out: &mut Vec<u8>, text: &[u8]) {
     }
 }
 
-/// Whether two numbers are equal.
+/// True when two numbers are equal.
 pub(super) fn equal(a: &[u8], b: &[u8]) -> bool {
     if a == b {
         return true;

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::string::unescaped;
 use crate::Result;
 
-/// What a value is.
+/// Kind of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// `{...}`.
@@ -51,7 +51,7 @@ impl<'t> Json<'t> {
         self.0
     }
 
-    /// What it is.
+    /// Kind of the value.
     pub fn kind(self) -> Kind {
         match self.0.first() {
             Some(b'{') => Kind::Object,
@@ -106,7 +106,7 @@ impl<'t> Json<'t> {
         }
     }
 
-    /// What a step of a path leads to: the key of a field, or a number as the subscript of an
+    /// Value that a step of a path leads to: the key of a field, or a number as the subscript of an
     /// array.
     ///
     /// # Errors
@@ -132,7 +132,7 @@ impl<'t> Json<'t> {
     }
 }
 
-/// Whether the string `raw`, with its quotes, is `text`.
+/// True when the string `raw`, with its quotes, is `text`.
 pub(super) fn is_text(raw: &[u8], text: &[u8]) -> Result<bool> {
     // Escapes are longer than what they stand for.
     if raw.len() < text.len() + 2 {

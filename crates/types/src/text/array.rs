@@ -135,7 +135,7 @@ impl Reader<'_> {
         Ok((text, quoted))
     }
 
-    /// What is between quotes, of which the first is read.
+    /// Reads the text between quotes, of which the first is read.
     fn quoted(&mut self, text: &mut String) -> Result<()> {
         let mut characters = self.whole[self.at..].char_indices();
         while let Some((at, c)) = characters.next() {

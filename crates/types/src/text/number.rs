@@ -41,7 +41,7 @@ fn out_of_range(text: &str, type_name: &str) -> Error {
     Error::new(SqlState::NUMERIC_OUT_OF_RANGE, message)
 }
 
-/// What a floating-point literal is before its digits are looked at.
+/// Form of a floating-point literal before its digits are looked at.
 enum Float<'a> {
     Special(f64),
     Digits(&'a str),

@@ -63,7 +63,7 @@ impl Default for TextStyle {
 }
 
 impl TextStyle {
-    /// Whether values of type `ty` are written otherwise than usually.
+    /// True when values of type `ty` are written otherwise than usually.
     pub fn changes(self, ty: DataType) -> bool {
         match ty {
             DataType::Array(element) => self.changes(element.data_type()),
@@ -77,7 +77,7 @@ impl TextStyle {
         }
     }
 
-    /// Whether any style of values of type `ty` is another one than the usual.
+    /// True when any style of values of type `ty` is another one than the usual.
     pub fn may_change(ty: DataType) -> bool {
         use DataType as T;
         match ty {

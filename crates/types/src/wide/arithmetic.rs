@@ -203,7 +203,7 @@ impl Wide {
         Self::Finite(Number { int: a.int.times(&b.int), scale: a.scale + b.scale }).checked()
     }
 
-    /// What a quotient is unless both are numbers, and the divisor not 0.
+    /// Quotient, unless both are numbers and the divisor is not 0.
     fn special_quotient(&self, other: &Self) -> Result<Option<Self>> {
         let (Some(a), Some(b)) = (self.signum(), other.signum()) else {
             return Ok(Some(Self::NaN));

@@ -4,7 +4,7 @@ use super::integer::Int;
 use super::{Number, Wide, deviation};
 use crate::Result;
 
-/// What aggregates know of the values they met.
+/// State of aggregates over the values they met.
 ///
 /// Source: PostgreSQL 15, `NumericAggState` of numeric.c.
 #[derive(Clone, Debug, Default)]
@@ -75,7 +75,7 @@ impl Total {
         Self { count, sum: Number::new(sum, scale), squares, ..Self::default() }
     }
 
-    /// What every result is when some value is no number.
+    /// Result of all of them when some value is no number.
     fn special(&self) -> Option<Wide> {
         match (self.nans, self.infinities, self.minus_infinities) {
             (0, 0, 0) => None,

@@ -1,4 +1,4 @@
-//! What a connection keeps by names that its client gives.
+//! Objects that a connection keeps by names that its client gives.
 
 use std::collections::HashMap;
 

@@ -20,9 +20,9 @@ const fn char(n: u32) -> DataType {
 /// Where the value of a column comes from.
 #[derive(Clone, Copy)]
 pub(super) enum Rule {
-    /// What the hit knows, a number.
+    /// A number that the hit knows.
     Number(fn(&Hit) -> i64),
-    /// What the hit knows, text.
+    /// A text that the hit knows.
     Text(fn(&Hit) -> String),
     /// Always empty.
     Empty,

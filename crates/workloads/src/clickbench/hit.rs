@@ -140,7 +140,7 @@ impl Hit {
         Draw::new(stream::PAGE_COLUMN + ordinal, self.page)
     }
 
-    /// Whether the visitor searched for something.
+    /// True when the visitor searched for something.
     pub(super) fn searched(&self) -> bool {
         matches!(self.from, From::Search(..))
     }
@@ -167,7 +167,7 @@ impl Hit {
         }
     }
 
-    /// What the visitor searched for; mostly empty.
+    /// Phrase that the visitor searched for; mostly empty.
     pub(super) fn phrase(&self) -> String {
         match self.from {
             From::Search(phrase, _) => phrase_text(phrase),

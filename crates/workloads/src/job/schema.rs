@@ -6,7 +6,7 @@ const ID: DataType = DataType::Integer;
 const INTEGER: DataType = DataType::Integer;
 const TEXT: DataType = DataType::Text;
 
-/// What a table looks like.
+/// Definition of a table.
 pub(super) struct Shape {
     pub(super) name: &'static str,
     pub(super) columns: &'static [(&'static str, DataType)],

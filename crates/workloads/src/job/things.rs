@@ -1,4 +1,4 @@
-//! What artists and albums are: functions of their numbers, so that rows of other tables can
+//! Artists and albums as functions of their numbers, so that rows of other tables can
 //! agree with them without looking anything up.
 
 use super::words::{COUNTRIES, FAMILIES, LANGUAGES};
@@ -73,8 +73,8 @@ impl Sizes {
 /// Spreads ranks over numbers: a prime.
 const SPREAD: u64 = 7919;
 
-/// What `of` must be multiplied with to be 1 modulo `modulus`: Euclid's algorithm. They have no
-/// common divisor.
+/// Factor that `of` must be multiplied with to be 1 modulo `modulus`: Euclid's algorithm. They have
+/// no common divisor.
 fn inverse(of: u64, modulus: u64) -> u64 {
     let (mut old, mut rest) = (i128::from(modulus), i128::from(of));
     let (mut before, mut factor) = (0, 1);
@@ -122,7 +122,7 @@ pub(super) struct Artist {
     pub(super) kind: Kind,
     pub(super) city: u64,
     pub(super) language: usize,
-    /// Of the music, usually.
+    /// Family of the music, usually.
     pub(super) family: usize,
     /// Birth or foundation.
     pub(super) begin: i64,
@@ -235,7 +235,7 @@ pub(super) fn label(language: usize, draw: &mut Draw, sizes: Sizes) -> u64 {
     draw.ranked(sizes.labels / languages) * languages + language
 }
 
-/// What all tables about an album agree on.
+/// Properties of an album that all tables agree on.
 #[derive(Clone, Copy)]
 pub(super) struct Album {
     pub(super) number: u64,
@@ -271,7 +271,7 @@ impl Album {
         }
     }
 
-    /// Whether people know it: the artist does most of that.
+    /// Fame of the album: most of it comes from the artist.
     pub(super) fn fame(&self, draw: &mut Draw) -> u64 {
         let levels = 64 - u64::from((self.artist.rank + 1).leading_zeros());
         (20 - levels.min(20)) + draw.below(4)

@@ -11,18 +11,18 @@ use super::populate::Scale;
 pub struct Condition {
     /// 1 to 12: the last part of its clause.
     pub number: usize,
-    /// What holds.
+    /// Rule that must hold.
     pub rule: &'static str,
     /// One row, one integer: how many rows break it.
     pub sql: String,
 }
 
-/// What broke.
+/// Rule that is broken.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
     /// The condition.
     pub number: usize,
-    /// What should hold.
+    /// Rule that should hold.
     pub rule: &'static str,
     /// How many rows break it.
     pub rows: i64,
@@ -146,7 +146,7 @@ pub fn conditions(scale: &Scale) -> Vec<Condition> {
 /// Checks all twelve by `query`, which runs a query of one integer.
 ///
 /// # Errors
-/// What `query` says.
+/// Errors of `query`.
 pub fn violations<E>(
     scale: &Scale,
     mut query: impl FnMut(&str) -> Result<i64, E>,

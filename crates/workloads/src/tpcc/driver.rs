@@ -21,7 +21,7 @@ use super::terminal::{Answer, Failure, Terminal, answer};
 /// Tries of one input before the run fails.
 const TRIES_MAX: u64 = 10_000;
 
-/// What a terminal is used for while its system keeps it open.
+/// Use of a terminal while its system keeps it open.
 pub type Use<'a> = &'a mut dyn FnMut(&mut dyn Terminal) -> Result<(), Failure>;
 
 /// A database with a population, and a way to run the transactions.
@@ -29,7 +29,7 @@ pub trait System: Sync {
     /// Opens the terminal of worker `worker` and hands it to `body`; both on the worker's thread.
     ///
     /// # Errors
-    /// Those of `body`, and why no terminal could be opened.
+    /// Errors of `body`, and why no terminal could be opened.
     fn with_terminal(&self, worker: usize, body: Use<'_>) -> Result<(), Failure>;
 }
 
@@ -42,7 +42,7 @@ pub enum Length {
     Count(u64),
 }
 
-/// What to run.
+/// Parameters of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
     /// The population's cardinalities.
@@ -57,7 +57,7 @@ pub struct Plan {
     pub length: Length,
 }
 
-/// What was measured.
+/// Measurements of a run.
 #[derive(Clone, Default)]
 pub struct Report {
     /// The measured time in seconds.
@@ -104,7 +104,7 @@ impl Report {
     }
 }
 
-/// What the workers share.
+/// State that the workers share.
 struct Shared<'a> {
     plan: &'a Plan,
     barrier: Barrier,

@@ -1,4 +1,4 @@
-//! What the five transactions are asked to do: inputs with the specification's skew, in the
+//! Inputs of the five transactions with the specification's skew, in the
 //! order of a shuffled deck.
 //!
 //! Source: TPC-C 5.11, clauses 2.4.1 to 2.8.1 and 5.2.4. Departures: a worker stands for all
@@ -86,7 +86,7 @@ impl NewOrder {
         &self.lines[..self.line_count]
     }
 
-    /// Whether the home warehouse supplies all lines: O_ALL_LOCAL.
+    /// True when the home warehouse supplies all lines: O_ALL_LOCAL.
     pub fn all_local(&self) -> bool {
         self.lines().iter().all(|line| line.supply == self.warehouse)
     }
@@ -156,15 +156,15 @@ pub struct StockLevel {
 /// The input of one transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Input {
-    /// Of New-Order.
+    /// Input of New-Order.
     NewOrder(NewOrder),
-    /// Of Payment.
+    /// Input of Payment.
     Payment(Payment),
-    /// Of Order-Status.
+    /// Input of Order-Status.
     OrderStatus(OrderStatus),
-    /// Of Delivery.
+    /// Input of Delivery.
     Delivery(Delivery),
-    /// Of Stock-Level.
+    /// Input of Stock-Level.
     StockLevel(StockLevel),
 }
 
@@ -193,7 +193,7 @@ pub struct Inputs {
 }
 
 impl Inputs {
-    /// Those of worker `worker`, at home in warehouse `1 + worker % warehouses`, against a
+    /// Inputs of worker `worker`, at home in warehouse `1 + worker % warehouses`, against a
     /// population made from `seed`; `run` makes another sequence. `clock` gives microseconds
     /// since 1970.
     pub fn new(scale: &Scale, seed: u64, run: u64, worker: usize, clock: fn() -> i64) -> Self {

@@ -28,7 +28,7 @@ use super::values::is_original;
 /// Columns of one row, in the order they were asked for. Kept across reads, so that its memory is
 /// used again.
 pub trait Row: Default {
-    /// Whether it is NULL.
+    /// True when it is NULL.
     fn is_null(&self, i: usize) -> bool;
     /// An INTEGER.
     fn i32(&self, i: usize) -> i32;
@@ -38,7 +38,7 @@ pub trait Row: Default {
     fn text(&self, i: usize) -> &[u8];
 }
 
-/// What is searched.
+/// Index to search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Index {
     /// The primary key of a table.
@@ -162,7 +162,7 @@ pub trait Session: Transaction {
     /// Starts one.
     ///
     /// # Errors
-    /// What the database says.
+    /// Errors of the database.
     fn begin(&mut self, access: Access) -> Result<(), Failure>;
 
     /// Commits it.

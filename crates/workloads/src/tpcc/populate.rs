@@ -214,7 +214,7 @@ impl<S: RowSink> Rows<'_, S> {
         self.sink.end()
     }
 
-    /// Who placed the orders of a district: each customer one.
+    /// Customers who placed the orders of a district: each customer one.
     fn buyers(&self, w: u32, d: u32) -> Vec<u32> {
         let mut draw = self.draw(Table::Orders, self.number(w, d, 0));
         let mut buyers: Vec<u32> = (1..=self.scale.customers).collect();
@@ -311,7 +311,7 @@ impl<E, F: FnMut(&str) -> Result<(), E>> Inserts<F> {
     /// Executes the last statement.
     ///
     /// # Errors
-    /// What `execute` says.
+    /// Errors of `execute`.
     pub fn finish(mut self) -> Result<(), E> {
         self.flush()
     }

@@ -36,7 +36,7 @@ fn int<'a>(value: i32) -> Param<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StatementId(pub usize);
 
-/// What a transaction may do.
+/// Access of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// Only read.
@@ -50,13 +50,13 @@ pub trait SqlConnection {
     /// Prepares `sql`.
     ///
     /// # Errors
-    /// What the system says.
+    /// Errors of the system.
     fn prepare(&mut self, sql: &str) -> Result<StatementId, Failure>;
 
     /// Starts a transaction: an isolation under which TPC-C is serializable, snapshots are enough.
     ///
     /// # Errors
-    /// What the system says.
+    /// Errors of the system.
     fn begin(&mut self, access: Access) -> Result<(), Failure>;
 
     /// Commits.
@@ -68,19 +68,19 @@ pub trait SqlConnection {
     /// Rolls back; also after a failed statement.
     ///
     /// # Errors
-    /// What the system says.
+    /// Errors of the system.
     fn rollback(&mut self) -> Result<(), Failure>;
 
     /// Executes a statement without rows.
     ///
     /// # Errors
-    /// What the system says.
+    /// Errors of the system.
     fn execute(&mut self, statement: StatementId, params: &[Param<'_>]) -> Result<(), Failure>;
 
     /// Executes a statement with rows, which replace those in `rows`.
     ///
     /// # Errors
-    /// What the system says.
+    /// Errors of the system.
     fn query(
         &mut self,
         statement: StatementId,
@@ -133,7 +133,7 @@ impl Rows {
         self.cells.len().checked_div(self.columns).unwrap_or(0)
     }
 
-    /// Whether there is no row.
+    /// True when there is no row.
     pub fn is_empty(&self) -> bool {
         self.cells.is_empty()
     }
@@ -170,7 +170,7 @@ impl Rows {
 
 const ADDRESS: [&str; 5] = ["street_1", "street_2", "city", "state", "zip"];
 
-/// What is shown of a customer; number, balance and credit first, as the code below counts on.
+/// Columns shown of a customer; number, balance and credit first, as the code below counts on.
 const CUSTOMER: &str = "c_id, c_balance, c_credit, c_first, c_middle, c_last, c_street_1, \
     c_street_2, c_city, c_state, c_zip, c_phone, c_since, c_credit_lim, c_discount";
 
@@ -322,7 +322,7 @@ impl<C: SqlConnection> SqlTerminal<C> {
     /// Prepares all statements.
     ///
     /// # Errors
-    /// What the system says.
+    /// Errors of the system.
     pub fn new(mut connection: C) -> Result<Self, Failure> {
         let statements = Statements::prepare(&mut connection)?;
         let (infos, text) = (String::new(), String::new());

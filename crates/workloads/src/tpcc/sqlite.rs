@@ -17,12 +17,12 @@ use super::schema::{Dialect, Table, create_indexes, create_tables};
 use super::sql::{Access, Param, Rows, SqlConnection, SqlTerminal, StatementId};
 use super::terminal::Failure;
 
-/// Whether a commit waits for the disk.
+/// Durability of commits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Durability {
-    /// It does.
+    /// A commit waits for the disk.
     Sync,
-    /// It does not: the newest commits may be lost with the machine.
+    /// A commit does not wait: the newest may be lost with the machine.
     Async,
 }
 
@@ -42,7 +42,7 @@ impl Sqlite {
     /// Makes a database in `path`, which must not exist, and fills it.
     ///
     /// # Errors
-    /// What SQLite says.
+    /// Errors of SQLite.
     pub fn create(
         path: &Path,
         durability: Durability,
@@ -73,7 +73,7 @@ impl Sqlite {
     /// A connection of its own.
     ///
     /// # Errors
-    /// What SQLite says.
+    /// Errors of SQLite.
     pub fn connect(&self) -> Result<Connection, Failure> {
         let mut connection = Connection::open(&self.path).map_err(failure)?;
         // The time-out covers the switch to WAL mode only: the handler replaces it.
@@ -83,7 +83,7 @@ impl Sqlite {
         Ok(connection)
     }
 
-    /// What every connection sets.
+    /// Settings of every connection.
     pub fn settings(&self) -> String {
         let synchronous = match self.durability {
             Durability::Sync => "FULL",
@@ -98,7 +98,7 @@ impl Sqlite {
     /// Runs a query of one integer.
     ///
     /// # Errors
-    /// What SQLite says.
+    /// Errors of SQLite.
     pub fn integer(&self, sql: &str) -> Result<i64, Failure> {
         self.connect()?.query_row(sql, [], |row| row.get(0)).map_err(failure)
     }

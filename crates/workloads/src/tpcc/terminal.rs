@@ -7,9 +7,9 @@ use super::input::{Delivery, Input, NewOrder, OrderStatus, Payment, StockLevel};
 /// Why a transaction did not happen. Nothing of it stays.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// It lost to another one (40001, 40P01, SQLITE_BUSY): the same input may succeed now.
+    /// The transaction lost to another one (40001, 40P01, SQLITE_BUSY) and may succeed if repeated.
     Retry(String),
-    /// It will never succeed.
+    /// The transaction will never succeed.
     Fatal(String),
 }
 
@@ -28,7 +28,7 @@ impl std::fmt::Display for Failure {
     }
 }
 
-/// What New-Order answers.
+/// Answer of New-Order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Placed {
     /// Number of the order.
@@ -39,7 +39,7 @@ pub struct Placed {
     pub branded: i32,
 }
 
-/// What Payment answers.
+/// Answer of Payment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Paid {
     /// Number of the customer.
@@ -48,7 +48,7 @@ pub struct Paid {
     pub balance: i64,
 }
 
-/// What Order-Status answers: the customer's last order.
+/// Answer of Order-Status: the customer's last order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Status {
     /// Number of the customer.
@@ -103,15 +103,15 @@ pub trait Terminal {
 /// An answer of one of the five.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// Of New-Order; `None` when rolled back.
+    /// Answer of New-Order; `None` when rolled back.
     Placed(Option<Placed>),
-    /// Of Payment.
+    /// Answer of Payment.
     Paid(Paid),
-    /// Of Order-Status.
+    /// Answer of Order-Status.
     Status(Status),
-    /// Of Delivery: districts.
+    /// Answer of Delivery: districts.
     Delivered(i32),
-    /// Of Stock-Level: items.
+    /// Answer of Stock-Level: items.
     Low(i32),
 }
 
@@ -153,7 +153,7 @@ pub(crate) fn middle(count: usize) -> usize {
 /// The most characters of C_DATA.
 const DATA_MAX: usize = 500;
 
-/// What a payment writes to C_DATA of a customer with bad credit, in `text`: its own data before
+/// Writes the new C_DATA of a customer with bad credit to `text`: the payment's data before
 /// the old ones, cut to 500 characters.
 pub(crate) fn bad_credit_data(input: &Payment, customer: i32, data: &str, text: &mut String) {
     use std::fmt::Write as _;

@@ -40,12 +40,12 @@ pub fn point_indexes() -> Vec<String> {
     tables.into_iter().map(create).collect()
 }
 
-/// Whether commits wait for the disk.
+/// Wait of commits for the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waits {
-    /// They do.
+    /// Commits wait.
     Yes,
-    /// They do not, or there is no disk.
+    /// Commits do not wait, or there is no disk.
     No,
 }
 

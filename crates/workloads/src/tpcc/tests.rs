@@ -39,7 +39,7 @@ fn text(value: &Value) -> &str {
     }
 }
 
-/// Whether about a tenth of `rows` satisfies `test`.
+/// True when about a tenth of `rows` satisfies `test`.
 fn a_tenth(rows: &[Vec<Value>], test: impl Fn(&[Value]) -> bool) -> bool {
     let share = rows.iter().filter(|row| test(row)).count() as f64 / rows.len() as f64;
     (0.095..0.105).contains(&share)

@@ -8,16 +8,16 @@ use crate::random::Draw;
 /// The constants C of the non-uniform distributions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Constants {
-    /// Of last names.
+    /// Constant of last names.
     pub last: i64,
-    /// Of customers.
+    /// Constant of customers.
     pub customer: i64,
-    /// Of items.
+    /// Constant of items.
     pub item: i64,
 }
 
 impl Constants {
-    /// Those of a population made from `seed`.
+    /// Constants of a population made from `seed`.
     pub fn load(seed: u64) -> Self {
         let mut draw = Draw::seeded(seed, 100, 0);
         Self {
@@ -27,7 +27,7 @@ impl Constants {
         }
     }
 
-    /// Those of a run against a population made from `seed`: for last names, far enough from it
+    /// Constants of a run against a population made from `seed`: for last names, far enough from it
     /// and not too far (clause 2.1.6.1), so that a run does not ask for exactly the names that
     /// loading made frequent.
     pub fn run(seed: u64) -> Self {
@@ -133,7 +133,7 @@ pub(crate) fn brand<'t>(draw: &mut Draw, text: &'t mut String) -> &'t mut String
 
 const ORIGINAL: &str = "ORIGINAL";
 
-/// Whether item or stock data carry the mark of a brand.
+/// True when item or stock data carry the mark of a brand.
 pub(crate) fn is_original(data: &[u8]) -> bool {
     data.windows(ORIGINAL.len()).any(|window| window == ORIGINAL.as_bytes())
 }

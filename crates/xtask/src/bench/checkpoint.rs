@@ -31,7 +31,7 @@ const WINDOW_MS: u64 = 100;
 struct Windows {
     start: Instant,
     counts: Vec<AtomicU64>,
-    /// What the system knows of the workers' threads.
+    /// Files of the system about the workers' threads.
     threads: Mutex<Vec<PathBuf>>,
 }
 
@@ -49,7 +49,7 @@ struct Moment {
 struct Rate {
     /// As the clock has it.
     all: f64,
-    /// Of the time in which a worker had a processor or waited for something else.
+    /// Rate over the time in which a worker had a processor or waited for something else.
     served: f64,
 }
 
@@ -107,7 +107,7 @@ impl Windows {
 /// Measures and prints.
 ///
 /// # Errors
-/// What the database says, or a condition that is broken afterwards.
+/// Errors of the database, or a condition that is broken afterwards.
 pub fn run(args: &CheckpointArgs) -> Outcome {
     println!("{}", circumstances());
     let waits = if args.asynchronous { Waits::No } else { Waits::Yes };
@@ -220,7 +220,7 @@ fn mean(rates: &[f64]) -> f64 {
     rates.iter().sum::<f64>() / rates.len().max(1) as f64
 }
 
-/// What ends a worker.
+/// Message that ends a worker.
 const STOPPED: &str = "all checkpoints are written";
 
 /// Counts the New-Orders of a system.

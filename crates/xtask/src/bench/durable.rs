@@ -1,4 +1,4 @@
-//! What the benches of files share: databases on the disk of the target directory.
+//! Common parts of the benches of files: databases on the disk of the target directory.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -49,7 +49,7 @@ pub fn bytes_below(path: &Path) -> Result<u64, String> {
 /// Opens the database in `folder` with row stores.
 ///
 /// # Errors
-/// What the database says.
+/// Errors of the database.
 pub fn open(folder: &Path, threads: usize) -> types::Result<Database> {
     Database::open(folder, Config { threads, layout: Layout::Row, ..Config::default() })
 }
@@ -57,7 +57,7 @@ pub fn open(folder: &Path, threads: usize) -> types::Result<Database> {
 /// Loads a population of TPC-C with its secondary indexes.
 ///
 /// # Errors
-/// What the database says.
+/// Errors of the database.
 pub fn load_tpcc(database: &Database, scale: &Scale) -> types::Result<()> {
     let mut session = database.session();
     let silent: LoadProgress = Arc::new(|_, _, _| {});
@@ -70,7 +70,7 @@ pub fn load_tpcc(database: &Database, scale: &Scale) -> types::Result<()> {
 /// Fails unless the twelve conditions hold and indexes agree with tables.
 ///
 /// # Errors
-/// What is broken.
+/// Conditions that are broken.
 pub fn audit_tpcc(database: &Database, scale: &Scale) -> Outcome {
     let mut session = database.session();
     let integer = |sql: &str| {

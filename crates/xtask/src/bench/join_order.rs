@@ -15,7 +15,7 @@ use crate::{Outcome, tessera, text};
 
 use plan::Technique;
 
-/// What is measured.
+/// Ways that are measured.
 fn ways() -> Vec<Variant> {
     let lip = |name| Variant::without(name, &[]);
     let fixed = |name| Variant::without(name, &[Technique::LipAdaptive]);
@@ -33,7 +33,7 @@ fn ways() -> Vec<Variant> {
 /// Measures and prints a table.
 ///
 /// # Errors
-/// What the database says.
+/// Errors of the database.
 pub fn run(args: &JoinOrderArgs) -> Outcome {
     let threads = threads_or_cores(args.threads);
     println!("{}", circumstances());

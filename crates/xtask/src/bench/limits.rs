@@ -29,7 +29,7 @@ const READS: usize = 1 << 24;
 /// Queries whose operators are shown.
 const SLOWEST: usize = 3;
 
-/// What memory gives to all threads together.
+/// Bandwidth and latency of memory for all threads together.
 struct Memory {
     bytes_per_ms: f64,
     /// Milliseconds per word at random, by [`SIZES`].
@@ -160,7 +160,7 @@ fn operators(session: &mut Session, query: &str) -> Result<Vec<Line>, String> {
 /// Measures and prints.
 ///
 /// # Errors
-/// What the database says.
+/// Errors of the database.
 pub fn run(args: &LimitsArgs) -> Outcome {
     let threads = threads_or_cores(args.threads);
     println!("{}", circumstances());

@@ -29,7 +29,7 @@ const INSERT_ROWS: u64 = 10_000;
 /// Writes the log, says so, and waits to be killed.
 ///
 /// # Errors
-/// What the database says.
+/// Errors of the database.
 pub fn child(args: &RecoveryChildArgs) -> Outcome {
     let database = open(&args.path, args.threads).map_err(text)?;
     let mut session = database.session();
@@ -78,7 +78,7 @@ pub fn child(args: &RecoveryChildArgs) -> Outcome {
 /// Measures and prints.
 ///
 /// # Errors
-/// What the database says, or what is wrong after recovery.
+/// Errors of the database, or damage after recovery.
 pub fn run(args: &RecoveryArgs) -> Outcome {
     println!("{}", circumstances());
     let threads = threads_or_cores(args.threads);
@@ -132,7 +132,7 @@ fn measure(mib: u64, threads: usize, log: Log) -> Outcome {
     Ok(())
 }
 
-/// What is measured of an opening.
+/// Measured part of an opening.
 struct Part<'a> {
     names: [&'a str; 2],
     bytes: u64,

@@ -27,14 +27,14 @@ use report::Report;
 
 /// The arguments, with what is found out about the machine.
 struct Settings {
-    /// Of Narrow-U.
+    /// Rows of Narrow-U.
     rows: usize,
     runs: usize,
     threads: usize,
     seed: u64,
     run_ms: f64,
     parts: Vec<StoragePart>,
-    /// Whether misses are counted.
+    /// True when misses are counted.
     counts: bool,
 }
 

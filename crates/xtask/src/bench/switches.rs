@@ -17,7 +17,7 @@ use crate::{Outcome, tessera, text};
 /// Measures and prints a table for each suite.
 ///
 /// # Errors
-/// What the database says; a suite that does not exist.
+/// Errors of the database; a suite that does not exist.
 pub fn run(args: &SwitchesArgs) -> Outcome {
     let JoinOrderArgs { sf, threads, runs } = args.ways;
     let threads = threads_or_cores(threads);

@@ -27,7 +27,7 @@ const VERSION_BYTES: &str = "SELECT bytes FROM tessera_memory() WHERE category =
 /// Measures and prints.
 ///
 /// # Errors
-/// What the database says, or a reader that does not see its snapshot.
+/// Errors of the database, or a reader that does not see its snapshot.
 pub fn run(args: &VersionsArgs) -> Outcome {
     println!("{}", circumstances());
     let threads = threads_or_cores(args.threads);

@@ -71,7 +71,7 @@ struct Measured {
 /// Measures, prints tables and draws charts.
 ///
 /// # Errors
-/// What the database says; ways that differ in their rows; charts that cannot be written.
+/// Errors of the database; ways that differ in their rows; charts that cannot be written.
 pub fn run(args: &WaterfallArgs) -> Outcome {
     let threads = threads_or_cores(args.threads);
     println!("{}", circumstances());
@@ -90,7 +90,7 @@ pub fn run(args: &WaterfallArgs) -> Outcome {
 /// Milliseconds that `query` takes.
 ///
 /// # Errors
-/// What the database says.
+/// Errors of the database.
 pub(super) fn timed(session: &mut Session, query: &str) -> Result<f64, String> {
     let start = Instant::now();
     let result = session.execute(query).map_err(text)?;

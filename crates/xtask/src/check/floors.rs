@@ -84,7 +84,7 @@ fn read(folder: &Path) -> Result<Option<Crate>, String> {
     Crate::read(&root, &read, &relative).map(Some)
 }
 
-/// Whether the parent of two floors has the comment.
+/// Comment about floors at the parent of two, if there is one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Promise {
     Given,
@@ -98,7 +98,7 @@ struct Upward {
     line: usize,
     /// The room that imports, and its floor.
     from: Floor,
-    /// What it imports, as a path below the crate.
+    /// Module that it imports, as a path below the crate.
     target: String,
     /// The room of `target`.
     to: Floor,

@@ -3,8 +3,9 @@
 //! ```text
 //! tokens      inline SQLSTATEs, matches on a bool      none is allowed
 //! signatures  many parameters, tuples as parameters    as many as a crate had; fewer lower it
+//! docs        paragraphs that begin without a subject  none is allowed
 //! ```
-//! Comments and strings never count.
+//! Strings never count, and of comments only doc comments do.
 
 use std::fs;
 use std::path::Path;
@@ -17,6 +18,9 @@ use crate::text;
 
 /// Parameters a function may have, `self` included; more are a type with names.
 const PARAMETERS_MAX: usize = 5;
+
+/// Words that no paragraph of a doc comment begins with: its subject is left to guess.
+const SUBJECTLESS: [&str; 7] = ["It", "They", "That", "Those", "What", "Who", "Of"];
 
 /// Functions left by crate with more parameters than [`PARAMETERS_MAX`], and with tuples as
 /// parameters. Crates that are not here have none. Numbers only go down.
@@ -55,6 +59,7 @@ pub(super) fn check(folder: &Path, problems: &mut Vec<String>) -> Result<(), Str
     for path in sources::files(folder)? {
         let source = fs::read_to_string(&path).map_err(text)?;
         check_source(&relative(&path), &source, problems);
+        check_docs(&relative(&path), &source, problems);
         // What is no Rust is a problem already.
         if let Ok(file) = syn::parse_file(&source) {
             found.visit_file(&file);
@@ -100,6 +105,27 @@ fn is_tuple(ty: &syn::Type) -> bool {
         syn::Type::Tuple(tuple) => !tuple.elems.is_empty(),
         syn::Type::Reference(reference) => is_tuple(&reference.elem),
         _ => false,
+    }
+}
+
+/// Refuses paragraphs of doc comments that begin with one of [`SUBJECTLESS`].
+fn check_docs(name: &str, source: &str, problems: &mut Vec<String>) {
+    let (mut begins, mut is_fenced) = (true, false);
+    for (i, line) in source.lines().enumerate() {
+        let line = line.trim_start();
+        let Some(text) = line.strip_prefix("///").or_else(|| line.strip_prefix("//!")) else {
+            (begins, is_fenced) = (true, false);
+            continue;
+        };
+        let text = text.trim();
+        let is_fence = text.starts_with("```");
+        is_fenced ^= is_fence;
+        let first = text.split(|c: char| !c.is_alphanumeric()).next().unwrap_or("");
+        if begins && !is_fenced && SUBJECTLESS.contains(&first) {
+            problems
+                .push(format!("{name}:{}: doc line begins with {first}: name its subject", i + 1));
+        }
+        begins = text.is_empty() || is_fence || text.starts_with("# ");
     }
 }
 
@@ -213,6 +239,40 @@ mod tests {
         assert_eq!(problems_of("fn f() { match (a, b) { (true, X) => 1, _ => 2 } }"), 0);
         assert_eq!(problems_of("fn f() { match a { Some(true) => 1, _ => 2 } }"), 0);
         assert_eq!(problems_of("fn f() { matches!(a, X { b: true } if c) && true }"), 0);
+    }
+
+    #[test]
+    fn doc_paragraphs_without_a_subject_are_found() {
+        let problems_of = |source: &str| {
+            let mut problems = Vec::new();
+            check_docs("f.rs", source, &mut problems);
+            problems
+        };
+        let found = "f.rs:1: doc line begins with What: name its subject";
+        assert_eq!(problems_of("/// What it does.\nfn f() {}"), [found]);
+        assert_eq!(problems_of("//! A file.\n//!\n//! It is short.").len(), 1);
+        assert_eq!(
+            problems_of("    /// Reads.\n    ///\n    /// # Errors\n    /// Those of `io`.").len(),
+            1
+        );
+        assert_eq!(
+            problems_of("//! ```text\n//! a -> b\n//! ```\n//! Who waits is told.").len(),
+            1
+        );
+        assert_eq!(problems_of("/// One.\nOne,\n/// Of two.\nTwo,").len(), 1);
+    }
+
+    #[test]
+    fn doc_lines_that_go_on_and_comments_do_not_count() {
+        let problems_of = |source: &str| {
+            let mut problems = Vec::new();
+            check_docs("f.rs", source, &mut problems);
+            problems.len()
+        };
+        assert_eq!(problems_of("/// Reads a row. The place\n/// It had is kept."), 0);
+        assert_eq!(problems_of("//! ```text\n//! Who -> roles\n//!\n//! What\n//! ```"), 0);
+        assert_eq!(problems_of("// What follows is sorted.\nlet a = 1; // It is."), 0);
+        assert_eq!(problems_of("/// Often none. Whose it is counts.\n/// \n/// Office hours."), 0);
     }
 
     #[test]

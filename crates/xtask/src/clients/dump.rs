@@ -1,4 +1,4 @@
-//! What pg_dump wrote of a PostgreSQL database is read by a server here.
+//! Dumps of a PostgreSQL database, written by pg_dump, are read by a server here.
 //!
 //! ```text
 //! schema, rows -> postgres -> pg_dumpall, pg_dump -> psql, pg_restore -> server -> same answers
@@ -47,7 +47,7 @@ CREATE ROLE shop_reader;
 GRANT SELECT ON shop_customers TO shop_reader, PUBLIC;
 ";
 
-/// What both must say the same of; the rows inserted go away again.
+/// Questions that both must answer alike; the rows inserted go away again.
 const QUESTIONS: &str = "
 SET timezone = 'UTC';
 SELECT * FROM shop_customers ORDER BY id;

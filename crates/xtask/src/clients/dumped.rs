@@ -1,4 +1,4 @@
-//! What pg_dump writes of a server here is read by PostgreSQL, and by another server.
+//! Dumps of a server here, written by pg_dump, are read by PostgreSQL, and by another server.
 //!
 //! ```text
 //! schema, rows -> server -> pg_dumpall, pg_dump -> psql, pg_restore -> postgres      -> same
@@ -101,7 +101,7 @@ INSERT INTO dump_app.dump_orders (k, source) SELECT ('{"x":  ' || i || '}')::jso
 INSERT INTO "dump Old".dump_t VALUES (1), (2);
 "#;
 
-/// What all must say the same of; the rows inserted go away again.
+/// Questions that all must answer alike; the rows inserted go away again.
 const QUESTIONS: &str = r#"
 SET timezone = 'UTC';
 SELECT * FROM dump_customers ORDER BY id;
@@ -158,7 +158,7 @@ SELECT count(*) FROM dump_orders WHERE parent IS NULL;
 ROLLBACK;
 "#;
 
-/// What has to fail with the same SQLSTATE everywhere.
+/// Statements that have to fail with the same SQLSTATE everywhere.
 const MISTAKES: [(&str, &str); 7] = [
     ("INSERT INTO dump_customers (email, balance) VALUES ('x', -1)", "23514"),
     ("INSERT INTO dump_customers (email, name) VALUES ('x', 'nobody')", "23514"),

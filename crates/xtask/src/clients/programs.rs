@@ -15,7 +15,7 @@ use crate::{Outcome, peers_home, text};
 /// Scenarios in another language.
 pub(super) struct Program {
     pub(super) client: Client,
-    /// What must be on the machine.
+    /// Programs that must be on the machine.
     tools: &'static [&'static str],
     /// Its files, by name, in a directory of its own.
     folder: &'static str,

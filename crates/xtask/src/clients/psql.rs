@@ -92,7 +92,7 @@ pub(super) fn run(server: &mut Server, full: bool, report: &mut Report) {
     report.outcome(&client, "server killed: data intact", &outcome);
 }
 
-/// What a program said on standard output and error.
+/// Text of a program on standard output and error.
 pub(super) fn said(output: &Output) -> String {
     let both = [&output.stdout, &output.stderr];
     both.map(|bytes| String::from_utf8_lossy(bytes)).concat()
@@ -275,7 +275,7 @@ fn signal(child: &Child, name: &str) -> Outcome {
     if status.map_err(text)?.success() { Ok(()) } else { Err(format!("could not send SIG{name}")) }
 }
 
-/// What was committed is there after a SIGKILL, and nothing else.
+/// Tests that committed rows are there after a SIGKILL, and nothing else.
 fn survives(server: &mut Server) -> Outcome {
     let psql = Psql { server };
     let made = psql.script(

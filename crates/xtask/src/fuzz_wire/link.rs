@@ -23,7 +23,7 @@ pub(super) enum End {
     Refused(String),
 }
 
-/// What came back.
+/// Answers that came back.
 #[derive(Debug)]
 pub(super) struct Answers {
     pub(super) end: End,

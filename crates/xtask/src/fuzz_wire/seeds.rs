@@ -1,4 +1,4 @@
-//! What inputs are made from: statements of the SQL tests, first messages, inputs that were kept.
+//! Seeds of inputs: statements of the SQL tests, first messages, inputs that were kept.
 
 use std::fs;
 use std::path::Path;
@@ -12,10 +12,10 @@ use crate::text;
 /// Most inputs of a run that become seeds.
 const ADDED_MAX: usize = 4_000;
 
-/// What one connection sends.
+/// Bytes that one connection sends.
 #[derive(Clone, Debug)]
 pub(super) struct Input {
-    /// It follows the start of a session; otherwise it is all there is.
+    /// True when it follows the start of a session; otherwise it is all there is.
     pub(super) is_seated: bool,
     /// Messages, or what stands in their places.
     pub(super) messages: Vec<Vec<u8>>,
@@ -74,7 +74,7 @@ pub(super) fn kept(folder: &Path) -> Result<Vec<Input>, String> {
     paths.iter().map(|path| Ok(Input::from_file(&fs::read(path).map_err(text)?))).collect()
 }
 
-/// What inputs are made from.
+/// Seeds that inputs are made from.
 pub(super) struct Seeds {
     /// Statements, by the script they are from.
     scripts: Vec<Vec<String>>,
@@ -231,7 +231,7 @@ fn extended(random: &mut Random, sql: &str, messages: &mut Vec<Vec<u8>>) {
     }
 }
 
-/// What comes first on a connection, in all its forms.
+/// Draws the first message on a connection, in all its forms.
 fn first(random: &mut Random) -> Vec<u8> {
     let request = |code: u32, more: &[u8]| {
         [&(8 + more.len() as u32).to_be_bytes()[..], &code.to_be_bytes(), more].concat()

@@ -1,8 +1,8 @@
-//! What two answers to one statement say of each other.
+//! Compares two answers to one statement.
 
 use testkit::slt::{Answer, SqlError};
 
-/// What came back for one statement.
+/// Answer to one statement.
 pub(super) type Reply = Result<Answer, SqlError>;
 
 /// How Tessera's reply stands to PostgreSQL's.

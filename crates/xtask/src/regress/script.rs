@@ -12,7 +12,7 @@
 pub(super) struct Step {
     /// The statement without its semicolon.
     pub(super) sql: String,
-    /// What the client sends when the server asks for rows.
+    /// Rows that the client sends when the server asks for them.
     pub(super) input: String,
 }
 

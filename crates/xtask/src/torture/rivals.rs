@@ -20,7 +20,7 @@ const REST_US: u64 = 5_000;
 /// does.
 const NICENESS: &str = "10";
 
-/// They end when dropped.
+/// Threads that disturb until they are dropped.
 pub(super) struct Rivals {
     is_over: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,

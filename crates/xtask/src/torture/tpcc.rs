@@ -166,7 +166,7 @@ fn set_time(input: &mut Input, time: i64) {
     }
 }
 
-/// Whether the tables are there: all or none.
+/// True when the tables are there: all or none.
 fn is_loaded(database: &Database) -> bool {
     database.table(Table::Warehouse.name()).is_ok()
 }
@@ -227,7 +227,7 @@ impl Workload for Tpcc {
 }
 
 impl Tpcc {
-    /// What was acknowledged is there and whole, or it vanished from the end.
+    /// Tests that acknowledged transactions are there and whole, or vanished from the end.
     fn verify_lines(&self, found: &BTreeMap<i64, i64>, lines: &[Line]) -> Result<(), String> {
         // The last begin of a transaction that is there, by child.
         let mut last_began = BTreeMap::<i64, u64>::new();

@@ -26,7 +26,7 @@ impl TesseraSystem {
     /// Loads a population into row stores of a database in `folder`.
     ///
     /// # Errors
-    /// What the database says.
+    /// Errors of the database.
     pub(super) fn create(
         folder: &Path,
         (durability, interface): (Durability, Interface),

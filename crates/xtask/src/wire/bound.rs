@@ -1,11 +1,11 @@
-//! What pgbench reaches on this machine when nobody computes anything: fixed answers, and commits
+//! Bound of pgbench on this machine when nobody computes anything: fixed answers, and commits
 //! that wait for the disk.
 //!
 //! ```text
 //! pgbench -> Unix socket -> thread: one message, one fixed answer
 //!                           the answers to END -> disk thread: 4 KiB, fdatasync, then all of them
 //! ```
-//! What the client, the sockets and the disk cost is left. Its one thread is what bounds it where
+//! Costs of the client, the sockets and the disk are left. Its one thread is what bounds it where
 //! many clients ask for little, so that a server of several threads can be ahead of it there. Only
 //! what pgbench sends is understood.
 
@@ -34,10 +34,10 @@ const FILE_BYTES: u64 = 16 << 20;
 /// Bytes of the write of a group of commits.
 const WRITE_BYTES: usize = 4096;
 
-/// What the listening socket is known by.
+/// Number of the listening socket.
 const LISTENER: u64 = u64::MAX;
 
-/// What a statement is answered with.
+/// Answer to a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Answer {
     /// Nothing: the query is empty.
@@ -130,7 +130,7 @@ struct Client {
     statements: HashMap<Vec<u8>, Answer>,
     bound: Answer,
     in_transaction: bool,
-    /// What is in `output` waits for the disk.
+    /// True when the answers in `output` wait for the disk.
     commits: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Who uses a version: one count, or one for each node.
+//! Counts of the users of a version: one, or one for each node.
 //!
 //! ```text
 //! One:     1 while current + 1 for each reader
@@ -17,7 +17,7 @@ pub(super) struct Padded<T>(pub(super) T);
 /// Counts of one version. A version may be freed as soon as its count fell to zero, by another
 /// thread than the caller: so counts are given by address where that can happen.
 pub trait Counts: Send + Sync {
-    /// Of a version that is current and that nobody reads.
+    /// Counts of a version that is current and that nobody reads.
     fn new(nodes: usize) -> Self;
 
     /// Counts a reader in that has the version in its slot or has counted before.

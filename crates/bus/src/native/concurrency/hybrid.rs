@@ -64,7 +64,7 @@ pub fn live_versions() -> usize {
     LIVE.load(Ordering::Relaxed)
 }
 
-/// What a value was from one change to the next.
+/// One value, from one change to the next.
 struct Version<T, K> {
     counts: K,
     value: T,
@@ -77,7 +77,7 @@ impl<T, K: Counts> Version<T, K> {
     }
 
     /// # Safety
-    /// It was allocated, nobody uses it, and nobody frees it again.
+    /// The version was allocated, nobody uses it, and nobody frees it again.
     unsafe fn free(version: *mut Self) {
         LIVE.fetch_sub(1, Ordering::Relaxed);
         // SAFETY: by contract.

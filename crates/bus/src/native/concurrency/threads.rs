@@ -5,7 +5,7 @@ use std::cell::Cell;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
-/// What other threads see of one.
+/// The part of a thread that others see.
 #[derive(Debug)]
 #[repr(align(128))]
 pub(super) struct Thread {

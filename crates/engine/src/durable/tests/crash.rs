@@ -22,7 +22,7 @@ const ROUNDS: u64 = 3;
 /// Tables and their rows by key.
 type Contents = BTreeMap<String, BTreeMap<i64, (String, i64)>>;
 
-/// What a transaction will have changed.
+/// Change that a transaction will have made.
 #[derive(Clone, Debug)]
 enum Step {
     Put(String, i64, (String, i64)),
@@ -69,7 +69,7 @@ struct World {
     seed: u64,
     random: Random,
     io: SimIo,
-    /// What was committed, one after the other; the first was acknowledged as durable.
+    /// Committed states, one after the other; the first was acknowledged as durable.
     states: Vec<Contents>,
     made: i64,
 }
@@ -208,7 +208,7 @@ impl World {
         self.perform(database, client, &sql, steps)
     }
 
-    /// What the client sees.
+    /// Contents that the client sees.
     fn view(&self, client: &Client) -> Contents {
         let mut view = self.newest().clone();
         client.open.iter().flatten().for_each(|step| apply(&mut view, step));
@@ -381,7 +381,7 @@ impl World {
         panic!("seed {}: what is there is no state that a commit left", self.seed);
     }
 
-    /// What is there must be one of the states, and indexes agree.
+    /// Tests that the contents are one of the states, and that indexes agree.
     fn compare(&mut self, database: &Database) {
         let found = contents_of(database);
         let seed = self.seed;

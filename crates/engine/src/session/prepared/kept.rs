@@ -23,7 +23,7 @@ pub(crate) enum PreparedBy {
     Protocol,
 }
 
-/// What a kept statement is made of.
+/// Text and plan of a kept statement.
 pub(crate) struct Body {
     pub(crate) text: Arc<str>,
     pub(crate) by: PreparedBy,

@@ -1,4 +1,4 @@
-//! What sessions do: pg_stat_activity, and Tessera's own tables of queries and work orders.
+//! Activity of sessions: pg_stat_activity, and Tessera's own tables of queries and work orders.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use super::{Row, Subject, numbers};
 use crate::catalog::locks::LockMode;
 use crate::instance::info::{Seen, SessionInfo};
 
-/// What a role without rights sees in the place of a statement.
+/// Text that a role without rights sees in the place of a statement.
 const HIDDEN: &str = "<insufficient privilege>";
 
 /// True when the one who asks may know what a session of `seen` runs: those of roles whose rights

@@ -1,8 +1,8 @@
-//! What PostgreSQL's own catalog says of types, functions, operators and casts that are here.
+//! Rows of PostgreSQL's own catalog about types, functions, operators and casts that are here.
 //!
 //! ```text
 //! data/pg_proc.tsv  names of columns, then a line for each row, between tabs: as psql prints
-//!                   values, empty for the type's nothing, \N for NULL, numbers for regproc
+//!                   values, empty for zero, false or NULL, \N for NULL, numbers for regproc
 //! ```
 //! Numbers are PostgreSQL's, so that clients which know them find what they know.
 
@@ -179,7 +179,7 @@ impl Callables {
         Self { all, by_name, by_number }
     }
 
-    /// Those called `name`.
+    /// Functions and operators called `name`.
     pub(super) fn named(&self, name: &str) -> impl Iterator<Item = &Callable> {
         let places = self.by_name.get(name).into_iter().flatten();
         places.filter_map(|at| self.all.get(*at))

@@ -1,4 +1,4 @@
-//! What depends on what: pg_depend, and pg_rewrite for the rules that views are to PostgreSQL.
+//! Dependencies: pg_depend, and pg_rewrite for the rules that views are to PostgreSQL.
 //!
 //! ```text
 //! table -n-> schema          default -a-> its column     constraint -a-> columns

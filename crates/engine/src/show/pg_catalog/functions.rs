@@ -37,7 +37,7 @@ macro_rules! described {
     };
 }
 
-/// Whether a role, by name or number, has one of some privileges on an object; NULL when one
+/// Tests that a role, by name or number, has one of some privileges on an object; NULL when one
 /// of both does not exist. Inner names hide none that an argument could use.
 macro_rules! held {
     ($kind:literal, $role:literal, $object:literal, $privileges:literal) => {
@@ -119,7 +119,7 @@ macro_rules! role {
     };
 }
 
-/// Whether a role is in another.
+/// Tests that a role is in another.
 macro_rules! member {
     ($member:literal, $role:literal, $how:literal) => {
         concat!(

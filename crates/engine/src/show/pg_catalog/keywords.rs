@@ -2,7 +2,7 @@
 
 use super::Row;
 
-/// What a class of words is for: code and text, whether one may be a column's name without AS, and
+/// Classes of words: code and text, true when one may be a column's name without AS, and
 /// the words.
 ///
 /// Source: PostgreSQL 15 manual, appendix C.

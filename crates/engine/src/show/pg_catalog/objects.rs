@@ -10,7 +10,7 @@ use crate::catalog::numbers as catalog_numbers;
 use crate::catalog::rights::SCHEMA_NAME;
 use crate::words::settings::Settings;
 
-/// What a session sees of the catalog.
+/// Catalog and settings by which a session sees objects.
 #[derive(Clone, Copy)]
 pub(crate) struct Seen<'a> {
     pub(crate) state: &'a State,
@@ -338,7 +338,7 @@ impl Seen<'_> {
         Some(self.shown(key))
     }
 
-    /// Whether its name alone means the relation that the catalog calls `key`.
+    /// True when its name alone means the relation that the catalog calls `key`.
     pub(super) fn is_visible(self, key: &str) -> bool {
         if self.state.persistence_of(key) == Some(Persistence::Temporary) {
             return true;

@@ -339,7 +339,7 @@ pub(super) fn index_rows(subject: &Subject<'_>) -> Vec<Row> {
     rows
 }
 
-/// What a foreign key does: as `pg_constraint` says it, and in words; none for NO ACTION.
+/// Action of a foreign key: as `pg_constraint` has it, and in words; none for NO ACTION.
 pub(super) fn action(action: ReferentialAction) -> (&'static str, &'static str) {
     match action {
         ReferentialAction::NoAction => ("a", ""),

@@ -10,12 +10,12 @@ use crate::catalog::rights::{
 };
 use crate::words::who::Who;
 
-/// Whether privileges of everybody are among the rows.
+/// Place of everybody's privileges among the rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Public {
-    /// They are.
+    /// The rows include them.
     Shown,
-    /// They are not.
+    /// The rows leave them out.
     Hidden,
 }
 
@@ -124,7 +124,7 @@ pub(super) fn defaults(subject: &Subject<'_>) -> Vec<Row> {
     subject.state.default_privileges.iter().map(row).collect()
 }
 
-/// What acldefault says of each role: by the letter of a kind of objects and the role's number.
+/// Usual rights (acldefault) of each role: by the letter of a kind of objects and its number.
 pub(super) fn usual(subject: &Subject<'_>) -> Vec<Row> {
     let mut roles: Vec<String> = subject.roles().into_iter().map(|(name, _)| name).collect();
     roles.push(numbers::DATABASE_OWNER.1.to_owned());
@@ -236,7 +236,7 @@ const SECRET: &[&str] = &[
     "pg_user_mapping",
 ];
 
-/// What a role may do with the relations of the system.
+/// Privileges of a role on the relations of the system.
 fn system_privileges(role: &str, is_superuser: bool) -> impl Iterator<Item = Row> {
     let all: Vec<&str> = TABLE.iter().map(Privilege::name).collect();
     let own = catalogs::CATALOGS.iter().map(|(name, ..)| ("pg_catalog", *name));
@@ -326,7 +326,7 @@ pub(super) fn closures(subject: &Subject<'_>) -> Vec<Row> {
     rows
 }
 
-/// Whether a grant is among those that the session is shown.
+/// True when a grant is among those that the session is shown.
 fn is_shown(subject: &Subject<'_>, grant: &Grant, public: Public) -> bool {
     match (&grant.grantee, public) {
         (None, Public::Shown) => true,

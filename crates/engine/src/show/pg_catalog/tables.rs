@@ -173,7 +173,7 @@ fn role_row(name: &str, role: &crate::Role) -> Row {
         .set("rolvaliduntil", role.valid_until.map_or(Value::Null, Value::I64))
 }
 
-/// What settings are when the role logs in, `name=value`; NULL when none is said.
+/// Settings that sessions of the role start with, `name=value`; NULL when there are none.
 fn with_settings(row: Row, column: &'static str, role: &crate::Role) -> Row {
     let setting = |(name, value): &(String, String)| format!("{name}={value}");
     let settings: Vec<String> = role.settings.iter().map(setting).collect();

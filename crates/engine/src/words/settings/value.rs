@@ -2,14 +2,14 @@
 
 use types::{Error, Result, SqlState};
 
-/// What a number of a setting counts.
+/// Unit of a setting that is a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unit {
     /// No unit.
     None,
     Bytes,
     Kilobytes,
-    /// Of eight kilobytes.
+    /// Blocks of eight kilobytes.
     Blocks,
     Milliseconds,
     Seconds,

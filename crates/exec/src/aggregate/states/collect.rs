@@ -15,7 +15,7 @@ use super::distinct::{mapped, targets};
 use super::{Mapping, States, Update, downcast};
 use crate::result::string_bytes;
 
-/// What is made of the rows.
+/// Result that is made of the rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Collected {
     /// Strings joined by separators.
@@ -33,7 +33,7 @@ pub(crate) enum Collected {
 /// How rows are gathered. Columns of an update: arguments, then sort keys.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Collector {
-    /// What is made of them.
+    /// Result that is made of them.
     pub(crate) result: Collected,
     /// How many columns are arguments.
     pub(crate) arguments: usize,
@@ -54,7 +54,7 @@ impl Collector {
         }
     }
 
-    /// Whether rows with a NULL value count.
+    /// True when rows with a NULL value count.
     fn takes_null(&self) -> bool {
         matches!(self.result, Collected::ArrayAgg(_))
     }

@@ -25,8 +25,8 @@ pub(crate) struct DistinctStates {
     /// Group and arguments in one key.
     layout: KeyLayout,
     table: KeyTable,
-    /// What was met, when keys are bytes: an interval does not come back from its key. From words
-    /// all does.
+    /// Values met so far, when keys are bytes: an interval does not come back from its key. From
+    /// words all values do.
     chunks: Vec<Chunk>,
     groups: usize,
     bytes: usize,

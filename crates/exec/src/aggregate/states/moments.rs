@@ -35,7 +35,7 @@ impl Wide {
     }
 }
 
-/// What one group has.
+/// State of one group.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Exact {
     /// How many values.
@@ -53,7 +53,7 @@ pub(crate) struct ExactMoments {
 }
 
 impl ExactMoments {
-    /// What a group has.
+    /// State of a group.
     pub(crate) fn get(&self, group: u32) -> Exact {
         self.moments[group as usize]
     }
@@ -214,7 +214,7 @@ pub(crate) struct FloatMoments {
 }
 
 impl FloatMoments {
-    /// What a group has.
+    /// State of a group.
     pub(crate) fn get(&self, group: u32) -> Float {
         self.moments[group as usize]
     }

@@ -25,7 +25,7 @@ impl WideStates {
     /// `f` of the totals of `groups`, NULL where it gives none.
     ///
     /// # Errors
-    /// Those of `f`.
+    /// Errors of `f`.
     pub(crate) fn results(
         &self,
         groups: &[u32],
@@ -38,7 +38,7 @@ impl WideStates {
 /// A column of wide decimals: row `i` is what `f` gives for it.
 ///
 /// # Errors
-/// Those of `f`.
+/// Errors of `f`.
 pub(crate) fn results(rows: usize, f: impl Fn(usize) -> Result<Option<Wide>>) -> Result<Vector> {
     let mut out = StrBuilder::with_capacity(rows);
     let mut valid = kernels::Bitmap::filled(rows, true);

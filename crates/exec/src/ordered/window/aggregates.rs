@@ -44,7 +44,7 @@ impl FrameAggregate {
     /// The results for all rows of `part`.
     ///
     /// # Errors
-    /// Those of the aggregate.
+    /// Errors of the aggregate.
     pub(super) fn compute(&self, part: &Part, frame: &FrameSpec) -> Result<Vector> {
         if frame.is_whole() {
             return self.whole(part);

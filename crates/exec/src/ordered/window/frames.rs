@@ -325,7 +325,7 @@ fn range(
     Ok(())
 }
 
-/// Whether a key is at or after a start, after an end.
+/// True when a key is at or after a start, after an end.
 fn beyond(key: i128, wanted: i128, side: Side) -> bool {
     if side == Side::Start { key >= wanted } else { key > wanted }
 }

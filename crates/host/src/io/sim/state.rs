@@ -1,13 +1,13 @@
-//! What the simulated disk holds, and what chance makes of it.
+//! Contents of the simulated disk, and their changes by chance.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use super::{Fault, Tear};
 
-/// Of 100 changes that were not synced, how many a crash keeps, is drawn anew for each crash.
+/// Percentages of unsynced changes that a crash keeps; each crash draws one of them.
 const KEPT_PERCENTS: [u64; 5] = [0, 20, 50, 80, 100];
-/// Of 100 kept writes, how many are torn.
+/// Percentage of kept writes that are torn.
 const TORN_PERCENT: u64 = 30;
 /// The unit that disks write whole.
 const SECTOR_BYTES: usize = 512;

@@ -6,7 +6,7 @@ use crate::index::node::Words;
 /// An entry or separator, as bytes.
 type Bound = (Vec<u8>, u64);
 
-/// What was found so far.
+/// Counts of a check so far.
 #[derive(Default)]
 struct Tally {
     nodes: usize,

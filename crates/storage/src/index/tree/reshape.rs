@@ -13,7 +13,7 @@ use super::*;
 /// A node and its parent, with the number of the child it is; no parent: the root.
 pub(super) type Parent<'t> = Option<(Optimistic<'t>, usize)>;
 
-/// What a split needs besides the node.
+/// Nodes that a split needs besides the one it splits.
 struct Room<'t> {
     right: Latched<'t>,
     root: Option<Latched<'t>>,

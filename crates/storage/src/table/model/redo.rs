@@ -1,8 +1,8 @@
-//! What the model's transactions left in their log.
+//! Log of the model's transactions.
 
 use super::*;
 
-/// What a commit did to one row, or block.
+/// Change of one row, or block, that a commit made.
 #[derive(Clone, Debug)]
 pub(super) enum Redo {
     Insert(Tid, Row),

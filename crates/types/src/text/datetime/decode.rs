@@ -1,4 +1,4 @@
-//! What the fields of a text mean together.
+//! Decodes the fields of a text together.
 //!
 //! Source: PostgreSQL 15, datetime.c: `DecodeDateTime`, `DecodeTimeOnly`, `DecodeDate`,
 //! `DecodeNumber`, `DecodeNumberField`, `DecodeTime`, `DecodeTimezone`, `ValidateDate`.
@@ -38,7 +38,7 @@ pub(super) enum Subject {
     TimeOnly,
 }
 
-/// What was found.
+/// Values found so far.
 #[derive(Debug, Default)]
 pub(super) struct Fields {
     pub(super) kinds: u32,
@@ -668,12 +668,12 @@ impl Fields {
         Ok(self.of_day())
     }
 
-    /// Whether it has all of a date.
+    /// True when it has all of a date.
     pub(super) fn has_date(&self) -> bool {
         self.kinds & kind::DATE == kind::DATE
     }
 
-    /// Whether it has all of a time.
+    /// True when it has all of a time.
     pub(super) fn has_time(&self) -> bool {
         self.kinds & kind::TIME == kind::TIME
     }
@@ -694,7 +694,7 @@ struct Place<'a> {
 }
 
 impl Place<'_> {
-    /// Whether a text of a time may begin with a date: one with a zone or a time behind it.
+    /// True when a text of a time may begin with a date: one with a zone or a time behind it.
     fn may_be_date(self) -> bool {
         let form = |at: usize| self.fields.get(at).map(|(form, _)| *form);
         let last = self.fields.len().checked_sub(1).and_then(form);

@@ -2,7 +2,7 @@
 
 use super::{Failure, Parsed};
 
-/// What a field looks like.
+/// Form of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     /// Digits, perhaps with a point.

@@ -1,6 +1,6 @@
 //! Words of dates and times.
 
-/// What follows a word that labels it: `y`, `m`, `d` and their kin.
+/// Unit that a word labels the number before it with: `y`, `m`, `d` and their kin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Label {
     Year,
@@ -16,7 +16,7 @@ pub(super) enum Label {
     Other,
 }
 
-/// What a word is.
+/// Meaning of a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Word {
     MinusInfinity,
@@ -128,7 +128,7 @@ pub(super) fn word(text: &str) -> Option<Word> {
     })
 }
 
-/// Whether digits behind these letters are a field of their own.
+/// True when digits behind these letters are a field of their own.
 pub(super) fn is_known(letters: &str) -> bool {
     word(letters).is_some()
 }

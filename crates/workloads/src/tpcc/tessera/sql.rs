@@ -39,7 +39,7 @@ impl System for TesseraSql {
 struct TesseraConnection {
     session: Session,
     statements: Vec<PreparedStatement>,
-    /// Of the statement that runs.
+    /// Values for the statement that runs.
     values: Vec<Value>,
 }
 

@@ -65,7 +65,7 @@ struct Tree {
 pub(super) struct Model {
     tables: Vec<Vec<Option<Vec<Value>>>>,
     trees: Vec<Tree>,
-    /// What rows were before this transaction.
+    /// Rows as they were before this transaction.
     undo: Vec<(Table, usize, Option<Vec<Value>>)>,
     running: Option<Access>,
 }

@@ -40,13 +40,13 @@ mod system {
         /// Starts counting.
         ///
         /// # Errors
-        /// What the system says, when it has no such counters or forbids them.
+        /// Errors of the system, when it has no such counters or forbids them.
         pub(crate) fn start() -> std::io::Result<Self> {
             let references = counter(Hardware::CACHE_REFERENCES.into())?;
             Ok(Self { references, misses: counter(Hardware::CACHE_MISSES.into())? })
         }
 
-        /// What was counted so far.
+        /// Counts so far.
         pub(crate) fn read(&mut self) -> Option<Misses> {
             let (l2, l3) = (self.references.read().ok()?, self.misses.read().ok()?);
             Some(Misses { l2: l2 as f64, l3: l3 as f64 })

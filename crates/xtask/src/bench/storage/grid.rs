@@ -67,7 +67,7 @@ pub(super) const FILE_KINDS: [&str; 3] = ["row", "column", "frozen sorted"];
 /// Runs the parts of the grid that are wanted.
 pub(super) struct Grid<'s> {
     settings: &'s Settings,
-    /// What is measured now.
+    /// Part that is measured now.
     part: StoragePart,
     outputs: Outputs,
     measured: Measured,
@@ -261,7 +261,7 @@ fn uses_index(way: Way) -> bool {
     matches!(way, Way::Index | Way::Combined | Way::KeyOrder | Way::PlaceOrder)
 }
 
-/// What of the sources' grid is not there, and why.
+/// Parts of the sources' grid that are missing, and why.
 pub(super) const ABSENT: [(&str, &str); 7] = [
     (
         "files of more than 65,536 rows, blocks of more",

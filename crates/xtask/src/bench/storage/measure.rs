@@ -38,7 +38,7 @@ pub(super) enum Way {
     Index,
     /// Binary search and CSB+-trees.
     Combined,
-    /// What storage takes by itself.
+    /// The way that storage takes by itself.
     Chosen,
     /// A table index; rows are read in the order of keys.
     KeyOrder,
@@ -70,10 +70,10 @@ impl Way {
     }
 }
 
-/// What some runs took.
+/// Times of some runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Sample {
-    /// What rules compare: other work on the machine disturbs it least.
+    /// Least time, which rules compare: other work on the machine disturbs it least.
     pub(super) least: f64,
     pub(super) mean: f64,
     /// The standard deviation.
@@ -81,7 +81,7 @@ pub(super) struct Sample {
 }
 
 impl Sample {
-    /// Of at least one value.
+    /// Sample of at least one value.
     pub(super) fn of(values: &[f64]) -> Self {
         let count = values.len() as f64;
         let mean = values.iter().sum::<f64>() / count;
@@ -94,7 +94,7 @@ impl Sample {
 /// One measured point of the grid.
 #[derive(Clone, Debug)]
 pub(super) struct Point {
-    /// Of the grid.
+    /// Part of the grid.
     pub(super) part: StoragePart,
     pub(super) table: &'static str,
     pub(super) organisation: String,
@@ -106,7 +106,7 @@ pub(super) struct Point {
     pub(super) threads: usize,
     /// Milliseconds of the query.
     pub(super) ms: Sample,
-    /// Of the query, by all workers.
+    /// Cache misses of the query, by all workers.
     pub(super) misses: Option<Misses>,
 }
 
@@ -117,7 +117,7 @@ struct RowStore<C> {
     width: usize,
     /// Also where there are no cells.
     rows: u64,
-    /// Of the repetitions before.
+    /// Rows of the repetitions before.
     rows_before: u64,
 }
 
@@ -184,7 +184,7 @@ impl Stow for Text {
 /// Rows looked at together, as in queries of SQL.
 const BATCH_ROWS: usize = 2048;
 
-/// What workers do, in parts that they take one after the other.
+/// Task of workers, in parts that they take one after the other.
 enum Task<'q> {
     Scan { plan: ScanPlan, projection: &'q [usize] },
     Ranges { index: usize, keys: Vec<KeyBuffer>, order: Way, projection: &'q [usize] },
@@ -352,7 +352,7 @@ impl Outputs {
     }
 }
 
-/// What some repetitions of a query gave.
+/// Results of some repetitions of a query.
 struct Ran {
     /// Rows of all repetitions.
     rows: u64,
@@ -408,7 +408,7 @@ fn run_groups(
     Ok((answer, Ran { rows: answer.rows * repeats as u64, seconds }))
 }
 
-/// What is run, where, and how.
+/// Table, query and way of a run.
 type Work<'w> = (&'w Stored, &'w Query, Way);
 
 fn sum<C: Cell>(outputs: &[RowStore<C>]) -> Answer {

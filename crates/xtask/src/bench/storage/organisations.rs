@@ -25,7 +25,7 @@ use crate::text;
 /// Partitions of a table that has some.
 pub(super) const PARTITIONS: usize = 16;
 
-/// What leads to rows besides the rows.
+/// Index that leads to rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Index {
     /// Nothing.
@@ -39,7 +39,7 @@ pub(super) enum Index {
 /// Where rows go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
-    /// They stay as they were made.
+    /// The blocks stay as they were made.
     Made,
     /// Each block is sorted by the sort column.
     Sorted,
@@ -57,16 +57,16 @@ pub(super) struct Organisation {
     pub(super) index: Index,
 }
 
-/// What building took and what was built.
+/// Time and result of building.
 #[derive(Clone, Debug)]
 pub(super) struct Build {
     pub(super) table: &'static str,
     pub(super) organisation: String,
     pub(super) rows: usize,
     pub(super) blocks: usize,
-    /// Of all blocks without index sub-blocks.
+    /// Bytes of all blocks without index sub-blocks.
     pub(super) bytes: u64,
-    /// Of the index on the other column.
+    /// Bytes of the index on the other column.
     pub(super) index_bytes: u64,
     /// Milliseconds of loading, sorting and encoding included.
     pub(super) load: Sample,
@@ -105,7 +105,7 @@ impl Organisation {
     /// Loads `data`, `builds` times for the time it takes, with the threads of `settings`.
     ///
     /// # Errors
-    /// What storage says.
+    /// Errors of the storage.
     pub(super) fn build(
         &self,
         data: &Data,

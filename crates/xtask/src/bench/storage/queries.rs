@@ -22,7 +22,7 @@ pub(super) const PERCENTS: [f64; 5] = [0.1, 1.0, 10.0, 50.0, 100.0];
 /// Percent of the rows that conjunctions select.
 pub(super) const CONJUNCTION_PERCENTS: [f64; 3] = [0.1, 1.0, 10.0];
 
-/// What a query asks about.
+/// Column that a query asks about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Role {
     /// The column by which blocks may be sorted.
@@ -92,7 +92,7 @@ impl Answer {
 #[derive(Clone, Debug)]
 pub(super) struct Query {
     pub(super) role: Role,
-    /// Of the rows; 100 for groups.
+    /// Percentage of the rows; 100 for groups.
     pub(super) percent: f64,
     /// Columns that must be at least a value.
     pub(super) conjuncts: Vec<(usize, Value)>,
@@ -101,7 +101,7 @@ pub(super) struct Query {
     /// Values of the first conjunct's column at which as many ranges begin, of as many rows each,
     /// that are all the rows it selects: one for each worker.
     pub(super) starts: Vec<Value>,
-    /// Of groups: their least value is below this.
+    /// Bound of groups: their least value is below this.
     pub(super) below: i32,
     pub(super) expected: Answer,
 }

@@ -19,14 +19,14 @@ pub(super) struct Report<'r> {
     pub(super) settings: &'r Settings,
     pub(super) measured: &'r Measured,
     pub(super) rules: &'r [Rule],
-    /// What is checked besides the rules.
+    /// Claims that are checked besides the rules.
     pub(super) remarks: Vec<Claim>,
 }
 
-/// What one table of the report is about.
+/// Subject of one table of the report.
 type Group = (StoragePart, &'static str, Role);
 
-/// Who answers: an organisation and a way.
+/// Organisation and way of one series.
 type Series<'s> = (&'s str, Way);
 
 fn percent(value: f64) -> String {

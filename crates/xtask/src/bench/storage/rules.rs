@@ -51,7 +51,7 @@ impl Relation {
     }
 }
 
-/// What became of a claim or a rule.
+/// Outcome of a claim or a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     Holds,
@@ -127,7 +127,7 @@ pub(super) struct Rule {
     pub(super) number: usize,
     pub(super) title: &'static str,
     pub(super) claims: Vec<Claim>,
-    /// What of it cannot be checked here and why; empty when all can.
+    /// Parts of it that cannot be checked here and why; empty when all can.
     pub(super) limits: String,
 }
 
@@ -147,7 +147,7 @@ impl Rule {
 /// Shares for which an index may be asked.
 const INDEXED: &[f64] = &[0.1, 1.0, 10.0];
 
-/// What was measured, to be asked.
+/// Measurements, to be asked.
 struct Known<'m> {
     measured: &'m Measured,
     threads: usize,
@@ -590,7 +590,7 @@ impl Known<'_> {
     }
 }
 
-/// What the sources say besides the rules: partitions help, sorting matches does not.
+/// Claims of the sources besides the rules: partitions help, sorting matches does not.
 pub(super) fn remarks(measured: &Measured, threads: usize) -> Vec<Claim> {
     let known = Known { measured, threads };
     vec![known.partitions(), known.sorted_matches()]
@@ -602,7 +602,7 @@ fn small_files() -> String {
         .into()
 }
 
-/// What is known of hyper-threads here.
+/// Note on hyper-threads of this machine.
 fn hyper_threads() -> String {
     let list = "/sys/devices/system/cpu/cpu0/topology/thread_siblings_list";
     let siblings = std::fs::read_to_string(list).unwrap_or_default();

@@ -25,7 +25,7 @@ const CHARACTERS: &[u8; 64] = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUV
 /// A value of a string column.
 pub(super) type Text = [u8; TEXT_BYTES];
 
-/// What the values of a table are.
+/// Distribution of the values of a table.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Values {
     /// 1 to this.
@@ -43,7 +43,7 @@ pub(super) enum Values {
 pub(super) struct TableSpec {
     pub(super) name: &'static str,
     pub(super) columns: usize,
-    /// It has one row where Narrow-U has so many.
+    /// Divisor of its rows: one row where Narrow-U has so many.
     pub(super) share: usize,
     pub(super) values: Values,
     /// By which blocks are sorted, where they are.

@@ -1,4 +1,4 @@
-//! What the code of one module names: its `use` lines, and paths in expressions, types, patterns
+//! Names in the code of one module: its `use` lines, and paths in expressions, types, patterns
 //! and the arguments of macros.
 //!
 //! Called for each module by `modules`; `resolve` finds out what the names mean.
@@ -9,7 +9,7 @@ use proc_macro2::{TokenStream, TokenTree};
 use syn::punctuated::Punctuated;
 use syn::visit::{self, Visit};
 
-/// What one module defines and names.
+/// Names that one module defines and uses.
 #[derive(Debug, Default)]
 pub(super) struct Names {
     /// Functions, types, constants and macros.
@@ -18,7 +18,7 @@ pub(super) struct Names {
     pub(super) aliases: BTreeMap<String, Vec<String>>,
     /// Paths before `::*`.
     pub(super) globs: Vec<Vec<String>>,
-    /// What the code names, in the order of its lines.
+    /// Names that the code uses, in the order of its lines.
     pub(super) named: Vec<Named>,
 }
 
@@ -41,7 +41,7 @@ pub(super) enum How {
 }
 
 impl Names {
-    /// What the items of a module define and name, code for tests left out.
+    /// Names that the items of a module define and use, code for tests left out.
     pub(super) fn of(items: &[syn::Item]) -> Self {
         let mut names = Self::default();
         for item in items.iter().filter(|item| !is_for_tests(attributes(item))) {
@@ -94,7 +94,7 @@ struct Leaf {
     line: usize,
 }
 
-/// What a path of a `use` line is called in its module.
+/// Name of a path of a `use` line in its module.
 enum Alias {
     Name(String),
     /// `*`: everything behind the path keeps its name.

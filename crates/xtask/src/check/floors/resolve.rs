@@ -21,7 +21,7 @@ pub(super) struct Import {
     pub(super) line: usize,
 }
 
-/// What a path means: a module, or a name in it.
+/// Meaning of a path: a module, or a name in it.
 struct Meaning {
     module: ModuleIdx,
     item: Option<String>,
