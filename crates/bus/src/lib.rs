@@ -3,6 +3,7 @@
 //! ```text
 //! semantics (Bus, words, order, codes) < model (the oracle) < conformance (one suite for all)
 //!        '---------------------------------------------------< native (in memory, with a log)
+//!                                                             < sqlite (five tables; a feature)
 //! ```
 //! Invariant: no table, no SQL and no thread pool is known here; whoever wants queues links this
 //! crate alone.
@@ -14,6 +15,8 @@ mod semantics;
 mod model;
 pub mod conformance;
 pub mod native;
+#[cfg(feature = "sqlite")]
+pub mod sqlite;
 
 pub use model::{Model, ModelBus};
 pub use semantics::{

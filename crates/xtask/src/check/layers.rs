@@ -30,7 +30,7 @@ const HEAVY: &[(&str, &[&str])] = &[
     ("pgwire", &["wire"]),
     ("rustls", &["wire"]),
     ("sqllogictest", &["testkit"]),
-    ("rusqlite", &["workloads"]),
+    ("rusqlite", &["workloads", "bus"]),
     ("postgres", &["xtask", "wire"]),
     ("pyo3", &["python"]),
 ];
