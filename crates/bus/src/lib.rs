@@ -3,6 +3,7 @@
 //! ```text
 //! semantics (Bus, words, order, codes) < model (the oracle) < conformance (one suite for all)
 //!        '---------------------------------------------------< native (in memory, with a log)
+//!                                                             < kv (five kinds of keys; a feature)
 //!                                                             < sqlite (five tables; a feature)
 //! ```
 //! Invariant: no table, no SQL and no thread pool is known here; whoever wants queues links this
@@ -14,7 +15,10 @@
 mod semantics;
 mod model;
 pub mod conformance;
+mod record;
 pub mod native;
+#[cfg(feature = "kv")]
+pub mod kv;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
 

@@ -18,7 +18,6 @@
 mod sync;
 mod queue;
 mod concurrency;
-mod record;
 mod state;
 mod snapshot;
 mod journal;

@@ -23,11 +23,11 @@ use wal::{
 };
 
 use super::queue::Queue;
-use super::record::{NextIds, Record};
 use super::snapshot::{
     self, MANIFEST_NAME, Manifest, SnapshotWriter, manifest_path, snapshot_path,
 };
 use super::state::State;
+use crate::record::{NextIds, Record};
 
 /// The directory of the log.
 const WAL_NAME: &str = "wal";

@@ -16,9 +16,9 @@ use super::compactor::{Compactor, Wish};
 use super::concurrency::{Cell, Concurrency};
 use super::journal::{Journal, LogSettings};
 use super::queue::{Entry, Queue, Want};
-use super::record::{Drawn, NextIds, Placed, Record, fill_send, put_delete, put_send};
 use super::snapshot::SnapshotWriter;
 use super::state::{ClientState, State, Types};
+use crate::record::{Drawn, NextIds, Placed, Record, fill_send, put_delete, put_send};
 use crate::semantics::{
     Address, ClientId, ClientInfo, Copies, Delivery, Message, MessageId, MessageType, Priority,
     QueueKey, Receipt, ReceiveOptions, Result, SendOptions, Sent, Spare, Time, Token, WaitUntil,

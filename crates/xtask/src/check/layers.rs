@@ -31,6 +31,7 @@ const HEAVY: &[(&str, &[&str])] = &[
     ("rustls", &["wire"]),
     ("sqllogictest", &["testkit"]),
     ("rusqlite", &["workloads", "bus"]),
+    ("redb", &["bus"]),
     ("postgres", &["xtask", "wire"]),
     ("pyo3", &["python"]),
 ];
