@@ -31,6 +31,7 @@ use crate::semantics::{
     MessageType, Priority, QueueKey, Receipt, ReceiveOptions, Result, Ring, SendOptions, Sent,
     Spare, Time, Token,
 };
+use crate::store::Store;
 
 const TABLE: TableDefinition<'static, &[u8], &[u8]> = TableDefinition::new("bus");
 
@@ -116,22 +117,26 @@ impl KeyValue {
             {
                 return Err(BusError::QueueNotEmpty(client));
             }
-            let queue = keys_from(table, &key(QUEUED, &[&client.0.to_be_bytes()]))?;
-            for copy in queue {
-                remove_copy(table, client, &read_copy(&copy))?;
-            }
-            for name in keys_from(table, &key(SENDABLE, &[&client.0.to_be_bytes()]))? {
-                table.remove(&name[..]).told()?;
-            }
-            for name in keys_from(table, &[RECEIVABLE])? {
-                if name[5..] == client.0.to_be_bytes() {
-                    table.remove(&name[..]).told()?;
-                }
-            }
-            table.remove(&client_key(client)[..]).told()?;
-            Ok(())
+            remove_client(table, client)
         })
     }
+}
+
+fn remove_client(table: &mut Keys<'_>, client: ClientId) -> Result<()> {
+    let queue = keys_from(table, &key(QUEUED, &[&client.0.to_be_bytes()]))?;
+    for copy in queue {
+        remove_copy(table, client, &read_copy(&copy))?;
+    }
+    for name in keys_from(table, &key(SENDABLE, &[&client.0.to_be_bytes()]))? {
+        table.remove(&name[..]).told()?;
+    }
+    for name in keys_from(table, &[RECEIVABLE])? {
+        if name[5..] == client.0.to_be_bytes() {
+            table.remove(&name[..]).told()?;
+        }
+    }
+    table.remove(&client_key(client)[..]).told()?;
+    Ok(())
 }
 
 fn key(kind: u8, parts: &[&[u8]]) -> Vec<u8> {
@@ -272,14 +277,7 @@ fn candidates(table: Readable<'_>, options: &SendOptions<'_>) -> Result<Vec<Clie
 
 /// The ids to be given next; `given` says what the next ones are afterwards.
 fn draw(table: &mut Keys<'_>, given: impl FnOnce(&mut NextIds)) -> Result<NextIds> {
-    let before = match table.value(&[IDS])? {
-        None => NextIds { client: 1, message: 1 },
-        Some(ids) => {
-            let mut ids = Input::new(&ids);
-            let mut next = || ids.u64().map_err(|_| damaged("the next ids"));
-            NextIds { client: next()?, message: next()? }
-        }
-    };
+    let before = next_ids(table)?;
     let mut after = before;
     given(&mut after);
     let mut ids = Vec::new();
@@ -287,6 +285,13 @@ fn draw(table: &mut Keys<'_>, given: impl FnOnce(&mut NextIds)) -> Result<NextId
     put_u64(&mut ids, after.message);
     table.insert(&[IDS][..], &ids[..]).told()?;
     Ok(before)
+}
+
+fn next_ids(table: Readable<'_>) -> Result<NextIds> {
+    let Some(ids) = table.value(&[IDS])? else { return Ok(NextIds { client: 1, message: 1 }) };
+    let mut ids = Input::new(&ids);
+    let mut next = || ids.u64().map_err(|_| damaged("the next ids"));
+    Ok(NextIds { client: next()?, message: next()? })
 }
 
 fn read_message(table: Readable<'_>, id: MessageId) -> Result<Delivery> {
@@ -311,6 +316,19 @@ fn remove_copy(table: &mut Keys<'_>, client: ClientId, message: &QueueKey) -> Re
         }
     }
     Ok(was)
+}
+
+fn insert_message(table: &mut Keys<'_>, message: Delivery, holders: &[ClientId]) -> Result<()> {
+    let id = message.key.id;
+    for holder in holders {
+        table.insert(&copy_key(*holder, &message.key)[..], &[][..]).told()?;
+    }
+    let (none, copies) = (Vec::new(), holders.len());
+    let mut bytes = Vec::new();
+    Record::Message(Placed { message, holders: none, copies }).write(&mut bytes);
+    table.insert(&message_key(id)[..], &bytes[..]).told()?;
+    table.insert(&count_key(id)[..], &(copies as u64).to_be_bytes()[..]).told()?;
+    Ok(())
 }
 
 fn find(table: Readable<'_>, options: &ReceiveOptions<'_>, now: Time) -> Result<Vec<Delivery>> {
@@ -400,14 +418,8 @@ impl Bus for KeyValue {
                 body: options.body.clone(),
                 receivers: options.is_cancellable().then(|| Arc::from(receivers)),
             });
-            for receiver in receivers {
-                table.insert(&copy_key(*receiver, &message.key)[..], &[][..]).told()?;
-            }
             let (token, copies) = (message.token(), receivers.len());
-            let mut bytes = Vec::new();
-            Record::Message(Placed { message, holders: Vec::new(), copies }).write(&mut bytes);
-            table.insert(&message_key(id)[..], &bytes[..]).told()?;
-            table.insert(&count_key(id)[..], &(copies as u64).to_be_bytes()[..]).told()?;
+            insert_message(table, message, receivers)?;
             Ok(Sent { id, sent, copies, token })
         })
     }
@@ -485,6 +497,77 @@ impl Bus for KeyValue {
         };
         keys_from(&table, &[CLIENT])?.into_iter().map(info).collect()
     }
+}
+
+impl Store for KeyValue {
+    fn load(&self, each: &mut dyn FnMut(Record)) -> Result<()> {
+        let snapshot = self.database.begin_read().told()?;
+        let table = snapshot.open_table(TABLE).told()?;
+        // In the order of keys clients come first, and messages before their copies.
+        for key in keys_from(&table, &[])? {
+            let client = ClientId(number(&key[1..key.len().min(9)]));
+            each(match (key[0], &key[1..]) {
+                (IDS, _) => Record::Ids(next_ids(&table)?),
+                (CLIENT, _) => {
+                    let connected = table.value(&key)?.ok_or_else(|| damaged("a client"))?;
+                    Record::Connect(client, Time(number(&connected) as i64))
+                }
+                (SENDABLE, _) => Record::Sender(client, MessageType(number(&key[9..]) as u32)),
+                (RECEIVABLE, _) => {
+                    let message_type = MessageType(number(&key[1..5]) as u32);
+                    Record::Receiver(ClientId(number(&key[5..])), message_type)
+                }
+                (MESSAGE, [id @ .., 0]) => {
+                    let message = read_message(&table, MessageId(number(id)))?;
+                    // Its holders come later, as if it had more of them.
+                    Record::Message(Placed { message, holders: Vec::new(), copies: usize::MAX })
+                }
+                (QUEUED, _) => Record::Again(read_copy(&key).id, client),
+                _ => continue,
+            });
+        }
+        Ok(())
+    }
+
+    fn apply(&self, changes: Vec<Record>) -> Result<()> {
+        let now = self.now();
+        self.change(|table| changes.into_iter().try_for_each(|record| apply(table, record, now)))
+    }
+}
+
+fn apply(table: &mut Keys<'_>, record: Record, now: Time) -> Result<()> {
+    let nothing = &[][..];
+    match record {
+        Record::Connect(client, connected) => {
+            draw(table, |next| next.client = next.client.max(client.0 + 1))?;
+            table.insert(&client_key(client)[..], &connected.0.to_be_bytes()[..]).told()?;
+        }
+        Record::Disconnect(client) => remove_client(table, client)?,
+        Record::Sender(client, what) => {
+            table.insert(&sendable_key(client, what)[..], nothing).told()?;
+        }
+        Record::Receiver(client, what) => {
+            table.insert(&receivable_key(client, what)[..], nothing).told()?;
+        }
+        Record::Message(Placed { message, holders, .. }) => {
+            draw(table, |next| next.message = next.message.max(message.key.id.0 + 1))?;
+            insert_message(table, message, &holders)?;
+        }
+        Record::Delete(client, keys) => {
+            for key in keys {
+                remove_copy(table, client, &key)?;
+            }
+            purge(table, client, now)?;
+        }
+        Record::Cancel(key, receivers) => {
+            for receiver in receivers {
+                remove_copy(table, receiver, &key)?;
+            }
+        }
+        // Of snapshots and asynchronous logs.
+        Record::Again(..) | Record::Ids(_) => {}
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -21,6 +21,8 @@ mod concurrency;
 mod state;
 mod snapshot;
 mod journal;
+mod stored;
+mod medium;
 mod client;
 mod compactor;
 mod manager;

@@ -17,17 +17,24 @@ use crate::semantics::{
     put_clients, put_key, read_clients, read_key,
 };
 
-/// A change.
+/// A change of a bus.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Record {
+pub enum Record {
+    /// A client came, at this time.
     Connect(ClientId, Time),
+    /// A client left, with its registrations and its queue.
     Disconnect(ClientId),
+    /// A client may send a type.
     Sender(ClientId, MessageType),
+    /// A client may receive a type.
     Receiver(ClientId, MessageType),
+    /// A message came into queues.
     Message(Placed),
-    /// Another holder of a message that the same snapshot had before.
+    /// A message that came before has another holder; of snapshots only.
     Again(MessageId, ClientId),
+    /// Copies went from a client's queue, as far as they were there.
     Delete(ClientId, Vec<QueueKey>),
+    /// Copies of a message went from the queues of clients, as far as they were there.
     Cancel(QueueKey, Vec<ClientId>),
     /// Ids from these on were never given.
     Ids(NextIds),
@@ -35,18 +42,22 @@ pub(crate) enum Record {
 
 /// A message in queues.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Placed {
-    pub(crate) message: Delivery,
-    pub(crate) holders: Vec<ClientId>,
-    /// Holders that the message had when it was sent.
-    pub(crate) copies: usize,
+pub struct Placed {
+    /// The message.
+    pub message: Delivery,
+    /// Whose queues hold it.
+    pub holders: Vec<ClientId>,
+    /// Holders that it has or will have had.
+    pub copies: usize,
 }
 
 /// The next ids to be given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct NextIds {
-    pub(crate) client: u64,
-    pub(crate) message: u64,
+pub struct NextIds {
+    /// Of a client.
+    pub client: u64,
+    /// Of a message.
+    pub message: u64,
 }
 
 const CONNECT: u8 = 1;
