@@ -2,8 +2,11 @@
 //! `cargo bench -p bus --bench messages`. Run by `cargo test` it checks itself on tiny input.
 //!
 //! Each thread is a client that sends messages of 64 bytes to another, and receives and deletes
-//! what it got, in batches; so a message is a send, its share of a receive, and of a delete.
+//! what it got, in batches; so a message is a send, its share of a receive, and of a delete. Rates
+//! are given by the second, and by the second of processor time, which other programs on the
+//! machine disturb less.
 
+use std::fmt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Barrier};
@@ -11,7 +14,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use bus::native::{
-    Concurrency, Durability, Heap, Hybrid, LogSettings, Native, Numa, Queue, RwLocks, Tree,
+    Cell, Concurrency, Durability, Heap, Hybrid, LogSettings, Native, Numa, Queue, RwLocks, Tree,
 };
 use bus::{Address, Body, Bus, ClientId, MessageType, QueueKey, ReceiveOptions, SendOptions};
 use host::{Io, RealClock, RealIo};
@@ -48,8 +51,39 @@ fn exchange(
     count
 }
 
-/// Messages a second of `threads` threads, each of which writes to the next.
-fn rate(bus: &dyn Bus, threads: usize, batch: usize, time: Duration) -> f64 {
+/// Something a second, and a second of processor time.
+#[derive(Clone, Copy, Debug)]
+struct Rate {
+    by_time: f64,
+    by_processor: f64,
+}
+
+impl fmt::Display for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:>8.2} /{:>6.2}", self.by_time, self.by_processor)
+    }
+}
+
+/// Seconds that the threads of this process ran so far, in hundredths.
+fn processor_seconds() -> f64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    // Behind the name, which may have blanks: utime and stime are the 12th and 13th.
+    let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
+    let ticks = fields.skip(11).take(2).filter_map(|ticks| ticks.parse::<f64>().ok());
+    ticks.sum::<f64>() / 100.0
+}
+
+/// Counts what `run` does, in millions or thousands by `unit`.
+fn measure(unit: f64, run: impl FnOnce() -> (u64, f64)) -> Rate {
+    let before = processor_seconds();
+    let (count, seconds) = run();
+    let processor = (processor_seconds() - before).max(0.01);
+    let count = count as f64 / unit;
+    Rate { by_time: count / seconds, by_processor: count / processor }
+}
+
+/// Messages of `threads` threads, each of which writes to the next, and the seconds they took.
+fn run(bus: &dyn Bus, threads: usize, batch: usize, time: Duration) -> (u64, f64) {
     let clients: Vec<ClientId> = (0..threads.max(2))
         .map(|_| {
             let client = bus.connect().expect("connects");
@@ -78,13 +112,13 @@ fn rate(bus: &dyn Bus, threads: usize, batch: usize, time: Duration) -> f64 {
         is_over.store(true, Ordering::Relaxed);
         begin.elapsed().as_secs_f64()
     });
-    count.into_inner() as f64 / seconds
+    (count.into_inner(), seconds)
 }
 
 /// The median of three runs on buses of their own.
-fn median(run: impl Fn() -> f64) -> f64 {
-    let mut rates = [run(), run(), run()];
-    rates.sort_by(f64::total_cmp);
+fn median(measure: impl Fn() -> Rate) -> Rate {
+    let mut rates = [measure(), measure(), measure()];
+    rates.sort_by(|a, b| a.by_processor.total_cmp(&b.by_processor));
     rates[1]
 }
 
@@ -92,47 +126,47 @@ fn in_memory<C: Concurrency + Copy, Q: Queue>(
     concurrency: C,
     threads: usize,
     time: Duration,
-) -> f64 {
-    let run = || {
+) -> Rate {
+    median(|| {
         let bus = Native::<C, Q>::in_memory(concurrency, Arc::new(RealClock));
-        rate(&bus, threads, BATCH, time)
-    };
-    median(run) / 1e6
+        measure(1e6, || run(&bus, threads, BATCH, time))
+    })
 }
 
 /// Thousands of messages a second with a log on the disk, one message at a time.
-fn logged(durability: Durability, threads: usize, time: Duration) -> f64 {
-    let run = || {
+fn logged(durability: Durability, threads: usize, time: Duration) -> Rate {
+    median(|| {
         let scratch = Scratch::new("bus-bench");
         let io: Arc<dyn Io> = Arc::new(RealIo);
         let settings = LogSettings { durability, ..LogSettings::default() };
         let path: &Path = scratch.path();
         let bus = Native::<Hybrid>::open(Hybrid, Arc::new(RealClock), &io, path, settings);
-        rate(&bus.expect("opens"), threads, 1, time)
-    };
-    median(run) / 1e3
+        let bus = bus.expect("opens");
+        measure(1e3, || run(&bus, threads, 1, time))
+    })
 }
 
 /// Millions of cell reads a second: the part of a send that the siblings differ in.
-fn reads<C: Concurrency>(concurrency: C, threads: usize, time: Duration) -> f64 {
-    use bus::native::Cell;
-
+fn reads<C: Concurrency>(concurrency: C, threads: usize, time: Duration) -> Rate {
     let cell = concurrency.cell(1_u64);
     let (is_over, count) = (AtomicBool::new(false), AtomicU64::new(0));
-    thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| {
-                let mut done = 0;
-                while !is_over.load(Ordering::Relaxed) {
-                    done += (0..1000).map(|_| *cell.read()).sum::<u64>();
-                }
-                count.fetch_add(done, Ordering::Relaxed);
-            });
-        }
-        thread::park_timeout(time);
-        is_over.store(true, Ordering::Relaxed);
-    });
-    count.into_inner() as f64 / time.as_secs_f64() / 1e6
+    measure(1e6, || {
+        let begin = Instant::now();
+        thread::scope(|scope| {
+            for _ in 0..threads {
+                scope.spawn(|| {
+                    let mut done = 0;
+                    while !is_over.load(Ordering::Relaxed) {
+                        done += (0..1000).map(|_| *cell.read()).sum::<u64>();
+                    }
+                    count.fetch_add(done, Ordering::Relaxed);
+                });
+            }
+            thread::park_timeout(time);
+            is_over.store(true, Ordering::Relaxed);
+        });
+        (count.load(Ordering::Relaxed), begin.elapsed().as_secs_f64())
+    })
 }
 
 fn main() {
@@ -147,19 +181,19 @@ fn main() {
         let hybrid = in_memory::<Hybrid, Tree>(Hybrid, threads, time);
         let numa = in_memory::<Numa, Tree>(Numa::new(2), threads, time);
         let heap = in_memory::<Hybrid, Heap>(Hybrid, threads, time);
-        println!("{threads:>3} {locks:>6.2} {hybrid:>6.2} {numa:>6.2} {heap:>6.2}");
+        println!("{threads:>3} {locks} {hybrid} {numa} {heap}");
     }
     println!("M reads/s of one cell: threads, read-write locks, hybrid, by node");
     for threads in threads.iter().copied() {
         let locks = reads(RwLocks, threads, time);
         let hybrid = reads(Hybrid, threads, time);
         let numa = reads(Numa::new(2), threads, time);
-        println!("{threads:>3} {locks:>6.1} {hybrid:>6.1} {numa:>6.1}");
+        println!("{threads:>3} {locks} {hybrid} {numa}");
     }
     println!("k messages/s with a log: threads, synchronous, asynchronous");
     for threads in threads.iter().copied() {
         let synchronous = logged(Durability::Synchronous, threads, time);
         let asynchronous = logged(Durability::Asynchronous, threads, time);
-        println!("{threads:>3} {synchronous:>7.1} {asynchronous:>7.1}");
+        println!("{threads:>3} {synchronous} {asynchronous}");
     }
 }

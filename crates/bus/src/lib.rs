@@ -2,7 +2,9 @@
 //!
 //! ```text
 //! semantics (Bus, words, order, codes) < model (the oracle) < conformance (one suite for all)
-//!        '---------------------------------------------------< native (in memory, with a log)
+//!        '-------- record (changes as bytes) < native (in memory; a log or a store below)
+//!                                            < kv (five kinds of keys; also a store; a feature)
+//!        '----------------------------------- sqlite (five tables; a feature)
 //! ```
 //! Invariant: no table, no SQL and no thread pool is known here; whoever wants queues links this
 //! crate alone.
@@ -13,11 +15,19 @@
 mod semantics;
 mod model;
 pub mod conformance;
+mod record;
+mod store;
 pub mod native;
+#[cfg(feature = "kv")]
+pub mod kv;
+#[cfg(feature = "sqlite")]
+pub mod sqlite;
 
 pub use model::{Model, ModelBus};
+pub use record::{NextIds, Placed, Record};
 pub use semantics::{
     Address, Bell, Body, Bus, BusError, Cancellable, ClientId, ClientInfo, Copies, Deadline,
     Delivery, Interrupt, Message, MessageId, MessageType, Priority, QueueKey, Receipt,
     ReceiveOptions, Result, Ring, SendOptions, Sent, Spare, Status, Time, Token, Wait,
 };
+pub use store::Store;

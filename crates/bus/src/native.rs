@@ -18,10 +18,11 @@
 mod sync;
 mod queue;
 mod concurrency;
-mod record;
 mod state;
 mod snapshot;
 mod journal;
+mod stored;
+mod medium;
 mod client;
 mod compactor;
 mod manager;

@@ -11,7 +11,7 @@ use crate::{Outcome, check, python};
 /// First failure.
 pub fn run() -> Outcome {
     check::run(true)?;
-    let all = ["--workspace", "--features", "xtask/tessera"];
+    let all = ["--workspace", "--features", "xtask/tessera,bus/kv,bus/sqlite"];
     // All tests with all libraries, among them the extension module.
     cargo(&[&["build", "--lib", "--tests"], &all[..]].concat())?;
     python::run(Extension::Built)?;

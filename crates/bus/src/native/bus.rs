@@ -14,6 +14,7 @@ use crate::semantics::{
     Bus, ClientId, ClientInfo, Delivery, MessageType, QueueKey, ReceiveOptions, Result,
     SendOptions, Sent, Spare, Token,
 };
+use crate::store::Store;
 
 /// The native bus, for threads of one process.
 #[derive(Debug)]
@@ -43,6 +44,16 @@ impl<C: Concurrency, Q: Queue> Native<C, Q> {
         let manager = Arc::new(Manager::open(concurrency, clock, io, directory, settings)?);
         let _compactor = manager.compactor();
         Ok(Self { manager, _compactor })
+    }
+
+    /// The bus of `store`, read into memory: calls that read need the store no more, and those that
+    /// write at the same time are one transaction of it. The store belongs to this value alone.
+    ///
+    /// # Errors
+    /// [`crate::BusError::Storage`].
+    pub fn cached(concurrency: C, clock: Arc<dyn Clock>, store: Box<dyn Store>) -> Result<Self> {
+        let manager = Arc::new(Manager::cached(concurrency, clock, store)?);
+        Ok(Self { manager, _compactor: None })
     }
 
     /// Writes all that is there to a snapshot, and gives up the log before it. Calls go on

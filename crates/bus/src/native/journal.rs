@@ -23,11 +23,11 @@ use wal::{
 };
 
 use super::queue::Queue;
-use super::record::{NextIds, Record};
 use super::snapshot::{
     self, MANIFEST_NAME, Manifest, SnapshotWriter, manifest_path, snapshot_path,
 };
 use super::state::State;
+use crate::record::{NextIds, Record};
 
 /// The directory of the log.
 const WAL_NAME: &str = "wal";
@@ -156,11 +156,8 @@ impl Journal {
         self.log.append(space, stamp, &mut record)
     }
 
-    /// As [`Self::reserve`] and [`Self::append`], for small records.
-    ///
-    /// # Errors
-    /// As there.
-    pub(super) fn write(&self, record: &Record) -> Result<Lsn> {
+    /// As [`Self::reserve`] and [`Self::append`].
+    fn write(&self, record: &Record) -> Result<Lsn> {
         let mut buffer = RecordBuffer::default();
         record.write(buffer.output());
         let space = self.reserve(&buffer)?;

@@ -9,21 +9,24 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use host::{Clock, Io};
 use parking_lot::{Mutex, MutexGuard};
 use smallvec::SmallVec;
-use wal::{Background, Lsn, RecordBuffer, Space};
+use wal::{Background, Lsn};
 
 use super::client::{Client, Mailbox};
 use super::compactor::{Compactor, Wish};
 use super::concurrency::{Cell, Concurrency};
 use super::journal::{Journal, LogSettings};
+use super::medium::Medium;
 use super::queue::{Entry, Queue, Want};
-use super::record::{Drawn, NextIds, Placed, Record, fill_send, put_delete, put_send};
 use super::snapshot::SnapshotWriter;
 use super::state::{ClientState, State, Types};
+use super::stored::Stored;
+use crate::record::{Drawn, NextIds, Placed, Record, put_delete, put_send};
 use crate::semantics::{
     Address, ClientId, ClientInfo, Copies, Delivery, Message, MessageId, MessageType, Priority,
     QueueKey, Receipt, ReceiveOptions, Result, SendOptions, Sent, Spare, Time, Token, WaitUntil,
 };
 use crate::semantics::{Attached, BusError, Ring};
+use crate::store::Store;
 
 type Map<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
 type ClientTable<C, Q> = Map<ClientId, Arc<Client<C, Q>>>;
@@ -54,13 +57,13 @@ pub(super) struct Manager<C: Concurrency, Q: Queue> {
     /// The next id of a client. Held while clients come, register and leave.
     membership: Mutex<u64>,
     message_next: AtomicU64,
-    journal: Option<Journal>,
+    medium: Medium,
     wish: Arc<Wish>,
 }
 
 impl<C: Concurrency, Q: Queue> fmt::Debug for Manager<C, Q> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Manager").field("journal", &self.journal).finish_non_exhaustive()
+        f.debug_struct("Manager").field("medium", &self.medium).finish_non_exhaustive()
     }
 }
 
@@ -74,7 +77,7 @@ struct Draft<'a, C: Concurrency, Q> {
 
 impl<C: Concurrency, Q: Queue> Manager<C, Q> {
     pub(super) fn in_memory(concurrency: C, clock: Arc<dyn Clock>) -> Self {
-        Self::new(concurrency, clock, State::new(), None)
+        Self::new(concurrency, clock, State::new(), Medium::Memory)
     }
 
     pub(super) fn open(
@@ -85,15 +88,19 @@ impl<C: Concurrency, Q: Queue> Manager<C, Q> {
         settings: LogSettings,
     ) -> types::Result<Self> {
         let (journal, state) = Journal::open(io, directory, settings)?;
-        Ok(Self::new(concurrency, clock, state, Some(journal)))
+        Ok(Self::new(concurrency, clock, state, Medium::Log(Box::new(journal))))
     }
 
-    fn new(
+    pub(super) fn cached(
         concurrency: C,
         clock: Arc<dyn Clock>,
-        state: State<Q>,
-        journal: Option<Journal>,
-    ) -> Self {
+        store: Box<dyn Store>,
+    ) -> Result<Self> {
+        let (stored, state) = Stored::open(store)?;
+        Ok(Self::new(concurrency, clock, state, Medium::Store(stored)))
+    }
+
+    fn new(concurrency: C, clock: Arc<dyn Clock>, state: State<Q>, medium: Medium) -> Self {
         let mut clients = ClientTable::<C, Q>::default();
         let mut receivers = Map::<MessageType, Vec<Arc<Client<C, Q>>>>::default();
         for (id, client) in state.clients {
@@ -111,14 +118,14 @@ impl<C: Concurrency, Q: Queue> Manager<C, Q> {
             concurrency,
             membership: Mutex::new(state.next.client),
             message_next: AtomicU64::new(state.next.message),
-            journal,
+            medium,
             wish: Arc::default(),
         }
     }
 
     /// The thread that makes snapshots, if there is something to make them of.
     pub(super) fn compactor(self: &Arc<Self>) -> Option<Compactor> {
-        let journal = self.journal.as_ref()?;
+        let journal = self.medium.log()?;
         if journal.background() == Background::None {
             return None;
         }
@@ -138,22 +145,21 @@ impl<C: Concurrency, Q: Queue> Manager<C, Q> {
 
     /// Writes a record of membership, which somebody holds.
     fn note(&self, record: &Record) -> Result<Lsn> {
-        Ok(self.journal.as_ref().map_or(Ok(Lsn(0)), |journal| journal.write(record))?)
+        Ok(self.medium.write(record)?)
     }
 
     /// Waits until a change of membership is durable, whatever the settings: ids of clients are
     /// kept outside of the bus.
     fn settle(&self, lsn: Lsn) -> Result<()> {
-        Ok(self.journal.as_ref().map_or(Ok(()), |journal| journal.wait_durable(lsn))?)
+        Ok(self.medium.wait_durable(lsn)?)
     }
 
     /// Waits until a change of queues may be acknowledged.
     fn acknowledge(&self, lsn: Lsn) -> Result<()> {
-        let Some(journal) = &self.journal else { return Ok(()) };
-        if journal.is_snapshot_due() {
+        if self.medium.log().is_some_and(Journal::is_snapshot_due) {
             self.wish.ask();
         }
-        Ok(journal.acknowledge(lsn)?)
+        Ok(self.medium.acknowledge(lsn)?)
     }
 
     pub(super) fn connect(&self) -> Result<ClientId> {
@@ -217,10 +223,8 @@ impl<C: Concurrency, Q: Queue> Manager<C, Q> {
     }
 
     pub(super) fn send(&self, options: &SendOptions<'_>) -> Result<Sent> {
-        if let Some(journal) = &self.journal {
-            let message = self.message_next.load(Ordering::Relaxed);
-            journal.reserve_ids(NextIds { client: 1, message })?;
-        }
+        let message = || self.message_next.load(Ordering::Relaxed);
+        self.medium.reserve_ids(|| NextIds { client: 1, message: message() })?;
         let (sent, lsn) = loop {
             match self.try_send(options)? {
                 Some(done) => break done,
@@ -275,7 +279,7 @@ impl<C: Concurrency, Q: Queue> Manager<C, Q> {
             }
         };
         let receivers: SmallVec<[ClientId; 4]> = chosen.iter().map(|client| client.id).collect();
-        let prepared = self.prepare(|out| put_send(out, options, &receivers))?;
+        let mut prepared = self.medium.prepare(|out| put_send(out, options, &receivers))?;
         let mut mailboxes: SmallVec<[MutexGuard<'_, Mailbox<Q>>; 4]> =
             chosen.iter().map(|client| client.lock()).collect();
         // All is held that this message touches: what is true now stays so until it is there, for
@@ -294,13 +298,8 @@ impl<C: Concurrency, Q: Queue> Manager<C, Q> {
         let id = MessageId(self.message_next.fetch_add(1, Ordering::Relaxed));
         let sent = self.now();
         let deadline = options.deadline.moment(sent);
-        let lsn = match prepared {
-            None => Lsn(0),
-            Some(mut prepared) => {
-                prepared.fill(Drawn { id, sent, deadline });
-                prepared.append()?
-            }
-        };
+        prepared.fill(Drawn { id, sent, deadline });
+        let lsn = prepared.append()?;
         let message = Arc::new(Message {
             key: QueueKey { priority: options.priority, deadline, id },
             sender: options.sender,
@@ -314,16 +313,6 @@ impl<C: Concurrency, Q: Queue> Manager<C, Q> {
             client.push(mailbox, Entry { message: Delivery::clone(&message), lsn });
         }
         Ok(Some((Sent { id, sent, copies: chosen.len(), token }, lsn)))
-    }
-
-    /// A record with its room in the log, to be appended when mailboxes are held.
-    fn prepare(&self, write: impl FnOnce(&mut Vec<u8>)) -> Result<Option<Prepared<'_>>> {
-        let Some(journal) = &self.journal else { return Ok(None) };
-        let mut record = RecordBuffer::default();
-        let start = record.output().len();
-        write(record.output());
-        let space = journal.reserve(&record)?;
-        Ok(Some(Prepared { journal, space, record, start }))
     }
 
     pub(super) fn receive(&self, options: &ReceiveOptions<'_>) -> Result<Vec<Delivery>> {
@@ -342,14 +331,12 @@ impl<C: Concurrency, Q: Queue> Manager<C, Q> {
         let found = client.look(&mut mailbox, want, until, options.interrupt)?;
         if found.messages.is_empty() || options.receipt == Receipt::Keep {
             drop(mailbox);
-            if let Some(journal) = &self.journal {
-                journal.show(found.lsn)?;
-            }
+            self.medium.show(found.lsn)?;
             return Ok(found.messages);
         }
         let keys: Vec<QueueKey> = found.messages.iter().map(|message| message.key).collect();
-        let prepared = self.prepare(|out| put_delete(out, client.id, &keys))?;
-        let lsn = prepared.map_or(Ok(Lsn(0)), Prepared::append)?;
+        let prepared = self.medium.prepare(|out| put_delete(out, client.id, &keys))?;
+        let lsn = prepared.append()?;
         keys.iter().for_each(|key| _ = mailbox.queue.remove(key));
         drop(mailbox);
         self.acknowledge(lsn)?;
@@ -358,12 +345,12 @@ impl<C: Concurrency, Q: Queue> Manager<C, Q> {
 
     pub(super) fn delete(&self, id: ClientId, keys: &[QueueKey]) -> Result<usize> {
         let client = self.client(id)?;
-        let prepared = self.prepare(|out| put_delete(out, id, keys))?;
+        let prepared = self.medium.prepare(|out| put_delete(out, id, keys))?;
         let mut mailbox = client.lock_open()?;
         if keys.is_empty() {
             return Ok(0);
         }
-        let lsn = prepared.map_or(Ok(Lsn(0)), Prepared::append)?;
+        let lsn = prepared.append()?;
         let count = keys.iter().filter(|key| mailbox.queue.remove(key)).count();
         drop(mailbox);
         self.acknowledge(lsn)?;
@@ -384,7 +371,7 @@ impl<C: Concurrency, Q: Queue> Manager<C, Q> {
                 copies.entry(*receiver).or_default().push(token.key);
             }
         }
-        let prepared = self.prepare(|out| {
+        let prepared = self.medium.prepare(|out| {
             for token in tokens {
                 let receivers = token.receivers.iter().copied().filter(|id| is_meant(id));
                 Record::Cancel(token.key, receivers.collect()).write(out);
@@ -398,7 +385,7 @@ impl<C: Concurrency, Q: Queue> Manager<C, Q> {
         if copies.is_empty() {
             return Ok(0);
         }
-        let lsn = prepared.map_or(Ok(Lsn(0)), Prepared::append)?;
+        let lsn = prepared.append()?;
         let mut count = 0;
         for (mailbox, keys) in &mut held {
             count += keys.iter().filter(|key| mailbox.queue.remove(key)).count();
@@ -441,7 +428,7 @@ impl<C: Concurrency, Q: Queue> Manager<C, Q> {
 
     /// Writes a snapshot and gives up the log before it. Calls go on meanwhile.
     pub(super) fn snapshot(&self) -> Result<()> {
-        match &self.journal {
+        match self.medium.log() {
             Some(journal) => Ok(journal.snapshot(|writer| {
                 // Later ones are in the log behind the snapshot's beginning.
                 let message = self.message_next.load(Ordering::Relaxed);
@@ -491,26 +478,7 @@ impl<C: Concurrency, Q: Queue> Manager<C, Q> {
     }
 
     pub(super) fn health(&self) -> Result<()> {
-        Ok(self.journal.as_ref().map_or(Ok(()), Journal::health)?)
-    }
-}
-
-/// A record that waits for its mailboxes.
-struct Prepared<'a> {
-    journal: &'a Journal,
-    space: Space<'a>,
-    record: RecordBuffer,
-    /// Where the payload begins.
-    start: usize,
-}
-
-impl Prepared<'_> {
-    fn fill(&mut self, drawn: Drawn) {
-        fill_send(&mut self.record.output()[self.start..], drawn);
-    }
-
-    fn append(self) -> types::Result<Lsn> {
-        self.journal.append(self.space, self.record)
+        Ok(self.medium.health()?)
     }
 }
 

@@ -16,8 +16,8 @@ use types::codec::{Input, read_u32, read_u64};
 use wal::{Lsn, Position, Stamp};
 
 use super::queue::Queue;
-use super::record::Record;
 use super::state::State;
+use crate::record::Record;
 
 /// Bytes written and read at once.
 const PIECE_BYTES: usize = 1 << 20;

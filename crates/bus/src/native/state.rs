@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use wal::Lsn;
 
 use super::queue::{Entry, Queue};
-use super::record::{NextIds, Placed, Record};
+use crate::record::{NextIds, Placed, Record};
 use crate::semantics::{ClientId, Delivery, MessageId, MessageType, Time};
 
 /// Types that a client registered for.

@@ -30,7 +30,8 @@ const HEAVY: &[(&str, &[&str])] = &[
     ("pgwire", &["wire"]),
     ("rustls", &["wire"]),
     ("sqllogictest", &["testkit"]),
-    ("rusqlite", &["workloads"]),
+    ("rusqlite", &["workloads", "bus"]),
+    ("redb", &["bus"]),
     ("postgres", &["xtask", "wire"]),
     ("pyo3", &["python"]),
 ];

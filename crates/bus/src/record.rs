@@ -17,17 +17,24 @@ use crate::semantics::{
     put_clients, put_key, read_clients, read_key,
 };
 
-/// A change.
+/// A change of a bus.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Record {
+pub enum Record {
+    /// A client came, at this time.
     Connect(ClientId, Time),
+    /// A client left, with its registrations and its queue.
     Disconnect(ClientId),
+    /// A client may send a type.
     Sender(ClientId, MessageType),
+    /// A client may receive a type.
     Receiver(ClientId, MessageType),
+    /// A message came into queues.
     Message(Placed),
-    /// Another holder of a message that the same snapshot had before.
+    /// A message that came before has another holder; of snapshots only.
     Again(MessageId, ClientId),
+    /// Copies went from a client's queue, as far as they were there.
     Delete(ClientId, Vec<QueueKey>),
+    /// Copies of a message went from the queues of clients, as far as they were there.
     Cancel(QueueKey, Vec<ClientId>),
     /// Ids from these on were never given.
     Ids(NextIds),
@@ -35,18 +42,22 @@ pub(super) enum Record {
 
 /// A message in queues.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Placed {
-    pub(super) message: Delivery,
-    pub(super) holders: Vec<ClientId>,
-    /// Holders that the message had when it was sent.
-    pub(super) copies: usize,
+pub struct Placed {
+    /// The message.
+    pub message: Delivery,
+    /// Whose queues hold it.
+    pub holders: Vec<ClientId>,
+    /// Holders that it has or will have had.
+    pub copies: usize,
 }
 
 /// The next ids to be given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct NextIds {
-    pub(super) client: u64,
-    pub(super) message: u64,
+pub struct NextIds {
+    /// Of a client.
+    pub client: u64,
+    /// Of a message.
+    pub message: u64,
 }
 
 const CONNECT: u8 = 1;
@@ -61,10 +72,10 @@ const IDS: u8 = 9;
 
 /// Values drawn under the mailboxes.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Drawn {
-    pub(super) id: MessageId,
-    pub(super) sent: Time,
-    pub(super) deadline: Time,
+pub(crate) struct Drawn {
+    pub(crate) id: MessageId,
+    pub(crate) sent: Time,
+    pub(crate) deadline: Time,
 }
 
 impl Drawn {
@@ -90,7 +101,7 @@ impl Drawn {
 }
 
 /// Appends the record of a message that is to be sent, all but what is drawn later.
-pub(super) fn put_send(out: &mut Vec<u8>, options: &SendOptions<'_>, receivers: &[ClientId]) {
+pub(crate) fn put_send(out: &mut Vec<u8>, options: &SendOptions<'_>, receivers: &[ClientId]) {
     out.push(MESSAGE);
     out.extend_from_slice(&[0; 24]);
     put_u64(out, options.sender.0);
@@ -103,7 +114,7 @@ pub(super) fn put_send(out: &mut Vec<u8>, options: &SendOptions<'_>, receivers: 
 }
 
 /// Fills in what was drawn, into a payload that begins with a record of [`put_send`].
-pub(super) fn fill_send(payload: &mut [u8], drawn: Drawn) {
+pub(crate) fn fill_send(payload: &mut [u8], drawn: Drawn) {
     payload[1..25].copy_from_slice(&drawn.bytes());
 }
 
@@ -115,7 +126,7 @@ fn put_token(out: &mut Vec<u8>, receivers: Option<&[ClientId]>) {
 }
 
 /// Appends the record of a delete.
-pub(super) fn put_delete(out: &mut Vec<u8>, client: ClientId, keys: &[QueueKey]) {
+pub(crate) fn put_delete(out: &mut Vec<u8>, client: ClientId, keys: &[QueueKey]) {
     out.push(DELETE);
     put_u64(out, client.0);
     put_u64(out, keys.len() as u64);
@@ -124,7 +135,7 @@ pub(super) fn put_delete(out: &mut Vec<u8>, client: ClientId, keys: &[QueueKey])
 
 impl Record {
     /// Appends the record.
-    pub(super) fn write(&self, out: &mut Vec<u8>) {
+    pub(crate) fn write(&self, out: &mut Vec<u8>) {
         let ids = |out: &mut Vec<u8>, tag, ids: [u64; 2]| {
             out.push(tag);
             ids.iter().for_each(|id| put_u64(out, *id));
@@ -155,7 +166,7 @@ impl Record {
     ///
     /// # Errors
     /// Where the bytes end or are something else.
-    pub(super) fn read(from: &mut Input<'_>) -> Result<Self, Malformed> {
+    pub(crate) fn read(from: &mut Input<'_>) -> Result<Self, Malformed> {
         let at = from.clone();
         Ok(match from.u8()? {
             CONNECT => Self::Connect(ClientId(from.u64()?), Time(from.u64()? as i64)),
