@@ -6,9 +6,9 @@ use exec::flow::Flow;
 use exec::pipeline::{Demand, Place, Sink, Stream, drive};
 use exec::{Opener, QueryContext, ResultSet};
 use host::Clock;
-use kernels::{BATCH_ROWS, Batch};
+use kernels::{BATCH_ROWS, Batch, Column, Vector, VectorData};
 use sql::catalog::TableMeta;
-use sql::statement::{Insert, Returning};
+use sql::statement::{Insert, Returning, RowPlace};
 use storage::{BulkWriter, Datum, TableLoad, Tid};
 use types::Result;
 use types::calendar::TimeZone;
@@ -100,6 +100,8 @@ fn context_cancel(context: &Arc<QueryContext>) -> crate::CancelHandle {
 #[derive(Default)]
 pub(crate) struct Written {
     pub(crate) batches: Vec<Batch>,
+    /// Where the rows of each batch are.
+    pub(crate) tids: Vec<Vec<Tid>>,
     pub(crate) count: u64,
 }
 
@@ -107,10 +109,16 @@ pub(crate) struct Written {
 pub(crate) fn returning(
     session: &mut Session,
     returning: Option<&Returning>,
-    written: Written,
+    mut written: Written,
     tag: String,
 ) -> Result<QueryResult> {
     let Some(returning) = returning else { return Ok(QueryResult::command(tag)) };
+    if returning.place == RowPlace::Last {
+        for (batch, tids) in written.batches.iter_mut().zip(written.tids) {
+            let places = tids.iter().map(|tid| tid.0 as i64).collect();
+            batch.columns.push(Column::plain(Vector::new(VectorData::I64(places))));
+        }
+    }
     let inputs = vec![slices(written.batches)];
     let result = session.run_query(&returning.query, Run { inputs, ..Run::default() })?;
     Ok(QueryResult::tagged(tag, result))
@@ -230,7 +238,7 @@ pub(crate) fn insert_result(
     for batch in &mut result.batches {
         entry.generated.fill(batch)?;
         entry.checks.verify(&entry.def, batch, session.clocks())?;
-        write_batch(session, entry, batch)?;
+        written.tids.push(write_batch(session, entry, batch)?);
         written.count += batch.rows as u64;
     }
     for batch in &result.batches {
