@@ -44,7 +44,7 @@ const QUEUED: u8 = 5;
 
 type Keys<'t> = Table<'t, &'static [u8], &'static [u8]>;
 
-/// What the store says: 53100 for a full disk, 55006 for a file that another process has, XX001 for
+/// The errors of the store: 53100 on a full disk, 55006 for a file that another has, XX001 for
 /// damage, 58030 for the rest.
 impl From<redb::Error> for BusError {
     fn from(error: redb::Error) -> Self {
@@ -179,7 +179,7 @@ fn number(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0, |number, byte| number << 8 | u64::from(*byte))
 }
 
-/// What [`copy_key`] was made of.
+/// The key that [`copy_key`] was made of.
 fn read_copy(key: &[u8]) -> QueueKey {
     QueueKey {
         priority: Priority((!(number(&key[9..13]) as u32) ^ 1 << 31) as i32),
@@ -190,7 +190,7 @@ fn read_copy(key: &[u8]) -> QueueKey {
 
 type Readable<'r> = &'r dyn Reader;
 
-/// What snapshots and batches have in common.
+/// Reads that snapshots and batches have in common.
 trait Reader {
     fn value(&self, key: &[u8]) -> Result<Option<Vec<u8>>>;
     /// Calls `each` with the keys that begin with `prefix`, in order, until it says no.

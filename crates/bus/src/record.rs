@@ -54,9 +54,9 @@ pub struct Placed {
 /// The next ids to be given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NextIds {
-    /// Of a client.
+    /// Next id of a client.
     pub client: u64,
-    /// Of a message.
+    /// Next id of a message.
     pub message: u64,
 }
 

@@ -76,7 +76,7 @@ pub struct Sqlite {
     clock: Arc<dyn Clock>,
 }
 
-/// What SQLite says: 53100 for a full disk, 55006 for a database that another process holds, 58030
+/// The errors of SQLite: 53100 on a full disk, 55006 for a database that another process holds, 58030
 /// for the rest.
 impl From<rusqlite::Error> for BusError {
     fn from(error: rusqlite::Error) -> Self {

@@ -10,7 +10,7 @@
 use hashbrown::HashMap;
 use sql::algebra::{ColumnId, Expr as Logical, ExprKind as LogicalKind, Plan, Query};
 use sql::catalog::{IndexKind, IndexMeta, TID_COLUMN, TableRef, Uniqueness};
-use sql::statement::{Insert, Matches, Returning, RowLock, Statement};
+use sql::statement::{Insert, Matches, Returning, RowLock, RowPlace, Statement};
 use types::{CompareOp, DataType, PhysicalType};
 
 use crate::lower::{held_as, lower_with, same_values};
@@ -209,9 +209,12 @@ impl<'q> Build<'q> {
 
     /// RETURNING: a projection of the affected row.
     fn returning(&mut self, returning: Option<&Returning>) -> Option<Vec<PointOutput>> {
-        let Some(Returning { query }) = returning else {
+        let Some(Returning { query, place }) = returning else {
             return Some(Vec::new());
         };
+        if *place != RowPlace::Unused {
+            return None;
+        }
         let Plan::Project { input, columns } = &query.plan else {
             return None;
         };

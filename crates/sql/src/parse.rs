@@ -47,7 +47,7 @@ pub(crate) use effectless::{
     Altered as AlteredKind, Effectless as EffectlessAction, EffectlessTree,
 };
 pub use followed::{Followed, followed};
-pub(crate) use forms::JOIN_NAME;
+pub(crate) use forms::{JOIN_NAME, ROWS_FROM};
 pub(crate) use like::LikeTree;
 pub(crate) use name::folded;
 pub(crate) use reserved::is_reserved;

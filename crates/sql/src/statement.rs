@@ -19,7 +19,7 @@ pub use schema::SchemaElements;
 pub use transaction::{CreateExecuted, Execute, LockTable, Prepare, SetConstraints};
 pub use write::{
     ConflictAction, ConflictTarget, Delete, Insert, Matches, Merge, MergeAction, OnConflict, Part,
-    Returning, RowLock, SelectForUpdate, Turn, Update, WithChanges,
+    Returning, RowLock, RowPlace, SelectForUpdate, Turn, Update, WithChanges,
 };
 
 pub use crate::words::{

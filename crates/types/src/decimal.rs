@@ -240,10 +240,26 @@ pub fn to_f32(value: i128, scale: u8) -> f64 {
     f64::from(buffer.as_str().parse::<f32>().unwrap_or(f32::NAN))
 }
 
+/// 0A000: no scaled integer is NaN.
+#[cold]
+pub(crate) fn no_nan(ty: NumericType) -> Error {
+    Error::unsupported(format!("NaN in {}", DataType::Numeric(ty)))
+}
+
+/// 22003 for an infinity.
+#[cold]
+pub(crate) fn infinite_field(ty: NumericType) -> Error {
+    let detail = format!(
+        "A field with precision {}, scale {} cannot hold an infinite value.",
+        ty.precision, ty.scale
+    );
+    Error::new(SqlState::NUMERIC_OUT_OF_RANGE, "numeric field overflow").with_detail(detail)
+}
+
 /// `value` at the type's scale, from its first 15 significant digits as PostgreSQL does.
 ///
 /// # Errors
-/// 22003 when it exceeds the precision; 0A000 for NaN and infinities.
+/// 22003 when it exceeds the precision, as infinities do; 0A000 for NaN.
 pub fn from_f64(value: f64, ty: NumericType) -> Result<i128> {
     from_f64_rounded(value, 15, ty)
 }
@@ -262,10 +278,10 @@ pub fn from_f32(value: f64, ty: NumericType) -> Result<i128> {
 /// As [`from_f64`].
 pub fn from_f64_rounded(value: f64, digits: usize, ty: NumericType) -> Result<i128> {
     if value.is_nan() {
-        return Err(Error::unsupported("NaN in NUMERIC"));
+        return Err(no_nan(ty));
     }
     if value.is_infinite() {
-        return Err(Error::unsupported("infinity in NUMERIC"));
+        return Err(infinite_field(ty));
     }
     if digits >= 15 && value.abs() < 1e15 && value.trunc() == value {
         // All its digits are whole and significant.
@@ -384,8 +400,8 @@ fn short_decimal(bytes: &[u8], ty: NumericType) -> Option<i128> {
 /// A decimal at the type's scale, rounded half away from zero.
 ///
 /// # Errors
-/// 22P02 when it is none, 22003 when it has too many digits before the point, 0A000 for NaN and
-/// infinities.
+/// 22P02 when it is none, 22003 when it has too many digits before the point, as infinities have,
+/// 0A000 for NaN.
 pub(crate) fn parse_decimal(text: &str, ty: NumericType) -> Result<i128> {
     if let Some(value) = short_decimal(text.as_bytes(), ty) {
         return Ok(value);
@@ -394,8 +410,8 @@ pub(crate) fn parse_decimal(text: &str, ty: NumericType) -> Result<i128> {
     let Some(parts) = split_decimal(word) else {
         let unsigned = word.trim_start_matches(['+', '-']).to_ascii_lowercase();
         return Err(match unsigned.as_str() {
-            "nan" if unsigned.len() == word.len() => Error::unsupported("NaN in NUMERIC"),
-            "inf" | "infinity" => Error::unsupported("infinity in NUMERIC"),
+            "nan" if unsigned.len() == word.len() => no_nan(ty),
+            "inf" | "infinity" => infinite_field(ty),
             _ => syntax_error("numeric", text),
         });
     };

@@ -1,4 +1,4 @@
-//! What makes changes last: nothing, a log, or a database.
+//! Means by which changes last: none, a log, or a database.
 
 use types::Result;
 use wal::{Lsn, RecordBuffer, Space};
@@ -38,7 +38,7 @@ impl Medium {
     /// Makes a change ready that `write` writes.
     ///
     /// # Errors
-    /// Those of [`wal::Log::reserve`]; nothing has happened then.
+    /// The errors of [`wal::Log::reserve`]; nothing has happened then.
     pub(super) fn prepare(&self, write: impl FnOnce(&mut Vec<u8>)) -> Result<Prepared<'_>> {
         match self {
             Self::Memory => Ok(Prepared::Nothing),

@@ -49,7 +49,7 @@ impl Stored {
     /// Reads what the store has.
     ///
     /// # Errors
-    /// Those of the store.
+    /// The errors of the store.
     pub(super) fn open<Q: Queue>(store: Box<dyn Store>) -> Result<(Self, State<Q>), BusError> {
         let mut state = State::new();
         store.load(&mut |record| state.apply_snapshot(record))?;

@@ -22,6 +22,7 @@ pub(crate) mod objects;
 mod relations;
 mod rights;
 mod schema;
+mod stats;
 mod system;
 mod tables;
 

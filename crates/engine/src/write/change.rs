@@ -6,7 +6,7 @@ use std::sync::Arc;
 use exec::{Recheck, ResultSet};
 use kernels::{Batch, Column};
 use sql::algebra::Query;
-use sql::statement::{Delete, Matches, Returning, Update};
+use sql::statement::{Delete, Matches, Returning, RowPlace, Update};
 use storage::{Datum, Snapshot, Tid};
 use types::Result;
 
@@ -253,14 +253,14 @@ impl<'a> Change<'a> {
         match self.action {
             Action::Delete if self.returning.is_some() => {
                 let columns = before.clone().unwrap_or_default();
-                self.keep(columns, rows, &done.rows);
+                self.keep(columns, rows, &done);
             }
             Action::Delete => {}
             Action::Update(_) => {
                 let read = if self.returning.is_some() { ReadBack::Yes } else { ReadBack::No };
                 let batch = self.writer.updated(session, &done.tids, read)?;
                 if let (Some(batch), ReadBack::Yes) = (batch, read) {
-                    self.keep(batch.columns, rows, &done.rows);
+                    self.keep(batch.columns, rows, &done);
                 }
             }
         }
@@ -269,9 +269,12 @@ impl<'a> Change<'a> {
         Ok(())
     }
 
-    fn keep(&mut self, mut columns: Vec<Column>, rows: &Rows, done: &[u32]) {
-        columns.extend(rows.pick(self.action.width()..rows.width(), done));
-        self.written.batches.push(Batch::new(columns, done.len()));
+    fn keep(&mut self, mut columns: Vec<Column>, rows: &Rows, done: &Done) {
+        columns.extend(rows.pick(self.action.width()..rows.width(), &done.rows));
+        self.written.batches.push(Batch::new(columns, done.rows.len()));
+        if self.returning.is_some_and(|returning| returning.place == RowPlace::Last) {
+            self.written.tids.push(done.tids.clone());
+        }
     }
 
     /// Does what is owed for the rows when all are written.

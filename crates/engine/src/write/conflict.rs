@@ -67,11 +67,13 @@ pub(crate) fn insert(
         inserted.rows = 0;
     }
     TableWriter::inserting(entry).inserted(running, &inserted)?;
-    let mut all = Written { count: written.len() as u64, batches: vec![inserted] };
+    let count = written.len() as u64;
+    let mut all = Written { count, batches: vec![inserted], tids: vec![written] };
     if let ConflictAction::Update { columns, assignments } = &on_conflict.action {
         while !met.is_empty() {
             let round = first_of_each(&mut met);
-            let (updated, numbers) = update(running, entry, result, &round, columns, assignments)?;
+            let (updated, changed, numbers) =
+                update(running, entry, result, &round, columns, assignments)?;
             let tids: HashSet<Tid> = numbers.iter().map(|&n| round.tids[n as usize]).collect();
             if met.iter().any(|(tid, _)| tids.contains(tid)) {
                 return Err(second_time());
@@ -79,27 +81,30 @@ pub(crate) fn insert(
             places.extend(numbers.iter().map(|&number| round.proposed[number as usize]));
             all.count += updated.rows as u64;
             all.batches.push(updated);
+            all.tids.push(changed);
         }
     }
     if all.batches.len() > 1 && !places.is_empty() {
-        all.batches = vec![in_order(&all.batches, &places)];
+        let mut order: Vec<u32> = (0..places.len() as u32).collect();
+        order.sort_by_key(|&row| places[row as usize]);
+        all.batches = vec![in_order(&all.batches, &order)];
+        let tids = all.tids.concat();
+        all.tids = vec![order.iter().map(|&row| tids[row as usize]).collect()];
     }
     Ok(all)
 }
 
-/// The rows of `batches` in the order in which they were proposed: each has its place there.
-fn in_order(batches: &[Batch], places: &[(usize, u32)]) -> Batch {
-    let mut order: Vec<u32> = (0..places.len() as u32).collect();
-    order.sort_by_key(|&row| places[row as usize]);
+/// The rows of all `batches`, by their numbers in `order`.
+fn in_order(batches: &[Batch], order: &[u32]) -> Batch {
     let width = batches.iter().find(|batch| batch.rows > 0).map_or(0, |b| b.columns.len());
     let column = |column: usize| {
         let parts = batches.iter().filter(|batch| batch.rows > 0);
         let parts: Vec<Arc<Vector>> = parts.map(|b| b.columns[column].to_plain()).collect();
-        let mut builder = VectorBuilder::with_capacity(parts[0].physical(), places.len());
+        let mut builder = VectorBuilder::with_capacity(parts[0].physical(), order.len());
         parts.iter().for_each(|part| builder.append(part, None));
-        Column::plain(builder.finish()).gather(&order)
+        Column::plain(builder.finish()).gather(order)
     };
-    Batch::new((0..width).map(column).collect(), places.len())
+    Batch::new((0..width).map(column).collect(), order.len())
 }
 
 /// Takes the first of those that met the same row; the others have a turn when it was left as it
@@ -246,7 +251,7 @@ fn update(
     met: &Met,
     columns: &[usize],
     assignments: &sql::algebra::Query,
-) -> Result<(Batch, Vec<u32>)> {
+) -> Result<(Batch, Vec<Tid>, Vec<u32>)> {
     let cancel = running.session.cancel_handle();
     let storage = Arc::clone(entry.storage());
     let mut assigned = Assigned::new(entry, columns)?;
@@ -292,8 +297,10 @@ fn update(
         let columns = existing.iter().map(|column| column.gather(&before)).collect();
         Batch::new(columns, before.len())
     });
-    writer.changed(running, &[Changed { before: old, tids: changed }])?;
-    Ok((updated, before))
+    let changes = [Changed { before: old, tids: changed }];
+    writer.changed(running, &changes)?;
+    let [Changed { tids, .. }] = changes;
+    Ok((updated, tids, before))
 }
 
 /// Column 0: the numbers of the rows that were met.

@@ -6,10 +6,10 @@ use exec::flow::Flow;
 use exec::pipeline::{Demand, Place, Sink, Stream, drive};
 use exec::{Opener, QueryContext, ResultSet};
 use host::Clock;
-use kernels::{BATCH_ROWS, Batch};
+use kernels::{BATCH_ROWS, Batch, Column, Vector, VectorData};
 use sql::catalog::TableMeta;
-use sql::statement::{Insert, Returning};
-use storage::{BulkWriter, TableLoad};
+use sql::statement::{Insert, Returning, RowPlace};
+use storage::{BulkWriter, TableLoad, Tid};
 use types::Result;
 use types::calendar::TimeZone;
 
@@ -101,6 +101,8 @@ fn context_cancel(context: &Arc<QueryContext>) -> crate::CancelHandle {
 #[derive(Default)]
 pub(crate) struct Written {
     pub(crate) batches: Vec<Batch>,
+    /// Where the rows of each batch are.
+    pub(crate) tids: Vec<Vec<Tid>>,
     pub(crate) count: u64,
 }
 
@@ -108,10 +110,16 @@ pub(crate) struct Written {
 pub(crate) fn returning(
     running: &mut Running<'_>,
     returning: Option<&Returning>,
-    written: Written,
+    mut written: Written,
     tag: String,
 ) -> Result<QueryResult> {
     let Some(returning) = returning else { return Ok(QueryResult::command(tag)) };
+    if returning.place == RowPlace::Last {
+        for (batch, tids) in written.batches.iter_mut().zip(written.tids) {
+            let places = tids.iter().map(|tid| tid.0 as i64).collect();
+            batch.columns.push(Column::plain(Vector::new(VectorData::I64(places))));
+        }
+    }
     let inputs = vec![slices(written.batches)];
     let result =
         running.run_query(&returning.query, Run { inputs, ..Run::of(OwnQuery::Returning) })?;
@@ -169,6 +177,7 @@ pub(crate) fn insert_result(
     entry: &Arc<TableEntry>,
     mut result: ResultSet,
 ) -> Result<Written> {
-    let count = TableWriter::inserting(entry).insert(running, &mut result.batches)?;
-    Ok(Written { batches: result.batches, count })
+    let tids = TableWriter::inserting(entry).insert(running, &mut result.batches)?;
+    let count = tids.iter().map(|tids| tids.len() as u64).sum();
+    Ok(Written { batches: result.batches, count, tids })
 }

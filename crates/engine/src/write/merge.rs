@@ -75,7 +75,8 @@ fn act(
         MergeAction::Insert { values_from } => {
             let range = *values_from..*values_from + entry.def.columns.len();
             let batch = Batch::new(rows.pick(range, wanted), wanted.len());
-            TableWriter::inserting(entry).insert(running, &mut [batch])
+            TableWriter::inserting(entry).insert(running, &mut [batch])?;
+            Ok(wanted.len() as u64)
         }
         MergeAction::Update { columns, values_from } => {
             let mut source = vec![tids(rows, wanted)];

@@ -141,17 +141,20 @@ impl<'a> TableWriter<'a> {
     ///
     /// # Errors
     /// Errors of INSERT.
-    pub(crate) fn insert(&self, running: &mut Running<'_>, batches: &mut [Batch]) -> Result<u64> {
-        let mut count = 0;
+    pub(crate) fn insert(
+        &self,
+        running: &mut Running<'_>,
+        batches: &mut [Batch],
+    ) -> Result<Vec<Vec<Tid>>> {
+        let mut tids = Vec::with_capacity(batches.len());
         for batch in batches.iter_mut() {
             self.complete(batch, running.session.clocks())?;
-            self.store(running, batch)?;
-            count += batch.rows as u64;
+            tids.push(self.store(running, batch)?);
         }
         for batch in &*batches {
             self.inserted(running, batch)?;
         }
-        Ok(count)
+        Ok(tids)
     }
 
     /// Inserts one row, all columns of the table in their physical forms; what it has for generated

@@ -19,12 +19,27 @@ pub(super) struct RowPlaces {
     known: Vec<(ColumnId, ColumnId)>,
     /// TIDs whose scans have no such column yet.
     wanted: Vec<(ColumnId, ColumnId)>,
+    /// Places of rows as a statement wrote them, for its RETURNING.
+    returned: Vec<(ColumnId, ColumnId)>,
 }
 
 impl RowPlaces {
     /// A scan that has its TID already.
     pub(super) fn note(&mut self, first: ColumnId, tid: ColumnId) {
         self.known.push((first, tid));
+    }
+
+    /// The TID that RETURNING reads of the target whose first column is `first`; None without one.
+    ///
+    /// # Errors
+    /// 0A000 for the TID of another table.
+    pub(super) fn take_returned(&mut self, first: Option<ColumnId>) -> Result<Option<ColumnId>> {
+        let returned = std::mem::take(&mut self.returned);
+        match returned[..] {
+            [] => Ok(None),
+            [(scan, tid)] if Some(scan) == first => Ok(Some(tid)),
+            _ => unsupported("in RETURNING, ctid of another table than the target", None),
+        }
     }
 }
 
@@ -71,7 +86,16 @@ impl Binder<'_> {
             Some(Clause::Returning) if name == "tableoid" => {
                 return Ok(Some(Bound::new(self.number_of_table(table.name())?, at)));
             }
-            Some(Clause::Returning) => return unsupported("ctid in RETURNING", at),
+            Some(Clause::Returning) => {
+                let known = self.row_places.returned.iter().find(|(scan, _)| *scan == first);
+                let tid = known.map(|(_, tid)| *tid).unwrap_or_else(|| {
+                    let tid = self.fresh();
+                    self.row_places.returned.push((first, tid));
+                    tid
+                });
+                let expr = Expr::column(tid, DataType::BigInt).cast(DataType::Tid);
+                return Ok(Some(Bound::new(expr, at)));
+            }
             Some(
                 Clause::Default
                 | Clause::Check

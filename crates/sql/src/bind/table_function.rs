@@ -13,7 +13,7 @@ use super::types::{Context, number_union};
 use super::{Binder, Bound, fail, place, unsupported};
 use crate::algebra::{Expr, ExprKind, Function, Place, Plan};
 use crate::catalog::{Arguments, TableFunctionRef};
-use crate::parse::folded;
+use crate::parse::{ROWS_FROM, folded};
 
 impl Binder<'_> {
     /// A function in FROM.
@@ -27,12 +27,11 @@ impl Binder<'_> {
         let at = object_at(name);
         let mut parts = super::name::object_parts(name)?;
         let function = parts.pop().unwrap_or_default();
+        if function == ROWS_FROM {
+            return self.bind_rows_from(args, alias, ordinality, at);
+        }
         if is_set_function(&function) {
-            let plain = |arg: &'_ ast::FunctionArg| match arg {
-                ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(expr)) => Ok(expr.clone()),
-                _ => unsupported("this form of argument", at),
-            };
-            let list = args.iter().map(plain).collect::<Result<Vec<_>>>()?;
+            let list = plain_arguments(args, at)?;
             let list: Vec<&ast::Expr> = list.iter().collect();
             return self.bind_series_scan(&function, &list, alias, ordinality, at);
         }
@@ -180,6 +179,69 @@ impl Binder<'_> {
         (Plan::FunctionScan { function, columns }, scope_columns)
     }
 
+    /// `ROWS FROM (f(a), g(b))`: the rows of all functions side by side, NULLs at the ends of the
+    /// shorter ones.
+    fn bind_rows_from(
+        &mut self,
+        args: &[ast::FunctionArg],
+        alias: Option<&ast::TableAlias>,
+        ordinality: bool,
+        at: Place,
+    ) -> Result<(Plan, Scope)> {
+        let mut written = Vec::with_capacity(args.len());
+        for arg in args {
+            let call = match arg {
+                ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(ast::Expr::Function(
+                    call,
+                ))) => call,
+                _ => return unsupported("this form of ROWS FROM", at),
+            };
+            let ast::FunctionArguments::List(list) = &call.args else {
+                return unsupported("this form of ROWS FROM", at);
+            };
+            written.push((&call.name, &list.args[..]));
+        }
+        if let [(name, args)] = written[..] {
+            return self.bind_table_function(name, args, alias, ordinality);
+        }
+        let (mut calls, mut names) = (Vec::new(), Vec::new());
+        for (name, args) in written {
+            let function = super::name::object_parts(name)?.pop().unwrap_or_default();
+            if !is_set_function(&function) {
+                return unsupported(format!("{function} beside others in ROWS FROM"), at);
+            }
+            let arguments = plain_arguments(args, at)?;
+            let arguments: Vec<&ast::Expr> = arguments.iter().collect();
+            let bound = self.bind_in_from(&arguments)?;
+            let new = self.set_calls(&function, bound, at)?;
+            names.extend(std::iter::repeat_n(function, new.len()));
+            calls.extend(new);
+        }
+        let name = names.first().cloned().unwrap_or_default();
+        let numbered = self.side_by_side(calls, at)?;
+        let mut columns: Vec<ScopeColumn> = Vec::new();
+        for (function, value) in names.iter().zip(numbered.values) {
+            let parts = parts_columns(function, value);
+            columns.extend(parts.into_iter().map(|(own, e)| made(own.unwrap_or(function), e)));
+        }
+        if ordinality {
+            columns.push(made("ordinality", numbered.number.cast(DataType::BigInt)));
+        }
+        let relation = function_relation(name, columns, alias, at)?;
+        Ok((numbered.plan, Scope::of(relation)))
+    }
+
+    /// The arguments of a function in FROM.
+    fn bind_in_from(&mut self, arguments: &[&ast::Expr]) -> Result<Vec<Bound>> {
+        self.in_clause(Clause::From, |binder| {
+            let bind = |expr: &&ast::Expr| {
+                let bound = binder.bind_expr(expr)?;
+                Ok(binder.retyped(bound))
+            };
+            arguments.iter().map(bind).collect()
+        })
+    }
+
     /// A function in FROM that gives rows; `arguments` not yet bound.
     pub(super) fn bind_series_scan(
         &mut self,
@@ -189,26 +251,14 @@ impl Binder<'_> {
         ordinality: bool,
         at: Place,
     ) -> Result<(Plan, Scope)> {
-        let bound = self.in_clause(Clause::From, |binder| {
-            let bind = |expr: &&ast::Expr| {
-                let bound = binder.bind_expr(expr)?;
-                Ok(binder.retyped(bound))
-            };
-            arguments.iter().map(bind).collect::<Result<Vec<Bound>>>()
-        })?;
+        let bound = self.bind_in_from(arguments)?;
         let calls = self.set_calls(function, bound, at)?;
-        let column = |name: &str, expr: Expr| ScopeColumn {
-            name: name.to_owned(),
-            expr,
-            relation: String::new(),
-            source: None,
-        };
         if let ([call], false) = (calls.as_slice(), ordinality) {
             // The alias of a function with one column names the column too.
             let name = alias.map_or_else(|| function.to_owned(), |alias| folded(&alias.name));
             let parts = parts_columns(function, Expr::column(call.id, call.ty));
             let columns: Vec<ScopeColumn> =
-                parts.into_iter().map(|(own, expr)| column(own.unwrap_or(&name), expr)).collect();
+                parts.into_iter().map(|(own, expr)| made(own.unwrap_or(&name), expr)).collect();
             let (function_kind, arguments) = (call.function, call.arguments.clone());
             let plan =
                 Plan::Series { function: function_kind, arguments, column: (call.id, call.ty) };
@@ -227,10 +277,10 @@ impl Binder<'_> {
         let mut columns: Vec<ScopeColumn> = Vec::new();
         for value in numbered.values {
             let parts = parts_columns(function, value);
-            columns.extend(parts.into_iter().map(|(own, e)| column(own.unwrap_or(&name), e)));
+            columns.extend(parts.into_iter().map(|(own, e)| made(own.unwrap_or(&name), e)));
         }
         if ordinality {
-            columns.push(column("ordinality", numbered.number.cast(DataType::BigInt)));
+            columns.push(made("ordinality", numbered.number.cast(DataType::BigInt)));
         }
         let relation = function_relation(function.to_owned(), columns, alias, at)?;
         Ok((numbered.plan, Scope::of(relation)))
@@ -420,4 +470,18 @@ pub(super) fn named_relation(
             Ok(ScopeRelation { name, schema, columns, system, table, whole, at })
         }
     }
+}
+
+/// The expressions of arguments without names.
+fn plain_arguments(args: &[ast::FunctionArg], at: Place) -> Result<Vec<ast::Expr>> {
+    let plain = |arg: &'_ ast::FunctionArg| match arg {
+        ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(expr)) => Ok(expr.clone()),
+        _ => unsupported("this form of argument", at),
+    };
+    args.iter().map(plain).collect()
+}
+
+/// A column of no table.
+fn made(name: &str, expr: Expr) -> ScopeColumn {
+    ScopeColumn { name: name.to_owned(), expr, relation: String::new(), source: None }
 }

@@ -536,7 +536,8 @@ pub(super) fn type_called(name: &str) -> Option<DataType> {
         "aclitem" => DataType::AclItem,
         "xid" => DataType::Xid,
         "tid" => DataType::Tid,
-        "varchar" | "bpchar" => DataType::Varchar(None),
+        "varchar" => DataType::Varchar(None),
+        "bpchar" => DataType::Char(0),
         "date" => DataType::Date,
         "time" => DataType::TIME,
         "timestamp" => DataType::TIMESTAMP,
@@ -561,11 +562,8 @@ fn custom_type(name: &ast::ObjectName, modifiers: &[String], at: Place) -> Resul
     };
     Ok(match parts.last().map(String::as_str).unwrap_or_default() {
         "timestamptz" => DataType::TIMESTAMPTZ,
-        // Without a length nothing is padded.
-        "bpchar" => match length()? {
-            Some(length) => DataType::Char(length),
-            None => DataType::Varchar(None),
-        },
+        // Without a length nothing is padded, and blanks at the end do not count.
+        "bpchar" => DataType::Char(length()?.unwrap_or(0)),
         "bool" => DataType::Boolean,
         "int2" => DataType::SmallInt,
         "int4" => DataType::Integer,

@@ -21,7 +21,7 @@ use super::{Binder, Bound, BoundColumn, BoundQuery, fail, place, unsupported};
 use crate::algebra::{ColumnId, Expr, InputColumn, JoinKind, Place, Plan, Query};
 use crate::catalog::{ColumnDef, IdentityKind, TID_COLUMN, TableRef};
 use crate::parse::folded;
-use crate::statement::{Delete, Extent, Matches, Privilege, Returning, Update};
+use crate::statement::{Delete, Extent, Matches, Privilege, Returning, RowPlace, Update};
 
 /// The table that a statement changes, in its scope.
 pub(super) struct Target {
@@ -35,6 +35,7 @@ pub(super) struct Target {
 /// RETURNING, bound, and the columns of other tables that it reads.
 pub(super) struct BoundReturning {
     query: BoundQuery,
+    place: RowPlace,
     pub(super) extras: Vec<(ColumnId, DataType)>,
 }
 
@@ -366,10 +367,15 @@ impl Binder<'_> {
         let other = extras.iter().enumerate();
         let other =
             other.map(|(at, (id, ty))| InputColumn { id: *id, ordinal: width + at, ty: *ty });
-        let columns = own.chain(other).collect();
+        let mut columns: Vec<InputColumn> = own.chain(other).collect();
+        let mut place = RowPlace::Unused;
+        if let Some(id) = self.row_places.take_returned(target.ids.first().copied())? {
+            columns.push(InputColumn { id, ordinal: columns.len(), ty: DataType::BigInt });
+            place = RowPlace::Last;
+        }
         let name = format!("rows of {}", target.table.name()).into();
         let query = self.projected_items(Plan::Input { slot: 0, columns, name }, items);
-        Ok(Some(BoundReturning { query, extras }))
+        Ok(Some(BoundReturning { query, place, extras }))
     }
 
     /// Columns of other relations than the target that the level's expressions refer to.
@@ -442,9 +448,9 @@ impl Binder<'_> {
         returning: Option<BoundReturning>,
         definitions: Vec<Definition>,
     ) -> Result<(Query, Option<Returning>)> {
-        let mut returning = returning.map(|returning| returning.query);
+        let mut returning = returning.map(|returning| (returning.query, returning.place));
         for definition in definitions.into_iter().rev() {
-            if let Some(query) = &mut returning
+            if let Some((query, _)) = &mut returning
                 && query.plan.reads_cte()
             {
                 let plan = std::mem::replace(&mut query.plan, Plan::one_row());
@@ -454,7 +460,7 @@ impl Binder<'_> {
         }
         let source = self.finish(source)?;
         let returning = match returning {
-            Some(query) => Some(Returning { query: self.finish(query)? }),
+            Some((query, place)) => Some(Returning { query: self.finish(query)?, place }),
             None => None,
         };
         Ok((source, returning))

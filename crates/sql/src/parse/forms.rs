@@ -13,6 +13,7 @@
 //! - `MERGE INTO t USING a JOIN b ON c ON d` to `USING (a JOIN b ON c) ON d`,
 //! - `EXPLAIN (SELECT ...)` to `EXPLAIN (VERBOSE false) (SELECT ...)`,
 //! - `USING (a) AS x` to `USING (a, x."using")`, which the binder takes apart (see `bind::from`),
+//! - `ROWS FROM (f(a), g(b))` to a function of these calls (see `bind::table_function`),
 //! - `substring(a SIMILAR b ESCAPE c)` to `substring(a FROM b FOR c)`,
 //! - `FETCH FIRST (expression) ROWS` to one with a placeholder, whose meaning is kept aside.
 
@@ -106,6 +107,7 @@ pub(super) fn rewrite(tokens: &mut Vec<TokenWithSpan>) -> Result<()> {
     definitions(tokens);
     explained_query(tokens);
     join_names(tokens);
+    rows_from(tokens);
     similar_parts(tokens);
     joined_source(tokens);
     let places = significant(tokens);
@@ -318,6 +320,37 @@ fn join_names(tokens: &mut Vec<TokenWithSpan>) {
             let marked = super::spelled(marked, tokens[alias].span).collect::<Vec<_>>();
             tokens.drain(close + 1..=alias);
             tokens.splice(close..close, marked);
+        }
+    }
+}
+
+/// The function that stands for ROWS FROM.
+pub(crate) const ROWS_FROM: &str = "rows from";
+
+/// Makes a function of ROWS FROM, whose arguments are the calls.
+fn rows_from(tokens: &mut Vec<TokenWithSpan>) {
+    let places = significant(tokens);
+    for at in (1..places.len()).rev() {
+        let token = |next: usize| places.get(at + next).map(|place| &tokens[*place]);
+        let is_word_at = |next: usize, text: &str| token(next).is_some_and(|t| is(t, text));
+        let is_name = |next: usize| token(next).is_some_and(|t| matches!(t.token, Token::Word(_)));
+        let opens = |next: usize| token(next).is_some_and(|t| t.token == Token::LParen);
+        let before = &tokens[places[at - 1]];
+        let is_item = before.token == Token::Comma
+            || ["from", "join", "lateral"].iter().any(|word| is(before, word));
+        // A column called rows, and a sub-query or joined tables behind FROM, look alike.
+        let is_query = ["select", "values", "with"].iter().any(|word| is_word_at(3, word));
+        let is_call = opens(4) || token(4).is_some_and(|t| t.token == Token::Period) && opens(6);
+        if is_item
+            && is_word_at(0, "rows")
+            && is_word_at(1, "from")
+            && opens(2)
+            && is_name(3)
+            && is_call
+            && !is_query
+        {
+            tokens[places[at]].token = Token::make_word(ROWS_FROM, Some('"'));
+            tokens.remove(places[at + 1]);
         }
     }
 }

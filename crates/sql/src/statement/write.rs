@@ -24,9 +24,20 @@ pub enum Matches {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Returning {
     /// Reads [`crate::algebra::Plan::Input`] slot 0: all columns of the target by ordinal, after
-    /// the change (before it for DELETE), then the extras of the source in order. Its columns
-    /// are the result.
+    /// the change (before it for DELETE), then the extras of the source in order, then what
+    /// [`Self::place`] says. Its columns are the result.
     pub query: Query,
+    /// Whether it reads where the rows are.
+    pub place: RowPlace,
+}
+
+/// Whether rows bring their TIDs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowPlace {
+    /// Nobody asks for them.
+    Unused,
+    /// In their last column.
+    Last,
 }
 
 /// INSERT.

@@ -11,17 +11,8 @@ impl Wide {
     /// 22003.
     pub fn to_scaled(&self, ty: NumericType) -> Result<i128> {
         let Self::Finite(number) = self else {
-            if self.is_nan() {
-                // No scaled integer is NaN.
-                let message = format!("NaN in {}", DataType::Numeric(ty));
-                return Err(Error::unsupported(message));
-            }
-            let detail = format!(
-                "A field with precision {}, scale {} cannot hold an infinite value.",
-                ty.precision, ty.scale
-            );
-            let error = Error::new(SqlState::NUMERIC_OUT_OF_RANGE, "numeric field overflow");
-            return Err(error.with_detail(detail));
+            let is_nan = self.is_nan();
+            return Err(if is_nan { decimal::no_nan(ty) } else { decimal::infinite_field(ty) });
         };
         match number.rescaled(ty.scale.into()).int {
             Int::Small(value) => decimal::check(Some(value), ty),

@@ -4,7 +4,7 @@ use types::Value;
 
 use super::{
     Row, SYSTEM_SCHEMAS, Subject, activity, catalogs, columns, counts, depends, numbers, relations,
-    rights,
+    rights, stats,
 };
 use crate::catalog::comments::Commented;
 use crate::catalog::numbers as catalog_numbers;
@@ -34,6 +34,7 @@ pub(super) fn rows(name: &str, subject: &Subject<'_>) -> Vec<Row> {
         "pg_catalog.pg_tables" => tables(subject),
         "pg_catalog.pg_views" => views(subject),
         "pg_catalog.pg_indexes" => indexes(subject),
+        "pg_catalog.pg_stats" => stats::rows(subject),
         "pg_catalog.pg_stat_activity" => activity::sessions(subject),
         "pg_catalog.pg_locks" => activity::locks(subject),
         "pg_catalog.tessera_queries" => activity::queries(subject),
