@@ -54,13 +54,21 @@ impl Lowering<'_, '_> {
         let rest: Vec<Logical> =
             if hashable { rest.into_iter().cloned().collect() } else { vec![condition.clone()] };
         let join = Join { kind: *kind, pairs, rest, needed, properties };
+        if let Some(lowered) = self.few_keys(&join, &left, &right)? {
+            return Ok(lowered);
+        }
         if let Some(choice) = self.index_choice(&join, &left, &right)? {
             return self.index_join(join, choice, left, right);
         }
         self.oriented(join, left, right)
     }
 
-    fn oriented(&mut self, join: Join<'_>, left: Lowered, right: Lowered) -> Result<Lowered> {
+    pub(super) fn oriented(
+        &mut self,
+        join: Join<'_>,
+        left: Lowered,
+        right: Lowered,
+    ) -> Result<Lowered> {
         let kind = join.kind;
         let swappable = match kind {
             Logic::Inner => true,
@@ -189,8 +197,17 @@ pub(super) struct Join<'n> {
     /// Left, right and how NULLs compare.
     pub(super) pairs: Vec<(Logical, Logical, NullKeys)>,
     pub(super) rest: Vec<Logical>,
-    needed: &'n ColumnSet,
+    pub(super) needed: &'n ColumnSet,
     pub(super) properties: Properties,
+}
+
+impl<'n> Join<'n> {
+    /// A join of the same kind with the same result, without keys yet.
+    pub(super) fn like(&self) -> Join<'n> {
+        let properties = self.properties.clone();
+        let (pairs, rest) = (Vec::new(), self.rest.clone());
+        Join { kind: self.kind, pairs, rest, needed: self.needed, properties }
+    }
 }
 
 pub(super) fn physical_kind(kind: Logic, swap: bool) -> Result<JoinKind> {
