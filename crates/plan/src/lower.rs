@@ -22,6 +22,7 @@ mod order;
 mod reduce;
 mod rows;
 mod scan;
+mod sideways;
 mod standalone;
 mod terms;
 mod ways;

@@ -236,8 +236,13 @@ impl Lowering<'_, '_> {
             (one, _) => one.is_some(),
         };
         let least = if is_one { one } else { several.clone() };
-        // What is not known yet is counted before it is read.
-        let is_taken = |found: &Found| found.cost < worth || !found.ways.iter().all(is_known);
+        // What is not known yet is counted before it is read; rows of one hash key are not.
+        let is_counted = |way: &IndexWay| {
+            let index = &scan.table.indexes()[way.index];
+            index.kind == IndexKind::Ordered || index.unique != Uniqueness::No
+        };
+        let is_late = |ways: &[IndexWay]| ways.iter().all(is_counted) && !ways.iter().all(is_known);
+        let is_taken = |found: &Found| found.cost < worth || is_late(&found.ways);
         let Some(found) = least.filter(is_taken) else {
             self.untaken.extend(several.map(|several| (lowered.node.id, several)));
             return Ok(lowered);

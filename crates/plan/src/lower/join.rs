@@ -38,8 +38,14 @@ impl Lowering<'_, '_> {
         {
             return self.lateral_series(left, right, condition, &below);
         }
-        let left = self.lower(left, &below)?;
-        let right = self.lower(right, &below)?;
+        let mut left = self.lower(left, &below)?;
+        let right = match self.sideways(plan, &left)? {
+            Some([kept, right]) => {
+                left = self.lower(&kept, &below)?;
+                self.lower(&right, &below)?
+            }
+            None => self.lower(right, &below)?,
+        };
         let in_left: ColumnSet = left.columns.iter().copied().collect();
         let in_right: ColumnSet = right.columns.iter().copied().collect();
         let (pairs, rest) = cardinality::split_condition(condition, &in_left, &in_right);

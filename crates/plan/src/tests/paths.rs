@@ -177,6 +177,37 @@ fn the_next_rows_by_key_come_in_its_order() {
 }
 
 #[test]
+fn a_few_keys_lead_into_a_large_table() {
+    let shop = Shop::new();
+    let semi = ["Choice by the rows of $0", "Inner index join stock", "key w = ", "ProbeSemi join"];
+    for keys in ["SELECT id, i FROM few", "VALUES (1, 2), (3, 4)"] {
+        let text = shop.explain(&format!("SELECT quantity FROM stock WHERE (w, i) IN ({keys})"));
+        has(&text, &semi);
+    }
+    let lateral = shop.explain(
+        "SELECT f.id, l.i FROM few f LEFT JOIN LATERAL \
+         (SELECT i FROM line l WHERE l.w = 1 AND l.o = f.i ORDER BY n DESC LIMIT 1) l ON true",
+    );
+    assert!(!lateral.contains("Choice"), "no index begins with o: {lateral}");
+    let grouped =
+        shop.explain("SELECT id, (SELECT max(quantity) FROM stock s WHERE s.w = few.id) FROM few");
+    has(&grouped, &["Materialized $0", "Scan few"]);
+}
+
+#[test]
+fn ends_of_indexes_are_the_smallest_and_the_largest() {
+    let shop = Shop::new();
+    let text = shop.explain("SELECT min(w), max(w) FROM stock");
+    has(&text, &["range w is not null", "in index order", "in reverse index order", "$0, $1"]);
+    let text = shop.explain("SELECT max(o) FROM line WHERE w = 1");
+    has(&text, &["key w = 1", "range o is not null", "in reverse index order"]);
+    for scanned in ["min(i)", "min(w), count(*)", "max(w + 1)", "max(w) FILTER (WHERE i > 1)"] {
+        let text = shop.explain(&format!("SELECT {scanned} FROM stock"));
+        assert!(!text.contains("IndexScan"), "{text}");
+    }
+}
+
+#[test]
 fn constants_of_other_types_are_looked_up() {
     let shop = Shop::new();
     for (ty, key) in [
