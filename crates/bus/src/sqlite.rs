@@ -76,8 +76,8 @@ pub struct Sqlite {
     clock: Arc<dyn Clock>,
 }
 
-/// The errors of SQLite: 53100 on a full disk, 55006 for a database that another process holds, 58030
-/// for the rest.
+/// The errors of SQLite: 53100 on a full disk, 55006 for a database that another process holds,
+/// 58030 for the rest.
 impl From<rusqlite::Error> for BusError {
     fn from(error: rusqlite::Error) -> Self {
         let state = match error.sqlite_error_code() {

@@ -38,6 +38,10 @@ fn open_node(opener: &mut Opener, node: &Node, filters: Vec<PushedFilter>) -> Re
         Operator::FunctionScan { .. } => function::open_function(opener, node),
         Operator::IndexScan { .. } => index::open_scan(opener, node, filters),
         Operator::IndexJoin { .. } => index::open_join(opener, node, filters),
+        Operator::Choice { prelude, rows_max, few, many } => {
+            let is_few = opener.rows_left(*prelude).is_some_and(|rows| rows <= *rows_max);
+            opener.open(if is_few { few } else { many }, filters)
+        }
         Operator::Input { .. } => input::open(opener, node),
         Operator::Series { .. } => series::open_series(opener, node),
         Operator::Values { .. } => simple::open_values(opener, node),

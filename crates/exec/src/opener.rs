@@ -201,6 +201,14 @@ impl Opener {
         rows.ok_or_else(|| Error::internal(format!("no rows for {source:?}")))
     }
 
+    /// How many rows prelude `i` left; None when it is run where it is read.
+    pub(crate) fn rows_left(&self, i: usize) -> Option<u64> {
+        match self.preludes.get(i) {
+            Some(Finished::Rows(rows)) => Some(rows.rows() as u64),
+            _ => None,
+        }
+    }
+
     /// True when rows below `node` may come from the last round of a recursion.
     pub(crate) fn reads_a_round(&self, node: &Node) -> bool {
         match &node.operator {

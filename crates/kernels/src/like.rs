@@ -195,6 +195,27 @@ impl LikePattern {
     }
 }
 
+/// The text with which every text starts that `pattern` matches; empty when there is none.
+pub fn prefix_of(pattern: &[u8], escape: Option<char>, case: Case) -> Vec<u8> {
+    let pattern = String::from_utf8_lossy(pattern);
+    let compiled = LikePattern::new(&pattern, escape, case)
+        .or_else(|_| LikePattern::before_escape(&pattern, escape, case));
+    compiled.ok().and_then(|compiled| compiled.prefix().map(<[u8]>::to_vec)).unwrap_or_default()
+}
+
+/// The least bytes above all texts (UTF-8) that start with `prefix`.
+pub fn after_prefix(prefix: &[u8]) -> Vec<u8> {
+    let mut bytes = prefix.to_vec();
+    while let Some(last) = bytes.pop() {
+        if last < u8::MAX {
+            bytes.push(last + 1);
+            return bytes;
+        }
+    }
+    // No text has this byte.
+    vec![u8::MAX]
+}
+
 /// Lower case, character by character.
 fn fold(text: &str) -> String {
     let mut out = String::with_capacity(text.len());

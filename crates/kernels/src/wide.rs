@@ -12,7 +12,7 @@ use types::wide::{self, Wide};
 use types::{DataType, NumericType, Result, Value, array, record};
 
 use crate::numeric::Operand;
-use crate::rows::{Texts, Values, try_build, try_build_nullable, try_narrow, try_write};
+use crate::rows::{Texts, Values, try_build_nullable, try_narrow, try_write};
 use crate::{Vector, VectorData};
 
 /// An operation on one number.
@@ -66,16 +66,6 @@ pub fn digits(a: &Vector, f: fn(&Wide) -> Option<u32>) -> Result<Vector> {
     let values = Texts::new(a);
     // At most 16,383.
     try_build_nullable(&[a], |i| Ok(f(&Wide::read(values.bytes(i))?).map(|scale| scale as i32)))
-}
-
-/// The scaled integer of scale `scale` next to each value: not above it, or not below when `above`.
-/// Values that 38 digits do not hold are beyond all of them.
-///
-/// # Errors
-/// 57014 after a cancel.
-pub fn bound(a: &Vector, scale: u8, above: bool) -> Result<Vector> {
-    let values = Texts::new(a);
-    try_build(&[a], |i| Ok(Wide::read(values.bytes(i))?.bound(scale, above)))
 }
 
 /// The factorial of an I64 column.

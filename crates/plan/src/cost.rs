@@ -108,6 +108,12 @@ pub(crate) fn index(lookups: f64, rows: f64) -> f64 {
     lookups * LOOKUP + rows * FETCH
 }
 
+/// Entries of an index that are read at the cost of scanning a table of `rows` rows, with as much
+/// again for what estimates do not see: counting them in vain is cheap beside either.
+pub(crate) fn entries_max(rows: f64) -> u64 {
+    (2.0 * scan(rows) / FETCH).max(32.0) as u64
+}
+
 /// Scanning a table of `rows` rows.
 pub(crate) fn scan(rows: f64) -> f64 {
     rows * SCAN_ROW

@@ -56,6 +56,7 @@ fn node_cost_here(node: &Node, share: f64, statistics: &dyn Statistics) -> f64 {
             below(input, share * (node.rows / input.rows.max(1.0)).min(1.0))
         }
         Operator::Filter { input, .. } | Operator::Project { input, .. } => below(input, share),
+        Operator::Choice { few, .. } => below(few, share),
         _ => node.inputs().into_iter().map(|input| below(input, 1.0)).sum(),
     }
 }

@@ -16,8 +16,8 @@ use sql::algebra::SeriesFunction;
 use sql::catalog::{IndexColumn, TableRef};
 
 use crate::physical::{
-    AggregateMode, BoundKind, BuildKeys, CteSource, IndexOrder, JoinMethod, Node, NullKeys,
-    Operator, OperatorId, OperatorProfile, OutputColumn, PhysicalPlan, PreludeKind,
+    AggregateMode, BoundKind, BuildKeys, CteSource, IndexOrder, IndexWay, JoinMethod, Node,
+    NullKeys, Operator, OperatorId, OperatorProfile, OutputColumn, PhysicalPlan, PreludeKind,
     ScanRestriction,
 };
 use text::{expr_text, list_text, restriction_text, sort_text, values_text, window_text};
@@ -162,6 +162,7 @@ fn describe(node: &Node) -> (String, Vec<String>) {
             CteSource::Prelude(i) => (format!("CteScan {name} of ${i}"), Vec::new()),
             CteSource::Recursive(i) => (format!("CteScan {name} of round {i}"), Vec::new()),
         },
+        Operator::Choice { .. } => describe_choice(node),
         Operator::Filter { input, predicate } => {
             ("Filter".into(), vec![expr_text(predicate, names(input))])
         }
@@ -243,20 +244,28 @@ fn describe_join(node: &Node) -> (String, Vec<String>) {
 
 /// `name using index`, and the columns of the index.
 fn index_head(table: &TableRef, index: usize, alias: &str) -> (String, Vec<String>) {
-    let mut head = table.name().to_owned();
-    if alias != table.name() {
-        let _ = write!(head, " as {alias}");
+    let mut head = table_text(table, alias);
+    if let Some(index) = table.indexes().get(index) {
+        let _ = write!(head, " using {}", index.name);
     }
+    (head, index_names(table, index))
+}
+
+fn table_text(table: &TableRef, alias: &str) -> String {
+    if alias == table.name() { alias.to_owned() } else { format!("{} as {alias}", table.name()) }
+}
+
+/// The columns of the index at position `index`.
+fn index_names(table: &TableRef, index: usize) -> Vec<String> {
     let Some(index) = table.indexes().get(index) else {
-        return (head, Vec::new());
+        return Vec::new();
     };
-    let _ = write!(head, " using {}", index.name);
     let name = |column: &IndexColumn| match column.expression() {
         Some(number) => index.terms.expressions.get(number).map(|e| e.definition()),
         None => table.columns().get(column.ordinal).map(|c| c.name.clone()),
     };
     let name = |column| name(column).unwrap_or_else(|| "?".to_owned());
-    (head, index.columns.iter().map(name).collect())
+    index.columns.iter().map(name).collect()
 }
 
 fn index_keys(
@@ -276,38 +285,18 @@ fn where_text(restrictions: &[ScanRestriction], columns: &[OutputColumn]) -> Opt
 }
 
 fn describe_index_scan(node: &Node) -> (String, Vec<String>) {
-    let Operator::IndexScan {
-        table,
-        index,
-        keys,
-        list,
-        range,
-        restrictions,
-        residual,
-        order,
-        alias,
-        ..
-    } = &node.operator
+    let Operator::IndexScan { table, ways, restrictions, residual, order, alias, .. } =
+        &node.operator
     else {
         return (String::new(), Vec::new());
     };
-    let (head, mut names) = index_head(table, *index, alias);
-    let listed = list.as_ref().filter(|list| list.at < names.len()).map(|list| {
-        let name = names.remove(list.at);
-        format!("each {}", values_text(&list.values, &name, None))
-    });
-    let mut details: Vec<String> = index_keys(&names, keys, &[]).into_iter().collect();
-    details.extend(listed);
-    if let (Some(range), Some(name)) = (range, names.get(keys.len())) {
-        let bound = |signs: [&str; 2], bound: &Option<(crate::physical::Expr, BoundKind)>| {
-            let (expr, kind) = bound.as_ref()?;
-            let sign = if *kind == BoundKind::Inclusive { signs[1] } else { signs[0] };
-            Some(format!("{name} {sign} {}", expr_text(expr, &[])))
-        };
-        let bounds = [bound([">", ">="], &range.low), bound(["<", "<="], &range.high)];
-        let bounds: Vec<String> = bounds.into_iter().flatten().collect();
-        details.push(format!("range {}", bounds.join(" and ")));
-    }
+    let mut indexes: Vec<usize> = ways.iter().map(|way| way.index).collect();
+    indexes.sort_unstable();
+    indexes.dedup();
+    let name = |index: &usize| table.indexes().get(*index).map_or("?", |index| &index.name);
+    let using: Vec<&str> = indexes.iter().map(name).collect();
+    let head = format!("{} using {}", table_text(table, alias), using.join(", "));
+    let mut details = ways_text(table, ways);
     match order {
         IndexOrder::Any => {}
         IndexOrder::Forward => details.push("in index order".to_owned()),
@@ -316,6 +305,58 @@ fn describe_index_scan(node: &Node) -> (String, Vec<String>) {
     details.extend(where_text(restrictions, &node.output));
     details.extend(residual.iter().map(|e| format!("residual {}", expr_text(e, &node.output))));
     (format!("IndexScan {head}"), details)
+}
+
+/// Ways that are written out; of others the number is told.
+const WAYS_SHOWN: usize = 8;
+
+/// Text of the look-ups: a line for each part of the only way, or for each of several.
+fn ways_text(table: &TableRef, ways: &[IndexWay]) -> Vec<String> {
+    if let [way] = ways {
+        return way_parts(table, way);
+    }
+    let line = |way: &IndexWay| {
+        let index = table.indexes().get(way.index).map_or("?", |index| &index.name);
+        format!("or by {index}: {}", way_parts(table, way).join(", "))
+    };
+    let mut lines: Vec<String> = ways.iter().take(WAYS_SHOWN).map(line).collect();
+    if ways.len() > WAYS_SHOWN {
+        lines.push(format!("and {} others", ways.len() - WAYS_SHOWN));
+    }
+    lines
+}
+
+fn way_parts(table: &TableRef, way: &IndexWay) -> Vec<String> {
+    let mut names = index_names(table, way.index);
+    let listed = way.list.as_ref().filter(|list| list.at < names.len()).map(|list| {
+        let name = names.remove(list.at);
+        format!("each {}", values_text(&list.values, &name, None))
+    });
+    let mut parts: Vec<String> = index_keys(&names, &way.keys, &[]).into_iter().collect();
+    parts.extend(listed);
+    if let (Some(range), Some(name)) = (&way.range, names.get(way.keys.len())) {
+        let bound = |signs: [&str; 2], bound: &Option<(crate::physical::Expr, BoundKind)>| {
+            let (expr, kind) = bound.as_ref()?;
+            let sign = if *kind == BoundKind::Inclusive { signs[1] } else { signs[0] };
+            Some(format!("{name} {sign} {}", expr_text(expr, &[])))
+        };
+        let bounds = [bound([">", ">="], &range.low), bound(["<", "<="], &range.high)];
+        let bounds: Vec<String> = bounds.into_iter().flatten().collect();
+        parts.push(if bounds.is_empty() {
+            format!("range {name} is not null")
+        } else {
+            format!("range {}", bounds.join(" and "))
+        });
+    }
+    parts
+}
+
+fn describe_choice(node: &Node) -> (String, Vec<String>) {
+    let Operator::Choice { prelude, rows_max, .. } = &node.operator else {
+        return (String::new(), Vec::new());
+    };
+    let which = format!("up to {rows_max} by the first plan, more by the second");
+    (format!("Choice by the rows of ${prelude}"), vec![which])
 }
 
 fn describe_index_join(node: &Node) -> (String, Vec<String>) {

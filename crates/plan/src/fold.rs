@@ -9,6 +9,7 @@
 mod compare;
 mod disjunction;
 
+pub(crate) use compare::{nearest, simplify as simplify_comparison, widens};
 use sql::algebra::{Expr, ExprKind, Function, Plan, Quantifier};
 use types::{CompareOp, DataType, Value};
 

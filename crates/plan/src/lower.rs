@@ -12,15 +12,20 @@
 
 mod aggregate;
 mod common;
+mod ends;
 mod expr;
+mod few_keys;
+mod in_order;
 mod index;
 pub(crate) mod join;
 mod order;
 mod reduce;
 mod rows;
 mod scan;
+mod sideways;
 mod standalone;
 mod terms;
+mod ways;
 
 use std::sync::Arc;
 
@@ -29,7 +34,7 @@ use sql::algebra::{ColumnId, CteId, Expr, Plan, Query};
 use types::{PhysicalType, Result};
 
 pub(crate) use expr::held_as;
-pub(crate) use scan::same_values;
+pub(crate) use scan::fitted;
 pub(crate) use standalone::lower_with;
 pub use standalone::{lower, lower_held};
 
@@ -74,6 +79,8 @@ pub(crate) struct Lowering<'a, 'b> {
     /// Positions of each CTE that some scan reads.
     read: HashMap<CteId, Vec<bool>>,
     names: HashMap<ColumnId, Arc<str>>,
+    /// Ways by index to scans that cost more than these, unless a few rows are wanted in order.
+    untaken: HashMap<OperatorId, index::Found>,
 }
 
 /// Lowers the whole query.
@@ -98,6 +105,7 @@ pub(crate) fn lower_query(
         ctes: HashMap::new(),
         read,
         names,
+        untaken: HashMap::new(),
     };
     let needed = query.columns.iter().map(|column| column.id).collect();
     let lowered = lowering.lower(&root, &needed)?;
@@ -374,6 +382,12 @@ impl Lowering<'_, '_> {
 }
 
 impl Lowered {
+    /// The same operator once more, in another plan for the same rows.
+    fn copied(&self) -> Self {
+        let (node, columns) = (self.node.clone(), self.columns.clone());
+        Self { node, columns, properties: self.properties.clone() }
+    }
+
     /// Ordinal and column of `id`.
     pub(crate) fn find(&self, id: ColumnId) -> Result<(usize, &OutputColumn)> {
         let found = self.columns.iter().position(|column| *column == id);

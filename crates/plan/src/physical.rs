@@ -131,6 +131,7 @@ impl Node {
                 vec![probe, build]
             }
             Operator::IndexJoin { outer, .. } => vec![outer],
+            Operator::Choice { few, many, .. } => vec![few, many],
             Operator::UnionAll { inputs } => inputs.iter().collect(),
             Operator::SetOperation { left, right, .. } => vec![left, right],
             Operator::Recursive { base, step, .. } => vec![base, step],
@@ -185,7 +186,7 @@ pub enum BoundKind {
 }
 
 /// Bounds of a column of an index; NULLs are never within. Bounds are constants of the column's
-/// type and physical form; with a NULL bound no row is within.
+/// type and physical form; with a NULL bound no row is within. Without bounds every value is.
 #[derive(Clone, Debug, PartialEq)]
 pub struct IndexRange {
     /// Lower bound by SQL's order of values, whatever the direction of the index.
@@ -201,6 +202,22 @@ pub struct IndexList {
     pub at: usize,
     /// [`ScanRestrictionKind::InList`] or [`ScanRestrictionKind::InArray`].
     pub values: ScanRestrictionKind,
+}
+
+/// A conjunction that one index answers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct IndexWay {
+    /// Position in [`sql::catalog::TableMeta::indexes`].
+    pub index: usize,
+    /// Values of the first columns of the index, constants of the columns' types and physical
+    /// forms: rows are equal to them in these columns. A NULL matches nothing. For a hash index all
+    /// its columns.
+    pub keys: Vec<Expr>,
+    /// A column before, between or behind those of `keys` that may have several values. There is
+    /// no range beside it.
+    pub list: Option<IndexList>,
+    /// Bounds of the next column of an ordered index.
+    pub range: Option<IndexRange>,
 }
 
 /// The order in which an index scan gives rows.
@@ -428,27 +445,34 @@ pub enum Operator {
     IndexScan {
         /// The table.
         table: TableRef,
-        /// Position in [`sql::catalog::TableMeta::indexes`].
-        index: usize,
         /// Table ordinals; [`sql::catalog::TID_COLUMN`] for the rows' TIDs.
         columns: Vec<usize>,
-        /// Values of the first columns of the index, constants of the columns' types and physical
-        /// forms: rows are equal to them in these columns. A NULL matches nothing. For a hash
-        /// index all its columns.
-        keys: Vec<Expr>,
-        /// A column before, between or behind those of `keys` that may have several values. There
-        /// is no range beside it, and no order.
-        list: Option<IndexList>,
-        /// Bounds of the next column of an ordered index.
-        range: Option<IndexRange>,
+        /// How rows are found, at least one: those of any way, each once.
+        ways: Vec<IndexWay>,
         /// Further restrictions, as in a scan.
         restrictions: Vec<ScanRestriction>,
         /// Further predicate over the output columns.
         residual: Option<Expr>,
-        /// In which order rows come.
+        /// In which order rows come: that of an index when it is the only one.
         order: IndexOrder,
+        /// The scan with the same rows.
+        scan: Box<Node>,
+        /// So many entries are worth that scan, which runs instead if there are more in the ways;
+        /// None when it never does.
+        entries_max: Option<u64>,
         /// Alias, for EXPLAIN.
         alias: Arc<str>,
+    },
+    /// One of two plans for the same rows, by the number of rows that a prelude left.
+    Choice {
+        /// Position in [`PhysicalPlan::preludes`].
+        prelude: usize,
+        /// The most rows with which `few` is run.
+        rows_max: u64,
+        /// For few rows.
+        few: Box<Node>,
+        /// For more.
+        many: Box<Node>,
     },
     /// For each outer row the rows of a table that an index finds. Output by kind (Inner,
     /// ProbeOuter, ProbeSemi, ProbeAnti or ProbeSingle, the outer side being the probe), narrowed

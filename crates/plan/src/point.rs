@@ -13,7 +13,8 @@ use sql::catalog::{IndexKind, IndexMeta, TID_COLUMN, TableRef, Uniqueness};
 use sql::statement::{Insert, Matches, Returning, RowLock, RowPlace, Statement};
 use types::{CompareOp, DataType, PhysicalType};
 
-use crate::lower::{held_as, lower_with, same_values};
+use crate::fold::simplify_comparison;
+use crate::lower::{fitted, held_as, lower_with};
 use crate::physical::{Expr, ExprKind};
 use crate::tree;
 
@@ -234,21 +235,27 @@ impl<'q> Build<'q> {
     fn key(&self, ordinal: usize) -> Option<(usize, Expr)> {
         let ty = self.table.columns().get(ordinal)?.ty;
         self.conjuncts.iter().enumerate().find_map(|(at, part)| {
+            let mut part = part.clone();
+            simplify_comparison(&mut part);
             let LogicalKind::Compare(CompareOp::Equal, a, b) = &part.kind else {
                 return None;
             };
-            let is_column = |e: &Logical| {
-                tree::as_column(e).and_then(|id| self.ordinals.get(&id)) == Some(&ordinal)
+            let column = |e: &Logical| match &e.kind {
+                LogicalKind::Cast(inner) => tree::as_column(inner),
+                _ => tree::as_column(e),
             };
-            let value = match (is_column(a), is_column(b)) {
-                (true, false) => b,
-                (false, true) => a,
+            let is_column =
+                |e: &Logical| column(e).and_then(|id| self.ordinals.get(&id)) == Some(&ordinal);
+            let (operand, value) = match (is_column(a), is_column(b)) {
+                (true, false) => (a, b),
+                (false, true) => (b, a),
                 _ => return None,
             };
-            if !tree::is_constant(value) || !same_values(value.ty, ty) {
+            if !tree::is_constant(value) {
                 return None;
             }
-            let value = lower_with(value, self.parameters, &|_| None).ok()?;
+            let (_, value) = fitted(CompareOp::Equal, operand, (**value).clone(), ty)?;
+            let value = lower_with(&value, self.parameters, &|_| None).ok()?;
             Some((at, of_type(value, ty)?))
         })
     }

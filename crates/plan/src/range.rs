@@ -85,11 +85,7 @@ impl Range {
 
 /// The digits after the point of an integer or NUMERIC type.
 pub(crate) fn scale(ty: DataType) -> Option<u8> {
-    match ty {
-        DataType::Numeric(n) => Some(n.scale),
-        _ if ty.is_integer() => Some(0),
-        _ => None,
-    }
+    ty.scale()
 }
 
 /// Range that the type alone allows.

@@ -44,23 +44,7 @@ fn collect(node: &Node, reads: &mut Vec<TableRead>) {
         Operator::Scan { table, columns, restrictions, .. } => {
             reads.push(read(table, columns, restrictions));
         }
-        Operator::IndexScan { table, index, columns, keys, list, range, restrictions, .. } => {
-            let mut read = read(table, columns, restrictions);
-            let ordinal = |at: usize| of_column(table.indexes().get(*index)?.columns.get(at)?);
-            for (at, key) in keys.iter().enumerate() {
-                let at = at + usize::from(list.as_ref().is_some_and(|list| list.at <= at));
-                read.restrictions.extend(ordinal(at).map(|column| equal(column, key)));
-            }
-            if let Some(list) = list {
-                let kind = list.values.clone();
-                let restriction = |column| TableRestriction { column, kind };
-                read.restrictions.extend(ordinal(list.at).map(restriction));
-            }
-            if let (Some(range), Some(column)) = (range, ordinal(keys.len())) {
-                read.restrictions.push(TableRestriction { column, kind: range.restriction() });
-            }
-            reads.push(read);
-        }
+        Operator::IndexScan { scan, .. } => collect(scan, reads),
         Operator::IndexJoin { table, index, columns, keys, restrictions, .. } => {
             let mut read = read(table, columns, restrictions);
             let index = table.indexes().get(*index);

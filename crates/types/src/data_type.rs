@@ -192,6 +192,14 @@ impl DataType {
         }
     }
 
+    /// The digits after the point of an integer or NUMERIC type.
+    pub fn scale(self) -> Option<u8> {
+        match self {
+            Self::Numeric(numeric) => Some(numeric.scale),
+            _ => self.is_integer().then_some(0),
+        }
+    }
+
     /// How rows of this type look in memory, unless the planner proved a NUMERIC narrower.
     pub const fn physical(self) -> PhysicalType {
         match self {

@@ -24,6 +24,7 @@ pub mod json;
 pub mod stack;
 pub mod waiting;
 pub mod wide;
+mod nearest;
 pub mod array;
 pub mod record;
 pub mod text;
@@ -41,4 +42,5 @@ pub use data_type::{
 };
 pub use error::{About, Error, Position, Result, SqlState};
 pub use interval::Interval;
+pub use nearest::{has_nearest, nearest, nearest_to_wide};
 pub use value::Value;

@@ -1,6 +1,7 @@
 //! Which kernel computes which function.
 
 mod arrays;
+mod bounds;
 mod json;
 mod numbers;
 mod text;
@@ -121,6 +122,9 @@ pub(super) fn kernel(
     physical: PhysicalType,
 ) -> Result<(Kernel, Traits)> {
     let signature = Signature { arguments, ty, physical };
+    if let Some(found) = bounds::kernel(function, &signature)? {
+        return Ok(found);
+    }
     if let Some(found) = numbers::kernel(function, &signature)? {
         return Ok(found);
     }

@@ -3,12 +3,14 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use hashbrown::HashSet;
 use kernels::{Batch, Column, Vector, VectorBuilder, VectorData};
 use plan::physical::ScanRestriction;
 use sql::catalog::TableRef;
 use storage::{
-    Datum, Direction, IndexKind, KeyBatch, KeyBuffer, KeyRange, KeyRead, RangeState, Restriction,
-    RowBuffer, ScanPlan, Snapshot, TID_COLUMN, Table, TableIndex, Tid, Uniqueness,
+    BufferPool, Datum, Direction, IndexKind, KeyBatch, KeyBuffer, KeyRange, KeyRead,
+    MemoryCategory, RangeState, Reservation, Restriction, RowBuffer, ScanPlan, Snapshot,
+    TID_COLUMN, Table, TableIndex, Tid, Uniqueness,
 };
 use types::{Error, PhysicalType, Result};
 
@@ -47,11 +49,51 @@ impl Found {
 pub(super) struct Cursor {
     pub(super) range: RangeState,
     row: RowBuffer,
+    /// Rows found by one index, which others do not give again.
+    seen: Option<Seen>,
+}
+
+/// The TIDs of rows found so far.
+struct Seen {
+    tids: HashSet<Tid>,
+    memory: Reservation,
+    /// There was no room for another one.
+    failed: Option<Error>,
+}
+
+/// Bytes of a TID in a set, with the free places around it.
+const SEEN_BYTES: u64 = 24;
+
+impl Seen {
+    /// True when `tid` was not there.
+    fn insert(&mut self, tid: Tid) -> bool {
+        let is_new = self.tids.insert(tid);
+        let bytes = self.tids.capacity() as u64 * SEEN_BYTES;
+        if bytes > self.memory.bytes()
+            && let Err(error) = self.memory.resize(bytes)
+        {
+            self.failed.get_or_insert(error);
+        }
+        is_new
+    }
 }
 
 impl Cursor {
     pub(super) fn new() -> Self {
-        Self { range: RangeState::new(), row: RowBuffer::new() }
+        Self { range: RangeState::new(), row: RowBuffer::new(), seen: None }
+    }
+
+    /// TIDs of rows that several indexes find, each once.
+    pub(super) fn of_several(pool: &Arc<BufferPool>) -> Self {
+        let memory = Reservation::empty(pool, MemoryCategory::Temporary);
+        Self { seen: Some(Seen { tids: HashSet::new(), memory, failed: None }), ..Self::new() }
+    }
+
+    /// # Errors
+    /// 53200 when the rows found had no room.
+    pub(super) fn check(&mut self) -> Result<()> {
+        let failed = self.seen.as_mut().and_then(|seen| seen.failed.take());
+        failed.map_or(Ok(()), Err)
     }
 }
 
@@ -128,15 +170,16 @@ impl Access {
         Found { builders, tids: Vec::new() }
     }
 
-    fn take(&self, tid: Tid, row: &RowBuffer, found: &mut Found) -> bool {
-        if self.only.as_ref().is_some_and(|only| only.binary_search(&tid).is_err()) {
-            return false;
+    fn take(&self, tid: Tid, row: &RowBuffer, seen: &mut Option<Seen>, found: &mut Found) {
+        if self.only.as_ref().is_some_and(|only| only.binary_search(&tid).is_err())
+            || seen.as_mut().is_some_and(|seen| !seen.insert(tid))
+        {
+            return;
         }
         for (builder, datum) in found.builders.iter_mut().zip(row.iter()) {
             push(builder, datum);
         }
         found.tids.push(tid.0 as i64);
-        true
     }
 
     fn key_read(&self) -> KeyRead<'_> {
@@ -145,8 +188,9 @@ impl Access {
 
     /// Adds the rows that have the whole key `key`.
     pub(super) fn look_up(&self, key: &KeyBuffer, cursor: &mut Cursor, found: &mut Found) {
-        let _ = self.table.read_key(self.key_read(), key, &mut cursor.row, |tid, row| {
-            self.take(tid, row, found);
+        let Cursor { row, seen, .. } = cursor;
+        let _ = self.table.read_key(self.key_read(), key, row, |tid, row| {
+            self.take(tid, row, seen, found);
             ControlFlow::<()>::Continue(())
         });
     }
@@ -159,10 +203,21 @@ impl Access {
         cursor: &mut Cursor,
         found: &mut Found,
     ) {
-        let _ = self.table.read_nth(self.key_read(), keys, i, &mut cursor.row, |tid, row| {
-            self.take(tid, row, found);
+        let Cursor { row, seen, .. } = cursor;
+        let _ = self.table.read_nth(self.key_read(), keys, i, row, |tid, row| {
+            self.take(tid, row, seen, found);
             ControlFlow::<()>::Continue(())
         });
+    }
+
+    /// How many entries the range has, counted up to `most`.
+    pub(super) fn count(&self, range: KeyRange<'_>, cursor: &mut Cursor, most: u64) -> u64 {
+        self.index.start(range, Direction::Forward, &mut cursor.range);
+        let mut count = 0;
+        while count < most && self.index.next(&mut cursor.range).is_some() {
+            count += 1;
+        }
+        count
     }
 
     /// Starts to read a range.
@@ -172,9 +227,9 @@ impl Access {
 
     /// Adds the next rows of the range until there are `rows_max`; true when it has ended.
     pub(super) fn read(&self, cursor: &mut Cursor, found: &mut Found, rows_max: usize) -> bool {
-        let Cursor { range, row } = cursor;
+        let Cursor { range, row, seen } = cursor;
         let flow = self.table.read_range(self.key_read(), range, row, |tid, row| {
-            self.take(tid, row, found);
+            self.take(tid, row, seen, found);
             if found.rows() < rows_max { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });
         flow.is_continue()

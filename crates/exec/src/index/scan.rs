@@ -1,4 +1,4 @@
-//! Scans of a key, of a prefix, or of a range behind a prefix.
+//! Scans of keys, of prefixes, and of ranges behind a prefix, of one index or of several.
 //!
 //! ```text
 //! prefix = values of the first columns        | p p p |
@@ -8,18 +8,21 @@
 //! A bound includes or leaves out all keys that start with it, whatever columns follow. Of a
 //! descending column the lower bound is the upper end of the keys.
 //!
-//! A range is one work order: it keeps its order, and the planner takes short ones only.
+//! All ranges are one work order, which keeps their order; the planner takes short ones only. Those
+//! of one index are sorted and merged, so that each row is in one of them.
 
 use std::ops::Bound;
 use std::sync::Arc;
 
 use kernels::BATCH_ROWS;
 use kernels::keys::{SortDirection, SortNulls};
-use plan::physical::{BoundKind, Expr, IndexList, IndexOrder, IndexRange, Node, Operator};
+use plan::physical::{
+    BoundKind, Expr, IndexList, IndexOrder, IndexRange, IndexWay, Node, Operator,
+};
 use storage::{Datum, Direction, KeyBuffer, KeyRange, Restriction, RestrictionKind, TID_COLUMN};
-use types::{CompareOp, Error, Result, Value};
+use types::{CompareOp, Error, Interval, PhysicalType, Result, Value};
 
-use super::access::{Access, Cursor, constants};
+use super::access::{Access, Cursor, Found, constants};
 use crate::context::QueryContext;
 use crate::flow::Flow;
 use crate::opener::{Opener, PushedFilter};
@@ -29,59 +32,144 @@ use crate::simple::FilterOperator;
 /// Rows of the first batch of a range: whoever has enough of few does not wait for many.
 const FIRST_ROWS: usize = 32;
 
-/// Opens [`Operator::IndexScan`].
+/// Opens [`Operator::IndexScan`], or the scan in its place when that is less to read.
 pub(crate) fn open(opener: &mut Opener, node: &Node, filters: Vec<PushedFilter>) -> Result<Stream> {
-    let Operator::IndexScan {
-        table,
-        index,
-        columns,
-        keys,
-        list,
-        range,
-        restrictions,
-        residual,
-        order,
-        ..
-    } = &node.operator
+    let Operator::IndexScan { ways, columns, residual, order, scan, entries_max, .. } =
+        &node.operator
     else {
         return Err(Error::internal("not an index scan"));
     };
-    let mut access = Access::new(opener, table, *index, columns)?;
-    let keys: Vec<Value> = keys.iter().map(|key| opener.constant(key)).collect::<Result<_>>()?;
-    let bounds = range.as_ref().map(|range| Bounds::new(opener, range)).transpose()?;
-    let list = list.as_ref().map(|list| Listed::new(opener, &access, list)).transpose()?;
-    let name = |column: usize| node.output[column].name.to_string();
-    let mut rest = constants(opener, &access, restrictions, columns, &name)?;
-    if let Some(reads) = &opener.context.reads {
-        let mut all = conditions(&access, &keys, list.as_ref(), bounds.as_ref());
-        all.extend(rest.iter().cloned());
-        reads.lock().push((Arc::clone(&access.table), all));
+    let mut parts = Vec::with_capacity(1);
+    for way in ways {
+        add_way(opener, node, way, &mut parts)?;
     }
-    for pushed in filters.into_iter().filter(|f| columns[f.column] != TID_COLUMN) {
-        let kind = RestrictionKind::KeyFilter(pushed.filter);
-        rest.push(Restriction { column: columns[pushed.column], kind });
+    for part in &mut parts {
+        merge(&mut part.wanted);
     }
-    access.restrict(rest)?;
-    let wanted = if access.is_never() {
-        Vec::new()
-    } else {
-        Wanted::all(&access, &keys, list.as_ref(), bounds.as_ref())?
-    };
-    let direction = match order {
-        IndexOrder::Any | IndexOrder::Forward => Direction::Forward,
-        IndexOrder::Backward => Direction::Backward,
-    };
-    if wanted.is_empty() {
+    if let Some(entries_max) = entries_max.filter(|_| *order == IndexOrder::Any)
+        && has_more(&parts, entries_max)
+    {
+        return opener.open(scan, filters);
+    }
+    note_reads(opener, node, ways)?;
+    let filters: Vec<Restriction> = filters
+        .into_iter()
+        .filter(|f| columns[f.column] != TID_COLUMN)
+        .map(|f| Restriction {
+            column: columns[f.column],
+            kind: RestrictionKind::KeyFilter(f.filter),
+        })
+        .collect();
+    for part in &mut parts {
+        let rest = rest_of(opener, node, &part.access)?;
+        part.access.restrict([rest, filters.clone()].concat())?;
+    }
+    parts.retain(|part| !part.wanted.is_empty() && !part.access.is_never());
+    if parts.is_empty() {
         return Ok(Stream::default());
     }
+    let is_backward = *order == IndexOrder::Backward;
+    if is_backward {
+        parts.iter_mut().for_each(|part| part.wanted.reverse());
+    }
+    let direction = if is_backward { Direction::Backward } else { Direction::Forward };
     let context = Arc::clone(&opener.context);
-    let source = IndexSource { context, access, wanted, direction };
-    let mut stream = Stream::new(Arc::new(source), Some(node.id));
+    let mut stream =
+        Stream::new(Arc::new(IndexSource { context, parts, direction }), Some(node.id));
     if let Some(residual) = residual {
         let residual = opener.resolve(residual)?;
         stream.push_operator(Arc::new(FilterOperator::new(&residual, None)?));
     }
     Ok(stream)
+}
+
+/// An index and what is looked for in it.
+struct Part {
+    index: usize,
+    access: Access,
+    wanted: Vec<Wanted>,
+}
+
+/// Adds what `way` looks for to the part of its index.
+fn add_way(opener: &Opener, node: &Node, way: &IndexWay, parts: &mut Vec<Part>) -> Result<()> {
+    let Operator::IndexScan { table, columns, .. } = &node.operator else {
+        return Err(Error::internal("not an index scan"));
+    };
+    let at = match parts.iter().position(|part| part.index == way.index) {
+        Some(at) => at,
+        None => {
+            let access = Access::new(opener, table, way.index, columns)?;
+            parts.push(Part { index: way.index, access, wanted: Vec::new() });
+            parts.len() - 1
+        }
+    };
+    let part = &mut parts[at];
+    let way = Way::new(opener, &part.access, way)?;
+    Wanted::add(&part.access, &way, &mut part.wanted)
+}
+
+/// True when there are more keys and entries than `entries_max`.
+fn has_more(parts: &[Part], entries_max: u64) -> bool {
+    let (mut count, mut cursor) = (0, Cursor::new());
+    for part in parts {
+        for wanted in &part.wanted {
+            count += match wanted {
+                Wanted::Key(_) => 1,
+                Wanted::Range(low, high) => {
+                    let range = key_range(low, high.as_ref());
+                    part.access.count(range, &mut cursor, entries_max + 1 - count)
+                }
+            };
+            if count > entries_max {
+                return true;
+            }
+        }
+    }
+    false
+}
+
+/// Notes what is read, by way, for transactions that are validated.
+fn note_reads(opener: &Opener, node: &Node, ways: &[IndexWay]) -> Result<()> {
+    let Operator::IndexScan { table, columns, .. } = &node.operator else {
+        return Err(Error::internal("not an index scan"));
+    };
+    let Some(reads) = &opener.context.reads else {
+        return Ok(());
+    };
+    for way in ways {
+        let access = Access::new(opener, table, way.index, columns)?;
+        let mut all = conditions(&access, &Way::new(opener, &access, way)?);
+        all.extend(rest_of(opener, node, &access)?);
+        reads.lock().push((Arc::clone(&access.table), all));
+    }
+    Ok(())
+}
+
+/// The restrictions that the ways leave, with their constants.
+fn rest_of(opener: &Opener, node: &Node, access: &Access) -> Result<Vec<Restriction>> {
+    let Operator::IndexScan { columns, restrictions, .. } = &node.operator else {
+        return Err(Error::internal("not an index scan"));
+    };
+    let name = |column: usize| node.output[column].name.to_string();
+    constants(opener, access, restrictions, columns, &name)
+}
+
+/// A conjunction on one index with its values.
+struct Way {
+    keys: Vec<Value>,
+    list: Option<Listed>,
+    bounds: Option<Bounds>,
+}
+
+impl Way {
+    fn new(opener: &Opener, access: &Access, way: &IndexWay) -> Result<Self> {
+        let IndexWay { keys, list, range, .. } = way;
+        Ok(Self {
+            keys: keys.iter().map(|key| opener.constant(key)).collect::<Result<_>>()?,
+            list: list.as_ref().map(|list| Listed::new(opener, access, list)).transpose()?,
+            bounds: range.as_ref().map(|range| Bounds::new(opener, range)).transpose()?,
+        })
+    }
 }
 
 /// The bounds of a range with their values.
@@ -137,13 +225,9 @@ impl Listed {
     }
 }
 
-/// Restrictions that all rows found by the index satisfy.
-fn conditions(
-    access: &Access,
-    keys: &[Value],
-    list: Option<&Listed>,
-    bounds: Option<&Bounds>,
-) -> Vec<Restriction> {
+/// Restrictions that rows satisfy which `way` finds.
+fn conditions(access: &Access, way: &Way) -> Vec<Restriction> {
+    let Way { keys, list, bounds } = way;
     let columns = &access.index.spec().columns;
     let mut ordinals: Vec<usize> = columns.iter().map(|column| column.ordinal).collect();
     let mut listed = None;
@@ -177,27 +261,52 @@ enum Wanted {
     Range(KeyBuffer, Option<KeyBuffer>),
 }
 
+/// Sorts what is looked for, and leaves each key in one of them.
+fn merge(wanted: &mut Vec<Wanted>) {
+    // Of those that begin alike a key is the last: ranges that begin there have it.
+    let is_key = |wanted: &Wanted| matches!(wanted, Wanted::Key(_));
+    wanted
+        .sort_unstable_by(|a, b| a.first()[..].cmp(&b.first()[..]).then(is_key(a).cmp(&is_key(b))));
+    wanted.dedup_by(|next, last| match (last, next) {
+        (Wanted::Key(last), Wanted::Key(next)) => last[..] == next[..],
+        (Wanted::Key(_), Wanted::Range(..)) => false,
+        (Wanted::Range(_, high), Wanted::Key(key)) => {
+            high.as_ref().is_none_or(|high| key[..] < high[..])
+        }
+        (Wanted::Range(_, high), Wanted::Range(low, next_high)) => {
+            let meets = high.as_ref().is_none_or(|high| low[..] <= high[..]);
+            if meets && let Some(end) = high {
+                match next_high.take() {
+                    Some(next_end) if next_end[..] <= end[..] => {}
+                    next_end => *high = next_end,
+                }
+            }
+            meets
+        }
+    });
+}
+
+/// The keys of a [`Wanted::Range`].
+fn key_range<'k>(low: &'k KeyBuffer, high: Option<&'k KeyBuffer>) -> KeyRange<'k> {
+    let high = high.map_or(Bound::Unbounded, |high| Bound::Excluded(&high[..]));
+    KeyRange { low: Bound::Included(&low[..]), high }
+}
+
 impl Wanted {
-    /// Everything to look for, in the order of the keys, each once.
-    fn all(
-        access: &Access,
-        keys: &[Value],
-        list: Option<&Listed>,
-        bounds: Option<&Bounds>,
-    ) -> Result<Vec<Self>> {
-        let Some(list) = list else {
-            return Ok(Self::new(access, keys, bounds)?.into_iter().collect());
+    /// Adds everything that `way` looks for to `all`.
+    fn add(access: &Access, way: &Way, all: &mut Vec<Self>) -> Result<()> {
+        let (mut keys, bounds) = (way.keys.clone(), way.bounds.as_ref());
+        let Some(list) = &way.list else {
+            all.extend(Self::new(access, &keys, bounds)?);
+            return Ok(());
         };
-        let mut all = Vec::with_capacity(list.values.len());
-        let mut keys = keys.to_vec();
+        all.reserve(list.values.len());
         keys.insert(list.at, Value::Null);
         for value in &list.values {
             keys[list.at] = value.clone();
             all.extend(Self::new(access, &keys, bounds)?);
         }
-        all.sort_unstable_by(|a, b| a.first()[..].cmp(&b.first()[..]));
-        all.dedup_by(|a, b| a.first()[..] == b.first()[..]);
-        Ok(all)
+        Ok(())
     }
 
     /// Where the keys begin.
@@ -237,8 +346,10 @@ impl Wanted {
             ends.swap(0, 1);
         }
         let [low, high] = ends;
-        let any = low.as_ref().or(high.as_ref()).map(|(value, _)| key_of(value)).transpose()?;
-        let any = any.ok_or_else(|| Error::internal("a range without bounds"))?;
+        let any = match low.as_ref().or(high.as_ref()) {
+            Some((value, _)) => key_of(value)?,
+            None => key_of(&any_value(field.physical))?,
+        };
         // All keys whose next column is not NULL.
         let not_null = prefix.len() + usize::from(field.nulls != SortNulls::Absent);
         let mut within = KeyBuffer::new();
@@ -261,6 +372,19 @@ impl Wanted {
     }
 }
 
+/// Some value: of its key only the mark that it is no NULL is looked at.
+fn any_value(physical: PhysicalType) -> Value {
+    match physical {
+        PhysicalType::Bool => Value::Bool(false),
+        PhysicalType::I32 => Value::I32(0),
+        PhysicalType::I64 => Value::I64(0),
+        PhysicalType::I128 => Value::I128(0),
+        PhysicalType::F64 => Value::F64(0.0),
+        PhysicalType::Str => Value::text(""),
+        PhysicalType::Interval => Value::Interval(Interval::default()),
+    }
+}
+
 /// The value as key column `i` holds it.
 fn datum<'v>(access: &Access, i: usize, value: &'v Value) -> Result<Datum<'v>> {
     let misfit = || Error::internal("a key value of another type than its column");
@@ -276,37 +400,65 @@ fn successor(key: &KeyBuffer) -> Option<KeyBuffer> {
 /// Keys and ranges, as one work order.
 struct IndexSource {
     context: Arc<QueryContext>,
-    access: Access,
-    wanted: Vec<Wanted>,
+    /// By index.
+    parts: Vec<Part>,
     direction: Direction,
 }
 
 impl IndexSource {
     /// Pushes what was found once it is `rows_max` rows: those of several keys or short ranges
     /// make one batch, and each batch is larger than the one before.
-    fn push_full(
-        &self,
-        found: &mut super::access::Found,
-        rows_max: &mut usize,
-        push: &mut Push<'_>,
-    ) -> Result<Demand> {
-        if found.rows() < *rows_max {
+    fn push_full(&self, access: &Access, state: &mut State, push: &mut Push<'_>) -> Result<Demand> {
+        state.cursor.check()?;
+        if state.found.rows() < state.rows_max {
             return Ok(Demand::More);
         }
         self.context.check()?;
-        *rows_max = (*rows_max * 4).min(BATCH_ROWS);
-        self.push(std::mem::replace(found, self.access.found()), push)
+        state.rows_max = (state.rows_max * 4).min(BATCH_ROWS);
+        push_found(access, std::mem::replace(&mut state.found, access.found()), push)
     }
 
-    fn push(&self, found: super::access::Found, push: &mut Push<'_>) -> Result<Demand> {
-        let rows = found.rows();
-        let (batch, kept) = self.access.finish(found)?;
-        if kept.is_empty() {
-            return Ok(Demand::More);
+    fn run_part(&self, part: &Part, state: &mut State, push: &mut Push<'_>) -> Result<Demand> {
+        let access = &part.access;
+        for wanted in &part.wanted {
+            let (low, high) = match wanted {
+                Wanted::Key(key) => {
+                    access.look_up(key, &mut state.cursor, &mut state.found);
+                    if self.push_full(access, state, push)? == Demand::Enough {
+                        return Ok(Demand::Enough);
+                    }
+                    continue;
+                }
+                Wanted::Range(low, high) => (low, high.as_ref()),
+            };
+            access.start(key_range(low, high), self.direction, &mut state.cursor);
+            let mut ended = false;
+            while !ended {
+                ended = access.read(&mut state.cursor, &mut state.found, state.rows_max);
+                if self.push_full(access, state, push)? == Demand::Enough {
+                    return Ok(Demand::Enough);
+                }
+            }
         }
-        let flow = Flow::from_batch(batch);
-        push(if kept.len() == rows { flow } else { flow.select(&kept) })
+        push_found(access, std::mem::replace(&mut state.found, access.found()), push)
     }
+}
+
+/// State of one run of the source.
+struct State {
+    cursor: Cursor,
+    found: Found,
+    rows_max: usize,
+}
+
+fn push_found(access: &Access, found: Found, push: &mut Push<'_>) -> Result<Demand> {
+    let rows = found.rows();
+    let (batch, kept) = access.finish(found)?;
+    if kept.is_empty() {
+        return Ok(Demand::More);
+    }
+    let flow = Flow::from_batch(batch);
+    push(if kept.len() == rows { flow } else { flow.select(&kept) })
 }
 
 impl Source for IndexSource {
@@ -315,31 +467,17 @@ impl Source for IndexSource {
     }
 
     fn run(&self, _order: usize, push: &mut Push<'_>) -> Result<Demand> {
-        let mut cursor = Cursor::new();
-        let mut found = self.access.found();
-        let mut rows_max = FIRST_ROWS;
-        for wanted in &self.wanted {
-            let (low, high) = match wanted {
-                Wanted::Key(key) => {
-                    self.access.look_up(key, &mut cursor, &mut found);
-                    if self.push_full(&mut found, &mut rows_max, push)? == Demand::Enough {
-                        return Ok(Demand::Enough);
-                    }
-                    continue;
-                }
-                Wanted::Range(low, high) => (low, high.as_ref()),
-            };
-            let high = high.map_or(Bound::Unbounded, |high| Bound::Excluded(&high[..]));
-            let range = KeyRange { low: Bound::Included(&low[..]), high };
-            self.access.start(range, self.direction, &mut cursor);
-            let mut ended = false;
-            while !ended {
-                ended = self.access.read(&mut cursor, &mut found, rows_max);
-                if self.push_full(&mut found, &mut rows_max, push)? == Demand::Enough {
-                    return Ok(Demand::Enough);
-                }
+        let cursor = match self.parts.len() {
+            1 => Cursor::new(),
+            _ => Cursor::of_several(&self.context.pool),
+        };
+        let found = self.parts[0].access.found();
+        let mut state = State { cursor, found, rows_max: FIRST_ROWS };
+        for part in &self.parts {
+            if self.run_part(part, &mut state, push)? == Demand::Enough {
+                return Ok(Demand::Enough);
             }
         }
-        self.push(found, push)
+        Ok(Demand::More)
     }
 }

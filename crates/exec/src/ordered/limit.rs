@@ -94,6 +94,10 @@ fn clip(batches: Kept, bounds: Bounds) -> Kept {
 /// Rows that each work order of a wave has given, by its number.
 type Given = Arc<Mutex<HashMap<usize, Arc<AtomicU64>>>>;
 
+/// Rows of the first flow of a work order, a quarter of those of the next: a join may do much for
+/// each.
+const FIRST_ROWS: usize = 16;
+
 /// Some work orders of a source, each stopped when it has given enough.
 struct Wave {
     source: Arc<dyn Source>,
@@ -110,11 +114,21 @@ impl Source for Wave {
 
     fn run(&self, order: usize, push: &mut Push<'_>) -> Result<Demand> {
         let given = Arc::clone(self.given.lock().entry(order).or_default());
-        let mut full = false;
+        let (mut full, mut rows_max) = (false, FIRST_ROWS);
         let demand = self.source.run(self.start + order, &mut |flow| {
-            let demand = push(flow)?;
-            full = given.load(Ordering::Relaxed) >= self.needed;
-            Ok(if full { Demand::Enough } else { demand })
+            let mut start = 0;
+            while start < flow.rows() {
+                let end = flow.rows().min(start + rows_max);
+                let whole = end - start == flow.rows();
+                let rows: Vec<u32> = (start as u32..end as u32).collect();
+                let demand = push(if whole { flow.clone() } else { flow.select(&rows) })?;
+                full = given.load(Ordering::Relaxed) >= self.needed;
+                if full || demand == Demand::Enough {
+                    return Ok(Demand::Enough);
+                }
+                (start, rows_max) = (end, rows_max.saturating_mul(4));
+            }
+            Ok(Demand::More)
         })?;
         // This order has enough; the others of the wave go on.
         Ok(if full { Demand::More } else { demand })
@@ -147,8 +161,9 @@ impl Sink for WaveSink {
         let before = given.fetch_add(flow.rows() as u64, Ordering::Relaxed);
         let left = self.needed.saturating_sub(before);
         if left == 0 {
-            return Ok(Demand::More);
+            return Ok(Demand::Enough);
         }
+        let is_last = left <= flow.rows() as u64;
         let flow = if left < flow.rows() as u64 {
             flow.select(&(0..left as u32).collect::<Vec<_>>())
         } else {
@@ -158,7 +173,8 @@ impl Sink for WaveSink {
         local.bytes += (batch.rows * batch.columns.len() * 16) as u64;
         local.memory.resize(local.bytes)?;
         local.batches.push((place, batch));
-        Ok(Demand::More)
+        // The work order stops; the wave goes on.
+        Ok(if is_last { Demand::Enough } else { Demand::More })
     }
 }
 

@@ -190,7 +190,7 @@ fn symbol(function: Function) -> Option<&'static str> {
 pub(crate) fn function_name(function: impl std::fmt::Debug) -> String {
     let debug = format!("{function:?}");
     let mut out = String::with_capacity(debug.len() + 4);
-    for (i, c) in debug.chars().enumerate() {
+    for (i, c) in debug.chars().filter(|c| !matches!(c, '(' | ')')).enumerate() {
         if c.is_ascii_uppercase() && i > 0 {
             out.push('_');
         }

@@ -107,58 +107,55 @@ fn scaled(expr: &mut Expr) -> bool {
     let ExprKind::Compare(op, left, right) = &mut expr.kind else {
         return false;
     };
-    if cast_scaled(left).is_none() && cast_scaled(right).is_some() {
+    if !is_cast_scaled(left) && is_cast_scaled(right) {
         std::mem::swap(left, right);
         *op = op.exchanged();
     }
     let ExprKind::Call(Function::NumericKey, list) = &mut right.kind else {
         return false;
     };
-    let (Some(scale), Some(value)) = (cast_scaled(left), list.first_mut()) else {
+    let (true, Some(value)) = (is_cast_scaled(left), list.first_mut()) else {
         return false;
     };
-    if !matches!(value.ty, DataType::WideNumeric(_)) || tree::is_volatile(value) {
+    let is_nearest =
+        !matches!(op, CompareOp::NotEqual | CompareOp::Distinct | CompareOp::NotDistinct);
+    if !matches!(value.ty, DataType::WideNumeric(_)) || !is_nearest {
         return false;
     }
-    let ty = DataType::Numeric(NumericType::computed(NumericType::PRECISION_MAX, scale));
-    let next =
-        |function: Function, value: Expr| Expr { kind: ExprKind::Call(function, vec![value]), ty };
-    let bounds = match *op {
-        CompareOp::Greater | CompareOp::LessEqual => vec![(*op, Function::NumericFloor)],
-        CompareOp::GreaterEqual | CompareOp::Less => vec![(*op, Function::NumericCeil)],
-        CompareOp::Equal if !tree::has_sub_query(value) => vec![
-            (CompareOp::GreaterEqual, Function::NumericCeil),
-            (CompareOp::LessEqual, Function::NumericFloor),
-        ],
-        _ => return false,
-    };
     let value = tree::take_expr(value);
+    let op = *op;
     let ExprKind::Call(_, mut list) = tree::take_expr(left).kind else {
         return false;
     };
     let Some(ExprKind::Cast(operand)) = list.pop().map(|cast| cast.kind) else {
         return false;
     };
-    let test =
-        |(op, function)| tree::compare(op, (*operand).clone(), next(function, value.clone()));
-    let mut tests: Vec<Expr> = bounds.into_iter().map(test).collect();
-    *expr = match tests.len() {
-        1 => tests.remove(0),
-        _ => Expr { kind: ExprKind::And(tests), ty: DataType::Boolean },
-    };
+    let ty = operand.ty;
+    let (op, near) = nearest(op, value, ty);
+    *expr = tree::compare(op, *operand, near);
     true
 }
 
-/// The scale of `x` in `key(cast(x))`, when it is a scaled integer cast to a wide decimal.
-fn cast_scaled(expr: &Expr) -> Option<u8> {
-    let ExprKind::Call(Function::NumericKey, list) = &expr.kind else {
-        return None;
+/// Comparison of values of type `ty` that stands for the one with `value`.
+pub(crate) fn nearest(op: CompareOp, value: Expr, ty: DataType) -> (CompareOp, Expr) {
+    let inclusive = match op {
+        CompareOp::Less => CompareOp::LessEqual,
+        CompareOp::Greater => CompareOp::GreaterEqual,
+        op => op,
     };
-    let cast = list.first().filter(|cast| matches!(cast.ty, DataType::WideNumeric(_)))?;
-    match &cast.kind {
-        ExprKind::Cast(inner) => crate::range::scale(inner.ty),
-        _ => None,
-    }
+    (inclusive, Expr { kind: ExprKind::Call(Function::Nearest(op), vec![value]), ty })
+}
+
+/// True for `key(cast(x))` of a scaled integer that is cast to a wide decimal.
+fn is_cast_scaled(expr: &Expr) -> bool {
+    let ExprKind::Call(Function::NumericKey, list) = &expr.kind else {
+        return false;
+    };
+    let cast = list.first().filter(|cast| matches!(cast.ty, DataType::WideNumeric(_)));
+    cast.is_some_and(|cast| match &cast.kind {
+        ExprKind::Cast(inner) => inner.ty.scale().is_some(),
+        _ => false,
+    })
 }
 
 /// A number of at most 38 digits as a scaled integer.
@@ -270,7 +267,7 @@ struct Constant {
 }
 
 /// True when every value of `from` has its own value in `to`, in the same order.
-fn widens(from: DataType, to: DataType) -> bool {
+pub(crate) fn widens(from: DataType, to: DataType) -> bool {
     let digits = |n: NumericType| n.precision - n.scale;
     match (from, to) {
         (DataType::SmallInt, DataType::Integer | DataType::BigInt)
@@ -280,6 +277,8 @@ fn widens(from: DataType, to: DataType) -> bool {
         (from, DataType::Text | DataType::Varchar(None)) => {
             from.is_text() && from != DataType::Unknown
         }
+        (DataType::SmallInt, DataType::Numeric(n)) => digits(n) >= 5,
+        (DataType::Integer, DataType::Numeric(n)) => digits(n) >= 10,
         (_, DataType::Numeric(n)) if from.is_integer() => digits(n) >= 19,
         (DataType::Numeric(a), DataType::Numeric(b)) => {
             b.scale >= a.scale && digits(b) >= digits(a)

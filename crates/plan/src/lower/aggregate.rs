@@ -31,6 +31,12 @@ impl Lowering<'_, '_> {
         };
         let calls: Calls =
             aggregates.iter().filter(|(id, _)| needed.contains(*id)).cloned().collect();
+        if keys.is_empty()
+            && grouping_sets.is_none()
+            && let Some(lowered) = self.ends(input, &calls)?
+        {
+            return Ok(lowered);
+        }
         let mut read = ColumnSet::default();
         keys.iter().for_each(|(_, e)| tree::mention(e, &mut read));
         for (_, call) in &calls {
@@ -66,7 +72,7 @@ impl Lowering<'_, '_> {
     }
 
     /// Groups `lowered` by `keys`, reduced where keys decide others.
-    fn group(
+    pub(super) fn group(
         &mut self,
         lowered: Lowered,
         mut keys: Keys,

@@ -6,38 +6,49 @@
 //! ```
 //! Only columns without a computation on them are looked up; NULLs never match, so conditions
 //! with IS NOT DISTINCT FROM stay where they are.
+//!
+//! Elsewhere: disjunctions, of which each term has its way (`ways`), rows in the order of an index
+//! (`in_order`).
 
-use std::borrow::Cow;
-
-use sql::algebra::{Expr as Logical, JoinKind as Logic, NullsOrder, Plan};
+use sql::algebra::{Expr as Logical, ExprKind as LogicalKind, JoinKind as Logic, Plan};
 use sql::catalog::{IndexKind, IndexMeta, TableRef, Uniqueness};
 use types::{CompareOp, Result};
 
 use super::expr::{Scope, held_as};
 use super::join::{Join, physical_kind, shape};
-use super::scan::{move_columns, same_values};
+use super::scan::{fitted, move_columns};
 use super::terms::Offer;
+use super::ways::{Conditions, merge_from};
 use super::{Lowered, Lowering};
 use crate::column_set::ColumnSet;
 use crate::physical::{
-    BoundKind, Expr, ExprKind, IndexList, IndexOrder, IndexRange, Node, NullKeys, Operator,
-    ScanRestriction, ScanRestrictionKind, SortKey,
+    BoundKind, Expr, ExprKind, IndexList, IndexOrder, IndexRange, IndexWay, Node, NullKeys,
+    Operator, ScanRestriction, ScanRestrictionKind,
 };
 use crate::{IndexPaths, cardinality, cost, tree};
 
 /// How an index answers a scan.
-#[derive(Default)]
-struct Access {
-    index: usize,
-    keys: Vec<Expr>,
-    list: Option<IndexList>,
-    range: Option<IndexRange>,
+pub(super) struct Access {
+    pub(super) way: IndexWay,
     /// Positions of the restrictions that it answers.
-    used: Vec<usize>,
+    pub(super) used: Vec<usize>,
     /// Ordinals of the expressions of which it answers something.
     expressions: Vec<usize>,
     /// At most one row has the key.
-    single: bool,
+    pub(super) single: bool,
+}
+
+/// Node in the place of a scan.
+#[derive(Clone)]
+pub(super) struct Found {
+    pub(super) ways: Vec<IndexWay>,
+    /// Positions of the restrictions that all ways answer.
+    pub(super) used: Vec<usize>,
+    /// The residual, when it is another one.
+    pub(super) residual: Option<Option<Expr>>,
+    pub(super) cost: f64,
+    /// At most one row is found.
+    pub(super) single: bool,
 }
 
 /// How an index finds the inner rows of a join.
@@ -50,18 +61,18 @@ pub(super) struct JoinChoice {
     restrictions: Vec<usize>,
     /// The inner side is the left one.
     swap: bool,
-    cost: f64,
+    pub(super) cost: f64,
 }
 
 /// The table, output columns, restrictions and residual of a scan.
-struct ScanParts<'n> {
-    table: &'n TableRef,
-    columns: &'n [usize],
-    restrictions: &'n [ScanRestriction],
+pub(super) struct ScanParts<'n> {
+    pub(super) table: &'n TableRef,
+    pub(super) columns: &'n [usize],
+    pub(super) restrictions: &'n [ScanRestriction],
 }
 
 impl<'n> ScanParts<'n> {
-    fn of(node: &'n Node) -> Option<Self> {
+    pub(super) fn of(node: &'n Node) -> Option<Self> {
         match &node.operator {
             Operator::Scan { table, columns, restrictions, .. } => {
                 Some(Self { table, columns, restrictions })
@@ -91,6 +102,7 @@ fn is_range(kind: &ScanRestrictionKind) -> bool {
     matches!(
         kind,
         ScanRestrictionKind::Between { .. }
+            | ScanRestrictionKind::IsNotNull
             | ScanRestrictionKind::Compare(
                 C::Less | C::LessEqual | C::Greater | C::GreaterEqual,
                 _
@@ -105,6 +117,7 @@ fn index_range(kind: &ScanRestrictionKind) -> Option<IndexRange> {
         ScanRestrictionKind::Between { low, high } => {
             IndexRange { low: Some(low.clone()), high: Some(high.clone()) }
         }
+        ScanRestrictionKind::IsNotNull => IndexRange { low: None, high: None },
         ScanRestrictionKind::Compare(op, bound) => {
             let low = |kind| IndexRange { low: Some((bound.clone(), kind)), high: None };
             let high = |kind| IndexRange { low: None, high: Some((bound.clone(), kind)) };
@@ -120,41 +133,53 @@ fn index_range(kind: &ScanRestrictionKind) -> Option<IndexRange> {
     })
 }
 
-/// Restrictions of a scan that `index` can answer; None without any. All rows of a partial index
+/// Part of a scan that `index` can answer; None when that is nothing. All rows of a partial index
 /// are an answer.
-fn access(at: usize, index: &IndexMeta, scan: &ScanParts<'_>, offer: &Offer) -> Option<Access> {
-    let mut access = Access { index: at, ..Access::default() };
+pub(super) fn access(
+    at: usize,
+    index: &IndexMeta,
+    scan: &ScanParts<'_>,
+    offer: &Offer,
+) -> Option<Access> {
+    let mut access = Access::any(at);
     for (at_column, column) in index.columns.iter().enumerate() {
         if let Some(ScanRestrictionKind::Compare(_, key)) =
             access.take(scan, offer, column.ordinal, is_equality)
         {
-            access.keys.push(key.clone());
+            access.way.keys.push(key.clone());
             continue;
         }
-        if access.list.is_none()
+        if access.way.list.is_none()
             && let Some(kind) = access.take(scan, offer, column.ordinal, is_list)
         {
-            access.list = Some(IndexList { at: at_column, values: kind.clone() });
+            access.way.list = Some(IndexList { at: at_column, values: kind.clone() });
             continue;
         }
         if index.kind == IndexKind::Ordered
-            && access.list.is_none()
+            && access.way.list.is_none()
             && let Some(kind) = access.take(scan, offer, column.ordinal, is_range)
         {
-            access.range = index_range(kind);
+            access.way.range = index_range(kind);
         }
         break;
     }
-    let whole = access.keys.len() + usize::from(access.list.is_some()) == index.columns.len();
+    let lists = usize::from(access.way.list.is_some());
+    let whole = access.way.keys.len() + lists == index.columns.len();
     let is_idle = access.used.is_empty() && access.expressions.is_empty() && !index.is_partial();
     if is_idle || (index.kind == IndexKind::Hash && !whole) {
         return None;
     }
-    access.single = whole && index.unique != Uniqueness::No && access.list.is_none();
+    access.single = whole && index.unique != Uniqueness::No && lists == 0;
     Some(access)
 }
 
 impl Access {
+    /// All rows of the index at position `at`.
+    pub(super) fn any(index: usize) -> Self {
+        let way = IndexWay { index, keys: Vec::new(), list: None, range: None };
+        Self { way, used: Vec::new(), expressions: Vec::new(), single: false }
+    }
+
     /// A restriction of the index column `ordinal` that `fits`, which the index answers.
     fn take<'s>(
         &mut self,
@@ -173,8 +198,8 @@ impl Access {
     }
 
     /// How often the index is descended.
-    fn lookups(&self) -> f64 {
-        match self.list.as_ref().map(|list| &list.values) {
+    pub(super) fn lookups(&self) -> f64 {
+        match self.way.list.as_ref().map(|list| &list.values) {
             Some(ScanRestrictionKind::InList(items)) => items.len() as f64,
             Some(_) => cardinality::ARRAY_ELEMENTS,
             None => 1.0,
@@ -183,25 +208,80 @@ impl Access {
 }
 
 impl Lowering<'_, '_> {
-    /// `lowered`, a scan of `narrow` under `predicate`, by an index where that costs less.
+    /// `lowered`, a scan of `narrow` under `predicate`, by indexes where that costs less. Of the
+    /// predicate, `rest` is the scan's residual.
     pub(super) fn index_scan(
         &mut self,
         mut lowered: Lowered,
         narrow: &Plan,
         predicate: &Logical,
+        rest: &[Logical],
     ) -> Result<Lowered> {
-        let Some(scan) = ScanParts::of(&lowered.node) else {
-            return Ok(lowered);
-        };
         if self.context.options.index_paths == IndexPaths::Avoid {
             return Ok(lowered);
         }
+        let Some(scan) = ScanParts::of(&lowered.node).filter(|s| !s.table.indexes().is_empty())
+        else {
+            return Ok(lowered);
+        };
+        let whole = self.context.table(scan.table).rows.max(1.0);
         let conjuncts = tree::conjuncts(predicate.clone());
+        let one = self.one_way(&lowered, narrow, &conjuncts)?;
+        let conditions = Conditions { narrow, conjuncts: &conjuncts, rest };
+        let several = self.several_ways(&lowered, &conditions)?;
+        let prefer = self.context.options.index_paths == IndexPaths::Prefer;
+        let worth = if prefer { f64::INFINITY } else { cost::scan(whole) };
+        let is_one = match (&one, &several) {
+            (Some(one), Some(several)) => one.cost <= several.cost,
+            (one, _) => one.is_some(),
+        };
+        let least = if is_one { one } else { several.clone() };
+        // What is not known yet is counted before it is read; rows of one hash key are not.
+        let is_counted = |way: &IndexWay| {
+            let index = &scan.table.indexes()[way.index];
+            index.kind == IndexKind::Ordered || index.unique != Uniqueness::No
+        };
+        let is_late = |ways: &[IndexWay]| ways.iter().all(is_counted) && !ways.iter().all(is_known);
+        let is_taken = |found: &Found| found.cost < worth || is_late(&found.ways);
+        let Some(found) = least.filter(is_taken) else {
+            self.untaken.extend(several.map(|several| (lowered.node.id, several)));
+            return Ok(lowered);
+        };
+        if found.single {
+            lowered.properties.rows = lowered.properties.rows.min(1.0);
+            lowered.properties.rows_max = Some(1.0);
+            lowered.node.rows = lowered.properties.rows;
+        }
+        let entries_max = (!prefer).then(|| cost::entries_max(whole));
+        apply(&mut lowered.node, found, entries_max);
+        Ok(lowered)
+    }
+
+    /// The cheapest index that answers a conjunction of restrictions.
+    fn one_way(
+        &mut self,
+        lowered: &Lowered,
+        narrow: &Plan,
+        conjuncts: &[Logical],
+    ) -> Result<Option<Found>> {
+        let Operator::Scan { restrictions, .. } = &lowered.node.operator else {
+            return Ok(None);
+        };
+        let mut all = restrictions.clone();
+        for part in conjuncts {
+            all.extend(self.implied(part, lowered)?);
+        }
+        merge_from(&mut all, restrictions.len());
+        let Some(scan) =
+            ScanParts::of(&lowered.node).map(|s| ScanParts { restrictions: &all, ..s })
+        else {
+            return Ok(None);
+        };
         let estimator = &mut *self.estimator;
         let before = cardinality::derive(self.context, estimator, narrow, Vec::new());
         let mut best: Option<(f64, Access)> = None;
         for (at, index) in scan.table.indexes().iter().enumerate() {
-            let Some(offer) = self.offer((scan.table, at, index), narrow, &conjuncts)? else {
+            let Some(offer) = self.offer((scan.table, at, index), narrow, conjuncts)? else {
                 continue;
             };
             let Some(access) = access(at, index, &scan, &offer) else {
@@ -228,53 +308,11 @@ impl Lowering<'_, '_> {
                 best = Some((cost, access));
             }
         }
-        let prefer = self.context.options.index_paths == IndexPaths::Prefer;
-        let cheaper = |(cost, _): &(f64, Access)| prefer || *cost < cost::scan(before.rows);
-        let Some((_, access)) = best.filter(cheaper) else {
-            return Ok(lowered);
-        };
-        if access.single {
-            lowered.properties.rows = lowered.properties.rows.min(1.0);
-            lowered.properties.rows_max = Some(1.0);
-            lowered.node.rows = lowered.properties.rows;
-        }
-        apply(&mut lowered.node, access);
-        Ok(lowered)
-    }
-
-    /// Makes a scan of which the first `rows` in the order of `sort` are wanted an index scan in
-    /// that order, where that costs less: an index answers all conditions, so that each row found
-    /// counts.
-    pub(super) fn by_order(&mut self, node: &mut Node, sort: &[SortKey], rows: f64) -> bool {
-        let Some(scan) = ScanParts::of(node) else {
-            return false;
-        };
-        let whole = self.context.table(scan.table).rows;
-        let is_cheaper = cost::index(1.0, rows) < cost::scan(whole);
-        if self.context.options.index_paths == IndexPaths::Avoid || !is_cheaper {
-            return false;
-        }
-        let Operator::Scan { residual: None, .. } = &node.operator else {
-            return false;
-        };
-        let ordered = |index: &IndexMeta| index.kind == IndexKind::Ordered && !index.is_partial();
-        let mut found = None;
-        for (at, index) in scan.table.indexes().iter().enumerate().filter(|(_, i)| ordered(i)) {
-            let none = Access { index: at, ..Access::default() };
-            let access = access(at, index, &scan, &Offer::default()).unwrap_or(none);
-            if access.used.len() == scan.restrictions.len() {
-                let mut candidate = node.clone();
-                apply(&mut candidate, access);
-                if give_order(&mut candidate, sort) {
-                    found = Some(candidate);
-                    break;
-                }
-            }
-        }
-        found.is_some_and(|candidate| {
-            *node = candidate;
-            true
-        })
+        Ok(best.map(|(cost, mut access)| {
+            access.used.retain(|&at| at < restrictions.len());
+            let Access { way, used, single, .. } = access;
+            Found { ways: vec![way], used, residual: None, cost, single }
+        }))
     }
 
     /// The cheapest index join, when one is cheaper than a hash join.
@@ -302,15 +340,14 @@ impl Lowering<'_, '_> {
         Ok(best)
     }
 
-    fn inner_by_index(
+    pub(super) fn inner_by_index(
         &mut self,
         join: &Join<'_>,
         outer: &Lowered,
         inner: &Lowered,
         swap: bool,
     ) -> Result<Option<JoinChoice>> {
-        let scanned = as_scan(&inner.node);
-        let Some(scan) = ScanParts::of(&scanned) else {
+        let Some(scan) = ScanParts::of(as_scan(&inner.node)) else {
             return Ok(None);
         };
         let statistics = self.context.table(scan.table);
@@ -364,21 +401,29 @@ impl Lowering<'_, '_> {
     ) -> Result<bool> {
         for (at, (left, right, nulls)) in join.pairs.iter().enumerate() {
             let (over_outer, over_inner) = if choice.swap { (right, left) } else { (left, right) };
-            let Some(id) = tree::as_column(over_inner) else {
+            let column = match &over_inner.kind {
+                LogicalKind::Cast(inner) => tree::as_column(inner),
+                _ => tree::as_column(over_inner),
+            };
+            let Some(id) = column.filter(|_| *nulls == NullKeys::Differ) else {
                 continue;
             };
             let (position, column) = inner.find(id)?;
-            let fits = *nulls == NullKeys::Differ
-                && scan.columns.get(position) == Some(&ordinal)
-                && same_values(over_outer.ty, over_inner.ty);
-            if !fits {
+            if scan.columns.get(position) != Some(&ordinal) {
                 continue;
             }
-            let key = self.expr(over_outer, outer)?;
-            let widens =
-                key.physical == column.physical || column.physical == types::PhysicalType::I128;
-            if widens {
-                choice.keys.push(held_as(Expr { ty: column.ty, ..key }, column.physical));
+            let (ty, physical) = (column.ty, column.physical);
+            let wider = |key: &Logical| {
+                let widens = physical == types::PhysicalType::I128;
+                widens || key.ty.physical() == physical
+            };
+            let fitted = fitted(CompareOp::Equal, over_inner, over_outer.clone(), ty);
+            let Some((_, key)) = fitted.filter(|(_, key)| wider(key)) else {
+                continue;
+            };
+            let key = self.expr(&key, outer)?;
+            if key.physical == physical || physical == types::PhysicalType::I128 {
+                choice.keys.push(held_as(Expr { ty, ..key }, physical));
                 choice.pairs.push(at);
                 return Ok(true);
             }
@@ -401,8 +446,8 @@ impl Lowering<'_, '_> {
         right: Lowered,
     ) -> Result<Lowered> {
         let (outer, mut inner) = if choice.swap { (right, left) } else { (left, right) };
-        if let Cow::Owned(scan) = as_scan(&inner.node) {
-            inner.node = scan;
+        if let Operator::IndexScan { scan, .. } = inner.node.operator {
+            inner.node = *scan;
         }
         let kind = physical_kind(join.kind, false)?;
         let mut parts = join.rest.clone();
@@ -457,6 +502,18 @@ impl Lowering<'_, '_> {
     }
 }
 
+/// True when the values of a way are known before the query runs.
+fn is_known(way: &IndexWay) -> bool {
+    let bounds = way.range.iter().flat_map(|range| [&range.low, &range.high]).flatten();
+    let listed: &[Expr] = match way.list.as_ref().map(|list| &list.values) {
+        Some(ScanRestrictionKind::InList(items)) => items,
+        Some(ScanRestrictionKind::InArray(array)) => std::slice::from_ref(array),
+        _ => &[],
+    };
+    let mut all = way.keys.iter().chain(listed).chain(bounds.map(|(bound, _)| bound));
+    all.all(|expr| matches!(expr.kind, ExprKind::Literal(_)))
+}
+
 /// `restrictions` but for those at the positions `used`.
 fn without(restrictions: Vec<ScanRestriction>, used: &[usize]) -> Vec<ScanRestriction> {
     let kept = restrictions.into_iter().enumerate().filter(|(at, _)| !used.contains(at));
@@ -464,141 +521,28 @@ fn without(restrictions: Vec<ScanRestriction>, used: &[usize]) -> Vec<ScanRestri
 }
 
 /// Turns a scan into an index scan.
-fn apply(node: &mut Node, access: Access) {
-    let Operator::Scan { table, columns, restrictions, residual, alias } = &mut node.operator
-    else {
+pub(super) fn apply(node: &mut Node, found: Found, entries_max: Option<u64>) {
+    let Operator::Scan { table, columns, restrictions, residual, alias } = &node.operator else {
         return;
     };
-    node.operator = Operator::IndexScan {
-        table: table.clone(),
-        index: access.index,
-        columns: std::mem::take(columns),
-        keys: access.keys,
-        list: access.list,
-        range: access.range,
-        restrictions: without(std::mem::take(restrictions), &access.used),
-        residual: residual.take(),
-        order: IndexOrder::Any,
-        alias: alias.clone(),
-    };
-}
-
-/// An index scan as the scan it was made of; other nodes as they are.
-fn as_scan(node: &Node) -> Cow<'_, Node> {
-    let Operator::IndexScan {
-        table,
-        index,
-        columns,
-        keys,
-        list,
-        range,
-        restrictions,
-        residual,
-        alias,
-        ..
-    } = &node.operator
-    else {
-        return Cow::Borrowed(node);
-    };
-    let mut all = Vec::with_capacity(keys.len() + restrictions.len() + 1);
-    if let Some(index) = table.indexes().get(*index) {
-        let position = |at: usize| {
-            let ordinal = index.columns.get(at)?.ordinal;
-            columns.iter().position(|column| *column == ordinal)
-        };
-        for (at, key) in keys.iter().enumerate() {
-            let at = at + usize::from(list.as_ref().is_some_and(|list| list.at <= at));
-            if let Some(column) = position(at) {
-                let kind = ScanRestrictionKind::Compare(CompareOp::Equal, key.clone());
-                all.push(ScanRestriction { column, kind });
-            }
-        }
-        if let Some(list) = list
-            && let Some(column) = position(list.at)
-        {
-            all.push(ScanRestriction { column, kind: list.values.clone() });
-        }
-        if let (Some(range), Some(column)) = (range, position(keys.len())) {
-            all.push(ScanRestriction { column, kind: range.restriction() });
-        }
-    }
-    all.extend(restrictions.iter().cloned());
-    let operator = Operator::Scan {
+    let operator = Operator::IndexScan {
         table: table.clone(),
         columns: columns.clone(),
-        restrictions: all,
-        residual: residual.clone(),
+        ways: found.ways,
+        restrictions: without(restrictions.clone(), &found.used),
+        residual: found.residual.unwrap_or_else(|| residual.clone()),
+        order: IndexOrder::Any,
+        entries_max,
         alias: alias.clone(),
+        scan: Box::new(node.clone()),
     };
-    Cow::Owned(Node { operator, output: node.output.clone(), ..*node })
+    node.operator = operator;
 }
 
-impl IndexRange {
-    /// The same bounds as a scan has them.
-    pub(crate) fn restriction(&self) -> ScanRestrictionKind {
-        let compare = |(bound, kind): &(Expr, BoundKind), ops: [CompareOp; 2]| {
-            let op = if *kind == BoundKind::Inclusive { ops[1] } else { ops[0] };
-            ScanRestrictionKind::Compare(op, bound.clone())
-        };
-        match (&self.low, &self.high) {
-            (Some(low), Some(high)) => {
-                ScanRestrictionKind::Between { low: low.clone(), high: high.clone() }
-            }
-            (Some(low), None) => compare(low, [CompareOp::Greater, CompareOp::GreaterEqual]),
-            (None, Some(high)) => compare(high, [CompareOp::Less, CompareOp::LessEqual]),
-            (None, None) => ScanRestrictionKind::IsNotNull,
-        }
-    }
-}
-
-/// Makes an index scan give its rows in the order of `sort`, when its index has that order.
-pub(super) fn give_order(node: &mut Node, sort: &[SortKey]) -> bool {
-    let Operator::IndexScan { table, index, columns, keys, list: None, order, .. } =
-        &mut node.operator
-    else {
-        return false;
-    };
-    let Some(index) = table.indexes().get(*index).filter(|i| i.kind == IndexKind::Ordered) else {
-        return false;
-    };
-    let fixed: Vec<usize> = index.columns.iter().take(keys.len()).map(|c| c.ordinal).collect();
-    let mut rest = index.columns.iter().skip(keys.len());
-    let mut found: Option<IndexOrder> = None;
-    for key in sort {
-        let ExprKind::Column(at) = key.expr.kind else {
-            return false;
-        };
-        let Some(ordinal) = columns.get(at) else {
-            return false;
-        };
-        if fixed.contains(ordinal) {
-            continue;
-        }
-        let Some(column) = rest.next().filter(|column| column.ordinal == *ordinal) else {
-            return false;
-        };
-        let wanted = if column.direction == key.direction {
-            IndexOrder::Forward
-        } else {
-            IndexOrder::Backward
-        };
-        let nulls = match wanted {
-            IndexOrder::Backward => reversed(column.nulls),
-            _ => column.nulls,
-        };
-        let nullable = table.columns().get(*ordinal).is_none_or(|column| !column.not_null);
-        if (nullable && nulls != key.nulls) || found.is_some_and(|found| found != wanted) {
-            return false;
-        }
-        found = Some(wanted);
-    }
-    *order = found.unwrap_or(IndexOrder::Any);
-    true
-}
-
-fn reversed(nulls: NullsOrder) -> NullsOrder {
-    match nulls {
-        NullsOrder::First => NullsOrder::Last,
-        NullsOrder::Last => NullsOrder::First,
+/// The scan that an index scan stands for; other nodes as they are.
+pub(super) fn as_scan(node: &Node) -> &Node {
+    match &node.operator {
+        Operator::IndexScan { scan, .. } => scan,
+        _ => node,
     }
 }

@@ -38,8 +38,14 @@ impl Lowering<'_, '_> {
         {
             return self.lateral_series(left, right, condition, &below);
         }
-        let left = self.lower(left, &below)?;
-        let right = self.lower(right, &below)?;
+        let mut left = self.lower(left, &below)?;
+        let right = match self.sideways(plan, &left)? {
+            Some([kept, right]) => {
+                left = self.lower(&kept, &below)?;
+                self.lower(&right, &below)?
+            }
+            None => self.lower(right, &below)?,
+        };
         let in_left: ColumnSet = left.columns.iter().copied().collect();
         let in_right: ColumnSet = right.columns.iter().copied().collect();
         let (pairs, rest) = cardinality::split_condition(condition, &in_left, &in_right);
@@ -54,13 +60,21 @@ impl Lowering<'_, '_> {
         let rest: Vec<Logical> =
             if hashable { rest.into_iter().cloned().collect() } else { vec![condition.clone()] };
         let join = Join { kind: *kind, pairs, rest, needed, properties };
+        if let Some(lowered) = self.few_keys(&join, &left, &right)? {
+            return Ok(lowered);
+        }
         if let Some(choice) = self.index_choice(&join, &left, &right)? {
             return self.index_join(join, choice, left, right);
         }
         self.oriented(join, left, right)
     }
 
-    fn oriented(&mut self, join: Join<'_>, left: Lowered, right: Lowered) -> Result<Lowered> {
+    pub(super) fn oriented(
+        &mut self,
+        join: Join<'_>,
+        left: Lowered,
+        right: Lowered,
+    ) -> Result<Lowered> {
         let kind = join.kind;
         let swappable = match kind {
             Logic::Inner => true,
@@ -189,8 +203,17 @@ pub(super) struct Join<'n> {
     /// Left, right and how NULLs compare.
     pub(super) pairs: Vec<(Logical, Logical, NullKeys)>,
     pub(super) rest: Vec<Logical>,
-    needed: &'n ColumnSet,
+    pub(super) needed: &'n ColumnSet,
     pub(super) properties: Properties,
+}
+
+impl<'n> Join<'n> {
+    /// A join of the same kind with the same result, without keys yet.
+    pub(super) fn like(&self) -> Join<'n> {
+        let properties = self.properties.clone();
+        let (pairs, rest) = (Vec::new(), self.rest.clone());
+        Join { kind: self.kind, pairs, rest, needed: self.needed, properties }
+    }
 }
 
 pub(super) fn physical_kind(kind: Logic, swap: bool) -> Result<JoinKind> {

@@ -1,8 +1,8 @@
 //! ORDER BY, LIMIT and window functions.
 
 use sql::algebra::{
-    AggregateFunction, ColumnId, Expr as Logical, FrameBound as LogicalBound, Plan,
-    SortKey as LogicalKey, WindowCall, WindowFunction,
+    AggregateFunction, ColumnId, Expr as Logical, ExprKind as LogicalKind,
+    FrameBound as LogicalBound, Plan, SortKey as LogicalKey, WindowCall, WindowFunction,
 };
 use types::Result;
 
@@ -35,14 +35,7 @@ impl Lowering<'_, '_> {
         let (limit, offset) = self.bounds(bounds.unwrap_or((None, None)))?;
         let mut keys = self.sort_keys(&keys, &lowered)?;
         let mut lowered = lowered;
-        let first = match bounds {
-            Some((Some(limit), None)) => {
-                cardinality::limited(Some(limit), lowered.properties.clone()).rows_max
-            }
-            _ => None,
-        };
-        let by_order = |rows| self.by_order(&mut lowered.node, &keys, rows);
-        if first.is_some_and(by_order) || super::index::give_order(&mut lowered.node, &keys) {
+        if self.by_order(&mut lowered.node, &keys, bounds.and_then(rows_wanted)) {
             if bounds.is_none() {
                 return Ok(lowered);
             }
@@ -212,6 +205,18 @@ impl Lowering<'_, '_> {
             LogicalBound::Key(e) => FrameBound::Key(self.expr(e, lowered)?),
         })
     }
+}
+
+/// Rows wanted that are not known before the query runs.
+const ROWS_WANTED: f64 = 100.0;
+
+/// The first rows that somebody wants.
+fn rows_wanted((limit, offset): Bounds<'_>) -> Option<f64> {
+    let rows = |expr: &Logical| match &expr.kind {
+        LogicalKind::Literal(value) => value.as_integer().map(|rows| rows as f64),
+        _ => tree::is_constant(expr).then_some(ROWS_WANTED),
+    };
+    Some(rows(limit?)? + offset.map_or(Some(0.0), rows)?)
 }
 
 /// Numbers of the arguments of which `function` gives one.

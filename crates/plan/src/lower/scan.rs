@@ -8,6 +8,7 @@ use super::expr::Scope;
 use super::{Lowered, Lowering};
 use crate::cardinality::{self, ARRAY_ELEMENTS};
 use crate::column_set::ColumnSet;
+use crate::fold::{fold, nearest, widens};
 use crate::physical::{
     BoundKind, Expr, ExprKind, Operator, OutputColumn, ScanRestriction, ScanRestrictionKind,
 };
@@ -54,10 +55,13 @@ impl Lowering<'_, '_> {
         let ids = kept.iter().map(|(id, _)| *id).collect();
         let node = self.node(operator, output, rows);
         let mut lowered = Lowered { node, columns: ids, properties: Default::default() };
+        let mut rest = Vec::new();
         if let Some(predicate) = predicate {
             lowered.properties = properties.clone();
-            let (found, rest) = self.restrictions(predicate, &lowered)?;
-            let residual = rest.map(|rest| self.expr(&rest, &lowered)).transpose()?;
+            let found;
+            (found, rest) = self.restrictions(predicate, &lowered)?;
+            let residual = (!rest.is_empty()).then(|| tree::and_all(rest.clone()));
+            let residual = residual.map(|rest| self.expr(&rest, &lowered)).transpose()?;
             if let Operator::Scan { restrictions, residual: slot, .. } = &mut lowered.node.operator
             {
                 *restrictions = found;
@@ -69,7 +73,7 @@ impl Lowering<'_, '_> {
         lowered.node.rows = properties.rows;
         lowered.properties = properties;
         match predicate {
-            Some(predicate) => self.index_scan(lowered, &narrow, predicate),
+            Some(predicate) => self.index_scan(lowered, &narrow, predicate, &rest),
             None => Ok(lowered),
         }
     }
@@ -79,7 +83,7 @@ impl Lowering<'_, '_> {
         &mut self,
         predicate: &Logical,
         scan: &Lowered,
-    ) -> Result<(Vec<ScanRestriction>, Option<Logical>)> {
+    ) -> Result<(Vec<ScanRestriction>, Vec<Logical>)> {
         let (mut found, mut rest) = (Vec::new(), Vec::new());
         for part in tree::conjuncts(predicate.clone()) {
             match self.restriction(&part, scan)? {
@@ -90,10 +94,14 @@ impl Lowering<'_, '_> {
         merge_ranges(&mut found);
         found.sort_by_key(|restriction| cost(&restriction.kind));
         rest.sort_by_key(expr_cost);
-        Ok((found, (!rest.is_empty()).then(|| tree::and_all(rest))))
+        Ok((found, rest))
     }
 
-    fn restriction(&mut self, part: &Logical, scan: &Lowered) -> Result<Option<ScanRestriction>> {
+    pub(super) fn restriction(
+        &mut self,
+        part: &Logical,
+        scan: &Lowered,
+    ) -> Result<Option<ScanRestriction>> {
         let columns = tree::mentioned(part);
         if columns.len() != 1 || tree::is_volatile(part) {
             return Ok(None);
@@ -140,25 +148,29 @@ impl Lowering<'_, '_> {
                 _ => Ok(None),
             },
             LogicalKind::Compare(op, left, right) => {
-                let (op, constant) = match (is_column(left), is_column(right)) {
-                    (true, false) => (*op, right),
-                    (false, true) => (op.exchanged(), left),
-                    _ => return Ok(None),
+                let (op, operand, constant) = if tree::is_constant(right) {
+                    (*op, left, right)
+                } else {
+                    (op.exchanged(), right, left)
                 };
-                let plain = !matches!(op, CompareOp::Distinct | CompareOp::NotDistinct);
-                if !plain || !simple_constant(constant) || !same_values(constant.ty, ty) {
+                if !tree::is_constant(constant) {
                     return Ok(None);
                 }
-                let constant = self.expr_in(constant, &none)?;
+                let compared = fitted(op, operand, (**constant).clone(), ty);
+                let Some((op, mut constant)) = compared else { return Ok(None) };
+                fold(self.context.statistics, &mut constant);
+                let constant = self.expr_in(&constant, &none)?;
                 Ok(of_column_type(constant, ty).map(|c| ScanRestrictionKind::Compare(op, c)))
             }
-            LogicalKind::InList(operand, list) if is_column(operand) => {
-                if !list.iter().all(|e| simple_constant(e) && same_values(e.ty, ty)) {
-                    return Ok(None);
-                }
+            LogicalKind::InList(operand, list) => {
                 let mut items = Vec::with_capacity(list.len());
                 for item in list {
-                    let item = self.expr_in(item, &none)?;
+                    let equal = Some(item).filter(|item| tree::is_constant(item));
+                    let equal =
+                        equal.and_then(|e| fitted(CompareOp::Equal, operand, e.clone(), ty));
+                    let Some((_, mut item)) = equal else { return Ok(None) };
+                    fold(self.context.statistics, &mut item);
+                    let item = self.expr_in(&item, &none)?;
                     let Some(item) = of_column_type(item, ty) else {
                         return Ok(None);
                     };
@@ -180,6 +192,52 @@ impl Lowering<'_, '_> {
             _ => Ok(None),
         }
     }
+}
+
+/// `operand op constant` as a comparison of the column of type `ty` that `operand` is, or is made
+/// of, with a constant that is held as the column is; None when the two do not decide alike.
+pub(crate) fn fitted(
+    op: CompareOp,
+    operand: &Logical,
+    constant: Logical,
+    ty: DataType,
+) -> Option<(CompareOp, Logical)> {
+    if matches!(op, CompareOp::Distinct | CompareOp::NotDistinct) {
+        return None;
+    }
+    let is_same = match &operand.kind {
+        LogicalKind::Column(_) => true,
+        LogicalKind::Cast(inner) if tree::as_column(inner).is_some() => {
+            if !keeps_order(ty, operand.ty) {
+                return None;
+            }
+            same_values(operand.ty, ty)
+        }
+        _ => return None,
+    };
+    if is_same && same_values(constant.ty, ty) && fits(&constant, ty) {
+        return Some((op, constant));
+    }
+    if op == CompareOp::NotEqual || !types::has_nearest(op, constant.ty, ty) {
+        return None;
+    }
+    Some(nearest(op, constant, ty))
+}
+
+/// True when a constant of the column's values is held as the column is, too.
+fn fits(constant: &Logical, ty: DataType) -> bool {
+    let held = |ty: DataType| ty.physical();
+    held(constant.ty) == held(ty) || matches!(constant.kind, LogicalKind::Literal(_))
+}
+
+/// True when values of `from` are compared as values of `to` as they are as their own.
+fn keeps_order(from: DataType, to: DataType) -> bool {
+    let exact = match from {
+        DataType::SmallInt | DataType::Integer => to == DataType::Double,
+        DataType::Real => to == DataType::Double,
+        _ => false,
+    };
+    exact || widens(from, to)
 }
 
 /// True when a column of type `ty`, which `operand` is or widens, is compared with the elements of

@@ -112,6 +112,7 @@ pub(crate) fn lower_with(
         ctes: HashMap::new(),
         read: HashMap::new(),
         names: HashMap::new(),
+        untaken: HashMap::new(),
     };
     let operator = Operator::Values { rows: Vec::new() };
     let node = Node { id: OperatorId(0), operator, output, rows: 1.0 };

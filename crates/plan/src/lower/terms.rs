@@ -9,13 +9,12 @@
 //! Conditions that an index answers stay with the scan, too: they are tested of the few rows that
 //! are found.
 
-use sql::algebra::{ColumnId, Expr as Logical, ExprKind as LogicalKind, Plan};
+use sql::algebra::{ColumnId, Expr as Logical, Plan};
 use sql::catalog::{INDEX_EXPRESSION, IndexMeta, TableRef};
-use types::{CompareOp, Result};
+use types::Result;
 
 use super::Lowering;
-use super::expr::Scope;
-use super::scan::{merge_ranges, of_column_type, same_values};
+use super::scan::merge_ranges;
 use crate::fold::fold;
 use crate::physical::{ScanRestriction, ScanRestrictionKind};
 use crate::tree::{self, Renaming};
@@ -121,22 +120,7 @@ impl Lowering<'_, '_> {
         if mentioned.len() != 1 || !is_of_it || tree::is_volatile(part) {
             return Ok(None);
         }
-        if let Some(kind) = self.direct(part, stand_in.ty)? {
-            return Ok(Some(kind));
-        }
-        let LogicalKind::Compare(op, left, right) = &part.kind else { return Ok(None) };
-        let (op, constant) = match (**left == *stand_in, **right == *stand_in) {
-            (true, false) => (*op, right),
-            (false, true) => (op.exchanged(), left),
-            _ => return Ok(None),
-        };
-        let is_plain = !matches!(op, CompareOp::Distinct | CompareOp::NotDistinct);
-        if !is_plain || !tree::is_constant(constant) || !same_values(constant.ty, stand_in.ty) {
-            return Ok(None);
-        }
-        let constant = self.expr_in(constant, &Scope::none())?;
-        let constant = of_column_type(constant, stand_in.ty);
-        Ok(constant.map(|constant| ScanRestrictionKind::Compare(op, constant)))
+        self.direct(part, stand_in.ty)
     }
 }
 

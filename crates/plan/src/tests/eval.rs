@@ -149,9 +149,8 @@ pub(super) fn call(
     if let (Function::NumericKey, (Value::Str(bytes), _)) = (function, &arguments[0]) {
         return Ok(Value::Str(types::wide::key(bytes).into()));
     }
-    if let (Value::Str(bytes), DataType::Numeric(n)) = (&arguments[0].0, ty) {
-        let above = function == Function::NumericCeil;
-        return Ok(Value::I128(types::wide::Wide::decode(bytes).bound(n.scale, above)));
+    if let Function::Nearest(op) = function {
+        return Ok(held(types::nearest(op, &arguments[0].0, arguments[0].1, ty), physical));
     }
     let number = |i: usize| arguments[i].0.as_integer().expect("arithmetic is on numbers");
     let scaled = |i: usize| rescale(number(i), scale(arguments[i].1), scale(ty));

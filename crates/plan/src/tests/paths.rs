@@ -126,10 +126,108 @@ fn lists_of_keys_are_looked_up_one_by_one() {
         let text = format!("SELECT quantity FROM stock WHERE w = 3 AND i = ANY ($1::{ty})");
         has(&shop.explain(&text), &["IndexScan", "key w = 3", "each i = any (parameter 1)"]);
     }
-    for scanned in ["w IN (1, 2, 3)", "w = ANY ($1)", "i = ANY ($1)", "w = 3 AND i <> ALL ($1)"] {
+    // How many there are is counted when the values are known.
+    has(&shop.explain("SELECT quantity FROM stock WHERE w = ANY ($1)"), &["IndexScan", "each w"]);
+    for scanned in ["w IN (1, 2, 3)", "i = ANY ($1)", "w = 3 AND i <> ALL ($1)"] {
         let text = shop.explain(&format!("SELECT quantity FROM stock WHERE {scanned}"));
         assert!(!text.contains("IndexScan"), "{text}");
     }
+}
+
+#[test]
+fn each_term_of_a_disjunction_has_its_way() {
+    let shop = Shop::new();
+    let of = |condition: &str| shop.explain(&format!("SELECT i FROM stock WHERE {condition}"));
+    for rows in ["(w, i) IN ((1, 2), (3, 4))", "w = 1 AND i = 2 OR w = 3 AND i = 4"] {
+        let text = of(rows);
+        has(&text, &["or by stock_pkey: key w = 1 and i = 2", "key w = 3 and i = 4"]);
+        assert!(!text.contains("residual"), "{text}");
+    }
+    has(&of("(w, i) IN (($1, $2), ($3, $4))"), &["key w = parameter 1 and i = parameter 2"]);
+    let text = of("w = 1 AND i = 2 AND quantity > 3 OR w = 3 AND i = 4");
+    has(&text, &["key w = 1 and i = 2", "key w = 3 and i = 4", "residual"]);
+    let text = of("(i = 2 OR i > 4 AND i < 6) AND w = 3");
+    has(&text, &["key w = 3 and i = 2", "key w = 3, range i > 4 and i < 6"]);
+    assert!(!text.contains("residual") && !text.contains("where"), "{text}");
+    for scanned in ["w = 1 AND i = 2 OR quantity = 3", "w = 1 OR i = 2", "i = 1 OR i = 2"] {
+        let text = of(scanned);
+        assert!(!text.contains("IndexScan"), "{text}");
+    }
+}
+
+#[test]
+fn the_next_rows_by_key_come_in_its_order() {
+    let shop = Shop::new();
+    let of = |condition: &str, order: &str| {
+        shop.explain(&format!("SELECT i FROM stock WHERE {condition} ORDER BY {order} LIMIT 10"))
+    };
+    let ordered = ["range w > 5", "key w = 5, range i > 7", "in index order"];
+    for rows in ["(w, i) > (5, 7)", "w >= 5 AND (w > 5 OR i > 7)", "w > 5 OR w = 5 AND i > 7"] {
+        let text = of(rows, "w, i");
+        has(&text, &ordered);
+        assert!(!text.contains("TopK") && !text.contains("residual"), "{text}");
+    }
+    has(&of("(w, i) <= (5, 7)", "w DESC, i DESC"), &["range i <= 7", "in reverse index order"]);
+    has(&of("(w, i) > ($1, $2)", "w, i"), &["range i > parameter 2", "in index order"]);
+    has(&of("w IN (3, 4)", "w, i"), &["each w in (3, 4)", "in index order"]);
+    for sorted in [("(w, i) > (5, 7)", "w, i DESC"), ("(w, i) > (5, 7) AND quantity > 3", "w, i")] {
+        let text = of(sorted.0, sorted.1);
+        has(&text, &["TopK"]);
+    }
+}
+
+#[test]
+fn a_few_keys_lead_into_a_large_table() {
+    let shop = Shop::new();
+    let semi = ["Choice by the rows of $0", "Inner index join stock", "key w = ", "ProbeSemi join"];
+    for keys in ["SELECT id, i FROM few", "VALUES (1, 2), (3, 4)"] {
+        let text = shop.explain(&format!("SELECT quantity FROM stock WHERE (w, i) IN ({keys})"));
+        has(&text, &semi);
+    }
+    let lateral = shop.explain(
+        "SELECT f.id, l.i FROM few f LEFT JOIN LATERAL \
+         (SELECT i FROM line l WHERE l.w = 1 AND l.o = f.i ORDER BY n DESC LIMIT 1) l ON true",
+    );
+    assert!(!lateral.contains("Choice"), "no index begins with o: {lateral}");
+    let grouped =
+        shop.explain("SELECT id, (SELECT max(quantity) FROM stock s WHERE s.w = few.id) FROM few");
+    has(&grouped, &["Materialized $0", "Scan few"]);
+}
+
+#[test]
+fn ends_of_indexes_are_the_smallest_and_the_largest() {
+    let shop = Shop::new();
+    let text = shop.explain("SELECT min(w), max(w) FROM stock");
+    has(&text, &["range w is not null", "in index order", "in reverse index order", "$0, $1"]);
+    let text = shop.explain("SELECT max(o) FROM line WHERE w = 1");
+    has(&text, &["key w = 1", "range o is not null", "in reverse index order"]);
+    for scanned in ["min(i)", "min(w), count(*)", "max(w + 1)", "max(w) FILTER (WHERE i > 1)"] {
+        let text = shop.explain(&format!("SELECT {scanned} FROM stock"));
+        assert!(!text.contains("IndexScan"), "{text}");
+    }
+}
+
+#[test]
+fn constants_of_other_types_are_looked_up() {
+    let shop = Shop::new();
+    for (ty, key) in [
+        ("bigint", "nearest_equal(parameter 1)"),
+        ("smallint", "parameter 1::integer"),
+        ("numeric", "nearest_equal(parameter 1)"),
+        ("double precision", "nearest_equal(parameter 1)"),
+    ] {
+        let text = format!("SELECT quantity FROM stock WHERE w = $1::{ty} AND i = 7");
+        has(&shop.explain(&text), &["IndexScan", &format!("key w = {key} and i = 7")]);
+        let found = shop.point(&text).expect("a point");
+        assert_eq!((found.rows, found.keys.len()), (PointRows::One, 2), "{ty}");
+    }
+    let text = shop.explain("SELECT o FROM line WHERE w = 1 AND o > $1::bigint");
+    has(&text, &["key w = 1", "range o >= nearest_greater(parameter 1)"]);
+    let text = shop.explain(
+        "SELECT f.id FROM (SELECT id, i::bigint + 1 AS i FROM few) f \
+         JOIN stock s ON s.w = 1 AND s.i = f.i",
+    );
+    has(&text, &["index join stock as s", "key w = 1 and i = nearest_equal("]);
 }
 
 #[test]

@@ -2,15 +2,15 @@
 //! is checked to be in the physical form that the plan claims.
 
 use sql::algebra::{AggregateFunction, Duplicates, WindowFunction};
-use sql::catalog::{IndexKind, TableRef};
+use sql::catalog::{IndexKind, IndexMeta, TableRef};
 use types::{CompareOp, Error, Result, Value};
 
 use super::data::rows_of;
 use super::{eval, logical};
 use crate::physical::{
-    AggregateMode, BoundKind, CteSource, Expr, ExprKind, IndexList, IndexOrder, JoinKey, JoinKind,
-    JoinMethod, Node, NullKeys, Operator, PhysicalPlan, PreludeKind, ScanRestriction,
-    ScanRestrictionKind, SortKey,
+    AggregateMode, BoundKind, CteSource, Expr, ExprKind, IndexList, IndexOrder, IndexRange,
+    IndexWay, JoinKey, JoinKind, JoinMethod, Node, NullKeys, Operator, PhysicalPlan, PreludeKind,
+    ScanRestriction, ScanRestrictionKind, SortKey,
 };
 
 type Row = Vec<Value>;
@@ -61,6 +61,10 @@ fn check_ids(node: &Node, ids: &mut Vec<usize>) {
             each(b);
         }
         Operator::IndexJoin { outer, .. } => each(outer),
+        Operator::Choice { few, many, .. } => {
+            each(few);
+            each(many);
+        }
         Operator::UnionAll { inputs } => inputs.iter().for_each(each),
         _ => {}
     }
@@ -102,6 +106,16 @@ impl Machine {
             }
             Operator::IndexScan { .. } => self.index_scan(node),
             Operator::IndexJoin { .. } => self.index_join(node),
+            Operator::Choice { few, many, .. } => {
+                let (few, many) = (self.rows(few)?, self.rows(many)?);
+                let sorted = |rows: &[Row]| {
+                    let mut texts: Vec<String> = rows.iter().map(|r| format!("{r:?}")).collect();
+                    texts.sort();
+                    texts
+                };
+                assert_eq!(sorted(&few), sorted(&many), "both plans give the same rows");
+                Ok(few)
+            }
             Operator::Input { .. } => Err(Error::unsupported("supplied rows in tests")),
             Operator::FunctionScan { .. } => Err(Error::unsupported("a table function in tests")),
             Operator::Series { input, arguments, .. } => {
@@ -237,62 +251,40 @@ impl Machine {
     /// Rows of `table` whose first columns of the index equal `keys`, whole, in index order.
     fn by_index(&self, table: &TableRef, index: usize, keys: &[Value]) -> Vec<Row> {
         let index = &table.indexes()[index];
-        if index.kind == IndexKind::Hash {
-            assert_eq!(keys.len(), index.columns.len(), "a hash index takes whole keys");
-        }
-        let equal = |row: &&Row| {
-            index.columns.iter().zip(keys).all(|(column, key)| {
-                let op = CompareOp::Equal;
-                eval::compare(op, &row[column.ordinal], key) == Value::Bool(true)
-            })
-        };
-        let mut rows: Vec<Row> = rows_of(table).iter().filter(equal).cloned().collect();
-        rows.sort_by(|a, b| {
-            let orders = index.columns.iter().map(|column| {
-                let (a, b) = (&a[column.ordinal], &b[column.ordinal]);
-                logical::sort_order(a, b, column.direction, column.nulls)
-            });
-            orders.into_iter().find(|o| o.is_ne()).unwrap_or(std::cmp::Ordering::Equal)
-        });
+        let all = rows_of(table);
+        let mut rows: Vec<Row> =
+            all.iter().filter(|row| has_keys(index, row, keys)).cloned().collect();
+        in_order_of(index, &mut rows);
         rows
     }
 
     fn index_scan(&self, node: &Node) -> Result<Vec<Row>> {
-        let Operator::IndexScan {
-            table,
-            index,
-            columns,
-            keys,
-            list,
-            range,
-            restrictions,
-            residual,
-            order,
-            ..
-        } = &node.operator
+        let Operator::IndexScan { table, columns, ways, restrictions, residual, order, .. } =
+            &node.operator
         else {
             return Err(Error::internal("an index scan was expected"));
         };
-        let keys = self.list(keys, &Vec::new())?;
-        let mut rows = Vec::new();
-        for keys in self.each_key(&keys, list.as_ref())? {
-            rows.extend(self.by_index(table, *index, &keys));
+        // Rows by their places in the table: a row is found once, however many ways lead to it.
+        let all = rows_of(table);
+        let mut places = Vec::new();
+        for way in ways {
+            for (place, row) in all.iter().enumerate() {
+                if !places.contains(&place) && self.is_on(way, table, row)? {
+                    places.push(place);
+                }
+            }
         }
+        let mut rows: Vec<Row> = places.into_iter().map(|place| all[place].clone()).collect();
+        in_order_of(&table.indexes()[ways[0].index], &mut rows);
         match order {
             IndexOrder::Forward => {}
             IndexOrder::Backward => rows.reverse(),
             // Nobody relies on it, so it is none that anybody wants.
             IndexOrder::Any => rows.sort_by_key(|row| format!("{row:?}")),
         }
+        assert!(*order == IndexOrder::Any || ways.iter().all(|way| way.index == ways[0].index));
         let mut out = Vec::new();
         for row in rows {
-            if let Some(range) = range {
-                let column = table.indexes()[*index].columns[keys.len()].ordinal;
-                let within = ScanRestriction { column, kind: range.restriction() };
-                if !self.restriction(&within, &row)? {
-                    continue;
-                }
-            }
             let row: Row = columns.iter().map(|i| row[*i].clone()).collect();
             let mut keep = true;
             for restriction in restrictions {
@@ -303,6 +295,24 @@ impl Machine {
             }
         }
         Ok(out)
+    }
+
+    /// True when `way` leads to `row`.
+    fn is_on(&self, way: &IndexWay, table: &TableRef, row: &Row) -> Result<bool> {
+        let index = &table.indexes()[way.index];
+        let keys = self.list(&way.keys, &Vec::new())?;
+        let mut any = false;
+        for keys in self.each_key(&keys, way.list.as_ref())? {
+            any |= has_keys(index, row, &keys);
+        }
+        let Some(range) = way.range.as_ref().filter(|_| any) else {
+            return Ok(any);
+        };
+        let column = index.columns[keys.len()].ordinal;
+        for kind in bounds_of(range) {
+            any &= self.restriction(&ScanRestriction { column, kind }, row)?;
+        }
+        Ok(any)
     }
 
     /// `keys` with each value of the list in its place, each once.
@@ -760,4 +770,38 @@ impl Machine {
             ExprKind::Like { .. } => return Err(Error::unsupported("LIKE in tests")),
         })
     }
+}
+
+/// True when the first columns of the index are equal to `keys` in `row`.
+fn has_keys(index: &IndexMeta, row: &Row, keys: &[Value]) -> bool {
+    if index.kind == IndexKind::Hash {
+        assert_eq!(keys.len(), index.columns.len(), "a hash index takes whole keys");
+    }
+    index.columns.iter().zip(keys).all(|(column, key)| {
+        let op = CompareOp::Equal;
+        eval::compare(op, &row[column.ordinal], key) == Value::Bool(true)
+    })
+}
+
+fn in_order_of(index: &IndexMeta, rows: &mut [Row]) {
+    rows.sort_by(|a, b| {
+        let orders = index.columns.iter().map(|column| {
+            let (a, b) = (&a[column.ordinal], &b[column.ordinal]);
+            logical::sort_order(a, b, column.direction, column.nulls)
+        });
+        orders.into_iter().find(|o| o.is_ne()).unwrap_or(std::cmp::Ordering::Equal)
+    });
+}
+
+/// The bounds of a range as a scan has them.
+fn bounds_of(range: &IndexRange) -> Vec<ScanRestrictionKind> {
+    let compare = |(bound, kind): &(Expr, BoundKind), ops: [CompareOp; 2]| {
+        let op = if *kind == BoundKind::Inclusive { ops[1] } else { ops[0] };
+        ScanRestrictionKind::Compare(op, bound.clone())
+    };
+    let low = range.low.iter();
+    let low = low.map(|low| compare(low, [CompareOp::Greater, CompareOp::GreaterEqual]));
+    let high = range.high.iter();
+    let high = high.map(|high| compare(high, [CompareOp::Less, CompareOp::LessEqual]));
+    low.chain(high).chain([ScanRestrictionKind::IsNotNull]).collect()
 }

@@ -147,10 +147,13 @@ pub enum Function {
     Atan2d,
     /// The part that equal values of a type with wide decimals share -> BYTEA.
     NumericKey,
-    /// The largest number of the result's scale that is not above a wide decimal.
-    NumericFloor,
-    /// The smallest number of the result's scale that is not below a wide decimal.
-    NumericCeil,
+    /// The value of the result's type that stands for a value of another one in a comparison by
+    /// this operator: see [`types::nearest()`].
+    Nearest(CompareOp),
+    /// The text with which all start that match a pattern of LIKE (TEXT, TEXT escape character).
+    LikePrefix,
+    /// Bytes that follow all texts that start with TEXT, before all others that are greater.
+    AfterPrefix,
     /// scale(NUMERIC) -> INTEGER.
     Scale,
     /// min_scale(NUMERIC) -> INTEGER.

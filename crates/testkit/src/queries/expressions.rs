@@ -3,7 +3,7 @@
 use super::generate::{Dialect, Generator};
 use super::scope::Scope;
 use super::tables::literal;
-use super::templates::{CHOICES, CONDITIONS, TEMPLATES, Template};
+use super::templates::{CHOICES, CONDITIONS, KEYED, TEMPLATES, Template};
 use super::tree::{Kind, Node};
 
 /// Kinds of columns, as often as they are wanted.
@@ -40,7 +40,8 @@ impl Generator {
             return self.leaf(kind, scope);
         }
         match self.random.below(20) {
-            0..=5 if *kind == Kind::Bool => self.condition(scope, depth),
+            0..=3 if *kind == Kind::Bool => self.condition(scope, depth),
+            4..=5 if *kind == Kind::Bool => self.keyed_condition(scope, depth),
             6..=8 if *kind == Kind::Bool => self.sub_query_condition(scope, depth),
             9..=11 => self.choice(kind, scope, depth),
             12 => self.scalar_sub_query(kind, scope),
@@ -103,6 +104,23 @@ impl Generator {
             });
         }
         Node::fill(Kind::Bool, template, arguments)
+    }
+
+    /// A condition on two columns, as on the key of an index.
+    fn keyed_condition(&mut self, scope: &Scope, depth: u32) -> Node {
+        if scope.leaves.is_empty() {
+            return self.condition(scope, depth);
+        }
+        let (template, gaps) = *self.pick(KEYED);
+        let columns = [self.pick(&scope.leaves).clone(), self.pick(&scope.leaves).clone()];
+        let filled = gaps.chars().map(|gap| match gap {
+            'a' => columns[0].clone(),
+            'b' => columns[1].clone(),
+            '1' => self.leaf(&columns[0].kind, &Scope::default()),
+            _ => self.leaf(&columns[1].kind, &Scope::default()),
+        });
+        let filled = filled.collect();
+        Node::fill(Kind::Bool, template, filled)
     }
 
     /// The kind of some leaf, so that conditions seldom compare literals only.

@@ -35,6 +35,10 @@ pub(super) const TEMPLATES: &[Template] = &[
     shared(Bool, "($ >= $)", &[Float, Int]),
     shared(Bool, "($ < $)", &[Decimal, Float]),
     shared(Bool, "($ <= $)", &[Date, Timestamp]),
+    shared(Bool, "($ = CAST($ AS bigint))", &[Int, Int]),
+    shared(Bool, "($ > CAST($ AS double precision))", &[Int, Int]),
+    own(Bool, "($ <= CAST($ AS numeric) / 2)", &[Int, Int]),
+    own(Bool, "($ IN (CAST($ AS numeric), $ + 0.5, $))", &[Decimal, Int, Int, Decimal]),
     shared(Bool, "($ LIKE 'a%')", &[Text]),
     shared(Bool, "($ LIKE '%e')", &[Text]),
     shared(Bool, "($ NOT LIKE '%a%')", &[Text]),
@@ -44,6 +48,8 @@ pub(super) const TEMPLATES: &[Template] = &[
     own(Bool, "($ LIKE '100\\%')", &[Text]),
     own(Bool, "($ SIMILAR TO '(a|b)%')", &[Text]),
     own(Bool, "($ ~ '^[a-c]+')", &[Text]),
+    own(Bool, "($ ~ '^ab*')", &[Text]),
+    own(Bool, "starts_with($, $)", &[Text, Text]),
     shared(Bool, "($ IS NOT NULL)", &[Int]),
     shared(Bool, "($ IS NULL)", &[Text]),
     own(Bool, "(($, $) = ($, $))", &[Int, Text, Int, Text]),
@@ -138,6 +144,20 @@ pub(super) const CONDITIONS: &[&str] = &[
     "($ IN ($, $))",
     "($ IN ($, $, $, $))",
     "($ NOT IN ($, $))",
+];
+
+/// Conditions on two columns that an index may have, as programs send them, and what each `$` is:
+/// the column `a` or `b`, or a literal like `a` (1) or like `b` (2).
+pub(super) const KEYED: &[(&str, &str)] = &[
+    ("(($, $) IN (($, $), ($, $), ($, $)))", "ab121212"),
+    ("(($ = $ AND $ = $) OR ($ = $ AND $ > $))", "a1b2a1b2"),
+    ("($ = $ OR $ = $)", "a1b2"),
+    ("($ IN ($, $) OR $ BETWEEN $ AND $)", "a11b22"),
+    ("($ = $ AND ($ = $ OR $ < $))", "a1b2b2"),
+    ("(($, $) > ($, $))", "ab12"),
+    ("(($, $) <= ($, $))", "ab12"),
+    ("($ > $ OR ($ > $ AND $ < $) OR $ IS NULL)", "a1a1b2b"),
+    ("(($, $) >= ($, $) AND ($, $) < ($, $))", "ab12ab12"),
 ];
 
 /// Expressions of any kind; each `$` has that kind, `#` is a condition.

@@ -25,15 +25,6 @@ pub(super) fn kernel(
     if !matches!(first, DataType::WideNumeric(_)) {
         return Ok(None);
     }
-    if let Function::NumericFloor | Function::NumericCeil = function
-        && let DataType::Numeric(ty) = signature.ty
-    {
-        let above = function == Function::NumericCeil;
-        return Ok(Some((
-            Box::new(move |a: &[&Vector], _| wide::bound(a[0], ty.scale, above)),
-            TOTAL,
-        )));
-    }
     if let Some(f) = unary(function, signature.arguments.len()) {
         return Ok(Some((Box::new(move |a: &[&Vector], _| wide::unary(a[0], f)), FALLIBLE)));
     }

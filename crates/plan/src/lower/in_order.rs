@@ -1,0 +1,165 @@
+//! Rows in the order of an index.
+//!
+//! ```text
+//! ways of one index, sorted -> a = x, b > y | a > x    fixed columns first, then those in order
+//! ```
+
+use sql::algebra::NullsOrder;
+use sql::catalog::{IndexKind, IndexMeta};
+
+use super::Lowering;
+use super::index::{Access, Found, ScanParts, access, apply, as_scan};
+use super::terms::Offer;
+use crate::physical::{ExprKind, IndexOrder, IndexWay, Node, Operator, SortKey};
+use crate::{IndexPaths, cost};
+
+impl Lowering<'_, '_> {
+    /// Makes a scan give its rows in the order of `sort` by an index, where that costs less: of
+    /// `first` rows wanted when an index answers all conditions, so that each row found counts; of
+    /// all rows when they are few.
+    pub(super) fn by_order(
+        &mut self,
+        node: &mut Node,
+        sort: &[SortKey],
+        first: Option<f64>,
+    ) -> bool {
+        let scanned = as_scan(node).clone();
+        let Some(scan) = ScanParts::of(&scanned) else {
+            return false;
+        };
+        let whole = cost::scan(self.context.table(scan.table).rows);
+        let is_by_index = matches!(node.operator, Operator::IndexScan { .. });
+        let is_few = |rows: f64| cost::index(1.0, rows) < whole;
+        let is_preferred = self.context.options.index_paths == IndexPaths::Prefer;
+        if is_by_index && (is_few(node.rows) || is_preferred) && give_order(node, sort) {
+            return true;
+        }
+        let is_avoided = self.context.options.index_paths == IndexPaths::Avoid;
+        if is_avoided || !first.is_some_and(is_few) {
+            return false;
+        }
+        let mut candidates: Vec<Found> = Vec::new();
+        let ordered = |index: &IndexMeta| index.kind == IndexKind::Ordered && !index.is_partial();
+        for (at, index) in scan.table.indexes().iter().enumerate().filter(|(_, i)| ordered(i)) {
+            let access = access(at, index, &scan, &Offer::default());
+            candidates.push(Found::of(access.unwrap_or_else(|| Access::any(at))));
+        }
+        candidates.extend(self.untaken.remove(&node.id));
+        let mut taken = None;
+        for found in candidates {
+            let mut candidate = scanned.clone();
+            apply(&mut candidate, found, None);
+            if is_exact(&candidate) && give_order(&mut candidate, sort) {
+                taken = Some(candidate);
+                break;
+            }
+        }
+        if taken.is_none() && is_exact(node) && give_order(node, sort) {
+            return true;
+        }
+        taken.is_some_and(|taken| {
+            *node = taken;
+            true
+        })
+    }
+}
+
+/// True when an index scan tests nothing of the rows that it finds.
+fn is_exact(node: &Node) -> bool {
+    matches!(
+        &node.operator,
+        Operator::IndexScan { restrictions, residual: None, .. } if restrictions.is_empty()
+    )
+}
+
+impl Found {
+    fn of(access: Access) -> Self {
+        let Access { way, used, single, .. } = access;
+        Self { ways: vec![way], used, residual: None, cost: 0.0, single }
+    }
+}
+
+/// Makes an index scan give its rows in the order of `sort`, when its index has that order.
+fn give_order(node: &mut Node, sort: &[SortKey]) -> bool {
+    let Operator::IndexScan { table, columns, ways, order, entries_max, .. } = &mut node.operator
+    else {
+        return false;
+    };
+    let Some(index) = only_index(ways).and_then(|index| table.indexes().get(index)) else {
+        return false;
+    };
+    if index.kind != IndexKind::Ordered {
+        return false;
+    }
+    let count = fixed(ways);
+    let fixed: Vec<usize> = index.columns.iter().take(count).map(|c| c.ordinal).collect();
+    let mut rest = index.columns.iter().enumerate().skip(count);
+    let without_nulls = without_nulls(ways);
+    let mut found: Option<IndexOrder> = None;
+    for key in sort {
+        let ExprKind::Column(at) = key.expr.kind else {
+            return false;
+        };
+        let Some(ordinal) = columns.get(at) else {
+            return false;
+        };
+        if fixed.contains(ordinal) {
+            continue;
+        }
+        let Some((at, column)) = rest.next().filter(|(_, column)| column.ordinal == *ordinal)
+        else {
+            return false;
+        };
+        let wanted = if column.direction == key.direction {
+            IndexOrder::Forward
+        } else {
+            IndexOrder::Backward
+        };
+        let nulls = match wanted {
+            IndexOrder::Backward => reversed(column.nulls),
+            _ => column.nulls,
+        };
+        let definition = table.columns().get(*ordinal);
+        let nullable = at >= without_nulls && definition.is_none_or(|column| !column.not_null);
+        if (nullable && nulls != key.nulls) || found.is_some_and(|found| found != wanted) {
+            return false;
+        }
+        found = Some(wanted);
+    }
+    *order = found.unwrap_or(IndexOrder::Any);
+    if *order != IndexOrder::Any {
+        *entries_max = None;
+    }
+    true
+}
+
+fn reversed(nulls: NullsOrder) -> NullsOrder {
+    match nulls {
+        NullsOrder::First => NullsOrder::Last,
+        NullsOrder::Last => NullsOrder::First,
+    }
+}
+
+/// The index of all ways.
+fn only_index(ways: &[IndexWay]) -> Option<usize> {
+    let (first, others) = ways.split_first()?;
+    others.iter().all(|way| way.index == first.index).then_some(first.index)
+}
+
+/// How many columns have one value in all ways.
+fn fixed(ways: &[IndexWay]) -> usize {
+    let Some((first, others)) = ways.split_first() else {
+        return 0;
+    };
+    let of_one = |way: &IndexWay| way.list.as_ref().map_or(way.keys.len(), |list| list.at);
+    let least = others.iter().map(of_one).fold(of_one(first), usize::min);
+    (0..least).take_while(|&at| others.iter().all(|way| way.keys[at] == first.keys[at])).count()
+}
+
+/// How many columns are not NULL in the rows of all ways.
+fn without_nulls(ways: &[IndexWay]) -> usize {
+    let of_one = |way: &IndexWay| {
+        way.keys.len() + usize::from(way.list.is_some()) + usize::from(way.range.is_some())
+    };
+    ways.iter().map(of_one).min().unwrap_or(0)
+}
