@@ -274,7 +274,7 @@ impl<'a> Change<'a> {
         self.written.batches.push(Batch::new(columns, done.len()));
     }
 
-    /// Does what is owed for the rows when all are written.
+    /// Finishes the rows when all are written: checks, foreign keys, wide tables.
     fn finish(mut self, running: &mut Running<'_>) -> Result<Written> {
         if let (Some(parts), Some(seen)) = (&mut running.parts, self.seen.take()) {
             let now = self.changed.iter().flat_map(|change| &change.tids).copied();
