@@ -50,7 +50,7 @@ pub(crate) struct TableDef {
     pub(crate) foreign_keys: Vec<ForeignKeyDef>,
     /// Identity columns, by ordinal.
     pub(crate) identities: Vec<(usize, Identity)>,
-    /// By position, as in the storage.
+    /// Indexes by position, as in the storage.
     pub(crate) indexes: Vec<IndexMeta>,
     /// Indexes that each frozen block has for itself; neither planner nor writers know them.
     pub(crate) block_indexes: Vec<IndexMeta>,
@@ -129,14 +129,14 @@ pub struct TableEntry {
     pub(crate) checks: Checks,
     pub(crate) generated: Generated,
     terms: Terms,
-    /// For which snapshots the rows hold, of a wide table.
+    /// Snapshots for which the rows of a wide table hold.
     pub(crate) freshness: Arc<Freshness>,
 }
 
 /// Indexes of a definition as the storage has them.
 #[derive(Clone, Default)]
 pub(crate) struct Built {
-    /// By position in [`TableDef::indexes`].
+    /// Indexes by position in [`TableDef::indexes`].
     pub(crate) indexes: Vec<Arc<TableIndex>>,
     /// The numbers of those of [`TableDef::block_indexes`], by position.
     pub(crate) of_blocks: Vec<u64>,
@@ -331,7 +331,7 @@ pub struct Role {
     pub bypasses_policies: bool,
     /// How many sessions it may have at a time.
     pub connections_max: Option<i64>,
-    /// Until when its password counts, in microseconds since 1970.
+    /// End of the time for which its password counts, in microseconds since 1970.
     pub valid_until: Option<i64>,
     /// Settings that a session of the role starts with.
     pub settings: Vec<(String, String)>,

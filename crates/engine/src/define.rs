@@ -127,7 +127,7 @@ fn run_discard(session: &mut Session, discard: Discard) -> Result<QueryResult> {
     Ok(QueryResult::command(tag))
 }
 
-/// Does with the session's temporary tables what ON COMMIT says.
+/// Carries out ON COMMIT of the session's temporary tables.
 ///
 /// # Errors
 /// 0A000 when foreign keys refer to a table that is to be empty; then nothing is committed.

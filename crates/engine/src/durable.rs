@@ -61,7 +61,7 @@ pub struct Files {
     pub io: Arc<dyn Io>,
     /// The time of day.
     pub clock: Arc<dyn Clock>,
-    /// Chooses whether threads of the engine write the log and checkpoints, or only sessions do.
+    /// Threads of the engine that write the log and checkpoints; without them only sessions do.
     pub background: Background,
     /// Bytes of a file of the log.
     pub segment_bytes: u64,
@@ -202,7 +202,7 @@ impl Durable {
         self.log.wait_durable(lsn)
     }
 
-    /// Has the log written soon.
+    /// Makes the log write soon, without waiting for it.
     pub(crate) fn wait_not(&self, lsn: Lsn) {
         self.checkpoint_if_due(lsn);
         self.log.flush_later();

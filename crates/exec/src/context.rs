@@ -106,7 +106,7 @@ pub struct QueryContext {
     pub profile: Profile,
     /// Work orders done and known so far, for a progress display.
     pub progress: Arc<Progress>,
-    /// On whose account it runs: that of the thread that made the context.
+    /// Account that it runs on: that of the thread that made the context.
     account: Option<Arc<dyn Account>>,
     counters: Vec<Counters>,
     snapshots: Mutex<Vec<(Arc<Table>, Arc<TableSnapshot>)>>,

@@ -78,7 +78,7 @@ pub(crate) struct Numbered {
 pub(crate) enum Opened {
     /// Whose output is the plan's.
     Plain(Stream),
-    /// With numbers behind it.
+    /// A stream with numbers behind its columns.
     Numbered(Numbered),
 }
 

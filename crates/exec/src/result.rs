@@ -289,7 +289,7 @@ impl RowSource for Picked {
 /// Stored rows as a source.
 struct StoredSource {
     rows: Arc<Picked>,
-    /// Their order, unless it is that in which they are stored.
+    /// Order of the rows, unless it is that in which they are stored.
     order: Option<Vec<u32>>,
 }
 

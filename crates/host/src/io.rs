@@ -23,11 +23,11 @@ pub use sim::{Fault, HeldSyncs, SimIo, Tear};
 /// How [`Io::open`] opens a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OpenMode {
-    /// To read; it must exist.
+    /// Opens to read; the file must exist.
     Read,
-    /// To read and write; it must exist.
+    /// Opens to read and write; the file must exist.
     Write,
-    /// To read and write; made when absent, emptied when present.
+    /// Opens to read and write; made when absent, emptied when present.
     Create,
     /// As [`Self::Create`]. Where the system can, writes go past its cache up to the first that is
     /// not of whole pages ([`PAGE_BYTES`]: place, length and memory), so that no more of them wait

@@ -1,4 +1,4 @@
-//! From keys to group numbers, and loops that update one state per group.
+//! Numbers the groups of keys, and loops that update one state per group.
 //!
 //! ```text
 //! FixedTable   slots: | key, group u32 |  open addressing, linear     keys by group: Vec<K>

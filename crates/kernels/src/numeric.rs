@@ -26,7 +26,7 @@ use crate::{Bitmap, Vector, VectorData};
 pub struct Operand<'a> {
     /// Scaled integers.
     pub vector: &'a Vector,
-    /// Their type; the scale counts, and for division the display.
+    /// Type of the integers; the scale counts, and for division the display.
     pub ty: NumericType,
 }
 

@@ -67,7 +67,7 @@ pub(crate) enum GroupTable {
     None,
     /// In an array.
     Dense,
-    /// By hash.
+    /// A table by hash.
     Hash,
 }
 

@@ -1,4 +1,4 @@
-//! From the bound logical algebra to a physical plan.
+//! Plans queries: from the bound logical algebra to a physical plan.
 //!
 //! ```text
 //! Query -> fold -> cte -> unnest -> fold -> push_down -> fold -> prune -> wide

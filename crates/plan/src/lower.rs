@@ -1,4 +1,4 @@
-//! From the ordered logical plan to the physical one.
+//! Lowers the ordered logical plan to the physical one.
 //!
 //! ```text
 //! logical operator + needed columns -> lowered inputs -> node + column ids + properties

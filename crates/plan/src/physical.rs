@@ -223,7 +223,7 @@ pub struct IndexWay {
 /// The order in which an index scan gives rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum IndexOrder {
-    /// Nobody relies on it: work may be split.
+    /// Any order: nobody relies on it, and work may be split.
     Any,
     /// The order of the index.
     Forward,
@@ -552,7 +552,7 @@ pub enum Operator {
     HashJoin {
         /// Streams.
         probe: Box<Node>,
-        /// Is stored.
+        /// Input that is stored.
         build: Box<Node>,
         /// The kind.
         kind: JoinKind,
@@ -572,7 +572,7 @@ pub enum Operator {
     NestedLoopJoin {
         /// Streams.
         probe: Box<Node>,
-        /// Is stored.
+        /// Input that is stored.
         build: Box<Node>,
         /// The kind.
         kind: JoinKind,

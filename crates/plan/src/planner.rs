@@ -82,7 +82,7 @@ fn rewrite_all(context: &mut Context<'_>, root: &mut Plan, query: &Query) {
     rewrite_preludes(context);
 }
 
-/// From logical plans to the physical one.
+/// Makes the physical plan of logical plans.
 fn finish(mut context: Context<'_>, mut root: Plan, query: &Query) -> Result<PhysicalPlan> {
     let mut estimator = Estimator::default();
     join_order::order_all(&mut context, &mut estimator, &mut root);

@@ -82,7 +82,7 @@ pub(crate) struct Properties {
     pub(crate) rows: f64,
     /// Proved most rows.
     pub(crate) rows_max: Option<f64>,
-    /// By column.
+    /// Properties by column.
     pub(crate) columns: HashMap<ColumnId, ColumnProperty>,
     /// Keys.
     pub(crate) keys: Vec<Key>,

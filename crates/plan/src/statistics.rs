@@ -24,7 +24,7 @@ pub struct ColumnStatistics {
     pub min: Option<Value>,
     /// Largest value.
     pub max: Option<Value>,
-    /// Exactness: do `min` and `max` bound every value?
+    /// Exactness of `min` and `max`: do they bound every value?
     pub bounds: Exactness,
     /// Share of NULLs, 0 to 1.
     pub null_fraction: f64,
@@ -40,7 +40,7 @@ pub struct ColumnStatistics {
 pub struct TableStatistics {
     /// Rows.
     pub rows: f64,
-    /// By ordinal.
+    /// Statistics by ordinal.
     pub columns: Vec<ColumnStatistics>,
 }
 

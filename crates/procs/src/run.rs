@@ -47,7 +47,7 @@ fn is_retryable(error: &Error) -> bool {
 }
 
 impl Procedures {
-    /// For one thread; make one for each.
+    /// Runner for one thread; make one for each.
     pub fn new(database: &Database) -> Self {
         Self {
             database: database.clone(),

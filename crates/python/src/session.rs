@@ -33,7 +33,7 @@ pub(crate) struct Session {
 
 struct Open {
     session: engine::Session,
-    /// By text and types of parameters.
+    /// Statements by text and types of parameters.
     statements: HashMap<Key, PreparedStatement>,
     /// In which they were prepared: their literals are read in it.
     zone: TimeZone,

@@ -1,4 +1,4 @@
-//! Does what the command line says.
+//! Carries out the command line.
 
 use std::io::{IsTerminal as _, Read as _};
 use std::path::Path;

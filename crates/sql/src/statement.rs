@@ -190,7 +190,7 @@ pub enum Statement {
         name: String,
         /// Its value.
         value: SetValue,
-        /// For how long.
+        /// Time for which it holds.
         scope: SetScope,
     },
     /// SHOW; `all` for SHOW ALL.

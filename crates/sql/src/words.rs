@@ -72,7 +72,7 @@ pub enum SetValue {
     Text(String),
 }
 
-/// For how long SET holds.
+/// Time for which SET holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SetScope {
     /// Until the session ends.

@@ -443,7 +443,7 @@ fn no_ranges() -> ! {
     panic!("only ordered indexes have ranges")
 }
 
-/// Does all parts by `threads` threads, this one included; stops at an error.
+/// Runs all parts by `threads` threads, this one included; stops at an error.
 fn in_parallel(
     threads: usize,
     part_count: usize,

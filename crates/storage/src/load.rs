@@ -90,7 +90,7 @@ pub struct TableLoad {
 #[derive(Default)]
 struct LoadState {
     writers: usize,
-    /// By number of the writer.
+    /// Results by number of the writer.
     finished: Vec<(usize, Written)>,
     /// Once commit was called: what it makes visible, and the rows of that.
     publication: Option<(Publication, u64)>,

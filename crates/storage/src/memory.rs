@@ -302,7 +302,7 @@ pub struct Reservation {
 }
 
 impl Reservation {
-    /// Nothing counted yet.
+    /// Reservation that counts nothing yet.
     pub fn empty(pool: &Arc<BufferPool>, category: MemoryCategory) -> Self {
         Self { pool: Arc::clone(pool), category, bytes: 0 }
     }

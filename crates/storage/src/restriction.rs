@@ -133,7 +133,7 @@ impl Test {
     }
 }
 
-/// On order keys.
+/// Test of order keys.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum KeyTest {
     /// Closed, not empty.
@@ -143,7 +143,7 @@ pub(crate) enum KeyTest {
     Set(Vec<i128>),
 }
 
-/// On strings.
+/// Test of strings.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum TextTest {
     Range(Bound<Arc<[u8]>>, Bound<Arc<[u8]>>),

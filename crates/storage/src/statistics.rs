@@ -150,7 +150,7 @@ pub struct TableStatistics {
     pub range_epoch: u64,
     /// Bytes of memory of its blocks.
     pub bytes: u64,
-    /// By ordinal.
+    /// Statistics by ordinal.
     pub columns: Vec<ColumnStatistics>,
     /// A uniform sample of up to 4,096 rows, all of them in a small table.
     pub sample: Batch,

@@ -141,7 +141,7 @@ pub struct BlockInfo {
     pub rows: usize,
     /// Bytes of memory held.
     pub bytes: u64,
-    /// By ordinal.
+    /// Segments by ordinal.
     pub segments: Vec<SegmentInfo>,
 }
 

@@ -22,7 +22,7 @@ pub struct Timestamp(pub u64);
 pub struct TxnId(pub u64);
 
 impl TxnId {
-    /// Nobody: for readers that write nothing.
+    /// No transaction: for readers that write nothing.
     pub const NONE: Self = Self(0);
     /// Set in every other id.
     pub const BIT: u64 = 1 << 63;
@@ -109,7 +109,7 @@ pub(crate) fn is_running(stamp: u64) -> bool {
 pub enum WriteError {
     /// This transaction has the row (or a row of the same key): wait for its end and call again.
     Wait(TxnId),
-    /// Somebody who committed after the snapshot changed the row (40001), or it is gone.
+    /// Another transaction committed a change of the row after the snapshot (40001), or it is gone.
     Conflict {
         /// Where it is now, if it moved.
         moved_to: Option<Tid>,
@@ -128,7 +128,7 @@ pub enum WriteError {
         /// The values of the row as text, with commas between.
         row: Box<str>,
     },
-    /// Whatever else may fail.
+    /// Any other failure.
     Failed(Error),
 }
 

@@ -100,7 +100,7 @@ pub(crate) struct Versions {
 }
 
 impl Versions {
-    /// For a block with room for `rows`.
+    /// Versions of a block with room for `rows`.
     pub(crate) fn new(rows: usize) -> Self {
         Self { zones: (0..rows.div_ceil(ZONE_ROWS)).map(|_| OnceLock::new()).collect() }
     }

@@ -50,7 +50,7 @@ pub enum End {
     Committed,
     /// Undone.
     Aborted,
-    /// Nobody knows; it counts as committed once somebody reads what it wrote.
+    /// The end is not known; it counts as committed once a transaction reads what it wrote.
     Unknown,
 }
 

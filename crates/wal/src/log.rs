@@ -155,7 +155,7 @@ impl Log {
         self.shared.wait_durable(lsn)
     }
 
-    /// Has everything appended so far written within [`LogOptions::flush_interval`].
+    /// Makes everything appended so far be written within [`LogOptions::flush_interval`].
     pub fn flush_later(&self) {
         if let Some(background) = &self.background {
             background.flush_later();

@@ -29,7 +29,7 @@ pub struct Position {
 pub enum Background {
     /// A thread of the log: asynchronous commits, and segments allocated ahead of need.
     Thread,
-    /// Nobody: waiting threads do all. For simulations, which must not depend on timing.
+    /// No thread: waiting threads do all. For simulations, which must not depend on timing.
     None,
 }
 

@@ -195,7 +195,7 @@ impl LogReader {
         Ok(Found::Record { padded })
     }
 
-    /// Has `bytes` bytes in the buffer; false when the space on disk ends before.
+    /// Reads `bytes` bytes into the buffer; false when the space on disk ends before.
     fn fill(&mut self, bytes: usize) -> Result<bool, Failure> {
         if self.end - self.start >= bytes {
             return Ok(true);

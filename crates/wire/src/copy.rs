@@ -27,7 +27,7 @@ pub(crate) fn register(database: &Database) {
 pub(crate) struct CopyLink {
     link: Arc<Mutex<Link>>,
     body: Vec<u8>,
-    /// Nobody else has to be told what the client sends from now on.
+    /// Call that ends the news of the socket: nobody else need know what the client sends.
     mute: Mute,
 }
 

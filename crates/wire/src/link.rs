@@ -43,7 +43,7 @@ const PATIENCE: Duration = Duration::from_millis(100);
 pub(crate) enum Received {
     /// A message of this kind; its body is in the caller's buffer.
     Message(u8),
-    /// Nothing is there.
+    /// No message.
     Nothing,
 }
 
@@ -52,7 +52,7 @@ pub(crate) enum Received {
 pub(crate) enum News {
     /// Something came.
     Came,
-    /// So did the end.
+    /// Something came, and so did the end.
     Ended,
 }
 

@@ -76,7 +76,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Nothing may be left.
+    /// Fails when bytes are left.
     pub(crate) fn end(self) -> Result<()> {
         if self.0.is_empty() { Ok(()) } else { Err(violation("invalid message format")) }
     }

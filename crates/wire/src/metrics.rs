@@ -31,7 +31,7 @@ const KINDS: [&str; 9] =
 pub(crate) struct Metrics {
     pub(crate) connections: AtomicU64,
     errors: AtomicU64,
-    /// By position in [`KINDS`]; the others last.
+    /// Counts by position in [`KINDS`]; the others last.
     statements: [AtomicU64; KINDS.len() + 1],
     /// Statements that took no longer than each bound and longer than the one before; the longest
     /// last.

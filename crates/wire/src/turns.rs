@@ -88,7 +88,7 @@ impl Place {
     }
 }
 
-/// By session. Locked before [`State`].
+/// Places by session. Locked before [`State`].
 type Parking = HashMap<i32, Place, RandomState>;
 
 #[derive(Default)]
@@ -99,9 +99,9 @@ struct State {
     resting: usize,
     /// Turns given to resting threads that are not awake yet.
     granted: usize,
-    /// Somebody waits for the sockets.
+    /// True when a thread waits for the sockets.
     is_watched: bool,
-    /// Somebody stands by, and was given no turn yet.
+    /// True when a thread stands by that was given no turn yet.
     has_standby: bool,
     /// Turns given to who stands by that are not taken yet.
     called: usize,
@@ -115,7 +115,7 @@ struct State {
     committing: Vec<(i32, Arc<Commits>)>,
     /// When the first of them began to.
     committing_since: Option<Instant>,
-    /// Somebody waits for the disk.
+    /// True when a thread waits for the disk.
     is_writing: bool,
     /// Sessions that can go on.
     ready: VecDeque<i32>,
@@ -263,7 +263,7 @@ impl Turns {
         }
     }
 
-    /// Has `socket` tell as `flags` say, and again of what is there already.
+    /// Makes `socket` tell as `flags` say, and again of what is there already.
     fn tell(&self, id: i32, socket: &Socket, flags: epoll::EventFlags) {
         // It is there until it is forgotten.
         let _ = epoll::modify(&self.sockets, socket, epoll::EventData::new_u64(id as u64), flags);
@@ -506,7 +506,7 @@ impl Turns {
         }
     }
 
-    /// Somebody waits for the sockets from now on, but runs only when one of them tells.
+    /// Makes a thread watch the sockets from now on, which runs only when one of them tells.
     fn watch_later(self: &Arc<Self>, state: &mut State) {
         let told_once = epoll::EventFlags::IN | epoll::EventFlags::ONESHOT;
         if state.has_standby && self.arm(told_once) {
@@ -523,7 +523,7 @@ impl Turns {
         }
     }
 
-    /// Has who stands by told of sockets as `flags` say; false when the system does not.
+    /// Makes the system tell the standby thread of sockets as `flags` say; false when it does not.
     fn arm(&self, flags: epoll::EventFlags) -> bool {
         let data = epoll::EventData::new_u64(SOCKETS);
         epoll::modify(&self.standby, &self.sockets, data, flags).is_ok()

@@ -149,7 +149,7 @@ impl Watched {
     }
 }
 
-/// Has one thread of the process watch the session as long as it is there.
+/// Makes one thread of the process watch the session as long as it is there.
 fn watch(session: &Arc<Watched>) {
     static SESSIONS: Mutex<Vec<Weak<Watched>>> = Mutex::new(Vec::new());
     static START: Once = Once::new();

@@ -22,7 +22,7 @@ use crate::words::rows::Rows;
 /// The generated columns of one table entry, compiled when first needed.
 #[derive(Default)]
 pub(crate) struct Generated {
-    /// Their ordinals.
+    /// Ordinals of the generated columns.
     columns: Box<[usize]>,
     compiled: OnceLock<Vec<Part>>,
 }

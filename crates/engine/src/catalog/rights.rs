@@ -72,7 +72,7 @@ pub(crate) struct Spot<'a> {
 pub(crate) struct DefaultsOf {
     /// Role that makes the objects; empty for the superusers.
     pub(crate) role: String,
-    /// Only objects in this schema.
+    /// Schema whose objects are meant; None for all.
     pub(crate) schema: Option<String>,
     pub(crate) kind: DefaultKind,
 }

@@ -32,7 +32,7 @@ use crate::words::names::{quoted, quoted_relation};
 /// No commit has this timestamp.
 const NEVER: u64 = u64::MAX;
 
-/// From which commit on the rows of a wide table hold, and up to which.
+/// First commit for which the rows of a wide table hold, and the commit that ends them.
 #[derive(Debug)]
 pub(crate) struct Freshness {
     since: AtomicU64,
@@ -41,7 +41,7 @@ pub(crate) struct Freshness {
 }
 
 impl Default for Freshness {
-    /// Nobody sees them yet.
+    /// Rows that nobody sees yet.
     fn default() -> Self {
         Self { since: AtomicU64::new(NEVER), until: Arc::new(AtomicU64::new(NEVER)) }
     }

@@ -312,7 +312,7 @@ impl Altering {
         Ok(())
     }
 
-    /// Has a check or a foreign key hold for all rows, which are tested at the end.
+    /// Makes a check or a foreign key hold for all rows, which are tested at the end.
     fn validate_constraint(&mut self, name: &str) {
         let def = &mut self.table.def;
         for check in def.checks.iter_mut().filter(|check| check.name == name) {

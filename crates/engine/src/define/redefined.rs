@@ -30,9 +30,9 @@ enum Held<I> {
 pub(super) struct Redefined {
     pub(super) entry: Arc<TableEntry>,
     pub(super) def: TableDef,
-    /// By position in `def.indexes`.
+    /// Table indexes by position in `def.indexes`.
     held: Vec<Held<Arc<TableIndex>>>,
-    /// By position in `def.block_indexes`.
+    /// Block indexes by position in `def.block_indexes`.
     in_blocks: Vec<Held<u64>>,
 }
 

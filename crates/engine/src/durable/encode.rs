@@ -1,4 +1,4 @@
-//! From a transaction to its redo.
+//! Encodes a transaction as its redo.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

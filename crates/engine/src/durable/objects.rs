@@ -38,9 +38,9 @@ mod kind {
     pub(super) const SEQUENCE: u8 = 4;
     pub(super) const SEQUENCE_VALUE: u8 = 5;
     pub(super) const ROLE: u8 = 6;
-    /// On a relation.
+    /// Rights on a relation.
     pub(super) const RIGHTS: u8 = 7;
-    /// On a schema or the database, which the name tells.
+    /// Rights on a schema or the database, which the name tells.
     pub(super) const PLACE_RIGHTS: u8 = 8;
     pub(super) const COMMENT: u8 = 9;
     /// A table behind a wide table changed.
@@ -306,7 +306,7 @@ fn value_of(bytes: &[u8]) -> Option<SequenceValue> {
 /// The catalog as entries say it, and storage for its tables.
 pub(super) struct Objects {
     pub(super) state: State,
-    /// By number.
+    /// Tables by number.
     pub(super) tables: HashMap<u64, Arc<Table>>,
     /// Tables whose indexes wait for a writer, by number.
     pub(super) deferred: HashSet<u64>,
@@ -321,7 +321,7 @@ impl Objects {
         Self { state, tables, deferred, last_object: 0, pool }
     }
 
-    /// Does what an entry says.
+    /// Carries out an entry.
     ///
     /// # Errors
     /// XX001 for an entry that no [`write_difference`] wrote.

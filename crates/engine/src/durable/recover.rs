@@ -1,4 +1,4 @@
-//! From files to tables: the newest checkpoint, then the log behind it.
+//! Makes tables from files: the newest checkpoint, then the log behind it.
 //!
 //! ```text
 //! manifest -> catalog, tables -> blocks (all threads) -> log (`replay`) -> indexes

@@ -48,7 +48,7 @@ struct Portion {
 }
 
 impl Portion {
-    /// With memory that was used before, if there is some.
+    /// Portion with memory that was used before, if there is some.
     fn new(used: Option<Self>) -> Self {
         let mut portion = used.unwrap_or_default();
         portion.bytes.clear();
@@ -169,7 +169,7 @@ impl<'a> Replay<'a> {
         Ok(())
     }
 
-    /// Does what all transactions of `log` did.
+    /// Repeats the changes of all transactions of `log`.
     ///
     /// # Errors
     /// XX001 for damage, without a record when the error names the place; 53200; 58030.

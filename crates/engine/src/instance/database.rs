@@ -47,7 +47,7 @@ pub struct Condition {
     pub aborted: u64,
     /// Memory of data and queries.
     pub memory_bytes: u64,
-    /// And the most it may be.
+    /// Limit of that memory.
     pub memory_limit_bytes: u64,
     /// Disk space of the log.
     pub log_bytes: u64,

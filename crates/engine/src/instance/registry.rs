@@ -119,7 +119,7 @@ pub enum StreamForm {
 pub enum Came {
     /// There may be more.
     Part,
-    /// Nothing comes after it.
+    /// The stream ends with it.
     All,
 }
 

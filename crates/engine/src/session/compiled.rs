@@ -78,7 +78,7 @@ pub(crate) enum Ready {
     Once(Box<Statement>),
     /// As before, and always so: its plan is one for this time.
     Now(Box<Statement>),
-    /// Until it is not current.
+    /// The same plan until it is not current.
     Again(Arc<Compiled>),
 }
 
@@ -114,7 +114,7 @@ pub(crate) struct Compiled {
     pub(crate) path: Option<Arc<[String]>>,
     /// True when wide tables could be read at all.
     pub(crate) reads_wide: bool,
-    /// On whose behalf: rights were looked at when it was bound.
+    /// Role whose rights were looked at when it was bound.
     pub(crate) who: Who,
     pub(crate) plans: Deep<Mutex<Vec<Planned>>>,
     pub(crate) point: Option<Point>,

@@ -90,7 +90,7 @@ pub(crate) enum Operand {
 /// Some values over the row and the parameters.
 pub(crate) struct Values {
     pub(crate) operands: Vec<Operand>,
-    /// Their physical forms.
+    /// Physical forms of the values.
     pub(crate) physical: Vec<PhysicalType>,
     /// Forms of the columns read.
     pub(crate) row: Vec<PhysicalType>,

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 /// Values that a session got from sequences: currval and lastval.
 #[derive(Debug, Default)]
 pub(crate) struct SequenceMemory {
-    /// By number of the sequence.
+    /// Values by number of the sequence.
     pub(crate) values: HashMap<u64, i64>,
     pub(crate) last: Option<u64>,
 }

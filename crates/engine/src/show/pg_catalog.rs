@@ -103,7 +103,7 @@ impl Subject<'_> {
         owner.map_or_else(|| "tessera".to_owned(), |(name, _)| name.clone())
     }
 
-    /// And its number.
+    /// Number of that owner.
     fn owner(&self) -> i64 {
         numbers::role(&self.superuser())
     }

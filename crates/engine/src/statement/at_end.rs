@@ -33,7 +33,7 @@ pub(crate) struct AtEnd {
 }
 
 impl AtEnd {
-    /// For `statement`; None when it looks at once.
+    /// Checks for `statement`; None when it looks at once.
     pub(crate) fn of(statement: &Statement) -> Option<Self> {
         let waits = match statement {
             Statement::Insert(insert) => insert.on_conflict.is_some(),

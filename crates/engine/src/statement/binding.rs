@@ -82,7 +82,7 @@ impl Session {
         }
     }
 
-    /// On whose behalf its statements run.
+    /// Role that its statements run as.
     pub(crate) fn who(&self) -> Who {
         self.settings.who().clone()
     }

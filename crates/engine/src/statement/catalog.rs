@@ -44,7 +44,7 @@ pub(crate) struct StatementCatalog<'a> {
     pub(crate) prepared: &'a PreparedStatements,
     /// The session's number.
     pub(crate) session: u64,
-    /// And its settings, its user among them.
+    /// The session's settings, its user among them.
     pub(crate) settings: &'a Settings,
     /// Its cursors.
     pub(crate) cursors: &'a Cursors,

@@ -34,11 +34,11 @@ use crate::{CancelHandle, Commits};
 /// How a transaction came to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Begun {
-    /// By BEGIN: it lasts until COMMIT or ROLLBACK.
+    /// BEGIN began it: it lasts until COMMIT or ROLLBACK.
     Explicitly,
-    /// By a statement outside a transaction, with which it ends.
+    /// A statement outside a transaction began it, and ends it.
     ForOneStatement,
-    /// For statements sent together: it ends with the last of them, or with an error.
+    /// Statements sent together began it: it ends with the last of them, or with an error.
     Implicitly,
 }
 

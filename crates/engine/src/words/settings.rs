@@ -159,7 +159,7 @@ pub(crate) struct Settings {
     user: Option<String>,
     /// True when that user is no role: authentication was `trust`.
     trusted: bool,
-    /// On whose behalf statements run.
+    /// Role that statements run as.
     who: Who,
 }
 
@@ -604,7 +604,7 @@ impl Settings {
         self.version
     }
 
-    /// On whose behalf statements run.
+    /// Role that statements run as.
     pub(crate) fn who(&self) -> &Who {
         &self.who
     }
@@ -614,7 +614,7 @@ impl Settings {
         self.user.as_deref()
     }
 
-    /// On whose behalf statements run after RESET ROLE.
+    /// Role that statements run as after RESET ROLE.
     pub(crate) fn session_who(&self) -> Who {
         match self.changed("session_authorization") {
             Some(user) => Who::Role(user.into()),

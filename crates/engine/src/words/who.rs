@@ -1,10 +1,10 @@
-//! On whose behalf something is done, and the refusal of what is not allowed.
+//! Role that a statement runs as, and the refusal of what is not allowed.
 
 use std::sync::Arc;
 
 use types::{Error, SqlState};
 
-/// On whose behalf something is done.
+/// Role that a statement runs as.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Who {
     /// The library, or a user who was let in unasked: everything is allowed.

@@ -277,7 +277,7 @@ impl<'a> Change<'a> {
         }
     }
 
-    /// Does what is owed for the rows when all are written.
+    /// Finishes the rows when all are written: checks, foreign keys, wide tables.
     fn finish(mut self, running: &mut Running<'_>) -> Result<Written> {
         if let (Some(parts), Some(seen)) = (&mut running.parts, self.seen.take()) {
             let now = self.changed.iter().flat_map(|change| &change.tids).copied();

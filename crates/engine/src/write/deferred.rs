@@ -65,7 +65,7 @@ enum Which {
     Immediate,
 }
 
-/// Does all checks that wait, before the transaction commits.
+/// Runs all checks that wait, before the transaction commits.
 ///
 /// # Errors
 /// 23503; 40001, 40P01, 57014 from waiting for others.

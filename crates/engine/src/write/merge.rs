@@ -62,7 +62,7 @@ fn refuse_repeats(rows: &Rows, seen: &mut HashSet<Tid>) -> Result<()> {
     Ok(())
 }
 
-/// Does one action for some rows; how many it changed.
+/// Runs one action for some rows; how many it changed.
 fn act(
     running: &mut Running<'_>,
     entry: &Arc<TableEntry>,

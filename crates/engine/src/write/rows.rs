@@ -28,7 +28,7 @@ impl From<Error> for RowError {
     }
 }
 
-/// Does `write`, again after each transaction that it has to wait for.
+/// Runs `write`, again after each transaction that it has to wait for.
 pub(crate) fn attempt<T>(
     work: &mut Work,
     cancel: &CancelHandle,

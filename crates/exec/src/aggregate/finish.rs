@@ -1,4 +1,4 @@
-//! From aggregates to states, and from states to result columns.
+//! Turns aggregates into states, and states into result columns.
 
 use kernels::{Bitmap, Vector, VectorBuilder, VectorData};
 use plan::physical::{Aggregate, Expr};

@@ -92,9 +92,9 @@ pub(crate) struct AggregateSink {
 
 /// One worker's part.
 pub(crate) struct Local {
-    /// By set.
+    /// Groups by set.
     pub(crate) sets: Vec<SetLocal>,
-    /// For all of it.
+    /// Memory of all of it.
     pub(crate) memory: Reservation,
     groups: Vec<u32>,
     sequence: Vec<u64>,

@@ -22,7 +22,7 @@ pub(super) struct Access {
     pub(super) table: Arc<Table>,
     pub(super) index: Arc<TableIndex>,
     at: Snapshot,
-    /// Only these rows, ascending: those that a statement looks at again.
+    /// Rows to look at, ascending: those that a statement looks at again; None for all.
     only: Option<Vec<Tid>>,
     /// Columns of the output: places in `stored`, None for the TID.
     columns: Vec<Option<usize>>,

@@ -446,7 +446,7 @@ impl Probe {
         self.finish_rows(keys, &residual_flow, kept, &mut findings, push)
     }
 
-    /// Does with the pairs, which match, what the kind says.
+    /// Uses the pairs, which match, as the kind of join says.
     fn take_matches(
         &self,
         kept: &Flow,

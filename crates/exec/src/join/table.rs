@@ -1,4 +1,4 @@
-//! From keys of the build side to its rows.
+//! Finds rows of the build side by their keys.
 
 use std::ops::Range;
 use std::sync::Arc;

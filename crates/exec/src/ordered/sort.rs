@@ -28,7 +28,7 @@ const SAMPLES: usize = 16;
 
 /// The keys of a sort.
 pub(super) struct SortSpec {
-    /// Their expressions.
+    /// Expressions of the keys.
     pub(super) inputs: Inputs,
     /// Input numbers, by key.
     pub(super) numbers: Vec<usize>,

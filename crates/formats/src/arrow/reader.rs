@@ -27,7 +27,7 @@ pub enum Intervals {
 /// Reads a result batch by batch. An error has the SQLSTATE in its text.
 pub struct ResultReader {
     result: Arc<QueryResult>,
-    /// With intervals of months, days and nanoseconds.
+    /// Schema with intervals of months, days and nanoseconds.
     plain: SchemaRef,
     schema: SchemaRef,
     next: usize,

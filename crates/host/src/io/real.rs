@@ -28,7 +28,7 @@ struct RealFile {
 }
 
 impl RealFile {
-    /// From now on writes go through the cache.
+    /// Makes writes go through the cache from now on.
     fn use_cache(&self) -> Result<()> {
         let failed = |errno| failure("write", &self.path, errno);
         let flags = rustix::fs::fcntl_getfl(&self.fd).map_err(failed)?;

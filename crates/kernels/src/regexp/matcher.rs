@@ -29,7 +29,7 @@ pub(super) struct Source {
     pub(super) is_multi_line: bool,
     pub(super) dot_matches_line_end: bool,
     pub(super) ignores_blanks: bool,
-    /// Has alternatives, and no quantifier that takes as little as it can.
+    /// True when it has alternatives, and no quantifier that takes as little as it can.
     pub(super) wants_longest: bool,
     /// Looks around or refers back.
     pub(super) backtracks: bool,
@@ -131,7 +131,7 @@ pub(super) struct Longest {
     syntax: syntax::Config,
     dfa: DFA,
     cache: RefCell<Cache>,
-    /// Does what the automaton cannot: borders of words beside other characters than ASCII.
+    /// Matcher for what the automaton cannot: borders of words beside other characters than ASCII.
     slow: OnceCell<Option<PikeVM>>,
     /// The pattern for a text that it matches as a whole.
     whole: Regex,

@@ -81,7 +81,7 @@ fn sum_type(call: &AggregateCall, argument: &Expr) -> DataType {
 pub(super) struct Parts {
     /// Below, each once.
     pub(super) below: Vec<(ColumnId, AggregateCall)>,
-    /// By aggregate.
+    /// Results by aggregate.
     pub(super) results: Vec<PartResult>,
 }
 

@@ -301,7 +301,7 @@ fn finer(a: DataType, b: DataType) -> DataType {
     }
 }
 
-/// Both operands at one scale.
+/// Brings both operands to one scale.
 pub(crate) fn comparable(left: Expr, right: Expr) -> (Expr, Expr) {
     let (DataType::Numeric(a), DataType::Numeric(b)) = (left.ty, right.ty) else {
         return (left, right);
@@ -331,7 +331,7 @@ pub(crate) fn comparable(left: Expr, right: Expr) -> (Expr, Expr) {
     (fit(left), fit(right))
 }
 
-/// Both join keys at one scale and one physical type.
+/// Brings both join keys to one scale and one physical type.
 pub(crate) fn unified(left: Expr, right: Expr) -> (Expr, Expr) {
     let (left, right) = comparable(left, right);
     if !matches!(left.ty, DataType::Numeric(_)) {

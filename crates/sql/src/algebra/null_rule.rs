@@ -6,7 +6,7 @@
 
 use super::{Function, JsonFunction};
 
-/// For which NULL arguments a function gives NULL.
+/// NULL arguments for which a function gives NULL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NullRule {
     /// Any of them: the function is strict.
@@ -26,7 +26,7 @@ pub enum NullRule {
 }
 
 impl Function {
-    /// For which NULL arguments the function gives NULL.
+    /// NULL arguments for which the function gives NULL.
     pub fn null_rule(self) -> NullRule {
         use Function as F;
         match self {

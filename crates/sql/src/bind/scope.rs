@@ -19,7 +19,7 @@ pub(super) struct ScopeColumn {
     pub(super) expr: Expr,
     /// The relation it came from, for messages; empty for merged columns.
     pub(super) relation: String,
-    /// Privilege that reading it needs, if it is a column of a table or view.
+    /// Right and column that reading it needs, if it is a column of a table or view.
     pub(super) source: Option<Source>,
 }
 

@@ -87,7 +87,7 @@ fn is(token: &TokenWithSpan, text: &str) -> bool {
 struct Found {
     /// The parenthesis that closes the query.
     close: usize,
-    /// Their tokens.
+    /// Tokens of the clause.
     words: Vec<usize>,
     /// One past them.
     end: usize,

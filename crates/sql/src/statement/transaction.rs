@@ -23,7 +23,7 @@ pub struct LockTable {
 pub struct SetConstraints {
     /// The constraints; None for ALL.
     pub names: Option<Vec<RelationName>>,
-    /// From now on until the end of the transaction.
+    /// Mode from now on until the end of the transaction.
     pub mode: ConstraintMode,
 }
 

@@ -3,7 +3,7 @@
 /// Direction in which a cursor may go.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CursorScroll {
-    /// Nothing was said: it does.
+    /// DECLARE says nothing: the cursor goes back.
     #[default]
     Unsaid,
     /// SCROLL.

@@ -165,7 +165,7 @@ pub struct Access {
     pub relation: String,
     /// One of these is enough.
     pub any_of: Privileges,
-    /// On what of it.
+    /// Part of it that the statement uses.
     pub extent: Extent,
     /// Whose rights count: the owner's of the view that names it, else those of who asks.
     pub on_behalf: Option<String>,
@@ -258,7 +258,7 @@ pub enum PrivilegeStatement {
         columns: Vec<(Option<Privileges>, Vec<String>)>,
         /// The objects.
         objects: Objects,
-        /// To or from whom.
+        /// Roles that get or lose them.
         grantees: Vec<RoleName>,
         /// The right to grant.
         option: GrantOption,
@@ -277,7 +277,7 @@ pub enum PrivilegeStatement {
         privileges: Option<Privileges>,
         /// Kind of the objects.
         kind: DefaultKind,
-        /// To or from whom.
+        /// Roles that get or lose them.
         grantees: Vec<RoleName>,
         /// The right to grant.
         option: GrantOption,

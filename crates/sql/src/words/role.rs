@@ -92,7 +92,7 @@ pub enum RoleStatement {
     },
     /// DROP ROLE, USER.
     Drop {
-        /// Their names.
+        /// Names of the roles.
         names: Vec<String>,
         /// Choice when one does not exist.
         if_missing: IfMissing,

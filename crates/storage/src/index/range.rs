@@ -51,7 +51,7 @@ pub struct RangeState {
 }
 
 impl RangeState {
-    /// Nothing to read.
+    /// Range with nothing to read.
     pub fn new() -> Self {
         Self { is_done: true, ..Self::default() }
     }

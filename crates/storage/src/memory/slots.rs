@@ -19,7 +19,7 @@ use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 /// The unit of mappings and of huge pages.
 pub(super) const SLOT_BYTES: usize = 2 << 20;
 pub(super) const PAGE_BYTES: usize = 4 << 10;
-/// From here on an allocation has whole pages.
+/// Bytes from which on an allocation has whole pages.
 pub(super) const PART_BYTES_MAX: usize = SLOT_BYTES / 2;
 const PART_UNIT: usize = 64;
 
@@ -207,7 +207,7 @@ pub(super) unsafe fn unmap(start: *mut u8, bytes: usize) {
     debug_assert!(result.is_ok(), "a range of whole pages can be unmapped");
 }
 
-/// Has the system put cleared pages behind a range that has none yet; what is there stays.
+/// Makes the system put cleared pages behind a range that has none yet; what is there stays.
 ///
 /// # Safety
 /// The range must be mapped by this module.

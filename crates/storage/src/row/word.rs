@@ -11,7 +11,7 @@
 
 use super::sync::{AtomicU64, Ordering, fence, pause};
 
-/// Somebody writes the row.
+/// Bit of a word while a thread writes the row.
 pub(crate) const LATCHED: u64 = 1;
 
 /// Waits until the word is not latched, and returns it. Loads before it happened before.

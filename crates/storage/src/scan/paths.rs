@@ -1,4 +1,4 @@
-//! By which path the rows of one frozen block are found: chosen when the block is opened, by what
+//! Chooses by which path the rows of one frozen block are found, when the block is opened, by what
 //! it costs there.
 //!
 //! ```text
@@ -86,7 +86,7 @@ mod cost {
     pub(super) const VALUE: f64 = 1.35;
     /// Testing a row that another test left.
     pub(super) const REFINED: f64 = 0.5;
-    /// Both ends of one range in a tree.
+    /// Finding both ends of one range in a tree.
     pub(super) const DESCENTS: f64 = 120.0;
     /// A row of a range in a tree.
     pub(super) const TREE_ROW: f64 = 1.2;

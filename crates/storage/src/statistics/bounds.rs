@@ -296,7 +296,7 @@ impl Bounds {
 pub(crate) struct ColumnBounds {
     pub(crate) min: Option<Value>,
     pub(crate) max: Option<Value>,
-    /// True when the bounds are exact as long as the epoch stays.
+    /// True when the bounds are those of all values, as long as the epoch stays.
     pub(crate) is_exact: bool,
     pub(crate) has_null: bool,
 }

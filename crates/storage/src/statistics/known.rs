@@ -17,7 +17,7 @@ pub(crate) struct Known {
     types: Vec<PhysicalType>,
     loaded: Vec<ColumnSummary>,
     loaded_sample: Sample,
-    /// By block id.
+    /// Statistics by block id.
     blocks: HashMap<u64, Looked>,
     current: Option<Current>,
 }

@@ -1,4 +1,4 @@
-//! From block ids to blocks, without a latch.
+//! Finds blocks by their ids, without a latch.
 //!
 //! ```text
 //! id + 64: its highest bit names the bucket, the rest the slot    bucket k: 64 << k slots

@@ -34,7 +34,7 @@ use crate::versions::DEAD;
 /// Memory used again from write to write.
 #[derive(Default)]
 pub(super) struct Scratch {
-    /// By index.
+    /// Keys by index.
     pub(super) keys: Vec<KeyBuffer>,
     pub(super) row: RowBuffer,
     pub(super) key: KeyBuffer,
@@ -108,7 +108,7 @@ pub(super) struct KeyLatches<'i> {
     held: [Option<MutexGuard<'i, ()>>; 4],
     count: usize,
     more: Vec<MutexGuard<'i, ()>>,
-    /// By number of the index.
+    /// Gaps by number of the index.
     gaps: [Option<KeyGap<'i>>; GAPS],
 }
 

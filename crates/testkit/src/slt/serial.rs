@@ -1,4 +1,4 @@
-//! Is there a serial order of the transactions that committed which explains what they saw?
+//! Looks for a serial order of the committed transactions that explains what they saw.
 //!
 //! ```text
 //! histories -> committed ones -> each order, on a new database -> same answers, same state?

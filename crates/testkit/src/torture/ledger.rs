@@ -126,7 +126,7 @@ pub trait OpenLedger: Sync {
 
 /// One session.
 pub trait LedgerSession: Send {
-    /// Does the transfer and its detour in one transaction, as often as it takes; returns when
+    /// Makes the transfer and its detour in one transaction, as often as it takes; returns when
     /// the commit is acknowledged.
     ///
     /// # Errors

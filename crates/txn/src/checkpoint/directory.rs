@@ -40,7 +40,7 @@ pub struct Directory {
 pub enum Syncing<'u> {
     /// Before the call returns.
     Now,
-    /// With [`Unsynced::sync`]; it is written at a pace.
+    /// Syncs with [`Unsynced::sync`]; the file is written at a pace.
     Later(&'u mut Unsynced, Pace<'u>),
 }
 

@@ -30,7 +30,7 @@ pub(super) struct Cached {
     pub(super) statement_ms: u64,
     /// How long the client may be silent in a transaction.
     pub(super) idle_in_transaction: Option<Duration>,
-    /// And outside of one.
+    /// Time for which it may be silent outside of one.
     pub(super) idle: Option<Duration>,
     version: u64,
     reported: Vec<String>,

@@ -16,11 +16,11 @@ use super::values::is_original;
 /// A parameter of a statement.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Param<'a> {
-    /// For an INTEGER.
+    /// A value of an INTEGER.
     Integer(i64),
-    /// For a NUMERIC: the first divided by 10 to the second.
+    /// A value of a NUMERIC: the first divided by 10 to the second.
     Decimal(i64, u8),
-    /// For a TIMESTAMP: microseconds since 1970.
+    /// A value of a TIMESTAMP: microseconds since 1970.
     Time(i64),
     /// Text.
     Text(&'a str),
@@ -182,9 +182,9 @@ struct Statements {
     insert_order: StatementId,
     insert_new_order: StatementId,
     item: StatementId,
-    /// By district.
+    /// Statements by district.
     take_stock: Vec<StatementId>,
-    /// By number of lines less 5.
+    /// Statements by number of lines less 5.
     insert_lines: Vec<StatementId>,
     pay_warehouse: StatementId,
     pay_district: StatementId,

@@ -61,11 +61,11 @@ pub struct Status {
     pub carrier: i32,
     /// How many lines it has.
     pub lines: i32,
-    /// Their amounts in cents, added up.
+    /// Sum of their amounts in cents.
     pub amount: i64,
 }
 
-/// Somebody at a keyboard: runs one transaction after the other.
+/// User at a keyboard: runs one transaction after the other.
 ///
 /// All methods: [`Failure::Retry`] when the same input may succeed later; nothing stays then.
 pub trait Terminal {

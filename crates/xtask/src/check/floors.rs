@@ -109,7 +109,7 @@ struct Upward {
 #[derive(Debug)]
 struct Floor {
     name: String,
-    /// From 1, the lowest.
+    /// Number from 1, the lowest.
     number: usize,
 }
 

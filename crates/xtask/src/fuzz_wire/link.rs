@@ -11,7 +11,7 @@ use crate::text;
 /// After this a connection is cancelled.
 pub(super) const PATIENCE: Duration = Duration::from_secs(20);
 
-/// And after this more it hangs.
+/// Further time after which it hangs.
 const CANCELLED: Duration = Duration::from_secs(20);
 
 /// How a connection ended.

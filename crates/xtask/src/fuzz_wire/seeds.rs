@@ -40,7 +40,7 @@ impl Input {
         Self { is_seated, messages }
     }
 
-    /// For a reader.
+    /// Text for a reader.
     pub(super) fn shown(&self) -> String {
         let bytes = self.bytes();
         let shown = &bytes[..bytes.len().min(2_000)];

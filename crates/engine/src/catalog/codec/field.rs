@@ -84,7 +84,7 @@ impl<'b> Reader<'b> {
         self.raw(N)?.try_into().map_err(|_| damaged("it ends too soon"))
     }
 
-    /// Nothing may be left.
+    /// Fails when bytes are left.
     ///
     /// # Errors
     /// XX001 when something is.

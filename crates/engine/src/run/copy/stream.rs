@@ -129,7 +129,7 @@ impl Drop for Failing<'_> {
     }
 }
 
-/// Nobody is told: the load has failed.
+/// Error that nobody is told, because the load has failed already.
 fn over() -> Error {
     Error::new(SqlState::QUERY_CANCELED, "the rows before cannot be loaded")
 }

@@ -17,9 +17,9 @@ const KEPT_MAX: usize = 100_000;
 /// How a statement was prepared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PreparedBy {
-    /// By PREPARE.
+    /// The statement PREPARE.
     Sql,
-    /// By a message of the client.
+    /// A message of the client.
     Protocol,
 }
 

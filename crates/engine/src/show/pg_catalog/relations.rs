@@ -226,7 +226,7 @@ pub(super) fn defaults(subject: &Subject<'_>) -> Vec<Row> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Form {
     Short,
-    /// With every operation in parentheses.
+    /// The text with every operation in parentheses.
     Full,
 }
 

@@ -27,7 +27,7 @@ fn columns(schema: &str, name: &str) -> Vec<(&'static str, types::DataType)> {
     columns
 }
 
-/// Their rows of pg_class.
+/// Rows of pg_class for the system's relations.
 pub(super) fn classes() -> Vec<Vec<Value>> {
     let own = schema::find("pg_catalog", "pg_class").unwrap_or_default();
     let row = |(schema, name): (&str, &str)| {
@@ -53,7 +53,7 @@ pub(super) fn classes() -> Vec<Vec<Value>> {
     all().into_iter().map(row).collect()
 }
 
-/// And of pg_attribute.
+/// Rows of pg_attribute for the system's relations.
 pub(super) fn attributes() -> Vec<Vec<Value>> {
     let own = schema::find("pg_catalog", "pg_attribute").unwrap_or_default();
     let mut rows = Vec::new();

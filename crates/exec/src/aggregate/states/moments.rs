@@ -40,7 +40,7 @@ impl Wide {
 pub(crate) struct Exact {
     /// How many values.
     pub(crate) count: i64,
-    /// Their sum.
+    /// Sum of the values.
     pub(crate) sum: i128,
     /// The sum of their squares.
     pub(crate) squares: Wide,

@@ -70,7 +70,7 @@ mod system {
             Err(std::io::Error::new(std::io::ErrorKind::Unsupported, "only Linux has them"))
         }
 
-        /// Nothing.
+        /// Counts nothing.
         pub(crate) fn read(&mut self) -> Option<Misses> {
             None
         }

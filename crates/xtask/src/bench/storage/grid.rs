@@ -216,7 +216,7 @@ impl<'s> Grid<'s> {
         Ok(())
     }
 
-    /// With all threads, and with one.
+    /// Runs with all threads, and with one.
     fn by_threads(&mut self, stored: &Stored, queries: &[Query], ways: &[Way]) -> Outcome {
         self.points(stored, queries, ways)?;
         if self.settings.threads == 1 {

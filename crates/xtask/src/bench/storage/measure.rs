@@ -27,7 +27,7 @@ use super::{Outcome, Settings};
 use crate::bench_args::StoragePart;
 use crate::text;
 
-/// By which path rows are found: what storage may use.
+/// Path by which rows are found: what storage may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Way {
     /// All rows are tested.
@@ -115,7 +115,7 @@ pub(super) struct Point {
 struct RowStore<C> {
     cells: Vec<C>,
     width: usize,
-    /// Also where there are no cells.
+    /// Rows so far, also where there are no cells.
     rows: u64,
     /// Rows of the repetitions before.
     rows_before: u64,
@@ -343,7 +343,7 @@ pub(super) struct Outputs {
 }
 
 impl Outputs {
-    /// For `threads` workers.
+    /// Outputs for `threads` workers.
     pub(super) fn new(threads: usize) -> Self {
         fn stores<C: Cell>(threads: usize) -> Vec<RowStore<C>> {
             (0..threads).map(|_| RowStore::default()).collect()

@@ -46,7 +46,7 @@ pub(super) struct TableSpec {
     /// Divisor of its rows: one row where Narrow-U has so many.
     pub(super) share: usize,
     pub(super) values: Values,
-    /// By which blocks are sorted, where they are.
+    /// Column by which blocks are sorted, where they are.
     pub(super) sort: usize,
     /// The column of other predicates, which has the index.
     pub(super) other: usize,

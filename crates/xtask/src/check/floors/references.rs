@@ -26,7 +26,7 @@ pub(super) struct Names {
 #[derive(Debug)]
 pub(super) struct Named {
     pub(super) segments: Vec<String>,
-    /// From 1.
+    /// Line from 1.
     pub(super) line: usize,
     pub(super) how: How,
 }
