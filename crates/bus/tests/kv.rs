@@ -2,8 +2,8 @@
 //! beside the model.
 
 mod history;
+mod in_file;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -13,52 +13,18 @@ use bus::native::{Hybrid, Native, Tree};
 use bus::{Address, Bus, BusError, Copies, MessageId, MessageType, Record, SendOptions, Store};
 use history::{Step, Twin, steps};
 use host::SimClock;
+use in_file::InFile;
 use proptest::prelude::*;
-use testkit::Scratch;
 
-struct InFile {
-    scratch: Scratch,
-    clock: SimClock,
+/// A new file with a bus.
+fn file() -> InFile<KeyValue> {
+    InFile::new("bus.redb", |path, clock| KeyValue::open(path, Arc::new(clock)).expect("opens"))
 }
 
-impl InFile {
-    fn new() -> Self {
-        let name = std::thread::current().name().unwrap_or("row").replace(':', "-");
-        Self { scratch: Scratch::new(&format!("kv-{name}")), clock: SimClock::at(1000) }
-    }
-
-    fn path(&self) -> PathBuf {
-        self.scratch.join("bus.redb")
-    }
-
-    fn open(&self) -> KeyValue {
-        KeyValue::open(&self.path(), Arc::new(self.clock.clone())).expect("opens")
-    }
-}
-
-impl Stack for InFile {
-    fn start(&mut self) -> Arc<dyn Bus> {
-        Arc::new(self.open())
-    }
-
-    fn clock(&self) -> &SimClock {
-        &self.clock
-    }
-
-    fn crash(&mut self, bus: Arc<dyn Bus>) -> Result<Arc<dyn Bus>, Arc<dyn Bus>> {
-        drop(bus);
-        Ok(self.start())
-    }
-
-    fn effort(&self) -> Effort {
-        Effort::Reduced
-    }
-}
-
-bus::conformance!(InFile::new());
+bus::conformance!(file());
 
 /// The native bus as a cache in front of the store.
-struct Cached(InFile);
+struct Cached(InFile<KeyValue>);
 
 impl Cached {
     fn open(&self) -> Native<Hybrid, Tree> {
@@ -88,7 +54,7 @@ impl Stack for Cached {
 
 mod cached {
     use super::*;
-    bus::conformance!(Cached(InFile::new()));
+    bus::conformance!(Cached(file()));
 }
 
 fn copies() -> impl Strategy<Value = Copies> + Clone {
@@ -97,7 +63,7 @@ fn copies() -> impl Strategy<Value = Copies> + Clone {
 
 /// Opened anew after each part: as the store itself, and as a cache in front of it.
 fn run(steps: &[Step]) {
-    let cached = Cached(InFile::new());
+    let cached = Cached(file());
     let mut twin = Twin::new(cached.0.clock.clone());
     for (i, part) in steps.chunks(20).enumerate() {
         let bus: Box<dyn Bus> =
@@ -144,7 +110,7 @@ impl Store for Failing {
 /// After a batch failed nothing is acknowledged or shown that is not in the store.
 #[test]
 fn a_store_that_fails_loses_nothing_that_was_acknowledged() {
-    let file = InFile::new();
+    let file = file();
     let clock = Arc::new(file.clock.clone());
     let store = Box::new(Failing { store: file.open(), batches: AtomicUsize::new(40) });
     let bus = Native::<Hybrid, Tree>::cached(Hybrid, clock, store).expect("opens");

@@ -1,66 +1,30 @@
 //! The bus in SQLite passes the suite, and lives through random histories beside the model.
 
 mod history;
+mod in_file;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
-use bus::conformance::{Effort, Stack};
+use bus::Copies;
 use bus::sqlite::Sqlite;
-use bus::{Bus, Copies};
 use history::{Step, Twin, steps};
-use host::SimClock;
+use in_file::InFile;
 use proptest::prelude::*;
 use rusqlite::Connection;
-use testkit::Scratch;
 
-struct InFile {
-    scratch: Scratch,
-    clock: SimClock,
+/// A new file with a bus.
+fn file() -> InFile<Sqlite> {
+    InFile::new("bus.db", |path, clock| Sqlite::open(path, Arc::new(clock)).expect("opens"))
 }
 
-impl InFile {
-    fn new() -> Self {
-        let name = std::thread::current().name().unwrap_or("row").replace(':', "-");
-        Self { scratch: Scratch::new(&format!("sqlite-{name}")), clock: SimClock::at(1000) }
-    }
-
-    fn path(&self) -> PathBuf {
-        self.scratch.join("bus.db")
-    }
-
-    fn open(&self) -> Sqlite {
-        Sqlite::open(&self.path(), Arc::new(self.clock.clone())).expect("opens")
-    }
-}
-
-impl Stack for InFile {
-    fn start(&mut self) -> Arc<dyn Bus> {
-        Arc::new(self.open())
-    }
-
-    fn clock(&self) -> &SimClock {
-        &self.clock
-    }
-
-    fn crash(&mut self, bus: Arc<dyn Bus>) -> Result<Arc<dyn Bus>, Arc<dyn Bus>> {
-        drop(bus);
-        Ok(self.start())
-    }
-
-    fn effort(&self) -> Effort {
-        Effort::Reduced
-    }
-}
-
-bus::conformance!(InFile::new());
+bus::conformance!(file());
 
 fn copies() -> impl Strategy<Value = Copies> + Clone {
     prop_oneof![Just(Copies::One), Just(Copies::Each)]
 }
 
 fn run(steps: &[Step]) {
-    let file = InFile::new();
+    let file = file();
     let mut twin = Twin::new(file.clock.clone());
     for part in steps.chunks(20) {
         let bus = file.open();
@@ -94,7 +58,7 @@ proptest! {
 /// Queue order is read from the primary key, not sorted.
 #[test]
 fn receives_do_not_sort() {
-    let file = InFile::new();
+    let file = file();
     drop(file.open());
     let connection = Connection::open(file.path()).expect("opens");
     let plan: Vec<String> = connection
