@@ -71,10 +71,19 @@ pub fn nearest_to_wide(op: CompareOp, value: &[u8], to: DataType) -> Value {
         return Value::Null;
     };
     let value = Wide::decode(value);
-    let (floor, ceil) = (value.bound(scale, false), value.bound(scale, true));
-    // Both are the same end for what no scaled integer holds.
-    let is_exact = floor == ceil && floor != i128::MAX && floor != i128::MIN;
-    at_place(op, Place { floor, is_exact }, to)
+    // One side is enough where the value itself is not asked for: what is below a value is below
+    // the integer above it.
+    let place = match op {
+        CompareOp::Less | CompareOp::GreaterEqual => Place::exact(value.bound(scale, true)),
+        CompareOp::Greater | CompareOp::LessEqual => Place::exact(value.bound(scale, false)),
+        _ => {
+            let (floor, ceil) = (value.bound(scale, false), value.bound(scale, true));
+            // Both are the same end for what no scaled integer holds.
+            let is_exact = floor == ceil && floor != i128::MAX && floor != i128::MIN;
+            Place { floor, is_exact }
+        }
+    };
+    at_place(op, place, to)
 }
 
 fn at_place(op: CompareOp, Place { floor, is_exact }: Place, to: DataType) -> Value {
@@ -275,5 +284,48 @@ mod tests {
         doubles.extend(floats);
         doubles.extend(singles.clone());
         check(&singles, &doubles, [DataType::Double, DataType::Real], number);
+    }
+
+    /// The order of wide decimals themselves is the oracle.
+    #[test]
+    fn the_nearest_value_decides_as_a_wide_decimal_does() {
+        let texts = [
+            "NaN",
+            "Infinity",
+            "-Infinity",
+            "1e60",
+            "-1e60",
+            "0",
+            "2.00",
+            "-2",
+            "2.5",
+            "-2.5",
+            "0.04",
+            "-0.04",
+            "2147483647.05",
+            "-2147483648.05",
+            "9999999999999999999999999999999999999.95",
+        ];
+        let limit = 10i128.pow(38) - 1;
+        let wide = [-limit, -20, -3, -2, -1, 0, 1, 2, 3, 20, 25, limit].map(Value::I128);
+        let narrow = [i32::MIN, -3, -2, -1, 0, 1, 2, 3, i32::MAX].map(Value::I32);
+        let scaled = DataType::Numeric(NumericType::computed(38, 1));
+        let columns = [(DataType::Integer, 0, &narrow[..]), (scaled, 1, &wide[..])];
+        for (op, text) in OPS.iter().flat_map(|op| texts.iter().map(move |text| (*op, text))) {
+            let constant = Wide::parse(text).expect("a number");
+            let mut bytes = Vec::new();
+            constant.encode(&mut bytes);
+            for (ty, scale, values) in columns {
+                let near = nearest_to_wide(op, &bytes, ty);
+                for value in values {
+                    let integer = value.as_integer().expect("an integer");
+                    let expected = op.accepts(Wide::new(integer, scale).cmp(&constant));
+                    let found = near
+                        .as_integer()
+                        .is_some_and(|near| inclusive(op).accepts(integer.cmp(&near)));
+                    assert_eq!(found, expected, "{value:?} {op:?} {text}, near {near:?}");
+                }
+            }
+        }
     }
 }
