@@ -581,7 +581,7 @@ fn rewritten(
     derived::retype(&mut def)?;
     let lock = Arc::clone(&table.entry.lock);
     let run = validate::run_newest(session);
-    let filled = new_filled(&mut Running::new(session, Vec::new()), def, lock, Some((query, run)));
+    let filled = new_filled(&mut Running::own(session), def, lock, Some((query, run)));
     filled.map(|(entry, _)| entry).map_err(|error| contains_nulls(&table.def, error))
 }
 

@@ -116,7 +116,7 @@ pub(super) fn create(session: &mut Session, create: CreateTable) -> Result<Query
         let name = names::free(&index.name, is_taken);
         def.indexes.push(IndexMeta { name, ..index });
     }
-    let (entry, _) = new_filled(&mut Running::new(session, Vec::new()), def, Arc::default(), None)?;
+    let (entry, _) = new_filled(&mut Running::own(session), def, Arc::default(), None)?;
     session.change_catalog(|state| {
         state.sequences.extend(sequences.into_iter().map(|s| (s.name.clone(), s)));
         if persistence == Persistence::Permanent {
@@ -205,7 +205,7 @@ pub(super) fn truncate(session: &mut Session, truncate: &Truncate) -> Result<Que
         let entry = redefined::locked_named(session, name)?;
         deferred::refuse_waiting(session, &entry, "TRUNCATE")?;
         let (def, lock) = (entry.def.clone(), Arc::clone(&entry.lock));
-        emptied.push(new_filled(&mut Running::new(session, Vec::new()), def, lock, None)?.0);
+        emptied.push(new_filled(&mut Running::own(session), def, lock, None)?.0);
     }
     let who = session.who();
     session.change_catalog(|state| {

@@ -35,7 +35,7 @@ pub(super) fn run_newest(session: &Session) -> Run {
 fn first_row(session: &mut Session, text: &str) -> Result<Option<Batch>> {
     let query = bind(session, text)?;
     let run = run_newest(session);
-    let result = Running::new(session, Vec::new()).run_query(&query, run)?;
+    let result = Running::own(session).run_query(&query, run)?;
     Ok(result.batches.into_iter().find(|batch| batch.rows > 0))
 }
 

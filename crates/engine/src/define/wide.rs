@@ -124,7 +124,7 @@ fn filled(
     let text = text.ok_or_else(crate::transaction::work::stale)?;
     let query = validate::bind(session, &text)?;
     let run = validate::run_newest(session);
-    Ok(table::new_filled(&mut Running::new(session, Vec::new()), def, lock, Some((&query, run)))?.0)
+    Ok(table::new_filled(&mut Running::own(session), def, lock, Some((&query, run)))?.0)
 }
 
 /// A permanent table.

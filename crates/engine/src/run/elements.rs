@@ -33,7 +33,7 @@ impl Session {
             self.notice(state, message);
         }
         match rest {
-            Some(statement) => Running::new(self, Vec::new()).run(*statement),
+            Some(statement) => Running::own(self).run(*statement),
             None => Ok(QueryResult::command(command)),
         }
     }
@@ -52,7 +52,7 @@ impl Session {
             (Some(name), _) | (None, Some(RoleName::Named(name))) => name.clone(),
             _ => self.settings.current_user().to_owned(),
         };
-        let result = Running::new(self, Vec::new()).run(Statement::Schema(Box::new(schema)))?;
+        let result = Running::own(self).run(Statement::Schema(Box::new(schema)))?;
         let before = self.settings.clone();
         let path = before.get("search_path")?;
         let own = RelationName::public(&name).quoted();

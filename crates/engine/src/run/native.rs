@@ -360,7 +360,7 @@ impl NativeSession {
         let place = self.running()?.place();
         self.lock(table)?;
         let inserted = TableWriter::inserting(&table.entry)
-            .insert_row(&mut Running::new(&mut self.session, Vec::new()), row);
+            .insert_row(&mut Running::own(&mut self.session), row);
         inserted.inspect_err(|_| {
             let before = self.session.work_mut().go_back(&place);
             self.session.go_back(before);
@@ -419,12 +419,8 @@ impl NativeSession {
     ) -> Result<()> {
         self.lock(table)?;
         let place = self.running()?.place();
-        let changed = change::apply_rows(
-            &mut Running::new(&mut self.session, Vec::new()),
-            &table.entry,
-            action,
-            &batch,
-        );
+        let changed =
+            change::apply_rows(&mut Running::own(&mut self.session), &table.entry, action, &batch);
         changed.map(|_| ()).inspect_err(|_| {
             let before = self.session.work_mut().go_back(&place);
             self.session.go_back(before);

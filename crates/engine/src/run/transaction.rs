@@ -34,8 +34,8 @@ impl Session {
     /// 23503 from deferred foreign keys, 40001 from validation, or why the log cannot take it:
     /// everything is then rolled back.
     pub(crate) fn commit(&mut self) -> Result<()> {
-        if let Err(error) = deferred::before_commit(&mut Running::new(self, Vec::new()))
-            .and_then(|()| define::on_commit(self))
+        if let Err(error) =
+            deferred::before_commit(&mut Running::own(self)).and_then(|()| define::on_commit(self))
         {
             self.rollback_work();
             return Err(error);
@@ -85,7 +85,7 @@ pub(crate) fn run(session: &mut Session, statement: Statement) -> Result<Ran> {
                 let message = "SET CONSTRAINTS can only be used in transaction blocks";
                 session.warn(SqlState::NO_ACTIVE_SQL_TRANSACTION, message.to_owned());
             }
-            deferred::set(&mut Running::new(session, Vec::new()), &set)?;
+            deferred::set(&mut Running::own(session), &set)?;
             "SET CONSTRAINTS"
         }
         Statement::LockTable(lock) => {

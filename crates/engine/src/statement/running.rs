@@ -69,6 +69,11 @@ impl<'s> Running<'s> {
         }
     }
 
+    /// A run for the session itself, which has no parameters.
+    pub(crate) fn own(session: &'s mut Session) -> Self {
+        Self::new(session, Vec::new())
+    }
+
     /// Sees what was committed meanwhile, also in the parts of the statement that are to run.
     pub(crate) fn refresh_view(&mut self) {
         let work = self.session.work_mut();
