@@ -124,7 +124,8 @@ pub(crate) struct Durable {
     log: Log,
     /// Which block is in which file.
     files: Mutex<BlockFiles>,
-    /// Held while a checkpoint is written.
+    /// Held while a checkpoint is written, and while a block is frozen: a checkpoint that holds a
+    /// frozen block begins behind all commits that wrote its rows while they were hot.
     writing: Mutex<()>,
     /// Version of the next block file.
     next_version: AtomicU64,

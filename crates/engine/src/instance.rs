@@ -4,5 +4,6 @@ pub mod registry;
 pub(crate) mod advisory;
 pub(crate) mod channels;
 pub(crate) mod info;
+pub(crate) mod freezing;
 pub(crate) mod database;
 pub(crate) mod commits;

@@ -9,6 +9,7 @@ pub(crate) mod explain;
 pub(crate) mod prepared;
 pub(crate) mod cursor;
 pub(crate) mod copy;
+mod vacuum;
 pub(crate) mod dispatch;
 pub(crate) mod attempts;
 pub(crate) mod texts;

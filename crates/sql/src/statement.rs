@@ -24,7 +24,7 @@ pub use write::{
 
 pub use crate::words::{
     Access, AccessMode, Chain, ConstraintMode, CursorForm, CursorHold, CursorOptions, CursorScroll,
-    DefaultKind, Deferral, Discard, DropBehaviour, Extent, Fetch, FetchAction, FetchTo,
+    DefaultKind, Deferral, Discard, DropBehaviour, Extent, Fetch, FetchAction, FetchTo, Freezing,
     GrantAction, GrantOption, IfExists, IfMissing, Isolation, LockWait, ObjectKind, Objects,
     PasswordChange, Persistence, Privilege, PrivilegeStatement, Privileges, RelationName, RoleName,
     RoleOptions, RoleStatement, RowLockStrength, SchemaStatement, Secret, SetScope, SetValue,
@@ -269,10 +269,12 @@ pub enum Statement {
         /// The table.
         table: Option<TableRef>,
     },
-    /// VACUUM, accepted; none for every table.
+    /// VACUUM; none for every table.
     Vacuum {
         /// The tables.
         tables: Vec<TableRef>,
+        /// Whether their rows are to be frozen.
+        freezing: Freezing,
     },
 }
 

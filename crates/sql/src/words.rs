@@ -72,6 +72,15 @@ pub enum SetValue {
     Text(String),
 }
 
+/// Whether VACUUM freezes rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Freezing {
+    /// VACUUM
+    NotAsked,
+    /// VACUUM FREEZE
+    Asked,
+}
+
 /// Time for which SET holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SetScope {

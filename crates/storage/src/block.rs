@@ -198,6 +198,13 @@ impl Block {
         self.changes.fetch_add(rows, Ordering::Relaxed);
     }
 
+    /// Takes over the stamps and counts of `old`, whose rows it has; before anybody else knows it.
+    pub(crate) fn follow(&self, old: &Self) {
+        self.set_created(old.created());
+        self.set_changed(old.changed());
+        self.changes.store(old.changes(), Ordering::Relaxed);
+    }
+
     /// Recovery: the newest commit that changed it, when it is known.
     pub(crate) fn set_changed(&self, at: u64) {
         self.changed.store(at, Ordering::Release);

@@ -198,7 +198,8 @@ impl Block {
             let zone_end = (first / 1024 + 1) * 1024;
             let count = (count as u32).min(capacity.min(zone_end) - first);
             let zone = self.versions.make_zone(first, || hot.rows(), pool)?;
-            zone.marks().touch(count);
+            // A retired block is closed: the exchange fails.
+            let _ = zone.marks().touch(count);
             let next = first + count;
             let order = (Ordering::AcqRel, Ordering::Relaxed);
             if hot.claimed.compare_exchange(first, next, order.0, order.1).is_ok() {

@@ -54,7 +54,7 @@ pub use schema::{ColumnSpec, Layout, Schema};
 pub use snapshot::{BlockView, TableSnapshot};
 pub use statistics::{ColumnStatistics, FrequentValues, TableStatistics};
 pub use table::{
-    BlockCopy, BlockImage, BlockInfo, Change, ChangeKind, KeyBatch, KeyRead, RowChange,
+    BlockCopy, BlockImage, BlockInfo, Change, ChangeKind, HotBlock, KeyBatch, KeyRead, RowChange,
     RowChangeKind, RowChanges, SegmentInfo, SubBlockInfo, Table, TableReplay, UndoBuffer, UndoMark,
     replay_rows,
 };

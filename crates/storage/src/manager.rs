@@ -90,6 +90,11 @@ impl Manager {
         ready.into_iter().for_each(UndoBuffer::collect);
     }
 
+    /// True when nothing is left to collect.
+    pub(crate) fn is_collected(&self) -> bool {
+        self.ended.lock().is_empty()
+    }
+
     /// Adds rows in a transaction of their own.
     pub(crate) fn append(&self, table: &Arc<Table>, batch: &Batch) -> Result<(), WriteError> {
         let mut txn = self.begin();

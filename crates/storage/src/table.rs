@@ -19,6 +19,7 @@ mod entries;
 mod image;
 mod index_blocks;
 mod recover;
+mod freezing;
 mod replay;
 mod undo;
 #[cfg(test)]
@@ -56,6 +57,7 @@ pub(crate) use batch::{Loaded, Publication};
 pub(crate) use directory::BlockRef;
 use directory::Directory;
 pub use find::KeyRead;
+pub use freezing::HotBlock;
 pub use image::{BlockCopy, BlockImage};
 pub use index_blocks::SubBlockInfo;
 pub use many::KeyBatch;
@@ -108,6 +110,12 @@ impl BlockList {
             let block = Arc::make_mut(&mut self.all).remove(at);
             self.small -= usize::from(is_small(&block));
         }
+    }
+
+    /// Puts `block` in the place of the block of its id.
+    fn replace(&mut self, block: Arc<Block>) {
+        self.remove(block.id());
+        self.add(block);
     }
 }
 

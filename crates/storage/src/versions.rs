@@ -30,7 +30,7 @@ use types::Result;
 
 use crate::memory::{BufferPool, MemoryCategory, Reservation};
 use crate::sync::{self, AtomicU64};
-pub(crate) use marks::{Marks, ZoneState};
+pub(crate) use marks::{Marks, Touch, ZoneState};
 
 /// Rows of a zone.
 pub(crate) const ZONE_ROWS: usize = 1024;

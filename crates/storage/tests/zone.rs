@@ -13,8 +13,9 @@ const ZONE_ROWS: usize = 64;
 mod marks;
 
 use loom::sync::Arc;
+use loom::sync::atomic::{AtomicU64, Ordering};
 use loom::thread;
-use marks::{Marks, ZoneState};
+use marks::{Marks, Touch, ZoneState};
 
 /// Rows 0 and 1 have records; then `writers` run beside a reader, who gets what it may rely on:
 /// the state, and the bits if they decide.
@@ -24,7 +25,7 @@ fn with_reader(
 ) -> impl Fn() + Send + Sync + 'static {
     move || {
         let marks = Arc::new(Marks::new());
-        marks.touch(2);
+        assert_eq!(marks.touch(2), Touch::Here);
         let run = |write: &fn(&Marks)| {
             let (marks, write) = (Arc::clone(&marks), *write);
             thread::spawn(move || write(&marks))
@@ -63,4 +64,62 @@ fn rows_that_two_threads_end_do_not_hide_each_other() {
         ZoneState::Quiet => assert_eq!(gone, 0b01),
         ZoneState::Whole => panic!("a row is gone"),
     }));
+}
+
+/// A writer stores a value under a touch, a freezer copies it under a seal: a copy that is
+/// published holds what the writer stored, or the writer stored nothing.
+#[test]
+fn a_zone_is_written_or_retired() {
+    loom::model(|| {
+        let marks = Arc::new(Marks::new());
+        let value = Arc::new(AtomicU64::new(0));
+        let writer = {
+            let (marks, value) = (Arc::clone(&marks), Arc::clone(&value));
+            thread::spawn(move || {
+                let touched = marks.touch(1);
+                if touched == Touch::Here {
+                    value.store(1, Ordering::Relaxed);
+                }
+                marks.untouch(1);
+                touched
+            })
+        };
+        let is_sealed = marks.seal();
+        let copy = value.load(Ordering::Relaxed);
+        let is_retired = is_sealed && marks.retire();
+        let touched = writer.join().expect("the writer ends");
+        match touched {
+            Touch::Retired => assert!(is_retired && copy == 0),
+            // Before the seal.
+            Touch::Here if is_retired => assert_eq!(copy, 1),
+            Touch::Here => {}
+        }
+    });
+}
+
+/// A retirement that is taken back leaves a zone that can be written.
+#[test]
+fn a_revived_zone_is_written() {
+    loom::model(|| {
+        let marks = Arc::new(Marks::new());
+        let writer = {
+            let marks = Arc::clone(&marks);
+            thread::spawn(move || {
+                let touched = marks.touch(1);
+                marks.untouch(1);
+                touched
+            })
+        };
+        if marks.seal() {
+            if marks.retire() {
+                marks.revive();
+            } else {
+                marks.take_seal();
+            }
+        }
+        let _ = writer.join().expect("the writer ends");
+        assert_eq!(marks.touch(1), Touch::Here);
+        marks.untouch(1);
+        assert!(marks.seal(), "nothing is left of the seal");
+    });
 }

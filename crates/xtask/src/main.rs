@@ -180,6 +180,9 @@ struct SltArgs {
     /// Let operators hold next to nothing in memory, so that they spill
     #[arg(long)]
     spilling: bool,
+    /// Freeze blocks as soon as nobody writes them
+    #[arg(long)]
+    freezing: bool,
     /// How many failures of each file to show
     #[arg(long, default_value_t = 10)]
     show: usize,
@@ -201,6 +204,9 @@ struct HistoriesArgs {
     /// Where chance begins
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    /// Freeze Tessera's blocks as soon as nobody writes them
+    #[arg(long)]
+    freezing: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -342,10 +348,12 @@ fn run_product(command: Command) -> Outcome {
             let backend =
                 xtask::tessera::Tessera::new(&args.layout, args.threads, &args.index_paths)?;
             let backend = if args.spilling { backend.spilling() } else { backend };
+            let backend = if args.freezing { backend.freezing() } else { backend };
             return slt::run(&args.paths, &backend, args.show);
         }
         Command::Histories(args) => {
             let backend = xtask::tessera::Tessera::new("auto", 2, "on")?;
+            let backend = if args.freezing { backend.freezing() } else { backend };
             return histories::on(&backend, &args.options());
         }
         Command::FuzzQueries(args) => return fuzz_queries(&args),

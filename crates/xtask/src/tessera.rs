@@ -40,6 +40,13 @@ impl Tessera {
         Self { statement_time: time, ..self }
     }
 
+    /// The same, where blocks are frozen as soon as nobody writes them.
+    #[must_use]
+    pub fn freezing(mut self) -> Self {
+        self.settings.push("SET freezing = eager".to_owned());
+        self
+    }
+
     /// The same, where operators hold next to nothing in memory, so that all spill that can.
     #[must_use]
     pub fn spilling(mut self) -> Self {

@@ -1,5 +1,6 @@
 //! The SQL tests on Tessera: every file in every layout, with one worker and with two,
-//! with indexes wherever they can be used, and once with operators that spill.
+//! with indexes wherever they can be used, once with operators that spill, and once with blocks
+//! that are frozen as soon as nobody writes them.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -40,6 +41,7 @@ fn trials() -> Result<Vec<Trial>, String> {
         }
     }
     add(&mut trials, &files, "column/2/on/spilling", Tessera::new("column", 2, "on")?.spilling());
+    add(&mut trials, &files, "auto/2/on/freezing", Tessera::new("auto", 2, "on")?.freezing());
     Ok(trials)
 }
 

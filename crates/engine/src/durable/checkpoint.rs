@@ -184,6 +184,18 @@ impl Durable {
         self.directory.copy_to(target, position.lsn, check)
     }
 
+    /// Does `work` while no checkpoint is written; None when one is.
+    pub(crate) fn unless_writing<T>(&self, work: impl FnOnce() -> T) -> Option<T> {
+        let _writing = self.writing.try_lock()?;
+        Some(work())
+    }
+
+    /// Does `work` when no checkpoint is written any more, and lets none begin meanwhile.
+    pub(crate) fn while_not_writing<T>(&self, work: impl FnOnce() -> T) -> T {
+        let _writing = self.writing.lock();
+        work()
+    }
+
     /// The pace of writes that commits share the disk with: each is followed by a rest of
     /// [`REST_FACTOR`] times its length, if meanwhile a commit was written.
     fn pace(&self) -> impl Fn(Duration) {

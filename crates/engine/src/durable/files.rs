@@ -67,6 +67,9 @@ impl BlockFiles {
     ) -> Need {
         let frozen = BlockTemperature::Frozen;
         match self.known.get(&(table, block)) {
+            // A block that was frozen meanwhile is written once more, so that it is frozen when
+            // the database is opened.
+            Some(entry) if entry.temperature != temperature => Need::Block,
             Some(entry) if changed <= entry.changed => Need::Nothing(*entry),
             Some(entry) if temperature == frozen && entry.temperature == frozen => {
                 Need::Dead(*entry)

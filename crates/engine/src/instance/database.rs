@@ -13,6 +13,7 @@ use types::{Error, Result};
 
 use super::advisory::AdvisoryLocks;
 use super::channels::Channels;
+use super::freezing::{self, Freezer};
 use super::info::SessionInfo;
 use super::registry::Registry;
 use crate::Config;
@@ -84,6 +85,8 @@ pub(crate) struct Inner {
     pub(crate) clock: Arc<dyn Clock>,
     /// Where queries put what does not fit in memory.
     pub(crate) spill: SpillSpace,
+    /// Freezes blocks in the background.
+    pub(crate) freezer: Freezer,
     /// Log and checkpoints; None in memory.
     pub(crate) durable: Option<Durable>,
 }
@@ -109,6 +112,7 @@ impl Inner {
     }
 
     fn close(&self) -> Result<()> {
+        self.freezer.stop();
         match &self.durable {
             Some(durable) => durable.close(),
             None => Ok(()),
@@ -155,6 +159,7 @@ impl Database {
             channels: Channels::default(),
             clock,
             spill,
+            freezer: Freezer::default(),
             durable,
         }));
         // Weak: what they keep holds the pool.
@@ -165,6 +170,17 @@ impl Database {
             }
         });
         database
+    }
+
+    /// Starts to freeze blocks in the background.
+    pub(crate) fn start_freezer(&self) {
+        let database = self.downgrade();
+        self.0.freezer.start(move |seen, pace| {
+            if let Ok(database) = database.upgrade() {
+                let inner = database.inner();
+                freezing::cycle(&inner.stores, inner.durable.as_ref(), seen, pace);
+            }
+        });
     }
 
     /// The facts of a new session, which is known from now on.

@@ -8,6 +8,7 @@ use types::{DataType, Error, Result, SqlState, Value};
 
 use crate::QueryResult;
 use crate::durable::CHECKPOINT_WAL_BYTES;
+use crate::instance::freezing::Freezing;
 use crate::session::Session;
 use crate::transaction::work::Begun;
 use crate::words::settings::{meaning, parse_bytes};
@@ -75,9 +76,11 @@ impl Session {
     /// Refuses what the session may not set.
     fn check_setting(&self, name: &str, value: Option<&str>) -> Result<()> {
         match name.strip_prefix("tessera.").unwrap_or(name) {
-            "threads" | "checkpoint_wal_bytes" | "temp_directory" | "scheduler_policy" => {
-                self.check_server_setting(name)
-            }
+            "threads"
+            | "checkpoint_wal_bytes"
+            | "temp_directory"
+            | "scheduler_policy"
+            | "freezing" => self.check_server_setting(name),
             "priority" => self.check_priority(value),
             _ => Ok(()),
         }
@@ -104,6 +107,11 @@ impl Session {
                 self.inner().stores.checkpoint_wal_bytes.store(bytes, Ordering::Relaxed);
                 Ok(())
             }
+            "freezing" | "tessera.freezing" => {
+                let freezing = value.map_or(Ok(Freezing::default()), parse_freezing)?;
+                self.inner().freezer.set(freezing);
+                Ok(())
+            }
             "memory_limit" | "tessera.memory_limit" => Err(Error::unsupported(
                 "changing the memory limit of a running database (start with --memory)",
             )),
@@ -125,6 +133,7 @@ impl Session {
             push("threads", self.database.threads().to_string());
             push("memory_limit", self.database.pool().limit().to_string());
             push("checkpoint_wal_bytes", self.checkpoint_wal_bytes());
+            push("freezing", self.inner().freezer.freezing().name().to_owned());
             push("scheduler_policy", self.inner().scheduler.policy().name().to_owned());
             all.sort();
             let row = |(name, value, _): &(String, String, String)| {
@@ -139,6 +148,7 @@ impl Session {
             "threads" | "tessera.threads" => self.database.threads().to_string(),
             "memory_limit" | "tessera.memory_limit" => self.database.pool().limit().to_string(),
             "checkpoint_wal_bytes" | "tessera.checkpoint_wal_bytes" => self.checkpoint_wal_bytes(),
+            "freezing" | "tessera.freezing" => self.inner().freezer.freezing().name().to_owned(),
             "scheduler_policy" | "tessera.scheduler_policy" => {
                 self.inner().scheduler.policy().name().to_owned()
             }
@@ -155,6 +165,16 @@ impl Session {
         let columns = vec![(name.to_owned(), text)];
         Ok(QueryResult::from_values("SHOW", columns, &[vec![Value::text(&value)]]))
     }
+}
+
+fn parse_freezing(text: &str) -> Result<Freezing> {
+    let word = text.trim().to_ascii_lowercase();
+    let found = Freezing::ALL.into_iter().find(|(name, _)| *name == word);
+    found.map(|(_, freezing)| freezing).ok_or_else(|| {
+        let message = format!("invalid value for parameter \"freezing\": \"{text}\"");
+        let error = Error::new(SqlState::INVALID_PARAMETER, message);
+        error.with_hint(format!("Available values: {}.", Freezing::ALL.map(|f| f.0).join(", ")))
+    })
 }
 
 fn parse_policy(text: &str) -> Result<&'static dyn Policy> {

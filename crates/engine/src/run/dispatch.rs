@@ -58,17 +58,6 @@ impl Session {
         QueryResult::command(skipped.command)
     }
 
-    fn vacuum(&mut self) -> Result<QueryResult> {
-        if self.work().begun != Begun::ForOneStatement {
-            let message = "VACUUM cannot run inside a transaction block";
-            return Err(Error::new(SqlState::ACTIVE_SQL_TRANSACTION, message));
-        }
-        // Its snapshot would keep what others delete meanwhile.
-        self.end_statement()?;
-        self.inner().pool.reclaim();
-        Ok(QueryResult::command("VACUUM"))
-    }
-
     fn backup(&mut self, directory: &str) -> Result<QueryResult> {
         if !self.state().is_superuser(self.settings.who()) {
             return Err(denied("must be superuser to do BACKUP"));
@@ -133,7 +122,7 @@ impl Running<'_> {
             Statement::SchemaElements(statement) => self.session.schema_with(*statement),
             Statement::Effectless(statement) => self.session.effectless(statement),
             Statement::Analyze { .. } => Ok(QueryResult::command("ANALYZE")),
-            Statement::Vacuum { .. } => self.session.vacuum(),
+            Statement::Vacuum { tables, freezing } => self.session.vacuum(&tables, freezing),
             Statement::Checkpoint => {
                 if !self.session.state().is_superuser(self.session.settings.who()) {
                     let message = "must be superuser or have privileges of pg_checkpoint";

@@ -48,7 +48,9 @@ impl Database {
         let spill = spill_in(Arc::new(RealIo), std::env::temp_dir());
         let clock = Arc::new(RealClock);
         let beginning = Beginning { pool, stores, last_object: 0, clock, spill, durable: None };
-        Ok(started(&config, beginning))
+        let database = started(&config, beginning);
+        database.start_freezer();
+        Ok(database)
     }
 
     /// Opens the database in the directory `path`, which is made when there is none: every commit
@@ -79,6 +81,7 @@ impl Database {
         let beginning = Beginning { pool, stores, last_object, clock, spill, durable };
         let database = started(&config, beginning);
         if let (Some(durable), Background::Thread) = (&database.inner().durable, files.background) {
+            database.start_freezer();
             let database = database.downgrade();
             durable.start(move || {
                 if let Ok(database) = database.upgrade() {

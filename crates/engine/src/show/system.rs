@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use exec::BatchSource;
 use kernels::{Batch, Column, VectorBuilder};
 use sql::catalog::{Arguments, IndexColumn, IndexMeta, TableFunctionRef, Uniqueness};
-use storage::{SegmentInfo, TxnId};
+use storage::{BlockLayout, SegmentInfo, TxnId};
 use types::{DataType, Error, Result, SqlState, Value};
 
 use crate::Database;
@@ -170,6 +170,48 @@ impl TableFunction for Blocks {
             ("schemes", DataType::Text),
         ];
         Ok(rows_function("tessera_blocks", &columns, &rows))
+    }
+}
+
+/// `tessera_temperatures()`: how much of each table is hot, and how much frozen.
+struct Temperatures(WeakDatabase);
+
+/// Blocks of one temperature.
+#[derive(Default)]
+struct Share {
+    blocks: u64,
+    rows: u64,
+    bytes: u64,
+}
+
+impl TableFunction for Temperatures {
+    fn bind(&self, arguments: &Arguments) -> Result<TableFunctionRef> {
+        no_arguments("tessera_temperatures", arguments)?;
+        let database = self.0.upgrade()?;
+        let mut rows = Vec::new();
+        for info in database.relations().iter().filter(|i| i.kind == "table") {
+            let (mut hot, mut frozen) = (Share::default(), Share::default());
+            for block in database.table(&info.name)?.storage().block_infos() {
+                let is_frozen = block.layout == BlockLayout::Frozen;
+                let share = if is_frozen { &mut frozen } else { &mut hot };
+                share.blocks += 1;
+                share.rows += block.rows as u64;
+                share.bytes += block.bytes;
+            }
+            let counts = [hot, frozen].map(|s| [s.blocks, s.rows, s.bytes]).concat();
+            let counts = counts.into_iter().map(bigint);
+            rows.push(std::iter::once(Value::text(&info.name)).chain(counts).collect());
+        }
+        let columns = [
+            ("table_name", DataType::Text),
+            ("hot_blocks", DataType::BigInt),
+            ("hot_rows", DataType::BigInt),
+            ("hot_bytes", DataType::BigInt),
+            ("frozen_blocks", DataType::BigInt),
+            ("frozen_rows", DataType::BigInt),
+            ("frozen_bytes", DataType::BigInt),
+        ];
+        Ok(rows_function("tessera_temperatures", &columns, &rows))
     }
 }
 
@@ -368,6 +410,7 @@ pub(crate) fn register(database: &Database) {
     registry.add_function("tessera_memory", Arc::new(Memory(database.downgrade())));
     registry.add_function("tessera_check", Arc::new(Check(database.downgrade())));
     registry.add_function("tessera_tables", Arc::new(Tables(database.downgrade())));
+    registry.add_function("tessera_temperatures", Arc::new(Temperatures(database.downgrade())));
     registry.add_function("tessera_wide_tables", Arc::new(WideTables(database.downgrade())));
     registry.add_function("tessera_blocks", Arc::new(Blocks(database.downgrade())));
     registry.add_function("tessera_indexes", Arc::new(Indexes(database.downgrade())));

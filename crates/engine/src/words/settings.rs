@@ -274,6 +274,7 @@ fn date_style_of(text: &str) -> (DateForm, DateOrder) {
 /// Purpose of a setting in SHOW ALL.
 pub(crate) fn meaning(name: &str) -> &'static str {
     match name {
+        "freezing" => "when blocks that nobody writes are frozen: on, off or eager",
         "index_paths" => "whether queries find rows by indexes",
         "priority" => "the weight of the session's queries when workers are shared",
         "scheduler_policy" => "how workers are shared: proportional, fair or highest_first",
@@ -500,7 +501,7 @@ impl Settings {
     pub(crate) fn check(name: &str, value: &str) -> Result<()> {
         match name {
             // The server's.
-            "threads" | "checkpoint_wal_bytes" | "scheduler_policy" => {
+            "threads" | "checkpoint_wal_bytes" | "scheduler_policy" | "freezing" => {
                 Err(Error::unsupported(format!("set_config of {name}")))
             }
             name => Self::checked(name, value).map(|_| ()),

@@ -67,8 +67,8 @@ impl Binder<'_> {
                 let value = value.clone().map_or(SetValue::Default, SetValue::Text);
                 Statement::Set { name: name.clone(), value, scope: *scope }
             }
-            SessionTree::Vacuum { tables: of } => {
-                Statement::Vacuum { tables: self.tables_named(of)? }
+            SessionTree::Vacuum { tables: of, freezing } => {
+                Statement::Vacuum { tables: self.tables_named(of)?, freezing: *freezing }
             }
             SessionTree::CreateSequence { name, if_exists, persistence, options } => {
                 self.bind_create_sequence(name, *if_exists, *persistence, options)?

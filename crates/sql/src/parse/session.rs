@@ -9,8 +9,8 @@ use sqlparser::tokenizer::{Token, TokenWithSpan};
 use super::name::folded;
 use super::{LockTree, SessionTree, opens_call};
 use crate::words::{
-    AccessMode, Chain, Deferral, Discard, IfExists, IfMissing, Isolation, LockWait, Persistence,
-    RowLockStrength, TableLockMode, TransactionModes,
+    AccessMode, Chain, Deferral, Discard, Freezing, IfExists, IfMissing, Isolation, LockWait,
+    Persistence, RowLockStrength, TableLockMode, TransactionModes,
 };
 
 pub(super) type Parsed<T> = std::result::Result<T, ParserError>;
@@ -368,15 +368,27 @@ fn discard(parser: &mut Parser<'_>) -> Parsed<SessionTree> {
 
 fn vacuum(parser: &mut Parser<'_>) -> Parsed<SessionTree> {
     parser.next_token();
+    let mut freezing = Freezing::NotAsked;
     if parser.consume_token(&Token::LParen) {
         while !parser.consume_token(&Token::RParen) {
             if at_end(parser) {
                 return parser.expected_ref(")", parser.peek_token_ref());
             }
-            parser.next_token();
+            if word(parser, "freeze") {
+                let is_off = ["off", "false", "0"].iter().any(|text| word(parser, text));
+                freezing = if is_off { Freezing::NotAsked } else { Freezing::Asked };
+            } else {
+                parser.next_token();
+            }
         }
     }
-    while ["full", "freeze", "verbose", "analyze"].iter().any(|text| word(parser, text)) {}
+    loop {
+        if word(parser, "freeze") {
+            freezing = Freezing::Asked;
+        } else if !["full", "verbose", "analyze"].iter().any(|text| word(parser, text)) {
+            break;
+        }
+    }
     let mut tables = Vec::new();
     if !at_end(parser) {
         tables = parser.parse_comma_separated(|parser| {
@@ -388,7 +400,7 @@ fn vacuum(parser: &mut Parser<'_>) -> Parsed<SessionTree> {
             Ok(table)
         })?;
     }
-    Ok(SessionTree::Vacuum { tables })
+    Ok(SessionTree::Vacuum { tables, freezing })
 }
 
 /// Takes `FOR UPDATE ...` and its kin out of `tokens`.

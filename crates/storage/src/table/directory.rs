@@ -94,17 +94,17 @@ impl Directory {
         pointer
     }
 
+    /// Puts `block` in the place of the block of its id.
+    pub(crate) fn replace(&self, block: Arc<Block>, guard: &Guard) {
+        let slot = self.slot(block.id()).expect("the block it replaces has a slot");
+        let old = slot.swap(Arc::into_raw(block).cast_mut(), Ordering::AcqRel).cast_const();
+        drop_later(old, guard);
+    }
+
     /// Takes out block `id`.
     pub(crate) fn take(&self, id: u64, guard: &Guard) {
         let Some(slot) = self.slot(id) else { return };
-        let block = slot.swap(std::ptr::null_mut(), Ordering::AcqRel).cast_const();
-        if !block.is_null() {
-            // SAFETY: the pointer came from `put` and is taken out once.
-            let block = unsafe { Arc::from_raw(block) };
-            let bytes = block.bytes();
-            // SAFETY: threads that found it are pinned.
-            unsafe { defer(block, bytes, guard) };
-        }
+        drop_later(slot.swap(std::ptr::null_mut(), Ordering::AcqRel).cast_const(), guard);
     }
 
     /// A pinned reference to a block that is in the directory.
@@ -119,6 +119,17 @@ impl Directory {
         _guard: &'g Guard,
     ) -> Option<BlockRef<'g>> {
         (!block.is_null()).then_some(BlockRef { block, guard: PhantomData })
+    }
+}
+
+/// Drops what was taken out of a slot, if anything, when nobody is pinned that may have found it.
+fn drop_later(block: *const Block, guard: &Guard) {
+    if !block.is_null() {
+        // SAFETY: the pointer came from an Arc that went into the slot, and is taken out once.
+        let block = unsafe { Arc::from_raw(block) };
+        let bytes = block.bytes();
+        // SAFETY: threads that found it are pinned.
+        unsafe { defer(block, bytes, guard) };
     }
 }
 

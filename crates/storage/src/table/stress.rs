@@ -3,6 +3,7 @@
 use std::sync::atomic::AtomicBool;
 use std::thread;
 
+use parking_lot::RwLock;
 use testkit::Random;
 use types::{DataType, Value};
 
@@ -142,6 +143,27 @@ fn total(table: &Arc<Table>, at: Snapshot, plan: &ScanPlan) -> i64 {
     sum
 }
 
+/// Freezes whatever hot block is quiet, until `done`. Writers pause at the gate until no version is
+/// left, and go on while blocks are copied.
+fn freeze_all(table: &Table, manager: &Manager, gate: &RwLock<()>, done: &AtomicBool) {
+    let mut frozen = 0;
+    while !done.load(Ordering::Relaxed) {
+        let closed = gate.write();
+        while !manager.is_collected() && !done.load(Ordering::Relaxed) {
+            manager.collect(|_| {});
+            thread::yield_now();
+        }
+        let hot = table.hot_blocks();
+        drop(closed);
+        for block in hot {
+            let at = manager.enter(TxnId::NONE);
+            frozen += usize::from(table.freeze_block(block.id, at).expect("fits"));
+            manager.leave(at);
+        }
+    }
+    assert!(frozen > 0, "no block was ever quiet");
+}
+
 #[test]
 #[cfg_attr(miri, ignore)]
 fn sums_hold_while_money_moves() {
@@ -149,9 +171,10 @@ fn sums_hold_while_money_moves() {
         let table = accounts(layout);
         let manager = Manager::default();
         let plan = ScanPlan::new(table.schema(), vec![]).expect("nothing");
-        let done = AtomicBool::new(false);
+        let (done, gate) = (AtomicBool::new(false), RwLock::new(()));
         thread::scope(|scope| {
-            let (table, manager, plan, done) = (&table, &manager, &plan, &done);
+            let (table, manager, plan) = (&table, &manager, &plan);
+            let (done, gate) = (&done, &gate);
             for reader in 0..2 {
                 scope.spawn(move || {
                     let mut row = RowBuffer::new();
@@ -173,7 +196,11 @@ fn sums_hold_while_money_moves() {
                 .map(|writer| {
                     let mut random = Random::new(seed as u64 * 10 + writer);
                     scope.spawn(move || {
-                        (0..4000).filter(|_| transfer(table, manager, &mut random)).count()
+                        let mut passing = || {
+                            let _open = gate.read();
+                            transfer(table, manager, &mut random)
+                        };
+                        (0..4000).filter(|_| passing()).count()
                     })
                 })
                 .collect();
@@ -183,6 +210,7 @@ fn sums_hold_while_money_moves() {
                     thread::yield_now();
                 }
             });
+            scope.spawn(move || freeze_all(table, manager, gate, done));
             let moved: usize = writers.into_iter().map(|w| w.join().expect("no panic")).sum();
             assert!(moved > 1000, "{moved} transfers");
             done.store(true, Ordering::Relaxed);

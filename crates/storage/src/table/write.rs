@@ -25,12 +25,40 @@ use crate::index::TableIndex;
 use crate::record::{Image, Kind, RecordRef};
 use crate::row::{Held, check_write, latch, newest, order, publish};
 use crate::schema::ColumnSpec;
+use crate::sync;
 use crate::table::UndoBuffer;
 use crate::tid::Tid;
-use crate::version::Snapshot;
-use crate::version::WriteError;
+use crate::version::{Snapshot, WriteError};
+use crate::versions::Touch;
 
 const GONE: WriteError = WriteError::Conflict { moved_to: None };
+
+/// Why a row of a block was not written. Nothing was changed by the call.
+enum Refused {
+    /// The rows are, or are about to be, in another block of the same number.
+    Retired,
+    Write(WriteError),
+}
+
+/// A row in the block that has it, for who is pinned.
+#[derive(Clone, Copy)]
+struct Found<'g> {
+    block: BlockRef<'g>,
+    tid: Tid,
+    guard: &'g Guard,
+}
+
+impl From<WriteError> for Refused {
+    fn from(error: WriteError) -> Self {
+        Self::Write(error)
+    }
+}
+
+impl From<Error> for Refused {
+    fn from(error: Error) -> Self {
+        Self::Write(error.into())
+    }
+}
 
 impl Table {
     /// Adds a row, values in schema order, to be seen when the transaction of `undo` commits.
@@ -249,29 +277,39 @@ impl Table {
         changes: &[(usize, Datum<'_>)],
     ) -> Result<Tid, WriteError> {
         self.pool.relieve();
-        let guard = epoch::pin();
-        let block = self.locate(tid, &guard).ok_or(GONE)?;
+        self.where_it_is(tid, |found| self.update_found(undo, at, found, changes))
+    }
+
+    /// [`Self::update`] of a row that is where it was found, or else refused.
+    fn update_found(
+        self: &Arc<Self>,
+        undo: &mut UndoBuffer,
+        at: Snapshot,
+        found: Found<'_>,
+        changes: &[(usize, Datum<'_>)],
+    ) -> Result<Tid, Refused> {
+        let Found { block, tid, guard } = found;
         let heap_bytes = self
             .check(changes.iter().copied())
             .map_err(|error| self.with_changes(error, block, tid, changes))?;
         if block.hot.is_none() || heap_bytes > 0 && block.is_heap_full(heap_bytes) {
-            return self.move_row(undo, at, block, tid, changes, &guard);
+            return self.move_row(undo, at, found, changes);
         }
-        let indexes = self.index_list(&guard);
+        let indexes = self.index_list(guard);
         let affected = |i: usize| is_affected(&indexes[i], changes.iter().map(|c| c.0));
         if !(0..indexes.len()).any(affected) {
-            self.update_in_place(undo, at, block, tid.row(), (changes, heap_bytes), &guard)?;
+            self.update_in_place(undo, at, block, tid.row(), (changes, heap_bytes), guard)?;
             return Ok(tid);
         }
         let mark = undo.mark();
-        // Nobody else changes the row while its new keys are made.
-        self.hold(undo, at, block, tid.row(), &guard)?;
+        // Nobody else changes the row while its new keys are made, nor is the block retired.
+        self.hold(undo, at, block, tid.row(), guard)?;
         (0..indexes.len()).filter(|&i| affected(i)).for_each(|i| indexes[i].note_rekeyed());
         let result = with_scratch(|scratch| {
             self.encode_changed(indexes, scratch, block.get(), tid.row(), changes)?;
             let who = (undo.txn(), Some(tid));
-            let latches = self.admit_keys(indexes, scratch, affected, who, &guard)?;
-            self.update_in_place(undo, at, block, tid.row(), (changes, heap_bytes), &guard)?;
+            let latches = self.admit_keys(indexes, scratch, affected, who, guard)?;
+            self.update_in_place(undo, at, block, tid.row(), (changes, heap_bytes), guard)?;
             self.add_entries(indexes, (&scratch.keys, &latches), affected, tid)?;
             Ok(tid)
         });
@@ -318,7 +356,7 @@ impl Table {
         row: u32,
         (changes, heap_bytes): (&[(usize, Datum<'_>)], usize),
         guard: &Guard,
-    ) -> Result<(), WriteError> {
+    ) -> Result<(), Refused> {
         for &(column, datum) in changes {
             self.bounds.admit(column, datum, guard);
         }
@@ -347,7 +385,7 @@ impl Table {
         record: RecordRef<'_>,
         columns: impl Iterator<Item = usize>,
         guard: &Guard,
-    ) -> Result<(&'b AtomicU64, Held), WriteError> {
+    ) -> Result<(&'b AtomicU64, Held), Refused> {
         let row = record.row();
         let zone = block.versions.make_zone(row, || block.rows(), &self.pool)?;
         let word = zone.word(row);
@@ -356,20 +394,24 @@ impl Table {
             Ok(held) => held,
             Err(error) => {
                 publish(word, found);
-                return Err(error);
+                return Err(error.into());
             }
         };
+        let older = newest(found, guard);
+        if older.is_none() && zone.marks().touch(1) == Touch::Retired {
+            zone.marks().untouch(1);
+            publish(word, found);
+            return Err(Refused::Retired);
+        }
         for (i, column) in columns.enumerate() {
             let bits = block.load_bits(column, row as usize);
             let null = block.load_null(column, row as usize);
             // SAFETY: the record was made with room for these images and is not linked yet.
             unsafe { record.set_image(i, Image { bits, column: column as u16, null }) };
         }
-        let older = newest(found, guard);
         record.set_older(older);
-        match older {
-            Some(older) => older.set_newer(record),
-            None => zone.marks().touch(1),
+        if let Some(older) = older {
+            older.set_newer(record);
         }
         Ok((word, held))
     }
@@ -383,7 +425,7 @@ impl Table {
         row: u32,
         kind: Kind,
         guard: &Guard,
-    ) -> Result<RecordRef<'r>, WriteError> {
+    ) -> Result<RecordRef<'r>, Refused> {
         let record = undo.add(self, block, row, kind, 0)?;
         let link = self.link(undo, at, block.get(), record, std::iter::empty(), guard);
         let (word, _) = link.inspect_err(|_| undo.take_back(0))?;
@@ -400,7 +442,7 @@ impl Table {
         block: BlockRef<'_>,
         row: u32,
         guard: &Guard,
-    ) -> Result<(), WriteError> {
+    ) -> Result<(), Refused> {
         if let Some(word) = block.word(row) {
             let found = latch(word);
             let held = check_write(found, at, undo.txn(), block.created(), guard);
@@ -418,11 +460,10 @@ impl Table {
         self: &Arc<Self>,
         undo: &mut UndoBuffer,
         at: Snapshot,
-        block: BlockRef<'_>,
-        tid: Tid,
+        found: Found<'_>,
         changes: &[(usize, Datum<'_>)],
-        guard: &Guard,
-    ) -> Result<Tid, WriteError> {
+    ) -> Result<Tid, Refused> {
+        let Found { block, tid, guard } = found;
         let mark = undo.mark();
         let record = self.mark_row(undo, at, block, tid.row(), Kind::Delete, guard)?;
         let columns: Vec<usize> = (0..self.types.len()).collect();
@@ -438,7 +479,28 @@ impl Table {
             Ok(target) => record.set_moved_to(target),
             Err(_) => undo.rollback_to(mark),
         }
-        inserted
+        Ok(inserted?)
+    }
+
+    /// Calls `write` with the block that has the row `tid`, again when the block was retired.
+    fn where_it_is<T>(
+        &self,
+        tid: Tid,
+        mut write: impl FnMut(Found<'_>) -> Result<T, Refused>,
+    ) -> Result<T, WriteError> {
+        let mut attempt = 0;
+        loop {
+            let guard = epoch::pin();
+            let block = self.locate(tid, &guard).ok_or(GONE)?;
+            match write(Found { block, tid, guard: &guard }) {
+                Ok(done) => return Ok(done),
+                Err(Refused::Write(error)) => return Err(error),
+                Err(Refused::Retired) => {}
+            }
+            // Between the retirement of a block and its successor lie a few instructions.
+            attempt += 1;
+            sync::pause(attempt);
+        }
     }
 
     /// Removes the row `tid`, which `at` sees.
@@ -452,10 +514,9 @@ impl Table {
         tid: Tid,
     ) -> Result<(), WriteError> {
         self.pool.relieve();
-        let guard = epoch::pin();
-        let block = self.locate(tid, &guard).ok_or(GONE)?;
-        self.mark_row(undo, at, block, tid.row(), Kind::Delete, &guard)?;
-        Ok(())
+        self.where_it_is(tid, |Found { block, guard, .. }| {
+            self.mark_row(undo, at, block, tid.row(), Kind::Delete, guard).map(|_| ())
+        })
     }
 
     /// Keeps others from changing the row `tid` until the transaction ends (SELECT FOR UPDATE).
@@ -469,9 +530,9 @@ impl Table {
         tid: Tid,
     ) -> Result<(), WriteError> {
         self.pool.relieve();
-        let guard = epoch::pin();
-        let block = self.locate(tid, &guard).ok_or(GONE)?;
-        self.hold(undo, at, block, tid.row(), &guard)
+        self.where_it_is(tid, |Found { block, guard, .. }| {
+            self.hold(undo, at, block, tid.row(), guard)
+        })
     }
 }
 

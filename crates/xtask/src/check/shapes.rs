@@ -34,7 +34,7 @@ const LEFT: &[(&str, Signatures)] = &[
     ("python", left(2, 0)),
     ("server", left(0, 1)),
     ("sql", left(10, 7)),
-    ("storage", left(32, 11)),
+    ("storage", left(31, 11)),
     ("txn", left(4, 6)),
     ("types", left(0, 11)),
     ("wire", left(0, 3)),

@@ -43,6 +43,9 @@ fn disturb(database: &Database, seed: u64) -> types::Result<()> {
     let bytes = CHECKPOINT_BYTES[random.below(CHECKPOINT_BYTES.len() as u64) as usize];
     let mut session = database.session();
     session.execute(&format!("SET checkpoint_wal_bytes = {bytes}"))?;
+    if random.chance(50) {
+        session.execute("SET freezing = eager")?;
+    }
     if random.chance(70) {
         std::thread::spawn(move || {
             loop {

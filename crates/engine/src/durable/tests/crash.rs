@@ -196,6 +196,10 @@ impl World {
                 client.session.execute(&sql).expect("nothing is written");
                 return Outcome::Done;
             }
+            8 | 9 if client.open.is_none() => {
+                client.session.execute("VACUUM FREEZE").expect("nothing is written");
+                return Outcome::Done;
+            }
             _ => {}
         }
         let (sql, steps) = match self.random.below(12) {
