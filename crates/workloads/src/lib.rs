@@ -10,6 +10,7 @@ mod random;
 pub mod tpch;
 pub mod ssb;
 pub mod tpcc;
+pub mod ch;
 pub mod job;
 pub mod clickbench;
 
@@ -18,11 +19,13 @@ use engine::Database;
 pub use load::LoadProgress;
 
 /// Adds `CALL tpch(sf => ...)`, `CALL ssb(sf => ...)`, `CALL tpcc(warehouses => ...)`,
-/// `CALL job(sf => ...)` and `CALL clickbench(rows => ...)` to `database`.
+/// `CALL ch(warehouses => ...)`, `CALL job(sf => ...)` and `CALL clickbench(rows => ...)` to
+/// `database`.
 pub fn register(database: &Database) {
     tpch::register(database);
     ssb::register(database);
     tpcc::register(database);
+    ch::register(database);
     job::register(database);
     clickbench::register(database);
 }

@@ -70,8 +70,12 @@ pub fn load(
     cancel: &CancelHandle,
     progress: &LoadProgress,
 ) -> Result<()> {
-    let spec = |table: &Table| table_spec(*table, *scale, seed);
-    load_all(database.bulk_load()?, Table::ALL.iter().map(spec).collect(), cancel, progress)
+    load_all(database.bulk_load()?, table_specs(scale, seed), cancel, progress)
+}
+
+/// The nine tables as they are to be generated.
+pub(crate) fn table_specs(scale: &Scale, seed: u64) -> Vec<TableSpec> {
+    Table::ALL.iter().map(|table| table_spec(*table, *scale, seed)).collect()
 }
 
 fn table_spec(table: Table, scale: Scale, seed: u64) -> TableSpec {

@@ -11,6 +11,7 @@
 pub mod durable;
 pub mod recovery;
 pub mod checkpoint;
+pub mod ch;
 pub mod versions;
 pub mod waterfall;
 pub mod switches;

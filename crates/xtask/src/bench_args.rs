@@ -200,3 +200,29 @@ pub enum StoragePart {
     /// One block a worker beside many
     Files,
 }
+
+/// Arguments of `bench ch`.
+#[derive(Args, Clone, Debug)]
+pub struct ChArgs {
+    /// Warehouses of the population
+    #[arg(long, default_value_t = 1)]
+    pub warehouses: u32,
+    /// Sessions that run TPC-C's transactions, by prepared statements
+    #[arg(long, default_value_t = 1)]
+    pub transactions: usize,
+    /// Sessions that run the queries
+    #[arg(long, default_value_t = 1)]
+    pub analytics: usize,
+    /// Measured seconds
+    #[arg(long, default_value_t = 20.0)]
+    pub seconds: f64,
+    /// Worker threads of queries
+    #[arg(long, default_value_t = 2)]
+    pub threads: usize,
+    /// When blocks are frozen: on, off or eager
+    #[arg(long, default_value = "on")]
+    pub freezing: String,
+    /// Commits do not wait for the disk
+    #[arg(long)]
+    pub async_commits: bool,
+}

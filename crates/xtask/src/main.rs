@@ -6,8 +6,8 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use xtask::bench_args::{
-    CheckpointArgs, JoinOrderArgs, LimitsArgs, RecoveryArgs, RecoveryChildArgs, StorageArgs,
-    SwitchesArgs, VersionsArgs, WaterfallArgs, Which,
+    ChArgs, CheckpointArgs, JoinOrderArgs, LimitsArgs, RecoveryArgs, RecoveryChildArgs,
+    StorageArgs, SwitchesArgs, VersionsArgs, WaterfallArgs, Which,
 };
 use xtask::clients::ClientsArgs;
 use xtask::fuzz_wire::FuzzWireArgs;
@@ -88,6 +88,8 @@ enum Bench {
     Clickbench(QueryArgs),
     /// Transactions of TPC-C, and its consistency conditions afterwards
     Tpcc(TpccArgs),
+    /// TPC-C's transactions and the queries of CH-benCHmark at once
+    Ch(ChArgs),
     /// Opening a database that was killed: replay of its log, and loading its checkpoint
     Recovery(RecoveryArgs),
     /// TPC-C before, during and after checkpoints
@@ -274,6 +276,9 @@ struct ScaleArgs {
     /// Rows, the scale of clickbench; 1 M without
     #[arg(long)]
     rows: Option<u64>,
+    /// Warehouses, the scale of ch
+    #[arg(long, default_value_t = 1)]
+    warehouses: u32,
     /// Worker threads of both; all cores without
     #[arg(long)]
     threads: Option<usize>,
@@ -288,6 +293,7 @@ enum Suite {
     Ssb,
     Job,
     Clickbench,
+    Ch,
 }
 
 fn main() -> ExitCode {
@@ -360,6 +366,7 @@ fn run_product(command: Command) -> Outcome {
         Command::Torture(args) => return torture::run(&args),
         Command::TortureChild(args) => return torture::child(&args),
         Command::RecoveryChild(args) => return bench::recovery::child(&args),
+        Command::Bench(Bench::Ch(args)) => return bench::ch::run(&args),
         Command::Bench(Bench::Recovery(args)) => return bench::recovery::run(&args),
         Command::Bench(Bench::Checkpoint(args)) => return bench::checkpoint::run(&args),
         Command::Bench(Bench::Versions(args)) => return bench::versions::run(&args),
@@ -446,6 +453,7 @@ fn options(suite: Suite, args: &ScaleArgs) -> xtask::suite::Options {
             let rows = args.rows.map_or(workloads::clickbench::ROWS, |rows| rows as f64);
             (xtask::suite::Suite::clickbench(), rows)
         }
+        Suite::Ch => (xtask::suite::Suite::ch(), args.warehouses.into()),
     };
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     xtask::suite::Options {

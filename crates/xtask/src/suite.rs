@@ -70,6 +70,17 @@ impl Suite {
         }
     }
 
+    /// CH-benCHmark, queries 1 to 22 over TPC-C's tables.
+    pub fn ch() -> Self {
+        Self {
+            name: "ch",
+            unit: "warehouses",
+            shared_memory_max: 20.0,
+            tables: &workloads::ch::TABLES,
+            queries: numbered(&workloads::ch::QUERIES),
+        }
+    }
+
     /// One wide table of page views, queries 1 to 43.
     pub fn clickbench() -> Self {
         Self {

@@ -1,8 +1,9 @@
 //! Blocks that nobody writes any more are frozen, in the background.
 //!
 //! ```text
-//! hot --unchanged for IDLE_CYCLES--> frozen in place (`storage`)
+//! hot --unchanged for the table's patience--> frozen in place (`storage`): a trial
 //!  '-- takes new rows: not in the background
+//! trial: many of its rows written soon --> patience doubles; none --> it halves
 //! ```
 //! A cycle looks at each hot block of each table whose layout is left to the database: whether a
 //! commit has changed it since the last cycle, by counts that commits keep anyway. Whoever reads or
@@ -24,8 +25,17 @@ use types::Result;
 
 use crate::durable::{Durable, Stores};
 
-/// Cycles without a change after which a block is frozen.
-const IDLE_CYCLES: u32 = 10;
+/// Cycles without a change after which a block of a table is frozen, to begin with.
+const PATIENCE: u32 = 10;
+
+/// The same at most: an hour.
+const PATIENCE_MAX: u32 = 3600;
+
+/// Cycles after which a trial has succeeded.
+const TRIAL_CYCLES: u32 = 600;
+
+/// A trial is refuted when one of so many rows was written.
+const REFUTING_SHARE: u64 = 8;
 
 /// Time from the end of a cycle to the next.
 const CYCLE: Duration = Duration::from_secs(1);
@@ -55,11 +65,11 @@ impl Freezing {
         Self::ALL.iter().find(|(_, other)| *other == self).map_or("", |(name, _)| name)
     }
 
-    /// True for a block that was unchanged for so many cycles.
-    fn wants(self, block: &HotBlock, cycles: u32) -> bool {
+    /// True for a block of a table of this patience that was unchanged for so many cycles.
+    fn wants(self, block: &HotBlock, cycles: u32, patience: u32) -> bool {
         match self {
             Self::Off => false,
-            Self::On => !block.takes_rows && cycles >= IDLE_CYCLES,
+            Self::On => !block.takes_rows && cycles >= patience,
             Self::Eager => true,
         }
     }
@@ -157,30 +167,94 @@ impl Pace<'_> {
     }
 }
 
-/// Hot blocks as they were in the last cycle, by table and block.
+/// A block that was frozen, and is watched.
+#[derive(Clone, Copy, Debug)]
+struct Trial {
+    block: HotBlock,
+    /// Cycles since.
+    age: u32,
+}
+
+impl Trial {
+    /// True when so much was written since that the block should have stayed hot.
+    fn is_refuted(&self, table: &Table) -> bool {
+        let Some(changes) = table.block_changes(self.block.id) else { return true };
+        (changes - self.block.changes) * REFUTING_SHARE > self.block.rows as u64
+    }
+}
+
+/// Experience with one table.
+#[derive(Debug)]
+struct Temper {
+    /// Cycles without a change after which a block is frozen.
+    patience: u32,
+    trials: Vec<Trial>,
+}
+
+impl Default for Temper {
+    fn default() -> Self {
+        Self { patience: PATIENCE, trials: Vec::new() }
+    }
+}
+
+impl Temper {
+    /// Learns from the trials, which are a cycle older.
+    fn learn(&mut self, table: &Table) {
+        let (mut refuted, mut succeeded) = (false, false);
+        self.trials.retain_mut(|trial| {
+            trial.age += 1;
+            let is_refuted = trial.is_refuted(table);
+            let is_over = trial.age >= TRIAL_CYCLES;
+            refuted |= is_refuted;
+            succeeded |= is_over && !is_refuted;
+            !is_refuted && !is_over
+        });
+        if refuted {
+            self.patience = (self.patience * 2).min(PATIENCE_MAX);
+        } else if succeeded {
+            self.patience = (self.patience / 2).max(PATIENCE);
+        }
+    }
+}
+
+/// What the thread remembers from cycle to cycle.
 #[derive(Debug, Default)]
-pub(crate) struct Seen(HashMap<(u64, u64), (HotBlock, u32)>);
+pub(crate) struct Seen {
+    /// Hot blocks as they were, by table and block, and for how many cycles they were the same.
+    blocks: HashMap<(u64, u64), (HotBlock, u32)>,
+    /// By table.
+    tempers: HashMap<u64, Temper>,
+}
 
 impl Seen {
     /// The blocks of `tables` that `freezing` wants.
-    fn wanted(&mut self, tables: &[Arc<Table>], freezing: Freezing) -> Vec<(Arc<Table>, u64)> {
-        let mut now = HashMap::new();
+    fn wanted(&mut self, tables: &[Arc<Table>], freezing: Freezing) -> Vec<(Arc<Table>, HotBlock)> {
+        let (mut blocks, mut tempers) = (HashMap::new(), HashMap::new());
         let mut found = Vec::new();
         for table in tables {
+            let mut temper = self.tempers.remove(&table.id()).unwrap_or_default();
+            temper.learn(table);
             for block in table.hot_blocks() {
                 let key = (table.id(), block.id);
-                let cycles = match self.0.get(&key) {
+                let cycles = match self.blocks.get(&key) {
                     Some((before, cycles)) if *before == block => cycles + 1,
                     _ => 0,
                 };
-                if freezing.wants(&block, cycles) {
-                    found.push((Arc::clone(table), block.id));
+                if freezing.wants(&block, cycles, temper.patience) {
+                    found.push((Arc::clone(table), block));
                 }
-                now.insert(key, (block, cycles));
+                blocks.insert(key, (block, cycles));
             }
+            tempers.insert(table.id(), temper);
         }
-        self.0 = now;
+        (self.blocks, self.tempers) = (blocks, tempers);
         found
+    }
+
+    /// Watches a block that was frozen.
+    fn watch(&mut self, table: &Table, block: HotBlock) {
+        let temper = self.tempers.entry(table.id()).or_default();
+        temper.trials.push(Trial { block, age: 0 });
     }
 }
 
@@ -188,7 +262,15 @@ impl Seen {
 fn tables(stores: &Stores) -> Vec<Arc<Table>> {
     let state = stores.relations.snapshot();
     let all = state.tables.values().map(|entry| entry.storage());
-    all.filter(|table| table.layout() == Layout::Auto).cloned().collect()
+    all.filter(|table| may_freeze(table)).cloned().collect()
+}
+
+/// False for tables whose definition says that rows stay as they are.
+fn may_freeze(table: &Table) -> bool {
+    match table.layout() {
+        Layout::Auto | Layout::Frozen => true,
+        Layout::Row | Layout::Column => false,
+    }
 }
 
 /// Freezes what nobody has written for long enough.
@@ -201,14 +283,18 @@ pub(crate) fn cycle(stores: &Stores, durable: Option<&Durable>, seen: &mut Seen,
     stores.transactions.collect();
     for (table, block) in wanted {
         let begun = Instant::now();
-        let freeze = || freeze(stores, &table, block);
+        let freeze = || freeze(stores, &table, block.id);
         let frozen = match durable {
             // While a checkpoint is written it is tried again in the next cycle.
             Some(durable) => durable.unless_writing(freeze).unwrap_or(Ok(false)),
             None => freeze(),
         };
         // Without memory for the copy the rows stay as they are.
-        if frozen.is_err() || !pace.rest(begun.elapsed()) {
+        let Ok(is_frozen) = frozen else { return };
+        if is_frozen {
+            seen.watch(&table, block);
+        }
+        if !pace.rest(begun.elapsed()) {
             return;
         }
     }
@@ -226,7 +312,7 @@ pub(crate) fn freeze_table(
     check: &dyn Fn() -> Result<()>,
 ) -> Result<usize> {
     let mut count = 0;
-    if matches!(table.layout(), Layout::Row | Layout::Column) {
+    if !may_freeze(table) {
         return Ok(count);
     }
     for block in table.hot_blocks() {
@@ -246,4 +332,54 @@ fn freeze(stores: &Stores, table: &Table, block: u64) -> Result<bool> {
     let frozen = table.freeze_block(block, reader.snapshot());
     reader.rollback();
     frozen
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Config, Database, Session};
+
+    fn run(session: &mut Session, sql: &str) {
+        session.execute(sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
+    }
+
+    /// Cycles until no block of `t` but the last is hot; None when that takes more than `most`.
+    fn cycles_until_frozen(database: &Database, seen: &mut Seen, most: u32) -> Option<u32> {
+        let inner = database.inner();
+        let signal = Signal::default();
+        let pace = Pace { signal: &signal, freezing: Freezing::On };
+        let table = database.table("t").expect("it is there");
+        (1..=most).find(|_| {
+            cycle(&inner.stores, None, seen, &pace);
+            table.storage().hot_blocks().iter().all(|block| block.takes_rows)
+        })
+    }
+
+    #[test]
+    fn a_table_that_is_written_again_and_again_is_left_alone_for_longer() {
+        let database = Database::open_in_memory(Config::default()).expect("it opens");
+        let mut session = database.session();
+        run(&mut session, "SET freezing = off");
+        run(&mut session, "CREATE TABLE t (id int PRIMARY KEY, k int)");
+        let mut seen = Seen::default();
+        for first in (0..3000).step_by(100) {
+            let last = first + 99;
+            run(
+                &mut session,
+                &format!("INSERT INTO t SELECT i, 0 FROM generate_series({first}, {last}) AS g(i)"),
+            );
+        }
+        let first = cycles_until_frozen(&database, &mut seen, 100);
+        assert_eq!(first, Some(PATIENCE + 1), "the first cycle sees the blocks");
+        // All rows move to hot blocks.
+        run(&mut session, "UPDATE t SET k = k + 1");
+        let second = cycles_until_frozen(&database, &mut seen, 100);
+        assert_eq!(second, Some(2 * PATIENCE + 1), "a trial was refuted");
+        let patience = |seen: &Seen| seen.tempers.values().map(|temper| temper.patience).max();
+        assert_eq!(patience(&seen), Some(2 * PATIENCE));
+        for _ in 0..=TRIAL_CYCLES {
+            cycles_until_frozen(&database, &mut seen, 1);
+        }
+        assert_eq!(patience(&seen), Some(PATIENCE), "the next trial went well");
+    }
 }

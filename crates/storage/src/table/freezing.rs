@@ -73,6 +73,12 @@ impl Table {
         hot.collect()
     }
 
+    /// Rows of block `id` that commits changed so far, each time counted; None when it is gone.
+    pub fn block_changes(&self, id: u64) -> Option<u64> {
+        let guard = epoch::pin();
+        self.directory.get(id, &guard).map(|block| block.changes())
+    }
+
     /// Freezes the hot block `id` in place, if nobody writes it meanwhile and no row has a version
     /// that some snapshot still needs; false otherwise, and when there is no such block. `at` is
     /// active and younger than every commit that it may freeze. No checkpoint is written meanwhile.
