@@ -217,7 +217,7 @@ impl Temper {
     }
 }
 
-/// What the thread remembers from cycle to cycle.
+/// Memory of the thread from cycle to cycle.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
     /// Hot blocks as they were, by table and block, and for how many cycles they were the same.
