@@ -61,14 +61,14 @@ fn priorities_are_the_session_s_and_policies_the_server_s() {
     assert_eq!(run(&mut ann, "SHOW priority"), Ok("4".into()));
 }
 
-/// Runs a query that takes seconds, and `look` beside it until that is content.
+/// Runs a query that takes long, and `look` beside it until that is content.
 fn beside(database: &Database, look: &mut dyn FnMut() -> bool) -> Result<String, String> {
     let mut session = database.session();
     let cancel = session.cancel_handle();
     std::thread::scope(|scope| {
         let query = scope.spawn(move || {
             done(&mut session, "SET priority = 3");
-            run(&mut session, "SELECT count(*) FROM t a JOIN t b ON a.i % 500 = b.i % 500")
+            run(&mut session, "SELECT count(*) FROM t a JOIN t b ON a.i % 50 = b.i % 50")
         });
         let begin = Instant::now();
         while !look() {
