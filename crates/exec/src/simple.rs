@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use kernels::{BATCH_ROWS, Batch, Column, VectorBuilder};
 use plan::physical::{Expr, ExprKind, Node, Operator as PlanOperator, OperatorId};
+use storage::Reservation;
 use types::{Error, Result};
 
 use crate::expr::{Evaluator, columns_of, is_volatile};
@@ -181,16 +182,31 @@ impl Operator for Picked {
     }
 }
 
-/// Batches made beforehand, one work order each.
-pub(crate) struct BatchesSource(pub(crate) Vec<Batch>);
+/// Batches made beforehand, one work order each, with the memory counted for them, if any.
+pub(crate) struct BatchesSource {
+    batches: Vec<Batch>,
+    _memory: Option<Reservation>,
+}
+
+impl BatchesSource {
+    /// Batches that are counted elsewhere.
+    pub(crate) fn new(batches: Vec<Batch>) -> Self {
+        Self { batches, _memory: None }
+    }
+
+    /// Batches that take `memory` as long as they are read.
+    pub(crate) fn counted(batches: Vec<Batch>, memory: Reservation) -> Self {
+        Self { batches, _memory: Some(memory) }
+    }
+}
 
 impl Source for BatchesSource {
     fn orders(&self) -> usize {
-        self.0.len()
+        self.batches.len()
     }
 
     fn run(&self, order: usize, push: &mut Push<'_>) -> Result<Demand> {
-        push(Flow::from_batch(self.0[order].clone()))
+        push(Flow::from_batch(self.batches[order].clone()))
     }
 }
 
@@ -212,5 +228,5 @@ pub(crate) fn open_values(opener: &mut Opener, node: &Node) -> Result<Stream> {
         let columns = builders.into_iter().map(|b| Column::plain(b.finish())).collect();
         batches.push(Batch::new(columns, part.len()));
     }
-    Ok(Stream::new(Arc::new(BatchesSource(batches)), Some(node.id)))
+    Ok(Stream::new(Arc::new(BatchesSource::new(batches)), Some(node.id)))
 }

@@ -180,7 +180,7 @@ fn run(
     data: &[Vec<Value>],
 ) -> Result<BTreeMap<String, Vec<Value>>> {
     let opener = Opener::new(Arc::clone(context));
-    let stream = Stream::new(Arc::new(BatchesSource(batches(data))), None);
+    let stream = Stream::new(Arc::new(BatchesSource::new(batches(data))), None);
     let stream = super::group(&opener, node, stream)?;
     let result = StoredRows::collect(context, &stream, &node.output)?;
     let Operator::Aggregate { keys, aggregates, grouping_sets, .. } = &node.operator else {
@@ -478,7 +478,7 @@ fn many_groups_are_split_and_merged() {
         ] {
             let context = context(workers, 1 << 30);
             let opener = Opener::new(Arc::clone(&context));
-            let source = BatchesSource(numbers(keys.clone(), values.clone()));
+            let source = BatchesSource::new(numbers(keys.clone(), values.clone()));
             let mut sum = call(F::Sum, &[0], WIDE);
             sum.arguments[0].kind = ExprKind::Column(1);
             sum.arguments[0].ty = BIG;

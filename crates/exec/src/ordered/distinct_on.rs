@@ -2,17 +2,15 @@
 
 use std::sync::Arc;
 
-use kernels::{Batch, Column};
+use kernels::Column;
 use plan::physical::{Expr, ExprKind, Node, Operator};
 use storage::{MemoryCategory, Reservation};
 use types::{Error, Result};
 
 use crate::aggregate::{GroupKeys, Grouper, keyed};
-use crate::context::QueryContext;
 use crate::expr::Evaluator;
-use crate::flow::Flow;
 use crate::opener::{Opener, PushedFilter};
-use crate::pipeline::{Demand, Push, Source, Stream};
+use crate::pipeline::Stream;
 use crate::result::{ResultSet, batch_bytes};
 use crate::simple::BatchesSource;
 
@@ -38,13 +36,15 @@ pub(crate) fn open_distinct_on(
         .collect::<Result<Vec<_>>>()?;
     if on.is_empty() {
         let first = rows.batches.iter().find(|b| b.rows > 0).map(|b| b.gather(&[0]));
-        let source = BatchesSource(first.into_iter().collect());
+        let source = BatchesSource::new(first.into_iter().collect());
         return Ok(Stream::new(Arc::new(source), Some(node.id)));
     }
     let physical: Vec<_> = on.iter().map(|e| e.physical).collect();
     let keys = GroupKeys::new(&physical, node.rows, &opener.context);
     let mut grouper = Grouper::new(&Arc::new(keys));
-    let mut kept = KeptRows::new(&opener.context);
+    // First rows of the groups, counted with the groups' keys.
+    let mut memory = Reservation::empty(&opener.context.pool, MemoryCategory::Temporary);
+    let (mut kept, mut bytes) = (Vec::new(), 0);
     let mut groups = Vec::new();
     // A batch goes as soon as its first rows are kept.
     for batch in std::mem::take(&mut rows.batches) {
@@ -61,47 +61,12 @@ pub(crate) fn open_distinct_on(
             }
         }
         if !first.is_empty() {
-            kept.push(batch.gather(&first));
+            let first = batch.gather(&first);
+            bytes += batch_bytes(&first);
+            kept.push(first);
         }
-        kept.count(grouper.bytes())?;
+        memory.resize(bytes + grouper.bytes() as u64)?;
     }
-    kept.count(0)?;
-    Ok(Stream::new(Arc::new(kept), Some(node.id)))
-}
-
-/// The first rows of the groups, with the memory that they and the groups' keys take.
-struct KeptRows {
-    batches: Vec<Batch>,
-    bytes: u64,
-    memory: Reservation,
-}
-
-impl KeptRows {
-    fn new(context: &QueryContext) -> Self {
-        let memory = Reservation::empty(&context.pool, MemoryCategory::Temporary);
-        Self { batches: Vec::new(), bytes: 0, memory }
-    }
-
-    fn push(&mut self, batch: Batch) {
-        self.bytes += batch_bytes(&batch);
-        self.batches.push(batch);
-    }
-
-    /// Reserves what is kept and `keys` bytes of the groups' keys.
-    ///
-    /// # Errors
-    /// 53200 when there is no room.
-    fn count(&mut self, keys: usize) -> Result<()> {
-        self.memory.resize(self.bytes + keys as u64)
-    }
-}
-
-impl Source for KeptRows {
-    fn orders(&self) -> usize {
-        self.batches.len()
-    }
-
-    fn run(&self, order: usize, push: &mut Push<'_>) -> Result<Demand> {
-        push(Flow::from_batch(self.batches[order].clone()))
-    }
+    memory.resize(bytes)?;
+    Ok(Stream::new(Arc::new(BatchesSource::counted(kept, memory)), Some(node.id)))
 }

@@ -33,7 +33,7 @@ pub(crate) fn open_limit(opener: &mut Opener, node: &Node) -> Result<Stream> {
     };
     let bounds = Bounds::new(opener, limit.as_ref(), offset.as_ref())?;
     if bounds.limit == Some(0) {
-        return Ok(Stream::new(Arc::new(BatchesSource(Vec::new())), Some(node.id)));
+        return Ok(Stream::new(Arc::new(BatchesSource::new(Vec::new())), Some(node.id)));
     }
     let stream = opener.open(input, Vec::new())?;
     let Some(needed) = bounds.needed() else {
@@ -44,7 +44,7 @@ pub(crate) fn open_limit(opener: &mut Opener, node: &Node) -> Result<Stream> {
         let range = bounds.range(rows.rows() as u64);
         let positions: Vec<u32> = (range.start as u32..range.end as u32).collect();
         let batches = positions.chunks(kernels::BATCH_ROWS).map(|p| rows.batch().gather(p));
-        return Ok(Stream::new(Arc::new(BatchesSource(batches.collect())), Some(node.id)));
+        return Ok(Stream::new(Arc::new(BatchesSource::new(batches.collect())), Some(node.id)));
     };
     let batches = first_rows(&opener.context, &stream, needed)?;
     let batches = clip(batches, bounds);

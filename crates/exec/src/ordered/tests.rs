@@ -289,6 +289,21 @@ fn distinct_on_keeps_the_first_row_of_each_group() {
     }
 }
 
+#[test]
+fn distinct_on_counts_keys_and_kept_rows() {
+    let peak = |groups: u64| {
+        let data = rows(6, 50_000, groups);
+        let on = vec![column(1), column(4)];
+        let context = context(1, 1 << 30);
+        let operator = Operator::DistinctOn { input: input(), on };
+        run_in(&context, &node(operator, &[]), &data).expect("it fits");
+        assert_eq!(context.pool.total(), 0);
+        context.pool.peak()
+    };
+    let (few, many) = (peak(2), peak(1_000_000));
+    assert!(many > few + few / 2, "{many} bytes for many groups, {few} for few");
+}
+
 fn call(
     function: W,
     arguments: Vec<Expr>,

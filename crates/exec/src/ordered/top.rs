@@ -171,7 +171,7 @@ pub(super) fn open(
 ) -> Result<Stream> {
     let count = bounds.needed().unwrap_or(0) as usize;
     if bounds.limit == Some(0) {
-        return Ok(Stream::new(Arc::new(BatchesSource(Vec::new())), Some(node.id)));
+        return Ok(Stream::new(Arc::new(BatchesSource::new(Vec::new())), Some(node.id)));
     }
     let width = payload.len();
     let mut physical = payload;
@@ -200,5 +200,5 @@ pub(super) fn open(
         Batch::new(columns, rows.len())
     };
     let batches = rows.chunks(BATCH_ROWS).map(batch).collect();
-    Ok(Stream::new(Arc::new(BatchesSource(batches)), Some(node.id)))
+    Ok(Stream::new(Arc::new(BatchesSource::new(batches)), Some(node.id)))
 }
