@@ -126,7 +126,7 @@ pub(crate) struct Durable {
     files: Mutex<BlockFiles>,
     /// Held while a checkpoint is written, and while a block is frozen: a checkpoint that holds a
     /// frozen block begins behind all commits that wrote its rows while they were hot.
-    writing: Mutex<()>,
+    writing: Arc<Mutex<()>>,
     /// Version of the next block file.
     next_version: AtomicU64,
     /// Where the log was when the newest checkpoint began, or the last attempt at one.

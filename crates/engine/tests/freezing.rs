@@ -9,10 +9,6 @@ use engine::{Config, Database, Session};
 use support::run;
 use testkit::Scratch;
 
-/// Rows beyond those of one block.
-const FILL: &str = "INSERT INTO t SELECT i, i % 7, 'text ' || i, CASE WHEN i % 3 = 0 THEN i END \
-                    FROM generate_series(1, 20000) AS g(i)";
-
 const SUMS: &str = "SELECT count(*), sum(id), sum(k), count(n), min(s), max(s) FROM t";
 
 fn open() -> (Database, Session) {
@@ -24,16 +20,14 @@ fn open() -> (Database, Session) {
     (database, session)
 }
 
-/// Fills `t` row by row, not as a load, which would freeze at once.
+/// Fills `t` with 20,001 rows, few at a time: a large INSERT is a load, which freezes at once.
 fn fill(session: &mut Session) {
-    run(session, "BEGIN");
     run(session, "INSERT INTO t VALUES (0, 0, 'text 0', NULL)");
-    run(session, "SAVEPOINT before");
     for first in (1..=20_000).step_by(1000) {
-        let fill = FILL.replace("1, 20000", &format!("{first}, {}", first + 999));
-        run(session, &fill);
+        let values = "i, i % 7, 'text ' || i, CASE WHEN i % 3 = 0 THEN i END";
+        let rows = format!("generate_series({first}, {}) AS g(i)", first + 999);
+        run(session, &format!("INSERT INTO t SELECT {values} FROM {rows}"));
     }
-    run(session, "COMMIT");
 }
 
 /// Blocks of `t` that are hot and frozen.
@@ -173,4 +167,23 @@ fn a_checkpoint_keeps_frozen_blocks_frozen() {
     let changed = "SELECT k, count(*) FROM t WHERE k >= 50 GROUP BY k ORDER BY k";
     assert_eq!(run(&mut session, changed), ["50", "401", "51", "400", "53", "400"]);
     assert!(run(&mut session, "SELECT problem FROM tessera_check()").is_empty());
+}
+
+#[test]
+fn a_database_ends_with_its_last_handle_though_rows_are_being_frozen() {
+    let scratch = Scratch::new("freezing-ends");
+    for opening in 0..20 {
+        let opened = Database::open(scratch.path(), Config::default());
+        let database = opened.unwrap_or_else(|error| panic!("opening {opening}: {error}"));
+        let mut session = database.session();
+        run(&mut session, "SET freezing = eager");
+        if opening == 0 {
+            run(&mut session, "CREATE TABLE t (id int, k int, s text, n bigint)");
+        }
+        fill(&mut session);
+        assert_eq!(
+            run(&mut session, "SELECT count(*) FROM t"),
+            [((opening + 1) * 20_001).to_string()]
+        );
+    }
 }

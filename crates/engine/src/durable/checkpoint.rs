@@ -16,6 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use storage::{BlockImage, Table};
 use txn::checkpoint::{BlockEntry, Manifest, Syncing, TableEntry as TableFiles, Unsynced};
 use txn::manager::{Isolation, Transaction};
@@ -184,16 +185,9 @@ impl Durable {
         self.directory.copy_to(target, position.lsn, check)
     }
 
-    /// Does `work` while no checkpoint is written; None when one is.
-    pub(crate) fn unless_writing<T>(&self, work: impl FnOnce() -> T) -> Option<T> {
-        let _writing = self.writing.try_lock()?;
-        Some(work())
-    }
-
-    /// Does `work` when no checkpoint is written any more, and lets none begin meanwhile.
-    pub(crate) fn while_not_writing<T>(&self, work: impl FnOnce() -> T) -> T {
-        let _writing = self.writing.lock();
-        work()
+    /// The latch that is held while a checkpoint is written: who holds it keeps others from it.
+    pub(crate) fn checkpoints(&self) -> Arc<Mutex<()>> {
+        Arc::clone(&self.writing)
     }
 
     /// The pace of writes that commits share the disk with: each is followed by a rest of

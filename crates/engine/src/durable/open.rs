@@ -55,7 +55,7 @@ pub(crate) fn open(
         checkpointer: Checkpointer::default(),
         log,
         files: Mutex::new(block_files),
-        writing: Mutex::new(()),
+        writing: Arc::default(),
         next_version: AtomicU64::new(recovered.next_version),
         checkpoint_lsn: AtomicU64::new(checkpoint_lsn),
         commits_since: AtomicU64::new(recovered.replayed),

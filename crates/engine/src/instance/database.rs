@@ -13,7 +13,7 @@ use types::{Error, Result};
 
 use super::advisory::AdvisoryLocks;
 use super::channels::Channels;
-use super::freezing::{self, Freezer};
+use super::freezing::{Freezer, Site};
 use super::info::SessionInfo;
 use super::registry::Registry;
 use crate::Config;
@@ -111,6 +111,12 @@ impl Inner {
         }
     }
 
+    /// The database for who freezes its blocks.
+    pub(crate) fn site(&self) -> Site {
+        let checkpoints = self.durable.as_ref().map(Durable::checkpoints);
+        Site { stores: Arc::clone(&self.stores), checkpoints }
+    }
+
     fn close(&self) -> Result<()> {
         self.freezer.stop();
         match &self.durable {
@@ -170,17 +176,6 @@ impl Database {
             }
         });
         database
-    }
-
-    /// Starts to freeze blocks in the background.
-    pub(crate) fn start_freezer(&self) {
-        let database = self.downgrade();
-        self.0.freezer.start(move |seen, pace| {
-            if let Ok(database) = database.upgrade() {
-                let inner = database.inner();
-                freezing::cycle(&inner.stores, inner.durable.as_ref(), seen, pace);
-            }
-        });
     }
 
     /// The facts of a new session, which is known from now on.

@@ -14,7 +14,7 @@
 //! of them a store; rows do not move while their block cools, they stay where they are.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -23,7 +23,7 @@ use storage::{HotBlock, Layout, Table};
 use txn::manager::Isolation;
 use types::Result;
 
-use crate::durable::{Durable, Stores};
+use crate::durable::Stores;
 
 /// Cycles without a change after which a block of a table is frozen, to begin with.
 const PATIENCE: u32 = 10;
@@ -42,6 +42,14 @@ const CYCLE: Duration = Duration::from_secs(1);
 
 /// The same when blocks are frozen as soon as nobody writes them.
 const CYCLE_EAGER: Duration = Duration::from_millis(10);
+
+/// A database as who freezes its blocks needs it. The database does not live on by it.
+#[derive(Clone)]
+pub(crate) struct Site {
+    pub(crate) stores: Arc<Stores>,
+    /// Held while a checkpoint is written; None in memory.
+    pub(crate) checkpoints: Option<Arc<Mutex<()>>>,
+}
 
 /// When blocks are frozen in the background.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -96,13 +104,12 @@ pub(crate) struct Freezer {
 }
 
 impl Freezer {
-    /// Starts the thread; `cycle` is handed what was seen of hot blocks before, and what may stop
-    /// it.
-    pub(crate) fn start(&self, cycle: impl Fn(&mut Seen, &Pace<'_>) + Send + 'static) {
+    /// Starts the thread.
+    pub(crate) fn start(&self, site: Site) {
         let signal = Arc::clone(&self.signal);
         let thread = std::thread::Builder::new().name("freezer".into());
         // Without the thread, rows stay hot until somebody says VACUUM FREEZE.
-        *self.thread.lock() = thread.spawn(move || run(&signal, &cycle)).ok();
+        *self.thread.lock() = thread.spawn(move || run(&signal, &site)).ok();
     }
 
     pub(crate) fn freezing(&self) -> Freezing {
@@ -118,16 +125,14 @@ impl Freezer {
     pub(crate) fn stop(&self) {
         self.signal.wishes.lock().stop = true;
         self.signal.changed.notify_one();
-        let thread = self.thread.lock().take();
-        // The thread itself ends the database when it was the last to use it.
-        if let Some(thread) = thread.filter(|t| t.thread().id() != std::thread::current().id()) {
+        if let Some(thread) = self.thread.lock().take() {
             let _ = thread.join();
         }
     }
 }
 
-fn run(signal: &Signal, cycle: &dyn Fn(&mut Seen, &Pace<'_>)) {
-    let mut seen = Seen::default();
+fn run(signal: &Signal, site: &Site) {
+    let (mut seen, mut last) = (Seen::default(), Freezing::default());
     loop {
         let freezing = {
             let mut wishes = signal.wishes.lock();
@@ -143,8 +148,12 @@ fn run(signal: &Signal, cycle: &dyn Fn(&mut Seen, &Pace<'_>)) {
             }
             wishes.freezing
         };
+        // What one way of freezing taught says nothing to another.
+        if std::mem::replace(&mut last, freezing) != freezing {
+            seen = Seen::default();
+        }
         if freezing != Freezing::Off {
-            cycle(&mut seen, &Pace { signal, freezing });
+            cycle(site, &mut seen, &Pace { signal, freezing });
         }
     }
 }
@@ -228,7 +237,11 @@ pub(crate) struct Seen {
 
 impl Seen {
     /// The blocks of `tables` that `freezing` wants.
-    fn wanted(&mut self, tables: &[Arc<Table>], freezing: Freezing) -> Vec<(Arc<Table>, HotBlock)> {
+    fn wanted(
+        &mut self,
+        tables: &[Arc<Table>],
+        freezing: Freezing,
+    ) -> Vec<(Weak<Table>, HotBlock)> {
         let (mut blocks, mut tempers) = (HashMap::new(), HashMap::new());
         let mut found = Vec::new();
         for table in tables {
@@ -241,7 +254,7 @@ impl Seen {
                     _ => 0,
                 };
                 if freezing.wants(&block, cycles, temper.patience) {
-                    found.push((Arc::clone(table), block));
+                    found.push((Arc::downgrade(table), block));
                 }
                 blocks.insert(key, (block, cycles));
             }
@@ -249,6 +262,11 @@ impl Seen {
         }
         (self.blocks, self.tempers) = (blocks, tempers);
         found
+    }
+
+    /// Begins to count anew how long a block was unchanged.
+    fn put_off(&mut self, table: &Table, block: HotBlock) {
+        self.blocks.insert((table.id(), block.id), (block, 0));
     }
 
     /// Watches a block that was frozen.
@@ -274,25 +292,18 @@ fn may_freeze(table: &Table) -> bool {
 }
 
 /// Freezes what nobody has written for long enough.
-pub(crate) fn cycle(stores: &Stores, durable: Option<&Durable>, seen: &mut Seen, pace: &Pace<'_>) {
-    let wanted = seen.wanted(&tables(stores), pace.freezing);
+fn cycle(site: &Site, seen: &mut Seen, pace: &Pace<'_>) {
+    let wanted = seen.wanted(&tables(&site.stores), pace.freezing);
     if wanted.is_empty() {
         return;
     }
     // Versions of the last commits, which only later ones would collect.
-    stores.transactions.collect();
+    site.stores.transactions.collect();
     for (table, block) in wanted {
         let begun = Instant::now();
-        let freeze = || freeze(stores, &table, block.id);
-        let frozen = match durable {
-            // While a checkpoint is written it is tried again in the next cycle.
-            Some(durable) => durable.unless_writing(freeze).unwrap_or(Ok(false)),
-            None => freeze(),
-        };
-        // Without memory for the copy the rows stay as they are.
-        let Ok(is_frozen) = frozen else { return };
-        if is_frozen {
-            seen.watch(&table, block);
+        // A table that was dropped meanwhile is not kept.
+        if let Some(table) = table.upgrade() {
+            try_block(site, seen, &table, block);
         }
         if !pace.rest(begun.elapsed()) {
             return;
@@ -300,31 +311,42 @@ pub(crate) fn cycle(stores: &Stores, durable: Option<&Durable>, seen: &mut Seen,
     }
 }
 
-/// Freezes the hot blocks of `table`, the one that takes new rows, too; for VACUUM FREEZE. Returns
-/// how many.
+/// Freezes a block as it was seen when the cycle began, and watches it.
+fn try_block(site: &Site, seen: &mut Seen, table: &Table, block: HotBlock) {
+    if table.block_changes(block.id) != Some(block.changes) {
+        return;
+    }
+    // While a checkpoint is written it is tried again in the next cycle.
+    let held = site.checkpoints.as_ref().map(|checkpoints| checkpoints.try_lock());
+    if held.as_ref().is_some_and(Option::is_none) {
+        return;
+    }
+    match freeze(&site.stores, table, block.id) {
+        Ok(true) => seen.watch(table, block),
+        Ok(false) => {}
+        // Without memory for the copy its rows stay as they are; others may be smaller.
+        Err(_) => seen.put_off(table, block),
+    }
+}
+
+/// Freezes the hot blocks of `table`, the one that takes new rows, too; for VACUUM FREEZE.
 ///
 /// # Errors
 /// 53200 without memory; what `check` says between two blocks.
 pub(crate) fn freeze_table(
-    stores: &Stores,
-    durable: Option<&Durable>,
+    site: &Site,
     table: &Table,
     check: &dyn Fn() -> Result<()>,
-) -> Result<usize> {
-    let mut count = 0;
+) -> Result<()> {
     if !may_freeze(table) {
-        return Ok(count);
+        return Ok(());
     }
     for block in table.hot_blocks() {
         check()?;
-        let freeze = || freeze(stores, table, block.id);
-        let frozen = match durable {
-            Some(durable) => durable.while_not_writing(freeze)?,
-            None => freeze()?,
-        };
-        count += usize::from(frozen);
+        let _held = site.checkpoints.as_ref().map(|checkpoints| checkpoints.lock());
+        freeze(&site.stores, table, block.id)?;
     }
-    Ok(count)
+    Ok(())
 }
 
 fn freeze(stores: &Stores, table: &Table, block: u64) -> Result<bool> {
@@ -343,32 +365,82 @@ mod tests {
         session.execute(sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
     }
 
-    /// Cycles until no block of `t` but the last is hot; None when that takes more than `most`.
-    fn cycles_until_frozen(database: &Database, seen: &mut Seen, most: u32) -> Option<u32> {
-        let inner = database.inner();
+    /// Fills `table` with rows that are hot, in several blocks.
+    fn fill(session: &mut Session, table: &str, text: &str) {
+        for first in (0..3000).step_by(100) {
+            let rows = format!("generate_series({first}, {}) AS g(i)", first + 99);
+            run(session, &format!("INSERT INTO {table} SELECT i, 0, {text} FROM {rows}"));
+        }
+    }
+
+    /// A database whose thread does nothing, and a session with a table of hot rows.
+    fn with_rows(config: Config) -> (Database, Session) {
+        let database = Database::open_in_memory(config).expect("it opens");
+        let mut session = database.session();
+        run(&mut session, "SET freezing = off");
+        run(&mut session, "CREATE TABLE t (id int PRIMARY KEY, k int, s text)");
+        fill(&mut session, "t", "NULL");
+        (database, session)
+    }
+
+    fn is_frozen(database: &Database, table: &str) -> bool {
+        let table = database.table(table).expect("it is there");
+        table.storage().hot_blocks().iter().all(|block| block.takes_rows)
+    }
+
+    /// A cycle as of the thread.
+    fn turn(database: &Database, seen: &mut Seen) {
         let signal = Signal::default();
         let pace = Pace { signal: &signal, freezing: Freezing::On };
-        let table = database.table("t").expect("it is there");
+        cycle(&database.inner().site(), seen, &pace);
+    }
+
+    /// Cycles until no block of `t` but the last is hot; None when that takes more than `most`.
+    fn cycles_until_frozen(database: &Database, seen: &mut Seen, most: u32) -> Option<u32> {
         (1..=most).find(|_| {
-            cycle(&inner.stores, None, seen, &pace);
-            table.storage().hot_blocks().iter().all(|block| block.takes_rows)
+            turn(database, seen);
+            is_frozen(database, "t")
         })
     }
 
     #[test]
-    fn a_table_that_is_written_again_and_again_is_left_alone_for_longer() {
-        let database = Database::open_in_memory(Config::default()).expect("it opens");
-        let mut session = database.session();
-        run(&mut session, "SET freezing = off");
-        run(&mut session, "CREATE TABLE t (id int PRIMARY KEY, k int)");
+    fn a_block_without_memory_for_its_copy_does_not_hold_up_others() {
+        let config = Config { memory_bytes: 64 << 20, ..Config::default() };
+        let (database, mut session) = with_rows(config);
+        run(&mut session, "CREATE TABLE big (id int PRIMARY KEY, k int, s text)");
+        fill(&mut session, "big", "repeat(md5(i::text), 100)");
+        let pool = database.pool();
+        let left = 1 << 20;
+        let bytes = pool.limit() - pool.total() - left;
+        let ballast = pool.reserve(storage::MemoryCategory::Temporary, bytes).expect("it fits");
         let mut seen = Seen::default();
-        for first in (0..3000).step_by(100) {
-            let last = first + 99;
-            run(
-                &mut session,
-                &format!("INSERT INTO t SELECT i, 0 FROM generate_series({first}, {last}) AS g(i)"),
-            );
-        }
+        assert!(cycles_until_frozen(&database, &mut seen, 2 * PATIENCE).is_some());
+        assert!(!is_frozen(&database, "big"), "there is no room for its copy");
+        drop(ballast);
+        (0..=2 * PATIENCE).for_each(|_| turn(&database, &mut seen));
+        assert!(is_frozen(&database, "big"), "there is room again");
+    }
+
+    #[test]
+    fn a_block_that_was_written_since_it_was_seen_stays_hot() {
+        let (database, mut session) = with_rows(Config::default());
+        let table = Arc::clone(database.table("t").expect("it is there").storage());
+        let block = table.hot_blocks()[0];
+        run(&mut session, "UPDATE t SET k = 1 WHERE id = 0");
+        let site = database.inner().site();
+        site.stores.transactions.collect();
+        let mut seen = Seen::default();
+        try_block(&site, &mut seen, &table, block);
+        assert_eq!(table.hot_blocks()[0].id, block.id, "as it was seen it is no more");
+        let now = table.hot_blocks()[0];
+        try_block(&site, &mut seen, &table, now);
+        assert_ne!(table.hot_blocks()[0].id, block.id, "as it is now");
+    }
+
+    #[test]
+    fn a_table_that_is_written_again_and_again_is_left_alone_for_longer() {
+        let (database, mut session) = with_rows(Config::default());
+        let mut seen = Seen::default();
         let first = cycles_until_frozen(&database, &mut seen, 100);
         assert_eq!(first, Some(PATIENCE + 1), "the first cycle sees the blocks");
         // All rows move to hot blocks.

@@ -45,10 +45,8 @@ impl Session {
                 }
                 continue;
             }
-            let inner = self.inner();
-            let (stores, durable) = (&inner.stores, inner.durable.as_ref());
-            let cancel = self.cancel.clone();
-            freezing::freeze_table(stores, durable, entry.storage(), &|| cancel.check())?;
+            let (site, cancel) = (self.inner().site(), self.cancel.clone());
+            freezing::freeze_table(&site, entry.storage(), &|| cancel.check())?;
         }
         Ok(())
     }
