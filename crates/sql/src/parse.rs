@@ -71,9 +71,9 @@ use types::{Error, Position, Result, SqlState};
 
 use crate::definition::IdentityKind;
 use crate::words::{
-    Chain, ConstraintMode, CursorOptions, Discard, DropBehaviour, Fetch, Freezing, IfExists,
-    IfMissing, LockWait, Persistence, PrivilegeStatement, RoleStatement, RowLockStrength,
-    SchemaStatement, SetScope, TableLockMode, TransactionModes,
+    Chain, ConstraintMode, CursorOptions, Discard, DropBehaviour, Fetch, IfExists, IfMissing,
+    LockWait, Persistence, PrivilegeStatement, RoleStatement, RowLockStrength, SchemaStatement,
+    SetScope, TableLockMode, TransactionModes, VacuumFreeze,
 };
 
 /// Nesting that the parser follows; a sub-query takes three of it.
@@ -210,7 +210,7 @@ pub(crate) enum SessionTree {
     Checkpoint,
     Vacuum {
         tables: Vec<ast::ObjectName>,
-        freezing: Freezing,
+        freezing: VacuumFreeze,
     },
     CreateSequence {
         name: ast::ObjectName,

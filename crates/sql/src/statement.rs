@@ -24,11 +24,11 @@ pub use write::{
 
 pub use crate::words::{
     Access, AccessMode, Chain, ConstraintMode, CursorForm, CursorHold, CursorOptions, CursorScroll,
-    DefaultKind, Deferral, Discard, DropBehaviour, Extent, Fetch, FetchAction, FetchTo, Freezing,
+    DefaultKind, Deferral, Discard, DropBehaviour, Extent, Fetch, FetchAction, FetchTo,
     GrantAction, GrantOption, IfExists, IfMissing, Isolation, LockWait, ObjectKind, Objects,
     PasswordChange, Persistence, Privilege, PrivilegeStatement, Privileges, RelationName, RoleName,
     RoleOptions, RoleStatement, RowLockStrength, SchemaStatement, Secret, SetScope, SetValue,
-    TableLockMode, TransactionModes, privileges_in,
+    TableLockMode, TransactionModes, VacuumFreeze, privileges_in,
 };
 
 use types::DataType;
@@ -274,7 +274,7 @@ pub enum Statement {
         /// The tables.
         tables: Vec<TableRef>,
         /// Whether their rows are to be frozen.
-        freezing: Freezing,
+        freezing: VacuumFreeze,
     },
 }
 

@@ -74,7 +74,7 @@ pub enum SetValue {
 
 /// Whether VACUUM freezes rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Freezing {
+pub enum VacuumFreeze {
     /// VACUUM
     NotAsked,
     /// VACUUM FREEZE

@@ -29,14 +29,9 @@ mod words;
 use columns::{COLUMNS, Rule};
 use hit::{Hit, Sites};
 
-macro_rules! queries {
-    ($($n:literal)*) => {
-        [$(include_str!(concat!("clickbench/queries/q", $n, ".sql"))),*]
-    };
-}
-
 /// The queries, each one statement without a semicolon.
 pub const QUERIES: [&str; 43] = queries!(
+    "clickbench":
     "01" "02" "03" "04" "05" "06" "07" "08" "09" "10" "11" "12" "13" "14" "15" "16" "17" "18" "19"
     "20" "21" "22" "23" "24" "25" "26" "27" "28" "29" "30" "31" "32" "33" "34" "35" "36" "37" "38"
     "39" "40" "41" "42" "43"

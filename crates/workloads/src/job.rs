@@ -29,14 +29,9 @@ mod schema;
 mod things;
 mod rows;
 
-macro_rules! queries {
-    ($($n:literal)*) => {
-        [$(include_str!(concat!("job/queries/q", $n, ".sql"))),*]
-    };
-}
-
 /// The queries, each one statement without a semicolon.
 pub const QUERIES: [&str; 20] = queries!(
+    "job":
     "01" "02" "03" "04" "05" "06" "07" "08" "09" "10"
     "11" "12" "13" "14" "15" "16" "17" "18" "19" "20"
 );

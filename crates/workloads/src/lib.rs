@@ -4,6 +4,13 @@
 //! Elsewhere: running and comparing them (`xtask`), showing them (`server`'s demo).
 #![forbid(unsafe_code)]
 
+/// The texts of the queries in `folder/queries`, by the numbers in their names.
+macro_rules! queries {
+    ($folder:literal: $($number:literal)*) => {
+        [$(include_str!(concat!($folder, "/queries/q", $number, ".sql"))),*]
+    };
+}
+
 // Floors: lowest first.
 mod load;
 mod random;

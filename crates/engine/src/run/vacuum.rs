@@ -1,7 +1,7 @@
 //! VACUUM: versions that nobody sees go; with FREEZE, rows become frozen ones.
 
 use sql::catalog::TableRef;
-use sql::statement::{Freezing, RelationName};
+use sql::statement::{RelationName, VacuumFreeze};
 use types::{Error, Result, SqlState};
 
 use crate::instance::freezing;
@@ -12,7 +12,7 @@ impl Session {
     pub(super) fn vacuum(
         &mut self,
         tables: &[TableRef],
-        freezing: Freezing,
+        freezing: VacuumFreeze,
     ) -> Result<QueryResult> {
         if self.work().begun != Begun::ForOneStatement {
             let message = "VACUUM cannot run inside a transaction block";
@@ -21,7 +21,7 @@ impl Session {
         // Its snapshot would keep what others delete meanwhile.
         self.end_statement()?;
         self.inner().pool.reclaim();
-        if freezing == Freezing::Asked {
+        if freezing == VacuumFreeze::Asked {
             self.freeze(tables)?;
         }
         Ok(QueryResult::command("VACUUM"))

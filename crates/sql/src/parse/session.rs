@@ -9,8 +9,8 @@ use sqlparser::tokenizer::{Token, TokenWithSpan};
 use super::name::folded;
 use super::{LockTree, SessionTree, opens_call};
 use crate::words::{
-    AccessMode, Chain, Deferral, Discard, Freezing, IfExists, IfMissing, Isolation, LockWait,
-    Persistence, RowLockStrength, TableLockMode, TransactionModes,
+    AccessMode, Chain, Deferral, Discard, IfExists, IfMissing, Isolation, LockWait, Persistence,
+    RowLockStrength, TableLockMode, TransactionModes, VacuumFreeze,
 };
 
 pub(super) type Parsed<T> = std::result::Result<T, ParserError>;
@@ -368,7 +368,7 @@ fn discard(parser: &mut Parser<'_>) -> Parsed<SessionTree> {
 
 fn vacuum(parser: &mut Parser<'_>) -> Parsed<SessionTree> {
     parser.next_token();
-    let mut freezing = Freezing::NotAsked;
+    let mut freezing = VacuumFreeze::NotAsked;
     if parser.consume_token(&Token::LParen) {
         while !parser.consume_token(&Token::RParen) {
             if at_end(parser) {
@@ -376,7 +376,7 @@ fn vacuum(parser: &mut Parser<'_>) -> Parsed<SessionTree> {
             }
             if word(parser, "freeze") {
                 let is_off = ["off", "false", "0"].iter().any(|text| word(parser, text));
-                freezing = if is_off { Freezing::NotAsked } else { Freezing::Asked };
+                freezing = if is_off { VacuumFreeze::NotAsked } else { VacuumFreeze::Asked };
             } else {
                 parser.next_token();
             }
@@ -384,7 +384,7 @@ fn vacuum(parser: &mut Parser<'_>) -> Parsed<SessionTree> {
     }
     loop {
         if word(parser, "freeze") {
-            freezing = Freezing::Asked;
+            freezing = VacuumFreeze::Asked;
         } else if !["full", "verbose", "analyze"].iter().any(|text| word(parser, text)) {
             break;
         }

@@ -9,7 +9,8 @@
 //! Strings are TPC-C's.
 //!
 //! Source: Funke 2015, sections 2.3 and 2.5: QphCH is 22 times 3,600 seconds by the time of a set,
-//! times sessions; normalised times are those for a million order lines.
+//! times sessions; normalised times are those for a million order lines. The time of a set is the
+//! sum of its queries' mean times.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
