@@ -12,6 +12,7 @@ pub mod durable;
 pub mod recovery;
 pub mod checkpoint;
 pub mod ch;
+pub mod adapt;
 pub mod versions;
 pub mod waterfall;
 pub mod switches;

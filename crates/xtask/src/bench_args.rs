@@ -226,3 +226,20 @@ pub struct ChArgs {
     #[arg(long)]
     pub async_commits: bool,
 }
+
+/// Arguments of `bench adapt`.
+#[derive(Args, Clone, Debug)]
+pub struct AdaptArgs {
+    /// Rows of the table
+    #[arg(long, default_value_t = 2_000_000)]
+    pub rows: u64,
+    /// Timed runs of each scan
+    #[arg(long, default_value_t = 7)]
+    pub runs: usize,
+    /// Reads and updates by key
+    #[arg(long, default_value_t = 50_000)]
+    pub keys: u64,
+    /// Worker threads; all cores without
+    #[arg(long)]
+    pub threads: Option<usize>,
+}

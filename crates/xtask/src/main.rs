@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use xtask::bench_args::{
-    ChArgs, CheckpointArgs, JoinOrderArgs, LimitsArgs, RecoveryArgs, RecoveryChildArgs,
+    AdaptArgs, ChArgs, CheckpointArgs, JoinOrderArgs, LimitsArgs, RecoveryArgs, RecoveryChildArgs,
     StorageArgs, SwitchesArgs, VersionsArgs, WaterfallArgs, Which,
 };
 use xtask::clients::ClientsArgs;
@@ -88,6 +88,8 @@ enum Bench {
     Clickbench(QueryArgs),
     /// Transactions of TPC-C, and its consistency conditions afterwards
     Tpcc(TpccArgs),
+    /// Rows that came by INSERT: scans, reads and updates while they are hot, and frozen in place
+    Adapt(AdaptArgs),
     /// TPC-C's transactions and the queries of CH-benCHmark at once
     Ch(ChArgs),
     /// Opening a database that was killed: replay of its log, and loading its checkpoint
@@ -366,6 +368,7 @@ fn run_product(command: Command) -> Outcome {
         Command::Torture(args) => return torture::run(&args),
         Command::TortureChild(args) => return torture::child(&args),
         Command::RecoveryChild(args) => return bench::recovery::child(&args),
+        Command::Bench(Bench::Adapt(args)) => return bench::adapt::run(&args),
         Command::Bench(Bench::Ch(args)) => return bench::ch::run(&args),
         Command::Bench(Bench::Recovery(args)) => return bench::recovery::run(&args),
         Command::Bench(Bench::Checkpoint(args)) => return bench::checkpoint::run(&args),
