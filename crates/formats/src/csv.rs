@@ -13,6 +13,7 @@ mod write;
 
 pub(crate) use options::{CsvOptions, Dialect, Header, OnError, Way};
 pub(crate) use parse::CsvRecords;
+pub(crate) use sniff::fits;
 pub(crate) use split::Quoted;
 pub(crate) use write::{write_names, write_row};
 
@@ -30,6 +31,10 @@ impl FileFormat for Csv {
         target: Option<&[(String, DataType)]>,
     ) -> Result<OpenedFile> {
         read::open(path, options, target)
+    }
+
+    fn keeps_text(&self) -> bool {
+        true
     }
 
     fn create(

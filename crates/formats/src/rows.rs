@@ -1,8 +1,13 @@
 //! Records of text as rows: fields to values, values to batches.
 
+use std::fs::File;
+use std::os::unix::fs::FileExt as _;
+
 use kernels::{BATCH_ROWS, Batch, Column, VectorBuilder};
 use types::calendar::TimeZone;
 use types::{DataType, Error, Result, SqlState, Value, text};
+
+use crate::output::io_error;
 
 /// A field of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,6 +74,69 @@ impl Reject {
             None => located,
         }
     }
+}
+
+/// A file of records of text, for errors.
+pub(crate) struct Origin {
+    pub(crate) path: String,
+    pub(crate) file: File,
+    /// Byte that ends lines.
+    pub(crate) newline: u8,
+    pub(crate) columns: Vec<(String, DataType)>,
+}
+
+impl Origin {
+    /// The bytes from `start` to `end`, which are UTF-8 without zero bytes.
+    ///
+    /// # Errors
+    /// 58030, 22021.
+    pub(crate) fn text(&self, start: u64, end: u64) -> Result<Vec<u8>> {
+        let mut text = vec![0; (end - start) as usize];
+        let read = read_full(&self.file, &mut text, start);
+        text.truncate(read.map_err(|e| io_error(&self.path, "read", &e))?);
+        let invalid = std::str::from_utf8(&text).err().map(|error| error.valid_up_to());
+        let zero = memchr::memchr(0, &text);
+        if let Some(error_at) = invalid.into_iter().chain(zero).min() {
+            let byte = text.get(error_at).copied().unwrap_or(0);
+            let message = format!("invalid byte sequence for encoding \"UTF8\": 0x{byte:02x}");
+            let error = Error::new(SqlState::INVALID_ENCODING, message);
+            return Err(self.located(Reject::Record(error), start, &text[..error_at]));
+        }
+        Ok(text)
+    }
+
+    /// The error with file, line and column; `before` is what precedes the record in its part,
+    /// which begins at `start`.
+    pub(crate) fn located(&self, reject: Reject, start: u64, before: &[u8]) -> Error {
+        let lines = |bytes: &[u8]| memchr::memchr_iter(self.newline, bytes).count();
+        let mut line = 1 + lines(before);
+        let mut buffer = vec![0; 1 << 20];
+        let mut offset = 0;
+        while offset < start {
+            let wanted = buffer.len().min((start - offset) as usize);
+            // An unreadable beginning only makes the line number too small.
+            match read_full(&self.file, &mut buffer[..wanted], offset) {
+                Ok(read) if read > 0 => {
+                    line += lines(&buffer[..read]);
+                    offset += read as u64;
+                }
+                _ => break,
+            }
+        }
+        reject.located(&self.path, line, &self.columns)
+    }
+}
+
+/// Reads until `buffer` is full or the file ends.
+pub(crate) fn read_full(file: &File, buffer: &mut [u8], offset: u64) -> std::io::Result<usize> {
+    let mut filled = 0;
+    while filled < buffer.len() {
+        match file.read_at(&mut buffer[filled..], offset + filled as u64)? {
+            0 => break,
+            read => filled += read,
+        }
+    }
+    Ok(filled)
 }
 
 /// Outcome of reading a record.

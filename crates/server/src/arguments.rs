@@ -55,6 +55,8 @@ pub(crate) enum Format {
     Csv,
     /// One JSON object per line
     Json,
+    /// A table of Markdown
+    Markdown,
     /// Arrow IPC stream
     Arrow,
 }

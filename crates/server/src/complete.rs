@@ -8,7 +8,7 @@ use rustyline::validate::{ValidationContext, ValidationResult, Validator};
 use rustyline::{Context, Helper};
 
 use crate::meta;
-use crate::scan::{Ending, ending};
+use crate::scan::{Ending, ending, trailing_command};
 
 const KEYWORDS: &[&str] = &[
     "ALL",
@@ -97,7 +97,8 @@ impl Hinter for ShellHelper {
 impl Validator for ShellHelper {
     fn validate(&self, context: &mut ValidationContext<'_>) -> rustyline::Result<ValidationResult> {
         let input = context.input();
-        let open = ending(input) == Ending::Open && meta::command(input).is_none();
+        let is_command = meta::command(input).is_some() || trailing_command(input).is_some();
+        let open = ending(input) == Ending::Open && !is_command;
         Ok(if open { ValidationResult::Incomplete } else { ValidationResult::Valid(None) })
     }
 }

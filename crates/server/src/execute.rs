@@ -4,15 +4,15 @@
 
 use engine::Session;
 
-use crate::arguments::Format;
+use crate::display::Display;
 use crate::{progress, render, report};
 
 /// Runs all statements of `text` and prints their results; false after an error, which is reported.
-pub(crate) fn run_text(session: &mut Session, text: &str, format: Format) -> bool {
+pub(crate) fn run_text(session: &mut Session, text: &str, display: &Display) -> bool {
     let bar = progress::Watch::start(session);
     let outcome = session.execute_each(text, |result| {
         bar.pause();
-        render::print(&result, format)
+        render::print(&result, display)
     });
     bar.stop();
     if let Err(error) = outcome {

@@ -5,15 +5,18 @@
 
 // Floors: lowest first.
 mod arguments;
+mod display;
 mod config;
 mod interrupt;
-mod meta;
 mod progress;
 mod render;
 mod report;
 mod database;
 mod execute;
 mod scan;
+mod variables;
+mod lists;
+mod meta;
 mod complete;
 mod serve;
 mod shell;

@@ -9,8 +9,10 @@ use sql::catalog::{
     ForeignKeyDef, IdentityKind, IndexColumn, IndexMeta, ReferentialAction, SequenceDef, Uniqueness,
 };
 
+use crate::display::{Display, Expanded};
+
 /// Next step of the shell after a backslash command.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq)]
 pub(crate) enum After {
     /// Read on.
     Continue,
@@ -20,6 +22,19 @@ pub(crate) enum After {
     Include(String),
     /// Show times, or do not; None for the other way round.
     Timing(Option<Timing>),
+    /// Run this text.
+    Statements(String),
+    /// Run the last statement again: with this file for its rows, if there is one, and expanded or
+    /// not.
+    Again(Option<String>, Expanded),
+    /// Run the last statement every so many seconds.
+    Watch(f64),
+    /// Edit the last statement, or this file, then run it.
+    Edit(Option<String>),
+    /// Set a variable; without a value take it away, without a name list them.
+    Variable(Option<String>, Option<String>),
+    /// Show the last statement.
+    Last,
 }
 
 /// Display of times after each statement.
@@ -32,27 +47,46 @@ pub(crate) enum Timing {
 const HELP: &str = "\
 \\d          tables, views and sequences
 \\d NAME     columns, indexes and constraints of a table, columns of a view
-\\dt         tables, with rows and bytes
-\\di         indexes
-\\ds         sequences
-\\timing     switch the display of times on or off; \\timing on, \\timing off
-\\echo TEXT  print the text
-\\i FILE     run the statements of a file
-\\?          this list
-\\q          quit; so do quit and exit
+\\dt \\di \\ds \\dv   tables with rows and bytes, indexes, sequences, views
+\\dn \\du \\df \\dT \\dp \\l   schemas, roles, functions, types, privileges, databases: a pattern
+\\x         rows as blocks of lines: on, off, auto        \\t         rows without names: on, off
+\\pset      format, null, expanded, tuples_only           \\timing    times after statements: on, off
+.mode NAME  table, line, csv, json, markdown, arrow
+\\g [FILE]  run the statement, rows into a file            \\gx        run it, rows as blocks
+\\watch [S] run the last statement every S seconds         \\e [FILE]  edit it, then run it
+\\o [FILE]  rows go into a file, or come here again        \\p         show the last one
+\\copy ...  COPY with the files of this machine            \\i FILE    run the statements of a file
+\\set [NAME [VALUE]]  variables, :name in statements       \\unset NAME
+\\cd DIR    change the directory                           \\! COMMAND run a command of the system
+\\conninfo   database and user
+\\echo TEXT print the text                                 \\q         quit; so do quit and exit
 Statements end with a semicolon. Ctrl-C cancels what runs, Ctrl-D quits.";
 
+/// The query of `\conninfo`.
+const CONNECTION: &str = "SELECT current_database() AS \"Database\", \
+                          current_user AS \"User\", version() AS \"Server\"";
+
 /// Commands of other shells, and the command here.
-const TWINS: [(&str, &str); 9] = [
+const TWINS: [(&str, &str); 19] = [
     (".tables", "\\dt"),
     (".schema", "\\d"),
     (".indexes", "\\di"),
     (".indices", "\\di"),
+    (".databases", "\\l"),
     (".timer", "\\timing"),
     (".read", "\\i"),
     (".help", "\\?"),
     (".quit", "\\q"),
     (".exit", "\\q"),
+    (".mode", "\\pset format"),
+    (".nullvalue", "\\pset null"),
+    (".output", "\\o"),
+    (".print", "\\echo"),
+    (".shell", "\\!"),
+    (".system", "\\!"),
+    (".cd", "\\cd"),
+    (".edit", "\\e"),
+    (".open", "\\open"),
 ];
 
 /// The backslash command that `line` is or stands for, where a statement could begin; None for
@@ -74,9 +108,12 @@ pub(crate) fn command(line: &str) -> Option<Cow<'_, str>> {
 }
 
 /// Runs the command in `line`, which [`command`] gave.
-pub(crate) fn run(database: &Database, line: &str) -> After {
-    let mut words = line.trim().trim_end_matches(';').split_whitespace();
+pub(crate) fn run(database: &Database, display: &mut Display, line: &str) -> After {
+    let line = line.trim();
+    let typed = line.trim_end_matches(';');
+    let mut words = typed.split_whitespace();
     let (command, argument) = (words.next().unwrap_or(""), words.next());
+    let rest = || typed.strip_prefix(command).unwrap_or("").trim();
     match (command, argument) {
         ("\\q" | "\\quit" | "\\exit", _) => return After::Quit,
         ("\\?" | "\\h" | "\\help", _) => println!("{HELP}"),
@@ -84,21 +121,79 @@ pub(crate) fn run(database: &Database, line: &str) -> After {
         ("\\timing", Some("on")) => return After::Timing(Some(Timing::On)),
         ("\\timing", Some("off")) => return After::Timing(Some(Timing::Off)),
         ("\\timing", Some(other)) => eprintln!("\\timing takes on or off, not {other}"),
-        ("\\echo", _) => println!("{}", line.trim().strip_prefix(command).unwrap_or("").trim()),
+        ("\\echo", _) => println!("{}", line.strip_prefix(command).unwrap_or("").trim()),
         ("\\i" | "\\include", Some(path)) => return After::Include(path.to_owned()),
         ("\\i" | "\\include", None) => eprintln!("\\i needs a file name"),
         ("\\d", Some(name)) => describe(database, name),
         ("\\d", None) => list(&database.relations()),
-        ("\\dt", _) => {
+        ("\\dt" | "\\dt+", _) => {
             let all = database.relations();
             let tables: Vec<TableInfo> = all.into_iter().filter(|i| i.kind == "table").collect();
             list(&tables);
         }
         ("\\di", _) => list_indexes(&database.relations()),
         ("\\ds", _) => list_sequences(&database.relations()),
-        _ => eprintln!("unknown command {command}; \\? lists them"),
+        ("\\copy", Some(_)) => return After::Statements(format!("COPY {}", rest())),
+        ("\\g", path) => return After::Again(path.map(str::to_owned), Expanded::Off),
+        ("\\gx", path) => return After::Again(path.map(str::to_owned), Expanded::On),
+        ("\\watch", seconds) => match seconds.unwrap_or("2").parse::<f64>() {
+            Ok(seconds) if seconds >= 0.0 && seconds.is_finite() => return After::Watch(seconds),
+            _ => eprintln!("\\watch takes a number of seconds"),
+        },
+        ("\\e" | "\\edit", path) => return After::Edit(path.map(str::to_owned)),
+        ("\\p" | "\\print", _) => return After::Last,
+        ("\\set", None) => return After::Variable(None, None),
+        ("\\set", Some(name)) => {
+            let value = rest().strip_prefix(name).unwrap_or("").trim().trim_matches('\'');
+            return After::Variable(Some(name.to_owned()), Some(value.to_owned()));
+        }
+        ("\\unset", Some(name)) => return After::Variable(Some(name.to_owned()), None),
+        ("\\open", _) => eprintln!("a shell has one database; start another: tessera PATH"),
+        ("\\conninfo", _) => return After::Statements(CONNECTION.to_owned()),
+        _ => match crate::lists::query(command, argument) {
+            Some(query) => return After::Statements(query),
+            None => other(display, command, rest()),
+        },
     }
     After::Continue
+}
+
+/// Commands about the display and the system.
+fn other(display: &mut Display, command: &str, rest: &str) {
+    let mut words = rest.split_whitespace();
+    let (first, second) = (words.next(), words.next());
+    let outcome = match command {
+        "\\x" => display.expand(first),
+        "\\t" => display.tuples_only(first),
+        "\\o" | "\\out" => display.send_to(first),
+        "\\pset" => match first {
+            Some(option) => display.set(option, second.map(|value| value.trim_matches('\''))),
+            None => Err("\\pset needs an option and a value".to_owned()),
+        },
+        "\\cd" => {
+            let to = first.map(std::path::PathBuf::from);
+            match to.or_else(|| std::env::var_os("HOME").map(Into::into)) {
+                Some(to) => std::env::set_current_dir(&to)
+                    .map(|()| String::new())
+                    .map_err(|error| format!("{}: {error}", to.display())),
+                None => Err("\\cd needs a directory".to_owned()),
+            }
+        }
+        "\\!" => {
+            let shell = std::env::var("SHELL").unwrap_or_else(|_| "/bin/sh".to_owned());
+            let mut process = std::process::Command::new(&shell);
+            if !rest.is_empty() {
+                process.arg("-c").arg(rest);
+            }
+            process.status().map(|_| String::new()).map_err(|error| format!("{shell}: {error}"))
+        }
+        _ => Err(format!("unknown command {command}; \\? lists them")),
+    };
+    match outcome {
+        Ok(text) if text.is_empty() => {}
+        Ok(text) => println!("{text}"),
+        Err(text) => eprintln!("{text}"),
+    }
 }
 
 fn new_table(header: &[&str]) -> Table {

@@ -9,6 +9,7 @@ use types::Result;
 
 use crate::arguments::{Arguments, Command, Limits, similar_command};
 use crate::database::{config_of, open};
+use crate::display::Display;
 use crate::execute::run_text;
 use crate::{demo, interrupt, report, serve, shell};
 
@@ -72,8 +73,9 @@ fn check(path: &Path, limits: &Limits) -> Result<ExitCode> {
 
 fn run_session(arguments: &Arguments, mut session: Session) -> ExitCode {
     interrupt::watch(&session.cancel_handle());
+    let display = Display::new(arguments.format);
     for sql in &arguments.commands {
-        if !run_text(&mut session, sql, arguments.format) {
+        if !run_text(&mut session, sql, &display) {
             return ExitCode::from(SQL_ERROR);
         }
     }

@@ -18,6 +18,20 @@ pub(crate) fn ending(text: &str) -> Ending {
     scanner.ending()
 }
 
+/// Where in `text` a backslash command begins behind a statement, as in `SELECT 1 \\gx`.
+pub(crate) fn trailing_command(text: &str) -> Option<usize> {
+    let mut scanner = Scanner::default();
+    let mut read = 0;
+    for (at, _) in text.match_indices('\\') {
+        scanner.read(&text[read..at]);
+        read = at;
+        if !scanner.is_within() {
+            return Some(at);
+        }
+    }
+    None
+}
+
 /// Token that a [`Scanner`] is within.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Within {
@@ -27,6 +41,8 @@ enum Within {
     Quotation(u8),
     /// So many comments.
     Comments(usize),
+    /// A comment that ends with its line.
+    Line,
 }
 
 /// Reads a text in pieces, each up to the end of a line, and knows how it ends so far.
@@ -46,9 +62,14 @@ impl Scanner {
     /// How the text ends.
     pub(crate) fn ending(&self) -> Ending {
         match self.within {
-            Within::Nothing => self.ending,
+            Within::Nothing | Within::Line => self.ending,
             _ => Ending::Open,
         }
+    }
+
+    /// True inside of a quotation or a comment.
+    pub(crate) fn is_within(&self) -> bool {
+        self.within != Within::Nothing
     }
 
     /// Reads on.
@@ -65,6 +86,13 @@ impl Scanner {
                     None => rest.len(),
                 },
                 Within::Comments(depth) => self.comment(rest, depth),
+                Within::Line => match rest.iter().position(|b| *b == b'\n') {
+                    Some(at) => {
+                        self.within = Within::Nothing;
+                        at + 1
+                    }
+                    None => rest.len(),
+                },
             };
             rest = &rest[length..];
         }
@@ -74,7 +102,10 @@ impl Scanner {
     fn plain(&mut self, rest: &[u8]) -> usize {
         match rest[0] {
             b';' => self.ending = Ending::Complete,
-            b'-' if rest.starts_with(b"--") => return line_length(rest),
+            b'-' if rest.starts_with(b"--") => {
+                self.within = Within::Line;
+                return 2;
+            }
             b'/' if rest.starts_with(b"/*") => {
                 self.within = Within::Comments(1);
                 return 2;
@@ -101,10 +132,6 @@ impl Scanner {
     }
 }
 
-fn line_length(text: &[u8]) -> usize {
-    text.iter().position(|b| *b == b'\n').unwrap_or(text.len())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -120,6 +147,16 @@ mod tests {
         assert_eq!(ending("select 1; /* ; /* nested */"), Ending::Open);
         assert_eq!(ending("select 1; select \"a;b\""), Ending::Open);
     }
+    #[test]
+    fn commands_behind_statements_are_found() {
+        assert_eq!(trailing_command("select 1 \\gx"), Some(9));
+        assert_eq!(trailing_command("select '\\g'"), None);
+        assert_eq!(trailing_command("select E'\\n', 2 \\g out"), Some(16));
+        assert_eq!(trailing_command("select 1; /* \\g */"), None);
+        assert_eq!(trailing_command("select 1 -- \\g"), None);
+        assert_eq!(trailing_command("select 1 -- a\n \\g"), Some(15));
+    }
+
     #[test]
     fn a_text_read_in_lines_ends_as_a_whole_one() {
         let text = "-- a; 'b\nselect 'it''s;\n'\n  ;/* ; /* 'x\n */ ; */\nselect \"a;\n\";\n\nx";

@@ -11,6 +11,7 @@ mod conflict;
 mod copy;
 mod current;
 mod cursor;
+mod described;
 mod dialect;
 mod effect;
 mod effectless;
@@ -30,6 +31,7 @@ mod schema;
 mod search;
 mod session;
 mod setting;
+mod shorthand;
 mod shown;
 mod storage;
 mod subscript;
@@ -38,9 +40,10 @@ mod wide;
 mod wrapped;
 
 pub(crate) use absent::{Absent, Form as AbsentForm, Kind as AbsentKind, Object as AbsentObject};
-pub(crate) use clauses::{DISTINCT_SETS, EXCLUDE, GROUPING_SETS};
+pub(crate) use clauses::{ALL_ITEMS, DISTINCT_SETS, EXCLUDE, GROUPING_SETS};
 pub(crate) use comment::{CommentTree, Commented};
 pub(crate) use conflict::Inference;
+pub(crate) use described::{DescribedQuery, DescribedTree};
 pub use effect::Effect;
 pub(crate) use effect::into_of;
 pub(crate) use effectless::{
@@ -54,6 +57,7 @@ pub(crate) use reserved::is_reserved;
 pub(crate) use search::{Cycle, RecursionClauses, Search, SearchOrder, recursion_clauses};
 pub(crate) use session::{Overriding, SequenceOption};
 pub(crate) use setting::{option_word, path_value, set_value};
+pub(crate) use shorthand::BY_NAME;
 pub use shown::{default_text, names_in, query_in_schema, sequences_in};
 pub(crate) use subscript::Subscripted;
 pub(crate) use visit::rewrite_queries;
@@ -194,6 +198,8 @@ pub(crate) enum SessionTree {
     Comment(Box<CommentTree>),
     /// CREATE SCHEMA with what it is to hold.
     SchemaElements(SchemaStatement, Vec<ParsedStatement>),
+    /// DESCRIBE, SUMMARIZE, SHOW TABLES.
+    Described(Box<DescribedTree>),
     /// Statements that change nothing, and ALTER of objects that have such actions.
     Effectless(Box<EffectlessTree>),
     /// About objects of kinds that there are none of.
@@ -454,6 +460,7 @@ fn parser(tokens: Vec<TokenWithSpan>) -> Parser<'static> {
 }
 
 fn parse_tree(mut tokens: Vec<TokenWithSpan>) -> Result<Tree> {
+    shorthand::rewrite(&mut tokens);
     clauses::rewrite(&mut tokens);
     search::rewrite(&mut tokens);
     if let Some(tree) = effectless::take_actions(&tokens, parse_tree)? {

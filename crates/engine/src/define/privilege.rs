@@ -634,9 +634,22 @@ pub(crate) fn check_definition(session: &Session, statement: &Statement) -> Resu
             }
         })
     };
+    let replaces = |name: &RelationName, if_exists| match if_exists {
+        IfExists::Replace => {
+            let (names, if_missing) = (vec![name.clone()], IfMissing::Skip);
+            drops("table", &DropRelations { names, if_missing, behaviour: DropBehaviour::Restrict })
+        }
+        _ => Ok(()),
+    };
     match statement {
-        Statement::CreateTable(create) => creates(&create.name, create.persistence),
-        Statement::CreateTableAs(create) => creates(&create.name, create.persistence),
+        Statement::CreateTable(create) => {
+            replaces(&create.name, create.if_exists)?;
+            creates(&create.name, create.persistence)
+        }
+        Statement::CreateTableAs(create) => {
+            replaces(&create.name, create.if_exists)?;
+            creates(&create.name, create.persistence)
+        }
         Statement::CreateSequence(create) => creates(&create.name, create.persistence),
         Statement::CreateView(create) => {
             creates(&create.name, create.persistence)?;

@@ -6,13 +6,13 @@ use exec::Opener;
 use sql::algebra::Query;
 use sql::catalog::{ForeignKeyDef, IndexMeta};
 use sql::statement::{
-    CreateTable, CreateTableAs, DropBehaviour, Persistence, Privilege, Privileges, RelationName,
-    Truncate, TruncateIdentity, WithData,
+    CreateTable, CreateTableAs, DropBehaviour, DropRelations, IfExists, IfMissing, Persistence,
+    Privilege, Privileges, RelationName, Truncate, TruncateIdentity, WithData,
 };
 use storage::Table;
 use types::{Error, Result, SqlState};
 
-use super::{layout_of, may_create, names, persistence_of, redefined, sequence, wide};
+use super::{drop, layout_of, may_create, names, persistence_of, redefined, sequence, wide};
 use crate::catalog::locks::{LockMode, TableLock};
 use crate::catalog::rights::Object;
 use crate::catalog::stored::{foreign_index, key_index, schema_of};
@@ -89,6 +89,7 @@ pub(super) fn create(session: &mut Session, create: CreateTable) -> Result<Query
     let done = QueryResult::command("CREATE TABLE");
     let name = session.state().key_of(&create.name)?;
     let persistence = persistence_of(&create.name, create.persistence);
+    replace(session, &create.name, &name, create.if_exists)?;
     if !may_create(&session.state(), &name, create.if_exists)? {
         super::tell_taken(session, &name);
         return Ok(done);
@@ -128,6 +129,25 @@ pub(super) fn create(session: &mut Session, create: CreateTable) -> Result<Query
     Ok(done)
 }
 
+/// Drops the table `name` when CREATE OR REPLACE TABLE is to put another one in its place.
+///
+/// # Errors
+/// 2BP01 when something depends on it, 42809 when it is no table.
+fn replace(
+    session: &mut Session,
+    written: &RelationName,
+    name: &str,
+    if_exists: IfExists,
+) -> Result<()> {
+    if if_exists != IfExists::Replace || !session.state().contains(name) {
+        return Ok(());
+    }
+    let names = vec![written.clone()];
+    let (if_missing, behaviour) = (IfMissing::Fail, DropBehaviour::Restrict);
+    drop::tables(session, &DropRelations { names, if_missing, behaviour })?;
+    Ok(())
+}
+
 /// 42P16 when one of the two tables of a foreign key outlives the other.
 pub(super) fn check_persistence(state: &State, def: &TableDef, key: &ForeignKeyDef) -> Result<()> {
     let other = state.persistence_of(&key.table.name).unwrap_or(def.persistence);
@@ -146,7 +166,8 @@ pub(super) fn check_persistence(state: &State, def: &TableDef, key: &ForeignKeyD
 pub(super) fn create_as(running: &mut Running<'_>, create: CreateTableAs) -> Result<QueryResult> {
     let name = running.session.state().key_of(&create.name)?;
     let persistence = persistence_of(&create.name, create.persistence);
-    if !may_create(&running.session.state(), &name, create.if_exists)? {
+    let replaces = create.if_exists == IfExists::Replace;
+    if !replaces && !may_create(&running.session.state(), &name, create.if_exists)? {
         super::tell_taken(running.session, &name);
         return Ok(QueryResult::command("CREATE TABLE AS"));
     }
@@ -155,6 +176,8 @@ pub(super) fn create_as(running: &mut Running<'_>, create: CreateTableAs) -> Res
     (def.persistence, def.on_commit) = (persistence, create.on_commit);
     let query = (create.data == WithData::Fill).then_some((&create.query, Run::default()));
     let (entry, rows) = new_filled(running, def, Arc::default(), query)?;
+    // The rows may be those of the table that goes.
+    replace(running.session, &create.name, &name, create.if_exists)?;
     running.session.change_catalog(|state| {
         state.tables.insert(name, entry);
         Ok(())

@@ -93,6 +93,11 @@ pub trait FileFormat: Send + Sync {
         target: Option<&[(String, DataType)]>,
     ) -> Result<OpenedFile>;
 
+    /// True when values are text whose types are guessed: `header` and `all_varchar` are options.
+    fn keeps_text(&self) -> bool {
+        false
+    }
+
     /// Creates `path`.
     ///
     /// # Errors

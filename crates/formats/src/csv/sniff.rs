@@ -113,7 +113,7 @@ pub(crate) fn newline(text: &[u8]) -> u8 {
 }
 
 /// True when text is a value of `ty` as a guess: stricter than a cast, "1" is no boolean.
-fn fits(bytes: &[u8], ty: DataType) -> bool {
+pub(crate) fn fits(bytes: &[u8], ty: DataType) -> bool {
     let Ok(text) = std::str::from_utf8(bytes) else {
         return ty == DataType::Text;
     };

@@ -29,7 +29,7 @@ impl Binder<'_> {
             match field {
                 Field::Value(expr) => bound.push(self.bind_expr(expr)?),
                 Field::All(name) => {
-                    let targets = self.columns_of(name)?;
+                    let targets = self.columns_of(name, &super::stars::StarOptions::default())?;
                     bound.extend(targets.into_iter().map(|target| target.bound));
                 }
             }

@@ -24,7 +24,11 @@ impl Binder<'_> {
         let persistence = persistence(create.temporary);
         let name = self.new_name(&create.name, persistence)?;
         let if_exists = match (create.if_not_exists, create.or_replace) {
-            (_, true) => return unsupported("CREATE OR REPLACE TABLE", at),
+            (true, true) => {
+                let message = "cannot specify both OR REPLACE and IF NOT EXISTS";
+                return fail(SqlState::SYNTAX_ERROR, message, at);
+            }
+            (false, true) => IfExists::Replace,
             (true, false) => IfExists::Skip,
             (false, false) => IfExists::Fail,
         };

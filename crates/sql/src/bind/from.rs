@@ -7,6 +7,7 @@ use sqlparser::ast;
 use types::{CompareOp, DataType, Result, SqlState, stack};
 
 use super::cte::renamed;
+use super::file::file_path;
 use super::json::{ComparedFor, comparable, refuse_json};
 use super::name::{ident_at, object_at, refuse_reserved};
 use super::scope::{Clause, Level, Scope, ScopeColumn, ScopeRelation, Source, Whole, find_column};
@@ -90,7 +91,9 @@ impl Binder<'_> {
         if matches!(kind, JoinKind::Right | JoinKind::Full) {
             left_scope.make_optional();
         }
+        let kept = matches!(kind, JoinKind::Semi | JoinKind::Anti).then(|| left_scope.clone());
         let mut join_name = None;
+        refuse_missing(step, constraint)?;
         let matching = match constraint {
             Some(ast::JoinConstraint::On(expr)) => Matching::On(expr),
             Some(ast::JoinConstraint::Using(names)) => {
@@ -129,6 +132,8 @@ impl Binder<'_> {
                 (condition, scope)
             }
         };
+        // The rows are those of the left side alone.
+        let scope = kept.unwrap_or(scope);
         Ok((join(left, right, kind, condition), scope))
     }
 
@@ -232,16 +237,26 @@ impl Binder<'_> {
         query: &ast::Query,
         alias: Option<&ast::TableAlias>,
     ) -> Result<(Plan, Scope)> {
-        let Some(alias) = alias else {
-            return Err(no_alias(query));
-        };
         let bound = if lateral {
             self.bind_query(query, Unknowns::Text)?
         } else {
             self.in_scope(Scope::default(), |binder| binder.bind_query(query, Unknowns::Text))?.0
         };
         let columns = scope_columns(&bound, "");
-        Ok((bound.plan, Scope::of(aliased(columns, None, alias)?)))
+        // Without an alias, as PostgreSQL has it from version 16 on, no name leads to the relation.
+        let relation = match alias {
+            Some(alias) => aliased(columns, None, alias)?,
+            None => ScopeRelation {
+                name: String::new(),
+                schema: None,
+                columns,
+                system: Vec::new(),
+                table: None,
+                whole: Whole::Row,
+                at: None,
+            },
+        };
+        Ok((bound.plan, Scope::of(relation)))
     }
 
     /// A table, view or CTE by name.
@@ -251,6 +266,9 @@ impl Binder<'_> {
         alias: Option<&ast::TableAlias>,
     ) -> Result<(Plan, Scope)> {
         let at = object_at(name);
+        if let Some(path) = file_path(name) {
+            return self.bind_file(path, alias, at);
+        }
         let written = self.written_name(name)?;
         if written.schema.is_none()
             && let Some((plan, relation)) = self.cte_scan(&written.name, at)?
@@ -464,18 +482,6 @@ impl Binder<'_> {
     }
 }
 
-/// 42601 for a query in FROM that has no name.
-fn no_alias(query: &ast::Query) -> types::Error {
-    let (what, example) = match &*query.body {
-        ast::SetExpr::Values(_) => ("VALUES", "VALUES ..."),
-        _ => ("subquery", "SELECT ..."),
-    };
-    let message = format!("{what} in FROM must have an alias");
-    let error = types::Error::new(SqlState::SYNTAX_ERROR, message)
-        .with_hint(format!("For example, FROM ({example}) [AS] foo."));
-    place(error, super::subquery::query_at(query))
-}
-
 pub(super) fn join(left: Plan, right: Plan, kind: JoinKind, condition: Expr) -> Plan {
     Plan::Join { left: Box::new(left), right: Box::new(right), kind, condition }
 }
@@ -528,8 +534,29 @@ fn join_kind(operator: &ast::JoinOperator) -> Result<(JoinKind, Option<&ast::Joi
         J::Right(constraint) | J::RightOuter(constraint) => (JoinKind::Right, Some(constraint)),
         J::FullOuter(constraint) => (JoinKind::Full, Some(constraint)),
         J::CrossJoin(constraint) => (JoinKind::Inner, Some(constraint)),
+        J::Semi(constraint) | J::LeftSemi(constraint) => (JoinKind::Semi, Some(constraint)),
+        J::Anti(constraint) | J::LeftAnti(constraint) => (JoinKind::Anti, Some(constraint)),
         _ => return unsupported("this kind of join", None),
     })
+}
+
+/// # Errors
+/// 42601 when ON and USING are missing where they are needed.
+fn refuse_missing(step: &ast::Join, constraint: Option<&ast::JoinConstraint>) -> Result<()> {
+    let is_missing = matches!(constraint, Some(ast::JoinConstraint::None) | None);
+    if is_missing && !matches!(step.join_operator, ast::JoinOperator::CrossJoin(_)) {
+        let message = "JOIN without ON or USING";
+        return fail(SqlState::SYNTAX_ERROR, message, factor_at(&step.relation));
+    }
+    Ok(())
+}
+
+/// Where a relation by name stands; None for others.
+fn factor_at(factor: &ast::TableFactor) -> Place {
+    match factor {
+        ast::TableFactor::Table { name, .. } => object_at(name),
+        _ => None,
+    }
 }
 
 /// The columns of USING, and its alias, which is a name of two parts behind them.

@@ -40,6 +40,9 @@ impl Binder<'_> {
     pub(super) fn bind_function(&mut self, function: &ast::Function) -> Result<Bound> {
         let at = object_at(&function.name);
         let name = object_parts(&function.name)?.pop().unwrap_or_default();
+        if let Some(bound) = self.twin_aggregate(function, &name)? {
+            return Ok(bound);
+        }
         if let Some(over) = &function.over {
             return self.bind_window_call(function, &name, over);
         }
@@ -76,10 +79,7 @@ impl Binder<'_> {
                 return self.bind_row(&row);
             }
         }
-        if self.catalog.template(&name, args.len()).is_some()
-            && let Some(list) = args.iter().map(plain_argument).collect::<Option<Vec<_>>>()
-            && let Some(bound) = self.system_call(&name, &list.iter().collect::<Vec<_>>())?
-        {
+        if let Some(bound) = self.other_call(function, &name, args)? {
             return Ok(bound);
         }
         if name == "pg_typeof"
@@ -103,6 +103,25 @@ impl Binder<'_> {
             self.refuse_series_since(mark, message)?;
         }
         self.call(&name, bound, at)
+    }
+
+    /// The call of a function that stands for an expression; None for others.
+    fn other_call(
+        &mut self,
+        function: &ast::Function,
+        name: &str,
+        args: &[ast::FunctionArg],
+    ) -> Result<Option<Bound>> {
+        if let Some(bound) = self.twin_call(function, name)? {
+            return Ok(Some(bound));
+        }
+        if self.catalog.template(name, args.len()).is_none() {
+            return Ok(None);
+        }
+        match args.iter().map(plain_argument).collect::<Option<Vec<_>>>() {
+            Some(list) => self.system_call(name, &list.iter().collect::<Vec<_>>()),
+            None => Ok(None),
+        }
     }
 
     /// An argument of the function `name`, some of which take rows.

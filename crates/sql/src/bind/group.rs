@@ -10,7 +10,7 @@ use super::name::{expr_at, ident_at};
 use super::order::{OrderItem, target_named};
 use super::recursion::refuse_aggregates;
 use super::scope::{Clause, Scope, Series};
-use super::select::{Clauses, Distinct, Target};
+use super::select::{Clauses, Distinct, Target, is_all_items};
 use super::series::is_volatile;
 use super::{Binder, Bound, fail, place, unsupported};
 use crate::algebra::{
@@ -100,6 +100,9 @@ impl Binder<'_> {
         if items.is_empty() {
             return Ok(None);
         }
+        if items.len() == 1 && items.first().is_some_and(is_all_items) {
+            return self.group_by_all(targets);
+        }
         let distinct = matches!(
             items.first(),
             Some(ast::Expr::Identifier(ident)) if ident.value == DISTINCT_SETS
@@ -129,6 +132,31 @@ impl Binder<'_> {
             group.sets = distinct_sets(group.sets);
         }
         Ok(Some(group))
+    }
+
+    /// GROUP BY ALL: the items of the select list in which no aggregate and no window is.
+    fn group_by_all(&mut self, targets: &[Target]) -> Result<Option<GroupBy>> {
+        let mut keys = Vec::new();
+        for (at_idx, target) in targets.iter().enumerate() {
+            let level = self.level()?;
+            let mut computed = false;
+            target.bound.expr.each_column(&mut |id| {
+                computed |= level.aggregates.iter().any(|(known, _)| *known == id)
+                    || level.windows.iter().any(|(known, _)| *known == id);
+            });
+            if computed {
+                continue;
+            }
+            let ordinal = (at_idx + 1).to_string();
+            let ordinal = ast::Expr::value(ast::Value::Number(ordinal, false));
+            let (sets, _) =
+                self.in_clause(Clause::GroupBy, |binder| binder.group_item(&ordinal, targets))?;
+            keys.extend(sets.into_iter().flatten());
+        }
+        if keys.is_empty() {
+            return Ok(None);
+        }
+        Ok(Some(GroupBy { sets: vec![keys], kind: GroupKind::Plain }))
     }
 
     /// The alternatives that one item of GROUP BY stands for.

@@ -10,8 +10,70 @@ use super::write::column_at;
 use super::{Binder, Bound, BoundColumn, BoundQuery, Unknowns, fail, place, unsupported};
 use crate::algebra::{Expr, ExprKind, Place, Plan};
 use crate::catalog::{ColumnDef, IdentityKind, TableRef};
-use crate::parse::{Overriding, folded};
+use crate::parse::{BY_NAME, Overriding, folded};
 use crate::statement::{Insert, Privilege};
+
+/// True for INSERT ... BY NAME.
+fn is_by_name(columns: &[ast::ObjectName]) -> bool {
+    let [name] = columns else { return false };
+    let ident = name.0.first().and_then(|part| part.as_ident());
+    ident.is_some_and(|ident| ident.value == BY_NAME)
+}
+
+/// The ON CONFLICT that INSERT OR IGNORE and OR REPLACE stand for, the columns `named` being inserted, or all.
+///
+/// # Errors
+/// 42P10 when OR REPLACE has no key, or several, to find rows by; 0A000 for other forms.
+fn or_conflict(
+    or: ast::SqliteOnConflict,
+    table: &TableRef,
+    named: &[String],
+    at: Place,
+) -> Result<ast::OnConflict> {
+    let nothing =
+        ast::OnConflict { conflict_target: None, action: ast::OnConflictAction::DoNothing };
+    match or {
+        ast::SqliteOnConflict::Ignore => return Ok(nothing),
+        ast::SqliteOnConflict::Replace => {}
+        _ => return unsupported("this form of INSERT", at),
+    }
+    let keys = table.keys();
+    let Some(key) = keys.iter().find(|key| key.primary).or_else(|| keys.first()) else {
+        let message = "INSERT OR REPLACE needs a primary key or a unique constraint";
+        return fail(SqlState::INVALID_COLUMN_REFERENCE, message, at);
+    };
+    if keys.len() > 1 {
+        let message =
+            "INSERT OR REPLACE needs a table with one key; say ON CONFLICT (...) DO UPDATE";
+        return fail(SqlState::INVALID_COLUMN_REFERENCE, message, at);
+    }
+    let ident = |ordinal: usize| {
+        let column = table.columns().get(ordinal);
+        ast::Ident::with_quote('"', column.map_or("", |column| column.name.as_str()))
+    };
+    let is_set = |ordinal: &usize| {
+        let column = table.columns().get(*ordinal);
+        let is_given = column.is_some_and(|column| {
+            column.generated.is_none() && (named.is_empty() || named.contains(&column.name))
+        });
+        is_given && !key.columns.contains(ordinal)
+    };
+    let assignments: Vec<ast::Assignment> = (0..table.columns().len())
+        .filter(is_set)
+        .map(|ordinal| ast::Assignment {
+            target: ast::AssignmentTarget::ColumnName(ast::ObjectName::from(vec![ident(ordinal)])),
+            value: ast::Expr::CompoundIdentifier(vec![ast::Ident::new("excluded"), ident(ordinal)]),
+        })
+        .collect();
+    if assignments.is_empty() {
+        return Ok(nothing);
+    }
+    let columns = key.columns.iter().map(|ordinal| ident(*ordinal)).collect();
+    Ok(ast::OnConflict {
+        conflict_target: Some(ast::ConflictTarget::Columns(columns)),
+        action: ast::OnConflictAction::DoUpdate(ast::DoUpdate { assignments, selection: None }),
+    })
+}
 
 impl Binder<'_> {
     /// INSERT under the CTEs of `with`.
@@ -24,7 +86,7 @@ impl Binder<'_> {
             return unsupported("INSERT into a function", None);
         };
         let at = object_at(name);
-        if insert.overwrite || insert.replace_into || insert.or.is_some() || insert.ignore {
+        if insert.overwrite || insert.replace_into || insert.ignore {
             return unsupported("this form of INSERT", at);
         }
         if !insert.assignments.is_empty() || insert.output.is_some() {
@@ -33,6 +95,11 @@ impl Binder<'_> {
         let definitions = self.definitions(with)?;
         let table = self.writable_table(name)?;
         let source = self.insert_source(&table, insert, at)?;
+        let last =
+            |name: &ast::ObjectName| Ok(super::name::object_parts(name)?.pop().unwrap_or_default());
+        let is_named = !is_by_name(&insert.columns);
+        let named = insert.columns.iter().filter(|_| is_named).map(last);
+        let named = named.collect::<Result<Vec<String>>>()?;
         let (plan, columns) = self.exact(source);
         let source = BoundQuery { plan, columns };
         let alias = insert.table_alias.as_ref().map(|alias| ast::TableAlias {
@@ -43,7 +110,17 @@ impl Binder<'_> {
         });
         let (target, _) = self.target_named(name, alias.as_ref())?;
         let conflict = match &insert.on {
-            None => None,
+            None => match insert.or {
+                None => None,
+                Some(or) => {
+                    let conflict = or_conflict(or, &table, &named, at)?;
+                    Some(self.bind_conflict(&conflict, &target, at)?)
+                }
+            },
+            Some(_) if insert.or.is_some() => {
+                let message = "INSERT OR ... and ON CONFLICT exclude each other";
+                return fail(SqlState::SYNTAX_ERROR, message, at);
+            }
             Some(ast::OnInsert::OnConflict(conflict)) => {
                 Some(self.bind_conflict(conflict, &target, at)?)
             }
@@ -68,9 +145,20 @@ impl Binder<'_> {
         insert: &ast::Insert,
         at: Place,
     ) -> Result<BoundQuery> {
-        let (ordinals, parts) = self.insert_targets(table, &insert.columns)?;
+        let (by_name, columns) = match &insert.source {
+            Some(query) if is_by_name(&insert.columns) => {
+                let bound = self.bind_query(query, Unknowns::Keep)?;
+                let name = |column: &BoundColumn| ast::Ident::with_quote('"', &column.name);
+                let names = bound.columns.iter().map(|c| ast::ObjectName::from(vec![name(c)]));
+                let names = names.collect();
+                (Some(bound), names)
+            }
+            _ => (None, insert.columns.clone()),
+        };
+        let (ordinals, parts) = self.insert_targets(table, &columns)?;
         let wanted = self.wanted_columns(table, &ordinals, &parts, at)?;
         let (source, defaults) = match insert.source.as_deref() {
+            Some(_) if let Some(bound) = by_name => (bound, Vec::new()),
             None => (BoundQuery { plan: Plan::one_row(), columns: Vec::new() }, Vec::new()),
             Some(query) => match plain_values(query) {
                 Some(values) => (
@@ -80,7 +168,7 @@ impl Binder<'_> {
                 None => (self.bind_query(query, Unknowns::Keep)?, Vec::new()),
             },
         };
-        let implicit = insert.columns.is_empty();
+        let implicit = columns.is_empty();
         let named = match source.columns.len().cmp(&ordinals.len()) {
             std::cmp::Ordering::Equal => ordinals,
             std::cmp::Ordering::Less if implicit || insert.source.is_none() => {

@@ -83,6 +83,13 @@ impl Binder<'_> {
         }
         let mut keys: Vec<SortKey> = Vec::new();
         for item in order_by {
+            if super::select::is_all_items(&item.expr) {
+                for column in &bound.columns {
+                    let expr = Expr::column(column.id, column.ty);
+                    keys.push(super::order::sort_key(expr, &item.options, column.at)?);
+                }
+                continue;
+            }
             let column =
                 match self.output_ordinal(&item.expr, bound.columns.len(), Clause::OrderBy)? {
                     Some(ordinal) => bound.columns.get(ordinal),
@@ -300,7 +307,8 @@ pub(super) fn order_list(query: &ast::Query) -> Result<&[ast::OrderByExpr]> {
     }
     match &order_by.kind {
         ast::OrderByKind::Expressions(list) => Ok(list),
-        ast::OrderByKind::All(_) => unsupported("ORDER BY ALL", None),
+        // What it becomes is a name, see `parse::shorthand`.
+        ast::OrderByKind::All(_) => unsupported("this form of ORDER BY", None),
     }
 }
 

@@ -196,6 +196,8 @@ pub(super) struct Level {
     pub(super) hidden: Vec<ColumnId>,
     /// True when FROM reads the recursive query whose term is being bound.
     pub(super) reads_itself: bool,
+    /// Names that the select list gives and no column has, with what they stand for.
+    pub(super) aliases: Vec<(String, ast::Expr)>,
 }
 
 impl Level {
@@ -213,6 +215,7 @@ impl Level {
             has_sets: false,
             hidden: Vec::new(),
             reads_itself: false,
+            aliases: Vec::new(),
         }
     }
 }
@@ -329,6 +332,9 @@ impl Binder<'_> {
                 if let Some(row) = self.whole_row(None, &name, at)? {
                     return Ok(row);
                 }
+                if let Some(bound) = self.bind_alias(&name)? {
+                    return Ok(bound);
+                }
                 let message = format!("column \"{name}\" does not exist");
                 let mut error =
                     super::place(types::Error::new(SqlState::UNDEFINED_COLUMN, message), at);
@@ -338,6 +344,33 @@ impl Binder<'_> {
                 Err(error)
             }
         }
+    }
+
+    /// Keeps the names of a select list that are those of no column: a name that nothing else has
+    /// means the expression, as in DuckDB.
+    pub(super) fn note_aliases(&mut self, items: &[ast::SelectItem]) -> Result<()> {
+        let level = self.level()?;
+        for item in items {
+            let ast::SelectItem::ExprWithAlias { expr, alias } = item else { continue };
+            let name = folded(alias);
+            if !level.scope.columns.iter().any(|column| column.name == name) {
+                level.aliases.push((name, expr.clone()));
+            }
+        }
+        Ok(())
+    }
+
+    /// The expression `name` in the select list of the innermost level; None when it is no name
+    /// there, or that of several.
+    fn bind_alias(&mut self, name: &str) -> Result<Option<Bound>> {
+        let level = self.level()?;
+        let mut named = (0..level.aliases.len()).filter(|at| level.aliases[*at].0 == name);
+        let (Some(at), None) = (named.next(), named.next()) else { return Ok(None) };
+        // While it is bound it does not mean itself.
+        let (name, expr) = level.aliases.swap_remove(at);
+        let bound = self.nested(|binder| binder.bind_expr(&expr));
+        self.level()?.aliases.push((name, expr));
+        bound.map(Some)
     }
 
     /// As [`Self::resolve_name`]; None when there is no such column.

@@ -11,14 +11,15 @@ use types::{DataType, Result, SqlState};
 
 use super::group::has_sets;
 use super::json::{ComparedFor, comparable, has_key};
-use super::name::{column_name, ident_at, object_at};
+use super::name::{column_name, ident_at};
 use super::order::OrderItem;
-use super::scope::{Clause, ScopeColumn, Series};
+use super::scope::{Clause, Series};
 use super::series::has_subquery;
+use super::stars::StarOptions;
 use super::types::Context;
 use super::{Binder, Bound, BoundColumn, BoundQuery, Unknowns, at_span, fail, unsupported};
 use crate::algebra::{ColumnId, Expr, ExprKind, Plan, SortKey};
-use crate::parse::folded;
+use crate::parse::{ALL_ITEMS, folded};
 
 /// An item of the select list.
 #[derive(Clone, Debug)]
@@ -77,6 +78,7 @@ impl Binder<'_> {
         unknowns: Unknowns,
     ) -> Result<BoundQuery> {
         let mut plan = self.bind_from(&select.from)?;
+        self.note_aliases(&select.projection)?;
         if let Some(expr) = &select.selection {
             let predicate = self.bind_condition(expr, Clause::Where)?;
             plan = filter(plan, predicate);
@@ -95,15 +97,10 @@ impl Binder<'_> {
             Some(expr) => Some(self.bind_condition(expr, Clause::Having)?),
             None => None,
         };
-        let order = self.in_clause(Clause::OrderBy, |binder| {
-            let item = |item: &ast::OrderByExpr| {
-                let bound = binder.bind_order_item(&item.expr, &targets, Clause::OrderBy)?;
-                Ok((bound, item.options.clone()))
-            };
-            order_by.iter().map(item).collect::<Result<Vec<_>>>()
-        })?;
+        let order = self.bind_order(order_by, &targets)?;
         let distinct = self.bind_distinct(select.distinct.as_ref(), &targets, &order)?;
         let sets = self.bind_group_by(&select.group_by, &targets)?;
+        let qualify = self.bind_qualify(select, &mut targets)?;
         targets.extend(self.lock_targets()?);
         self.place_rows(&mut plan);
         let mut clauses = Clauses { targets, having, order, distinct };
@@ -112,7 +109,49 @@ impl Binder<'_> {
             plan = filter(plan, having);
         }
         plan = self.windows(plan)?;
+        if let Some(at_idx) = qualify {
+            plan = filter(plan, clauses.targets.remove(at_idx).bound.expr);
+        }
         self.project(plan, clauses)
+    }
+
+    /// ORDER BY.
+    fn bind_order(
+        &mut self,
+        order_by: &[ast::OrderByExpr],
+        targets: &[Target],
+    ) -> Result<Vec<(OrderItem, ast::OrderByOptions)>> {
+        self.in_clause(Clause::OrderBy, |binder| {
+            let mut order = Vec::with_capacity(order_by.len());
+            for item in order_by {
+                if is_all_items(&item.expr) {
+                    let all = (0..targets.len()).map(OrderItem::Target);
+                    order.extend(all.map(|target| (target, item.options.clone())));
+                    continue;
+                }
+                let bound = binder.bind_order_item(&item.expr, targets, Clause::OrderBy)?;
+                order.push((bound, item.options.clone()));
+            }
+            Ok(order)
+        })
+    }
+
+    /// QUALIFY: a condition on rows with the values of their windows. Becomes the last of
+    /// `targets`, whose position is returned, until the windows are there.
+    fn bind_qualify(
+        &mut self,
+        select: &ast::Select,
+        targets: &mut Vec<Target>,
+    ) -> Result<Option<usize>> {
+        let Some(qualify) = &select.qualify else { return Ok(None) };
+        let bound = self.in_clause(Clause::Select, |binder| {
+            let bound = binder.bind_expr(qualify)?;
+            let at = bound.at;
+            let expr = binder.coerce_clause(bound, DataType::Boolean, "QUALIFY")?;
+            Ok(Bound::new(expr, at))
+        })?;
+        targets.push(Target { name: String::new(), bound });
+        Ok(Some(targets.len() - 1))
     }
 
     /// A BOOLEAN clause.
@@ -154,7 +193,6 @@ impl Binder<'_> {
                     targets.push(Target { name: folded(alias), bound });
                 }
                 ast::SelectItem::Wildcard(options) => {
-                    refuse_wildcard_options(options)?;
                     let at = at_span(options.wildcard_token.0.span);
                     let scope = &self.level()?.scope;
                     if scope.relations.is_empty() {
@@ -162,12 +200,11 @@ impl Binder<'_> {
                         return fail(SqlState::SYNTAX_ERROR, message, at);
                     }
                     let columns = scope.columns.clone();
-                    self.note_star(at, &columns);
-                    targets.extend(self.wildcard(columns, at)?);
+                    targets.extend(self.wildcard(columns, &StarOptions::of(options)?, at)?);
                 }
                 ast::SelectItem::QualifiedWildcard(kind, options) => {
-                    refuse_wildcard_options(options)?;
-                    targets.extend(self.qualified_wildcard(kind)?);
+                    let options = StarOptions::of(options)?;
+                    targets.extend(self.qualified_wildcard(kind, &options)?);
                 }
                 ast::SelectItem::ExprWithAliases { .. } => {
                     return unsupported("several aliases of one expression", None);
@@ -175,49 +212,6 @@ impl Binder<'_> {
             }
         }
         Ok(targets)
-    }
-
-    fn wildcard(&mut self, columns: Vec<ScopeColumn>, at: super::Place) -> Result<Vec<Target>> {
-        let mut targets = Vec::with_capacity(columns.len());
-        for column in columns {
-            let level = self.level()?;
-            if column.expr.as_column().is_some_and(|id| level.hidden.contains(&id)) {
-                continue;
-            }
-            column.expr.each_column(&mut |id| level.references.push((id, at)));
-            self.note_read(column.source);
-            targets.push(Target { name: column.name, bound: Bound::new(column.expr, at) });
-        }
-        Ok(targets)
-    }
-
-    fn qualified_wildcard(
-        &mut self,
-        kind: &ast::SelectItemQualifiedWildcardKind,
-    ) -> Result<Vec<Target>> {
-        let ast::SelectItemQualifiedWildcardKind::ObjectName(name) = kind else {
-            return unsupported("this form of wildcard", None);
-        };
-        self.columns_of(name)
-    }
-
-    /// `t.*`: the columns of a relation.
-    pub(super) fn columns_of(&mut self, name: &ast::ObjectName) -> Result<Vec<Target>> {
-        let at = object_at(name);
-        let full = self.written_name(name)?;
-        for depth in (0..self.levels.len()).rev() {
-            let Some(level) = self.levels.get(depth) else {
-                continue;
-            };
-            let schema = full.schema.as_deref();
-            if let Some(relation) = level.scope.relation(schema, &full.name, at)? {
-                let columns = relation.columns.clone();
-                self.note_star(at, &columns);
-                return self.wildcard(columns, at);
-            }
-        }
-        let message = format!("missing FROM-clause entry for table \"{}\"", full.name);
-        fail(SqlState::UNDEFINED_TABLE, message, at)
     }
 
     fn bind_distinct(
@@ -454,6 +448,11 @@ fn computes_volatile(expr: &Expr) -> bool {
     volatile && !nested
 }
 
+/// True for what ALL became, the only item of GROUP BY or ORDER BY.
+pub(super) fn is_all_items(expr: &ast::Expr) -> bool {
+    matches!(expr, ast::Expr::Identifier(ident) if ident.value == ALL_ITEMS)
+}
+
 /// `plan` with only the rows for which `predicate` is true.
 pub(super) fn filter(plan: Plan, predicate: Expr) -> Plan {
     if predicate.is_true() { plan } else { Plan::Filter { input: Box::new(plan), predicate } }
@@ -477,27 +476,10 @@ fn check_distinct_on(on: &[OrderItem], order: &[(OrderItem, ast::OrderByOptions)
     Ok(())
 }
 
-fn refuse_wildcard_options(options: &ast::WildcardAdditionalOptions) -> Result<()> {
-    let at = at_span(options.wildcard_token.0.span);
-    if options.opt_alias.is_some()
-        || options.opt_except.is_some()
-        || options.opt_exclude.is_some()
-        || options.opt_ilike.is_some()
-        || options.opt_rename.is_some()
-        || options.opt_replace.is_some()
-    {
-        return unsupported("an option of *", at);
-    }
-    Ok(())
-}
-
 fn refuse_extensions(select: &ast::Select) -> Result<()> {
     let at = at_span(select.select_token.0.span);
     if select.into.is_some() {
         return unsupported("SELECT INTO (use CREATE TABLE AS)", at);
-    }
-    if let Some(qualify) = &select.qualify {
-        return unsupported("QUALIFY", super::name::expr_at(qualify));
     }
     let named = [
         (select.top.is_some(), "TOP"),

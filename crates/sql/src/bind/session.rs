@@ -44,6 +44,7 @@ impl Binder<'_> {
             | SessionTree::Effectless(_)
             | SessionTree::RenameView { .. }
             | SessionTree::Absent(_) => self.bind_definition(tree)?,
+            SessionTree::Described(tree) => self.bind_described(tree)?,
             SessionTree::Execute { name, arguments } => self.bind_execute(name, arguments)?,
             SessionTree::Deallocate(name) => Statement::Deallocate(name.clone()),
             SessionTree::Discard(what) => Statement::Discard(*what),

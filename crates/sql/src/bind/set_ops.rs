@@ -1,7 +1,7 @@
 //! UNION, INTERSECT, EXCEPT.
 
 use sqlparser::ast;
-use types::{DataType, Result, SqlState};
+use types::{DataType, Result, SqlState, Value};
 
 use super::json::{ComparedFor, comparable, has_key};
 use super::types::{Candidate, Context, common_type};
@@ -34,6 +34,56 @@ impl Binder<'_> {
         Ok(bound)
     }
 
+    /// Both sides with the columns of either, those of `left` first, matched by their names: NULL
+    /// where one side has none of a name.
+    ///
+    /// # Errors
+    /// 42702 when two columns of one side have the same name.
+    fn matched_by_name(
+        &mut self,
+        left: BoundQuery,
+        right: BoundQuery,
+    ) -> Result<(BoundQuery, BoundQuery)> {
+        let mut names: Vec<String> = Vec::new();
+        for side in [&left, &right] {
+            for (at_idx, column) in side.columns.iter().enumerate() {
+                if side.columns[..at_idx].iter().any(|other| other.name == column.name) {
+                    let message = format!("column reference \"{}\" is ambiguous", column.name);
+                    return fail(SqlState::AMBIGUOUS_COLUMN, message, column.at);
+                }
+                if !names.contains(&column.name) {
+                    names.push(column.name.clone());
+                }
+            }
+        }
+        Ok((self.with_columns(left, &names), self.with_columns(right, &names)))
+    }
+
+    /// `query` with the columns called `names`, in this order; others than its own are NULL.
+    fn with_columns(&mut self, query: BoundQuery, names: &[String]) -> BoundQuery {
+        let mut projected = Vec::with_capacity(names.len());
+        let mut columns = Vec::with_capacity(names.len());
+        for name in names {
+            let known = query.columns.iter().find(|column| column.name == *name).cloned();
+            let column = known.unwrap_or_else(|| BoundColumn {
+                name: name.clone(),
+                ty: DataType::Unknown,
+                id: self.fresh(),
+                at: None,
+            });
+            let is_known = query.columns.iter().any(|known| known.id == column.id);
+            let expr = if is_known {
+                Expr::column(column.id, column.ty)
+            } else {
+                Expr::literal(Value::Null, DataType::Unknown)
+            };
+            projected.push((column.id, expr));
+            columns.push(column);
+        }
+        let plan = Plan::Project { input: Box::new(query.plan), columns: projected };
+        BoundQuery { plan, columns }
+    }
+
     fn combine(
         &mut self,
         op: ast::SetOperator,
@@ -46,10 +96,16 @@ impl Binder<'_> {
             ast::SetOperator::Intersect => (SetOperator::Intersect, "INTERSECT"),
             ast::SetOperator::Except | ast::SetOperator::Minus => (SetOperator::Except, "EXCEPT"),
         };
+        use ast::SetQuantifier as Q;
         let duplicates = match quantifier {
-            ast::SetQuantifier::All => Duplicates::Keep,
-            ast::SetQuantifier::None | ast::SetQuantifier::Distinct => Duplicates::Remove,
-            _ => return unsupported(format!("{name} BY NAME"), None),
+            Q::All | Q::AllByName => Duplicates::Keep,
+            Q::None | Q::Distinct | Q::ByName | Q::DistinctByName => Duplicates::Remove,
+        };
+        let by_name = matches!(quantifier, Q::AllByName | Q::ByName | Q::DistinctByName);
+        let (left, right) = match (by_name, operator) {
+            (false, _) => (left, right),
+            (true, SetOperator::Union) => self.matched_by_name(left, right)?,
+            (true, _) => return unsupported(format!("{name} BY NAME"), None),
         };
         if left.columns.len() != right.columns.len() {
             let message = format!("each {name} query must have the same number of columns");

@@ -388,7 +388,6 @@ fn bind_setting(statement: &Ast) -> Result<Statement> {
         Ast::Set(set) => bind_set(set),
         Ast::ShowVariable { variable } => Ok(Statement::Show { name: dotted(variable) }),
         Ast::ShowVariables { .. } => Ok(Statement::Show { name: "all".to_owned() }),
-        Ast::ShowTables { .. } => Ok(Statement::Show { name: "tables".to_owned() }),
         Ast::Reset(reset) => Ok(Statement::Reset {
             name: match &reset.reset {
                 ast::Reset::ALL => None,

@@ -30,6 +30,9 @@ impl Binder<'_> {
         if function == ROWS_FROM {
             return self.bind_rows_from(args, alias, ordinality, at);
         }
+        if function == "range" && (1..=3).contains(&args.len()) && !ordinality {
+            return self.bind_range(&plain_arguments(args, at)?, alias, at);
+        }
         if is_set_function(&function) {
             let list = plain_arguments(args, at)?;
             let list: Vec<&ast::Expr> = list.iter().collect();
@@ -64,8 +67,50 @@ impl Binder<'_> {
             return fail(SqlState::UNDEFINED_FUNCTION, message, at);
         };
         let bound = bound.map_err(|error| place(error, at))?;
-        let (plan, columns) = self.function_scan(bound, &function);
-        Ok((plan, Scope::of(function_relation(function, columns, alias, at)?)))
+        self.scan_of_function(bound, &function, alias, at)
+    }
+
+    /// A scan of all rows of a bound function, as the relation `name`.
+    pub(super) fn scan_of_function(
+        &mut self,
+        bound: TableFunctionRef,
+        name: &str,
+        alias: Option<&ast::TableAlias>,
+        at: Place,
+    ) -> Result<(Plan, Scope)> {
+        let (plan, columns) = self.function_scan(bound, name);
+        Ok((plan, Scope::of(function_relation(name.to_owned(), columns, alias, at)?)))
+    }
+
+    /// `range(start, end, step)`, DuckDB's: as generate_series, without the end.
+    fn bind_range(
+        &mut self,
+        arguments: &[ast::Expr],
+        alias: Option<&ast::TableAlias>,
+        at: Place,
+    ) -> Result<(Plan, Scope)> {
+        let start = crate::parse::parse_expr("0::bigint")?;
+        let list: Vec<&ast::Expr> = match arguments {
+            [end] => vec![&start, end],
+            list => list.iter().collect(),
+        };
+        let own = ast::TableAlias {
+            explicit: false,
+            name: ast::Ident::new("range"),
+            columns: Vec::new(),
+            at: None,
+        };
+        let alias = Some(alias.unwrap_or(&own));
+        let (plan, scope) = self.bind_series_scan("generate_series", &list, alias, false, at)?;
+        let (Some(end), Some(column)) = (list.get(1), scope.columns.first()) else {
+            return Err(types::Error::internal("a range has an end and a column"));
+        };
+        let column = column.expr.clone();
+        let end = self.bind_in_from(&[end])?.pop();
+        let Some(end) = end else { return Err(types::Error::internal("one was bound")) };
+        let end = self.coerce(end, column.ty, Context::Explicit)?;
+        let predicate = Expr::compare(types::CompareOp::NotEqual, column, end);
+        Ok((super::select::filter(plan, predicate), scope))
     }
 
     /// One row with the value of a function that is known in expressions; None for others.
@@ -154,8 +199,7 @@ impl Binder<'_> {
         }
         let Some(bound) = self.catalog.outside(name) else { return Ok(None) };
         let bound = bound.map_err(|error| place(error, at))?;
-        let (plan, columns) = self.function_scan(bound, name);
-        Ok(Some((plan, Scope::of(function_relation(name.to_owned(), columns, alias, at)?))))
+        self.scan_of_function(bound, name, alias, at).map(Some)
     }
 
     /// A scan of all columns of `function`, called `relation`.

@@ -489,8 +489,28 @@ pub(super) fn data_type(ty: &Ast, at: Place) -> Result<DataType> {
         Ast::JSONB => DataType::Jsonb,
         Ast::Custom(name, modifiers) => return custom_type(name, modifiers, at),
         Ast::Array(element) => return array_type(element, at),
-        other => return unsupported(format!("type {}", other.to_string().to_lowercase()), at),
+        other => match wider_type(&other.to_string(), at)? {
+            Some(ty) => ty,
+            None => return unsupported(format!("type {}", other.to_string().to_lowercase()), at),
+        },
     })
+}
+
+/// The type that holds all values of one that DuckDB has and PostgreSQL does not: unsigned integers
+/// and those of 8 and 128 bits, and other names of types.
+fn wider_type(name: &str, at: Place) -> Result<Option<DataType>> {
+    let integer = |digits| numeric_type(&ast::ExactNumberInfo::PrecisionAndScale(digits, 0), at);
+    Ok(Some(match name.to_ascii_lowercase().as_str() {
+        "tinyint" | "int1" | "utinyint" => DataType::SmallInt,
+        "usmallint" => DataType::Integer,
+        "uinteger" => DataType::BigInt,
+        "ubigint" => integer(20)?,
+        "hugeint" | "int128" => integer(38)?,
+        "blob" | "binary" | "varbinary" => DataType::Bytea,
+        "datetime" => DataType::TIMESTAMP,
+        "string" => DataType::Text,
+        _ => return Ok(None),
+    }))
 }
 
 /// `T[]` and `T ARRAY`, with or without a size, which says nothing.
@@ -587,6 +607,9 @@ fn custom_type(name: &ast::ObjectName, modifiers: &[String], at: Place) -> Resul
         name => {
             if let Some(kind) = RegKind::from_name(name) {
                 return Ok(DataType::Reg(kind));
+            }
+            if let Some(ty) = wider_type(name, at)? {
+                return Ok(ty);
             }
             return array_name(name).ok_or_else(|| {
                 let message = format!("type \"{}\" does not exist", parts.join("."));

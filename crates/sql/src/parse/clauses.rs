@@ -3,6 +3,7 @@
 //! - `ROLLUP (a, (b, c))`, `CUBE (...)`, `GROUPING SETS (...)` to calls of functions of these
 //!   names, which may stand in each other, and `()` in them to `rollup()`,
 //! - `GROUP BY ALL a` to `GROUP BY a`, `GROUP BY DISTINCT a` to [`DISTINCT_SETS`] before `a`,
+//! - `GROUP BY ALL` to `GROUP BY` [`ALL_ITEMS`],
 //! - `ROWS ... EXCLUDE TIES` to a first expression of PARTITION BY, whose name says it,
 //! - `'1 day'::interval PRECEDING` to `('1 day'::interval) PRECEDING`.
 //!
@@ -15,6 +16,9 @@ use super::{is_keyword, is_word, keyword_token};
 
 /// The name that stands before the items of GROUP BY DISTINCT.
 pub(crate) const DISTINCT_SETS: &str = "group by distinct";
+
+/// The name that stands for ALL where it is the only item of GROUP BY or ORDER BY.
+pub(crate) const ALL_ITEMS: &str = "all items";
 
 /// The name of the call that GROUPING SETS becomes.
 pub(crate) const GROUPING_SETS: &str = "grouping sets";
@@ -103,7 +107,9 @@ fn grouping_sets(tokens: &mut Vec<TokenWithSpan>) {
         let place = places[at];
         if at >= 2 && word(at - 1, "by") && word(at - 2, "group") {
             clauses.push(depth);
-            if word(at, "all") {
+            if word(at, "all") && ends_clause(token(at + 1)) {
+                edits.push(Edit::Become(place, named(ALL_ITEMS, Some('"'))));
+            } else if word(at, "all") {
                 edits.push(Edit::Drop(place));
             } else if word(at, "distinct") {
                 edits.push(Edit::Before(place, vec![named(DISTINCT_SETS, Some('"'))]));
@@ -143,6 +149,19 @@ fn grouping_sets(tokens: &mut Vec<TokenWithSpan>) {
         }
     }
     apply(tokens, edits);
+}
+
+/// True when no item of GROUP BY follows: its end, or `token` that begins another clause.
+fn ends_clause(token: Option<&TokenWithSpan>) -> bool {
+    let Some(token) = token else { return true };
+    match &token.token {
+        Token::RParen => true,
+        Token::Word(word) => {
+            word.quote_style.is_none()
+                && (ENDS.contains(&word.keyword) || word.keyword == Keyword::QUALIFY)
+        }
+        _ => false,
+    }
 }
 
 /// Puts parentheses around bounds of frames that begin with a text, which the grammar takes for an

@@ -112,6 +112,18 @@ impl Dialect for TesseraDialect {
         BASE.prec_value(precedence)
     }
 
+    fn supports_select_wildcard_exclude(&self) -> bool {
+        true
+    }
+
+    fn supports_select_wildcard_replace(&self) -> bool {
+        true
+    }
+
+    fn supports_select_wildcard_rename(&self) -> bool {
+        true
+    }
+
     as_base! {
         supports_unicode_string_literal,
         supports_filter_during_aggregation,

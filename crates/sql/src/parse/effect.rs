@@ -80,6 +80,7 @@ fn effect_of_session(tree: &SessionTree) -> Effect {
         | SessionTree::Backup(_)
         | SessionTree::Vacuum { .. } => Effect::Transaction,
         SessionTree::SetSessionTransaction(_)
+        | SessionTree::Described(_)
         | SessionTree::Deallocate(_)
         | SessionTree::Fetch(_)
         | SessionTree::CloseCursor(_)
@@ -137,6 +138,8 @@ mod tests {
             ("explain analyze delete from t", Effect::Changes),
             ("with d as (delete from t returning a) select * from d", Effect::Changes),
             ("show threads", Effect::Reads),
+            ("describe t", Effect::Reads),
+            ("summarize from t", Effect::Reads),
             ("set threads = 2", Effect::Reads),
             ("copy t to 'f'", Effect::Reads),
             ("select 1 into t", Effect::Changes),

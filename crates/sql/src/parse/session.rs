@@ -129,6 +129,7 @@ pub(super) fn parse(parser: &mut Parser<'_>) -> Parsed<Option<SessionTree>> {
 /// Statements about sequences and identities.
 fn definition(parser: &mut Parser<'_>) -> Parsed<Option<SessionTree>> {
     for parse in [
+        super::described::parse,
         super::grant::parse,
         super::grant::parse_set,
         super::schema::parse,

@@ -1,0 +1,64 @@
+//! Compressed files: read as the file that they hold.
+
+use std::fs::File;
+use std::io::{BufReader, Read, Seek as _, SeekFrom, Write as _};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use types::{Result, budget};
+
+use crate::output::{io_error, open_to_read};
+
+/// First bytes of files by gzip and zstd.
+const GZIP: &[u8] = b"\x1f\x8b";
+const ZSTD: &[u8] = b"\x28\xb5\x2f\xfd";
+
+/// Bytes that are copied at a time.
+const PIECE_BYTES: usize = 1 << 20;
+
+/// Number of the next temporary file of the process.
+static NEXT: AtomicU64 = AtomicU64::new(0);
+
+/// The file `path`, to be read at any place; for a compressed one, a temporary file without a name
+/// that has its contents.
+///
+/// # Errors
+/// 58P01 and others of the system, 53100 when the contents have no room, 57014.
+pub(crate) fn open_plain(path: &str) -> Result<File> {
+    let mut file = open_to_read(path)?;
+    let failed = |error: std::io::Error| io_error(path, "read", &error);
+    let mut magic = Vec::with_capacity(ZSTD.len());
+    (&mut file).take(ZSTD.len() as u64).read_to_end(&mut magic).map_err(failed)?;
+    file.seek(SeekFrom::Start(0)).map_err(failed)?;
+    if magic.starts_with(GZIP) {
+        return contents(path, flate2::bufread::MultiGzDecoder::new(BufReader::new(file)));
+    }
+    if magic.starts_with(ZSTD) {
+        return contents(path, zstd::stream::read::Decoder::new(file).map_err(failed)?);
+    }
+    Ok(file)
+}
+
+/// A temporary file with everything that `from` gives.
+fn contents(path: &str, mut from: impl Read) -> Result<File> {
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let name = format!("tessera-{}-{number}.plain", std::process::id());
+    let temporary = std::env::temp_dir().join(name);
+    let shown = temporary.display().to_string();
+    let failed = |error: std::io::Error| io_error(&shown, "write", &error);
+    let options = &mut std::fs::OpenOptions::new();
+    let options = options.read(true).write(true).create_new(true);
+    let mut to = options.open(&temporary).map_err(failed)?;
+    // The file goes with its last handle.
+    std::fs::remove_file(&temporary).map_err(failed)?;
+    let mut piece = vec![0; PIECE_BYTES];
+    loop {
+        budget::check()?;
+        let read = match from.read(&mut piece) {
+            Ok(0) => return Ok(to),
+            Ok(read) => read,
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(io_error(path, "decompress", &error)),
+        };
+        to.write_all(&piece[..read]).map_err(failed)?;
+    }
+}
