@@ -3,6 +3,7 @@
 //! ```text
 //! types < kernels < storage < txn      types < host < wal < txn
 //! types < host < wal < bus < sched     types < sql < plan
+//! types < kernels < store              types < host < wal < store
 //! all of these < exec < engine < formats, workloads, wire, procs < server, python
 //! ```
 
@@ -12,6 +13,8 @@ const CHAINS: &[&[&str]] = &[
     &["types", "host", "wal", "txn"],
     &["types", "host", "wal", "bus", "sched"],
     &["types", "sql", "plan"],
+    &["types", "kernels", "store"],
+    &["types", "host", "wal", "store"],
 ];
 
 /// Crates above all chains, in layers; crates of one layer do not know each other.

@@ -1,0 +1,119 @@
+//! Why a call of the store did nothing.
+
+use std::fmt;
+
+use types::{Error, SqlState};
+
+/// The result of a call.
+pub type Result<T, E = StoreError> = std::result::Result<T, E>;
+
+/// Why a call did nothing: after any of them the table is as it was before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StoreError {
+    /// The key has no version in the snapshot, and none outside of it; or is deleted there, and
+    /// nobody wrote it since.
+    NotFound,
+    /// The key's newest version is not in the snapshot: whoever writes meets a conflict.
+    NotInSnapshot,
+    /// The write does not fit the key's state: an insert of what is there, an update or a removal
+    /// of what is not.
+    InvalidWrite,
+    /// The memory limit is reached.
+    OutOfMemory,
+    /// As many queries wait as the store lets wait.
+    Overloaded,
+    /// The query does not fit the table's schema; the text says where.
+    InvalidScan(String),
+    /// No such table, a name that is taken, or a schema that cannot be.
+    InvalidTable(String),
+    /// The snapshot is older than what the store keeps, or writes without a version of its own.
+    InvalidSnapshot,
+    /// The row does not fit the table's schema, or is larger than a page holds.
+    InvalidTuple(String),
+}
+
+/// The kind of outcome of a call, as a number for protocols.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Status {
+    /// The call happened.
+    Ok = 0,
+    /// [`StoreError::NotFound`].
+    NotFound = 1,
+    /// [`StoreError::NotInSnapshot`].
+    NotInSnapshot = 2,
+    /// [`StoreError::InvalidWrite`].
+    InvalidWrite = 3,
+    /// [`StoreError::OutOfMemory`].
+    OutOfMemory = 4,
+    /// [`StoreError::Overloaded`].
+    Overloaded = 5,
+    /// [`StoreError::InvalidScan`].
+    InvalidScan = 6,
+    /// [`StoreError::InvalidTable`].
+    InvalidTable = 7,
+    /// [`StoreError::InvalidSnapshot`].
+    InvalidSnapshot = 8,
+    /// [`StoreError::InvalidTuple`].
+    InvalidTuple = 9,
+}
+
+impl Status {
+    /// The kind of outcome that `outcome` is.
+    pub fn of<T>(outcome: &Result<T>) -> Self {
+        outcome.as_ref().err().map_or(Self::Ok, StoreError::status)
+    }
+}
+
+impl StoreError {
+    /// Its kind.
+    pub fn status(&self) -> Status {
+        match self {
+            Self::NotFound => Status::NotFound,
+            Self::NotInSnapshot => Status::NotInSnapshot,
+            Self::InvalidWrite => Status::InvalidWrite,
+            Self::OutOfMemory => Status::OutOfMemory,
+            Self::Overloaded => Status::Overloaded,
+            Self::InvalidScan(_) => Status::InvalidScan,
+            Self::InvalidTable(_) => Status::InvalidTable,
+            Self::InvalidSnapshot => Status::InvalidSnapshot,
+            Self::InvalidTuple(_) => Status::InvalidTuple,
+        }
+    }
+}
+
+impl fmt::Display for StoreError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotFound => write!(f, "no such key in the snapshot"),
+            Self::NotInSnapshot => write!(f, "another transaction wrote the key"),
+            Self::InvalidWrite => write!(f, "the write does not fit the key's state"),
+            Self::OutOfMemory => write!(f, "the store's memory limit is reached"),
+            Self::Overloaded => write!(f, "too many queries wait for the store"),
+            Self::InvalidScan(reason) => write!(f, "the query does not fit the table: {reason}"),
+            Self::InvalidTable(reason) => write!(f, "the table cannot be used: {reason}"),
+            Self::InvalidSnapshot => write!(f, "the snapshot does not allow the call"),
+            Self::InvalidTuple(reason) => write!(f, "the row does not fit the table: {reason}"),
+        }
+    }
+}
+
+impl std::error::Error for StoreError {}
+
+impl From<StoreError> for Error {
+    fn from(error: StoreError) -> Self {
+        let state = match &error {
+            StoreError::NotInSnapshot | StoreError::InvalidSnapshot => {
+                SqlState::SERIALIZATION_FAILURE
+            }
+            StoreError::OutOfMemory => SqlState::OUT_OF_MEMORY,
+            StoreError::Overloaded => SqlState::TOO_MANY_CONNECTIONS,
+            StoreError::InvalidTable(_) => SqlState::UNDEFINED_TABLE,
+            StoreError::InvalidTuple(_) => SqlState::DATATYPE_MISMATCH,
+            StoreError::NotFound | StoreError::InvalidWrite | StoreError::InvalidScan(_) => {
+                SqlState::INTERNAL_ERROR
+            }
+        };
+        Error::new(state, error.to_string())
+    }
+}

@@ -1,0 +1,104 @@
+//! Rows on their way out of a scan.
+
+use types::Value;
+
+use crate::query::Query;
+use crate::schema::{Key, Schema};
+use crate::snapshot::Snapshot;
+use crate::tuple::TupleRef;
+
+/// Rows of a chunk.
+pub(crate) const ROWS_MAX: usize = 4096;
+/// Words of a chunk after which it is given away.
+pub(crate) const WORDS_MAX: usize = 1 << 15;
+
+/// Rows of one query, by the schema of its fields.
+#[derive(Clone, Debug, Default)]
+pub struct Rows {
+    pub(crate) keys: Vec<Key>,
+    /// Where the words of each row end.
+    pub(crate) ends: Vec<usize>,
+    pub(crate) words: Vec<u64>,
+}
+
+impl Rows {
+    /// How many.
+    pub fn len(&self) -> usize {
+        self.keys.len()
+    }
+
+    /// True without rows.
+    pub fn is_empty(&self) -> bool {
+        self.keys.is_empty()
+    }
+
+    /// Key of row `i`.
+    pub fn key(&self, i: usize) -> Key {
+        self.keys[i]
+    }
+
+    /// Values of row `i`; `schema` is the table's, projected to the query's fields.
+    pub fn values(&self, schema: &Schema, i: usize) -> Vec<Value> {
+        let begin = if i == 0 { 0 } else { self.ends[i - 1] };
+        TupleRef { schema, words: &self.words[begin..self.ends[i]] }.values()
+    }
+
+    pub(crate) fn is_full(&self) -> bool {
+        self.len() >= ROWS_MAX || self.words.len() >= WORDS_MAX
+    }
+
+    pub(crate) fn push(&mut self, key: Key, words: &[u64]) {
+        self.keys.push(key);
+        self.words.extend_from_slice(words);
+        self.ends.push(self.words.len());
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.keys.clear();
+        self.ends.clear();
+        self.words.clear();
+    }
+}
+
+/// Does a query want more?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flow {
+    /// More rows are welcome.
+    Continue,
+    /// Nobody reads its rows any more.
+    Stop,
+}
+
+/// Whoever reads the rows of a query. A sink that waits holds up all queries of the batch.
+pub trait Sink: Send + Sync {
+    /// Takes rows, in any order; called by all threads of the scan, at most 4,096 rows or about
+    /// 256 KiB at a time.
+    fn rows(&self, rows: &Rows) -> Flow;
+
+    /// Asked once for each page.
+    fn flow(&self) -> Flow {
+        Flow::Continue
+    }
+}
+
+/// One query of a shared scan.
+#[derive(Clone, Copy)]
+pub struct ScanRequest<'a> {
+    /// The query, which fits the table's schema.
+    pub query: &'a Query,
+    /// Versions that it reads.
+    pub snapshot: &'a Snapshot,
+    /// Where its rows go.
+    pub sink: &'a dyn Sink,
+}
+
+/// How a query ended.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ScanEnd {
+    /// The values of its aggregates, in order.
+    pub values: Vec<Value>,
+    /// Rows that its selection accepted.
+    pub rows: u64,
+    /// [`Flow::Stop`] when its sink ended it before all rows were read.
+    pub flow: Flow,
+}
