@@ -6,17 +6,14 @@
 //! ```
 //! Invariant: when a drain ends, each call that entered before it began is over. A call that enters
 //! while it goes on counts on the other side, and does not hold it up.
-//! Proof: a call stays only if it saw its side open after it was counted. So its count comes before
-//! the switch in the one order of these operations, and the drain, which looks after the switch,
-//! sees it until the call leaves. Calls on the other side began after an earlier switch, or before
-//! it and were waited for then.
+//! Proof: calls add to a counter and a drain adds nothing to it, both by read-modify-write, so one
+//! comes first. If the call does, the drain sees it until it leaves. If the drain does, the call
+//! has acquired what the drain released, sees the other side open, and takes its count back. Calls
+//! on the other side began after an earlier switch, or before it and were waited for then.
 //! Elsewhere: the model that loom runs (`tests/loom.rs`).
 //! Source: the epochs of Pilman 2017, section 8.1, for a structure with one writer of epochs.
 
-use crate::sync::{AtomicU64, AtomicUsize, Ordering, pause};
-
-/// Counters that threads are spread over, so that calls do not share a cache line.
-const SHARDS: usize = 8;
+use crate::sync::{AtomicU64, AtomicUsize, Ordering, SHARDS, pause};
 
 /// A counter on cache lines of its own.
 #[derive(Debug, Default)]
@@ -43,13 +40,13 @@ impl Gate {
         let shard = &self.shards[thread % SHARDS];
         let mut attempt = 0;
         loop {
-            let side = self.open.load(Ordering::SeqCst);
+            let side = self.open.load(Ordering::Acquire);
             let count = &shard.sides[side];
-            count.fetch_add(1, Ordering::SeqCst);
-            if self.open.load(Ordering::SeqCst) == side {
+            count.fetch_add(1, Ordering::AcqRel);
+            if self.open.load(Ordering::Acquire) == side {
                 return Passage(count);
             }
-            count.fetch_sub(1, Ordering::SeqCst);
+            count.fetch_sub(1, Ordering::AcqRel);
             pause(attempt);
             attempt += 1;
         }
@@ -57,11 +54,11 @@ impl Gate {
 
     /// Waits for the calls that entered before. Only one thread drains at a time.
     pub(crate) fn drain(&self) {
-        let side = self.open.load(Ordering::SeqCst);
-        self.open.store(1 - side, Ordering::SeqCst);
+        let side = self.open.load(Ordering::Acquire);
+        self.open.store(1 - side, Ordering::Release);
         for shard in &self.shards {
             let mut attempt = 0;
-            while shard.sides[side].load(Ordering::SeqCst) != 0 {
+            while shard.sides[side].fetch_add(0, Ordering::AcqRel) != 0 {
                 pause(attempt);
                 attempt += 1;
             }
@@ -71,6 +68,6 @@ impl Gate {
 
 impl Drop for Passage<'_> {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::SeqCst);
+        self.0.fetch_sub(1, Ordering::AcqRel);
     }
 }

@@ -6,6 +6,7 @@
 //!            |-- log_store::LogStore    one log: scans read whole rows, garbage among them
 //!            '-- delta_main             a log that is merged into pages:
 //!                  RowStore, ColumnStore    scans read whole rows | the fields that they need
+//! server   tables by name, a queue of scans, threads that scan and collect
 //! ```
 //! Invariants: a snapshot is sent with each call, and decides alone what is read; a write fails
 //! when the newest version of its key is not in it. No call needs more than linear time and, apart
@@ -31,6 +32,7 @@ mod key_map;
 mod log;
 pub mod log_store;
 pub mod delta_main;
+pub mod server;
 
 pub use error::{Result, Status, StoreError};
 pub use query::{Aggregate, Output, Partition, Predicate, Query, Selection, Test};

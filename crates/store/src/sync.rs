@@ -2,6 +2,9 @@
 
 pub(crate) use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
+/// Counters that threads are spread over, so that calls in flight do not share a cache line.
+pub(crate) const SHARDS: usize = 8;
+
 /// Attempts after which a waiting thread offers its core to others.
 const SPINS: u32 = 64;
 

@@ -14,7 +14,7 @@ use super::page::{Body, Drafts, Page};
 use super::state::{INHERIT, Seen, Spot, State, delta};
 use super::versions::{Found, Source, Versions};
 use crate::error::Result;
-use crate::log::{Address, Pages};
+use crate::log::{Address, Log, Pages};
 use crate::snapshot::Version;
 use crate::table::{Room, TableStats};
 use crate::tuple::TupleWriter;
@@ -23,6 +23,8 @@ use crate::tuple::TupleWriter;
 struct Old<'a, B> {
     state: &'a State<B>,
     log: &'a Pages,
+    /// The log itself, which grows meanwhile.
+    all: &'a Log,
     /// Entries from here on stay in the log.
     floor: Address,
     /// One version of each key up to this one is enough.
@@ -30,10 +32,28 @@ struct Old<'a, B> {
 }
 
 /// Memory that is used for each key again.
-#[derive(Default)]
 struct Scratch {
     writer: TupleWriter,
     row: Vec<u64>,
+    newer: Newer,
+}
+
+/// Pages of the log, read again when an entry is met that was written since.
+struct Newer(Arc<Pages>);
+
+impl Newer {
+    /// The first entry of a chain that lies below `floor`; 0 without one.
+    fn top_below(&mut self, log: &Log, top: Address, floor: Address) -> Address {
+        let mut address = top;
+        while address >= floor {
+            if self.0.entry(address).is_none() {
+                self.0 = log.pages_held();
+            }
+            let entry = self.0.entry(address).expect("the log is not cut while a merge runs");
+            address = entry.previous().load(Ordering::Acquire);
+        }
+        address
+    }
 }
 
 impl<B: Body> DeltaMain<B> {
@@ -45,19 +65,20 @@ impl<B: Body> DeltaMain<B> {
         // Entries below the floor are complete then, and in their chains or never will be.
         self.gate.drain();
         let log = self.log.pages_held();
-        let old = Old { state: &state, log: &log, floor, needed };
+        let old = Old { state: &state, log: &log, all: &self.log, floor, needed };
+        let newer = Newer(Arc::clone(&log));
+        let mut scratch = Scratch { writer: TupleWriter::default(), row: Vec::new(), newer };
         let mut keys = Vec::new();
         state.delta.each(|key, word| {
             if let Ok(Seen::Top(top)) = state.seen(key, word, &self.memory)
                 && top != 0
-                && top_below(&log, top, floor) != 0
+                && scratch.newer.top_below(&self.log, top, floor) != 0
             {
                 keys.push(key);
             }
         });
         let stays = self.pages_that_stay(&old, keys.len());
         let mut drafts = Drafts::new(&self.schema, self.page_bytes, &self.memory, INHERIT);
-        let mut scratch = Scratch::default();
         let dirty = || {
             let numbered = state.pages.iter().zip(&stays).filter(|(_, stays)| !**stays);
             numbered.filter_map(|(page, _)| page.as_deref())
@@ -133,7 +154,7 @@ impl<B: Body> DeltaMain<B> {
         Ok(Arc::new(State {
             floor: old.floor,
             pages,
-            delta: delta(0, INHERIT, &self.memory)?,
+            delta: delta(INHERIT, 0, &self.memory, Room::Beyond)?,
             before: ArcSwapOption::from(Some(self.state.load_full())),
             _index_room: self.memory.take(index.bytes(), Room::Beyond)?,
             index,
@@ -175,6 +196,8 @@ impl<B: Body> DeltaMain<B> {
         let log = self.log.pages_held();
         let mut versions = 0;
         let mut count = |top, spot| {
+            // Entries that were written since are on newer pages.
+            let log = if top == 0 { Arc::clone(&log) } else { self.log.pages_held() };
             let all = Versions::<B>::new(&log, top, state.floor, spot);
             versions += all.filter(|found| found.is_ok()).count() as u64;
         };
@@ -203,16 +226,6 @@ impl<B: Body> DeltaMain<B> {
     }
 }
 
-/// The first entry of a chain that lies below `floor`; 0 without one.
-fn top_below(log: &Pages, top: Address, floor: Address) -> Address {
-    let mut address = top;
-    while address >= floor {
-        let entry = log.entry(address).expect("the log is not cut while a merge runs");
-        address = entry.previous().load(Ordering::Acquire);
-    }
-    address
-}
-
 impl<B: Body> Old<'_, B> {
     /// Adds the versions of a key that stay: all above `needed`, and the newest one up to it unless
     /// that is a deletion.
@@ -223,7 +236,7 @@ impl<B: Body> Old<'_, B> {
         drafts: &mut Drafts<'_, B>,
         scratch: &mut Scratch,
     ) {
-        let top = top_below(self.log, word, self.floor);
+        let top = scratch.newer.top_below(self.all, word, self.floor);
         for found in Versions::new(self.log, top, self.state.floor, spot) {
             let Ok(found) = found else { break };
             let is_last = found.version <= self.needed;

@@ -63,7 +63,7 @@ impl<B: Body> State<B> {
         Ok(Self {
             floor: 0,
             pages: Vec::new(),
-            delta: delta(keys, 0, memory)?,
+            delta: delta(0, keys, memory, Room::Limited)?,
             before: ArcSwapOption::empty(),
             _index_room: memory.take(index.bytes(), Room::Limited)?,
             index,
@@ -154,8 +154,13 @@ impl<B: Body> State<B> {
 }
 
 /// A delta with room for some keys.
-pub(super) fn delta(keys: usize, initial: u64, memory: &Arc<Memory>) -> Result<KeyMap<Taken>> {
-    KeyMap::new(keys.max(DELTA_KEYS), initial, |bytes| memory.take(bytes, Room::Limited))
+pub(super) fn delta(
+    initial: u64,
+    keys: usize,
+    memory: &Arc<Memory>,
+    room: Room,
+) -> Result<KeyMap<Taken>> {
+    KeyMap::new(keys.max(DELTA_KEYS), initial, |bytes| memory.take(bytes, room))
 }
 
 /// The address in a word that is not MOVED; 0 when what it leads to is merged.
