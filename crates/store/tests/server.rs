@@ -125,8 +125,8 @@ fn row_16_time_alone_collects() {
         let manager = Manager::default();
         let (_, table) = filled(&store, &manager, layout);
         let first = store.bytes();
-        // Hundreds of times the rows that there are at a time.
-        for n in 0..100_000 {
+        // Twenty times the rows that there are at a time.
+        for n in 0..40_000 {
             manager.run(|snapshot| {
                 store.heard_of(snapshot);
                 let tuple = Tuple::encode(table.schema(), &row(n)).expect("fits");
