@@ -13,6 +13,7 @@ mod followers;
 mod names;
 mod redefined;
 mod schema;
+pub(crate) mod bus;
 mod sequence;
 #[cfg(test)]
 mod tests;

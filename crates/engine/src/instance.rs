@@ -3,6 +3,7 @@
 pub mod registry;
 pub(crate) mod advisory;
 pub(crate) mod channels;
+pub(crate) mod arrivals;
 pub(crate) mod info;
 pub(crate) mod freezing;
 pub(crate) mod database;

@@ -9,7 +9,8 @@
 //! Invariants: the source is complete before the first row is written, and what is read later is
 //! read as it was then (`Snapshot::until`), so a statement never meets its own rows; any error
 //! takes the whole statement back (`Session`).
-//! Several such statements are one under WITH (`parts`).
+//! Several such statements are one under WITH (`parts`); calls of the message bus are parts, too
+//! (`bus`).
 //! Elsewhere: versions and unique keys (`storage`), who waits for whom (`txn::manager`).
 
 pub(crate) mod rows;
@@ -28,5 +29,6 @@ pub(crate) mod merge;
 pub(crate) mod lock;
 pub(crate) mod parts;
 pub(crate) mod wide;
+mod bus;
 mod point;
 mod kinds;

@@ -7,6 +7,7 @@
 //!
 //! Elsewhere: names and scopes (`bind`), rewriting (`plan`).
 
+mod bus;
 mod function;
 mod json;
 mod null_rule;
@@ -14,6 +15,7 @@ mod session;
 mod table;
 
 pub use crate::definition::{Direction, NullsOrder};
+pub use bus::{BusArgument, BusFunction, BusParameter};
 pub use function::Function;
 pub use json::JsonFunction;
 pub use null_rule::NullRule;

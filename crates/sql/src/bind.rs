@@ -45,6 +45,7 @@ mod cte;
 mod recursion;
 mod search;
 mod changes;
+mod bus;
 mod set_ops;
 mod values;
 mod from;
@@ -114,6 +115,7 @@ pub fn bind(
     let mut binder = Binder::new(catalog, parameters);
     let bound = binder.bind_tree(&statement.tree, &statement.text)?;
     binder.check_shown()?;
+    binder.refuse_stray_parts()?;
     // What a view reads is looked at when it is used.
     if !matches!(bound, Statement::CreateView(_)) {
         catalog.check_access(&binder.required)?;
@@ -188,6 +190,8 @@ struct Binder<'a> {
     definition_depth: usize,
     /// Set while the SELECT is bound whose rows are locked.
     locking: Option<lock::Locking>,
+    /// True when the statement may call the message bus.
+    calls_bus: bool,
     /// FOR UPDATE and its kin, as far as their queries are not bound.
     locks: Vec<LockTree>,
     overriding: Overriding,
@@ -241,6 +245,7 @@ impl<'a> Binder<'a> {
             definition_levels: 0,
             definition_depth: 0,
             locking: None,
+            calls_bus: false,
             locks: Vec::new(),
             overriding: Overriding::No,
             identity_names: VecDeque::new(),

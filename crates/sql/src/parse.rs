@@ -73,6 +73,7 @@ use sqlparser::tokenizer::{Location, Span, Token, TokenWithSpan, Tokenizer, Word
 use types::stack::{self, Deep};
 use types::{Error, Position, Result, SqlState};
 
+use crate::algebra::BusFunction;
 use crate::definition::IdentityKind;
 use crate::words::{
     Chain, ConstraintMode, CursorOptions, Discard, DropBehaviour, Fetch, IfExists, IfMissing,
@@ -111,6 +112,8 @@ pub(crate) enum Tree {
 #[derive(Clone, Debug)]
 pub(crate) struct SqlTree {
     pub(crate) statement: ast::Statement,
+    /// True when it names a function of the message bus.
+    pub(crate) calls_bus: bool,
     /// FOR UPDATE and its kin.
     pub(crate) locks: Vec<LockTree>,
     pub(crate) overriding: Overriding,
@@ -459,6 +462,14 @@ fn parser(tokens: Vec<TokenWithSpan>) -> Parser<'static> {
     Parser::new(&DIALECT).with_recursion_limit(DEPTH_MAX).with_tokens_with_locations(tokens)
 }
 
+/// True for the name of a function of the message bus.
+fn names_call(token: &TokenWithSpan) -> bool {
+    match &token.token {
+        Token::Word(word) => BusFunction::from_name(&word.value.to_lowercase()).is_some(),
+        _ => false,
+    }
+}
+
 fn parse_tree(mut tokens: Vec<TokenWithSpan>) -> Result<Tree> {
     shorthand::rewrite(&mut tokens);
     clauses::rewrite(&mut tokens);
@@ -475,6 +486,7 @@ fn parse_tree(mut tokens: Vec<TokenWithSpan>) -> Result<Tree> {
     let subscripted = subscript::take_subscripts(&mut tokens).map_err(syntax_error)?;
     let likes = like::take_likes(&mut tokens).map_err(syntax_error)?;
     let fetched = forms::take_fetched(&mut tokens).map_err(syntax_error)?;
+    let calls_bus = tokens.iter().any(names_call);
     let mut parser = parser(tokens);
     let first_lock = locks.first().and_then(|lock| lock.at);
     let tree = if parser.peek_keyword(Keyword::COPY) {
@@ -486,6 +498,7 @@ fn parse_tree(mut tokens: Vec<TokenWithSpan>) -> Result<Tree> {
         forms::put_fetched(&mut statement, &fetched);
         Tree::Sql(Box::new(SqlTree {
             statement,
+            calls_bus,
             locks,
             overriding,
             identity_names,

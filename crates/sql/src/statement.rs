@@ -18,8 +18,8 @@ pub use define::{
 pub use schema::SchemaElements;
 pub use transaction::{CreateExecuted, Execute, LockTable, Prepare, SetConstraints};
 pub use write::{
-    ConflictAction, ConflictTarget, Delete, Insert, Matches, Merge, MergeAction, OnConflict, Part,
-    Returning, RowLock, RowPlace, SelectForUpdate, Turn, Update, WithChanges,
+    BusCall, BusCalls, ConflictAction, ConflictTarget, Delete, Insert, Matches, Merge, MergeAction,
+    OnConflict, Part, Returning, RowLock, RowPlace, SelectForUpdate, Turn, Update, WithChanges,
 };
 
 pub use crate::words::{
@@ -120,7 +120,9 @@ pub enum Statement {
     },
     /// SELECT ... FOR UPDATE and its kin.
     SelectForUpdate(Box<SelectForUpdate>),
-    /// WITH whose queries change rows.
+    /// Calls of the message bus: always a part of [`Self::WithChanges`].
+    BusCalls(Box<BusCalls>),
+    /// WITH whose queries change rows, and statements with other parts.
     WithChanges(Box<WithChanges>),
     /// CREATE TABLE.
     CreateTable(Box<CreateTable>),
@@ -284,6 +286,7 @@ impl Statement {
         match self {
             Self::Query(query) => &query.parameters,
             Self::SelectForUpdate(select) => &select.query.parameters,
+            Self::BusCalls(calls) => &calls.source.parameters,
             Self::Insert(insert) => &insert.source.parameters,
             Self::Update(update) => &update.source.parameters,
             Self::Delete(delete) => &delete.source.parameters,

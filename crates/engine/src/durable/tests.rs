@@ -1,6 +1,7 @@
 //! Tests: what comes back after closing, killing and crashing.
 
 mod crash;
+mod crash_bus;
 
 use std::path::Path;
 use std::sync::Arc;

@@ -12,6 +12,7 @@ use storage::{BufferPool, Layout};
 use types::{Error, Result};
 
 use super::advisory::AdvisoryLocks;
+use super::arrivals::Arrivals;
 use super::channels::Channels;
 use super::freezing::{Freezer, Site};
 use super::info::SessionInfo;
@@ -81,6 +82,8 @@ pub(crate) struct Inner {
     pub(crate) advisory: AdvisoryLocks,
     /// Listening sessions, by channel.
     pub(crate) channels: Channels,
+    /// Sessions that wait for messages of the bus.
+    pub(crate) arrivals: Arrivals,
     /// The time of day.
     pub(crate) clock: Arc<dyn Clock>,
     /// Where queries put what does not fit in memory.
@@ -163,6 +166,7 @@ impl Database {
             opened_micros: clock.micros(),
             advisory: AdvisoryLocks::default(),
             channels: Channels::default(),
+            arrivals: Arrivals::default(),
             clock,
             spill,
             freezer: Freezer::default(),

@@ -16,6 +16,8 @@ pub(crate) struct SessionInfo {
     pub(crate) began_micros: i64,
     /// A statement runs.
     pub(crate) active: AtomicBool,
+    /// Its statement waits for messages of the bus.
+    pub(crate) listening: AtomicBool,
     /// Its transaction; 0 without one.
     pub(crate) txn: AtomicU64,
     /// Cancels its statements.

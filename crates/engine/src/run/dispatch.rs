@@ -99,6 +99,7 @@ impl Session {
 impl Running<'_> {
     /// Runs a statement that was bound.
     pub(crate) fn run(&mut self, statement: Statement) -> Result<QueryResult> {
+        define::bus::ensure(self.session, &statement)?;
         if let Some(result) = self.run_rows(&statement) {
             return result;
         }

@@ -33,6 +33,10 @@ fn head(statement: &Statement) -> Option<String> {
     let line = |what: &str, table: &TableRef| Some(format!("{what} {}", table.name()));
     match statement {
         Statement::SelectForUpdate(_) => Some("Lock rows".to_owned()),
+        Statement::BusCalls(calls) => {
+            let names: Vec<&str> = calls.calls.iter().map(|call| call.function.name()).collect();
+            Some(format!("Call {}", names.join(", ")))
+        }
         Statement::Insert(insert) => line("Insert", &insert.table),
         Statement::Update(update) => line("Update", &update.table),
         Statement::Delete(delete) => line("Delete", &delete.table),
@@ -48,6 +52,7 @@ fn source(statement: &Statement) -> Option<&Query> {
         Statement::SelectForUpdate(select) => {
             Some(select.first.as_deref().unwrap_or(&select.query))
         }
+        Statement::BusCalls(calls) => Some(&calls.source),
         Statement::Insert(insert) => Some(&insert.source),
         Statement::Update(update) => Some(&update.source),
         Statement::Delete(delete) => Some(&delete.source),

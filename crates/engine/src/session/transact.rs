@@ -72,11 +72,13 @@ impl Session {
             if !work.settings.is_empty() {
                 self.settings.go_back(work.settings.swap_remove(0));
             }
+            let arrivals = std::mem::take(&mut work.arrivals);
             if self.cancel.is_cancelled() {
                 work.rollback_behind();
             } else {
                 work.rollback();
             }
+            self.inner().arrivals.ring(&arrivals);
             self.inner().aborted.fetch_add(1, Ordering::Relaxed);
             self.cursors.end(false);
             self.end_transaction_locks();
@@ -129,7 +131,9 @@ impl Session {
                 let temporary = Arc::clone(&work.temporary);
                 let mut settings = std::mem::take(&mut work.settings);
                 let pending = std::mem::take(&mut work.pending);
+                let arrivals = std::mem::take(&mut work.arrivals);
                 let outcome = work.commit(self.database.inner(), durability);
+                self.database.inner().arrivals.ring(&arrivals);
                 self.cursors.end(outcome.is_ok());
                 self.end_transaction_locks();
                 if let Err(error) = outcome {

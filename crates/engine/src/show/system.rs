@@ -388,6 +388,7 @@ impl TableFunction for Sessions {
             let found = running.iter().find(|(running, ..)| *running == txn && txn != TxnId::NONE);
             let state = match found {
                 Some((_, _, Some(_))) => "waiting",
+                _ if info.listening.load(Ordering::Acquire) => "waiting",
                 _ if info.active.load(Ordering::Relaxed) => "active",
                 _ => "idle",
             };

@@ -121,6 +121,45 @@ fn system_view(sql: String) -> Relation {
     Relation::View { sql, columns: Vec::new(), rights: ViewRights::System }
 }
 
+/// `bus_queues` for the view `queues` of the message bus, and so on; one without rows while no
+/// client has connected.
+fn bus_view(state: &State, name: &str) -> Option<Relation> {
+    let name = name.strip_prefix("bus_")?;
+    let (_, columns) = BUS_VIEWS.iter().find(|(known, _)| *known == name)?;
+    let sql = if state.views.contains_key(&format!("bus.{name}")) {
+        format!("SELECT * FROM bus.{name}")
+    } else {
+        format!("SELECT {columns} WHERE false")
+    };
+    Some(system_view(sql))
+}
+
+/// Views of the message bus that are found without their schema, and their columns.
+const BUS_VIEWS: [(&str, &str); 4] = [
+    (
+        "clients",
+        "0::bigint AS client, ''::text AS name, ''::text AS owner, now() AS connected, \
+         '{}'::integer[] AS sends, '{}'::integer[] AS receives",
+    ),
+    (
+        "queues",
+        "0::bigint AS client, ''::text AS name, 0::bigint AS messages, 0::bigint AS ready, \
+         0::bigint AS leased, 0::bigint AS delayed, 0 AS highest_priority, now() AS oldest",
+    ),
+    (
+        "messages",
+        "0::bigint AS receiver, 0::bigint AS message, 0 AS type, 0::bigint AS sender, \
+         now() AS sent, 0 AS priority, now() AS expires, now() AS visible, 0 AS receipts, \
+         false AS cancellable, ''::bytea AS body, ''::text AS text",
+    ),
+    (
+        "archived",
+        "now() AS archived, ''::text AS reason, 0::bigint AS receiver, 0::bigint AS message, \
+         0 AS type, 0::bigint AS sender, now() AS sent, 0 AS priority, 0 AS receipts, \
+         ''::bytea AS body, ''::text AS text",
+    ),
+];
+
 /// 42501 for files of the server, which only superusers read and write.
 pub(crate) fn no_files(what: &str) -> Error {
     let privilege = if what == "read" { "pg_read_server_files" } else { "pg_write_server_files" };
@@ -200,6 +239,11 @@ impl Catalog for StatementCatalog<'_> {
             };
             return Some(Relation::View { sql, columns, rights });
         }
+        if schema.is_none()
+            && let Some(view) = bus_view(&self.state, asked)
+        {
+            return Some(view);
+        }
         let view = || pg_catalog::view(None, asked).or_else(|| self.function_view(asked));
         schema.is_none().then(view).flatten().map(system_view)
     }
@@ -238,7 +282,8 @@ impl Catalog for StatementCatalog<'_> {
         if has_public || pg_catalog::view(None, name).is_some() {
             return None;
         }
-        self.function_view(name).is_none().then(|| RelationName::NOWHERE.to_owned())
+        let is_view = bus_view(&self.state, name).is_some() || self.function_view(name).is_some();
+        (!is_view).then(|| RelationName::NOWHERE.to_owned())
     }
 
     fn schema_of_new(&self) -> Result<Option<String>> {

@@ -20,6 +20,7 @@ use crate::statement::sequence::SessionSequences;
 use crate::statement::statistics::StoredStatistics;
 use crate::transaction::work::{Begun, Work, lost_update, stale};
 use crate::words::cancel::RunningQuery;
+use crate::words::who::Who;
 
 impl Session {
     /// Keeps the tables of a query as they are until the transaction ends.
@@ -51,6 +52,22 @@ impl Session {
             }
         }
         Ok(())
+    }
+
+    /// The next value of a sequence of the database itself, called by its key in the catalog: asks
+    /// for no rights, and lastval does not know of it.
+    ///
+    /// # Errors
+    /// Errors of nextval.
+    pub(crate) fn own_value(&self, key: &str) -> Result<i64> {
+        let own = SessionSequences {
+            memory: Arc::default(),
+            who: Who::All,
+            ..self.sequences_of(self.work())
+        };
+        let mut value = [0];
+        own.next(key, &mut value)?;
+        Ok(value[0])
     }
 
     fn sequences_of(&self, work: &Work) -> SessionSequences {

@@ -144,6 +144,8 @@ pub(crate) struct Work {
     pub(crate) cursors: usize,
     /// Changes of channels that it makes when it commits.
     pub(crate) pending: Vec<Pending>,
+    /// Clients of the bus to whom it sent messages or from whom it took some, perhaps others.
+    pub(crate) arrivals: Vec<i64>,
     wide: Touched,
     /// Foreign keys to look at before it commits.
     pub(crate) deferred: Deferred,
@@ -235,6 +237,7 @@ impl Work {
             settings: Vec::new(),
             cursors: 0,
             pending: Vec::new(),
+            arrivals: Vec::new(),
             wide: Touched::new(),
             deferred: Deferred::default(),
             sequences: OnceLock::new(),

@@ -3,7 +3,7 @@
 use sql::statement::Statement;
 use types::Result;
 
-use super::{at_end, change, insert, lock, merge, parts};
+use super::{at_end, bus, change, insert, lock, merge, parts};
 use crate::QueryResult;
 use crate::session::compiled::OwnQuery;
 use crate::statement::at_end::AtEnd;
@@ -40,6 +40,7 @@ impl Running<'_> {
                 self.run_query(query, Run::of(OwnQuery::Source)).map(QueryResult::from_rows)
             }
             Statement::SelectForUpdate(select) => lock::select(self, select),
+            Statement::BusCalls(calls) => bus::run(self, calls),
             Statement::Insert(insert) => insert::insert(self, insert),
             Statement::Update(update) => change::update(self, update),
             Statement::Delete(delete) => change::delete(self, delete),

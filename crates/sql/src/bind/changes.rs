@@ -93,6 +93,9 @@ impl Binder<'_> {
                 // What the statement needs, through other parts, too.
                 let (mut needed, mut read) = (HashSet::new(), HashSet::new());
                 add_ctes(&main, &mut needed);
+                // Calls are made before the statement itself, in the order in which they stand.
+                let calls = parts.iter().filter(|(part, _)| is_call(part));
+                needed.extend(calls.map(|(_, cte)| *cte));
                 for (part, cte) in parts.iter().rev() {
                     let is_needed = needed.contains(cte);
                     if is_needed {
@@ -165,13 +168,24 @@ impl Binder<'_> {
         select.query.plan = self.with_known(select.query.plan);
         let columns = select.query.columns.iter().take(select.width);
         let columns: Vec<_> = columns.map(|column| (column.name.clone(), column.ty)).collect();
-        let (id, name) = (self.fresh_cte(), "locked");
+        self.rows_part(Statement::SelectForUpdate(Box::new(select)), &columns, "locked", at)
+    }
+
+    /// The rows with `columns` of `statement`, which runs once, as the part called `name`.
+    pub(super) fn rows_part(
+        &mut self,
+        statement: Statement,
+        columns: &[(String, DataType)],
+        name: &str,
+        at: Place,
+    ) -> BoundQuery {
+        let id = self.fresh_cte();
         let slot = self.changes.parts.len() + 1;
-        let definition = self.input_part(slot, id, name, &columns);
-        self.changes.parts.push((Statement::SelectForUpdate(Box::new(select)), id));
-        let columns = columns.into_iter().map(|(name, ty)| {
+        let definition = self.input_part(slot, id, name, columns);
+        self.changes.parts.push((statement, id));
+        let columns = columns.iter().map(|(name, ty)| {
             let id = self.fresh();
-            BoundColumn { name, ty, id, at }
+            BoundColumn { name: name.clone(), ty: *ty, id, at }
         });
         let columns: Vec<BoundColumn> = columns.collect();
         let scan = columns.iter().map(|column| (column.id, column.ty)).collect();
@@ -180,7 +194,7 @@ impl Binder<'_> {
     }
 
     /// `plan` under the CTEs that it reads and that are around it.
-    fn with_known(&self, mut plan: Plan) -> Plan {
+    pub(super) fn with_known(&self, mut plan: Plan) -> Plan {
         loop {
             let (mut free, mut defined) = (HashSet::new(), HashSet::new());
             ctes(&plan, &mut free);
@@ -196,6 +210,17 @@ impl Binder<'_> {
                 None => return plan,
             }
         }
+    }
+
+    /// Refuses calls of the message bus in a statement that has no parts.
+    ///
+    /// # Errors
+    /// 0A000.
+    pub(super) fn refuse_stray_parts(&self) -> Result<()> {
+        if self.changes.parts.is_empty() {
+            return Ok(());
+        }
+        unsupported("a call of the message bus in this statement", None)
     }
 
     /// The rows that part `slot` returned, as the CTE `id`.
@@ -238,9 +263,14 @@ impl Binder<'_> {
     }
 }
 
+/// True when `part` is calls of the message bus.
+fn is_call(part: &Statement) -> bool {
+    matches!(part, Statement::BusCalls(_))
+}
+
 /// True when `part` changes rows; others only read or lock them.
 fn changes_rows(part: &Statement) -> bool {
-    !matches!(part, Statement::Query(_) | Statement::SelectForUpdate(_))
+    !matches!(part, Statement::Query(_) | Statement::SelectForUpdate(_) | Statement::BusCalls(_))
 }
 
 /// Adds the CTEs that `statement` reads.

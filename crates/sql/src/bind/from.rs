@@ -486,7 +486,7 @@ pub(super) fn join(left: Plan, right: Plan, kind: JoinKind, condition: Expr) -> 
     Plan::Join { left: Box::new(left), right: Box::new(right), kind, condition }
 }
 
-fn scope_columns(query: &BoundQuery, relation: &str) -> Vec<ScopeColumn> {
+pub(super) fn scope_columns(query: &BoundQuery, relation: &str) -> Vec<ScopeColumn> {
     let column = |column: &super::BoundColumn| ScopeColumn {
         name: column.name.clone(),
         expr: Expr::column(column.id, column.ty),

@@ -63,6 +63,7 @@ impl Binder<'_> {
             return fail(SqlState::WRONG_OBJECT_TYPE, message, at);
         }
         refuse_aggregate_syntax(function, &name)?;
+        super::bus::refuse_call(&name, at)?;
         let args = match &function.args {
             ast::FunctionArguments::None => return self.niladic(&name, at),
             ast::FunctionArguments::Subquery(query) => {

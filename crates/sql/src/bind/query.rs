@@ -23,6 +23,11 @@ impl Binder<'_> {
         if !locks.is_empty() {
             return self.bind_locked(query, locks);
         }
+        if self.calls_bus
+            && let Some(bound) = self.bind_calls(query)?
+        {
+            return Ok(bound);
+        }
         refuse_extensions(query)?;
         let ctes_before = self.ctes.len();
         let definitions = match &query.with {

@@ -28,7 +28,9 @@ impl Binder<'_> {
                 self.subscripted.clone_from(&tree.subscripted);
                 self.likes.clone_from(&tree.likes);
                 self.locks.clone_from(&tree.locks);
-                self.changes.locks_inside = tree.locks.iter().any(|lock| lock.is_inner);
+                self.changes.locks_inside =
+                    tree.calls_bus || tree.locks.iter().any(|lock| lock.is_inner);
+                self.calls_bus = tree.calls_bus;
                 let bound = self.bind_statement(&tree.statement, text)?;
                 // Those whose queries are none of the statement's own.
                 refuse_locks(&self.locks, "this place")?;

@@ -11,7 +11,7 @@ use super::record::RecordFunction;
 use super::scope::{Clause, Scope, ScopeColumn, ScopeRelation, Whole};
 use super::types::{Context, number_union};
 use super::{Binder, Bound, fail, place, unsupported};
-use crate::algebra::{Expr, ExprKind, Function, Place, Plan};
+use crate::algebra::{BusFunction, Expr, ExprKind, Function, Place, Plan};
 use crate::catalog::{Arguments, TableFunctionRef};
 use crate::parse::{ROWS_FROM, folded};
 
@@ -37,6 +37,9 @@ impl Binder<'_> {
             let list = plain_arguments(args, at)?;
             let list: Vec<&ast::Expr> = list.iter().collect();
             return self.bind_series_scan(&function, &list, alias, ordinality, at);
+        }
+        if let Some(call) = BusFunction::from_name(&function) {
+            return self.bind_call_scan(call, args, alias, at);
         }
         if let Some(record) = RecordFunction::named(&function) {
             return self.bind_records(record, args, alias, ordinality, at);

@@ -34,7 +34,7 @@ impl ParsedStatement {
                 CopySource::Table(..) => Effect::Reads,
             },
             Tree::Session(tree) => effect_of_session(tree),
-            Tree::Sql(tree) if !tree.locks.is_empty() => Effect::Changes,
+            Tree::Sql(tree) if tree.calls_bus || !tree.locks.is_empty() => Effect::Changes,
             Tree::Sql(tree) => effect_of(&tree.statement),
         }
     }
@@ -145,6 +145,7 @@ mod tests {
             ("select 1 into t", Effect::Changes),
             ("copy (delete from t returning a) to 'f'", Effect::Changes),
             ("select 1 for update", Effect::Changes),
+            ("select bus_send(1, 2, 'x')", Effect::Changes),
             ("with t as (select 1) insert into u select * from t", Effect::Changes),
             ("insert into t values (1)", Effect::Changes),
             ("create table t (a int)", Effect::Changes),

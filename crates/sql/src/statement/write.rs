@@ -8,7 +8,7 @@
 //! columns of other tables (FROM, USING) that RETURNING names; they travel with the source row.
 
 use super::{LockWait, RowLockStrength, Statement};
-use crate::algebra::Query;
+use crate::algebra::{BusFunction, Query};
 use crate::catalog::TableRef;
 
 /// Treatment of target rows that several rows of a source name.
@@ -184,10 +184,32 @@ pub struct SelectForUpdate {
     pub offset: Option<Box<Query>>,
 }
 
+/// Calls of the message bus, for each row of a query in its order.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BusCalls {
+    /// Columns of the result, then the arguments of all calls.
+    pub source: Query,
+    /// How many of its columns are the result's; 0 when it is the rows of bus_receive.
+    pub width: usize,
+    /// The calls, in order.
+    pub calls: Vec<BusCall>,
+}
+
+/// A call of the message bus.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BusCall {
+    /// Function that is called.
+    pub function: BusFunction,
+    /// The column of the result that takes what the call gives, unless it gives rows.
+    pub column: usize,
+    /// The column of the source with its first argument; the others follow.
+    pub arguments: usize,
+}
+
 /// A query under WITH.
 #[derive(Clone, Debug)]
 pub struct Part {
-    /// SELECT, INSERT, UPDATE or DELETE.
+    /// SELECT, INSERT, UPDATE or DELETE, or calls of the message bus.
     pub statement: Statement,
     /// When it runs.
     pub turn: Turn,
@@ -223,6 +245,7 @@ impl Statement {
         match self {
             Self::Query(query) => vec![query],
             Self::SelectForUpdate(select) => vec![&select.query],
+            Self::BusCalls(calls) => vec![&calls.source],
             Self::Insert(insert) => {
                 let assignments = insert.on_conflict.as_ref().and_then(|on| match &on.action {
                     ConflictAction::Update { assignments, .. } => Some(&**assignments),

@@ -421,7 +421,7 @@ fn contents_of(database: &Database) -> Contents {
         .collect()
 }
 
-fn number_from(variable: &str, default: u64) -> u64 {
+pub(super) fn number_from(variable: &str, default: u64) -> u64 {
     std::env::var(variable).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
 }
 
