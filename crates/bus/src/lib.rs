@@ -26,8 +26,8 @@ pub mod sqlite;
 pub use model::{Model, ModelBus};
 pub use record::{NextIds, Placed, Record};
 pub use semantics::{
-    Address, Bell, Body, Bus, BusError, Cancellable, ClientId, ClientInfo, Copies, Deadline,
-    Delivery, Interrupt, Message, MessageId, MessageType, Priority, QueueKey, Receipt,
+    Address, Attached, Bell, Body, Bus, BusError, Cancellable, ClientId, ClientInfo, Copies,
+    Deadline, Delivery, Interrupt, Message, MessageId, MessageType, Priority, QueueKey, Receipt,
     ReceiveOptions, Result, Ring, SendOptions, Sent, Spare, Status, Time, Token, Wait,
 };
 pub use store::Store;

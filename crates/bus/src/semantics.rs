@@ -23,12 +23,11 @@ pub use bell::Bell;
 pub use calls::{Bus, ClientInfo};
 pub use error::{BusError, Result, Status};
 pub use ids::{ClientId, MessageId, MessageType, Priority, QueueKey, Time};
-pub use interrupt::{Interrupt, Ring};
+pub use interrupt::{Attached, Interrupt, Ring};
 pub use message::{Body, Delivery, Message, Token};
 pub use options::{
     Address, Cancellable, Copies, Deadline, Receipt, ReceiveOptions, SendOptions, Sent, Spare, Wait,
 };
 
 pub(crate) use bell::{WaitUntil, wait};
-pub(crate) use interrupt::Attached;
 pub(crate) use message::{put_clients, put_key, read_clients, read_key};

@@ -46,14 +46,22 @@ impl Interrupt {
     }
 }
 
-/// A wait that an [`Interrupt`] rings `T` for, until it is dropped.
-pub(crate) struct Attached<'a> {
+/// A wait that an [`Interrupt`] rings for, until it is dropped.
+pub struct Attached<'a> {
     interrupt: &'a Interrupt,
     listener: Weak<dyn Ring>,
 }
 
+impl fmt::Debug for Attached<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Attached").field(self.interrupt).finish()
+    }
+}
+
 impl<'a> Attached<'a> {
-    pub(crate) fn new(interrupt: &'a Interrupt, listener: Weak<dyn Ring>) -> Self {
+    /// Has `listener` rung when `interrupt` is triggered. Whoever waits looks at
+    /// [`Interrupt::is_triggered`] once more afterwards.
+    pub fn new(interrupt: &'a Interrupt, listener: Weak<dyn Ring>) -> Self {
         interrupt.0.listeners.lock().push(Weak::clone(&listener));
         Self { interrupt, listener }
     }

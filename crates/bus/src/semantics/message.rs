@@ -26,7 +26,7 @@ pub struct Message {
     /// Its body.
     pub body: Body,
     /// The clients that got a copy, if it can be cancelled.
-    pub(crate) receivers: Option<Arc<[ClientId]>>,
+    pub receivers: Option<Arc<[ClientId]>>,
 }
 
 impl Message {
@@ -50,6 +50,11 @@ impl Token {
     /// The message.
     pub fn message(&self) -> MessageId {
         self.key.id
+    }
+
+    /// The clients that got a copy.
+    pub fn receivers(&self) -> &Arc<[ClientId]> {
+        &self.receivers
     }
 
     /// True when `client` may use it: the sender, and whoever got a copy.

@@ -4,7 +4,7 @@
 //! types < kernels < storage < txn      types < host < wal < txn
 //! types < host < wal < bus < sched     types < sql < plan
 //! types < kernels < store              types < host < wal < store
-//! all of these < exec < engine < formats, workloads, wire, procs < server, python
+//! all of these < exec < engine < formats, workloads, wire, procs, bus_server < server, python
 //! ```
 
 /// Chains of crates, lower ones first: each may depend on what stands before it.
@@ -18,8 +18,12 @@ const CHAINS: &[&[&str]] = &[
 ];
 
 /// Crates above all chains, in layers; crates of one layer do not know each other.
-const LAYERS: &[&[&str]] =
-    &[&["exec"], &["engine"], &["formats", "workloads", "wire", "procs"], &["server", "python"]];
+const LAYERS: &[&[&str]] = &[
+    &["exec"],
+    &["engine"],
+    &["formats", "workloads", "wire", "procs", "bus_server"],
+    &["server", "python"],
+];
 
 /// Crates that only tests and developers use.
 const DEVELOPMENT: &[&str] = &["testkit", "xtask"];
@@ -29,7 +33,11 @@ const HEAVY: &[(&str, &[&str])] = &[
     ("sqlparser", &["sql"]),
     ("arrow*", &["formats", "wire", "procs", "server", "workloads", "python", "testkit", "xtask"]),
     ("parquet", &["formats", "wire", "procs", "server", "workloads", "testkit", "xtask"]),
-    ("tokio*", &["wire"]),
+    ("tokio*", &["wire", "bus_server"]),
+    ("tonic*", &["bus_server"]),
+    ("prost*", &["bus_server"]),
+    ("protox", &["bus_server"]),
+    ("axum", &["bus_server"]),
     ("pgwire", &["wire"]),
     ("rustls", &["wire"]),
     ("sqllogictest", &["testkit"]),

@@ -1,0 +1,307 @@
+//! The server: addresses, TLS, tokens, and its end.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use ring::digest::{Digest, SHA256, digest};
+use tokio::net::TcpListener;
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::{Semaphore, mpsc, watch};
+use tokio::task::JoinHandle;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::metadata::MetadataMap;
+use tonic::service::interceptor::InterceptedService;
+use tonic::transport::{Identity, ServerTlsConfig};
+use tonic::{Request, Status};
+use types::{Error, Result, SqlState};
+
+use crate::call::Failure;
+use crate::connection::Connection;
+use crate::grpc::Grpc;
+use crate::http;
+use crate::proto;
+use crate::service::Service;
+use crate::status::status_of;
+
+/// How long calls under way may take when the server stops.
+const STOP_LIMIT: Duration = Duration::from_secs(10);
+
+/// Bytes of a stream and of a connection that may be under way before they are read.
+const WINDOW_BYTES: u32 = 1 << 20;
+
+/// A certificate and its key, in PEM files.
+#[derive(Clone, Debug)]
+pub struct TlsFiles {
+    /// The certificate.
+    pub certificate: PathBuf,
+    /// Its key.
+    pub key: PathBuf,
+}
+
+/// Where and for whom a server is there.
+#[derive(Clone, Debug, Default)]
+pub struct ServerOptions {
+    /// Addresses; port 0 is any that is free.
+    pub listen: Vec<SocketAddr>,
+    /// TLS, which then each client must use.
+    pub tls: Option<TlsFiles>,
+    /// The token that each call must carry.
+    pub token: Option<String>,
+    /// The address for `/metrics` and `/health`.
+    pub metrics: Option<SocketAddr>,
+}
+
+/// A server that runs.
+#[derive(Debug)]
+pub struct Server {
+    runtime: Runtime,
+    grpc: Grpc,
+    addresses: Vec<SocketAddr>,
+    metrics_address: Option<SocketAddr>,
+    stop: watch::Sender<bool>,
+    tasks: Vec<JoinHandle<()>>,
+}
+
+fn io_error(what: &str, error: impl std::fmt::Display) -> Error {
+    Error::new(SqlState::IO_ERROR, format!("{what}: {error}"))
+}
+
+fn read(path: &Path) -> Result<Vec<u8>> {
+    let unusable =
+        |error| Error::new(SqlState::CONFIG_FILE_ERROR, format!("{}: {error}", path.display()));
+    std::fs::read(path).map_err(unusable)
+}
+
+/// Lets calls in that carry the token.
+#[derive(Clone)]
+struct Door {
+    token: Option<Digest>,
+    service: Arc<Service>,
+}
+
+impl Door {
+    fn is_open(&self, metadata: &MetadataMap) -> bool {
+        let Some(token) = &self.token else { return true };
+        let given = metadata.get("authorization").and_then(|value| value.to_str().ok());
+        let given = given.and_then(|value| value.strip_prefix("Bearer "));
+        // Digests: how far they agree says nothing about the token.
+        given.is_some_and(|given| digest(&SHA256, given.as_bytes()).as_ref() == token.as_ref())
+    }
+}
+
+impl tonic::service::Interceptor for Door {
+    fn call(&mut self, request: Request<()>) -> std::result::Result<Request<()>, Status> {
+        if self.is_open(request.metadata()) {
+            return Ok(request);
+        }
+        self.service.metrics.unauthenticated.fetch_add(1, Ordering::Relaxed);
+        Err(status_of(&Failure::Unauthenticated))
+    }
+}
+
+impl Server {
+    /// Starts to serve.
+    ///
+    /// # Errors
+    /// F0000 for files of TLS that cannot be used, 58030 for addresses that cannot.
+    pub fn start(service: Arc<Service>, options: &ServerOptions) -> Result<Self> {
+        let limits = *service.limits();
+        let runtime = Builder::new_multi_thread()
+            .enable_all()
+            .thread_name("bus")
+            .max_blocking_threads(limits.calls + limits.waits + 16)
+            .build();
+        let runtime = runtime.map_err(|error| io_error("threads", error))?;
+        let tls = options.tls.as_ref().map(tls_of).transpose()?;
+        let (stop, _) = watch::channel(false);
+        let grpc = Grpc::new(Arc::clone(&service));
+        let mut server = Self {
+            runtime,
+            grpc,
+            addresses: Vec::new(),
+            metrics_address: None,
+            stop,
+            tasks: Vec::new(),
+        };
+        if let Some(address) = options.metrics {
+            let (listener, address) = server.bind(address)?;
+            server.metrics_address = Some(address);
+            server.serve_metrics(listener, Arc::clone(&service));
+        }
+        let connections = Arc::new(Semaphore::new(limits.connections));
+        let door = Door {
+            token: options.token.as_ref().map(|token| digest(&SHA256, token.as_bytes())),
+            service: Arc::clone(&service),
+        };
+        for address in &options.listen {
+            let (listener, address) = server.bind(*address)?;
+            server.addresses.push(address);
+            let accepted = server.accept(listener, Arc::clone(&connections), &service);
+            server.serve(accepted, door.clone(), tls.clone())?;
+        }
+        Ok(server)
+    }
+
+    /// The addresses that it listens on.
+    pub fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
+    }
+
+    /// The address of `/metrics` and `/health`.
+    pub fn metrics_address(&self) -> Option<SocketAddr> {
+        self.metrics_address
+    }
+
+    /// Waits for SIGTERM or Ctrl-C.
+    ///
+    /// # Errors
+    /// 58030 when signals cannot be waited for.
+    pub fn wait_for_signal(&self) -> Result<()> {
+        let wait = async {
+            let mut term =
+                tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
+            tokio::select! {
+                _ = term.recv() => Ok(()),
+                interrupt = tokio::signal::ctrl_c() => interrupt,
+            }
+        };
+        self.runtime.block_on(wait).map_err(|error| io_error("signals", error))
+    }
+
+    /// Ends: waits for messages end, no more calls begin, those under way have 10 seconds.
+    pub fn stop(self) {
+        let Self { runtime, grpc, stop, tasks, .. } = self;
+        grpc.stop();
+        // No task listens any more if all ended by themselves.
+        let _ = stop.send(true);
+        runtime.block_on(async {
+            let all = async {
+                for task in tasks {
+                    // A task that panicked has ended, too.
+                    let _ = task.await;
+                }
+            };
+            // Who is not done by now never hears of it, as after a crash.
+            let _ = tokio::time::timeout(STOP_LIMIT, all).await;
+        });
+        runtime.shutdown_timeout(Duration::from_secs(1));
+    }
+
+    fn bind(&self, address: SocketAddr) -> Result<(TcpListener, SocketAddr)> {
+        let bound = self.runtime.block_on(async {
+            let listener = TcpListener::bind(address).await?;
+            let address = listener.local_addr()?;
+            std::io::Result::Ok((listener, address))
+        });
+        bound.map_err(|error| io_error(&format!("cannot listen on {address}"), error))
+    }
+
+    fn stopped(&self) -> impl Future<Output = ()> + Send + 'static {
+        let mut stop = self.stop.subscribe();
+        async move {
+            // The sender is gone when the server is: that is an end, too.
+            let _ = stop.wait_for(|stopped| *stopped).await;
+        }
+    }
+
+    fn serve_metrics(&mut self, listener: TcpListener, service: Arc<Service>) {
+        let serve = axum::serve(listener, http::router(service));
+        let serve = serve.with_graceful_shutdown(self.stopped());
+        self.tasks.push(self.runtime.spawn(async move {
+            if let Err(error) = serve.await {
+                eprintln!("tessera: /metrics and /health ended: {error}");
+            }
+        }));
+    }
+
+    /// Lets connections in, as many as may be there at a time.
+    fn accept(
+        &mut self,
+        listener: TcpListener,
+        connections: Arc<Semaphore>,
+        service: &Arc<Service>,
+    ) -> mpsc::Receiver<std::io::Result<Connection>> {
+        let (accepted, next) = mpsc::channel(1);
+        let (stopped, service) = (self.stopped(), Arc::clone(service));
+        let accept = async move {
+            while let Ok(permit) = Arc::clone(&connections).acquire_owned().await {
+                match listener.accept().await {
+                    Ok((stream, _)) => {
+                        service.metrics.connections.fetch_add(1, Ordering::Relaxed);
+                        if accepted.send(Ok(Connection::new(stream, permit))).await.is_err() {
+                            return;
+                        }
+                    }
+                    Err(error) => {
+                        eprintln!("tessera: a connection cannot be accepted: {error}");
+                        tokio::time::sleep(Duration::from_millis(100)).await;
+                    }
+                }
+            }
+        };
+        self.tasks.push(self.runtime.spawn(async move {
+            tokio::select! { () = accept => {}, () = stopped => {} }
+        }));
+        next
+    }
+
+    fn serve(
+        &mut self,
+        accepted: mpsc::Receiver<std::io::Result<Connection>>,
+        door: Door,
+        tls: Option<ServerTlsConfig>,
+    ) -> Result<()> {
+        let limits = *self.grpc.limits();
+        let bus = proto::bus_server::BusServer::new(self.grpc.clone())
+            .max_decoding_message_size(limits.message_bytes);
+        let (reporter, health) = tonic_health::server::health_reporter();
+        // Tools ask for one or the other.
+        let reflection = reflection_builder().build_v1().map_err(internal)?;
+        let reflection_before = reflection_builder().build_v1alpha().map_err(internal)?;
+        let mut builder = tonic::transport::Server::builder()
+            .max_concurrent_streams(limits.streams)
+            .initial_stream_window_size(WINDOW_BYTES)
+            .initial_connection_window_size(4 * WINDOW_BYTES)
+            .http2_keepalive_interval(Some(Duration::from_secs(30)));
+        if let Some(tls) = tls {
+            let unusable = |error: tonic::transport::Error| {
+                let cause = std::error::Error::source(&error).map(ToString::to_string);
+                let message = format!("TLS: {}", cause.unwrap_or_else(|| error.to_string()));
+                Error::new(SqlState::CONFIG_FILE_ERROR, message)
+            };
+            builder = builder.tls_config(tls).map_err(unusable)?;
+        }
+        let router = builder
+            .add_service(InterceptedService::new(bus, door))
+            .add_service(health)
+            .add_service(reflection)
+            .add_service(reflection_before);
+        let stopped = self.stopped();
+        self.tasks.push(self.runtime.spawn(async move {
+            reporter.set_serving::<proto::bus_server::BusServer<Grpc>>().await;
+            let incoming = ReceiverStream::new(accepted);
+            if let Err(error) = router.serve_with_incoming_shutdown(incoming, stopped).await {
+                eprintln!("tessera: the bus is not served any more: {error}");
+            }
+        }));
+        Ok(())
+    }
+}
+
+fn reflection_builder() -> tonic_reflection::server::Builder<'static> {
+    tonic_reflection::server::Builder::configure()
+        .register_encoded_file_descriptor_set(proto::DESCRIPTOR)
+        .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
+}
+
+fn internal(error: impl std::fmt::Display) -> Error {
+    Error::internal(error.to_string())
+}
+
+fn tls_of(files: &TlsFiles) -> Result<ServerTlsConfig> {
+    let identity = Identity::from_pem(read(&files.certificate)?, read(&files.key)?);
+    Ok(ServerTlsConfig::new().identity(identity))
+}
