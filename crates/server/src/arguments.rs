@@ -71,6 +71,16 @@ pub(crate) enum Command {
     },
     /// Serve clients of PostgreSQL's protocol until SIGTERM or Ctrl-C
     Serve(Box<Serve>),
+    /// Serve a message bus over gRPC until SIGTERM or Ctrl-C
+    Bus(Box<ServeBus>),
+    /// Search a text that is spread over servers, one of them slow, by messages of the bus: with
+    /// and without tied messages
+    BusDemo {
+        /// Time that a server takes to read one of 44 parts of the text [milliseconds]
+        #[arg(long, value_name = "MS", default_value_t = 20)]
+        #[arg(value_parser = clap::value_parser!(u32).range(1..=10_000))]
+        read_ms: u32,
+    },
     /// Generate TPC-H, load it, run its 22 queries, then open a shell on it
     Demo {
         /// Scale factor: 1 is about 1 GB of raw data
@@ -138,6 +148,73 @@ pub(crate) struct Serve {
     /// Answer HTTP requests for /metrics (Prometheus) and /health at this address and port
     #[arg(long, value_name = "ADDRESS", value_parser = parse_address)]
     pub(crate) metrics: Option<SocketAddr>,
+}
+
+/// Arguments that the server of a bus is started with.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ServeBus {
+    /// Directory of the bus, made when missing
+    pub(crate) path: PathBuf,
+
+    /// Address and port; may be given several times
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:5460")]
+    #[arg(value_parser = parse_address)]
+    pub(crate) listen: Vec<SocketAddr>,
+
+    /// Speak TLS only, with this certificate (PEM)
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    pub(crate) tls_cert: Option<PathBuf>,
+
+    /// The certificate's key (PEM)
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub(crate) tls_key: Option<PathBuf>,
+
+    /// Take calls only with the token that is in this file; without it, addresses are those of
+    /// this machine only
+    #[arg(long, value_name = "FILE")]
+    pub(crate) token_file: Option<PathBuf>,
+
+    /// When calls are answered: once the disk has them, or before, so that a crash may lose the
+    /// newest
+    #[arg(long, value_enum, default_value_t = Sync::On)]
+    pub(crate) sync: Sync,
+
+    /// The largest message: bytes, or with KB, MB, KiB, MiB; at most 1GiB [default: 16MiB]
+    #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
+    pub(crate) max_message: Option<u64>,
+
+    /// Most messages of one receive, and most keys, tokens and receivers of one call
+    #[arg(long, value_name = "N", default_value_t = 100_000)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    pub(crate) max_batch: u32,
+
+    /// Most connections at a time; others wait
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) max_connections: u32,
+
+    /// Most calls that run at a time, each on a thread; others wait
+    #[arg(long, value_name = "N", default_value_t = 64)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) max_calls: u32,
+
+    /// Most receives that wait at a time, each on a thread; more are refused
+    #[arg(long, value_name = "N", default_value_t = 1024)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=20_000))]
+    pub(crate) max_waiting: u32,
+
+    /// Answer HTTP requests for /metrics (Prometheus) and /health at this address and port
+    #[arg(long, value_name = "ADDRESS", value_parser = parse_address)]
+    pub(crate) metrics: Option<SocketAddr>,
+}
+
+/// When calls of a bus are answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Sync {
+    /// When they are on the disk
+    On,
+    /// At once
+    Off,
 }
 
 /// The form of the log.

@@ -1,4 +1,4 @@
-//! The binary `tessera`: shell, scripts, server, demo.
+//! The binary `tessera`: shell, scripts, server, bus, demo.
 //!
 //! Exit status: 0 fine, 1 an SQL error, 2 a wrong call.
 #![forbid(unsafe_code)]
@@ -19,6 +19,8 @@ mod lists;
 mod meta;
 mod complete;
 mod serve;
+mod bus;
+mod bus_demo;
 mod shell;
 mod demo;
 mod run;

@@ -37,7 +37,7 @@ fn options_of(serve: &Serve) -> ServerOptions {
 }
 
 /// Tells the operator, who may have stopped listening: that must not end a server.
-fn say(message: &str) {
+pub(crate) fn say(message: &str) {
     let _ = writeln!(std::io::stdout(), "tessera: {message}");
 }
 
