@@ -8,7 +8,8 @@
 //! fuzz-queries -> random queries on Tessera and on PostgreSQL or DuckDB
 //! regress -> files of statements on a server and on PostgreSQL, statement by statement
 //! torture -> kill -9 at random, recovery, audit
-//! python -> the Python package: pip install, pytest
+//! python -> the Python packages: pip install, pytest
+//! bus    -> long runs of the message bus: simulation by seeds, kills; bench bus
 //! test  -> check, python, cargo test (tests/slt included)  what CI runs
 //! verify, bench -> Tessera beside DuckDB, DataFusion or PostgreSQL on the same data
 //! bench tpcc    -> transactions on Tessera, SQLite or PostgreSQL (feature `peers`)
@@ -30,6 +31,7 @@ pub mod wire;
 mod venv;
 pub mod clients;
 pub mod python;
+pub mod bus;
 pub mod test;
 #[cfg(feature = "tessera")]
 pub mod tessera;

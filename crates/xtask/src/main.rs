@@ -9,6 +9,7 @@ use xtask::bench_args::{
     AdaptArgs, ChArgs, CheckpointArgs, JoinOrderArgs, LimitsArgs, RecoveryArgs, RecoveryChildArgs,
     StorageArgs, SwitchesArgs, VersionsArgs, WaterfallArgs, Which,
 };
+use xtask::bus::BusCommand;
 use xtask::clients::ClientsArgs;
 use xtask::fuzz_wire::FuzzWireArgs;
 use xtask::python::Extension;
@@ -16,7 +17,7 @@ use xtask::regress::RegressArgs;
 use xtask::torture::{ChildArgs, TortureArgs};
 use xtask::wire::WireArgs;
 use xtask::{
-    Outcome, check, clients, fuzz_wire, histories, python, regress, slt, test, torture, wire,
+    Outcome, bus, check, clients, fuzz_wire, histories, python, regress, slt, test, torture, wire,
 };
 
 /// The allocator of the binary `tessera`: what is measured here is what users run.
@@ -61,7 +62,10 @@ enum Command {
     RecoveryChild(RecoveryChildArgs),
     /// Runs psql, pgbench and drivers of five languages on a server
     Clients(ClientsArgs),
-    /// Builds the Python package with pip and tests it with pytest
+    /// Tests the message bus for long
+    #[command(subcommand)]
+    Bus(BusCommand),
+    /// Builds the Python packages with pip and tests them with pytest
     Python {
         /// Take the extension that `cargo build --workspace --lib --tests` built, as `test` does
         #[arg(long)]
@@ -96,6 +100,8 @@ enum Bench {
     Recovery(RecoveryArgs),
     /// TPC-C before, during and after checkpoints
     Checkpoint(CheckpointArgs),
+    /// The message bus: in memory, with a log, over gRPC; synchronous and asynchronous
+    Bus,
     /// Tessera's server beside PostgreSQL's: pgbench, COPY, rows
     Wire(WireArgs),
     /// Scans of rows that have versions
@@ -315,6 +321,8 @@ fn run(command: Command) -> Outcome {
         Command::Clients(args) => clients::run(&args),
         Command::FuzzWire(args) => fuzz_wire::run(&args),
         Command::Regress(args) => regress::run(&args),
+        Command::Bus(command) => bus::run(command),
+        Command::Bench(Bench::Bus) => bus::bench(),
         Command::Python { built: true } => python::run(Extension::Built),
         Command::Python { built: false } => python::run(Extension::Pip),
         Command::Test => test::run(),
@@ -393,9 +401,12 @@ fn run_product(command: Command) -> Outcome {
         | Command::Clients(_)
         | Command::FuzzWire(_)
         | Command::Regress(_)
+        | Command::Bus(_)
         | Command::Python { .. }
         | Command::Test
-        | Command::Bench(Bench::Tpcc(_) | Bench::Wire(_)) => unreachable!("these do not come here"),
+        | Command::Bench(Bench::Bus | Bench::Tpcc(_) | Bench::Wire(_)) => {
+            unreachable!("these do not come here")
+        }
     };
     let options = options(suite, &args.scale);
     bench::run(&bench::Plan { options, runs: args.runs, peer: args.peer })

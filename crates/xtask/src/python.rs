@@ -1,4 +1,4 @@
-//! `cargo xtask python`: the Python package, built by pip and tested by pytest.
+//! `cargo xtask python`: the Python packages, built by pip and tested by pytest.
 //!
 //! ```text
 //! target/peers/python (venv: maturin, pytest, pandas ...) <- pip install . <- crates/python/tests
@@ -10,9 +10,10 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::venv::{environment, must};
+use crate::workspace::cargo;
 use crate::{Outcome, peers_home, root, text};
 
-const PACKAGES: [&str; 7] = [
+const PACKAGES: [&str; 10] = [
     "maturin==1.16.0",
     "pytest==9.2.0",
     "numpy==2.4.6",
@@ -20,7 +21,13 @@ const PACKAGES: [&str; 7] = [
     "polars==2.1.0",
     "pyarrow==26.0.1",
     "duckdb==2.0.0",
+    "grpcio==1.85.1",
+    "grpcio-reflection==1.85.1",
+    "grpcio-health-checking==1.85.1",
 ];
+
+/// The client of the message bus, whose tests start `target/debug/tessera`.
+const BUS_CLIENT: &str = "clients/python";
 
 /// Where the extension module comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +39,7 @@ pub enum Extension {
     Built,
 }
 
-/// Installs and tests the package; without `python3` it only says so.
+/// Installs and tests the packages; without `python3` it only says so.
 ///
 /// # Errors
 /// When the package cannot be built, or a test fails.
@@ -48,7 +55,10 @@ pub fn run(extension: Extension) -> Outcome {
     let how = ["--quiet", "--no-build-isolation", "--no-deps", "--no-index"];
     pip.args(["-m", "pip", "install"]).args(how).arg(root());
     match extension {
-        Extension::Pip => must(pip.arg("--config-settings=build-args=--profile dev"))?,
+        Extension::Pip => {
+            must(pip.arg("--config-settings=build-args=--profile dev"))?;
+            cargo(&["build", "--package", "server"])?;
+        }
         Extension::Built => {
             // The package's metadata, at least, is read as pip does.
             must(pip.arg("--dry-run"))?;
@@ -57,7 +67,12 @@ pub fn run(extension: Extension) -> Outcome {
     }
     let mut pytest = command(&folder, &python)?;
     pytest.args(["-m", "pytest", "--quiet", "-p", "no:cacheprovider"]);
-    must(&mut pytest)
+    must(&mut pytest)?;
+    // As it is used where it lies: pip would fetch setuptools to build it.
+    let mut pytest = command(&folder, &python)?;
+    pytest.env("PYTHONPATH", root().join(BUS_CLIENT)).args(["-m", "pytest", "--quiet"]);
+    pytest.args(["-p", "no:cacheprovider", "--rootdir", BUS_CLIENT, "-c"]);
+    must(pytest.arg(format!("{BUS_CLIENT}/pyproject.toml")).arg(BUS_CLIENT))
 }
 
 /// Puts the package and the extension that cargo built where Python finds them.

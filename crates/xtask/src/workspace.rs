@@ -23,13 +23,19 @@ pub fn text(error: impl std::fmt::Display) -> String {
     error.to_string()
 }
 
+/// Cargo, in the workspace.
+pub(crate) fn in_workspace() -> Command {
+    let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(program);
+    command.current_dir(root());
+    command
+}
+
 /// Runs cargo in the workspace.
 ///
 /// # Errors
 /// When it fails.
 pub(crate) fn cargo(arguments: &[&str]) -> Outcome {
-    let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let status =
-        Command::new(program).args(arguments).current_dir(root()).status().map_err(text)?;
+    let status = in_workspace().args(arguments).status().map_err(text)?;
     if status.success() { Ok(()) } else { Err(format!("cargo {} failed", arguments.join(" "))) }
 }
