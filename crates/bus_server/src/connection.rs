@@ -22,6 +22,11 @@ impl Connection {
         let _ = stream.set_nodelay(true);
         Self { stream, _permit: permit }
     }
+
+    /// Waits until the client said something, or is gone.
+    pub(crate) async fn readable(&self) -> io::Result<()> {
+        self.stream.readable().await
+    }
 }
 
 impl Connected for Connection {

@@ -29,6 +29,9 @@ use crate::status::status_of;
 /// How long calls under way may take when the server stops.
 const STOP_LIMIT: Duration = Duration::from_secs(10);
 
+/// How long a new connection may say nothing.
+const SILENCE_LIMIT: Duration = Duration::from_secs(10);
+
 /// Bytes of a stream and of a connection that may be under way before they are read.
 const WINDOW_BYTES: u32 = 1 << 20;
 
@@ -217,7 +220,7 @@ impl Server {
         }));
     }
 
-    /// Lets connections in, as many as may be there at a time.
+    /// Lets connections in, as many as may be there at a time, once they say something.
     fn accept(
         &mut self,
         listener: TcpListener,
@@ -231,9 +234,8 @@ impl Server {
                 match listener.accept().await {
                     Ok((stream, _)) => {
                         service.metrics.connections.fetch_add(1, Ordering::Relaxed);
-                        if accepted.send(Ok(Connection::new(stream, permit))).await.is_err() {
-                            return;
-                        }
+                        let connection = Connection::new(stream, permit);
+                        tokio::spawn(let_in(connection, accepted.clone()));
                     }
                     Err(error) => {
                         eprintln!("tessera: a connection cannot be accepted: {error}");
@@ -288,6 +290,16 @@ impl Server {
             }
         }));
         Ok(())
+    }
+}
+
+/// Hands a connection over when its client begins to speak, as all protocols here want it to; one
+/// that says nothing for long is closed.
+async fn let_in(connection: Connection, accepted: mpsc::Sender<std::io::Result<Connection>>) {
+    let spoken = tokio::time::timeout(SILENCE_LIMIT, connection.readable()).await;
+    if matches!(spoken, Ok(Ok(()))) {
+        // Nobody takes it any more when the server stops.
+        let _ = accepted.send(Ok(connection)).await;
     }
 }
 
