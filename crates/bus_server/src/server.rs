@@ -1,5 +1,6 @@
 //! The server: addresses, TLS, tokens, and its end.
 
+use std::fmt;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -45,7 +46,7 @@ pub struct TlsFiles {
 }
 
 /// Where and for whom a server is there.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct ServerOptions {
     /// Addresses; port 0 is any that is free.
     pub listen: Vec<SocketAddr>,
@@ -55,6 +56,18 @@ pub struct ServerOptions {
     pub token: Option<String>,
     /// The address for `/metrics` and `/health`.
     pub metrics: Option<SocketAddr>,
+}
+
+/// Without the token.
+impl fmt::Debug for ServerOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { listen, tls, metrics, token: _ } = self;
+        f.debug_struct("ServerOptions")
+            .field("listen", listen)
+            .field("tls", tls)
+            .field("metrics", metrics)
+            .finish_non_exhaustive()
+    }
 }
 
 /// A server that runs.
@@ -68,7 +81,7 @@ pub struct Server {
     tasks: Vec<JoinHandle<()>>,
 }
 
-fn io_error(what: &str, error: impl std::fmt::Display) -> Error {
+fn io_error(what: &str, error: impl fmt::Display) -> Error {
     Error::new(SqlState::IO_ERROR, format!("{what}: {error}"))
 }
 
@@ -309,7 +322,7 @@ fn reflection_builder() -> tonic_reflection::server::Builder<'static> {
         .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
 }
 
-fn internal(error: impl std::fmt::Display) -> Error {
+fn internal(error: impl fmt::Display) -> Error {
     Error::internal(error.to_string())
 }
 
