@@ -21,6 +21,7 @@ FOREVER = math.inf
 
 _PAUSE_FIRST = 0.005
 _PAUSE_MAX = 0.2
+_RUN_LIFE = 1.0
 _OTHER_RUN, _FORGOTTEN, _BUSY, _STOPPING = 100, 101, 102, 106
 _REFUSED = {
     grpc.StatusCode.UNAUTHENTICATED,
@@ -157,7 +158,7 @@ class _Failure(Exception):
     def __init__(self, reason: str, happened: str) -> None:
         super().__init__(reason)
         self.happened = happened
-        """``no``; ``unknown``; ``other run``: not now, but maybe before; ``interrupted``."""
+        """``no``, ``unknown`` or ``interrupted``."""
 
 
 class Bus:
@@ -197,6 +198,7 @@ class Bus:
         self._patience, self._answer_limit = patience, answer_limit
         self._numbers = _Numbers()
         self._run: int | None = None
+        self._heard = 0.0
         of = lambda name, reply=None, streams=False: method(  # noqa: E731
             self._channel, name, reply or f"{name}Reply", streams
         )
@@ -341,7 +343,7 @@ class Bus:
         if once:
             number = number or self._numbers.begin()
         waits = end is not None and end > time.monotonic()
-        failing_since, pause, may_have_happened = None, _PAUSE_FIRST, False
+        failing_since, pause = None, _PAUSE_FIRST
         is_interrupted = False
         try:
             while True:
@@ -349,19 +351,21 @@ class Bus:
                 try:
                     if once:
                         self._name(request, number)
-                    return self._attempt(call, request, end if waits else None, interrupt)
+                    reply = self._attempt(call, request, end if waits else None, interrupt)
+                    self._heard = time.monotonic()
+                    return reply
                 except _Failure as failure:
                     reason = failure
+                except Network:
+                    self._run = None
+                    raise
                 if reason.happened == "interrupted":
                     is_interrupted = True
                     raise reason
-                if reason.happened == "other run":
-                    if may_have_happened:
-                        message = f"{reason}: whether it happened is not known"
-                        raise Network(message) from None
-                    self._run = None
-                    continue
-                may_have_happened |= reason.happened == "unknown"
+                # The server may be another by now; what was sent to it goes to no other, though.
+                self._run = None
+                if reason.happened == "no" and once:
+                    request.retry.run = 0
                 if waits and time.monotonic() - begin > self._patience:
                     failing_since, pause = None, _PAUSE_FIRST
                 failing_since = failing_since or begin
@@ -374,14 +378,16 @@ class Bus:
                 self._numbers.end(number)
 
     def _name(self, request: Any, number: int) -> None:
-        """Names the call for the server's run, which is asked for if need be."""
-        if self._run is None:
+        """Names the call for the server's run, which is asked for if it was not heard of lately."""
+        retry = request.retry
+        if retry.run:
+            return
+        if self._run is None or time.monotonic() - self._heard > _RUN_LIFE:
             try:
                 self._run = self._attempt(self._describe, MESSAGES["DescribeRequest"]()).run
             except _Failure as failure:
                 # The call itself was not sent.
                 raise _Failure(str(failure), "no") from None
-        retry = request.retry
         retry.caller, retry.number, retry.run = self._numbers.caller, number, self._run
         retry.answered_below = min(number, self._numbers.answered_below())
 
@@ -427,9 +433,7 @@ def _refusal(error: Any) -> Exception:
     status = int(trailers["bus-status"])
     if status in (_BUSY, _STOPPING):
         return _Failure(message, "no")
-    if status == _OTHER_RUN:
-        return _Failure(message, "other run")
-    if status == _FORGOTTEN:
+    if status in (_OTHER_RUN, _FORGOTTEN):
         return Network(f"{message}: whether it happened is not known")
     exception: BusError = BY_STATUS.get(status, BusError)(message)
     for name, trailer in (("client", "bus-client"), ("message_type", "bus-type")):

@@ -2,10 +2,11 @@
 //! known. Knows no network, so that a simulation can be one.
 //!
 //! ```text
-//! Exchange -- retry (number, run) --> a server -- heard --> done | again | ask the run, then again
+//! Exchange -- retry (number, run) --> a server -- heard --> done | again
 //! ```
-//! Invariant: a call that may have happened is sent to no other run of the server: it might happen
-//! twice. Its outcome is then [`BusError::Network`].
+//! Invariant: a call that was sent is sent to no other run of the server: it might happen twice,
+//! also where another run refuses it, as a network may have doubled it. Its outcome is then
+//! [`BusError::Network`].
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -64,35 +65,34 @@ pub enum Next {
     Done(bus::Result<Reply>),
     /// Send it again, after a pause.
     Again,
-    /// Ask for the run of the server, then send it again.
-    AskRun,
 }
 
 /// A call under way.
 #[derive(Debug)]
 pub struct Exchange {
     ticket: Option<Ticket>,
-    /// True once the call may have happened in the run that it names.
-    may_have_happened: bool,
+    /// The run that it was sent to.
+    run: Option<u64>,
 }
 
 impl Exchange {
     /// A call that was not sent yet.
     pub fn new(call: &Call, numbers: &Arc<Numbers>) -> Self {
         let ticket = call.needs_retry().then(|| numbers.next());
-        Self { ticket, may_have_happened: false }
+        Self { ticket, run: None }
     }
 
     /// True when the run of the server must be known to send it.
     pub fn needs_run(&self) -> bool {
-        self.ticket.is_some()
+        self.ticket.is_some() && self.run.is_none()
     }
 
-    /// Name of the call, for a server of this run.
-    pub fn retry(&self, run: u64) -> Option<Retry> {
+    /// Name of the call, for a server of this run, or of the one that it was sent to before.
+    pub fn retry(&mut self, run: u64) -> Option<Retry> {
         let Ticket { numbers, number } = self.ticket.as_ref()?;
         let first = numbers.state.lock().under_way.first().copied();
         let answered_below = first.unwrap_or(*number);
+        let run = *self.run.get_or_insert(run);
         Some(Retry { caller: numbers.caller, number: *number, answered_below, run })
     }
 
@@ -106,14 +106,14 @@ impl Exchange {
         let refused = |state| Next::Done(Err(Error::new(state, message.clone()).into()));
         match failure {
             Failure::Bus(error) => Next::Done(Err(error)),
-            Failure::OtherRun if !self.may_have_happened => Next::AskRun,
             Failure::OtherRun | Failure::Forgotten => {
                 let message = format!("{message}: whether it happened is not known");
                 Next::Done(Err(BusError::Network(message)))
             }
-            Failure::Busy(_) | Failure::Unreached(_) => Next::Again,
-            Failure::Lost(_) => {
-                self.may_have_happened = true;
+            Failure::Busy(_) | Failure::Lost(_) => Next::Again,
+            Failure::Unreached(_) => {
+                // Not sent, or not taken: any run will do.
+                self.run = None;
                 Next::Again
             }
             Failure::TooLarge(_) => refused(SqlState::LIMIT_EXCEEDED),
@@ -129,39 +129,43 @@ mod tests {
 
     use super::*;
 
-    fn lost() -> Result<Reply, Failure> {
-        Err(Failure::Lost("no answer".to_owned()))
-    }
-
     #[test]
     fn numbers_say_what_was_answered() {
         let numbers = Numbers::new(9);
-        let [a, b, c] = [(); 3].map(|()| Exchange::new(&Call::Connect, &numbers));
-        let parts = |exchange: &Exchange| {
+        let [mut a, mut b, mut c] = [(); 3].map(|()| Exchange::new(&Call::Connect, &numbers));
+        let parts = |exchange: &mut Exchange| {
             let retry = exchange.retry(4).expect("needs one");
             assert_eq!((retry.caller, retry.run), (9, 4));
             (retry.number, retry.answered_below)
         };
-        assert_eq!((parts(&a), parts(&b), parts(&c)), ((1, 1), (2, 1), (3, 1)));
+        assert_eq!((parts(&mut a), parts(&mut b), parts(&mut c)), ((1, 1), (2, 1), (3, 1)));
         drop(b);
-        assert_eq!(parts(&c), (3, 1));
+        assert_eq!(parts(&mut c), (3, 1));
         drop(a);
-        assert_eq!(parts(&c), (3, 3));
+        assert_eq!(parts(&mut c), (3, 3));
         let register = Call::RegisterSender(ClientId(1), MessageType(1));
         assert_eq!(Exchange::new(&register, &numbers).retry(4), None);
     }
 
     #[test]
-    fn what_may_have_happened_goes_to_no_other_run() {
+    fn what_was_sent_goes_to_no_other_run() {
         let numbers = Numbers::new(9);
-        let mut fresh = Exchange::new(&Call::Connect, &numbers);
-        assert_eq!(fresh.heard(Err(Failure::OtherRun)), Next::AskRun);
-        assert_eq!(fresh.heard(Err(Failure::Busy("full"))), Next::Again);
-        assert_eq!(fresh.heard(Err(Failure::OtherRun)), Next::AskRun);
-        assert_eq!(fresh.heard(lost()), Next::Again);
-        let outcome = fresh.heard(Err(Failure::OtherRun));
-        assert!(matches!(outcome, Next::Done(Err(BusError::Network(_)))), "{outcome:?}");
-        let reply = fresh.heard(Ok(Reply::Done));
-        assert_eq!(reply, Next::Done(Ok(Reply::Done)));
+        let mut call = Exchange::new(&Call::Connect, &numbers);
+        let run = |call: &mut Exchange, run| call.retry(run).map(|retry| retry.run);
+        assert!(call.needs_run());
+        assert_eq!(run(&mut call, 4), Some(4));
+        assert_eq!(call.heard(Err(Failure::Unreached("refused".to_owned()))), Next::Again);
+        assert!(call.needs_run(), "it was not sent");
+        assert_eq!(run(&mut call, 5), Some(5));
+        for failure in [Failure::Lost("no answer".to_owned()), Failure::Busy("full")] {
+            assert_eq!(call.heard(Err(failure)), Next::Again);
+            assert!(!call.needs_run());
+            assert_eq!(run(&mut call, 6), Some(5));
+        }
+        for failure in [Failure::OtherRun, Failure::Forgotten] {
+            let outcome = call.heard(Err(failure));
+            assert!(matches!(outcome, Next::Done(Err(BusError::Network(_)))), "{outcome:?}");
+        }
+        assert_eq!(call.heard(Ok(Reply::Done)), Next::Done(Ok(Reply::Done)));
     }
 }

@@ -6,7 +6,7 @@
 //!                   within one run        '- /metrics, /health, reflection    it comes
 //! ```
 //! Invariants: `service` and `exchange` know no network and no clock but the one they are given,
-//! so that a simulation runs them; a call that may have happened is never sent to another run of
+//! so that a simulation runs them; a call that was sent to one run is never sent to another of
 //! the server.
 //! Elsewhere: what calls mean (`bus`), the command line (`server`), the published protocol
 //! (`proto/bus.proto`).

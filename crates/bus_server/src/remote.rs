@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
@@ -11,6 +10,7 @@ use bus::{
     ReceiveOptions, Ring, SendOptions, Sent, Spare, Token, Wait,
 };
 use host::{Io, RealIo};
+use parking_lot::Mutex;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::Notify;
 use tonic::metadata::{Ascii, MetadataValue};
@@ -27,6 +27,10 @@ use crate::status::failure_of;
 
 const PAUSE_FIRST: Duration = Duration::from_millis(5);
 const PAUSE_MAX: Duration = Duration::from_millis(200);
+
+/// How long a run is taken for known without a word of the server. A server that starts again in
+/// less is noticed by the calls that it breaks off.
+const RUN_LIFE: Duration = Duration::from_secs(1);
 
 /// How a server is reached.
 #[derive(Clone)]
@@ -71,7 +75,7 @@ impl RemoteOptions {
 
 /// A bus behind a server. Connects when it is needed, and again when the server was away: calls
 /// are repeated then, each done once, until patience ends in [`BusError::Network`]. So is a call
-/// that may have happened before the server was started again.
+/// that was sent before the server was started again, and not answered.
 ///
 /// Refusals of the server that a bus has not are [`BusError::Storage`]: 54000 above a limit, 28000
 /// without the right token, 08P01 for a call that it does not understand.
@@ -83,8 +87,8 @@ pub struct Remote {
     client: BusClient<Channel>,
     token: Option<MetadataValue<Ascii>>,
     numbers: Arc<Numbers>,
-    /// The run of the server; 0 when it is not known.
-    run: AtomicU64,
+    /// The run of the server, if it is known, and when it was last heard of.
+    run: Mutex<Option<(u64, Instant)>>,
     options: RemoteOptions,
 }
 
@@ -132,7 +136,7 @@ impl Remote {
             client: BusClient::new(channel).max_decoding_message_size(usize::MAX),
             token,
             numbers: Numbers::new(RealIo.entropy()),
-            run: AtomicU64::new(0),
+            run: Mutex::new(None),
             options,
         })
     }
@@ -145,20 +149,30 @@ impl Remote {
         request
     }
 
-    /// The run of the server, asked for if need be.
+    /// The run of the server, asked for if it was not heard of lately: it may be another by now.
     async fn run(&self) -> Result<u64, Failure> {
-        match self.run.load(Ordering::Relaxed) {
-            0 => {
-                let describe = self.request(proto::DescribeRequest {});
-                let mut client = self.client.clone();
-                let asked = client.describe(describe);
-                let reply = tokio::time::timeout(self.options.answer_limit, asked).await;
-                let reply = reply.map_err(|_| Failure::Unreached("no answer".to_owned()))?;
-                let run = reply.map_err(|status| failure_of(&status))?.into_inner().run;
-                self.run.store(run, Ordering::Relaxed);
-                Ok(run)
-            }
-            run => Ok(run),
+        let known = *self.run.lock();
+        if let Some((run, heard)) = known
+            && heard.elapsed() < RUN_LIFE
+        {
+            return Ok(run);
+        }
+        let describe = self.request(proto::DescribeRequest {});
+        let mut client = self.client.clone();
+        let asked = client.describe(describe);
+        let reply = tokio::time::timeout(self.options.answer_limit, asked).await;
+        let reply = reply.map_err(|_| Failure::Unreached("no answer".to_owned()))?;
+        let run = reply.map_err(|status| failure_of(&status))?.into_inner().run;
+        *self.run.lock() = Some((run, Instant::now()));
+        Ok(run)
+    }
+
+    /// Notes that the server of the known run answered, or that it may be gone.
+    fn note(&self, heard: &Result<Reply, Failure>) {
+        let mut run = self.run.lock();
+        match heard {
+            Err(Failure::Lost(_) | Failure::Unreached(_) | Failure::OtherRun) => *run = None,
+            _ => *run = run.map(|(run, _)| (run, Instant::now())),
         }
     }
 
@@ -193,10 +207,10 @@ impl Remote {
         loop {
             let attempt = Instant::now();
             let heard = self.attempt(exchange, call, begin).await;
+            self.note(&heard);
             let reason = heard.as_ref().err().map(Failure::to_string).unwrap_or_default();
             match exchange.heard(heard) {
                 Next::Done(outcome) => return outcome,
-                Next::AskRun => self.run.store(0, Ordering::Relaxed),
                 Next::Again => {
                     // A wait that went well for long is no failure to be counted.
                     if call.waits() && attempt.elapsed() > self.options.patience {
@@ -215,20 +229,20 @@ impl Remote {
 
     async fn attempt(
         &self,
-        exchange: &Exchange,
+        exchange: &mut Exchange,
         call: &Call,
         begin: Instant,
     ) -> Result<Reply, Failure> {
-        let retry = if exchange.needs_run() {
-            // The call itself was not sent.
-            let run = self.run().await.map_err(|failure| match failure {
+        let run = if exchange.needs_run() {
+            // Without it the call is not sent.
+            self.run().await.map_err(|failure| match failure {
                 Failure::Lost(why) => Failure::Unreached(why),
                 other => other,
-            })?;
-            exchange.retry(run)
+            })?
         } else {
-            None
+            0
         };
+        let retry = exchange.retry(run);
         let sent = self.transmit(call, retry.as_ref(), begin);
         let limit = match call.wait() {
             Wait::Forever => return sent.await,

@@ -188,20 +188,20 @@ impl Program {
     fn hear(&mut self, heard: Result<Reply, Failure>, world: &mut World<'_, Packet>) {
         let Some(current) = &mut self.current else { return };
         // A question for the run that is lost says nothing of the call.
-        let was_sent = !current.exchange.needs_run() || self.run.is_some();
+        let was_sent = !current.exchange.needs_run();
         let heard = heard.map_err(|failure| match failure {
             Failure::Lost(why) if !was_sent => Failure::Unreached(why),
             other => other,
         });
         let outcome = match current.exchange.heard(heard) {
             Next::Done(outcome) => outcome,
-            Next::AskRun => {
-                self.run = None;
-                return self.transmit(world);
-            }
             Next::Again if current.tries < TRIES => return self.transmit(world),
             Next::Again => Err(BusError::Network("patience ended".to_owned())),
         };
+        if matches!(outcome, Err(BusError::Network(_))) {
+            // The server may be another by now.
+            self.run = None;
+        }
         if let Some(current) = self.current.take() {
             self.note(&current, outcome, world.now_micros());
         }
