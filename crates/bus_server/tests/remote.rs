@@ -1,6 +1,7 @@
 //! The bus passes the suite over the network, with calls repeated as the client does.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bus::Bus;
 use bus::conformance::{Effort, Stack};
@@ -38,7 +39,10 @@ impl Stack for Networked {
         let server = Server::start(Arc::new(service), &options).expect("starts");
         let address = format!("http://{}", server.addresses()[0]);
         self.server = Some(server);
-        Arc::new(Remote::new(RemoteOptions::new(address)).expect("an address"))
+        // Of 100 MB, on a machine with other work, an answer may take minutes.
+        let answer_limit = Duration::from_secs(900);
+        let options = RemoteOptions { answer_limit, ..RemoteOptions::new(address) };
+        Arc::new(Remote::new(options).expect("an address"))
     }
 
     fn clock(&self) -> &SimClock {
