@@ -10,6 +10,7 @@ pub(crate) mod numbers;
 pub(crate) mod rights;
 pub(crate) mod comments;
 pub(crate) mod keys;
+pub(crate) mod user_types;
 pub(crate) mod wide;
 pub(crate) mod codec;
 
@@ -21,7 +22,7 @@ use std::sync::{Arc, OnceLock};
 use parking_lot::{Mutex, RwLock};
 use sql::catalog::{
     BoundTerms, CheckDef, ColumnDef, ForeignKeyDef, Identity, IndexMeta, KeyDef, SequenceDef,
-    TableMeta, WideDef,
+    TableMeta, UserType, WideDef,
 };
 use sql::statement::{OnCommit, Persistence, RelationName};
 use storage::{Layout, Table, TableIndex};
@@ -371,6 +372,8 @@ pub(crate) struct State {
     pub(crate) tables: BTreeMap<String, Arc<TableEntry>>,
     pub(crate) views: BTreeMap<String, View>,
     pub(crate) sequences: BTreeMap<String, Arc<Sequence>>,
+    /// Types that users made, under keys as relations have them.
+    pub(crate) types: BTreeMap<String, UserType>,
     /// None of them is temporary.
     pub(crate) roles: BTreeMap<String, Role>,
     /// Rights on permanent objects.
@@ -521,6 +524,7 @@ impl State {
             && self.views.is_empty()
             && self.sequences.is_empty()
             && self.schemas.is_empty()
+            && self.types.is_empty()
     }
 
     /// True when both have the very same relations.
@@ -532,6 +536,7 @@ impl State {
             && same(&self.sequences, &other.sequences)
             && self.views == other.views
             && self.schemas == other.schemas
+            && self.types == other.types
             && self.roles == other.roles
             && self.rights == other.rights
             && self.default_privileges == other.default_privileges

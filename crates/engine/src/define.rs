@@ -15,6 +15,8 @@ mod redefined;
 mod schema;
 pub(crate) mod bus;
 mod sequence;
+mod texts;
+mod user_type;
 #[cfg(test)]
 mod tests;
 mod validate;
@@ -64,6 +66,7 @@ pub(crate) fn run(running: &mut Running<'_>, statement: Statement) -> Result<Que
         Statement::Role(statement) => crate::define::role::run(running.session, *statement),
         Statement::Privilege(statement) => privilege::run(running.session, *statement),
         Statement::Schema(statement) => schema::run(running.session, *statement),
+        Statement::Type(statement) => user_type::run_statement(running.session, *statement),
         _ => Err(Error::unsupported("this statement")),
     }
 }
@@ -92,6 +95,7 @@ fn command_of(statement: &Statement) -> &'static str {
         Statement::Role(statement) => statement.command(),
         Statement::Privilege(statement) => statement.command(),
         Statement::Schema(statement) => statement.command(),
+        Statement::Type(statement) => statement.command(),
         _ => "this statement",
     }
 }
@@ -165,6 +169,7 @@ fn layout_of(session: &Session, options: &[(String, String)]) -> Result<Layout> 
 /// True when the catalog may call a new relation so: `Ok(false)` when IF NOT EXISTS skips it.
 fn may_create(state: &State, name: &str, if_exists: IfExists) -> Result<bool> {
     match if_exists {
+        _ if state.types.contains_key(name) => Err(user_type::taken_by_type(name)),
         _ if !state.contains(name) => Ok(true),
         IfExists::Skip => Ok(false),
         IfExists::Fail | IfExists::Replace => Err(names::taken(RelationName::name_of_key(name))),

@@ -21,7 +21,7 @@ use std::sync::Arc;
 use exec::StatementAccount;
 use parking_lot::Mutex;
 use sql::catalog::Digits;
-use types::Result;
+use types::{DataType, Result};
 
 use crate::catalog::locks::LockMode;
 use crate::catalog::{State, TableInfo};
@@ -152,6 +152,13 @@ impl Session {
                 Arc::new(self.inner().stores.relations.snapshot().with_temporary(&self.temporary))
             }
         }
+    }
+
+    /// The type that users made, or arrays of it, with this number in the catalog.
+    pub fn type_numbered(&self, number: u32) -> Option<DataType> {
+        // Others have the numbers below.
+        let is_own = i64::from(number) >= crate::catalog::numbers::FIRST as i64;
+        is_own.then(|| self.state().type_numbered(number)).flatten()
     }
 
     /// Tables, views and sequences that the session sees, by name: its temporary ones, too.

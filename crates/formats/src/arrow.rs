@@ -27,7 +27,7 @@ pub(crate) use read::{sql_type, vector_of};
 pub use reader::{Intervals, ResultReader};
 pub use table::table;
 
-/// The Arrow type of a SQL type. CHAR and UUID become text.
+/// The Arrow type of a SQL type. CHAR, UUID and labels become text.
 fn arrow_type(ty: DataType) -> Arrow {
     match ty {
         DataType::Boolean => Arrow::Boolean,
@@ -59,6 +59,7 @@ fn arrow_type(ty: DataType) -> Arrow {
         | DataType::Reg(_)
         | DataType::Tid
         | DataType::Uuid
+        | DataType::Enum(_)
         | DataType::Json
         | DataType::Jsonb => Arrow::Utf8,
     }
@@ -144,7 +145,7 @@ fn array_of(vector: &Vector, ty: DataType) -> Result<ArrayRef> {
     let nulls = nulls(vector);
     Ok(match (&vector.data, ty) {
         (_, DataType::Numeric(n)) => return numeric(vector, n.precision, n.scale),
-        (_, DataType::WideNumeric(_)) => {
+        (_, DataType::WideNumeric(_) | DataType::Enum(_)) => {
             return text_array(&kernels::cast::cast(vector, ty, DataType::Text)?);
         }
         (VectorData::Bool(v), _) => {

@@ -93,7 +93,7 @@ pub(crate) fn of_type(ty: DataType) -> Option<Range> {
     let bits = |bits: u32| Range::new(-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1);
     match ty {
         DataType::SmallInt => bits(16),
-        DataType::Integer | DataType::Date => bits(32),
+        DataType::Integer | DataType::Date | DataType::Enum(_) => bits(32),
         DataType::Oid | DataType::Xid => Range::new(0, u32::MAX.into()),
         DataType::BigInt
         | DataType::Time(_)

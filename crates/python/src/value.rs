@@ -32,6 +32,9 @@ pub(crate) fn cell<'py>(
         }
         (VectorData::Bool(v), _) => (v[row] != 0).into_bound_py_any(py)?,
         (VectorData::I32(v), DataType::Date) => date(py, v[row])?,
+        (VectorData::I32(_), DataType::Enum(_)) => {
+            PyString::new(py, &text::format(&column.value(row), ty)).into_any()
+        }
         (VectorData::I32(v), _) => v[row].into_bound_py_any(py)?,
         (VectorData::I64(v), DataType::Time(_)) => time(py, v[row])?,
         (VectorData::I64(v), DataType::Timestamp(_)) => timestamp(py, v[row], None)?,

@@ -12,6 +12,7 @@
 //! Elsewhere: syntax (`parse`), rewriting (`plan`).
 
 mod types;
+mod user_type;
 mod literal;
 mod clock;
 mod coerce;

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use types::calendar::TimeZone;
 use types::text::TextStyle;
-use types::{DataType, Error, Position, RegKind, Result, SqlState, Value};
+use types::{DataType, EnumType, Error, Position, RegKind, Result, SqlState, Value};
 
 use crate::algebra::SessionFunction;
 use crate::words::Access;
@@ -124,6 +124,36 @@ pub struct Arguments {
     pub named: Vec<(String, Value, DataType)>,
 }
 
+/// A type that users made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UserType {
+    /// CREATE TYPE ... AS ENUM.
+    Enum(EnumType),
+}
+
+impl UserType {
+    /// Its key in the catalog.
+    pub fn key(&self) -> &str {
+        match self {
+            Self::Enum(ty) => ty.key(),
+        }
+    }
+
+    /// Its number in the catalog.
+    pub fn number(&self) -> u32 {
+        match self {
+            Self::Enum(ty) => ty.number(),
+        }
+    }
+
+    /// The type of its values.
+    pub fn data_type(&self) -> DataType {
+        match self {
+            Self::Enum(ty) => DataType::Enum(*ty),
+        }
+    }
+}
+
 /// How the types of exact results are chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Digits {
@@ -152,6 +182,18 @@ pub trait Catalog {
     fn schema_of(&self, name: &str) -> Option<String> {
         let _ = name;
         None
+    }
+
+    /// The type that users made and called `name` (already case-folded), `schema` when qualified;
+    /// without one it is looked for along the search path.
+    fn user_type(&self, schema: Option<&str>, name: &str) -> Option<UserType> {
+        let _ = (schema, name);
+        None
+    }
+
+    /// The text that is bound names the label `position` of `ty` in a literal at this place.
+    fn names_label(&self, ty: EnumType, position: i32, at: Position) {
+        let _ = (ty, position, at);
     }
 
     /// The schema of new relations whose names have none; None is `public`.

@@ -160,6 +160,7 @@ fn constant(expr: &Expr) -> Option<&Value> {
         DataType::Date
         | DataType::Timestamp(_)
         | DataType::TimestampTz(_)
+        | DataType::Enum(_)
         | DataType::Numeric(_) => true,
         ty => ty.is_integer(),
     };

@@ -26,5 +26,5 @@ pub use bind::{
 pub use implication::{implies, normalised};
 pub use parse::{
     Effect, Followed, ParsedStatement, default_text, followed, names_in, parse, query_in_schema,
-    sequences_in,
+    sequences_in, types_in, with_literals,
 };

@@ -35,6 +35,8 @@ mod shorthand;
 mod shown;
 mod storage;
 mod subscript;
+mod typed;
+mod user_type;
 pub(crate) mod visit;
 mod wide;
 mod wrapped;
@@ -60,6 +62,7 @@ pub(crate) use setting::{option_word, path_value, set_value};
 pub(crate) use shorthand::BY_NAME;
 pub use shown::{default_text, names_in, query_in_schema, sequences_in};
 pub(crate) use subscript::Subscripted;
+pub use typed::{types_in, with_literals};
 pub(crate) use visit::rewrite_queries;
 
 use error::{lexical_error, near, syntax_error};
@@ -78,7 +81,7 @@ use crate::definition::IdentityKind;
 use crate::words::{
     Chain, ConstraintMode, CursorOptions, Discard, DropBehaviour, Fetch, IfExists, IfMissing,
     LockWait, Persistence, PrivilegeStatement, RoleStatement, RowLockStrength, SchemaStatement,
-    SetScope, TableLockMode, TransactionModes, VacuumFreeze,
+    SetScope, TableLockMode, TransactionModes, TypeStatement, VacuumFreeze,
 };
 
 /// Nesting that the parser follows; a sub-query takes three of it.
@@ -259,6 +262,7 @@ pub(crate) enum SessionTree {
     },
     Privilege(PrivilegeStatement),
     Schema(SchemaStatement),
+    Type(TypeStatement),
     /// SET or, without a value, RESET of the role or the session's user.
     SetRole {
         name: String,

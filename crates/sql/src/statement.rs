@@ -25,10 +25,11 @@ pub use write::{
 pub use crate::words::{
     Access, AccessMode, Chain, ConstraintMode, CursorForm, CursorHold, CursorOptions, CursorScroll,
     DefaultKind, Deferral, Discard, DropBehaviour, Extent, Fetch, FetchAction, FetchTo,
-    GrantAction, GrantOption, IfExists, IfMissing, Isolation, LockWait, ObjectKind, Objects,
-    PasswordChange, Persistence, Privilege, PrivilegeStatement, Privileges, RelationName, RoleName,
-    RoleOptions, RoleStatement, RowLockStrength, SchemaStatement, Secret, SetScope, SetValue,
-    TableLockMode, TransactionModes, VacuumFreeze, privileges_in,
+    GrantAction, GrantOption, IfExists, IfMissing, Isolation, LockWait, NewLabel, ObjectKind,
+    Objects, PasswordChange, Persistence, Privilege, PrivilegeStatement, Privileges, RelationName,
+    RoleName, RoleOptions, RoleStatement, RowLockStrength, SchemaStatement, Secret, SetScope,
+    SetValue, TableLockMode, TransactionModes, TypeKind, TypeStatement, VacuumFreeze,
+    privileges_in,
 };
 
 use types::DataType;
@@ -245,6 +246,8 @@ pub enum Statement {
     Privilege(Box<PrivilegeStatement>),
     /// CREATE, ALTER, DROP SCHEMA, ALTER ... SET SCHEMA.
     Schema(Box<SchemaStatement>),
+    /// CREATE, ALTER, DROP TYPE.
+    Type(Box<TypeStatement>),
     /// LISTEN: the channel.
     Listen(String),
     /// UNLISTEN: the channel; None for all.

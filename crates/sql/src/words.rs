@@ -9,6 +9,7 @@ mod relation;
 mod role;
 mod schema;
 mod transaction;
+mod user_type;
 
 pub use cursor::{
     CursorForm, CursorHold, CursorOptions, CursorScroll, Fetch, FetchAction, FetchTo,
@@ -24,6 +25,7 @@ pub use transaction::{
     AccessMode, Chain, ConstraintMode, Deferral, Discard, Isolation, LockWait, RowLockStrength,
     TableLockMode, TransactionModes,
 };
+pub use user_type::{NewLabel, TypeKind, TypeStatement};
 
 /// Choice when the object to create exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,9 +3,9 @@
 //! ```text
 //! array    element* 00 [first subscript, 4 bytes, when it is not 1]
 //! element  01 value | 02                                            02: NULL
-//! value    BOOLEAN 1 byte; integers, DATE 4; BIGINT, OID, times, floats 8; UUID 16: big-endian,
-//!          sign bit flipped; NUMERIC 80 + length, then its bytes (negative: 80 - length,
-//!          inverted);
+//! value    BOOLEAN 1 byte; integers, DATE, labels 4; BIGINT, OID, times, floats 8; UUID 16:
+//!          big-endian, sign bit flipped; NUMERIC 80 + length, then its bytes (negative: 80 -
+//!          length, inverted);
 //!          INTERVAL 16 of its length, 16 as it is; text, BYTEA with 00 as 00 FF, then 00 00
 //! ```
 //! Arrays of one type are equal when their bytes are and ordered as their bytes are: by elements,
@@ -49,7 +49,7 @@ fn value_bytes(element: ElementType, bytes: &[u8]) -> usize {
     use ElementType as E;
     match element {
         E::Boolean => 1,
-        E::SmallInt | E::VectorSmallInt | E::Integer | E::Date => 4,
+        E::SmallInt | E::VectorSmallInt | E::Integer | E::Date | E::Enum(_) => 4,
         E::BigInt
         | E::Oid
         | E::VectorOid
@@ -193,7 +193,7 @@ pub fn decode(raw: RawElement<'_>, element: ElementType) -> Value {
     };
     match element {
         E::Boolean => Value::Bool(raw[0] != 0),
-        E::SmallInt | E::VectorSmallInt | E::Integer | E::Date => {
+        E::SmallInt | E::VectorSmallInt | E::Integer | E::Date | E::Enum(_) => {
             Value::I32((u32::from_be_bytes(fixed(raw)) ^ 1 << 31) as i32)
         }
         E::BigInt

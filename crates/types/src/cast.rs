@@ -10,7 +10,7 @@ use crate::json::{Json, Kind};
 use crate::text::{self, Excess};
 use crate::wide::Wide;
 use crate::{
-    DataType, ElementType, Error, Interval, NumericType, Result, SqlState, Value, array,
+    DataType, ElementType, EnumType, Error, Interval, NumericType, Result, SqlState, Value, array,
     catalog_type, json, record,
 };
 
@@ -116,6 +116,7 @@ fn convert(
             Ok(Value::I64(crate::calendar::rounded_to(v.micros.rem_euclid(DAY), to)?))
         }
         (Value::I128(v), T::Uuid) if from == T::Uuid => Ok(Value::I128(*v)),
+        (Value::I32(v), T::Enum(to)) if is_same_enum(from, to) => Ok(Value::I32(*v)),
         _ => match (from, value.as_integer()) {
             (T::Numeric(n), Some(v)) => from_numeric(v, n, to),
             (T::Date | T::Time(_) | T::Timestamp(_) | T::TimestampTz(_), Some(v)) => {
@@ -164,6 +165,11 @@ fn parse_array(text: &str, to: ElementType, excess: Excess, zone: &TimeZone) -> 
         Value::Str(array) if plain != to => array_value(&array, (plain, to), excess, zone),
         value => Ok(value),
     }
+}
+
+/// True when values of type `from` are those of `to`.
+fn is_same_enum(from: DataType, to: EnumType) -> bool {
+    matches!(from, DataType::Enum(from) if from.is_same_object(to))
 }
 
 /// 42846.

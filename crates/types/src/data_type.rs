@@ -1,11 +1,13 @@
 //! Declared types and their representation in memory.
 
 mod element_type;
+mod enum_type;
 mod form;
 mod record_type;
 mod reg_kind;
 
 pub use element_type::ElementType;
+pub use enum_type::{EnumLabel, EnumType, LABEL_BYTES_MAX, LabelPlace};
 pub use form::{same_array_form, same_record_form};
 pub use record_type::{RecordField, RecordType};
 pub use reg_kind::RegKind;
@@ -124,6 +126,8 @@ pub enum DataType {
     Interval,
     /// UUID.
     Uuid,
+    /// A type of named values, each held as its place in their order: see [`EnumType`].
+    Enum(EnumType),
     /// JSON: text that was checked, as it was written.
     Json,
     /// JSONB, as canonical text: see [`crate::json`].
@@ -139,7 +143,7 @@ pub enum DataType {
 pub enum PhysicalType {
     /// One byte, 0 or 1.
     Bool,
-    /// SMALLINT, INTEGER, DATE.
+    /// SMALLINT, INTEGER, DATE, enumerated types.
     I32,
     /// BIGINT, OID, XID, TID, TIME, TIMESTAMP, TIMESTAMPTZ, NUMERIC to 18 digits.
     I64,
@@ -204,7 +208,7 @@ impl DataType {
     pub const fn physical(self) -> PhysicalType {
         match self {
             Self::Boolean => PhysicalType::Bool,
-            Self::SmallInt | Self::Integer | Self::Date => PhysicalType::I32,
+            Self::SmallInt | Self::Integer | Self::Date | Self::Enum(_) => PhysicalType::I32,
             Self::BigInt
             | Self::Oid
             | Self::Xid

@@ -37,8 +37,9 @@ pub use catalog_type::{
 };
 pub use compare_op::CompareOp;
 pub use data_type::{
-    DataType, ElementType, NumericDisplay, NumericType, PhysicalType, RecordField, RecordType,
-    RegKind, WideDigits, same_array_form, same_record_form,
+    DataType, ElementType, EnumLabel, EnumType, LABEL_BYTES_MAX, LabelPlace, NumericDisplay,
+    NumericType, PhysicalType, RecordField, RecordType, RegKind, WideDigits, same_array_form,
+    same_record_form,
 };
 pub use error::{About, Error, Position, Result, SqlState};
 pub use interval::Interval;

@@ -33,6 +33,7 @@ impl DataType {
             Self::TimestampTz(_) => "timestamp with time zone",
             Self::Interval => "interval",
             Self::Uuid => "uuid",
+            Self::Enum(ty) => ty.name(),
             Self::Json => "json",
             Self::Jsonb => "jsonb",
             Self::Array(element) => array_name(element),
@@ -41,7 +42,7 @@ impl DataType {
     }
 }
 
-const fn array_name(element: ElementType) -> &'static str {
+fn array_name(element: ElementType) -> &'static str {
     use ElementType as E;
     match element {
         E::Boolean => "boolean[]",
@@ -70,6 +71,7 @@ const fn array_name(element: ElementType) -> &'static str {
         E::TimestampTz(_) => "timestamp with time zone[]",
         E::Interval => "interval[]",
         E::Uuid => "uuid[]",
+        E::Enum(ty) => ty.array_name(),
         E::Json => "json[]",
         E::Jsonb => "jsonb[]",
         E::Record(_) => "record[]",

@@ -71,6 +71,7 @@ pub fn parse_in(text: &str, ty: DataType, zone: &TimeZone) -> Result<Value> {
         DataType::Varchar(Some(n)) => Value::text(fit_varchar(text, n, Excess::Error)?),
         DataType::Bytea => Value::Str(bytes::parse_bytea(text)?.into()),
         DataType::Uuid => Value::I128(bytes::parse_uuid(text)?),
+        DataType::Enum(ty) => Value::I32(ty.parse(text)?),
         DataType::Date => Value::I32(datetime::parse_date(text, zone)?),
         DataType::Time(_) => {
             let micros = datetime::parse_time(text, zone)?;
@@ -132,6 +133,9 @@ pub fn append_in(out: &mut Vec<u8>, value: &Value, ty: DataType, zone: &TimeZone
         (Value::F64(v), DataType::Real) => print::format_f32(out, *v),
         (Value::F64(v), _) => print::format_f64(out, *v),
         (Value::I32(v), DataType::Date) => print::format_date(out, *v),
+        (Value::I32(v), DataType::Enum(ty)) => {
+            out.extend_from_slice(ty.label(*v).unwrap_or_default().as_bytes());
+        }
         (Value::I64(v), DataType::Time(_)) => print::format_time(out, *v),
         (Value::I64(v), DataType::Timestamp(_)) => print::format_timestamp(out, *v, ""),
         (Value::I64(v), DataType::TimestampTz(_)) => print::format_instant(out, *v, zone),

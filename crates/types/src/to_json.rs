@@ -11,6 +11,10 @@ pub fn append_value(out: &mut Vec<u8>, value: &Value, ty: DataType, zone: &TimeZ
         (Value::Bool(value), _) => out.extend_from_slice(if *value { b"true" } else { b"false" }),
         (Value::Str(bytes), _) => append_bytes(out, bytes, ty, zone),
         _ if ty.is_number() => append_number(out, value, ty, zone),
+        // Labels may have quotes.
+        (Value::I32(position), DataType::Enum(ty)) => {
+            push_quoted(out, ty.label(*position).unwrap_or_default().as_bytes());
+        }
         _ => {
             out.push(b'"');
             let start = out.len();

@@ -112,7 +112,7 @@ fn binary(bytes: &[u8], ty: DataType) -> Result<Value, Failure> {
             })
         }
         DataType::Uuid => Value::I128(i128::from_be_bytes(fixed(bytes)?) ^ i128::MIN),
-        DataType::Json => text::parse(utf8(bytes)?, ty)?,
+        DataType::Json | DataType::Enum(_) => text::parse(utf8(bytes)?, ty)?,
         DataType::Jsonb => match bytes {
             [JSONB_VERSION, text @ ..] => text::parse(utf8(text)?, ty)?,
             [version, ..] => {
@@ -141,7 +141,10 @@ fn array(bytes: &[u8], element: ElementType) -> Result<Vec<u8>, Failure> {
     let mut rest = bytes;
     let (dimensions, _nulls) = (number(&mut rest)?, number(&mut rest)?);
     let oid = number(&mut rest)?;
-    let expected = oid::parameter(oid as u32).map_err(Failure::Value)?;
+    let expected = match element {
+        ElementType::Enum(ty) if ty.number() == oid as u32 => element.data_type(),
+        _ => oid::parameter(oid as u32).map_err(Failure::Value)?,
+    };
     let alike = DataType::array_of(expected).is_some_and(|given| {
         let given = array::element_of(given).unwrap_or(element);
         given == element || types::same_array_form(given, element) || is_text(given, element)

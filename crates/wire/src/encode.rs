@@ -207,6 +207,9 @@ fn push_binary(out: &mut Vec<u8>, value: Value, ty: DataType) {
             let days = if is_finite { v.wrapping_sub(EPOCH_DAYS) } else { v };
             out.extend_from_slice(&days.to_be_bytes());
         }
+        (Value::I32(v), DataType::Enum(ty)) => {
+            out.extend_from_slice(ty.label(v).unwrap_or_default().as_bytes());
+        }
         (Value::I32(v), _) => out.extend_from_slice(&v.to_be_bytes()),
         (Value::I64(v), DataType::Timestamp(_) | DataType::TimestampTz(_)) => {
             let is_finite = calendar::is_finite_timestamp(v);

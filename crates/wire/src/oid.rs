@@ -42,6 +42,7 @@ pub(crate) fn of(ty: DataType) -> (u32, i16, i32) {
             _ => (1700, -1, -1),
         },
         DataType::Uuid => (2950, 16, -1),
+        DataType::Enum(ty) => (ty.number(), 4, -1),
         DataType::Json => (114, -1, -1),
         DataType::Jsonb => (3802, -1, -1),
         DataType::Record(record) => (record.number().unwrap_or(2249), -1, -1),
@@ -49,6 +50,7 @@ pub(crate) fn of(ty: DataType) -> (u32, i16, i32) {
         DataType::Array(ElementType::Record(_)) => (2287, -1, -1),
         DataType::Array(ElementType::VectorSmallInt) => (22, -1, -1),
         DataType::Array(ElementType::VectorOid) => (30, -1, -1),
+        DataType::Array(ElementType::Enum(ty)) => (ty.array_number(), -1, -1),
         DataType::Array(ElementType::Reg(kind)) => (kind.numbers().1, -1, -1),
         DataType::Array(element) => {
             let (number, _, modifier) = of(element.data_type());

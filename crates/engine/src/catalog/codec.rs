@@ -13,7 +13,7 @@ mod parts;
 #[cfg(test)]
 mod tests;
 
-use sql::catalog::{ForeignKeyDef, IndexColumn, IndexMeta, WideDef, WideNode};
+use sql::catalog::{ForeignKeyDef, IndexColumn, IndexMeta, UserType, WideDef, WideNode};
 use types::Result;
 
 use self::field::{Reader, Writer, damaged};
@@ -88,6 +88,23 @@ pub(crate) fn decode_sequence(bytes: &[u8]) -> Result<Sequence> {
         return Err(damaged("a sequence that cannot count"));
     }
     Ok(sequence)
+}
+
+/// Appends a type that users made.
+pub(crate) fn encode_user_type(ty: &UserType, out: &mut Vec<u8>) {
+    out.push(VERSION);
+    Writer::new(out).field(ty);
+}
+
+/// Reads a type that users made; the bytes hold nothing else.
+///
+/// # Errors
+/// XX001 when they are none.
+pub(crate) fn decode_user_type(bytes: &[u8]) -> Result<UserType> {
+    let mut reader = versioned(bytes)?;
+    let ty = reader.field()?;
+    reader.end()?;
+    Ok(ty)
 }
 
 /// Appends a role.

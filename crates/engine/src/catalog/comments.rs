@@ -23,6 +23,8 @@ pub(crate) enum Commented {
     Database,
     /// A role.
     Role(String),
+    /// A type that users made.
+    Type(String),
 }
 
 impl State {
@@ -42,6 +44,7 @@ impl State {
             Commented::Constraint(table, name) => !self.has_constraint(table, name),
             Commented::Role(name) => !self.roles.contains_key(name),
             Commented::Schema(name) => !self.has_schema(name),
+            Commented::Type(key) => !self.types.contains_key(key),
             Commented::Database => false,
         };
         let gone: Vec<Commented> = self.comments.keys().filter(|on| gone(on)).cloned().collect();

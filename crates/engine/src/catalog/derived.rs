@@ -13,18 +13,27 @@ use exec::expr::Evaluator;
 use kernels::{Batch, Column, VectorBuilder};
 use sql::algebra::{ColumnId, Expr};
 use sql::catalog::{Arguments, BoundTerms, Catalog, ColumnDef, IndexMeta, Relation};
-use sql::catalog::{IndexTerms, TableFunctionRef};
+use sql::catalog::{IndexTerms, TableFunctionRef, UserType};
+use sql::statement::RelationName;
 use storage::{ColumnSpec, Datum, Derivation, Membership, RowBuffer, Table, TableIndex};
 use types::{PhysicalType, Result, text};
 
 use crate::catalog::TableDef;
 use crate::catalog::stored::{schema_of, spec_of};
+use crate::catalog::user_types::enum_in;
 use crate::words::rows::push;
 
-/// A catalog for expressions that depend on nothing but their row.
-struct Nothing;
+/// A catalog for expressions that depend on nothing but their row, and the types of its columns.
+struct Nothing<'a>(&'a [ColumnDef]);
 
-impl Catalog for Nothing {
+impl Catalog for Nothing<'_> {
+    fn user_type(&self, schema: Option<&str>, name: &str) -> Option<UserType> {
+        let (schema, name) = (schema.map(str::to_owned), name.to_owned());
+        let key = RelationName { schema, name }.key();
+        let own = self.0.iter().filter_map(|column| enum_in(column.ty));
+        own.into_iter().find(|ty| ty.key() == key).map(UserType::Enum)
+    }
+
     fn relation(&self, _: Option<&str>, _: &str) -> Option<Relation> {
         None
     }
@@ -58,7 +67,7 @@ impl Terms {
 
 /// The terms over a row of the table.
 fn bind(def: &TableDef, terms: &IndexTerms) -> Result<BoundTerms> {
-    sql::bind_index_terms(def.bare_name(), &def.columns, terms, &Nothing)
+    sql::bind_index_terms(def.bare_name(), &def.columns, terms, &Nothing(&def.columns))
 }
 
 /// Gives the expressions of indexes the types that they have over the columns as they are now.
@@ -107,7 +116,7 @@ struct Derived {
 
 impl Derived {
     fn new(columns: &[ColumnDef], terms: &IndexTerms) -> Result<Self> {
-        let bound = sql::bind_index_terms("", columns, terms, &Nothing)?;
+        let bound = sql::bind_index_terms("", columns, terms, &Nothing(columns))?;
         let reads = bound.reads();
         let position = |id: ColumnId| reads.binary_search(&(id.0 as usize)).ok();
         let evaluator = |expr: &Expr| Evaluator::new(&plan::lower_held(expr, &position)?);

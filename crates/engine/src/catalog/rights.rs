@@ -27,6 +27,8 @@ pub(crate) enum Object {
     Schema(String),
     /// The database.
     Database,
+    /// A type that users made, by its key.
+    Type(String),
 }
 
 /// Privileges that one role granted to another.
@@ -116,6 +118,9 @@ pub(crate) const SCHEMA: Privileges = Privileges::of(&[Privilege::Usage, Privile
 pub(crate) const DATABASE: Privileges =
     Privileges::of(&[Privilege::Create, Privilege::Connect, Privilege::Temporary]);
 
+/// Privileges on types.
+pub(crate) const TYPE: Privileges = Privileges::of(&[Privilege::Usage]);
+
 /// The name of the schema that is always there, and of the database.
 pub(crate) const SCHEMA_NAME: &str = "public";
 pub(crate) const DATABASE_NAME: &str = "tessera";
@@ -136,6 +141,7 @@ impl State {
             }
             Object::Schema(name) => ("schema", name),
             Object::Database => ("database", DATABASE_NAME),
+            Object::Type(key) => ("type", RelationName::name_of_key(key)),
         }
     }
 
@@ -146,6 +152,7 @@ impl State {
             Object::Relation(_) => TABLE,
             Object::Schema(_) => SCHEMA,
             Object::Database => DATABASE,
+            Object::Type(_) => TYPE,
         }
     }
 
@@ -297,6 +304,7 @@ impl State {
                 grants.push(grant(None, Privileges::of(&[Privilege::Usage])));
             }
             Object::Schema(_) => {}
+            Object::Type(_) => grants.push(grant(None, TYPE)),
             Object::Database => {
                 let usual = Privileges::of(&[Privilege::Connect, Privilege::Temporary]);
                 grants.push(grant(None, usual));
@@ -492,6 +500,7 @@ impl State {
             Object::Relation(name) => !has(self, name),
             Object::Schema(name) => !self.has_schema(name),
             Object::Database => false,
+            Object::Type(key) => !self.types.contains_key(key),
         };
         let gone: Vec<Object> = self.rights.keys().filter(|object| gone(object)).cloned().collect();
         gone.iter().for_each(|object| drop(self.rights.remove(object)));
@@ -524,6 +533,13 @@ impl State {
             }
             let rights = || Rights { owner, grants, columns: Vec::new() };
             self.rights.entry(Object::Relation(name)).or_insert_with(rights);
+        }
+        if !owner.is_empty() {
+            let new = self.types.keys().filter(|key| !before.types.contains_key(*key));
+            for key in new.cloned().collect::<Vec<_>>() {
+                let rights = || Rights { owner: owner.to_owned(), ..Rights::default() };
+                self.rights.entry(Object::Type(key)).or_insert_with(rights);
+            }
         }
         let schemas = self.schemas.keys().filter(|name| !before.schemas.contains_key(*name));
         for name in schemas.cloned().collect::<Vec<_>>() {

@@ -80,6 +80,11 @@ fn target(session: &Session, on: &CommentTarget) -> Result<Commented> {
             }
             Commented::Database
         }
+        CommentTarget::Type { kind, name } => {
+            let key = super::user_type::existing(&state, *kind, name)?;
+            super::user_type::check_owner(&state, &who, &key)?;
+            Commented::Type(key)
+        }
         CommentTarget::Role(name) => {
             if !state.roles.contains_key(name) {
                 let message = format!("role \"{name}\" does not exist");

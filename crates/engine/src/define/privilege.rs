@@ -5,7 +5,7 @@ mod defaults;
 use sql::statement::{
     DropBehaviour, DropRelations, GrantAction, GrantOption, IfExists, IfMissing, ObjectKind,
     Objects, Persistence, Privilege, PrivilegeStatement, Privileges, RelationName, RoleName,
-    Statement,
+    Statement, TypeKind,
 };
 use types::{Error, Result, SqlState};
 
@@ -133,6 +133,10 @@ fn named(state: &State, objects: &Objects) -> Result<Vec<Object>> {
         Objects::AllSequences(schemas) => all(schemas, state.sequences.keys().collect())?,
         Objects::Schemas(names) => {
             names.iter().map(|name| schema_named(state, name)).collect::<Result<_>>()?
+        }
+        Objects::Types(names) => {
+            let of = |name| super::user_type::existing(state, TypeKind::Type, name);
+            names.iter().map(|name| of(name).map(Object::Type)).collect::<Result<_>>()?
         }
         Objects::Databases(names) => match names.iter().find(|name| *name != DATABASE_NAME) {
             Some(name) => {
@@ -263,6 +267,7 @@ impl Change {
             Objects::Sequences(_) | Objects::AllSequences(_) => (known, "sequence"),
             Objects::Schemas(_) => (known, "schema"),
             Objects::Databases(_) => (known, "database"),
+            Objects::Types(_) => (known, "type"),
         };
         match given.without(taken).iter().next() {
             Some(privilege) => Err(invalid(what, privilege)),
@@ -496,6 +501,7 @@ fn change_owner(
         ObjectKind::Database => {
             (named(&state, &Objects::Databases(vec![name.name.clone()]))?.remove(0), "database")
         }
+        ObjectKind::Type => (named(&state, &Objects::Types(vec![name.clone()]))?.remove(0), "type"),
         ObjectKind::Table | ObjectKind::View | ObjectKind::Sequence => {
             let key = state.key_of(name)?;
             let local = name.name.as_str();
@@ -541,7 +547,7 @@ fn change_owner(
     {
         return Err(denied(format!("must be member of role \"{to}\"")));
     }
-    if let Object::Relation(key) = &object
+    if let Object::Relation(key) | Object::Type(key) = &object
         && !state.is_superuser(&who)
     {
         state.check(&Who::Role(to.as_str().into()), &Object::schema_of(key), CREATE)?;
@@ -607,6 +613,7 @@ pub(crate) fn check_definition(session: &Session, statement: &Statement) -> Resu
     if state.is_superuser(&who) {
         return Ok(());
     }
+    super::user_type::check_statement(&state, &who, statement)?;
     let creates =
         |name: &RelationName, persistence| match crate::define::persistence_of(name, persistence) {
             Persistence::Permanent => {

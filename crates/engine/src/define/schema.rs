@@ -9,7 +9,7 @@ use sql::statement::{
 };
 use types::{Error, Result, SqlState};
 
-use super::{alter, drop, names, sequence, view};
+use super::{alter, drop, names, sequence, user_type, view};
 use crate::catalog::comments::Commented;
 use crate::catalog::rights::{DATABASE_NAME, DefaultsOf, Object, Rights, SCHEMA_NAME};
 use crate::catalog::{Schema, State, undefined_schema, undefined_table};
@@ -98,6 +98,7 @@ struct Content {
     tables: Vec<String>,
     views: Vec<String>,
     sequences: Vec<String>,
+    types: Vec<String>,
 }
 
 impl Content {
@@ -107,6 +108,7 @@ impl Content {
             tables: state.tables.keys().filter(is_in).cloned().collect(),
             views: state.views.keys().filter(is_in).cloned().collect(),
             sequences: state.sequences.keys().filter(is_in).cloned().collect(),
+            types: state.types.keys().filter(is_in).cloned().collect(),
         }
     }
 }
@@ -151,6 +153,9 @@ fn drop_all(
         let state = session.state();
         let left = content.sequences.into_iter().filter(|key| state.sequences.contains_key(key));
         sequence::drop_all(session, &drop(left.collect()))?;
+        for key in content.types {
+            user_type::drop_one(session, &key, DropBehaviour::Cascade)?;
+        }
         session.change_catalog(|state| {
             state.schemas.remove(name);
             Ok(())
@@ -161,8 +166,12 @@ fn drop_all(
 
 /// 2BP01 for a schema that is not empty.
 fn refuse_content(name: &str, content: &Content) -> Result<()> {
-    let kinds =
-        [("table", &content.tables), ("view", &content.views), ("sequence", &content.sequences)];
+    let kinds = [
+        ("table", &content.tables),
+        ("view", &content.views),
+        ("sequence", &content.sequences),
+        ("type", &content.types),
+    ];
     let lines = kinds.iter().flat_map(|(kind, keys)| {
         keys.iter().map(move |key| format!("{kind} {key} depends on schema {name}"))
     });
@@ -211,6 +220,11 @@ fn rename(session: &mut Session, name: &str, to: &str) -> Result<()> {
         });
         Ok(())
     })?;
+    for key in content.types {
+        let schema = Some(to.to_owned());
+        let name = RelationName::name_of_key(&key).to_owned();
+        user_type::move_type(session, &key, &RelationName { schema, name })?;
+    }
     let all = content.tables.into_iter().chain(content.views).chain(content.sequences);
     for key in all.collect::<Vec<_>>() {
         // Sequences may have followed their tables.

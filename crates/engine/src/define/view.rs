@@ -91,6 +91,13 @@ fn check_replaced(old: &[(String, DataType)], new: &[(String, DataType)]) -> Res
     Ok(())
 }
 
+/// A label of an enumerated type.
+#[derive(Clone, Copy)]
+pub(super) struct Label {
+    pub(super) ty: types::EnumType,
+    pub(super) position: i32,
+}
+
 /// The catalog, noting which relations a binder asks for.
 struct Noting<'a> {
     inner: crate::statement::catalog::StatementCatalog<'a>,
@@ -99,6 +106,10 @@ struct Noting<'a> {
     keys: std::cell::RefCell<Vec<String>>,
     /// Where it reads which relation.
     places: std::cell::RefCell<Vec<(String, Position)>>,
+    /// Types that users made and it names.
+    types: std::cell::RefCell<Vec<sql::catalog::UserType>>,
+    /// Labels of enumerated types in its literals, and where they stand.
+    labels: std::cell::RefCell<Vec<(Label, Position)>>,
 }
 
 impl sql::catalog::Catalog for Noting<'_> {
@@ -132,6 +143,20 @@ impl sql::catalog::Catalog for Noting<'_> {
         self.inner.type_object(ty)
     }
 
+    fn has_schema(&self, name: &str) -> bool {
+        self.inner.has_schema(name)
+    }
+
+    fn user_type(&self, schema: Option<&str>, name: &str) -> Option<sql::catalog::UserType> {
+        let found = self.inner.user_type(schema, name);
+        self.types.borrow_mut().extend(found);
+        found
+    }
+
+    fn names_label(&self, ty: types::EnumType, position: i32, at: Position) {
+        self.labels.borrow_mut().push((Label { ty, position }, at));
+    }
+
     fn template(&self, name: &str, count: usize) -> Option<&'static str> {
         self.inner.template(name, count)
     }
@@ -153,10 +178,17 @@ impl sql::catalog::Catalog for Noting<'_> {
     }
 }
 
+impl<'a> Noting<'a> {
+    fn new(session: &'a Session) -> Self {
+        let (seen, keys, places) = Default::default();
+        let (types, labels) = Default::default();
+        Self { inner: session.definition_catalog(), seen, keys, places, types, labels }
+    }
+}
+
 /// Binds the query `text` in the eyes of a catalog that notes what it is asked for.
 fn noted<'a>(session: &'a Session, text: &str) -> Result<Noting<'a>> {
-    let (seen, keys, places) = Default::default();
-    let noting = Noting { inner: session.definition_catalog(), seen, keys, places };
+    let noting = Noting::new(session);
     for statement in sql::parse(text)? {
         sql::bind(&statement, &noting, &[])?;
     }
@@ -180,6 +212,14 @@ pub(super) fn relations_in(session: &Session, text: &str) -> Result<(Vec<String>
 pub(super) fn places_in(session: &Session, text: &str, name: &str) -> Result<Vec<Position>> {
     let places = noted(session, text)?.places.into_inner();
     Ok(places.into_iter().filter(|(key, _)| key == name).map(|(_, at)| at).collect())
+}
+
+/// Where literals of the query `text` stand for a label of an enumerated type.
+pub(super) fn label_places(session: &Session, text: &str, label: Label) -> Result<Vec<Position>> {
+    let labels = noted(session, text)?.labels.into_inner().into_iter();
+    let is_it =
+        |known: &Label| known.ty.is_same_object(label.ty) && known.position == label.position;
+    Ok(labels.filter(|(known, _)| is_it(known)).map(|(_, at)| at).collect())
 }
 
 /// Drops views and wide tables that depend on `name`, or fails when there are any and `behaviour`

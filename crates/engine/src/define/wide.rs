@@ -216,6 +216,7 @@ fn has_one_form(ty: DataType) -> bool {
             | DataType::Timestamp(_)
             | DataType::TimestampTz(_)
             | DataType::Uuid
+            | DataType::Enum(_)
     )
 }
 

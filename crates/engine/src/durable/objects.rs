@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! Catalog { kind, name, bytes }    kind: table, view, sequence, value, role, rights, comment,
-//!                                  default privileges
+//!                                  default privileges, type
 //!                                  gone: 16 +
 //! value of a sequence: | last i64 | called u8 |
 //! end of a wide table: | number of its storage u64 |
@@ -14,6 +14,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
+use sql::catalog::UserType;
 use sql::statement::{Persistence, RelationName};
 use storage::{BufferPool, Table, Timestamp};
 use txn::redo::RedoWriter;
@@ -22,8 +23,8 @@ use types::Result;
 use super::damaged;
 use crate::catalog::codec::{
     decode_comment, decode_defaults, decode_rights, decode_role, decode_sequence, decode_table,
-    decode_view, encode_comment, encode_defaults, encode_rights, encode_role, encode_sequence,
-    encode_table, encode_view,
+    decode_user_type, decode_view, encode_comment, encode_defaults, encode_rights, encode_role,
+    encode_sequence, encode_table, encode_user_type, encode_view,
 };
 use crate::catalog::locks::TableLock;
 use crate::catalog::rights::{Grant, Object, Rights, SCHEMA_NAME};
@@ -47,6 +48,7 @@ mod kind {
     pub(super) const WIDE_ENDED: u8 = 10;
     pub(super) const SCHEMA: u8 = 11;
     pub(super) const DEFAULTS: u8 = 12;
+    pub(super) const USER_TYPE: u8 = 13;
     pub(super) const TABLE_GONE: u8 = 17;
     pub(super) const VIEW_GONE: u8 = 18;
     pub(super) const SEQUENCE_GONE: u8 = 19;
@@ -56,6 +58,8 @@ mod kind {
     pub(super) const SCHEMA_GONE: u8 = 23;
     pub(super) const SCHEMA_RIGHTS_GONE: u8 = 24;
     pub(super) const DEFAULTS_GONE: u8 = 25;
+    pub(super) const USER_TYPE_GONE: u8 = 26;
+    pub(super) const TYPE_RIGHTS_GONE: u8 = 27;
 }
 
 /// Bytes of the value of a sequence.
@@ -121,6 +125,16 @@ impl Same for Schema {
     }
 }
 
+impl Same for UserType {
+    fn is_same(&self, old: &Self) -> bool {
+        self == old
+    }
+
+    fn is_permanent(&self) -> bool {
+        true
+    }
+}
+
 impl Same for Rights {
     fn is_same(&self, old: &Self) -> bool {
         self == old
@@ -172,6 +186,9 @@ fn changed<'m, K: Ord, T: Same>(
 
 /// Object of a [`kind::PLACE_RIGHTS`] entry.
 fn place_of(name: &str) -> Result<Object> {
+    if let Some(key) = name.strip_prefix("type ") {
+        return Ok(Object::Type(key.to_owned()));
+    }
     match (name, name.strip_prefix("schema ")) {
         ("schema", _) => Ok(Object::Schema(SCHEMA_NAME.to_owned())),
         ("database", _) => Ok(Object::Database),
@@ -187,11 +204,18 @@ pub(super) fn write_difference(old: &State, new: &State, writer: &mut RedoWriter
     gone(&old.sequences, &new.sequences).for_each(|n| writer.catalog(kind::SEQUENCE_GONE, n, &[]));
     gone(&old.schemas, &new.schemas).for_each(|n| writer.catalog(kind::SCHEMA_GONE, n, &[]));
     changed(&old.schemas, &new.schemas).for_each(|(n, _)| writer.catalog(kind::SCHEMA, n, &[]));
+    gone(&old.types, &new.types).for_each(|n| writer.catalog(kind::USER_TYPE_GONE, n, &[]));
+    for (key, ty) in changed(&old.types, &new.types) {
+        let mut bytes = Vec::new();
+        encode_user_type(ty, &mut bytes);
+        writer.catalog(kind::USER_TYPE, key, &bytes);
+    }
     gone(&old.roles, &new.roles).for_each(|n| writer.catalog(kind::ROLE_GONE, n, &[]));
     for object in gone(&old.rights, &new.rights) {
         match object {
             Object::Relation(name) => writer.catalog(kind::RIGHTS_GONE, name, &[]),
             Object::Schema(name) => writer.catalog(kind::SCHEMA_RIGHTS_GONE, name, &[]),
+            Object::Type(key) => writer.catalog(kind::TYPE_RIGHTS_GONE, key, &[]),
             Object::Database => {}
         }
     }
@@ -258,6 +282,9 @@ fn write_rights(old: &State, new: &State, writer: &mut RedoWriter<'_>) {
                 writer.catalog(kind::PLACE_RIGHTS, &format!("schema {name}"), &bytes);
             }
             Object::Database => writer.catalog(kind::PLACE_RIGHTS, "database", &bytes),
+            Object::Type(key) => {
+                writer.catalog(kind::PLACE_RIGHTS, &format!("type {key}"), &bytes);
+            }
         }
     }
 }
@@ -345,9 +372,14 @@ impl Objects {
             kind::ROLE => {
                 state.roles.insert(name, decode_role(bytes)?);
             }
-            kind::RIGHTS | kind::PLACE_RIGHTS | kind::RIGHTS_GONE | kind::SCHEMA_RIGHTS_GONE => {
+            kind::RIGHTS
+            | kind::PLACE_RIGHTS
+            | kind::RIGHTS_GONE
+            | kind::SCHEMA_RIGHTS_GONE
+            | kind::TYPE_RIGHTS_GONE => {
                 self.apply_rights(kind, name, bytes)?;
             }
+            kind::USER_TYPE | kind::USER_TYPE_GONE => self.apply_type(kind, name, bytes)?,
             kind::SCHEMA => {
                 state.schemas.insert(name, Schema);
             }
@@ -388,11 +420,23 @@ impl Objects {
         Ok(())
     }
 
+    /// [`Self::apply`] of types.
+    fn apply_type(&mut self, kind: u8, name: String, bytes: &[u8]) -> Result<()> {
+        let types = &mut self.state.types;
+        if kind == kind::USER_TYPE {
+            types.insert(name, decode_user_type(bytes)?);
+        } else {
+            types.remove(&name).ok_or_else(|| missing("type", &name))?;
+        }
+        Ok(())
+    }
+
     /// [`Self::apply`] of rights.
     fn apply_rights(&mut self, kind: u8, name: String, bytes: &[u8]) -> Result<()> {
         let object = match kind {
             kind::PLACE_RIGHTS => place_of(&name)?,
             kind::SCHEMA_RIGHTS_GONE => Object::Schema(name.clone()),
+            kind::TYPE_RIGHTS_GONE => Object::Type(name.clone()),
             _ => Object::Relation(name.clone()),
         };
         match kind {

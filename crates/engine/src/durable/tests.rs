@@ -141,6 +141,49 @@ fn rows_come_back_in_every_layout_and_after_every_end() {
 }
 
 #[test]
+fn types_of_users_come_back_in_every_layout_and_after_every_end() {
+    for layout in LAYOUTS {
+        for how in ENDS {
+            let io = SimIo::new(12, Tear::Bytes);
+            let database = open_layout(&io, layout);
+            let mut session = database.session();
+            run(&mut session, "CREATE SCHEMA s");
+            run(&mut session, "CREATE TYPE s.mood AS ENUM ('sad', 'ok')");
+            run(&mut session, "CREATE TYPE gone AS ENUM ('x')");
+            run(&mut session, "CREATE TABLE t (id INT PRIMARY KEY, m s.mood, a s.mood[])");
+            run(&mut session, "CREATE INDEX t_m ON t (m) WHERE m > 'sad'");
+            run(&mut session, "INSERT INTO t VALUES (1, 'ok', '{sad,ok}'), (2, NULL, NULL)");
+            run(&mut session, "CHECKPOINT");
+            run(&mut session, "ALTER TYPE s.mood ADD VALUE 'so so' BEFORE 'ok'");
+            run(&mut session, "INSERT INTO t VALUES (3, 'so so', '{NULL}'), (4, 'sad', '{}')");
+            run(&mut session, "ALTER TYPE s.mood RENAME VALUE 'ok' TO 'fine'");
+            run(&mut session, "COMMENT ON TYPE s.mood IS 'weather'");
+            run(&mut session, "DROP TYPE gone");
+            run(&mut session, "BEGIN");
+            run(&mut session, "ALTER TYPE s.mood ADD VALUE 'never'");
+            drop(session);
+            end(database, &io, how);
+            let database = open_layout(&io, layout);
+            let mut session = database.session();
+            let expected = ["4|sad|{}", "3|so so|{NULL}", "1|fine|{sad,fine}", "2|NULL|NULL"];
+            let all = "SELECT * FROM t ORDER BY m";
+            assert_eq!(rows(&mut session, all), expected, "{layout:?} {how:?}");
+            assert_eq!(rows(&mut session, "SELECT id FROM t WHERE m = 'fine'"), ["1"]);
+            let labels = "SELECT enum_range(NULL::s.mood)";
+            assert_eq!(rows(&mut session, labels), ["{sad,\"so so\",fine}"]);
+            let comment = "SELECT obj_description('s.mood'::regtype, 'pg_type')";
+            assert_eq!(rows(&mut session, comment), ["weather"]);
+            assert_eq!(state_of(&mut session, "SELECT 'x'::gone"), "42704");
+            assert_eq!(state_of(&mut session, "INSERT INTO t VALUES (9, 'never')"), "22P02");
+            let report = database.check_indexes();
+            assert!(report.is_sound(), "{layout:?} {how:?} {:?}", report.problems);
+            run(&mut session, "DROP TYPE s.mood CASCADE");
+            assert_eq!(rows(&mut session, "SELECT * FROM t WHERE id = 1"), ["1"]);
+        }
+    }
+}
+
+#[test]
 fn definitions_come_back() {
     for how in ENDS {
         for checkpoint in [false, true] {

@@ -256,6 +256,11 @@ fn nothing(ty: DataType) -> Value {
     }
 }
 
+/// The type of the system that its catalog calls `name`, as format_type shows it.
+pub(crate) fn type_shown(name: &str) -> Option<&'static str> {
+    builtin::types().iter().find(|ty| ty.name == name).map(|ty| ty.formatted)
+}
+
 /// A relation with its schema, as SQL writes it.
 fn full_name(key: &str) -> String {
     let schema = Some(RelationName::schema_of_key(key).to_owned());

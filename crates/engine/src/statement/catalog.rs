@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use sql::catalog::{
     Arguments, Catalog, Digits, Relation, SequenceDef, TableFunctionRef, TableMeta, TableRef,
-    ViewRights,
+    UserType, ViewRights,
 };
 use sql::statement::{Access, Persistence, Privilege, Privileges, RelationName};
 use types::calendar::TimeZone;
@@ -284,6 +284,20 @@ impl Catalog for StatementCatalog<'_> {
         }
         let is_view = bus_view(&self.state, name).is_some() || self.function_view(name).is_some();
         (!is_view).then(|| RelationName::NOWHERE.to_owned())
+    }
+
+    fn user_type(&self, schema: Option<&str>, name: &str) -> Option<UserType> {
+        let find = |schema: Option<&str>| {
+            if self.state.types.is_empty() {
+                return None;
+            }
+            self.state.types.get(&key_in(schema, name)?).copied()
+        };
+        if schema.is_some() || self.names == Names::Public || self.is_usual() {
+            return find(schema);
+        }
+        let mut path = self.settings.schemas().filter(|schema| self.is_searched(schema));
+        path.find_map(|schema| find(Some(schema)))
     }
 
     fn schema_of_new(&self) -> Result<Option<String>> {

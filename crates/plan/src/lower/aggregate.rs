@@ -349,7 +349,9 @@ fn mode(keys: &[(ColumnId, Logical)], input: Option<&Properties>) -> AggregateMo
     let [(_, key)] = keys else {
         return if keys.is_empty() { AggregateMode::Scalar } else { AggregateMode::Hash };
     };
-    let Some(input) = input.filter(|_| key.ty.is_integer() || key.ty == DataType::Date) else {
+    let is_held_so =
+        |ty: DataType| ty.is_integer() || matches!(ty, DataType::Date | DataType::Enum(_));
+    let Some(input) = input.filter(|_| is_held_so(key.ty)) else {
         return AggregateMode::Hash;
     };
     let found = tree::as_column(key).and_then(|id| input.column(id)).and_then(|c| c.range);

@@ -5,7 +5,6 @@ use sqlparser::ast;
 use types::{DataType, Result, SqlState};
 
 use super::name::{object_at, object_parts};
-use super::types::data_type;
 use super::{Binder, fail, unsupported};
 use crate::catalog::Relation;
 use crate::parse::{Absent, AbsentForm, AbsentKind, AbsentObject, folded};
@@ -18,7 +17,7 @@ const EXTENSION: &str = "plpgsql";
 type Missing = (SqlState, String);
 
 impl Binder<'_> {
-    pub(super) fn bind_absent(&self, absent: &Absent) -> Result<Statement> {
+    pub(super) fn bind_absent(&mut self, absent: &Absent) -> Result<Statement> {
         match absent {
             Absent::CreateExtension { name, skip } => create_extension(name, *skip),
             Absent::Drop { kind, if_missing, objects } => {
@@ -39,7 +38,7 @@ impl Binder<'_> {
     }
 
     /// Describes the missing object: as the notice begins, and as the error.
-    fn missing(&self, kind: AbsentKind, object: &AbsentObject) -> Result<(String, Missing)> {
+    fn missing(&mut self, kind: AbsentKind, object: &AbsentObject) -> Result<(String, Missing)> {
         let undefined = SqlState::UNDEFINED_OBJECT;
         let parts = object_parts(&object.name)?;
         let written = parts.join(".");
@@ -79,7 +78,7 @@ impl Binder<'_> {
                     }
                 }
             }
-            AbsentForm::Routine => routine(label, &written, object.arguments.as_deref()),
+            AbsentForm::Routine => self.routine(label, &written, object.arguments.as_deref()),
             _ if label == "collation" => {
                 let error = format!("{plain} for encoding \"UTF8\" does not exist");
                 Ok((plain, (undefined, error)))
@@ -106,36 +105,40 @@ impl Binder<'_> {
         let notice = format!("{label} \"{name}\" for relation \"{}\"", full.name);
         Ok((notice, (SqlState::UNDEFINED_OBJECT, error)))
     }
-}
 
-/// A function or its kin.
-fn routine(
-    label: &str,
-    name: &str,
-    arguments: Option<&[ast::DataType]>,
-) -> Result<(String, Missing)> {
-    let Some(arguments) = arguments else {
-        let found = if label == "routine" { "function" } else { label };
-        let error = format!("could not find a {found} named \"{name}\"");
-        return Ok((format!("{label} {name}()"), (SqlState::UNDEFINED_FUNCTION, error)));
-    };
-    let mut types: Vec<DataType> = Vec::with_capacity(arguments.len());
-    for argument in arguments {
-        match data_type(argument, None) {
-            Ok(ty) => types.push(ty),
-            Err(_) => {
-                let text = format!("type \"{}\"", argument.to_string().to_lowercase());
-                let error = format!("{text} does not exist");
-                return Ok((text, (SqlState::UNDEFINED_OBJECT, error)));
+    /// A function or its kin.
+    fn routine(
+        &mut self,
+        label: &str,
+        name: &str,
+        arguments: Option<&[ast::DataType]>,
+    ) -> Result<(String, Missing)> {
+        let Some(arguments) = arguments else {
+            let found = if label == "routine" { "function" } else { label };
+            let error = format!("could not find a {found} named \"{name}\"");
+            return Ok((format!("{label} {name}()"), (SqlState::UNDEFINED_FUNCTION, error)));
+        };
+        let mut types: Vec<DataType> = Vec::with_capacity(arguments.len());
+        for argument in arguments {
+            match self.data_type(argument, None) {
+                Ok(ty) => types.push(ty),
+                Err(_) => {
+                    let text = format!("type \"{}\"", argument.to_string().to_lowercase());
+                    let error = format!("{text} does not exist");
+                    return Ok((text, (SqlState::UNDEFINED_OBJECT, error)));
+                }
             }
         }
+        let written: Vec<String> =
+            arguments.iter().zip(&types).map(|(written, ty)| in_notice(written, *ty)).collect();
+        let names: Vec<String> = types.iter().map(|ty| ty.name().to_owned()).collect();
+        let star = if label == "aggregate" && names.is_empty() { "*" } else { "" };
+        let error = format!("{label} {name}({}{star}) does not exist", names.join(","));
+        Ok((
+            format!("{label} {name}({})", written.join(",")),
+            (SqlState::UNDEFINED_FUNCTION, error),
+        ))
     }
-    let written: Vec<String> =
-        arguments.iter().zip(&types).map(|(written, ty)| in_notice(written, *ty)).collect();
-    let names: Vec<String> = types.iter().map(|ty| ty.name().to_owned()).collect();
-    let star = if label == "aggregate" && names.is_empty() { "*" } else { "" };
-    let error = format!("{label} {name}({}{star}) does not exist", names.join(","));
-    Ok((format!("{label} {name}({})", written.join(",")), (SqlState::UNDEFINED_FUNCTION, error)))
 }
 
 /// A type as notices name it: words of SQL by their names in the catalog.

@@ -7,7 +7,7 @@ use types::{DataType, Error, Result, SqlState};
 use super::constraint::{Definition, deferral_of, identity_kind, renamed_column};
 use super::name::{ident_at, object_at, object_parts};
 use super::scope::{Clause, Scope};
-use super::types::{Context, can_cast, data_type};
+use super::types::{Context, can_cast};
 use super::{Binder, Bound, adopted_index, fail, index_terms, place, unsupported};
 use crate::algebra::{Expr, Place};
 use crate::catalog::{
@@ -429,7 +429,7 @@ impl Binder<'_> {
                 altered.set_default(column, None)
             }
             ColumnOp::SetDataType { data_type: ty, using, .. } => {
-                let ty = data_type(ty, at)?;
+                let ty = self.data_type(ty, at)?;
                 let is_whole =
                     matches!(ty, DataType::SmallInt | DataType::Integer | DataType::BigInt);
                 if altered.identities.contains(&column) && !is_whole {

@@ -250,6 +250,11 @@ impl Binder<'_> {
         }
         let mut ty = common_type(&candidates).or_else(|(a, b)| {
             let at = list.iter().find(|bound| bound.ty() == b).and_then(|bound| bound.at);
+            if let (DataType::Enum(_), DataType::Enum(_)) = (a, b) {
+                // Of one category, without a cast.
+                let message = format!("{construct} could not convert type {b} to {a}");
+                return fail(SqlState::CANNOT_COERCE, message, at);
+            }
             fail(SqlState::DATATYPE_MISMATCH, mismatch(construct, a, b), at)
         })?;
         // Untyped literals must fit whole: CASE ... ELSE '0.125'.

@@ -5,11 +5,11 @@ use types::{Result, SqlState};
 
 use super::{Binder, fail, name, unsupported};
 use crate::parse::{Absent, CommentTree, Commented};
-use crate::statement::{Comment, CommentTarget, RelationName, Skipped, Statement};
+use crate::statement::{Comment, CommentTarget, RelationName, Skipped, Statement, TypeKind};
 
 impl Binder<'_> {
     /// Binds COMMENT ON; whether the object exists is seen when the statement runs.
-    pub(super) fn bind_comment(&self, comment: &CommentTree) -> Result<Statement> {
+    pub(super) fn bind_comment(&mut self, comment: &CommentTree) -> Result<Statement> {
         let on = match &comment.on {
             Commented::Object(kind, object) => self.comment_target(kind, object)?,
             Commented::Constraint(name, table) => CommentTarget::Constraint {
@@ -48,12 +48,18 @@ impl Binder<'_> {
             "schema" => CommentTarget::Schema(single()?),
             "database" => CommentTarget::Database(single()?),
             "role" => CommentTarget::Role(single()?),
+            "type" | "domain" => {
+                let written = self.written_name(object)?;
+                let is_domain = kind == "domain";
+                let kind = if is_domain { TypeKind::Domain } else { TypeKind::Type };
+                CommentTarget::Type { kind, name: self.type_found(written) }
+            }
             kind => CommentTarget::Relation { kind, name: self.relation_name(object)? },
         })
     }
 
     /// Binds COMMENT on objects that no database here has; those that every one has keep theirs.
-    fn comment_on_absent(&self, absent: &Absent) -> Result<Statement> {
+    fn comment_on_absent(&mut self, absent: &Absent) -> Result<Statement> {
         if let Absent::Drop { kind, objects, .. } = absent
             && matches!(kind.label, "extension" | "language")
             && let [object] = objects.as_slice()

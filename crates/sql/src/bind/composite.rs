@@ -137,7 +137,8 @@ impl Binder<'_> {
     /// The type of rows of the relation that a type is called after; None where there is none.
     pub(super) fn type_of_relation(&mut self, ty: &ast::DataType) -> Result<Option<DataType>> {
         let ast::DataType::Custom(name, modifiers) = ty else { return Ok(None) };
-        if !modifiers.is_empty() || super::types::data_type(ty, None).is_ok() {
+        let is_known = super::types::data_type(ty, None).is_ok();
+        if !modifiers.is_empty() || is_known || self.user_type(name)?.is_some() {
             return Ok(None);
         }
         let written = self.written_name(name)?;

@@ -9,7 +9,6 @@ use types::{DataType, Error, Result, SqlState};
 use super::json::refuse_index;
 use super::name::{expr_at, ident_at, object_at, object_parts, refuse_reserved, refuse_system};
 use super::retyped::refuse_unfit_key;
-use super::types::data_type;
 use super::{Binder, fail, place, unsupported};
 use crate::algebra::Place;
 use crate::catalog::{
@@ -241,7 +240,7 @@ impl Binder<'_> {
         let serial = serial_type(&column.data_type);
         let ty = match serial {
             Some(ty) => ty,
-            None => data_type(&column.data_type, at)?,
+            None => self.data_type(&column.data_type, at)?,
         };
         let mut def = ColumnDef::new(&name, ty);
         if serial.is_some() {

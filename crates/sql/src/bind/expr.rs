@@ -6,7 +6,7 @@ use types::{DataType, Result, SqlState};
 use super::name::expr_at;
 use super::operators::compare_op;
 use super::schema::is_current_schema;
-use super::types::{Context, data_type};
+use super::types::Context;
 use super::{Binder, Bound, fail, unsupported};
 use crate::algebra::{Expr, ExprKind, Function};
 
@@ -161,7 +161,7 @@ impl Binder<'_> {
         let inner = without_parentheses(expr);
         if let (Ast::Array(array), ast::DataType::Array(_)) = (inner, ty) {
             let at = expr_at(expr);
-            let element = data_type(ty, at)?.element();
+            let element = self.data_type(ty, at)?.element();
             return self.bind_array(&array.elem, element, at);
         }
         let bound = self.bind_expr(expr)?;
@@ -176,7 +176,7 @@ impl Binder<'_> {
     pub(super) fn cast_to(&mut self, bound: Bound, ty: &ast::DataType) -> Result<Bound> {
         let at = bound.at;
         let (ty, digits) = without_precision(ty);
-        let ty = data_type(&ty, at)?;
+        let ty = self.data_type(&ty, at)?;
         // `'12.50'::numeric` has the digits that are written.
         if ty == DataType::NUMERIC
             && let Some(text) = super::literal::unknown_text(&bound.expr)

@@ -194,6 +194,9 @@ impl Binder<'_> {
         {
             return Ok(bound);
         }
+        if let Some(bound) = self.bind_enum_function(name, &arguments, at)? {
+            return Ok(bound);
+        }
         if let Some(bound) = self.populated_record(name, &arguments, at)? {
             return Ok(bound);
         }

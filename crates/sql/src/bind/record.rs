@@ -13,7 +13,7 @@ use super::json::{call, made, missing};
 use super::name::ident_at;
 use super::scope::{Clause, Scope, ScopeColumn, Series};
 use super::table_function::named_relation;
-use super::types::{Context, can_cast, data_type};
+use super::types::{Context, can_cast};
 use super::{Binder, Bound, fail, unsupported};
 use crate::algebra::{Expr, ExprKind, Function, JsonFunction as J, Place, Plan, SeriesFunction};
 use crate::parse::folded;
@@ -61,7 +61,7 @@ impl Binder<'_> {
         let (columns, base, rest) = if function.populates {
             self.row_columns(args, at)?
         } else {
-            (listed_columns(alias, ordinality, at)?, None, args)
+            (self.listed_columns(alias, ordinality, at)?, None, args)
         };
         if ordinality {
             return unsupported("WITH ORDINALITY", at);
@@ -216,28 +216,35 @@ impl Binder<'_> {
     }
 }
 
-/// The columns of a list such as `AS x(a int, b text)`.
-fn listed_columns(alias: Option<&ast::TableAlias>, ordinality: bool, at: Place) -> Result<Columns> {
-    let given = alias.map(|alias| alias.columns.as_slice()).unwrap_or_default();
-    if given.is_empty() || given.iter().any(|column| column.data_type.is_none()) {
-        let message = "a column definition list is required for functions returning \"record\"";
-        return fail(SqlState::SYNTAX_ERROR, message, at);
-    }
-    if ordinality {
-        let message = "WITH ORDINALITY cannot be used with a column definition list";
-        return fail(SqlState::SYNTAX_ERROR, message, at);
-    }
-    let mut columns = Columns::with_capacity(given.len());
-    for column in given {
-        let place = ident_at(&column.name);
-        let name = folded(&column.name);
-        if columns.iter().any(|(known, _)| *known == name) {
-            let message = format!("column name \"{name}\" specified more than once");
-            return fail(SqlState::DUPLICATE_COLUMN, message, place);
+impl Binder<'_> {
+    /// The columns of a list such as `AS x(a int, b text)`.
+    fn listed_columns(
+        &mut self,
+        alias: Option<&ast::TableAlias>,
+        ordinality: bool,
+        at: Place,
+    ) -> Result<Columns> {
+        let given = alias.map(|alias| alias.columns.as_slice()).unwrap_or_default();
+        if given.is_empty() || given.iter().any(|column| column.data_type.is_none()) {
+            let message = "a column definition list is required for functions returning \"record\"";
+            return fail(SqlState::SYNTAX_ERROR, message, at);
         }
-        if let Some(ty) = &column.data_type {
-            columns.push((name, data_type(ty, place)?));
+        if ordinality {
+            let message = "WITH ORDINALITY cannot be used with a column definition list";
+            return fail(SqlState::SYNTAX_ERROR, message, at);
         }
+        let mut columns = Columns::with_capacity(given.len());
+        for column in given {
+            let place = ident_at(&column.name);
+            let name = folded(&column.name);
+            if columns.iter().any(|(known, _)| *known == name) {
+                let message = format!("column name \"{name}\" specified more than once");
+                return fail(SqlState::DUPLICATE_COLUMN, message, place);
+            }
+            if let Some(ty) = &column.data_type {
+                columns.push((name, self.data_type(ty, place)?));
+            }
+        }
+        Ok(columns)
     }
-    Ok(columns)
 }

@@ -121,6 +121,12 @@ impl Binder<'_> {
                 objects: Objects::Tables(names) | Objects::Sequences(names),
                 ..
             } => all(names),
+            PrivilegeStatement::Objects { objects: Objects::Types(names), .. } => {
+                names.iter_mut().for_each(|name| *name = self.type_found(name.clone()));
+            }
+            PrivilegeStatement::Owner { kind: ObjectKind::Type, name, .. } => {
+                *name = self.type_found(name.clone());
+            }
             PrivilegeStatement::Unsupported(what) => return unsupported(*what, None),
             PrivilegeStatement::Owner { kind, name, .. }
                 if !matches!(kind, ObjectKind::Schema | ObjectKind::Database) =>

@@ -5,7 +5,7 @@ use types::{DataType, Error, RegKind, Result, SqlState};
 
 use super::literal::constant_text;
 use super::name::{expr_at, object_at};
-use super::types::{Context, data_type};
+use super::types::Context;
 use super::{Binder, Bound, fail, place, unsupported};
 use crate::algebra::{Expr, Function, Place, SessionFunction};
 use crate::catalog::{SequenceDef, SequenceWrap, TableRef};
@@ -146,7 +146,7 @@ impl Binder<'_> {
         for option in list {
             let repeated = match option {
                 SequenceOption::As(ty) => {
-                    options.ty.replace(sequence_type(data_type(ty, None)?)?).is_some()
+                    options.ty.replace(sequence_type(self.data_type(ty, None)?)?).is_some()
                 }
                 SequenceOption::Increment(value) => {
                     options.increment.replace(self.whole(value)?).is_some()

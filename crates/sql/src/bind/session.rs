@@ -5,7 +5,7 @@ use types::{DataType, Error, Result, SqlState};
 
 use super::name::{expr_at, ident_at, object_at};
 use super::scope::Clause;
-use super::types::{Context, can_cast, data_type};
+use super::types::{Context, can_cast};
 use super::{Binder, fail, place, unsupported};
 use crate::algebra::{Expr, Plan, Query};
 use crate::catalog::TableRef;
@@ -52,6 +52,7 @@ impl Binder<'_> {
             SessionTree::Role(statement) => Statement::Role(Box::new(statement.clone())),
             SessionTree::Privilege(statement) => self.privileges_found(statement)?,
             SessionTree::Schema(statement) => self.relations_found(statement),
+            SessionTree::Type(statement) => self.bind_type_statement(statement)?,
             SessionTree::Listen(channel) => Statement::Listen(channel.clone()),
             SessionTree::Unlisten(channel) => Statement::Unlisten(channel.clone()),
             SessionTree::Notify(channel, payload) => {
@@ -235,7 +236,7 @@ impl Binder<'_> {
                 {
                     DataType::Unknown
                 }
-                ty => data_type(ty, None)?,
+                ty => self.data_type(ty, None)?,
             });
         }
         let preparable = match &*tree.statement.tree {

@@ -34,6 +34,7 @@ pub(super) enum Category {
     Span,
     Bytes,
     Uuid,
+    Enum,
     Json,
     Array,
     /// Types without kin: `"char"`, ACLITEM, XID, TID.
@@ -64,6 +65,7 @@ pub(super) fn category(ty: DataType) -> Category {
         }
         DataType::Interval => Category::Span,
         DataType::Uuid => Category::Uuid,
+        DataType::Enum(_) => Category::Enum,
         DataType::Json | DataType::Jsonb => Category::Json,
         DataType::Array(_) => Category::Array,
         DataType::Record(_) => Category::Record,
@@ -105,6 +107,9 @@ pub(super) fn can_cast(from: DataType, to: DataType, context: Context) -> bool {
         let (from, to) = (from.fields(), to.fields());
         let fits = |(from, to): (&RecordField, &RecordField)| can_cast(from.ty, to.ty, context);
         return from.len() == to.len() && from.iter().zip(to).all(fits);
+    }
+    if let (T::Enum(from), T::Enum(to)) = (from, to) {
+        return from.is_same_object(to);
     }
     if from == T::Unknown || std::mem::discriminant(&from) == std::mem::discriminant(&to) {
         return true;
@@ -189,6 +194,7 @@ pub(super) fn interchangeable(a: DataType, b: DataType) -> bool {
                 && T::Numeric(x).physical() == T::Numeric(y).physical()
         }
         (T::WideNumeric(_), T::WideNumeric(_)) => true,
+        (T::Enum(x), T::Enum(y)) => x.is_same_object(y),
         (T::Array(x), T::Array(y)) => types::same_array_form(x, y),
         (T::Record(x), T::Record(y)) => types::same_record_form(x, y),
         (T::Time(_), T::Time(_))
@@ -438,7 +444,7 @@ pub(super) fn summed_type(digits: Digits, candidates: &[Candidate]) -> Option<Da
     Some(DataType::Numeric(ty)).filter(|_| candidates.iter().any(|c| c.ty.is_numeric()))
 }
 
-/// The type that a type name denotes.
+/// The type that a type name denotes, among those that every database has.
 pub(super) fn data_type(ty: &Ast, at: Place) -> Result<DataType> {
     use sqlparser::ast::TimezoneInfo as Zone;
     Ok(match ty {
@@ -573,6 +579,11 @@ pub(super) fn type_called(name: &str) -> Option<DataType> {
 fn custom_type(name: &ast::ObjectName, modifiers: &[String], at: Place) -> Result<DataType> {
     let at = at.or_else(|| name::object_at(name));
     let parts = name::object_parts(name)?;
+    if let [.., schema, _] = parts.as_slice()
+        && schema != "pg_catalog"
+    {
+        return Err(undefined_type(&parts, at));
+    }
     let length = || -> Result<Option<u32>> {
         match modifiers.first().map(|text| text.parse::<u32>()) {
             None => Ok(None),
@@ -611,12 +622,15 @@ fn custom_type(name: &ast::ObjectName, modifiers: &[String], at: Place) -> Resul
             if let Some(ty) = wider_type(name, at)? {
                 return Ok(ty);
             }
-            return array_name(name).ok_or_else(|| {
-                let message = format!("type \"{}\" does not exist", parts.join("."));
-                super::place(Error::new(SqlState::UNDEFINED_OBJECT, message), at)
-            });
+            return array_name(name).ok_or_else(|| undefined_type(&parts, at));
         }
     })
+}
+
+/// 42704.
+pub(super) fn undefined_type(parts: &[String], at: Place) -> Error {
+    let message = format!("type \"{}\" does not exist", parts.join("."));
+    super::place(Error::new(SqlState::UNDEFINED_OBJECT, message), at)
 }
 
 fn length_of(length: &Option<ast::CharacterLength>, at: Place) -> Result<Option<u32>> {

@@ -141,6 +141,7 @@ impl Binder<'_> {
     pub(super) fn read_literal(&mut self, text: &str, ty: DataType, at: Place) -> Result<Value> {
         let zone = &self.zone.literals;
         let value = text::parse_in(text, ty, zone)?;
+        self.note_labels(&value, ty, at);
         let element = match ty {
             DataType::Array(element) => element.data_type(),
             ty => ty,
@@ -164,7 +165,11 @@ impl Binder<'_> {
     pub(super) fn defined(&mut self, expr: &ast::Expr) -> ast::Expr {
         let mut expr = expr.clone();
         let moved = std::mem::take(&mut self.zone.moved);
-        rewrite_expressions(&mut expr, &mut |inner| move_literal(inner, &moved));
+        let placed = self.placed.clone();
+        rewrite_expressions(&mut expr, &mut |inner| {
+            move_literal(inner, &moved);
+            place_type(inner, &placed);
+        });
         expr
     }
 
@@ -185,10 +190,33 @@ impl Binder<'_> {
                 name.0.insert(0, ast::ObjectNamePart::Identifier(schema));
             }
         };
-        rewrite_query(&mut query, &mut |inner| move_literal(inner, &moved), &mut relation);
+        let mut each = |inner: &mut ast::Expr| {
+            move_literal(inner, &moved);
+            place_type(inner, &placed);
+        };
+        rewrite_query(&mut query, &mut each, &mut relation);
         let text = query.to_string();
         let is_read = crate::parse::parse(&text).is_ok();
         (is_read || !moved.is_empty() || !placed.is_empty()).then_some(text)
+    }
+}
+
+/// Gives the type that `expr` casts to the schema that `placed` has for it.
+fn place_type(expr: &mut ast::Expr, placed: &[(Position, String)]) {
+    use ast::ArrayElemTypeDef as E;
+    let mut ty = match expr {
+        ast::Expr::Cast { data_type, .. } => data_type,
+        ast::Expr::TypedString(typed) => &mut typed.data_type,
+        _ => return,
+    };
+    while let ast::DataType::Array(E::SquareBracket(element, _) | E::Qualified(element, _)) = ty {
+        ty = element;
+    }
+    let ast::DataType::Custom(name, _) = ty else { return };
+    let found = placed.iter().find(|(place, _)| object_at(name) == Some(*place));
+    if let (Some((_, schema)), 1) = (found, name.0.len()) {
+        let schema = ast::Ident::with_quote('"', schema);
+        name.0.insert(0, ast::ObjectNamePart::Identifier(schema));
     }
 }
 

@@ -45,8 +45,6 @@ const fn kind(
 }
 
 const KINDS: &[Kind] = &[
-    kind(&["type"], "DROP TYPE", "type", Form::InSchema),
-    kind(&["domain"], "DROP DOMAIN", "type", Form::InSchema),
     kind(&["collation"], "DROP COLLATION", "collation", Form::InSchema),
     kind(&["conversion"], "DROP CONVERSION", "conversion", Form::InSchema),
     kind(&["statistics"], "DROP STATISTICS", "statistics object", Form::InSchema),

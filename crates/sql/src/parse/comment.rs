@@ -10,7 +10,7 @@ use super::session::{Parsed, expect, peek_word, word, words};
 /// Object of a comment.
 #[derive(Clone, Debug)]
 pub(crate) enum Commented {
-    /// A table, view, index, sequence, column, schema, database or role.
+    /// A table, view, index, sequence, column, schema, database, role or type.
     Object(&'static str, ast::ObjectName),
     /// A constraint of a table.
     Constraint(ast::Ident, ast::ObjectName),
@@ -28,8 +28,9 @@ pub(crate) struct CommentTree {
     pub(crate) text: Option<String>,
 }
 
-const OBJECTS: [&str; 8] =
-    ["table", "view", "index", "sequence", "column", "schema", "database", "role"];
+const OBJECTS: [&str; 10] = [
+    "table", "view", "index", "sequence", "column", "schema", "database", "role", "type", "domain",
+];
 
 /// Kinds of objects whose names are more than a name.
 const OTHERS: [(&[&str], &str); 7] = [

@@ -111,6 +111,7 @@ fn effect_of_session(tree: &SessionTree) -> Effect {
         | SessionTree::Notify(..)
         | SessionTree::Privilege(_)
         | SessionTree::Schema(_)
+        | SessionTree::Type(_)
         | SessionTree::Role(_) => Effect::Changes,
     }
 }

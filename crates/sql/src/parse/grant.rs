@@ -257,8 +257,7 @@ fn objects(parser: &mut Parser<'_>) -> Parsed<Option<Objects>> {
             return parser.parse_comma_separated(name).map(|names| Some(make(names)));
         }
     }
-    let others =
-        ["function", "procedure", "routine", "language", "type", "domain", "tablespace", "foreign"];
+    let others = ["function", "procedure", "routine", "language", "tablespace", "foreign"];
     if words(parser, &["all"]) || others.iter().any(|other| word(parser, other)) {
         return Ok(None);
     }
@@ -267,6 +266,9 @@ fn objects(parser: &mut Parser<'_>) -> Parsed<Option<Objects>> {
     }
     if word(parser, "database") {
         return parser.parse_comma_separated(name).map(|names| Some(Objects::Databases(names)));
+    }
+    if word(parser, "type") || word(parser, "domain") {
+        return parser.parse_comma_separated(relation).map(|names| Some(Objects::Types(names)));
     }
     if word(parser, "sequence") {
         return parser.parse_comma_separated(relation).map(|names| Some(Objects::Sequences(names)));
@@ -283,6 +285,8 @@ fn owner(parser: &mut Parser<'_>) -> Option<PrivilegeStatement> {
         ("sequence", ObjectKind::Sequence),
         ("schema", ObjectKind::Schema),
         ("database", ObjectKind::Database),
+        ("type", ObjectKind::Type),
+        ("domain", ObjectKind::Type),
     ];
     let found = parser.maybe_parse(|parser| {
         expect(parser, "alter")?;

@@ -133,6 +133,7 @@ fn definition(parser: &mut Parser<'_>) -> Parsed<Option<SessionTree>> {
         super::grant::parse,
         super::grant::parse_set,
         super::schema::parse,
+        super::user_type::parse,
         super::role::parse,
         super::cursor::parse,
         super::wide::parse,

@@ -1,6 +1,6 @@
 //! COMMENT ON.
 
-use super::RelationName;
+use super::{RelationName, TypeKind};
 
 /// COMMENT ON: what a comment says of what.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,4 +41,11 @@ pub enum CommentTarget {
     Database(String),
     /// A role.
     Role(String),
+    /// A type that users made.
+    Type {
+        /// As which kind the statement names it.
+        kind: TypeKind,
+        /// The type.
+        name: RelationName,
+    },
 }

@@ -184,6 +184,8 @@ pub enum ObjectKind {
     Schema,
     /// The database.
     Database,
+    /// A type that users made.
+    Type,
 }
 
 /// Objects of GRANT and REVOKE.
@@ -201,6 +203,8 @@ pub enum Objects {
     Schemas(Vec<String>),
     /// Databases.
     Databases(Vec<String>),
+    /// Types that users made.
+    Types(Vec<RelationName>),
 }
 
 /// Kinds of objects that default privileges may be about.
@@ -330,6 +334,7 @@ impl PrivilegeStatement {
                 ObjectKind::Sequence => "ALTER SEQUENCE",
                 ObjectKind::Schema => "ALTER SCHEMA",
                 ObjectKind::Database => "ALTER DATABASE",
+                ObjectKind::Type => "ALTER TYPE",
             },
             Self::Reassign { .. } => "REASSIGN OWNED",
             Self::Unsupported(what) => what,

@@ -1,6 +1,6 @@
 //! Types of array elements: every type of a single value.
 
-use crate::{DataType, NumericType, RecordType, RegKind, WideDigits};
+use crate::{DataType, EnumType, NumericType, RecordType, RegKind, WideDigits};
 
 macro_rules! element_types {
     ($($name:ident $(($field:ident: $ty:ty))?),*) => {
@@ -64,6 +64,7 @@ element_types!(
     TimestampTz(digits: Option<u8>),
     Interval,
     Uuid,
+    Enum(labels: EnumType),
     Json,
     Jsonb,
     Record(record: RecordType)

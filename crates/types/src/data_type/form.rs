@@ -16,6 +16,7 @@ pub fn same_array_form(a: ElementType, b: ElementType) -> bool {
         | (E::Char(_), E::Char(_)) => true,
         (E::Numeric(x), E::Numeric(y)) => x.scale == y.scale,
         (E::WideNumeric(_), E::WideNumeric(_)) => true,
+        (E::Enum(x), E::Enum(y)) => x.is_same_object(y),
         (E::Record(x), E::Record(y)) => same_record_form(x, y),
         (E::Time(_), E::Time(_))
         | (E::Timestamp(_), E::Timestamp(_))

@@ -85,7 +85,8 @@ impl Connection {
             let message = format!("prepared statement \"{name}\" already exists");
             return Err(Error::new(SqlState::DUPLICATE_PREPARED_STATEMENT, message));
         }
-        let types = given.iter().map(|oid| oid::parameter(*oid));
+        let own = |oid| self.session.type_numbered(oid);
+        let types = given.iter().map(|oid| own(*oid).map_or_else(|| oid::parameter(*oid), Ok));
         let types: Vec<DataType> = types.collect::<Result<_>>()?;
         let statement = self.session.prepare_kept(text, given, &types)?;
         match name {

@@ -109,7 +109,7 @@ macro_rules! number {
     )*};
 }
 
-number!(u8, u32, u64, i64);
+number!(u8, u32, i32, u64, i64);
 
 /// As a `u64`.
 impl Codec for usize {

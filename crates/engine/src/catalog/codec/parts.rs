@@ -7,12 +7,15 @@ use sql::algebra::{Direction, NullsOrder};
 use sql::catalog::{
     CheckDef, ColumnDef, Deferral, ForeignKeyDef, Identity, IdentityKind, IndexColumn,
     IndexExpression, IndexKind, IndexMeta, IndexTerms, KeyDef, KeyMatch, KeyNulls,
-    ReferentialAction, SequenceDef, SequenceWrap, Uniqueness, Validity, WeaveForm, WideDef,
-    WideLink, WideNode,
+    ReferentialAction, SequenceDef, SequenceWrap, Uniqueness, UserType, Validity, WeaveForm,
+    WideDef, WideLink, WideNode,
 };
 use sql::statement::{DefaultKind, OnCommit, Persistence, Privileges, RelationName};
 use storage::Layout;
-use types::{DataType, ElementType, NumericDisplay, NumericType, RegKind, Result, WideDigits};
+use types::{
+    DataType, ElementType, EnumLabel, EnumType, NumericDisplay, NumericType, RegKind, Result,
+    WideDigits,
+};
 
 use super::field::{Codec, Decode, Reader, Writer, damaged};
 use crate::catalog::comments::Commented;
@@ -390,6 +393,10 @@ impl Codec for Commented {
                 out.raw(&[4]);
                 out.field(name);
             }
+            Self::Type(key) => {
+                out.raw(&[7]);
+                out.field(key);
+            }
         }
     }
 }
@@ -404,8 +411,51 @@ impl Decode for Commented {
             4 => Self::Role(from.field()?),
             5 => Self::Schema(from.field()?),
             6 => Self::Constraint(from.field()?, from.field()?),
+            7 => Self::Type(from.field()?),
             _ => return Err(damaged("a comment on something unknown")),
         })
+    }
+}
+
+record!(EnumLabel { position, text });
+
+/// Number, key, name and labels.
+impl Codec for EnumType {
+    fn put(&self, out: &mut Writer<'_>) {
+        out.field(&self.number());
+        out.field(self.key());
+        out.field(self.name());
+        out.field(&self.labels().to_vec());
+    }
+}
+
+impl Decode for EnumType {
+    fn get(from: &mut Reader<'_>) -> Result<Self> {
+        let number = from.field()?;
+        let (key, name): (String, String) = (from.field()?, from.field()?);
+        let labels = from.field()?;
+        Self::new(&key, &name, number, labels)
+    }
+}
+
+/// One byte, then what belongs to it.
+impl Codec for UserType {
+    fn put(&self, out: &mut Writer<'_>) {
+        match self {
+            Self::Enum(ty) => {
+                out.raw(&[0]);
+                ty.put(out);
+            }
+        }
+    }
+}
+
+impl Decode for UserType {
+    fn get(from: &mut Reader<'_>) -> Result<Self> {
+        match u8::get(from)? {
+            0 => Ok(Self::Enum(EnumType::get(from)?)),
+            _ => Err(damaged("an unknown kind of type")),
+        }
     }
 }
 
@@ -450,6 +500,7 @@ impl Codec for DataType {
             Self::Time(Some(_)) => 24,
             Self::WideNumeric(None) => 31,
             Self::WideNumeric(Some(_)) => 32,
+            Self::Enum(_) => 33,
             Self::Timestamp(Some(_)) => 22,
             Self::TimestampTz(Some(_)) => 23,
         };
@@ -462,6 +513,7 @@ impl Codec for DataType {
                 out.raw(&digits.precision.to_le_bytes());
                 out.raw(&digits.scale.to_le_bytes());
             }
+            Self::Enum(ty) => ty.put(out),
             Self::Char(length) => length.put(out),
             Self::Varchar(length) => length.put(out),
             Self::Time(Some(digits))
@@ -527,6 +579,7 @@ fn scalar_type(number: u8, from: &mut Reader<'_>) -> Result<DataType> {
             let scale = i16::from_le_bytes(from.array()?);
             T::WideNumeric(Some(WideDigits { precision, scale }))
         }
+        33 => T::Enum(EnumType::get(from)?),
         22 => T::Timestamp(Some(u8::get(from)?)),
         23 => T::TimestampTz(Some(u8::get(from)?)),
         _ => return Err(damaged("an unknown type")),

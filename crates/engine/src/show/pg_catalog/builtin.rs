@@ -253,6 +253,9 @@ pub(super) fn operator_class(method: i64, number: u32) -> i64 {
     let ty = match (number, type_numbered(number)) {
         (1043, _) => 25,
         (_, Some(entry)) if entry.name.starts_with('_') => 2277,
+        // Enumerated types have even numbers, and arrays of them odd ones.
+        (number, None) if number % 2 == 0 => 3500,
+        (_, None) => 2277,
         _ => number,
     };
     classes.get(&(method, ty)).copied().unwrap_or(0)

@@ -2,10 +2,11 @@
 
 use sql::catalog::{Deferral, Identity, IdentityKind};
 use sql::statement::{Persistence, RelationName};
-use types::{DataType, NumericDisplay, Value};
+use types::{DataType, EnumType, NumericDisplay, Value};
 
 use super::{Row, SYSTEM_SCHEMAS, Subject, numbers, relations};
 use crate::catalog::TableDef;
+use crate::catalog::user_types::enum_in;
 
 const DATABASE: &str = "tessera";
 
@@ -67,14 +68,23 @@ fn tables(subject: &Subject<'_>) -> Vec<Row> {
 
 fn column(table: &str, name: &str, ty: DataType, ordinal: usize) -> Row {
     let entry = numbers::own_entry(ty);
+    let (udt_schema, udt_name) = match enum_in(ty).map(EnumType::key) {
+        None => ("pg_catalog", entry.name.into()),
+        Some(key) => {
+            let name = RelationName::name_of_key(key);
+            let name = if ty.is_array() { format!("_{name}").into() } else { name.into() };
+            (RelationName::schema_of_key(key), name)
+        }
+    };
+    let udt_name: std::borrow::Cow<'_, str> = udt_name;
     let row = placed(table)
         .text("column_name", name)
         .number("ordinal_position", ordinal as i64 + 1)
         .text("dtd_identifier", &(ordinal + 1).to_string())
         .text("data_type", if ty.is_array() { "ARRAY" } else { entry.formatted })
         .text("udt_catalog", DATABASE)
-        .text("udt_schema", "pg_catalog")
-        .text("udt_name", entry.name)
+        .text("udt_schema", udt_schema)
+        .text("udt_name", &udt_name)
         .text("is_self_referencing", "NO")
         .text("is_identity", "NO")
         .text("identity_cycle", "NO");

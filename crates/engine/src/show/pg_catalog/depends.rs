@@ -15,6 +15,7 @@ use sql::statement::RelationName;
 use super::{Row, Subject, catalogs, numbers, relations};
 use crate::catalog::TableDef;
 use crate::catalog::numbers as catalog_numbers;
+use crate::catalog::user_types::enum_in;
 
 /// An object, or a column of a table: table of the catalog, number, column from 1 or 0.
 type Place = (&'static str, i64, i64);
@@ -65,6 +66,12 @@ pub(super) fn rows(subject: &Subject<'_>) -> Vec<Row> {
         let schema = numbers::schema(RelationName::schema_of_key(name));
         depends.add(relation, "n", ("pg_namespace", schema, 0));
     }
+    for (key, ty) in &state.types {
+        let schema = numbers::schema(RelationName::schema_of_key(key));
+        let number = i64::from(ty.number());
+        depends.add(("pg_type", number, 0), "n", ("pg_namespace", schema, 0));
+        depends.add(("pg_type", number + 1, 0), "i", ("pg_type", number, 0));
+    }
     for entry in state.tables.values() {
         of_table(subject, &entry.def, &mut depends);
     }
@@ -83,6 +90,9 @@ pub(super) fn rows(subject: &Subject<'_>) -> Vec<Row> {
         let rule = ("pg_rewrite", numbers::rule(name), 0);
         let own = depends.relation(name);
         depends.add(rule, "i", own);
+        for (_, ty) in view.output.iter().filter(|(_, ty)| enum_in(*ty).is_some()) {
+            depends.add(rule, "n", ("pg_type", numbers::of_type(*ty).0, 0));
+        }
         for other in &view.depends_on {
             let on = depends.relation(other);
             if on.1 != 0 && other != name {
@@ -104,6 +114,12 @@ pub(super) fn rows(subject: &Subject<'_>) -> Vec<Row> {
 fn of_table(subject: &Subject<'_>, def: &TableDef, depends: &mut Depends) {
     let table = def.name.as_str();
     let beside = |name: &str| RelationName::key_beside(table, name);
+    for (ordinal, column) in def.columns.iter().enumerate() {
+        if enum_in(column.ty).is_some() {
+            let column = (depends.column(table, ordinal), numbers::of_type(column.ty).0);
+            depends.add(column.0, "n", ("pg_type", column.1, 0));
+        }
+    }
     for ordinal in 0..def.columns.len() {
         let Some(text) = relations::expression_of(def, ordinal) else { continue };
         let default = ("pg_attrdef", numbers::default(table, ordinal), 0);

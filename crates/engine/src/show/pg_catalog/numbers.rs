@@ -50,6 +50,11 @@ pub(super) fn system_view(schema: &str, name: &str) -> i64 {
     numbers.get(&(schema, name)).copied().unwrap_or(0)
 }
 
+/// The number of a label of an enumerated type.
+pub(super) fn label(ty: &str, position: i32) -> i64 {
+    (FIRST + hash(ty, &format!("label {position}"))) as i64
+}
+
 /// The number of the default of a column.
 pub(super) fn default(table: &str, ordinal: usize) -> i64 {
     constraint(table, &format!("default {ordinal}"))
@@ -110,11 +115,13 @@ pub(super) fn of_type(ty: DataType) -> (i64, i64) {
         }
         DataType::Numeric(_) | DataType::WideNumeric(None) => (1700, -1),
         DataType::Uuid => (2950, -1),
+        DataType::Enum(ty) => (i64::from(ty.number()), -1),
         DataType::Json => (114, -1),
         DataType::Jsonb => (3802, -1),
         DataType::Record(record) => (record.number().map_or(2249, i64::from), -1),
         DataType::Array(ElementType::VectorSmallInt) => (22, -1),
         DataType::Array(ElementType::VectorOid) => (30, -1),
+        DataType::Array(ElementType::Enum(ty)) => (i64::from(ty.array_number()), -1),
         DataType::Array(element) => {
             let (number, modifier) = of_type(element.data_type());
             (array_of(number), modifier)
@@ -139,6 +146,23 @@ pub(super) fn entry(ty: DataType) -> &'static TypeEntry {
 
 /// The entry of a type, of arrays their own.
 pub(super) fn own_entry(ty: DataType) -> &'static TypeEntry {
+    const ENUM: TypeEntry = TypeEntry {
+        number: 0,
+        name: "enum",
+        formatted: "USER-DEFINED",
+        bytes: 4,
+        align: "i",
+        storage: "p",
+        is_by_value: true,
+        collation: 0,
+        element: 0,
+    };
+    const ENUMS: TypeEntry = TypeEntry { bytes: -1, storage: "x", is_by_value: false, ..ENUM };
+    match ty {
+        DataType::Enum(_) => return &ENUM,
+        DataType::Array(ElementType::Enum(_)) => return &ENUMS,
+        _ => {}
+    }
     let (number, _) = of_type(ty);
     u32::try_from(number).ok().and_then(builtin::type_numbered).unwrap_or_else(|| entry(ty))
 }

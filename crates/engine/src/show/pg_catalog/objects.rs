@@ -1,5 +1,6 @@
 //! Objects of the catalog by name and by number: values of `regclass` and its kin.
 
+use sql::catalog::UserType;
 use sql::statement::{Persistence, RelationName};
 use types::{DataType, Error, RegKind, Result, SqlState, Value, object_value};
 
@@ -8,6 +9,7 @@ use super::{SYSTEM_SCHEMAS, catalogs, full_name, numbers, relations, schema};
 use crate::catalog::State;
 use crate::catalog::numbers as catalog_numbers;
 use crate::catalog::rights::SCHEMA_NAME;
+use crate::catalog::user_types::enum_in;
 use crate::words::settings::Settings;
 
 /// Catalog and settings by which a session sees objects.
@@ -209,6 +211,9 @@ impl Seen<'_> {
             name.schema.is_some_and(|schema| schema != "pg_catalog") && !text.contains('[')
         };
         let is_elsewhere = RelationName::parse(text).is_ok_and(is_elsewhere);
+        if let Some(number) = self.own_type_number(text) {
+            return Ok(self.numbered(RegKind::Type, number));
+        }
         let number = match sql::type_named(text).filter(|_| !is_elsewhere) {
             Some(ty) => Some(numbers::of_type(ty).0),
             None => self.type_number(text),
@@ -218,6 +223,49 @@ impl Seen<'_> {
             let message = format!("type \"{text}\" does not exist");
             Error::new(SqlState::UNDEFINED_OBJECT, message)
         })
+    }
+
+    /// The number of a type that users made, or of arrays of it, where `text` names one.
+    fn own_type_number(self, text: &str) -> Option<u32> {
+        let (bare, is_array) = match text.trim_end().strip_suffix("[]") {
+            Some(bare) => (bare, true),
+            None => (text, false),
+        };
+        let name = RelationName::parse(bare).ok()?;
+        // Those of the system come first.
+        if name.schema.is_none() && sql::type_named(bare).is_some() {
+            return None;
+        }
+        let find = |name: &RelationName| self.own_type(name);
+        let found = match (find(&name), name.name.strip_prefix('_')) {
+            (Some(ty), _) => return Some(if is_array { ty.array_number() } else { ty.number() }),
+            (None, Some(element)) if !is_array => {
+                find(&RelationName { name: element.to_owned(), ..name.clone() })
+            }
+            (None, _) => None,
+        };
+        found.map(types::EnumType::array_number)
+    }
+
+    /// The enumerated type that a name means.
+    fn own_type(self, name: &RelationName) -> Option<types::EnumType> {
+        let within = |schema: &str| {
+            let schema = Some(schema.to_owned());
+            let key = RelationName { schema, name: name.name.clone() }.key();
+            let UserType::Enum(ty) = self.state.types.get(&key)?;
+            Some(*ty)
+        };
+        match &name.schema {
+            Some(schema) => within(schema),
+            None => self.settings.schemas().find_map(within),
+        }
+    }
+
+    /// The type that the catalog calls `key` as messages show it.
+    pub(super) fn shown_type(self, key: &str) -> String {
+        let name = RelationName { schema: None, name: RelationName::name_of_key(key).to_owned() };
+        let is_visible = self.own_type(&name).is_some_and(|found| found.key() == key);
+        if is_visible { quoted(RelationName::name_of_key(key)) } else { full_name(key) }
     }
 
     /// A callable with the types of its arguments.
@@ -331,6 +379,11 @@ impl Seen<'_> {
     fn type_numbered(self, number: u32) -> Option<String> {
         if let Some(ty) = builtin::type_numbered(number) {
             return Some(ty.formatted.to_owned());
+        }
+        if let Some(ty) = self.state.type_numbered(number) {
+            let key = enum_in(ty).map_or("", types::EnumType::key);
+            let suffix = if ty.is_array() { "[]" } else { "" };
+            return Some(format!("{}{suffix}", self.shown_type(key)));
         }
         let number = i64::from(number);
         let mut relations = self.state.tables.keys().chain(self.state.views.keys());

@@ -1,4 +1,5 @@
 //! Rows of each table of the catalog.
+use sql::catalog::UserType;
 use sql::statement::{Privilege, Privileges, RelationName};
 use types::Value;
 
@@ -22,7 +23,8 @@ pub(super) fn rows(name: &str, subject: &Subject<'_>) -> Vec<Row> {
         "pg_catalog.pg_index" => relations::index_rows(subject),
         "pg_catalog.pg_constraint" => relations::constraints(subject),
         "pg_catalog.pg_sequence" => relations::sequences(subject),
-        "pg_catalog.pg_type" => row_types(subject),
+        "pg_catalog.pg_type" => row_types(subject).into_iter().chain(own_types(subject)).collect(),
+        "pg_catalog.pg_enum" => labels(subject),
         "pg_catalog.pg_roles" => roles(subject),
         "pg_catalog.pg_user" => users(subject),
         "pg_catalog.pg_database" => databases(subject),
@@ -92,6 +94,10 @@ fn comments(subject: &Subject<'_>) -> Vec<Row> {
             Some(row("pg_constraint", numbers::constraint(table, name), 0, text))
         }
         Commented::Schema(name) => Some(row("pg_namespace", numbers::schema(name), 0, text)),
+        Commented::Type(key) => {
+            let number = i64::from(subject.state.types.get(key)?.number());
+            Some(row("pg_type", number, 0, text))
+        }
         Commented::Database | Commented::Role(_) => None,
     };
     subject.state.comments.iter().filter_map(of).collect()
@@ -157,6 +163,70 @@ fn row_types(subject: &Subject<'_>) -> Vec<Row> {
             .text("formatted", &subject.shown(key))
     };
     subject.state.tables.keys().chain(subject.state.views.keys()).map(row).collect()
+}
+
+/// The types that users made, and those of arrays of them.
+fn own_types(subject: &Subject<'_>) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for (key, UserType::Enum(ty)) in &subject.state.types {
+        let (name, object) = (RelationName::name_of_key(key), Object::Type(key.clone()));
+        let (shown, array) = (subject.seen().shown_type(key), ty.array_number());
+        let row = |number: u32, name: &str| {
+            Row::default()
+                .number("oid", i64::from(number))
+                .text("typname", name)
+                .number("typnamespace", numbers::schema(RelationName::schema_of_key(key)))
+                .number("typowner", numbers::role(&subject.owner_of(&object)))
+                .flag("typisdefined", true)
+                .text("typdelim", ",")
+                .number("typtypmod", -1)
+                .text("typalign", "i")
+        };
+        let of_enum = row(ty.number(), name)
+            .number("typlen", 4)
+            .flag("typbyval", true)
+            .text("typtype", "e")
+            .text("typcategory", "E")
+            .number("typarray", i64::from(array))
+            .text("typinput", "enum_in")
+            .text("typoutput", "enum_out")
+            .text("typreceive", "enum_recv")
+            .text("typsend", "enum_send")
+            .text("typstorage", "p")
+            .set("typacl", rights::list(subject, &object))
+            .text("formatted", &shown);
+        let of_array = row(array, &format!("_{name}"))
+            .number("typlen", -1)
+            .text("typtype", "b")
+            .text("typcategory", "A")
+            .text("typsubscript", "array_subscript_handler")
+            .number("typelem", i64::from(ty.number()))
+            .text("typinput", "array_in")
+            .text("typoutput", "array_out")
+            .text("typreceive", "array_recv")
+            .text("typsend", "array_send")
+            .text("typanalyze", "array_typanalyze")
+            .text("typstorage", "x")
+            .text("formatted", &format!("{shown}[]"));
+        rows.extend([of_enum, of_array]);
+    }
+    rows
+}
+
+/// pg_enum.
+fn labels(subject: &Subject<'_>) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for (key, UserType::Enum(ty)) in &subject.state.types {
+        for (at, label) in ty.labels().iter().enumerate() {
+            let row = Row::default()
+                .number("oid", numbers::label(key, label.position))
+                .number("enumtypid", i64::from(ty.number()))
+                .number("enumsortorder", at as i64 + 1)
+                .text("enumlabel", &label.text);
+            rows.push(row);
+        }
+    }
+    rows
 }
 
 fn role_row(name: &str, role: &crate::Role) -> Row {

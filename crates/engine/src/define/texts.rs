@@ -1,0 +1,218 @@
+//! Texts of definitions that name types that users made: where they are, and how they follow.
+
+use std::sync::Arc;
+
+use sql::statement::RelationName;
+use types::{EnumType, Error, Position, Result};
+
+use super::view;
+use crate::Session;
+use crate::catalog::{State, TableDef};
+use crate::words::names::quoted_relation;
+
+/// A name that becomes another one.
+#[derive(Clone, Copy)]
+pub(super) struct Renamed<'a> {
+    pub(super) from: &'a str,
+    pub(super) to: &'a str,
+}
+
+/// Place of a text in the catalog.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// The query of a view.
+    View(String),
+    /// The default of a column.
+    Default(String, String),
+    /// The expression of a generated column.
+    Generated(String, String),
+    /// The condition of a constraint of a table.
+    Check(String, String),
+    /// An expression of an index of a table, by its number.
+    Index(String, String, usize),
+    /// The predicate of an index of a table.
+    Predicate(String, String),
+}
+
+impl Place {
+    /// Its name in messages.
+    pub(super) fn shown(&self) -> String {
+        match self {
+            Self::View(view) => format!("view {view}"),
+            Self::Default(table, column) => {
+                format!("default value for column {column} of table {table}")
+            }
+            Self::Generated(table, column) => format!("column {column} of table {table}"),
+            Self::Check(table, name) => format!("constraint {name} on table {table}"),
+            Self::Index(_, name, _) | Self::Predicate(_, name) => format!("index {name}"),
+        }
+    }
+
+    /// The table that the text is of.
+    fn table(&self) -> Option<&str> {
+        match self {
+            Self::View(_) => None,
+            Self::Default(table, _)
+            | Self::Generated(table, _)
+            | Self::Check(table, _)
+            | Self::Index(table, ..)
+            | Self::Predicate(table, _) => Some(table),
+        }
+    }
+}
+
+/// All texts of the definition of a table.
+fn texts_of(def: &TableDef) -> Vec<(Place, String)> {
+    let table = || def.name.clone();
+    let mut all = Vec::new();
+    for column in &def.columns {
+        let name = || column.name.clone();
+        all.extend(column.default.clone().map(|sql| (Place::Default(table(), name()), sql)));
+        all.extend(column.generated.clone().map(|sql| (Place::Generated(table(), name()), sql)));
+    }
+    let check = |check: &sql::catalog::CheckDef| {
+        (Place::Check(table(), check.name.clone()), check.sql.clone())
+    };
+    all.extend(def.checks.iter().map(check));
+    for index in &def.indexes {
+        let name = || index.name.clone();
+        for (number, expression) in index.terms.expressions.iter().enumerate() {
+            all.push((Place::Index(table(), name(), number), expression.sql.clone()));
+        }
+        let predicate = index.terms.predicate.clone();
+        all.extend(predicate.map(|sql| (Place::Predicate(table(), name()), sql)));
+    }
+    all
+}
+
+/// All texts of the catalog.
+fn texts(state: &State) -> Vec<(Place, String)> {
+    let views = state.views.iter().map(|(key, view)| (Place::View(key.clone()), view.sql.clone()));
+    let tables = state.tables.values().flat_map(|entry| texts_of(&entry.def));
+    views.chain(tables).collect()
+}
+
+/// Puts another text in its place.
+fn put(state: &mut State, place: &Place, text: String) {
+    let table = match place {
+        Place::View(view) => {
+            if let Some(view) = state.views.get_mut(view) {
+                view.sql = text;
+            }
+            return;
+        }
+        place => place.table().unwrap_or_default(),
+    };
+    let Some(entry) = state.tables.get_mut(table) else { return };
+    let mut def = entry.def.clone();
+    match place {
+        Place::View(_) => {}
+        Place::Default(_, name) => {
+            let column = def.columns.iter_mut().find(|column| column.name == *name);
+            column.into_iter().for_each(|column| column.default = Some(text.clone()));
+        }
+        Place::Generated(_, name) => {
+            let column = def.columns.iter_mut().find(|column| column.name == *name);
+            column.into_iter().for_each(|column| column.generated = Some(text.clone()));
+        }
+        Place::Check(_, name) => {
+            let check = def.checks.iter_mut().find(|check| check.name == *name);
+            check.into_iter().for_each(|check| check.sql.clone_from(&text));
+        }
+        Place::Index(_, name, number) => {
+            let index = def.indexes.iter_mut().find(|index| index.name == *name);
+            let expressions = index.map(|index| &mut index.terms.expressions);
+            let expression = expressions.and_then(|all| all.get_mut(*number));
+            expression.into_iter().for_each(|expression| expression.sql.clone_from(&text));
+        }
+        Place::Predicate(_, name) => {
+            let index = def.indexes.iter_mut().find(|index| index.name == *name);
+            index.into_iter().for_each(|index| index.terms.predicate = Some(text.clone()));
+        }
+    }
+    *entry = Arc::new(entry.redefined(def, entry.built()));
+}
+
+/// The bytes of each name of the type that the catalog calls `key` in a text.
+fn named_in(text: &str, key: &str) -> Vec<std::ops::Range<usize>> {
+    let all = sql::types_in(text).into_iter();
+    all.filter(|(name, _)| name.key() == key).map(|(_, bytes)| bytes).collect()
+}
+
+/// The texts that name the type that the catalog calls `key`.
+pub(super) fn users_of_type(session: &Session, key: &str) -> Vec<Place> {
+    let named = texts(&session.state()).into_iter();
+    named.filter(|(_, text)| !named_in(text, key).is_empty()).map(|(place, _)| place).collect()
+}
+
+/// Gives the type another name in the texts of `users`; the catalog has it under the new one.
+pub(super) fn rename_type(
+    session: &mut Session,
+    users: &[Place],
+    Renamed { from, to }: Renamed<'_>,
+) -> Result<()> {
+    let to = RelationName::of_key(to).quoted();
+    session.change_catalog(|state| {
+        let known = texts(state).into_iter().filter(|(place, _)| users.contains(place));
+        for (place, mut text) in known {
+            for bytes in named_in(&text, from).into_iter().rev() {
+                text.replace_range(bytes, &to);
+            }
+            put(state, &place, text);
+        }
+        Ok(())
+    })
+}
+
+/// Gives a label of `ty` another name in the literals of all texts; the catalog has the old one.
+///
+/// # Errors
+/// 0A000 where it stands in another form than a literal of its own.
+pub(super) fn rename_label(
+    session: &mut Session,
+    ty: EnumType,
+    Renamed { from, to }: Renamed<'_>,
+) -> Result<()> {
+    let Some(position) = ty.position(from) else { return Ok(()) };
+    let label = view::Label { ty, position };
+    let mut changed = Vec::new();
+    for (place, text) in texts(&session.state()) {
+        let places = label_places(session, &place, &text, label);
+        if places.is_empty() {
+            continue;
+        }
+        let written = sql::with_literals(&text, &places, from, to).ok_or_else(|| {
+            Error::unsupported("another name of a label in such a literal")
+                .with_detail(format!("{} has label \"{from}\" in its text.", place.shown()))
+        })?;
+        changed.push((place, written));
+    }
+    session.change_catalog(|state| {
+        changed.into_iter().for_each(|(place, text)| put(state, &place, text));
+        Ok(())
+    })
+}
+
+/// Where literals of a text stand for the label.
+fn label_places(session: &Session, place: &Place, text: &str, label: view::Label) -> Vec<Position> {
+    let Some(table) = place.table() else {
+        return view::label_places(session, text, label).unwrap_or_default();
+    };
+    let state = session.state();
+    let Some(entry) = state.tables.get(table) else { return Vec::new() };
+    let column = match place {
+        Place::Default(_, name) | Place::Generated(_, name) => {
+            entry.def.columns.iter().find(|column| column.name == *name)
+        }
+        _ => None,
+    };
+    // The text has lines of its own, so that its columns are counted as they are.
+    let from = format!("FROM {}", quoted_relation(table));
+    let as_column =
+        column.map(|column| format!("SELECT COALESCE(NULL::{},\n{text}\n) {from}", column.ty));
+    let alone = format!("SELECT (\n{text}\n) {from}");
+    let found = as_column.into_iter().chain([alone]);
+    let mut found = found.filter_map(|q| view::label_places(session, &q, label).ok());
+    let places = found.next().unwrap_or_default().into_iter();
+    places.map(|at| Position { line: at.line.saturating_sub(1), ..at }).collect()
+}

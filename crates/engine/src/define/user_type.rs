@@ -1,0 +1,455 @@
+//! CREATE, ALTER and DROP TYPE.
+//!
+//! ```text
+//! ADD VALUE, RENAME ...  -> a type of another content -> State::replace_enum: columns, views
+//! RENAME TO, SET SCHEMA  -> texts of definitions name it by its new name
+//! RENAME VALUE           -> their literals have the label's new name
+//! ```
+//! No row is looked at: a value is the position of its label, which it keeps.
+//! Departures from PostgreSQL: a label may be used by the transaction that adds it. Temporary
+//! tables of other sessions keep the labels that the type had.
+
+use sql::catalog::UserType;
+use sql::statement::{
+    AlterAction, DropBehaviour, IfExists, IfMissing, NewLabel, Privilege, Privileges, RelationName,
+    Statement, TypeKind, TypeStatement,
+};
+use types::{DataType, EnumType, Error, LabelPlace, Result, SqlState};
+
+use super::texts::{self, Renamed};
+use super::{alter, view};
+use crate::catalog::comments::Commented;
+use crate::catalog::rights::Object;
+use crate::catalog::user_types::{enum_in, is_used};
+use crate::catalog::{State, View, undefined_schema};
+use crate::show::pg_catalog;
+use crate::words::names::{quoted, quoted_relation};
+use crate::words::who::{Who, denied};
+use crate::{QueryResult, Session};
+
+/// Runs a statement about types; the catalog is locked.
+pub(super) fn run_statement(
+    session: &mut Session,
+    statement: TypeStatement,
+) -> Result<QueryResult> {
+    let command = statement.command();
+    match statement {
+        TypeStatement::CreateEnum { name, labels } => create_enum(session, &name, &labels)?,
+        TypeStatement::AddLabel { name, label, place, if_exists } => {
+            add_label(session, &name, &label, &place, if_exists)?;
+        }
+        TypeStatement::RenameLabel { name, from, to } => {
+            let old = own_enum(session, &name)?;
+            let new = old.with_renamed_label(&from, &to)?;
+            texts::rename_label(session, old, Renamed { from: &from, to: &to })?;
+            replace(session, old, new)?;
+        }
+        TypeStatement::Rename { kind, name, to } => {
+            let key = existing(&session.state(), kind, &name)?;
+            let to = RelationName::of_key(&RelationName::key_beside(&key, &to));
+            move_type(session, &key, &to)?;
+        }
+        TypeStatement::Move { kind, name, to } => {
+            let key = existing(&session.state(), kind, &name)?;
+            let schema = if to == "main" { "public" } else { to.as_str() };
+            if !session.state().has_schema(schema) {
+                return Err(undefined_schema(schema));
+            }
+            let to = RelationName {
+                schema: Some(schema.to_owned()),
+                name: RelationName::name_of_key(&key).to_owned(),
+            };
+            let (state, who) = (session.state(), session.who());
+            let creates = Privileges::of(&[Privilege::Create]);
+            state.check(&who, &Object::Schema(schema.to_owned()), creates)?;
+            move_type(session, &key, &RelationName::of_key(&to.key()))?;
+        }
+        TypeStatement::Drop { kind, names, if_missing, behaviour } => {
+            drop_all(session, kind, &names, if_missing, behaviour)?;
+        }
+        TypeStatement::Unsupported(what) => return Err(Error::unsupported(what)),
+    }
+    Ok(QueryResult::command(command))
+}
+
+/// 42710 for a relation that is called as a type is.
+pub(super) fn taken_by_type(key: &str) -> Error {
+    taken(RelationName::name_of_key(key)).with_hint(
+        "A relation has an associated type of the same name, so you must use a name that doesn't \
+         conflict with any existing type.",
+    )
+}
+
+/// 42710.
+fn taken(name: &str) -> Error {
+    Error::new(SqlState::DUPLICATE_OBJECT, format!("type \"{name}\" already exists"))
+}
+
+/// A type of the system by its name in the catalog, as it is shown.
+fn system_type(name: &RelationName) -> Option<&'static str> {
+    match name.schema.as_deref() {
+        None | Some("pg_catalog") => pg_catalog::type_shown(&name.name),
+        Some(_) => None,
+    }
+}
+
+/// Key in the catalog of the type `name`.
+///
+/// # Errors
+/// 42704 when there is none, 3F000 for its schema, 42809 for a type of another kind, 2BP01 for one
+/// of the system.
+pub(super) fn existing(state: &State, kind: TypeKind, name: &RelationName) -> Result<String> {
+    let key = state.key_of(name)?;
+    if let Some(UserType::Enum(_)) = state.types.get(&key) {
+        return match kind {
+            TypeKind::Type => Ok(key),
+            TypeKind::Domain => {
+                let message = format!("\"{}\" is not a domain", name.name);
+                Err(Error::new(SqlState::WRONG_OBJECT_TYPE, message))
+            }
+        };
+    }
+    if let Some(ty) = system_type(name) {
+        let message =
+            format!("cannot drop type {ty} because it is required by the database system");
+        return Err(Error::new(SqlState::DEPENDENT_OBJECTS, message));
+    }
+    if state.tables.contains_key(&key) || state.views.contains_key(&key) {
+        let name = &name.name;
+        let kind = state.kind_of(&key).unwrap_or("table");
+        let message = format!("cannot drop type {name} because {kind} {name} requires it");
+        return Err(Error::new(SqlState::DEPENDENT_OBJECTS, message)
+            .with_hint(format!("You can drop {kind} {name} instead.")));
+    }
+    Err(Error::new(SqlState::UNDEFINED_OBJECT, format!("type \"{name}\" does not exist")))
+}
+
+/// Checks the privileges that definitions need on types and their schemas.
+///
+/// # Errors
+/// 42501.
+pub(super) fn check_statement(state: &State, who: &Who, statement: &Statement) -> Result<()> {
+    let uses = |ty: DataType| match enum_in(ty) {
+        Some(ty) => {
+            let usage = Privileges::of(&[Privilege::Usage]);
+            state.check(who, &Object::Type(ty.key().to_owned()), usage)
+        }
+        None => Ok(()),
+    };
+    match statement {
+        Statement::CreateTable(create) => create.columns.iter().try_for_each(|c| uses(c.ty)),
+        Statement::AlterTable(Some(alter)) => {
+            alter.actions.iter().try_for_each(|action| match action {
+                AlterAction::AddColumn { column, .. } => uses(column.ty),
+                AlterAction::SetType { ty, .. } => uses(*ty),
+                _ => Ok(()),
+            })
+        }
+        Statement::Type(statement) => match &**statement {
+            TypeStatement::CreateEnum { name, .. } => {
+                let creates = Privileges::of(&[Privilege::Create]);
+                state.check(who, &Object::schema_of(&state.key_of(name)?), creates)
+            }
+            // Each looks for itself.
+            _ => Ok(()),
+        },
+        _ => Ok(()),
+    }
+}
+
+/// # Errors
+/// 42501 unless `who` owns the type, or everything.
+pub(super) fn check_owner(state: &State, who: &Who, key: &str) -> Result<()> {
+    if state.owns(who, &Object::Type(key.to_owned())) {
+        return Ok(());
+    }
+    Err(denied(format!("must be owner of type {}", RelationName::name_of_key(key))))
+}
+
+/// The enumerated type `name`, which the session owns.
+///
+/// # Errors
+/// As [`existing`], and 42809 for a type of another kind.
+fn own_enum(session: &Session, name: &RelationName) -> Result<EnumType> {
+    let state = session.state();
+    let key = state.key_of(name)?;
+    match state.types.get(&key) {
+        Some(UserType::Enum(ty)) => {
+            check_owner(&state, &session.who(), &key)?;
+            Ok(*ty)
+        }
+        None => {
+            let system = system_type(name);
+            let is_row = state.tables.contains_key(&key) || state.views.contains_key(&key);
+            if system.is_none() && !is_row {
+                let message = format!("type \"{name}\" does not exist");
+                return Err(Error::new(SqlState::UNDEFINED_OBJECT, message));
+            }
+            let shown = system.map_or_else(|| name.name.clone(), str::to_owned);
+            Err(Error::new(SqlState::WRONG_OBJECT_TYPE, format!("{shown} is not an enum")))
+        }
+    }
+}
+
+/// # Errors
+/// 42710 when a type or a relation has the name.
+fn check_free(state: &State, key: &str) -> Result<()> {
+    let is_taken = state.types.contains_key(key)
+        || state.tables.contains_key(key)
+        || state.views.contains_key(key);
+    if is_taken { Err(taken(RelationName::name_of_key(key))) } else { Ok(()) }
+}
+
+fn create_enum(session: &mut Session, name: &RelationName, labels: &[String]) -> Result<()> {
+    let state = session.state();
+    let key = state.key_of(name)?;
+    check_free(&state, &key)?;
+    let number = state.new_type_number(&key);
+    let ty = EnumType::declared(&key, &RelationName::of_key(&key).quoted(), number, labels)?;
+    session.change_catalog(|state| {
+        state.types.insert(key, UserType::Enum(ty));
+        Ok(())
+    })
+}
+
+fn add_label(
+    session: &mut Session,
+    name: &RelationName,
+    label: &str,
+    place: &NewLabel,
+    if_exists: IfExists,
+) -> Result<()> {
+    let old = own_enum(session, name)?;
+    if old.position(label).is_some() && if_exists == IfExists::Skip {
+        let message = format!("enum label \"{label}\" already exists, skipping");
+        session.notice(SqlState::DUPLICATE_OBJECT, message);
+        return Ok(());
+    }
+    let place = match place {
+        NewLabel::Last => LabelPlace::End,
+        NewLabel::Before(label) => LabelPlace::Before(label),
+        NewLabel::After(label) => LabelPlace::After(label),
+    };
+    replace(session, old, old.with_label(label, place)?)
+}
+
+fn replace(session: &mut Session, old: EnumType, new: EnumType) -> Result<()> {
+    session.change_catalog(|state| {
+        state.replace_enum(old, new);
+        Ok(())
+    })
+}
+
+/// Gives the type that the catalog calls `key` another name, in another schema perhaps.
+pub(super) fn move_type(session: &mut Session, key: &str, to: &RelationName) -> Result<()> {
+    let state = session.state();
+    check_owner(&state, &session.who(), key)?;
+    let new_key = to.key();
+    if new_key == key {
+        return Ok(());
+    }
+    check_free(&state, &new_key)?;
+    let Some(UserType::Enum(old)) = state.types.get(key).copied() else { return Ok(()) };
+    let new = old.renamed(&new_key, &RelationName::of_key(&new_key).quoted())?;
+    let users = texts::users_of_type(session, key);
+    session.change_catalog(|state| {
+        state.replace_enum(old, new);
+        let (from, to) = (Object::Type(key.to_owned()), Object::Type(new_key.clone()));
+        if let Some(rights) = state.rights.remove(&from) {
+            state.rights.insert(to, rights);
+        }
+        state.move_comments(|on| match on {
+            Commented::Type(known) if known == key => Some(Commented::Type(new_key.clone())),
+            _ => None,
+        });
+        Ok(())
+    })?;
+    texts::rename_type(session, &users, Renamed { from: key, to: &new_key })
+}
+
+fn drop_all(
+    session: &mut Session,
+    kind: TypeKind,
+    names: &[RelationName],
+    if_missing: IfMissing,
+    behaviour: DropBehaviour,
+) -> Result<()> {
+    for name in names {
+        let state = session.state();
+        let key = match existing(&state, kind, name) {
+            Ok(key) => key,
+            Err(error)
+                if if_missing == IfMissing::Skip
+                    && matches!(
+                        error.state(),
+                        SqlState::UNDEFINED_OBJECT | SqlState::UNDEFINED_SCHEMA
+                    ) =>
+            {
+                let message = format!("{}, skipping", error.message());
+                session.notice(SqlState::SUCCESSFUL_COMPLETION, message);
+                continue;
+            }
+            Err(error) => return Err(error),
+        };
+        if !state.owns(&session.who(), &Object::schema_of(&key)) {
+            check_owner(&state, &session.who(), &key)?;
+        }
+        drop_one(session, &key, behaviour)?;
+    }
+    Ok(())
+}
+
+/// Something that needs a type.
+enum User {
+    /// A column, by its table and name, and its type as it is shown.
+    Column(String, String, String),
+    /// A view.
+    View(String),
+    /// A default of a column, which has another type.
+    Default(String, String),
+    /// A constraint of a table, by its name.
+    Check(String, String),
+    /// An index, by its table and name.
+    Index(String, String),
+}
+
+impl User {
+    /// Its name in messages.
+    fn shown(&self) -> String {
+        match self {
+            Self::Column(table, column, _) => format!("column {column} of table {table}"),
+            Self::View(view) => format!("view {view}"),
+            Self::Default(table, column) => {
+                format!("default value for column {column} of table {table}")
+            }
+            Self::Check(table, name) => format!("constraint {name} on table {table}"),
+            Self::Index(_, name) => format!("index {name}"),
+        }
+    }
+}
+
+/// Drops the type that the catalog calls `key`, with what needs it under CASCADE.
+///
+/// # Errors
+/// 2BP01.
+pub(super) fn drop_one(session: &mut Session, key: &str, behaviour: DropBehaviour) -> Result<()> {
+    let state = session.state();
+    let Some(UserType::Enum(ty)) = state.types.get(key).copied() else { return Ok(()) };
+    let users = users_of(session, key, ty);
+    if !users.is_empty() && behaviour == DropBehaviour::Restrict {
+        let line = |user: &User| {
+            let of = match user {
+                User::Column(_, _, shown) => shown.as_str(),
+                _ => ty.name(),
+            };
+            format!("{} depends on type {of}", user.shown())
+        };
+        let lines: Vec<String> = users.iter().map(line).collect();
+        let message = format!("cannot drop type {} because other objects depend on it", ty.name());
+        return Err(Error::new(SqlState::DEPENDENT_OBJECTS, message)
+            .with_detail(lines.join("\n"))
+            .with_hint("Use DROP ... CASCADE to drop the dependent objects too."));
+    }
+    tell_cascade(session, &users);
+    for user in &users {
+        match user {
+            User::Column(table, column, _) => {
+                drop_column(session, table, column)?;
+            }
+            User::View(view) => session.change_catalog(|state| {
+                state.views.remove(view);
+                view::drop_dependents(state, "view", view, DropBehaviour::Cascade)
+            })?,
+            User::Default(table, column) => {
+                let table = quoted_relation(table);
+                let column = quoted(column);
+                run(session, &format!("ALTER TABLE {table} ALTER {column} DROP DEFAULT"))?;
+            }
+            User::Check(table, name) => {
+                let (table, name) = (quoted_relation(table), quoted(name));
+                run(session, &format!("ALTER TABLE {table} DROP CONSTRAINT {name}"))?;
+            }
+            User::Index(table, name) => {
+                let name = quoted_relation(&RelationName::key_beside(table, name));
+                run(session, &format!("DROP INDEX IF EXISTS {name}"))?;
+            }
+        }
+    }
+    session.change_catalog(|state| {
+        state.types.remove(key);
+        Ok(())
+    })
+}
+
+/// Notices of what goes with a type.
+fn tell_cascade(session: &mut Session, users: &[User]) {
+    let lines: Vec<String> =
+        users.iter().map(|user| format!("drop cascades to {}", user.shown())).collect();
+    match lines.as_slice() {
+        [] => {}
+        [line] => session.notice(SqlState::SUCCESSFUL_COMPLETION, line.clone()),
+        lines => {
+            let message = format!("drop cascades to {} other objects", lines.len());
+            session.notice(SqlState::SUCCESSFUL_COMPLETION, message);
+        }
+    }
+}
+
+/// Objects that need the type: columns first, then defaults and views.
+fn users_of(session: &Session, key: &str, ty: EnumType) -> Vec<User> {
+    let state = session.state();
+    let is_it = |known| enum_in(known).is_some_and(|known| known.is_same_object(ty));
+    let mut users = Vec::new();
+    for entry in state.tables.values().filter(|entry| is_used(&entry.def, ty)) {
+        for column in &entry.def.columns {
+            if is_it(column.ty) {
+                let name = entry.def.name.clone();
+                users.push(User::Column(name, column.name.clone(), column.ty.to_string()));
+            }
+        }
+    }
+    let named = texts::users_of_type(session, key);
+    let shown = |view: &View| view.output.iter().any(|(_, ty)| is_it(*ty));
+    let of_texts: Vec<User> = named.iter().filter_map(|p| of_text(p, ty, &users)).collect();
+    users.extend(of_texts);
+    let others = state.views.iter().filter(|(key, view)| {
+        let is_named = |place: &texts::Place| *place == texts::Place::View((*key).clone());
+        shown(view) && !named.iter().any(is_named)
+    });
+    users.extend(others.map(|(key, _)| User::View(key.clone())));
+    users
+}
+
+/// The object that needs the type because of its text; None for what goes with one of `known`.
+fn of_text(place: &texts::Place, ty: EnumType, known: &[User]) -> Option<User> {
+    use texts::Place as P;
+    let is_column = |table: &str, column: &str| {
+        known.iter().any(|user| matches!(user, User::Column(t, c, _) if t == table && c == column))
+    };
+    match place.clone() {
+        P::View(view) => Some(User::View(view)),
+        P::Default(table, column) if is_column(&table, &column) => None,
+        P::Default(table, column) => Some(User::Default(table, column)),
+        P::Generated(table, column) if is_column(&table, &column) => None,
+        P::Generated(table, column) => Some(User::Column(table, column, ty.name().to_owned())),
+        P::Check(table, name) => Some(User::Check(table, name)),
+        P::Index(table, name, _) | P::Predicate(table, name) => Some(User::Index(table, name)),
+    }
+}
+
+fn drop_column(session: &mut Session, table: &str, column: &str) -> Result<()> {
+    let (table, column) = (quoted_relation(table), quoted(column));
+    run(session, &format!("ALTER TABLE {table} DROP COLUMN IF EXISTS {column} CASCADE"))
+}
+
+/// Runs an ALTER TABLE or DROP INDEX of the database's own.
+fn run(session: &mut Session, text: &str) -> Result<()> {
+    let parsed = sql::parse(text)?.pop();
+    let parsed = parsed.ok_or_else(|| Error::internal("the text has a statement"))?;
+    let bound = sql::bind(&parsed, &session.definition_catalog(), &[])?;
+    match bound {
+        Statement::AlterTable(Some(altering)) => alter::alter(session, &altering).map(drop),
+        Statement::DropIndex(dropping) => super::drop::indexes(session, &dropping).map(drop),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,206 @@
+//! Types that users make: their names, statements about them, functions over enumerated types.
+//!
+//! Elsewhere: the types of every database (`types`), values of enumerated types
+//! (`types::EnumType`).
+
+use sqlparser::ast;
+use types::{DataType, ElementType, EnumType, Result, SqlState, Value, array};
+
+use super::name::{object_at, object_parts};
+use super::types::data_type;
+use super::{Binder, Bound, fail, unsupported};
+use crate::algebra::{Expr, Function, Place};
+use crate::catalog::UserType;
+use crate::statement::{RelationName, Statement, TypeStatement};
+
+impl Binder<'_> {
+    /// The type that a type name denotes.
+    ///
+    /// # Errors
+    /// 42704 when there is none, 3F000 for a schema that there is none of.
+    pub(super) fn data_type(&mut self, ty: &ast::DataType, at: Place) -> Result<DataType> {
+        use ast::ArrayElemTypeDef as E;
+        match ty {
+            ast::DataType::Custom(name, _) => {
+                let found = data_type(ty, at);
+                match found {
+                    Err(error) if error.state() == SqlState::UNDEFINED_OBJECT => {
+                        self.named_type(name)?.ok_or(error)
+                    }
+                    found => found,
+                }
+            }
+            ast::DataType::Array(E::SquareBracket(element, _) | E::Qualified(element, _)) => {
+                match DataType::array_of(self.data_type(element, at)?) {
+                    Some(array) => Ok(array),
+                    None => unsupported("an array of several dimensions", at),
+                }
+            }
+            ty => data_type(ty, at),
+        }
+    }
+
+    /// The type that users made and `name` means, or the type of arrays of it.
+    fn named_type(&mut self, name: &ast::ObjectName) -> Result<Option<DataType>> {
+        if let Some(found) = self.user_type(name)? {
+            return Ok(Some(found.data_type()));
+        }
+        let mut parts = object_parts(name)?;
+        let bare = parts.pop().unwrap_or_default();
+        let Some(element) = bare.strip_prefix('_') else { return Ok(None) };
+        let found = self.catalog.user_type(parts.pop().as_deref(), element);
+        Ok(found.and_then(|found| DataType::array_of(found.data_type())))
+    }
+
+    /// The type that users made and `name` means.
+    ///
+    /// # Errors
+    /// 3F000 for a schema that there is none of.
+    pub(super) fn user_type(&mut self, name: &ast::ObjectName) -> Result<Option<UserType>> {
+        let parts = object_parts(name)?;
+        let (schema, bare) = match parts.as_slice() {
+            [name] => (None, name),
+            [schema, name] | [_, schema, name] => (Some(schema.as_str()), name),
+            _ => return Ok(None),
+        };
+        if let Some(schema) = schema
+            && !self.catalog.has_schema(schema)
+        {
+            let message = format!("schema \"{schema}\" does not exist");
+            return fail(SqlState::UNDEFINED_SCHEMA, message, object_at(name));
+        }
+        // Text of definitions says the schemas of its types.
+        let is_kept = self.definition_depth > 0;
+        let meant = schema.or(is_kept.then_some("public"));
+        let found = self.catalog.user_type(meant, bare);
+        if let (None, Some(found), Some(at)) = (meant, &found, object_at(name)) {
+            let schema = RelationName::schema_of_key(found.key());
+            if schema != "public" {
+                self.placed.push((at, schema.to_owned()));
+            }
+        }
+        Ok(found)
+    }
+
+    /// A type's name with the schema in which the search path finds it.
+    pub(super) fn type_found(&self, name: RelationName) -> RelationName {
+        match self.catalog.user_type(name.schema.as_deref(), &name.name) {
+            Some(found) => RelationName::of_key(found.key()),
+            None => name,
+        }
+    }
+
+    /// CREATE, ALTER and DROP TYPE: what they name is found when they run.
+    pub(super) fn bind_type_statement(&mut self, statement: &TypeStatement) -> Result<Statement> {
+        let mut statement = statement.clone();
+        if let TypeStatement::Unsupported(what) = &statement {
+            return unsupported(*what, None);
+        }
+        if let TypeStatement::CreateEnum { name, .. } = &mut statement {
+            *name = self.new_type_name(name.clone())?;
+        }
+        for name in statement.known_names() {
+            *name = self.type_found(name.clone());
+        }
+        Ok(Statement::Type(Box::new(statement)))
+    }
+
+    /// The name of a type that is to be made.
+    fn new_type_name(&self, name: RelationName) -> Result<RelationName> {
+        match name.schema.as_deref() {
+            Some("pg_temp") => unsupported("a temporary type", None),
+            Some(schema) if !self.catalog.has_schema(schema) => {
+                let message = format!("schema \"{schema}\" does not exist");
+                fail(SqlState::UNDEFINED_SCHEMA, message, None)
+            }
+            Some(_) => Ok(name),
+            None => Ok(RelationName { schema: self.catalog.schema_of_new()?, ..name }),
+        }
+    }
+
+    /// Tells the catalog which labels a literal at `at` names.
+    pub(super) fn note_labels(&self, value: &Value, ty: DataType, at: Place) {
+        let Some(at) = at else { return };
+        match (value, ty) {
+            (Value::I32(position), DataType::Enum(ty)) => {
+                self.catalog.names_label(ty, *position, at);
+            }
+            (Value::Str(bytes), DataType::Array(element @ ElementType::Enum(ty))) => {
+                for label in array::values(bytes, element) {
+                    if let Value::I32(position) = label {
+                        self.catalog.names_label(ty, position, at);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// `enum_first(t)`, `enum_last(t)`, `enum_range(t)` and `enum_range(from, to)`: what they give
+    /// depends on the type of their arguments alone, but for the last one. None for other names.
+    pub(super) fn bind_enum_function(
+        &mut self,
+        name: &str,
+        arguments: &[Bound],
+        at: Place,
+    ) -> Result<Option<Bound>> {
+        let count = match name {
+            "enum_first" | "enum_last" => 1..=1,
+            "enum_range" => 1..=2,
+            _ => return Ok(None),
+        };
+        let mut types = arguments.iter().map(|argument| self.type_now(argument));
+        let known = types.clone().find_map(|ty| match ty {
+            DataType::Enum(ty) => Some(ty),
+            _ => None,
+        });
+        let fits = |ty| match (ty, known) {
+            (DataType::Enum(ty), Some(known)) => ty.is_same_object(known),
+            (ty, _) => ty == DataType::Unknown,
+        };
+        let Some(ty) = known.filter(|_| count.contains(&arguments.len()) && types.all(fits)) else {
+            return Ok(None);
+        };
+        let labels = ty.labels();
+        if labels.is_empty() && name != "enum_range" {
+            let message = format!("enum {} contains no values", ty.name());
+            return fail(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, message, None);
+        }
+        let value = |label: Option<&types::EnumLabel>| match label {
+            Some(label) => Expr::literal(Value::I32(label.position), DataType::Enum(ty)),
+            None => Expr::null(DataType::Enum(ty)),
+        };
+        let expr = match (name, arguments) {
+            ("enum_first", _) => value(labels.first()),
+            ("enum_last", _) => value(labels.last()),
+            (_, [from, to]) => self.enum_range(ty, from.clone(), to.clone())?,
+            _ => whole_range(ty)?,
+        };
+        Ok(Some(Bound::new(expr, at)))
+    }
+}
+
+impl Binder<'_> {
+    /// The labels from `from` to `to`, where NULL is an end.
+    fn enum_range(&mut self, ty: EnumType, from: Bound, to: Bound) -> Result<Expr> {
+        let whole = whole_range(ty)?;
+        let integer = DataType::Integer;
+        let mut place_of = |bound: Bound, end: usize| -> Result<Expr> {
+            let label = self.coerce(bound, DataType::Enum(ty), super::types::Context::Implicit)?;
+            let found = Expr::call(Function::ArrayPosition, vec![whole.clone(), label], integer);
+            // A type has fewer labels than i32 has numbers.
+            let end = Expr::integer(i32::try_from(end).unwrap_or(i32::MAX));
+            Ok(Expr::call(Function::Coalesce, vec![found, end], integer))
+        };
+        let (from, to) = (place_of(from, 1)?, place_of(to, ty.labels().len())?);
+        let array = whole.ty;
+        Ok(Expr::call(Function::ArraySlice, vec![whole, from, to], array))
+    }
+}
+
+/// An array of all labels.
+fn whole_range(ty: EnumType) -> Result<Expr> {
+    let element = ElementType::Enum(ty);
+    let values: Vec<Value> = ty.labels().iter().map(|label| Value::I32(label.position)).collect();
+    Ok(Expr::literal(array::from_values(&values, element)?, DataType::Array(element)))
+}

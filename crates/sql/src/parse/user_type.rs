@@ -1,0 +1,108 @@
+//! CREATE, ALTER and DROP TYPE.
+
+use sqlparser::parser::Parser;
+use sqlparser::tokenizer::Token;
+
+use super::SessionTree;
+use super::grant::relation;
+use super::session::{Parsed, at_end, expect, name, peek_word, word, words};
+use crate::words::{DropBehaviour, IfExists, IfMissing, NewLabel, TypeKind, TypeStatement};
+
+/// The statement, when it is about types.
+pub(super) fn parse(parser: &mut Parser<'_>) -> Parsed<Option<SessionTree>> {
+    let statement = if words(parser, &["create", "type"]) {
+        create(parser)?
+    } else if words(parser, &["drop", "type"]) {
+        drop(parser, TypeKind::Type)?
+    } else if words(parser, &["drop", "domain"]) {
+        drop(parser, TypeKind::Domain)?
+    } else if peek_word(parser, 0, "alter") && peek_word(parser, 1, "type") {
+        words(parser, &["alter", "type"]);
+        alter(parser)?
+    } else {
+        return Ok(None);
+    };
+    Ok(Some(SessionTree::Type(statement)))
+}
+
+/// Skips the rest of a statement that is not supported.
+fn refused(parser: &mut Parser<'_>, what: &'static str) -> TypeStatement {
+    while !at_end(parser) {
+        parser.next_token();
+    }
+    TypeStatement::Unsupported(what)
+}
+
+fn create(parser: &mut Parser<'_>) -> Parsed<TypeStatement> {
+    let name = relation(parser)?;
+    if !words(parser, &["as", "enum"]) {
+        let what = if !peek_word(parser, 0, "as") {
+            "a base type"
+        } else if peek_word(parser, 1, "range") {
+            "a range type"
+        } else {
+            "a composite type"
+        };
+        return Ok(refused(parser, what));
+    }
+    parser.expect_token(&Token::LParen)?;
+    let mut labels = Vec::new();
+    if !parser.consume_token(&Token::RParen) {
+        labels = parser.parse_comma_separated(Parser::parse_literal_string)?;
+        parser.expect_token(&Token::RParen)?;
+    }
+    Ok(TypeStatement::CreateEnum { name, labels })
+}
+
+fn drop(parser: &mut Parser<'_>, kind: TypeKind) -> Parsed<TypeStatement> {
+    let exists = words(parser, &["if", "exists"]);
+    let if_missing = if exists { IfMissing::Skip } else { IfMissing::Fail };
+    let names = parser.parse_comma_separated(relation)?;
+    let behaviour =
+        if word(parser, "cascade") { DropBehaviour::Cascade } else { DropBehaviour::Restrict };
+    word(parser, "restrict");
+    Ok(TypeStatement::Drop { kind, names, if_missing, behaviour })
+}
+
+fn alter(parser: &mut Parser<'_>) -> Parsed<TypeStatement> {
+    let full = relation(parser)?;
+    if words(parser, &["add", "value"]) {
+        let exists = words(parser, &["if", "not", "exists"]);
+        let if_exists = if exists { IfExists::Skip } else { IfExists::Fail };
+        let label = parser.parse_literal_string()?;
+        let place = if word(parser, "before") {
+            NewLabel::Before(parser.parse_literal_string()?)
+        } else if word(parser, "after") {
+            NewLabel::After(parser.parse_literal_string()?)
+        } else {
+            NewLabel::Last
+        };
+        return Ok(TypeStatement::AddLabel { name: full, label, place, if_exists });
+    }
+    if words(parser, &["rename", "value"]) {
+        let from = parser.parse_literal_string()?;
+        expect(parser, "to")?;
+        let to = parser.parse_literal_string()?;
+        return Ok(TypeStatement::RenameLabel { name: full, from, to });
+    }
+    moved(parser, TypeKind::Type, full)
+}
+
+/// RENAME TO and SET SCHEMA, of a type or domain.
+fn moved(
+    parser: &mut Parser<'_>,
+    kind: TypeKind,
+    full: crate::words::RelationName,
+) -> Parsed<TypeStatement> {
+    if words(parser, &["rename", "to"]) {
+        return Ok(TypeStatement::Rename { kind, name: full, to: name(parser)? });
+    }
+    if words(parser, &["set", "schema"]) {
+        return Ok(TypeStatement::Move { kind, name: full, to: name(parser)? });
+    }
+    let known = ["add", "alter", "drop", "rename", "set"];
+    if known.iter().any(|text| peek_word(parser, 0, text)) {
+        return Ok(refused(parser, "a change of a composite or base type"));
+    }
+    parser.expected_ref("ADD VALUE, RENAME, SET SCHEMA or OWNER TO", parser.peek_token_ref())
+}
