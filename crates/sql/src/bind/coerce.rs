@@ -250,12 +250,7 @@ impl Binder<'_> {
         }
         let mut ty = common_type(&candidates).or_else(|(a, b)| {
             let at = list.iter().find(|bound| bound.ty() == b).and_then(|bound| bound.at);
-            if let (DataType::Enum(_), DataType::Enum(_)) = (a, b) {
-                // Of one category, without a cast.
-                let message = format!("{construct} could not convert type {b} to {a}");
-                return fail(SqlState::CANNOT_COERCE, message, at);
-            }
-            fail(SqlState::DATATYPE_MISMATCH, mismatch(construct, a, b), at)
+            Err(place(mismatch(construct, a, b), at))
         })?;
         // Untyped literals must fit whole: CASE ... ELSE '0.125'.
         for literal in list.iter().filter(|bound| unknown_text(&bound.expr).is_some()) {
@@ -334,9 +329,16 @@ impl Binder<'_> {
     }
 }
 
-/// `CASE types integer and text cannot be matched`.
-fn mismatch(construct: Construct, a: DataType, b: DataType) -> String {
-    format!("{construct} types {} and {} cannot be matched", a.name(), b.name())
+/// `CASE types integer and text cannot be matched`; two enumerated types are of one category, so
+/// that the cast between them is missed.
+pub(super) fn mismatch(construct: Construct, a: DataType, b: DataType) -> Error {
+    if let (DataType::Enum(_), DataType::Enum(_)) = (a, b) {
+        let (from, to) = (b.name(), a.name());
+        let message = format!("{construct} could not convert type {from} to {to}");
+        return Error::new(SqlState::CANNOT_COERCE, message);
+    }
+    let message = format!("{construct} types {} and {} cannot be matched", a.name(), b.name());
+    Error::new(SqlState::DATATYPE_MISMATCH, message)
 }
 
 fn cannot_cast(from: DataType, to: DataType, context: Context) -> Error {

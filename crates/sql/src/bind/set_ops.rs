@@ -3,9 +3,10 @@
 use sqlparser::ast;
 use types::{DataType, Result, SqlState, Value};
 
+use super::coerce::mismatch;
 use super::json::{ComparedFor, comparable, has_key};
 use super::types::{Candidate, Context, common_type};
-use super::{Binder, BoundColumn, BoundQuery, Unknowns, fail, unsupported};
+use super::{Binder, BoundColumn, BoundQuery, Unknowns, fail, place, unsupported};
 use crate::algebra::{ColumnId, Duplicates, Expr, Plan, SetOperator};
 
 impl Binder<'_> {
@@ -145,11 +146,8 @@ impl Binder<'_> {
     }
 }
 
-fn column_type(name: &str, a: &BoundColumn, b: &BoundColumn) -> Result<DataType> {
+fn column_type(name: &'static str, a: &BoundColumn, b: &BoundColumn) -> Result<DataType> {
     let candidate = |column: &BoundColumn| Candidate { ty: column.ty };
     let ty = common_type(&[candidate(a), candidate(b)]);
-    ty.or_else(|(a, other)| {
-        let message = format!("{name} types {} and {} cannot be matched", a.name(), other.name());
-        fail(SqlState::DATATYPE_MISMATCH, message, b.at)
-    })
+    ty.map_err(|(a, other)| place(mismatch(name, a, other), b.at))
 }
