@@ -6,5 +6,6 @@ pub(crate) mod channels;
 pub(crate) mod arrivals;
 pub(crate) mod info;
 pub(crate) mod freezing;
+pub(crate) mod gathering;
 pub(crate) mod database;
 pub(crate) mod commits;

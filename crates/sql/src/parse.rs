@@ -81,7 +81,7 @@ use crate::definition::IdentityKind;
 use crate::words::{
     Chain, ConstraintMode, CursorOptions, Discard, DropBehaviour, Fetch, IfExists, IfMissing,
     LockWait, Persistence, PrivilegeStatement, RoleStatement, RowLockStrength, SchemaStatement,
-    SetScope, TableLockMode, TransactionModes, TypeStatement, VacuumFreeze,
+    SetScope, TableLockMode, TransactionModes, TypeStatement, VacuumAnalyze, VacuumFreeze,
 };
 
 /// Nesting that the parser follows; a sub-query takes three of it.
@@ -223,6 +223,7 @@ pub(crate) enum SessionTree {
     Vacuum {
         tables: Vec<ast::ObjectName>,
         freezing: VacuumFreeze,
+        analyze: VacuumAnalyze,
     },
     CreateSequence {
         name: ast::ObjectName,

@@ -28,7 +28,7 @@ pub use crate::words::{
     GrantAction, GrantOption, IfExists, IfMissing, Isolation, LockWait, NewLabel, ObjectKind,
     Objects, PasswordChange, Persistence, Privilege, PrivilegeStatement, Privileges, RelationName,
     RoleName, RoleOptions, RoleStatement, RowLockStrength, SchemaStatement, Secret, SetScope,
-    SetValue, TableLockMode, TransactionModes, TypeKind, TypeStatement, VacuumFreeze,
+    SetValue, TableLockMode, TransactionModes, TypeKind, TypeStatement, VacuumAnalyze, VacuumFreeze,
     privileges_in,
 };
 
@@ -280,6 +280,8 @@ pub enum Statement {
         tables: Vec<TableRef>,
         /// Whether their rows are to be frozen.
         freezing: VacuumFreeze,
+        /// Whether their statistics are to be gathered.
+        analyze: VacuumAnalyze,
     },
 }
 

@@ -83,6 +83,15 @@ pub enum VacuumFreeze {
     Asked,
 }
 
+/// Whether VACUUM gathers statistics, as ANALYZE does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VacuumAnalyze {
+    /// VACUUM
+    NotAsked,
+    /// VACUUM ANALYZE
+    Asked,
+}
+
 /// Time for which SET holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SetScope {

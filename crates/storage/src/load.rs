@@ -43,7 +43,7 @@ pub struct BlockShape {
 impl Table {
     /// Starts a load: rows of its writers become visible together, or not at all.
     pub fn begin_load(self: &Arc<Self>) -> Arc<TableLoad> {
-        let threshold = self.known.lock().threshold();
+        let threshold = self.known.threshold();
         TableLoad::new(Arc::clone(self), threshold)
     }
 

@@ -3,20 +3,23 @@
 //! ```text
 //! load, freeze      -> ColumnSummary per column --merge--> table --> TableStatistics
 //! hot block, asked  -> Sample of rows           --merge-->
+//! large hot, asked  -> a few rows           --few----> table, until a thread has gathered
 //! write             -> Bounds
 //! ```
-//! Invariants: bounds are never too narrow (`bounds`); the rest is an estimate, made again when
-//! asked for after a tenth of the rows changed; the sample is uniform. Writes touch bounds only.
+//! Invariants: bounds are never too narrow (`bounds`) and read when asked for; the rest is an
+//! estimate, old by a tenth of the rows as a rule; the sample is uniform. Writes touch bounds only.
+//! Elsewhere: who gathers, and when (`table::gathering`).
 //! Cost at freeze: a dictionary is hashed by entry, one- and two-byte codes by distinct code, other
 //! values by row (2 ns); the sample takes at most 2,048 rows of a block.
 
 mod bounds;
+mod few;
 mod frequent;
 mod known;
 mod sample;
 mod sketch;
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use kernels::{Batch, Column, Vector, VectorData};
 use types::{PhysicalType, Value};
@@ -25,7 +28,7 @@ use crate::block::Block;
 use crate::fixed::{Fixed, float_key, with_fixed};
 pub(crate) use bounds::{Bounds, ColumnBounds};
 pub use frequent::FrequentValues;
-pub(crate) use known::Known;
+pub(crate) use known::{Grade, Kept, Known, Looks};
 pub(crate) use sample::Sample;
 pub(crate) use sketch::{Sketch, hash_bytes, hash_number};
 
@@ -120,16 +123,23 @@ fn is_less(a: Option<&Value>, b: Option<&Value>) -> bool {
 /// Statistics of one column.
 #[derive(Clone, Debug)]
 pub struct ColumnStatistics {
-    /// Estimated distinct values, NULL apart; standard error 1.6 percent, never more than there are
-    /// rows.
-    pub distinct: f64,
     /// No value of any snapshot is smaller; None without values, and for intervals.
     pub min: Option<Value>,
     /// No value of any snapshot is larger.
     pub max: Option<Value>,
     /// `min` and `max` hold as long as [`TableStatistics::range_epoch`] does: whole numbers.
-    /// Otherwise they held when the statistics were made.
+    /// Otherwise they held when they were read.
     pub bounds_exact: bool,
+    /// Estimates, which may be older than the bounds.
+    pub estimates: ColumnEstimates,
+}
+
+/// Estimates of one column.
+#[derive(Clone, Debug)]
+pub struct ColumnEstimates {
+    /// Estimated distinct values, NULL apart; standard error 1.6 percent where all rows were read,
+    /// never more than there are rows.
+    pub distinct: f64,
     /// Share of NULLs, 0 to 1.
     pub null_fraction: f64,
     /// Average bytes of a string that is not NULL; 0 for other types.
@@ -144,64 +154,115 @@ pub struct ColumnStatistics {
 /// Statistics of a table at one moment.
 #[derive(Debug)]
 pub struct TableStatistics {
-    /// Rows when the statistics were made.
+    /// Rows at that moment.
     pub rows: u64,
     /// The epoch of the bounds, see [`crate::Table::range_epoch`].
     pub range_epoch: u64,
-    /// Bytes of memory of its blocks.
-    pub bytes: u64,
     /// Statistics by ordinal.
     pub columns: Vec<ColumnStatistics>,
-    /// A uniform sample of up to 4,096 rows, all of them in a small table.
-    pub sample: Batch,
+    estimates: Arc<Estimates>,
+}
+
+/// A table as it was at an earlier moment, by all of its rows or by some.
+#[derive(Debug)]
+pub(crate) struct Estimates {
+    /// Rows when they were made.
+    pub(crate) rows: u64,
+    columns: Vec<ColumnEstimates>,
+    sample: Batch,
     histograms: Vec<OnceLock<Vec<Value>>>,
 }
 
 /// Bounds of an equi-depth histogram.
 const HISTOGRAM_BOUNDS: usize = 65;
 
-impl TableStatistics {
-    /// Statistics of `rows` rows in `blocks`.
-    pub(crate) fn new(
+/// Share of distinct values in the rows from which on a column is taken to get new values with new
+/// rows, as PostgreSQL does.
+const GROWING_SHARE: f64 = 0.1;
+
+impl Estimates {
+    /// Estimates for `rows` rows in `blocks`, all of which `columns` summarise.
+    pub(crate) fn gathered(
         rows: u64,
-        blocks: &[std::sync::Arc<Block>],
+        blocks: &[Arc<Block>],
         columns: &[ColumnSummary],
-        (range_epoch, bounds): (u64, Vec<ColumnBounds>),
         sample: &mut Sample,
     ) -> Self {
-        let columns = columns.iter().zip(bounds);
         let sampled = sample.columns();
-        let statistics = columns.enumerate().map(|(i, (summary, bounds))| {
+        let columns = columns.iter().enumerate().map(|(i, summary)| {
             let values = summary.rows - summary.nulls;
-            let nulls = summary.nulls as f64 / summary.rows.max(1) as f64;
-            ColumnStatistics {
+            ColumnEstimates {
                 distinct: summary.sketch.estimate().min(values as f64),
-                min: bounds.min,
-                max: bounds.max,
-                bounds_exact: bounds.is_exact,
-                null_fraction: if bounds.has_null { nulls } else { 0.0 },
+                null_fraction: summary.nulls as f64 / summary.rows.max(1) as f64,
                 bytes_average: summary.string_bytes as f64 / values.max(1) as f64,
                 frequent: frequent::frequent(&sampled[i]),
                 clustered: is_clustered(blocks, i),
             }
         });
-        let columns: Vec<ColumnStatistics> = statistics.collect();
+        Self::new(rows, columns.collect(), sampled)
+    }
+
+    /// Estimates for `rows` rows in `blocks`, of which `sampled` are some.
+    pub(crate) fn peeked(rows: u64, blocks: &[Arc<Block>], sampled: &[Vector]) -> Self {
+        let columns = sampled.iter().enumerate().map(|(i, column)| {
+            let few = few::Few::of(column);
+            ColumnEstimates {
+                distinct: few.distinct(rows),
+                null_fraction: few.null_fraction(),
+                bytes_average: few.bytes_average(),
+                frequent: frequent::frequent(column),
+                clustered: is_clustered(blocks, i),
+            }
+        });
+        Self::new(rows, columns.collect(), sampled)
+    }
+
+    fn new(rows: u64, columns: Vec<ColumnEstimates>, sampled: &[Vector]) -> Self {
+        let sampled_rows = sampled.first().map_or(0, Vector::len);
+        let histograms = columns.iter().map(|_| OnceLock::new()).collect();
         let sampled = sampled.iter().cloned().map(Column::plain).collect();
-        Self {
-            rows,
-            range_epoch,
-            bytes: blocks.iter().map(|b| b.bytes()).sum(),
-            histograms: columns.iter().map(|_| OnceLock::new()).collect(),
-            columns,
-            sample: Batch::new(sampled, sample.rows()),
-        }
+        Self { rows, columns, sample: Batch::new(sampled, sampled_rows), histograms }
+    }
+}
+
+impl TableStatistics {
+    /// `estimates` for a table that has `rows` rows and these bounds now.
+    pub(crate) fn new(
+        rows: u64,
+        (range_epoch, bounds): (u64, Vec<ColumnBounds>),
+        estimates: Arc<Estimates>,
+    ) -> Self {
+        let growth = (rows as f64 / estimates.rows.max(1) as f64).max(1.0);
+        let columns = estimates.columns.iter().zip(bounds).map(|(known, bounds)| {
+            let mut column = known.clone();
+            if column.distinct > GROWING_SHARE * estimates.rows as f64 {
+                column.distinct *= growth;
+            }
+            if !bounds.has_null {
+                column.null_fraction = 0.0;
+            }
+            let ColumnBounds { min, max, is_exact, .. } = bounds;
+            ColumnStatistics { min, max, bounds_exact: is_exact, estimates: column }
+        });
+        Self { rows, range_epoch, columns: columns.collect(), estimates }
+    }
+
+    /// True when `other` says the same: bounds that prove nothing apart.
+    fn is_of(&self, other: &Self) -> bool {
+        self.rows == other.rows && self.range_epoch == other.range_epoch
+    }
+
+    /// A uniform sample of up to 4,096 rows, all of them in a small table, as they were when the
+    /// estimates were made.
+    pub fn sample(&self) -> &Batch {
+        &self.estimates.sample
     }
 
     /// Up to 65 ascending values of column `column` with equally many rows between neighbours, from
     /// the sample; the first and last are the smallest and largest sampled. Empty without values.
     pub fn histogram(&self, column: usize) -> &[Value] {
-        self.histograms[column].get_or_init(|| {
-            let vector = self.sample.columns[column].to_vector();
+        self.estimates.histograms[column].get_or_init(|| {
+            let vector = self.sample().columns[column].to_vector();
             let mut rows: Vec<usize> = (0..vector.len()).filter(|&i| !vector.is_null(i)).collect();
             match &vector.data {
                 VectorData::Str(v) => rows.sort_by(|&a, &b| v.get(a).cmp(v.get(b))),
@@ -218,7 +279,7 @@ impl TableStatistics {
 
 /// True when the ranges of the frozen blocks, one after the other, cover their union less than
 /// twice.
-fn is_clustered(blocks: &[std::sync::Arc<Block>], column: usize) -> bool {
+fn is_clustered(blocks: &[Arc<Block>], column: usize) -> bool {
     let frozen = blocks.iter().filter(|b| !b.cache.is_empty());
     let ranges: Vec<(i128, i128)> = frozen.filter_map(|b| b.sma_keys(column)).collect();
     let min = ranges.iter().map(|r| r.0).min();

@@ -20,6 +20,7 @@ mod image;
 mod index_blocks;
 mod recover;
 mod freezing;
+mod gathering;
 mod replay;
 mod undo;
 #[cfg(test)]
@@ -50,7 +51,7 @@ use crate::index::TableIndex;
 use crate::memory::BufferPool;
 use crate::schema::{Layout, Schema};
 use crate::snapshot::TableSnapshot;
-use crate::statistics::{Bounds, Known, TableStatistics};
+use crate::statistics::{Bounds, Known};
 use crate::tid::Tid;
 use crate::version::{Snapshot, Timestamp, TxnId, WriteError};
 pub(crate) use batch::{Loaded, Publication};
@@ -86,7 +87,7 @@ pub struct Table {
     bounds: Bounds,
     live_rows: AtomicI64,
     changes: AtomicU64,
-    pub(crate) known: Mutex<Known>,
+    pub(crate) known: Known,
 }
 
 /// The blocks in order of their ids.
@@ -180,7 +181,7 @@ impl Table {
             bounds: Bounds::new(&types),
             live_rows: AtomicI64::new(0),
             changes: AtomicU64::new(0),
-            known: Mutex::new(Known::new(types.clone())),
+            known: Known::new(types.clone()),
             types: types.into(),
         })
     }
@@ -267,26 +268,6 @@ impl Table {
     /// the plan will run on was taken.
     pub fn range_epoch(&self) -> u64 {
         self.bounds.epoch()
-    }
-
-    /// Statistics; made again when asked for after a tenth of the rows changed or
-    /// [`Self::range_epoch`] did.
-    pub fn statistics(&self) -> Arc<TableStatistics> {
-        let mut known = self.known.lock();
-        let changes = self.changes.load(Ordering::Relaxed);
-        if let Some(statistics) = known.current(changes, self.bounds.epoch()) {
-            return statistics;
-        }
-        let snapshot = self.snapshot(Snapshot::ALL);
-        let (summaries, mut sample) =
-            known.look(&snapshot).expect("blocks that are in memory can be unpacked");
-        let bounds = self.bounds.read(&epoch::pin());
-        let blocks = Arc::clone(&self.blocks.lock().all);
-        let rows = self.live_rows();
-        let made = TableStatistics::new(rows, &blocks, &summaries, bounds, &mut sample);
-        let statistics = Arc::new(made);
-        known.set_current(changes, Arc::clone(&statistics));
-        statistics
     }
 
     /// Descriptions of its blocks, in order.

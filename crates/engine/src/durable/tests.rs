@@ -329,7 +329,7 @@ fn statistics_are_right_after_recovery() {
     assert_eq!((before, table.storage().live_rows()), (9001, 9001));
     let statistics = table.storage().statistics();
     assert_eq!(statistics.rows, 9001);
-    let distinct = statistics.columns[1].distinct;
+    let distinct = statistics.columns[1].estimates.distinct;
     assert!((5.0..=20.0).contains(&distinct), "eleven values, estimated {distinct}");
     let (min, max) = (&statistics.columns[0].min, &statistics.columns[0].max);
     // Bounds are never too narrow; they may be wider.

@@ -15,6 +15,7 @@ use super::advisory::AdvisoryLocks;
 use super::arrivals::Arrivals;
 use super::channels::Channels;
 use super::freezing::{Freezer, Site};
+use super::gathering::Gatherer;
 use super::info::SessionInfo;
 use super::registry::Registry;
 use crate::Config;
@@ -90,6 +91,8 @@ pub(crate) struct Inner {
     pub(crate) spill: SpillSpace,
     /// Freezes blocks in the background.
     pub(crate) freezer: Freezer,
+    /// Gathers statistics in the background.
+    pub(crate) gatherer: Gatherer,
     /// Log and checkpoints; None in memory.
     pub(crate) durable: Option<Durable>,
 }
@@ -120,8 +123,15 @@ impl Inner {
         Site { stores: Arc::clone(&self.stores), checkpoints }
     }
 
+    /// Starts the threads that work for nobody in particular.
+    pub(crate) fn start_background(&self) {
+        self.freezer.start(self.site());
+        self.gatherer.start(Arc::clone(&self.stores));
+    }
+
     fn close(&self) -> Result<()> {
         self.freezer.stop();
+        self.gatherer.stop();
         match &self.durable {
             Some(durable) => durable.close(),
             None => Ok(()),
@@ -170,6 +180,7 @@ impl Database {
             clock,
             spill,
             freezer: Freezer::default(),
+            gatherer: Gatherer::default(),
             durable,
         }));
         // Weak: what they keep holds the pool.

@@ -122,8 +122,10 @@ impl Running<'_> {
             Statement::Skipped(skipped) => Ok(self.session.skipped(skipped)),
             Statement::SchemaElements(statement) => self.session.schema_with(*statement),
             Statement::Effectless(statement) => self.session.effectless(statement),
-            Statement::Analyze { .. } => Ok(QueryResult::command("ANALYZE")),
-            Statement::Vacuum { tables, freezing } => self.session.vacuum(&tables, freezing),
+            Statement::Analyze { table } => self.session.analyze(table.as_ref()),
+            Statement::Vacuum { tables, freezing, analyze } => {
+                self.session.vacuum(&tables, freezing, analyze)
+            }
             Statement::Checkpoint => {
                 if !self.session.state().is_superuser(self.session.settings.who()) {
                     let message = "must be superuser or have privileges of pg_checkpoint";

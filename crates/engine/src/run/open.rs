@@ -49,7 +49,7 @@ impl Database {
         let clock = Arc::new(RealClock);
         let beginning = Beginning { pool, stores, last_object: 0, clock, spill, durable: None };
         let database = started(&config, beginning);
-        database.inner().freezer.start(database.inner().site());
+        database.inner().start_background();
         Ok(database)
     }
 
@@ -81,7 +81,7 @@ impl Database {
         let beginning = Beginning { pool, stores, last_object, clock, spill, durable };
         let database = started(&config, beginning);
         if let (Some(durable), Background::Thread) = (&database.inner().durable, files.background) {
-            database.inner().freezer.start(database.inner().site());
+            database.inner().start_background();
             let database = database.downgrade();
             durable.start(move || {
                 if let Ok(database) = database.upgrade() {

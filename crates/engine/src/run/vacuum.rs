@@ -1,7 +1,11 @@
-//! VACUUM: versions that nobody sees go; with FREEZE, rows become frozen ones.
+//! VACUUM: versions that nobody sees go; with FREEZE, rows become frozen ones. ANALYZE: statistics
+//! are gathered now.
+
+use std::sync::Arc;
 
 use sql::catalog::TableRef;
-use sql::statement::{RelationName, VacuumFreeze};
+use sql::statement::{RelationName, VacuumAnalyze, VacuumFreeze};
+use storage::Table;
 use types::{Error, Result, SqlState};
 
 use crate::instance::freezing;
@@ -13,6 +17,7 @@ impl Session {
         &mut self,
         tables: &[TableRef],
         freezing: VacuumFreeze,
+        analyze: VacuumAnalyze,
     ) -> Result<QueryResult> {
         if self.work().begun != Begun::ForOneStatement {
             let message = "VACUUM cannot run inside a transaction block";
@@ -22,32 +27,51 @@ impl Session {
         self.end_statement()?;
         self.inner().pool.reclaim();
         if freezing == VacuumFreeze::Asked {
-            self.freeze(tables)?;
+            for table in self.owned(tables, "vacuum") {
+                let (site, cancel) = (self.inner().site(), self.cancel.clone());
+                freezing::freeze_table(&site, &table, &|| cancel.check())?;
+            }
+        }
+        if analyze == VacuumAnalyze::Asked {
+            self.gather(tables)?;
         }
         Ok(QueryResult::command("VACUUM"))
     }
 
-    /// Freezes the rows of `tables`, or of all that the user owns; others are passed over.
-    fn freeze(&mut self, tables: &[TableRef]) -> Result<()> {
+    /// ANALYZE of one table, or of all.
+    pub(super) fn analyze(&mut self, table: Option<&TableRef>) -> Result<QueryResult> {
+        self.gather(table.map_or(&[], std::slice::from_ref))?;
+        Ok(QueryResult::command("ANALYZE"))
+    }
+
+    fn gather(&mut self, tables: &[TableRef]) -> Result<()> {
+        for table in self.owned(tables, "analyze") {
+            let cancel = self.cancel.clone();
+            table.gather(&|| cancel.check())?;
+        }
+        Ok(())
+    }
+
+    /// The tables among `tables` that the user owns, or all of the user's where none is named;
+    /// others are passed over, with a warning that names what was to be done.
+    fn owned(&mut self, tables: &[TableRef], verb: &str) -> Vec<Arc<Table>> {
         let state = self.state();
         let names: Vec<&str> = if tables.is_empty() {
             state.tables.keys().map(String::as_str).collect()
         } else {
             tables.iter().map(|table| table.name()).collect()
         };
+        let mut owned = Vec::new();
         for name in names {
             let Some(entry) = state.tables.get(name) else { continue };
-            if state.check_owner(self.settings.who(), "table", name).is_err() {
-                if !tables.is_empty() {
-                    let table = RelationName::name_of_key(name);
-                    let why = "only table or database owner can vacuum it";
-                    self.warn(SqlState::WARNING, format!("skipping \"{table}\" --- {why}"));
-                }
-                continue;
+            if state.check_owner(self.settings.who(), "table", name).is_ok() {
+                owned.push(Arc::clone(entry.storage()));
+            } else if !tables.is_empty() {
+                let table = RelationName::name_of_key(name);
+                let why = format!("only table or database owner can {verb} it");
+                self.warn(SqlState::WARNING, format!("skipping \"{table}\" --- {why}"));
             }
-            let (site, cancel) = (self.inner().site(), self.cancel.clone());
-            freezing::freeze_table(&site, entry.storage(), &|| cancel.check())?;
         }
-        Ok(())
+        owned
     }
 }

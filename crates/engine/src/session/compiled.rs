@@ -38,6 +38,8 @@ pub(crate) struct Reliance {
     pub(crate) rows: u64,
     /// Indexes that it had: those that were put off may be there now.
     pub(crate) indexes: usize,
+    /// [`Table::has_peeked_statistics`]: a plan made with those is made anew with better ones.
+    pub(crate) peeked: bool,
     /// Its lock, if it is a table that others know.
     pub(crate) lock: Option<Arc<TableLock>>,
 }
@@ -50,16 +52,18 @@ impl Reliance {
     pub(crate) fn on(table: Arc<Table>) -> Self {
         let (epoch, rows) = (table.range_epoch(), table.live_rows());
         let indexes = table.indexes().len();
-        Self { table, epoch, rows, indexes, lock: None }
+        let peeked = table.has_peeked_statistics();
+        Self { table, epoch, rows, indexes, peeked, lock: None }
     }
 
     /// To be asked after the snapshot of the query was taken.
-    fn holds(&self) -> bool {
+    pub(crate) fn holds(&self) -> bool {
         let now = self.table.live_rows();
         let (few, many) = (self.rows.min(now), self.rows.max(now));
         self.table.range_epoch() == self.epoch
             && many <= few * 2 + ROWS_SLACK
             && self.table.indexes().len() == self.indexes
+            && (!self.peeked || self.table.has_peeked_statistics())
     }
 }
 

@@ -37,12 +37,14 @@ impl StoredStatistics {
         self.asked.into_inner()
     }
 
-    fn note(&self, table: &Arc<Table>) {
+    /// Notes that a plan relies on `table`, whose range epoch was `epoch` before its statistics
+    /// were read.
+    fn note(&self, table: &Arc<Table>, epoch: u64) {
         let mut asked = self.asked.borrow_mut();
         if !asked.iter().any(|known| Arc::ptr_eq(&known.table, table)) {
             let state = self.wide.as_ref().map(|(state, _)| state);
             let lock = state.and_then(|state| state.entry_of(table)).map(|e| Arc::clone(&e.lock));
-            asked.push(Reliance { lock, ..Reliance::on(Arc::clone(table)) });
+            asked.push(Reliance { lock, epoch, ..Reliance::on(Arc::clone(table)) });
         }
     }
 }
@@ -52,16 +54,17 @@ impl Statistics for StoredStatistics {
         let Ok(storage) = exec::stored_table(table) else {
             return TableStatistics { rows: 1000.0, columns: Vec::new() };
         };
-        self.note(&storage);
+        let epoch = storage.range_epoch();
         let stored = storage.statistics();
+        self.note(&storage, epoch);
         let column = |c: &storage::ColumnStatistics| ColumnStatistics {
-            distinct: c.distinct,
+            distinct: c.estimates.distinct,
             min: c.min.clone(),
             max: c.max.clone(),
             bounds: if c.bounds_exact { Exactness::Exact } else { Exactness::Estimate },
-            null_fraction: c.null_fraction,
-            bytes_average: c.bytes_average,
-            frequent: Arc::clone(&c.frequent),
+            null_fraction: c.estimates.null_fraction,
+            bytes_average: c.estimates.bytes_average,
+            frequent: Arc::clone(&c.estimates.frequent),
         };
         TableStatistics {
             rows: stored.rows as f64,
@@ -76,13 +79,15 @@ impl Statistics for StoredStatistics {
         predicate: &Expr,
     ) -> Option<f64> {
         let storage = exec::stored_table(table).ok()?;
-        self.note(&storage);
+        let epoch = storage.range_epoch();
         let stored = storage.statistics();
-        let rows = stored.sample.rows;
+        self.note(&storage, epoch);
+        let rows = stored.sample().rows;
         if rows == 0 {
             return None;
         }
-        let sample = |&(_, ordinal): &(ColumnId, usize)| match stored.sample.columns.get(ordinal) {
+        let sample = |&(_, ordinal): &(ColumnId, usize)| match stored.sample().columns.get(ordinal)
+        {
             Some(column) => column.clone(),
             // The TID, which no predicate of a user names.
             None => Column::plain(Vector::repeat(PhysicalType::I64, &Value::I64(0), rows)),

@@ -69,8 +69,9 @@ impl Binder<'_> {
                 let value = value.clone().map_or(SetValue::Default, SetValue::Text);
                 Statement::Set { name: name.clone(), value, scope: *scope }
             }
-            SessionTree::Vacuum { tables: of, freezing } => {
-                Statement::Vacuum { tables: self.tables_named(of)?, freezing: *freezing }
+            SessionTree::Vacuum { tables: of, freezing, analyze } => {
+                let tables = self.tables_named(of)?;
+                Statement::Vacuum { tables, freezing: *freezing, analyze: *analyze }
             }
             SessionTree::CreateSequence { name, if_exists, persistence, options } => {
                 self.bind_create_sequence(name, *if_exists, *persistence, options)?

@@ -10,7 +10,8 @@ use super::name::folded;
 use super::{LockTree, SessionTree, opens_call};
 use crate::words::{
     AccessMode, Chain, Deferral, Discard, IfExists, IfMissing, Isolation, LockWait, Persistence,
-    RowLockStrength, TableLockMode, TransactionModes, VacuumFreeze,
+    RowLockStrength, TableLockMode, TransactionModes, VacuumAnalyze,
+    VacuumFreeze,
 };
 
 pub(super) type Parsed<T> = std::result::Result<T, ParserError>;
@@ -368,17 +369,23 @@ fn discard(parser: &mut Parser<'_>) -> Parsed<SessionTree> {
     }
 }
 
+/// Takes an option in parentheses; true unless it is switched off.
+fn is_on(parser: &mut Parser<'_>) -> bool {
+    !["off", "false", "0"].iter().any(|text| word(parser, text))
+}
+
 fn vacuum(parser: &mut Parser<'_>) -> Parsed<SessionTree> {
     parser.next_token();
-    let mut freezing = VacuumFreeze::NotAsked;
+    let (mut freezes, mut analyzes) = (false, false);
     if parser.consume_token(&Token::LParen) {
         while !parser.consume_token(&Token::RParen) {
             if at_end(parser) {
                 return parser.expected_ref(")", parser.peek_token_ref());
             }
             if word(parser, "freeze") {
-                let is_off = ["off", "false", "0"].iter().any(|text| word(parser, text));
-                freezing = if is_off { VacuumFreeze::NotAsked } else { VacuumFreeze::Asked };
+                freezes = is_on(parser);
+            } else if word(parser, "analyze") || word(parser, "analyse") {
+                analyzes = is_on(parser);
             } else {
                 parser.next_token();
             }
@@ -386,11 +393,15 @@ fn vacuum(parser: &mut Parser<'_>) -> Parsed<SessionTree> {
     }
     loop {
         if word(parser, "freeze") {
-            freezing = VacuumFreeze::Asked;
-        } else if !["full", "verbose", "analyze"].iter().any(|text| word(parser, text)) {
+            freezes = true;
+        } else if word(parser, "analyze") || word(parser, "analyse") {
+            analyzes = true;
+        } else if !["full", "verbose"].iter().any(|text| word(parser, text)) {
             break;
         }
     }
+    let freezing = if freezes { VacuumFreeze::Asked } else { VacuumFreeze::NotAsked };
+    let analyze = if analyzes { VacuumAnalyze::Asked } else { VacuumAnalyze::NotAsked };
     let mut tables = Vec::new();
     if !at_end(parser) {
         tables = parser.parse_comma_separated(|parser| {
@@ -402,7 +413,7 @@ fn vacuum(parser: &mut Parser<'_>) -> Parsed<SessionTree> {
             Ok(table)
         })?;
     }
-    Ok(SessionTree::Vacuum { tables, freezing })
+    Ok(SessionTree::Vacuum { tables, freezing, analyze })
 }
 
 /// Takes `FOR UPDATE ...` and its kin out of `tokens`.

@@ -1,124 +1,224 @@
-//! Statistics kept with a table, and when they are made again.
+//! Estimates kept with a table, and when they are made again.
+//!
+//! ```text
+//! a load             -> loaded           summaries and a sample of what it brought
+//! gathering          -> looks            summaries of other blocks, as they were when looked at
+//! gathering, a peek  -> current          what planners read
+//! ```
+//! Three latches, so that planners and loads wait for an instant only: `looks` alone is held while
+//! rows are read, and who plans never waits for it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use parking_lot::Mutex;
 use types::{PhysicalType, Result};
 
-use super::{ColumnSummary, Sample};
+use super::{ColumnSummary, Estimates, Sample};
 use crate::block::Block;
 use crate::positions::Positions;
 use crate::snapshot::TableSnapshot;
 use crate::statistics::TableStatistics;
 
+/// Work for a block whose summaries are known and are to be put together, in rows looked at: 4 KiB
+/// of registers for each column, and its sample.
+const MERGE_ROWS: u64 = 256;
+
 /// Summaries of what loads brought, and of other blocks as they were when last looked at.
 #[derive(Debug)]
 pub(crate) struct Known {
     types: Vec<PhysicalType>,
-    loaded: Vec<ColumnSummary>,
-    loaded_sample: Sample,
-    /// Statistics by block id.
+    loaded: Mutex<Loaded>,
+    /// Held by who gathers.
+    pub(crate) looks: Mutex<Looks>,
+    current: Mutex<Option<Current>>,
+    /// True when somebody planned with estimates that should be better.
+    wanted: AtomicBool,
+}
+
+#[derive(Clone, Debug)]
+struct Loaded {
+    summaries: Vec<ColumnSummary>,
+    sample: Sample,
+    blocks: HashSet<u64>,
+}
+
+/// Blocks that were looked at, by id.
+#[derive(Debug, Default)]
+pub(crate) struct Looks {
     blocks: HashMap<u64, Looked>,
-    current: Option<Current>,
 }
 
 #[derive(Debug)]
 struct Looked {
     rows: u64,
     changes: u64,
-    /// None for blocks that are part of what was loaded.
-    found: Option<(Vec<ColumnSummary>, Sample)>,
+    summaries: Vec<ColumnSummary>,
+    sample: Sample,
+}
+
+/// How estimates were found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Grade {
+    /// From a few rows.
+    Peeked,
+    /// From all rows.
+    Gathered,
 }
 
 #[derive(Debug)]
 struct Current {
+    /// Changes of the table when they were made.
     changes: u64,
-    statistics: Arc<TableStatistics>,
+    grade: Grade,
+    estimates: Arc<Estimates>,
+    /// Estimates with the bounds of some moment.
+    told: Option<Arc<TableStatistics>>,
 }
 
-fn nothing(types: &[PhysicalType]) -> Vec<ColumnSummary> {
-    types.iter().map(|_| ColumnSummary::nulls(0)).collect()
+/// Age of the estimates that a table has.
+pub(crate) enum Kept {
+    /// Less than a tenth of the rows changed since.
+    Fresh(Arc<Estimates>),
+    /// More, but fewer changes than there were rows.
+    Old(Arc<Estimates>),
+    /// None that are worth anything: as many rows changed as there were.
+    Nothing,
 }
 
 impl Known {
     pub(crate) fn new(types: Vec<PhysicalType>) -> Self {
+        let summaries = types.iter().map(|_| ColumnSummary::nulls(0)).collect();
+        let sample = Sample::new(&types, 1.0);
         Self {
-            loaded: nothing(&types),
-            loaded_sample: Sample::new(&types, 1.0),
-            blocks: HashMap::new(),
-            current: None,
+            loaded: Mutex::new(Loaded { summaries, sample, blocks: HashSet::new() }),
+            looks: Mutex::default(),
+            current: Mutex::default(),
+            wanted: AtomicBool::new(false),
             types,
         }
     }
 
     /// Share of rows sampled, for the next load.
     pub(crate) fn threshold(&self) -> f64 {
-        self.loaded_sample.threshold()
+        self.loaded.lock().sample.threshold()
     }
 
     /// Takes what a load found in `blocks`.
     pub(crate) fn add_loaded(
-        &mut self,
+        &self,
         blocks: &[Arc<Block>],
         summaries: &[ColumnSummary],
         sample: &Sample,
     ) {
-        for (summary, more) in self.loaded.iter_mut().zip(summaries) {
+        let mut loaded = self.loaded.lock();
+        for (summary, more) in loaded.summaries.iter_mut().zip(summaries) {
             summary.merge(more);
         }
-        self.loaded_sample.merge(sample);
-        for block in blocks {
-            let looked = Looked { rows: block.rows() as u64, changes: 0, found: None };
-            self.blocks.insert(block.id(), looked);
+        loaded.sample.merge(sample);
+        loaded.blocks.extend(blocks.iter().map(|block| block.id()));
+    }
+
+    /// The estimates made last, seen after so many changes of the table.
+    pub(crate) fn kept(&self, changes: u64) -> Kept {
+        let current = self.current.lock();
+        let Some(current) = &*current else { return Kept::Nothing };
+        let (changed, rows) = (changes.saturating_sub(current.changes), current.estimates.rows);
+        let estimates = Arc::clone(&current.estimates);
+        if changed == 0 || changed.saturating_mul(10) < rows {
+            Kept::Fresh(estimates)
+        } else if changed < rows {
+            Kept::Old(estimates)
+        } else {
+            Kept::Nothing
         }
     }
 
-    /// The statistics made last, when less than a tenth of the rows changed since.
-    pub(crate) fn current(&self, changes: u64, epoch: u64) -> Option<Arc<TableStatistics>> {
-        let current = self.current.as_ref()?;
-        let changed = changes - current.changes;
-        let is_good = current.statistics.range_epoch == epoch
-            && (changed == 0 || changed * 10 < current.statistics.rows);
-        is_good.then(|| Arc::clone(&current.statistics))
+    /// Keeps estimates made after so many changes of the table.
+    pub(crate) fn keep(&self, changes: u64, grade: Grade, estimates: &Arc<Estimates>) {
+        let estimates = Arc::clone(estimates);
+        *self.current.lock() = Some(Current { changes, grade, estimates, told: None });
     }
 
-    pub(crate) fn set_current(&mut self, changes: u64, statistics: Arc<TableStatistics>) {
-        self.current = Some(Current { changes, statistics });
+    /// `statistics` made of `estimates`, or the same made before.
+    pub(crate) fn told(
+        &self,
+        estimates: &Arc<Estimates>,
+        statistics: TableStatistics,
+    ) -> Arc<TableStatistics> {
+        let mut current = self.current.lock();
+        let current = current.as_mut().filter(|now| Arc::ptr_eq(&now.estimates, estimates));
+        let Some(current) = current else { return Arc::new(statistics) };
+        let same = |told: &&Arc<TableStatistics>| told.is_of(&statistics);
+        if let Some(told) = current.told.as_ref().filter(same) {
+            return Arc::clone(told);
+        }
+        let statistics = Arc::new(statistics);
+        current.told = Some(Arc::clone(&statistics));
+        statistics
+    }
+
+    /// True when the estimates are of a few rows only.
+    pub(crate) fn is_peeked(&self) -> bool {
+        self.current.lock().as_ref().is_some_and(|current| current.grade == Grade::Peeked)
+    }
+
+    /// Notes whether somebody planned with estimates that should be better.
+    pub(crate) fn set_wanted(&self, wanted: bool) {
+        self.wanted.store(wanted, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.wanted.load(Ordering::Relaxed)
+    }
+
+    /// Rows that [`Self::look`] would read, or their worth in other work.
+    pub(crate) fn work(&self, looks: &Looks, blocks: &[Arc<Block>]) -> u64 {
+        let loaded = self.loaded.lock();
+        let others = blocks.iter().filter(|block| !loaded.blocks.contains(&block.id()));
+        let work = |block: &Arc<Block>| match looks.blocks.get(&block.id()) {
+            Some(old) if is_fresh(old, block.rows() as u64, block.changes()) => MERGE_ROWS,
+            _ => block.rows() as u64,
+        };
+        others.map(work).sum()
     }
 
     /// Summaries and a sample of all rows of `snapshot`, looking at blocks of which a tenth
-    /// changed.
+    /// changed. `go_on` is asked before each of them.
     ///
     /// # Errors
-    /// As [`TableSnapshot::unpack`].
+    /// Errors of `go_on`, and as [`TableSnapshot::unpack`]; what was looked at before is kept.
     pub(crate) fn look(
-        &mut self,
+        &self,
+        looks: &mut Looks,
         snapshot: &Arc<TableSnapshot>,
+        go_on: &dyn Fn() -> Result<()>,
     ) -> Result<(Vec<ColumnSummary>, Sample)> {
-        let mut summaries = self.loaded.clone();
-        let mut sample = self.loaded_sample.clone();
-        let mut kept = HashMap::with_capacity(snapshot.block_count());
+        let Loaded { mut summaries, mut sample, blocks: loaded } = self.loaded.lock().clone();
+        let threshold = sample.threshold();
+        let mut there = HashSet::with_capacity(snapshot.block_count());
         for number in 0..snapshot.block_count() {
             let block = snapshot.block(number);
             let (rows, changes) = (block.rows() as u64, block.changes());
-            let old = self.blocks.remove(&block.id());
-            let looked = match old {
-                Some(old) if old.found.is_none() || is_fresh(&old, rows, changes) => old,
-                _ => {
-                    let threshold = self.loaded_sample.threshold();
-                    let found = summarise(snapshot, number, &self.types, threshold)?;
-                    Looked { rows, changes, found: Some(found) }
-                }
-            };
-            if let Some((found, sampled)) = &looked.found {
-                for (summary, more) in summaries.iter_mut().zip(found) {
-                    summary.merge(more);
-                }
-                sample.merge(sampled);
+            if loaded.contains(&block.id()) {
+                continue;
             }
-            kept.insert(block.id(), looked);
+            there.insert(block.id());
+            let old = looks.blocks.get(&block.id());
+            if !old.is_some_and(|old| is_fresh(old, rows, changes)) {
+                go_on()?;
+                let (summaries, sample) = summarise(snapshot, number, &self.types, threshold)?;
+                let looked = Looked { rows, changes, summaries, sample };
+                looks.blocks.insert(block.id(), looked);
+            }
+            let found = &looks.blocks[&block.id()];
+            for (summary, more) in summaries.iter_mut().zip(&found.summaries) {
+                summary.merge(more);
+            }
+            sample.merge(&found.sample);
         }
-        self.blocks = kept;
+        looks.blocks.retain(|id, _| there.contains(id));
         Ok((summaries, sample))
     }
 }

@@ -182,7 +182,7 @@ impl Table {
             let part: Vec<&Vector> =
                 if len == rows { vectors.to_vec() } else { part.iter().collect() };
             let (block, summaries) = freeze(self.next_block_id(), &part, len, &self.pool)?;
-            let mut sample = Sample::new(&self.types, self.known.lock().threshold());
+            let mut sample = Sample::new(&self.types, self.known.threshold());
             sample.add(&part, len, block.id());
             let id = block.id();
             let blocks = vec![Arc::new(block)];
@@ -199,7 +199,7 @@ impl Table {
         for (column, summary) in loaded.summaries.iter().enumerate() {
             self.bounds.admit_summary(column, summary, &guard);
         }
-        self.known.lock().add_loaded(&loaded.blocks, loaded.summaries, loaded.sample);
+        self.known.add_loaded(&loaded.blocks, loaded.summaries, loaded.sample);
         Publication { blocks: loaded.blocks.into(), entered: None }
     }
 

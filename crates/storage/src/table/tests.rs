@@ -192,8 +192,8 @@ fn small_inserts_make_few_blocks() {
         let Some(Value::I64(max)) = statistics.columns[0].max else { panic!("a bound") };
         assert!((2999..3900).contains(&max), "{max}");
         assert!(table.range_epoch() < 40, "{}", table.range_epoch());
-        assert!((statistics.columns[1].distinct - 3000.0).abs() < 150.0);
-        assert_eq!(statistics.sample.rows, 3000);
+        assert!((statistics.columns[1].estimates.distinct - 3000.0).abs() < 150.0);
+        assert_eq!(statistics.sample().rows, 3000);
     }
 }
 
@@ -241,11 +241,11 @@ fn statistics_describe_the_rows() {
         (key.min.clone(), key.max.clone()),
         (Some(Value::I64(0)), Some(Value::I64(499_999)))
     );
-    assert!((key.distinct / 500_000.0 - 1.0).abs() < 0.06, "{}", key.distinct);
-    assert!(key.clustered && key.bounds_exact && key.null_fraction == 0.0);
-    let average = statistics.columns[1].bytes_average;
+    assert!((key.estimates.distinct / 500_000.0 - 1.0).abs() < 0.06, "{}", key.estimates.distinct);
+    assert!(key.estimates.clustered && key.bounds_exact && key.estimates.null_fraction == 0.0);
+    let average = statistics.columns[1].estimates.bytes_average;
     assert!((28.5..29.0).contains(&average), "{average}");
-    assert!((1800..=4200).contains(&statistics.sample.rows));
+    assert!((1800..=4200).contains(&statistics.sample().rows));
     let histogram = statistics.histogram(0);
     assert_eq!(histogram.len(), 65);
     let Value::I64(middle) = histogram[32] else { panic!("integers") };

@@ -49,8 +49,8 @@ pub(super) fn rows(subject: &Subject<'_>) -> Vec<Row> {
 
 /// `row` with what is known of the column at `at`, of type `ty`.
 fn told(row: Row, statistics: &TableStatistics, at: usize, ty: DataType) -> Row {
-    let known = &statistics.columns[at];
-    let vector = statistics.sample.columns[at].to_vector();
+    let known = &statistics.columns[at].estimates;
+    let vector = statistics.sample().columns[at].to_vector();
     let mut counts: HashMap<String, usize> = HashMap::new();
     let mut values = 0;
     for number in (0..vector.len()).filter(|&number| !vector.is_null(number)) {
