@@ -8,7 +8,7 @@ use std::time::Duration;
 use host::Io;
 use kernels::Batch;
 use parking_lot::Mutex;
-use plan::physical::{OperatorId, OperatorProfile};
+use plan::physical::{LookUps, OperatorId, OperatorProfile};
 use plan::{Switches, Technique};
 use sched::{Scheduler, Ticket};
 use sql::catalog::SequencesRef;
@@ -35,6 +35,8 @@ pub struct Counters {
     pub bytes_read: AtomicU64,
     /// Blocks by the path on which a scan found their rows, in the order of [`AccessPath::ALL`].
     pub paths: [AtomicU64; AccessPath::ALL.len()],
+    /// Look-ups by index, if the operator measures itself.
+    pub look_ups: Mutex<Vec<LookUps>>,
     /// Largest memory.
     pub memory_bytes: AtomicU64,
     /// Written to temporary files.
@@ -241,6 +243,21 @@ impl QueryContext {
         &self.counters[id.0]
     }
 
+    /// Adds look-ups of an operator in one index, where it measures itself.
+    pub(crate) fn note_look_ups(&self, id: OperatorId, made: LookUps) {
+        if self.profile == Profile::Off || made.count == 0 {
+            return;
+        }
+        let mut all = self.counters(id).look_ups.lock();
+        match all.iter_mut().find(|known| known.index == made.index) {
+            Some(known) => {
+                known.count += made.count;
+                known.rows += made.rows;
+            }
+            None => all.push(made),
+        }
+    }
+
     /// Measurements for EXPLAIN ANALYZE, by operator.
     pub fn profiles(&self) -> Vec<OperatorProfile> {
         let read = |c: &AtomicU64| c.load(Ordering::Relaxed);
@@ -261,6 +278,7 @@ impl QueryContext {
             blocks_skipped: read(&c.blocks_skipped),
             bytes_read: read(&c.bytes_read),
             paths: paths(c),
+            look_ups: c.look_ups.lock().clone(),
             memory_bytes: read(&c.memory_bytes),
             spilled_bytes: read(&c.spilled_bytes),
         };

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use kernels::{BATCH_ROWS, Batch, Bitmap, Column, Vector};
+use kernels::{BATCH_ROWS, Batch, Bitmap, Column, Vector, VectorBuilder};
 use plan::Technique;
-use plan::physical::{BoundKind, Expr, Node, Operator, OperatorId, ScanRestrictionKind};
+use plan::physical::{BoundKind, Expr, Node, Operator, OperatorId, ScanRestrictionKind, ScanRows};
 use storage::{
-    BlockCursor, ColumnPredicate, Positions, Restriction, RestrictionKind, ScanPlan,
+    AccessPath, BlockCursor, ColumnPredicate, Positions, Restriction, RestrictionKind, ScanPlan,
     ScanTechniques, TID_COLUMN, TableSnapshot, Tid,
 };
 use types::{Error, PhysicalType, Result, Value};
@@ -27,7 +27,7 @@ use flavours::{Flavour, Flavours, SCAN_ROWS_MIN};
 
 /// Opens [`Operator::Scan`].
 pub(crate) fn open(opener: &mut Opener, node: &Node, filters: Vec<PushedFilter>) -> Result<Stream> {
-    let Operator::Scan { table, columns, restrictions, residual, .. } = &node.operator else {
+    let Operator::Scan { table, columns, restrictions, residual, rows, .. } = &node.operator else {
         return Err(Error::internal("not a scan"));
     };
     let table = stored_table(table)?;
@@ -64,7 +64,9 @@ pub(crate) fn open(opener: &mut Opener, node: &Node, filters: Vec<PushedFilter>)
                 && plan.has_free_filters()
                 && snapshot.rows() >= SCAN_ROWS_MIN;
             let flavours = tries.then(Flavours::default);
-            Arc::new(ScanSource { context, snapshot, plan, columns, id, flavours })
+            let types = node.output.iter().map(|column| column.physical).collect();
+            let ends = (*rows == ScanRows::Ends && residual.is_none()).then_some(types);
+            Arc::new(ScanSource { context, snapshot, plan, columns, id, flavours, ends })
         }
     };
     let mut stream = Stream::new(source, Some(node.id));
@@ -165,9 +167,25 @@ struct ScanSource {
     id: OperatorId,
     /// None where one way is left, or too little to try both.
     flavours: Option<Flavours>,
+    /// The forms of the columns, where two rows with the smallest and largest values may stand for
+    /// those of a block.
+    ends: Option<Vec<PhysicalType>>,
 }
 
 impl ScanSource {
+    /// The ends of the cursor's block as a flow of two rows, where they may stand for all of its
+    /// rows.
+    fn ends(&self, cursor: &BlockCursor<'_>) -> Option<Flow> {
+        let types = self.ends.as_ref()?;
+        let ends = cursor.ends(&self.columns)?;
+        let column = |(&physical, values): (&PhysicalType, &[Value; 2])| {
+            let mut builder = VectorBuilder::new(physical);
+            values.iter().for_each(|value| builder.push_value(value));
+            Column::plain(builder.finish())
+        };
+        Some(Flow::from_batch(Batch::new(types.iter().zip(&ends).map(column).collect(), 2)))
+    }
+
     /// The next rows of the cursor through the rest of the pipeline; None at the end of the block.
     fn step(
         &self,
@@ -215,12 +233,20 @@ impl Source for ScanSource {
 
     fn run(&self, order: usize, push: &mut Push<'_>) -> Result<Demand> {
         let counters = self.context.counters(self.id);
-        let (path, cursor) = self.plan.open_by(&self.snapshot, order)?;
+        let (mut path, cursor) = self.plan.open_by(&self.snapshot, order)?;
+        let ends = cursor.as_ref().and_then(|cursor| self.ends(cursor));
+        if ends.is_some() {
+            path = AccessPath::Ends;
+        }
         counters.paths[path as usize].fetch_add(1, Ordering::Relaxed);
         let Some(mut cursor) = cursor else {
             counters.blocks_skipped.fetch_add(1, Ordering::Relaxed);
             return Ok(Demand::More);
         };
+        if let Some(ends) = ends {
+            counters.blocks_skipped.fetch_add(1, Ordering::Relaxed);
+            return push(ends);
+        }
         counters.blocks_scanned.fetch_add(1, Ordering::Relaxed);
         let measures = self.context.profile == Profile::On;
         if measures {

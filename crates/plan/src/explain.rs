@@ -8,8 +8,6 @@ mod text;
 use std::fmt::Write;
 
 pub use json::explain_json;
-#[cfg(test)]
-pub(crate) use text::civil;
 pub(crate) use text::{aggregate_text, short_text};
 
 use sql::algebra::SeriesFunction;
@@ -18,7 +16,7 @@ use sql::catalog::{IndexColumn, TableRef};
 use crate::physical::{
     AggregateMode, BoundKind, BuildKeys, CteSource, IndexOrder, IndexWay, JoinMethod, Node,
     NullKeys, Operator, OperatorId, OperatorProfile, OutputColumn, PhysicalPlan, PreludeKind,
-    ScanRestriction,
+    ScanRestriction, ScanRows,
 };
 use text::{expr_text, list_text, restriction_text, sort_text, values_text, window_text};
 
@@ -54,26 +52,39 @@ pub fn operators(plan: &PhysicalPlan) -> Vec<(OperatorId, String)> {
 /// With `profiles` (by [`crate::physical::OperatorId`]) each line shows what happened too.
 pub fn explain(plan: &PhysicalPlan, profiles: Option<&[OperatorProfile]>) -> String {
     let mut out = String::new();
+    let shown = Shown { profiles, considered: &plan.considered };
     for (i, prelude) in plan.preludes.iter().enumerate() {
         let kind = match prelude.kind {
             PreludeKind::Materialized => "Materialized",
             PreludeKind::Scalar => "Scalar",
         };
         let _ = writeln!(out, "{kind} ${i}:");
-        show(&prelude.node, 1, profiles, &mut out);
+        show(&prelude.node, 1, &shown, &mut out);
     }
-    show(&plan.root, 0, profiles, &mut out);
+    show(&plan.root, 0, &shown, &mut out);
     out
 }
 
-fn show(node: &Node, depth: usize, profiles: Option<&[OperatorProfile]>, out: &mut String) {
-    types::stack::deep(|| show_here(node, depth, profiles, out))
+/// Facts shown of operators besides what they do.
+struct Shown<'p> {
+    profiles: Option<&'p [OperatorProfile]>,
+    considered: &'p [(OperatorId, String)],
 }
 
-fn show_here(node: &Node, depth: usize, profiles: Option<&[OperatorProfile]>, out: &mut String) {
-    let (head, details) = describe(node);
+/// The ways to rows that were weighed for an operator.
+fn considered(all: &[(OperatorId, String)], id: OperatorId) -> impl Iterator<Item = &String> {
+    all.iter().filter(move |(of, _)| *of == id).map(|(_, line)| line)
+}
+
+fn show(node: &Node, depth: usize, shown: &Shown<'_>, out: &mut String) {
+    types::stack::deep(|| show_here(node, depth, shown, out))
+}
+
+fn show_here(node: &Node, depth: usize, shown: &Shown<'_>, out: &mut String) {
+    let (head, mut details) = describe(node);
+    details.extend(considered(shown.considered, node.id).cloned());
     let _ = write!(out, "{:indent$}{head}  (rows={}", "", count(node.rows), indent = depth * 2);
-    if let Some(profile) = profiles.and_then(|p| p.get(node.id.0)) {
+    if let Some(profile) = shown.profiles.and_then(|p| p.get(node.id.0)) {
         let millis = profile.nanos as f64 / 1e6;
         let _ = write!(out, ", actual={}, time={millis:.3} ms", profile.rows);
         if profile.blocks_scanned + profile.blocks_skipped > 0 {
@@ -88,6 +99,11 @@ fn show_here(node: &Node, depth: usize, profiles: Option<&[OperatorProfile]>, ou
                 let _ = write!(out, ", paths={}", paths.join(" "));
             }
         }
+        for look_ups in &profile.look_ups {
+            let name = index_name(node, look_ups.index);
+            let (count, rows) = (look_ups.count, look_ups.rows);
+            let _ = write!(out, ", {name}={count} look-ups {rows} found");
+        }
         if profile.memory_bytes > 0 {
             let _ = write!(out, ", memory={}", bytes(profile.memory_bytes));
         }
@@ -100,7 +116,7 @@ fn show_here(node: &Node, depth: usize, profiles: Option<&[OperatorProfile]>, ou
         let _ = writeln!(out, "{:indent$}{detail}", "", indent = depth * 2 + 4);
     }
     for input in node.inputs() {
-        show(input, depth + 1, profiles, out);
+        show(input, depth + 1, shown, out);
     }
 }
 
@@ -127,22 +143,7 @@ fn both(probe: &Node, build: &Node) -> Vec<OutputColumn> {
 /// Head line and detail lines of an operator.
 fn describe(node: &Node) -> (String, Vec<String>) {
     match &node.operator {
-        Operator::Scan { table, restrictions, residual, alias, .. } => {
-            let mut head = format!("Scan {}", table.name());
-            if &**alias != table.name() {
-                let _ = write!(head, " as {alias}");
-            }
-            let mut details = Vec::new();
-            if !restrictions.is_empty() {
-                let text = |r: &ScanRestriction| restriction_text(r, &node.output);
-                let parts: Vec<String> = restrictions.iter().map(text).collect();
-                details.push(format!("where {}", parts.join(" and ")));
-            }
-            details.extend(
-                residual.iter().map(|e| format!("residual {}", expr_text(e, &node.output))),
-            );
-            (head, details)
-        }
+        Operator::Scan { .. } => describe_scan(node),
         Operator::IndexScan { .. } => describe_index_scan(node),
         Operator::IndexJoin { .. } => describe_index_join(node),
         Operator::FunctionScan { function, .. } => {
@@ -255,6 +256,15 @@ fn table_text(table: &TableRef, alias: &str) -> String {
     if alias == table.name() { alias.to_owned() } else { format!("{} as {alias}", table.name()) }
 }
 
+/// The name of the index at position `index` of the table that an operator reads by indexes.
+fn index_name(node: &Node, index: usize) -> &str {
+    let (Operator::IndexScan { table, .. } | Operator::IndexJoin { table, .. }) = &node.operator
+    else {
+        return "?";
+    };
+    table.indexes().get(index).map_or("?", |index| &index.name)
+}
+
 /// The columns of the index at position `index`.
 fn index_names(table: &TableRef, index: usize) -> Vec<String> {
     let Some(index) = table.indexes().get(index) else {
@@ -305,6 +315,18 @@ fn describe_index_scan(node: &Node) -> (String, Vec<String>) {
     details.extend(where_text(restrictions, &node.output));
     details.extend(residual.iter().map(|e| format!("residual {}", expr_text(e, &node.output))));
     (format!("IndexScan {head}"), details)
+}
+
+fn describe_scan(node: &Node) -> (String, Vec<String>) {
+    let Operator::Scan { table, restrictions, residual, rows, alias, .. } = &node.operator else {
+        return (String::new(), Vec::new());
+    };
+    let mut details: Vec<String> = where_text(restrictions, &node.output).into_iter().collect();
+    details.extend(residual.iter().map(|e| format!("residual {}", expr_text(e, &node.output))));
+    if *rows == ScanRows::Ends {
+        details.push("smallest and largest values".to_owned());
+    }
+    (format!("Scan {}", table_text(table, alias)), details)
 }
 
 /// Ways that are written out; of others the number is told.

@@ -12,6 +12,7 @@
 
 mod aggregate;
 mod common;
+mod considered;
 mod ends;
 mod expr;
 mod few_keys;
@@ -81,6 +82,8 @@ pub(crate) struct Lowering<'a, 'b> {
     names: HashMap<ColumnId, Arc<str>>,
     /// Ways by index to scans that cost more than these, unless a few rows are wanted in order.
     untaken: HashMap<OperatorId, index::Found>,
+    /// Ways to rows that were weighed, if they are to be told.
+    considered: Vec<(OperatorId, String)>,
 }
 
 /// Lowers the whole query.
@@ -106,6 +109,7 @@ pub(crate) fn lower_query(
         read,
         names,
         untaken: HashMap::new(),
+        considered: Vec::new(),
     };
     let needed = query.columns.iter().map(|column| column.id).collect();
     let lowered = lowering.lower(&root, &needed)?;
@@ -116,7 +120,8 @@ pub(crate) fn lower_query(
         output.ty = column.ty;
     }
     let operator_count = lowering.operators;
-    Ok(PhysicalPlan { preludes: lowering.preludes, root: node, operator_count })
+    let Lowering { preludes, considered, .. } = lowering;
+    Ok(PhysicalPlan { preludes, root: node, operator_count, considered })
 }
 
 /// Which positions of each CTE are read anywhere.

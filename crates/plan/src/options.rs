@@ -19,6 +19,18 @@ pub struct PlanOptions {
     pub wide_tables: WideTables,
     /// Where rows are grouped.
     pub aggregate_place: AggregatePlace,
+    /// Ways to rows that the plan tells of.
+    pub paths_told: PathsTold,
+}
+
+/// Ways to rows that a plan tells of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PathsTold {
+    /// The chosen ones.
+    #[default]
+    Chosen,
+    /// All that were weighed, with their costs: [`crate::physical::PhysicalPlan::considered`].
+    Considered,
 }
 
 /// Where rows are grouped, on which side of joins and by which operator.
@@ -64,6 +76,7 @@ impl Default for PlanOptions {
             join_order: JoinOrder::default(),
             wide_tables: WideTables::default(),
             aggregate_place: AggregatePlace::default(),
+            paths_told: PathsTold::default(),
         }
     }
 }

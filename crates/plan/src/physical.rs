@@ -139,6 +139,17 @@ impl Node {
     }
 }
 
+/// Rows that who reads a scan asks for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ScanRows {
+    /// Every row.
+    #[default]
+    All,
+    /// The smallest and the largest value of each column, which other rows may stand for: two rows
+    /// of these values instead of a block.
+    Ends,
+}
+
 /// A predicate that a scan evaluates on the stored form. NULL never satisfies one except `IsNull`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScanRestriction {
@@ -431,6 +442,8 @@ pub enum Operator {
         restrictions: Vec<ScanRestriction>,
         /// Further predicate over the output columns, in order of evaluation.
         residual: Option<Expr>,
+        /// Which rows are asked for.
+        rows: ScanRows,
         /// Alias, for EXPLAIN.
         alias: Arc<str>,
     },
@@ -693,6 +706,20 @@ pub struct PhysicalPlan {
     pub root: Node,
     /// Operators in all: profiles have this many entries.
     pub operator_count: usize,
+    /// Ways to rows that were weighed, by the operator that came of it, where the planner was to
+    /// tell: lines for EXPLAIN (VERBOSE).
+    pub considered: Vec<(OperatorId, String)>,
+}
+
+/// Look-ups of one operator in one index.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LookUps {
+    /// Position in [`sql::catalog::TableMeta::indexes`].
+    pub index: usize,
+    /// Keys and ranges looked for.
+    pub count: u64,
+    /// Rows there that the snapshot sees, before conditions that the index does not answer.
+    pub rows: u64,
 }
 
 /// Measurements of one operator in EXPLAIN ANALYZE.
@@ -711,6 +738,8 @@ pub struct OperatorProfile {
     pub bytes_read: u64,
     /// Blocks by the path to their rows, where index sub-blocks were one.
     pub paths: Vec<(&'static str, u64)>,
+    /// Look-ups of an operator that reads indexes, by index.
+    pub look_ups: Vec<LookUps>,
     /// Bytes of hash tables, sort runs and stored rows at their largest.
     pub memory_bytes: u64,
     /// Bytes written to temporary files.

@@ -105,6 +105,26 @@ pub struct Copy {
     pub options: Vec<(String, String)>,
 }
 
+/// How much of a plan EXPLAIN shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExplainDetail {
+    /// The plan.
+    Chosen,
+    /// VERBOSE: the ways to rows that were weighed, too, with their costs.
+    Considered,
+}
+
+/// The options of EXPLAIN.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ExplainOptions {
+    /// ANALYZE runs the statement.
+    pub mode: ExplainMode,
+    /// How plans are written.
+    pub format: ExplainFormat,
+    /// How much of them is shown.
+    pub detail: ExplainDetail,
+}
+
 /// A bound statement.
 #[derive(Clone, Debug)]
 pub enum Statement {
@@ -112,10 +132,8 @@ pub enum Statement {
     Query(Query),
     /// EXPLAIN.
     Explain {
-        /// Mode: ANALYZE runs the statement.
-        mode: ExplainMode,
-        /// How it is shown.
-        format: ExplainFormat,
+        /// Choices of what is done and shown.
+        options: ExplainOptions,
         /// Statement to explain.
         statement: Box<Statement>,
     },

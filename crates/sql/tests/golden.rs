@@ -284,8 +284,8 @@ fn show(out: &mut String, statement: &Statement, columns_only: bool) {
         }
         Statement::CreateTable(create) => show_table(out, create),
         Statement::WithChanges(with) => show_parts(out, with, columns_only),
-        Statement::Explain { statement, mode, .. } => {
-            let _ = writeln!(out, "explain {mode:?}");
+        Statement::Explain { statement, options } => {
+            let _ = writeln!(out, "explain {:?}", options.mode);
             show(out, statement, columns_only);
         }
         other => {

@@ -339,6 +339,16 @@ impl Block {
         present.then(|| self.memory.slice_of(segment.validity as usize, words))
     }
 
+    /// The form of a stored column; None for ordinals that no block stores, that of TIDs say.
+    pub(crate) fn physical(&self, column: usize) -> Option<PhysicalType> {
+        self.header.segments.get(column).map(|segment| segment.physical)
+    }
+
+    /// True when a frozen segment has NULLs only.
+    pub(crate) fn is_all_null(&self, column: usize) -> bool {
+        self.segment(column).nulls == Nulls::All
+    }
+
     /// Smallest and largest order key of a frozen segment of fixed-width values; None without
     /// values.
     pub(crate) fn sma_keys(&self, column: usize) -> Option<(i128, i128)> {

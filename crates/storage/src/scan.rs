@@ -16,6 +16,7 @@
 //! Elsewhere: the order of the steps (`order`).
 
 mod codes;
+mod ends;
 mod order;
 mod paths;
 #[cfg(test)]

@@ -104,9 +104,7 @@ impl Running<'_> {
             return result;
         }
         match statement {
-            Statement::Explain { mode, format, statement } => {
-                self.explain((mode, format), *statement)
-            }
+            Statement::Explain { options, statement } => self.explain(options, *statement),
             Statement::Copy(statement) => copy::copy(self, &statement),
             Statement::Call { name, arguments } => self.session.call(&name, &arguments),
             Statement::Set { name, value, scope } => {

@@ -9,9 +9,12 @@
 
 use std::time::Duration;
 
+use plan::PathsTold;
 use sql::algebra::Query;
 use sql::catalog::TableRef;
-use sql::statement::{Execute, ExplainFormat, ExplainMode, Statement, Turn};
+use sql::statement::{
+    Execute, ExplainDetail, ExplainFormat, ExplainMode, ExplainOptions, Statement, Turn,
+};
 use types::{DataType, Error, Result, Value};
 
 use crate::QueryResult;
@@ -65,12 +68,17 @@ fn source(statement: &Statement) -> Option<&Query> {
 impl Running<'_> {
     pub(super) fn explain(
         &mut self,
-        (mode, format): (ExplainMode, ExplainFormat),
+        options: ExplainOptions,
         statement: Statement,
     ) -> Result<QueryResult> {
         if let Statement::Execute(execute) = &statement {
-            return self.explain_execute((mode, format), execute);
+            return self.explain_execute(options, execute);
         }
+        let ExplainOptions { mode, format, detail } = options;
+        self.paths_told = match detail {
+            ExplainDetail::Chosen => PathsTold::Chosen,
+            ExplainDetail::Considered => PathsTold::Considered,
+        };
         if format == ExplainFormat::Json {
             let plans = self.json_plans(mode, &statement)?;
             let columns = vec![("QUERY PLAN".to_owned(), DataType::Json)];
@@ -89,10 +97,10 @@ impl Running<'_> {
     /// EXPLAIN EXECUTE: with the values that it gives.
     fn explain_execute(
         &mut self,
-        how: (ExplainMode, ExplainFormat),
+        options: ExplainOptions,
         execute: &Execute,
     ) -> Result<QueryResult> {
-        prepared::with_values(self, execute, |running, bound| running.explain(how, bound))
+        prepared::with_values(self, execute, |running, bound| running.explain(options, bound))
     }
 
     /// An object for each query of the statement, as JSON.

@@ -32,7 +32,7 @@ pub(crate) fn columns(session: &Session, statement: &Statement) -> Result<Option
         Statement::Merge(merge) => returning(&merge.returning),
         Statement::WithChanges(with) => columns(session, &with.main)?,
         Statement::AtCursor(at) => columns(session, &at.statement)?,
-        Statement::Explain { format: ExplainFormat::Json, .. } => {
+        Statement::Explain { options, .. } if options.format == ExplainFormat::Json => {
             Some(vec![("QUERY PLAN".to_owned(), DataType::Json)])
         }
         Statement::Explain { .. } => Some(vec![text("QUERY PLAN")]),

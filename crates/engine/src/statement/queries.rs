@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use exec::{Profile, QueryContext, ResultSet, SpillSpace};
 use plan::physical::PhysicalPlan;
+use plan::{PathsTold, PlanOptions};
 use sched::Ticket;
 use sql::algebra::Query;
 use sql::catalog::{Sequences, SequencesRef};
@@ -14,7 +15,7 @@ use types::Result;
 use crate::Session;
 use crate::catalog::locks::LockMode;
 use crate::catalog::wide::WideReader;
-use crate::session::compiled::Reliance;
+use crate::session::compiled::{Compiled, OwnQuery, Reliance};
 use crate::statement::running::{Run, Running};
 use crate::statement::sequence::SessionSequences;
 use crate::statement::statistics::StoredStatistics;
@@ -115,7 +116,8 @@ impl Running<'_> {
         run: Run,
     ) -> Result<(Arc<PhysicalPlan>, Arc<QueryContext>)> {
         let begin = self.explaining.as_ref().map(|_| Instant::now());
-        let kept = self.compiled.as_ref().zip(run.own);
+        let is_kept = |_: &(&Arc<Compiled>, OwnQuery)| self.paths_told == PathsTold::Chosen;
+        let kept = self.compiled.as_ref().zip(run.own).filter(is_kept);
         let known = kept.and_then(|(compiled, own)| compiled.plan(own));
         let is_own = run.at.is_none() && run.recheck.is_none();
         let (plan, relies_on) = match known {
@@ -124,7 +126,10 @@ impl Running<'_> {
                 let reader =
                     if is_own { self.session.wide_reader() } else { WideReader::default() };
                 let statistics = StoredStatistics::with_wide(self.session.state(), reader);
-                let options = self.session.settings.plan_options();
+                let options = PlanOptions {
+                    paths_told: self.paths_told,
+                    ..self.session.settings.plan_options()
+                };
                 let plan = Arc::new(plan::plan(query, &statistics, &options)?);
                 let relies_on: Arc<[Reliance]> = statistics.asked().into();
                 if let Some((compiled, own)) = kept {

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use exec::Recheck;
 use kernels::Batch;
+use plan::PathsTold;
 use storage::Snapshot;
 use types::Value;
 
@@ -53,6 +54,8 @@ pub(crate) struct Running<'s> {
     pub(crate) at_end: Option<AtEnd>,
     /// The queries that ran so far, under EXPLAIN ANALYZE.
     pub(crate) explaining: Option<Explaining>,
+    /// Paths that its plans are to tell of, for EXPLAIN.
+    pub(crate) paths_told: PathsTold,
 }
 
 impl<'s> Running<'s> {
@@ -66,6 +69,7 @@ impl<'s> Running<'s> {
             view: None,
             at_end: None,
             explaining: None,
+            paths_told: PathsTold::Chosen,
         }
     }
 

@@ -10,7 +10,9 @@ use std::any::Any;
 use std::sync::Arc;
 
 use kernels::{BATCH_ROWS, Batch, Column, Vector};
-use plan::physical::{Expr, ExprKind, JoinKind, Node, Operator as PlanOperator, OperatorId};
+use plan::physical::{
+    Expr, ExprKind, JoinKind, LookUps, Node, Operator as PlanOperator, OperatorId,
+};
 use storage::{
     Datum, Direction, KeyBatch, KeyBuffer, KeyRange, Restriction, RestrictionKind, TID_COLUMN,
 };
@@ -41,6 +43,8 @@ struct IndexJoin {
     context: Arc<QueryContext>,
     id: OperatorId,
     access: Access,
+    /// Position of the index.
+    index: usize,
     kind: JoinKind,
     keys: Vec<Key>,
     key_columns: Vec<usize>,
@@ -109,6 +113,7 @@ pub(crate) fn open(opener: &mut Opener, node: &Node, filters: Vec<PushedFilter>)
     let join = IndexJoin {
         context: Arc::clone(&opener.context),
         id: node.id,
+        index: *index,
         kind: *kind,
         key_columns: used_by(&keys),
         keys: keys.iter().map(key).collect::<Result<_>>()?,
@@ -181,6 +186,7 @@ impl Operator for IndexJoin {
             join: self,
             matched: vec![false; flow.rows()],
             found: self.access.found(),
+            made: LookUps { index: self.index, ..LookUps::default() },
             flow,
         };
         state.outer.clear();
@@ -190,9 +196,12 @@ impl Operator for IndexJoin {
             pass.read_ranges(&keys, state, push)?
         };
         if looked_at == Demand::Enough {
+            self.context.note_look_ups(self.id, pass.made);
             return Ok(Demand::Enough);
         }
-        if pass.flush(state, push)? == Demand::Enough {
+        let flushed = pass.flush(state, push)?;
+        self.context.note_look_ups(self.id, pass.made);
+        if flushed == Demand::Enough {
             return Ok(Demand::Enough);
         }
         pass.finish(push)
@@ -242,6 +251,7 @@ struct Pass<'a> {
     /// Per outer row, whether it has a match.
     matched: Vec<bool>,
     found: Found,
+    made: LookUps,
 }
 
 impl Pass<'_> {
@@ -257,6 +267,7 @@ impl Pass<'_> {
             }
         }
         for (i, &row) in rows.iter().enumerate() {
+            self.made.count += 1;
             access.look_up_nth(&mut state.batch, i, &mut state.cursor, &mut self.found);
             state.outer.resize(self.found.rows(), row);
             if self.found.rows() >= BATCH_ROWS && self.flush(state, push)? == Demand::Enough {
@@ -288,6 +299,7 @@ impl Pass<'_> {
     /// Finds the inner rows of one outer row, whose key is in `state`.
     fn row(&mut self, row: u32, state: &mut State, push: &mut Push<'_>) -> Result<Demand> {
         let access = &self.join.access;
+        self.made.count += 1;
         let range = KeyRange::prefix(&state.key, &mut state.end);
         access.start(range, Direction::Forward, &mut state.cursor);
         let is_enough = self.join.wants_one() && self.join.is_decided_by_key();
@@ -312,6 +324,7 @@ impl Pass<'_> {
         if self.found.rows() == 0 {
             return Ok(Demand::More);
         }
+        self.made.rows += self.found.rows() as u64;
         let found = std::mem::replace(&mut self.found, join.access.found());
         let (inner, mut kept) = join.access.finish(found)?;
         let mut outer = std::mem::take(&mut state.outer);

@@ -17,7 +17,8 @@ use std::sync::Arc;
 use kernels::BATCH_ROWS;
 use kernels::keys::{SortDirection, SortNulls};
 use plan::physical::{
-    BoundKind, Expr, IndexList, IndexOrder, IndexRange, IndexWay, Node, Operator,
+    BoundKind, Expr, IndexList, IndexOrder, IndexRange, IndexWay, LookUps, Node, Operator,
+    OperatorId,
 };
 use storage::{Datum, Direction, KeyBuffer, KeyRange, Restriction, RestrictionKind, TID_COLUMN};
 use types::{CompareOp, Error, Interval, PhysicalType, Result, Value};
@@ -73,9 +74,9 @@ pub(crate) fn open(opener: &mut Opener, node: &Node, filters: Vec<PushedFilter>)
         parts.iter_mut().for_each(|part| part.wanted.reverse());
     }
     let direction = if is_backward { Direction::Backward } else { Direction::Forward };
-    let context = Arc::clone(&opener.context);
+    let (context, id) = (Arc::clone(&opener.context), node.id);
     let mut stream =
-        Stream::new(Arc::new(IndexSource { context, parts, direction }), Some(node.id));
+        Stream::new(Arc::new(IndexSource { context, id, parts, direction }), Some(node.id));
     if let Some(residual) = residual {
         let residual = opener.resolve(residual)?;
         stream.push_operator(Arc::new(FilterOperator::new(&residual, None)?));
@@ -400,6 +401,7 @@ fn successor(key: &KeyBuffer) -> Option<KeyBuffer> {
 /// Keys and ranges, as one work order.
 struct IndexSource {
     context: Arc<QueryContext>,
+    id: OperatorId,
     /// By index.
     parts: Vec<Part>,
     direction: Direction,
@@ -415,12 +417,22 @@ impl IndexSource {
         }
         self.context.check()?;
         state.rows_max = (state.rows_max * 4).min(BATCH_ROWS);
+        state.rows += state.found.rows() as u64;
         push_found(access, std::mem::replace(&mut state.found, access.found()), push)
     }
 
     fn run_part(&self, part: &Part, state: &mut State, push: &mut Push<'_>) -> Result<Demand> {
+        (state.count, state.rows) = (0, 0);
+        let demand = self.look_up(part, state, push);
+        let (index, count, rows) = (part.index, state.count, state.rows);
+        self.context.note_look_ups(self.id, LookUps { index, count, rows });
+        demand
+    }
+
+    fn look_up(&self, part: &Part, state: &mut State, push: &mut Push<'_>) -> Result<Demand> {
         let access = &part.access;
         for wanted in &part.wanted {
+            state.count += 1;
             let (low, high) = match wanted {
                 Wanted::Key(key) => {
                     access.look_up(key, &mut state.cursor, &mut state.found);
@@ -440,6 +452,7 @@ impl IndexSource {
                 }
             }
         }
+        state.rows += state.found.rows() as u64;
         push_found(access, std::mem::replace(&mut state.found, access.found()), push)
     }
 }
@@ -449,6 +462,9 @@ struct State {
     cursor: Cursor,
     found: Found,
     rows_max: usize,
+    /// Keys and ranges of the index so far, and rows found there that were put out.
+    count: u64,
+    rows: u64,
 }
 
 fn push_found(access: &Access, found: Found, push: &mut Push<'_>) -> Result<Demand> {
@@ -472,7 +488,7 @@ impl Source for IndexSource {
             _ => Cursor::of_several(&self.context.pool),
         };
         let found = self.parts[0].access.found();
-        let mut state = State { cursor, found, rows_max: FIRST_ROWS };
+        let mut state = State { cursor, found, rows_max: FIRST_ROWS, count: 0, rows: 0 };
         for part in &self.parts {
             if self.run_part(part, &mut state, push)? == Demand::Enough {
                 return Ok(Demand::Enough);

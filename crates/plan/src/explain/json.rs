@@ -6,7 +6,7 @@
 
 use std::fmt::Write;
 
-use crate::physical::{Node, OperatorProfile, PhysicalPlan, PreludeKind};
+use crate::physical::{LookUps, Node, OperatorId, OperatorProfile, PhysicalPlan, PreludeKind};
 
 /// The operators of a plan as a JSON object, its inputs under "Plans", those that run before it
 /// among them. With `profiles` (by [`crate::physical::OperatorId`]) each shows what happened, too.
@@ -18,7 +18,8 @@ pub fn explain_json(
     depth: usize,
 ) -> String {
     let mut out = String::new();
-    let mut writer = Writer { profiles, out: &mut out };
+    let considered = &plan.considered;
+    let mut writer = Writer { profiles, considered, out: &mut out };
     let root = |writer: &mut Writer<'_>, place: Place<'_>, depth: usize| {
         let mut before = Vec::new();
         for (number, prelude) in plan.preludes.iter().enumerate() {
@@ -53,6 +54,7 @@ struct Place<'a> {
 
 struct Writer<'a> {
     profiles: Option<&'a [OperatorProfile]>,
+    considered: &'a [(OperatorId, String)],
     out: &'a mut String,
 }
 
@@ -85,12 +87,22 @@ impl Writer<'_> {
                 fields.push(("Blocks Skipped", profile.blocks_skipped.to_string()));
                 fields.push(("Bytes Read", profile.bytes_read.to_string()));
             }
+            if !profile.look_ups.is_empty() {
+                let sum = |of: fn(&LookUps) -> u64| profile.look_ups.iter().map(of).sum::<u64>();
+                fields.push(("Index Look-ups", sum(|one| one.count).to_string()));
+                fields.push(("Rows Found by Index", sum(|one| one.rows).to_string()));
+            }
             fields.push(("Memory Bytes", profile.memory_bytes.to_string()));
             fields.push(("Spilled Bytes", profile.spilled_bytes.to_string()));
         }
         if !details.is_empty() {
             let details: Vec<String> = details.iter().map(|detail| quoted(detail)).collect();
             fields.push(("Details", format!("[{}]", details.join(", "))));
+        }
+        let paths: Vec<String> =
+            super::considered(self.considered, node.id).map(|line| quoted(line)).collect();
+        if !paths.is_empty() {
+            fields.push(("Paths", format!("[{}]", paths.join(", "))));
         }
         self.out.push('{');
         for (number, (name, value)) in fields.iter().enumerate() {

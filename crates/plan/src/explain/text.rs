@@ -3,7 +3,8 @@
 use std::fmt::Write;
 
 use sql::algebra::{Direction, Duplicates, Function, LikeCase, NullsOrder, WindowFunction};
-use types::{DataType, Value};
+use types::wide::{self, Wide};
+use types::{DataType, Value, text};
 
 use crate::physical::{
     Aggregate, BoundKind, Expr, ExprKind, OutputColumn, ScanRestriction, ScanRestrictionKind,
@@ -71,7 +72,10 @@ fn write_expr_here(expr: &Expr, columns: &[OutputColumn], out: &mut String) {
         ExprKind::Compare(op, left, right) => {
             write_operand(left, columns, out);
             let _ = write!(out, " {} ", op.as_str().to_ascii_lowercase());
-            write_operand(right, columns, out);
+            match key_bound(left, right) {
+                Some(number) => drop(write!(out, "{number}")),
+                None => write_operand(right, columns, out),
+            }
         }
         ExprKind::And(parts) => write_joined(parts, " and ", columns, out),
         ExprKind::Or(parts) => write_joined(parts, " or ", columns, out),
@@ -114,6 +118,14 @@ fn write_expr_here(expr: &Expr, columns: &[OutputColumn], out: &mut String) {
             write_operand(pattern, columns, out);
         }
     }
+}
+
+/// The number in bytes that decimals of any scale are compared with: the order of bytes is that of
+/// the numbers, and the last ones stand for all scales.
+fn key_bound(left: &Expr, right: &Expr) -> Option<Wide> {
+    let ExprKind::Literal(Value::Str(bytes)) = &right.kind else { return None };
+    let is_bound = matches!(left.ty, DataType::WideNumeric(_)) && right.ty == DataType::Bytea;
+    is_bound.then(|| Wide::decode(&[wide::key(bytes), &[0]].concat()))
 }
 
 fn write_operand(expr: &Expr, columns: &[OutputColumn], out: &mut String) {
@@ -218,20 +230,51 @@ fn write_value(value: &Value, ty: DataType, out: &mut String) {
         (Value::Bool(v), _) => drop(write!(out, "{v}")),
         (Value::F64(v), _) => drop(write!(out, "{v}")),
         (Value::Str(bytes), DataType::WideNumeric(_)) => {
-            let _ = write!(out, "{}", types::wide::Wide::decode(bytes));
-        }
-        (Value::Str(bytes), _) => drop(write!(out, "'{}'", String::from_utf8_lossy(bytes))),
-        (Value::Interval(v), _) => {
-            let _ = write!(out, "interval '{} mons {} days {} us'", v.months, v.days, v.micros);
+            let _ = write!(out, "{}", Wide::decode(bytes));
         }
         (number, DataType::Numeric(n)) => write_decimal(number, n.scale, out),
-        (number, DataType::Date) => {
-            let days = number.as_integer().unwrap_or(0);
-            let (y, m, d) = civil(days as i64);
-            let _ = write!(out, "date '{y:04}-{m:02}-{d:02}'");
-        }
-        (number, _) => drop(write!(out, "{}", number.as_integer().unwrap_or(0))),
+        (value, ty) => match literal_name(ty) {
+            Literal::Plain => drop(write!(out, "{}", text::format(value, ty))),
+            Literal::Quoted => write_quoted(&text::format(value, ty), out),
+            Literal::Typed(name) => {
+                let _ = write!(out, "{name} ");
+                write_quoted(&text::format(value, ty), out);
+            }
+        },
     }
+}
+
+/// How SQL writes a constant.
+enum Literal {
+    /// `1`
+    Plain,
+    /// `'a'`
+    Quoted,
+    /// `date '2024-02-29'`
+    Typed(&'static str),
+}
+
+fn literal_name(ty: DataType) -> Literal {
+    use DataType as D;
+    match ty {
+        D::SmallInt | D::Integer | D::BigInt | D::Oid | D::Xid | D::Real | D::Double => {
+            Literal::Plain
+        }
+        D::Date => Literal::Typed("date"),
+        D::Time(_) => Literal::Typed("time"),
+        D::Timestamp(_) => Literal::Typed("timestamp"),
+        D::TimestampTz(_) => Literal::Typed("timestamptz"),
+        D::Interval => Literal::Typed("interval"),
+        D::Uuid => Literal::Typed("uuid"),
+        D::Bytea => Literal::Typed("bytea"),
+        D::Json => Literal::Typed("json"),
+        D::Jsonb => Literal::Typed("jsonb"),
+        _ => Literal::Quoted,
+    }
+}
+
+fn write_quoted(text: &str, out: &mut String) {
+    let _ = write!(out, "'{}'", text.replace('\'', "''"));
 }
 
 fn write_decimal(number: &Value, scale: u8, out: &mut String) {
@@ -244,19 +287,6 @@ fn write_decimal(number: &Value, scale: u8, out: &mut String) {
     let sign = if value < 0 { "-" } else { "" };
     let point = if fraction.is_empty() { "" } else { "." };
     let _ = write!(out, "{sign}{whole}{point}{fraction}");
-}
-
-/// Year, month and day of a day number since 1970.
-/// Source: Howard Hinnant, "chrono-compatible low-level date algorithms".
-pub(crate) fn civil(days: i64) -> (i64, i64, i64) {
-    let z = days + 719_468;
-    let era = z.div_euclid(146_097);
-    let doe = z.rem_euclid(146_097);
-    let yoe = (doe - doe / 1460 + doe / 36_524 - doe / 146_096) / 365;
-    let doy = doe - (365 * yoe + yoe / 4 - yoe / 100);
-    let mp = (5 * doy + 2) / 153;
-    let month = if mp < 10 { mp + 3 } else { mp - 9 };
-    (yoe + era * 400 + i64::from(month <= 2), month, doy - (153 * mp + 2) / 5 + 1)
 }
 
 /// A restriction of a scan.

@@ -11,7 +11,7 @@ use types::{DataType, PhysicalType, Result};
 
 use super::{Lowered, Lowering, reduce};
 use crate::column_set::ColumnSet;
-use crate::physical::{Aggregate, AggregateMode, Operator, OutputColumn, SortKey};
+use crate::physical::{Aggregate, AggregateMode, Operator, OutputColumn, ScanRows, SortKey};
 use crate::properties::Properties;
 use crate::{AggregatePlace, JoinBelow, Technique, bounds, cardinality, range, tree};
 
@@ -19,6 +19,46 @@ use crate::{AggregatePlace, JoinBelow, Technique, bounds, cardinality, range, tr
 const DENSE_SLOTS: u128 = 16 << 20;
 /// Most build rows per joined row of a group join, whose arrays have a state for each.
 const BUILD_ROWS: f64 = 4.0;
+
+/// Tells the scan below `operator` that its smallest and largest values are enough, where these
+/// alone are aggregated. NULLs are passed over by both aggregates, and values that come twice
+/// change neither.
+fn ends_only(operator: &mut Operator) {
+    let Operator::Aggregate { input, aggregates, mode: AggregateMode::Scalar, .. } = operator
+    else {
+        return;
+    };
+    let is_end = |call: &Aggregate| {
+        let column = |e: &crate::physical::Expr| {
+            let has_order = is_ordered_as_stored(e.ty);
+            has_order && matches!(e.kind, crate::physical::ExprKind::Column(_))
+        };
+        matches!(call.function, AggregateFunction::Min | AggregateFunction::Max)
+            && call.filter.is_none()
+            && call.arguments.iter().all(column)
+    };
+    if aggregates.is_empty() || !aggregates.iter().all(is_end) {
+        return;
+    }
+    let scan = match &mut input.operator {
+        Operator::IndexScan { scan, .. } => &mut scan.operator,
+        operator => operator,
+    };
+    if let Operator::Scan { rows, residual: None, .. } = scan {
+        *rows = ScanRows::Ends;
+    }
+}
+
+/// True for types whose stored form has the order of their values.
+fn is_ordered_as_stored(ty: DataType) -> bool {
+    use DataType as D;
+    let is_number = matches!(
+        ty,
+        D::SmallInt | D::Integer | D::BigInt | D::Oid | D::Real | D::Double | D::Numeric(_)
+    );
+    let is_time = matches!(ty, D::Date | D::Time(_) | D::Timestamp(_) | D::TimestampTz(_));
+    is_number || is_time || matches!(ty, D::WideNumeric(_) | D::Text | D::Varchar(_))
+}
 
 pub(super) type Keys = Vec<(ColumnId, Logical)>;
 pub(super) type Calls = Vec<(ColumnId, AggregateCall)>;
@@ -94,6 +134,9 @@ impl Lowering<'_, '_> {
         let dense = self.has(Technique::DenseAggregation);
         let mode = mode(&keys, dense.then_some(&lowered.properties));
         let mut out = self.aggregate_node(lowered, &keys, &calls, None, mode)?;
+        if self.has(Technique::Skipping) {
+            ends_only(&mut out.node.operator);
+        }
         if self.has(Technique::GroupJoin) {
             join_groups(&mut out.node.operator, self.context.options.aggregate_place);
         }

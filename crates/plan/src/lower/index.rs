@@ -14,6 +14,7 @@ use sql::algebra::{Expr as Logical, ExprKind as LogicalKind, JoinKind as Logic, 
 use sql::catalog::{IndexKind, IndexMeta, TableRef, Uniqueness};
 use types::{CompareOp, Result};
 
+use super::considered::Weighed;
 use super::expr::{Scope, held_as};
 use super::join::{Join, physical_kind, shape};
 use super::scan::{fitted, move_columns};
@@ -218,6 +219,7 @@ impl Lowering<'_, '_> {
         rest: &[Logical],
     ) -> Result<Lowered> {
         if self.context.options.index_paths == IndexPaths::Avoid {
+            self.consider(lowered.node.id, || "path by index: none, index_paths is off".to_owned());
             return Ok(lowered);
         }
         let Some(scan) = ScanParts::of(&lowered.node).filter(|s| !s.table.indexes().is_empty())
@@ -226,9 +228,14 @@ impl Lowering<'_, '_> {
         };
         let whole = self.context.table(scan.table).rows.max(1.0);
         let conjuncts = tree::conjuncts(predicate.clone());
+        self.consider_scan(lowered.node.id, whole);
         let one = self.one_way(&lowered, narrow, &conjuncts)?;
         let conditions = Conditions { narrow, conjuncts: &conjuncts, rest };
         let several = self.several_ways(&lowered, &conditions)?;
+        if let Some(Found { ways, cost, .. }) = &several {
+            let line = || format!("path of {} ways: cost {cost:.0}", ways.len());
+            self.consider(lowered.node.id, line);
+        }
         let prefer = self.context.options.index_paths == IndexPaths::Prefer;
         let worth = if prefer { f64::INFINITY } else { cost::scan(whole) };
         let is_one = match (&one, &several) {
@@ -282,9 +289,11 @@ impl Lowering<'_, '_> {
         let mut best: Option<(f64, Access)> = None;
         for (at, index) in scan.table.indexes().iter().enumerate() {
             let Some(offer) = self.offer((scan.table, at, index), narrow, conjuncts)? else {
+                self.consider_partial(lowered.node.id, index);
                 continue;
             };
             let Some(access) = access(at, index, &scan, &offer) else {
+                self.consider_idle(lowered.node.id, scan.table, index);
                 continue;
             };
             let ids = access.used.iter().map(|&at| lowered.columns[scan.restrictions[at].column]);
@@ -304,6 +313,7 @@ impl Lowering<'_, '_> {
             // A single row is a bound, not an estimate: it is worth a little more.
             let lookups = access.lookups();
             let cost = if access.single { 0.0 } else { cost::index(lookups, rows) };
+            self.consider_index(lowered.node.id, index, &Weighed { lookups, rows, cost });
             if best.as_ref().is_none_or(|(least, _)| cost < *least) {
                 best = Some((cost, access));
             }
@@ -372,6 +382,7 @@ impl Lowering<'_, '_> {
             }
             let whole = choice.keys.len() == index.columns.len();
             if choice.pairs.is_empty() || (index.kind == IndexKind::Hash && !whole) {
+                self.consider_idle(inner.node.id, scan.table, index);
                 continue;
             }
             if whole && index.unique != Uniqueness::No {
@@ -379,12 +390,17 @@ impl Lowering<'_, '_> {
             }
             let rows = outer.properties.rows;
             choice.cost = cost::index(rows, rows * matches);
+            let weighed = Weighed { lookups: rows, rows: rows * matches, cost: choice.cost };
+            self.consider_index(inner.node.id, index, &weighed);
             if best.as_ref().is_none_or(|best| choice.cost < best.cost) {
                 best = Some(choice);
             }
         }
         let (build, probe) = (inner.properties.rows, outer.properties.rows);
         let hashed = cost::hash_join(build, probe, false) + cost::scan(statistics.rows);
+        if best.is_some() {
+            self.consider(inner.node.id, || format!("path hash join: cost {hashed:.0}"));
+        }
         let prefer = self.context.options.index_paths == IndexPaths::Prefer;
         Ok(best.filter(|best| prefer || best.cost < hashed))
     }
@@ -468,7 +484,8 @@ impl Lowering<'_, '_> {
         };
         let (ids, output, output_columns) = shape(kind, &join, &outer, &inner);
         let width = outer.columns.len();
-        let Operator::Scan { table, columns, restrictions, residual: own, alias } =
+        let inner_id = inner.node.id;
+        let Operator::Scan { table, columns, restrictions, residual: own, alias, .. } =
             inner.node.operator
         else {
             return Err(types::Error::internal("an index join of something that is no scan"));
@@ -498,6 +515,7 @@ impl Lowering<'_, '_> {
             alias,
         };
         let node = self.node(operator, output, join.properties.rows);
+        self.consider_as(inner_id, node.id);
         Ok(Lowered { node, columns: ids, properties: join.properties })
     }
 }
@@ -522,7 +540,8 @@ fn without(restrictions: Vec<ScanRestriction>, used: &[usize]) -> Vec<ScanRestri
 
 /// Turns a scan into an index scan.
 pub(super) fn apply(node: &mut Node, found: Found, entries_max: Option<u64>) {
-    let Operator::Scan { table, columns, restrictions, residual, alias } = &node.operator else {
+    let Operator::Scan { table, columns, restrictions, residual, alias, .. } = &node.operator
+    else {
         return;
     };
     let operator = Operator::IndexScan {

@@ -11,6 +11,7 @@ use crate::column_set::ColumnSet;
 use crate::fold::{fold, nearest, widens};
 use crate::physical::{
     BoundKind, Expr, ExprKind, Operator, OutputColumn, ScanRestriction, ScanRestrictionKind,
+    ScanRows,
 };
 use crate::push_down::nulls;
 use crate::tree;
@@ -49,6 +50,7 @@ impl Lowering<'_, '_> {
             columns: kept.iter().map(|(_, ordinal)| *ordinal).collect(),
             restrictions: Vec::new(),
             residual: None,
+            rows: ScanRows::All,
             alias: alias.clone(),
         };
         let rows = properties.rows;

@@ -113,6 +113,7 @@ pub(crate) fn lower_with(
         read: HashMap::new(),
         names: HashMap::new(),
         untaken: HashMap::new(),
+        considered: Vec::new(),
     };
     let operator = Operator::Values { rows: Vec::new() };
     let node = Node { id: OperatorId(0), operator, output, rows: 1.0 };

@@ -186,14 +186,27 @@ fn moment(function: Function, arguments: &[(Value, DataType)]) -> Option<i128> {
 
 fn shift(micros: i128, interval: types::Interval, sign: i128) -> i128 {
     let (days, rest) = (micros.div_euclid(DAY), micros.rem_euclid(DAY));
-    let (year, month, day) = crate::explain::civil(days as i64);
+    let (year, month, day) = civil(days as i64);
     let months = i128::from(year) * 12 + i128::from(month) - 1 + sign * i128::from(interval.months);
     let (year, month) = (months.div_euclid(12), months.rem_euclid(12) + 1);
     let mut moved = day_number(year, month, i128::from(day));
-    while crate::explain::civil(moved as i64).1 as i128 != month {
+    while civil(moved as i64).1 as i128 != month {
         moved -= 1;
     }
     (moved + sign * i128::from(interval.days)) * DAY + rest + sign * i128::from(interval.micros)
+}
+
+/// Year, month and day of a day number since 1970.
+/// Source: Howard Hinnant, "chrono-compatible low-level date algorithms".
+fn civil(days: i64) -> (i64, i64, i64) {
+    let z = days + 719_468;
+    let era = z.div_euclid(146_097);
+    let doe = z.rem_euclid(146_097);
+    let yoe = (doe - doe / 1460 + doe / 36_524 - doe / 146_096) / 365;
+    let doy = doe - (365 * yoe + yoe / 4 - yoe / 100);
+    let mp = (5 * doy + 2) / 153;
+    let month = if mp < 10 { mp + 3 } else { mp - 9 };
+    (yoe + era * 400 + i64::from(month <= 2), month, doy - (153 * mp + 2) / 5 + 1)
 }
 
 /// Days since 1970 of a date.

@@ -13,8 +13,9 @@ use crate::parse::{
     CopySource, CopyTree, Tree, folded, into_of, option_word, path_value, set_value,
 };
 use crate::statement::{
-    Copy, CopyDirection, CopyItem, CopyPlace, DropBehaviour, ExplainFormat, ExplainMode, Privilege,
-    SetScope, SetValue, Statement, Truncate, TruncateIdentity,
+    Copy, CopyDirection, CopyItem, CopyPlace, DropBehaviour, ExplainDetail, ExplainFormat,
+    ExplainMode, ExplainOptions, Privilege, SetScope, SetValue, Statement, Truncate,
+    TruncateIdentity,
 };
 
 impl Binder<'_> {
@@ -65,19 +66,21 @@ impl Binder<'_> {
                     self.behind_changes(main)
                 }
             },
-            Ast::Explain { analyze, statement, options, format, .. } => {
-                let (mode, format) = explain_mode(
-                    *analyze,
-                    options.as_deref().unwrap_or_default(),
-                    format.as_ref(),
-                )?;
+            Ast::Explain { analyze, verbose, statement, options, format, .. } => {
+                let given = options.as_deref().unwrap_or_default();
+                let begun = ExplainOptions {
+                    mode: if *analyze { ExplainMode::Analyze } else { ExplainMode::Plan },
+                    format: ExplainFormat::Text,
+                    detail: detail_of(*verbose),
+                };
+                let options = explain_options(begun, given, format.as_ref())?;
                 let statement = Box::new(match &**statement {
                     Ast::Execute { name: Some(name), parameters, .. } => {
                         self.bind_explained(name, parameters)?
                     }
                     statement => self.bind_statement(statement, text)?,
                 });
-                Ok(Statement::Explain { mode, format, statement })
+                Ok(Statement::Explain { options, statement })
             }
             Ast::Insert(_) | Ast::Update(_) | Ast::Delete(_) | Ast::Merge(_) => {
                 let main = self.bind_write(statement, None)?;
@@ -339,25 +342,29 @@ impl Binder<'_> {
     }
 }
 
-/// EXPLAIN's options: whether it runs, and how it is shown.
-fn explain_mode(
-    analyze: bool,
+fn detail_of(verbose: bool) -> ExplainDetail {
+    if verbose { ExplainDetail::Considered } else { ExplainDetail::Chosen }
+}
+
+/// EXPLAIN's options: `begun` is what stands without parentheses.
+fn explain_options(
+    begun: ExplainOptions,
     options: &[ast::UtilityOption],
     format: Option<&ast::AnalyzeFormatKind>,
-) -> Result<(ExplainMode, ExplainFormat)> {
+) -> Result<ExplainOptions> {
     if let Some(format) = format {
         return unsupported(format!("EXPLAIN {format}"), None);
     }
-    let mut format = ExplainFormat::Text;
-    let mut mode = if analyze { ExplainMode::Analyze } else { ExplainMode::Plan };
+    let ExplainOptions { mut mode, mut format, mut detail } = begun;
     for option in options {
         let word = option.arg.as_ref().and_then(option_word).map(|word| word.to_lowercase());
         let on = !matches!(word.as_deref(), Some("off" | "false" | "0"));
         match (folded(&option.name).as_str(), on) {
             ("analyze", true) => mode = ExplainMode::Analyze,
             ("analyze", false) => mode = ExplainMode::Plan,
+            ("verbose", on) => detail = detail_of(on),
             // What these switch is always shown or costs nothing.
-            ("verbose" | "costs" | "timing" | "buffers" | "summary" | "settings" | "wal", _) => {}
+            ("costs" | "timing" | "buffers" | "summary" | "settings" | "wal", _) => {}
             ("format", _) => {
                 format = match word.as_deref() {
                     Some("text") => ExplainFormat::Text,
@@ -381,7 +388,7 @@ fn explain_mode(
             }
         }
     }
-    Ok((mode, format))
+    Ok(ExplainOptions { mode, format, detail })
 }
 
 /// Statements about the settings of the session, which need no catalog.

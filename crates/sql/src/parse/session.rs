@@ -10,8 +10,7 @@ use super::name::folded;
 use super::{LockTree, SessionTree, opens_call};
 use crate::words::{
     AccessMode, Chain, Deferral, Discard, IfExists, IfMissing, Isolation, LockWait, Persistence,
-    RowLockStrength, TableLockMode, TransactionModes, VacuumAnalyze,
-    VacuumFreeze,
+    RowLockStrength, TableLockMode, TransactionModes, VacuumAnalyze, VacuumFreeze,
 };
 
 pub(super) type Parsed<T> = std::result::Result<T, ParserError>;

@@ -49,12 +49,21 @@ pub enum AccessPath {
     Horizontal,
     /// All rows, or a range of them, were looked at.
     Scan,
+    /// Smallest and largest values of the block stood for its rows.
+    Ends,
 }
 
 impl AccessPath {
     /// Every path, in the order of their declaration.
-    pub const ALL: [Self; 6] =
-        [Self::Constant, Self::Bloom, Self::Csb, Self::Vertical, Self::Horizontal, Self::Scan];
+    pub const ALL: [Self; 7] = [
+        Self::Constant,
+        Self::Bloom,
+        Self::Csb,
+        Self::Vertical,
+        Self::Horizontal,
+        Self::Scan,
+        Self::Ends,
+    ];
 
     /// Its name in EXPLAIN ANALYZE.
     pub fn name(self) -> &'static str {
@@ -65,6 +74,7 @@ impl AccessPath {
             Self::Vertical => "bitweaving/v",
             Self::Horizontal => "bitweaving/h",
             Self::Scan => "scan",
+            Self::Ends => "ends",
         }
     }
 }
