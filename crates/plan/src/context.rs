@@ -17,6 +17,8 @@ pub(crate) struct Cte {
     pub(crate) id: CteId,
     /// Plan that computes it.
     pub(crate) body: CteBody,
+    /// True when its readers' filters were looked at.
+    pub(crate) is_narrowed: bool,
 }
 
 /// Plan that computes a CTE. Outputs are positional, so each plan is a Project.

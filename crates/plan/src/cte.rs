@@ -2,12 +2,17 @@
 //!
 //! A definition that is cheap to repeat (a filtered table) or correlated is copied to each place
 //! with new column ids; every other one becomes a prelude of the query.
+//!
+//! Elsewhere: what readers' filters say of a prelude (`readers`).
+
+mod readers;
 
 use sql::algebra::{ColumnId, CteId, Expr, Plan};
 use types::DataType;
 
 use crate::context::{Context, Cte, CteBody};
 use crate::tree;
+pub(crate) use readers::filter_by_readers;
 
 /// Removes every [`Plan::With`] of `plan`, those in sub-queries included.
 pub(crate) fn resolve(context: &mut Context<'_>, plan: &mut Plan) {
@@ -32,7 +37,11 @@ fn resolve_at_here(context: &mut Context<'_>, plan: &mut Plan) {
             let mut original = Some(*definition);
             inline(context, &mut body, cte, scans, &mut original);
         } else if scans > 0 {
-            context.ctes.push(Cte { id: cte, body: CteBody::Plain(*definition) });
+            context.ctes.push(Cte {
+                id: cte,
+                body: CteBody::Plain(*definition),
+                is_narrowed: false,
+            });
         }
         *plan = *body;
     }
@@ -117,7 +126,7 @@ pub(crate) fn hoist_recursive(context: &mut Context<'_>, plan: &mut Plan) {
     }
     if let Plan::RecursiveWith { cte, duplicates, base, step, body, .. } = tree::take(plan) {
         let recursive = CteBody::Recursive { duplicates, base: *base, step: *step };
-        context.ctes.push(Cte { id: cte, body: recursive });
+        context.ctes.push(Cte { id: cte, body: recursive, is_narrowed: false });
         *plan = *body;
     }
 }

@@ -80,6 +80,25 @@ fn rewrite_all(context: &mut Context<'_>, root: &mut Plan, query: &Query) {
     let needed: ColumnSet = query.columns.iter().map(|column| column.id).collect();
     rewrite(context, root, &needed, Order::Matters);
     rewrite_preludes(context);
+    if context.options.switches.has(Technique::PartialPushDown) {
+        narrow_ctes(context, root);
+    }
+}
+
+/// Filters CTEs by what their readers ask, readers first.
+fn narrow_ctes(context: &mut Context<'_>, root: &Plan) {
+    for at in (0..context.ctes.len()).rev() {
+        if !cte::filter_by_readers(context, root, at) {
+            continue;
+        }
+        let empty = CteBody::Plain(tree::one_row());
+        let mut body = std::mem::replace(&mut context.ctes[at].body, empty);
+        body.plans_mut(&mut |plan| {
+            let needed = tree::output_set(plan);
+            rewrite(context, plan, &needed, Order::Free);
+        });
+        context.ctes[at].body = body;
+    }
 }
 
 /// Makes the physical plan of logical plans.

@@ -78,7 +78,8 @@ fn push_here(plan: Plan, mut predicates: Vec<Expr>, switches: Switches) -> Plan 
                 let columns = tree::mentioned(e);
                 !columns.is_empty() && columns.is_subset(&shared)
             };
-            let (sink, stay) = predicates.into_iter().partition(free);
+            let (mut sink, stay): (Vec<_>, Vec<_>) = predicates.into_iter().partition(free);
+            sink.extend(relaxed(&stay, &shared, switches));
             tree::filtered(
                 Plan::Window { input: Box::new(push(*input, sink, switches)), calls },
                 stay,
@@ -134,10 +135,22 @@ fn push_aggregate(plan: Plan, predicates: Vec<Expr>, switches: Switches) -> Plan
         !columns.is_empty() && columns.iter().all(|id| map.contains_key(&id))
     };
     let (mut sink, stay): (Vec<_>, Vec<_>) = predicates.into_iter().partition(on_keys);
+    let sides: ColumnSet = map.keys().copied().collect();
+    sink.extend(relaxed(&stay, &sides, switches));
     sink.iter_mut().for_each(|e| tree::substitute(e, &map));
     let input = Box::new(push(*input, sink, switches));
     let plan = Plan::Aggregate { input, keys, aggregates, grouping_sets, set_column };
     tree::filtered(plan, stay)
+}
+
+/// Predicates of `columns` alone that the disjunctions among `predicates` imply: groups and
+/// partitions that no term wants need not be made.
+fn relaxed(predicates: &[Expr], columns: &ColumnSet, switches: Switches) -> Vec<Expr> {
+    if !switches.has(Technique::PartialPushDown) {
+        return Vec::new();
+    }
+    let known = predicates.iter().filter(|part| !tree::is_volatile(part));
+    known.filter_map(|part| partial::relax(part, columns)).collect()
 }
 
 fn push_set_operation(plan: Plan, predicates: Vec<Expr>, switches: Switches) -> Plan {

@@ -310,3 +310,43 @@ fn reads_name_tables_and_conditions_however_they_are_found() {
         assert_eq!(found, expected, "{index_paths:?}");
     }
 }
+
+/// The line below the only one with `part` in it.
+fn below<'t>(text: &'t str, part: &str) -> &'t str {
+    text.lines().skip_while(|line| !line.contains(part)).nth(1).map_or("", str::trim)
+}
+
+#[test]
+fn readers_filters_go_into_a_cte_below_its_grouping() {
+    let shop = Shop::new();
+    let body = "WITH c AS (SELECT w, i, sum(n) AS n FROM line GROUP BY w, i)";
+    let text = shop.explain(&format!(
+        "{body} SELECT * FROM c AS a JOIN c AS b USING (i) WHERE a.w = 1 AND b.w = 2 AND b.n > 9"
+    ));
+    assert_eq!(below(&text, "Scan line"), "where w in (1, 2)", "{text}");
+    // One that wants all rows, and filters that cannot go below.
+    for query in [
+        "SELECT * FROM c AS a JOIN c AS b USING (i) WHERE a.w = 1",
+        "SELECT * FROM c AS a JOIN c AS b USING (i) WHERE a.n = 1 AND b.n = 2",
+        "SELECT * FROM c AS a JOIN c AS b USING (i) WHERE a.w = 1 AND b.n = 2",
+    ] {
+        let text = shop.explain(&format!("{body} {query}"));
+        assert!(!below(&text, "Scan line").starts_with("where"), "{text}");
+    }
+    // Through a CTE that reads the other one.
+    let text = shop.explain(&format!(
+        "{body}, d AS (SELECT w, i, n FROM c UNION ALL SELECT w, i, n + 1 FROM c)
+         SELECT * FROM d AS a JOIN d AS b USING (i) WHERE a.w = 3 AND b.w = 4"
+    ));
+    assert_eq!(below(&text, "Scan line"), "where w in (3, 4)", "{text}");
+}
+
+#[test]
+fn disjunctions_go_below_windows_as_far_as_partitions_allow() {
+    let shop = Shop::new();
+    let text = shop.explain(
+        "SELECT * FROM (SELECT w, n, rank() OVER (PARTITION BY w ORDER BY n) AS r FROM line) AS q
+         WHERE w = 1 AND r < 3 OR w = 2 AND r > 7",
+    );
+    assert_eq!(below(&text, "Scan line"), "where w in (1, 2)", "{text}");
+}

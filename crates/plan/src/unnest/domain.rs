@@ -156,7 +156,7 @@ fn share(context: &mut Context<'_>, left: Plan, shares: &Shares<'_>) -> (Plan, S
     let columns_of_left =
         outputs.iter().map(|&(id, ty)| (context.fresh(), tree::column(id, ty))).collect();
     let definition = Plan::Project { input: Box::new(left), columns: columns_of_left };
-    context.ctes.push(Cte { id, body: CteBody::Plain(definition) });
+    context.ctes.push(Cte { id, body: CteBody::Plain(definition), is_narrowed: false });
     let domain = context.fresh_cte();
     let mut only = only.clone();
     only.iter_mut().for_each(|e| tree::rename_expr(e, &map));
@@ -164,7 +164,7 @@ fn share(context: &mut Context<'_>, left: Plan, shares: &Shares<'_>) -> (Plan, S
     if !per_row {
         rows = tree::narrowed(distinct(rows), &values);
     }
-    context.ctes.push(Cte { id: domain, body: CteBody::Plain(rows) });
+    context.ctes.push(Cte { id: domain, body: CteBody::Plain(rows), is_narrowed: false });
     (read(outputs.to_vec()), Source::Shared(domain))
 }
 
