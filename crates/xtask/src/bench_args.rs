@@ -243,3 +243,26 @@ pub struct AdaptArgs {
     #[arg(long)]
     pub threads: Option<usize>,
 }
+
+/// Arguments of `bench oltp`.
+#[derive(Args, Clone, Debug)]
+pub struct OltpArgs {
+    /// Seconds of each run, after a fifth of them to warm up
+    #[arg(long, default_value_t = 5.0)]
+    pub seconds: f64,
+    /// Numbers of clients
+    #[arg(long, value_delimiter = ',', default_values_t = [1, 4, 16])]
+    pub clients: Vec<usize>,
+    /// Size of the tables, against those of the papers at their smallest scale
+    #[arg(long, default_value_t = 1.0)]
+    pub scale: f64,
+    /// Workloads, by name; all of them without
+    #[arg(long, value_delimiter = ',')]
+    pub only: Vec<String>,
+    /// The server to measure; without, one is built
+    #[arg(long)]
+    pub program: Option<PathBuf>,
+    /// Where chance begins
+    #[arg(long, default_value_t = 27)]
+    pub seed: u64,
+}

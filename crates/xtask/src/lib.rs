@@ -13,6 +13,7 @@
 //! test  -> check, python, cargo test (tests/slt included)  what CI runs
 //! verify, bench -> Tessera beside DuckDB, DataFusion or PostgreSQL on the same data
 //! bench tpcc    -> transactions on Tessera, SQLite or PostgreSQL (feature `peers`)
+//! bench oltp    -> TATP, SmallBank, YCSB and others on both servers (feature `oltp`)
 //! bench recovery, checkpoint, versions, waterfall, join-order, limits, storage -> Tessera alone
 //! ```
 //! Invariant: without the feature `tessera` nothing of the product is compiled, so that the checks
@@ -51,6 +52,8 @@ pub mod verify;
 mod chart;
 #[cfg(feature = "tessera")]
 pub mod bench;
+#[cfg(feature = "oltp")]
+pub mod oltp;
 #[cfg(feature = "peers")]
 pub mod tpcc;
 

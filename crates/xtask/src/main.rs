@@ -6,8 +6,8 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use xtask::bench_args::{
-    AdaptArgs, ChArgs, CheckpointArgs, JoinOrderArgs, LimitsArgs, RecoveryArgs, RecoveryChildArgs,
-    StorageArgs, SwitchesArgs, VersionsArgs, WaterfallArgs, Which,
+    AdaptArgs, ChArgs, CheckpointArgs, JoinOrderArgs, LimitsArgs, OltpArgs, RecoveryArgs,
+    RecoveryChildArgs, StorageArgs, SwitchesArgs, VersionsArgs, WaterfallArgs, Which,
 };
 use xtask::bus::BusCommand;
 use xtask::clients::ClientsArgs;
@@ -104,6 +104,8 @@ enum Bench {
     Bus,
     /// Tessera's server beside PostgreSQL's: pgbench, COPY, rows
     Wire(WireArgs),
+    /// TATP, SmallBank, YCSB and others on Tessera's server and PostgreSQL's
+    Oltp(OltpArgs),
     /// Scans of rows that have versions
     Versions(VersionsArgs),
     /// Measures layouts, late columns and filters on TPC-H and SSB, each alone and together
@@ -334,6 +336,7 @@ fn run(command: Command) -> Outcome {
         Command::TortureChild(args) if !args.store.needs_product() => torture::child(&args),
         Command::Bench(Bench::Tpcc(args)) => run_tpcc(args),
         Command::Bench(Bench::Wire(args)) => wire::run(&args),
+        Command::Bench(Bench::Oltp(args)) => run_oltp(&args),
         product => run_product(product),
     }
 }
@@ -404,7 +407,7 @@ fn run_product(command: Command) -> Outcome {
         | Command::Bus(_)
         | Command::Python { .. }
         | Command::Test
-        | Command::Bench(Bench::Bus | Bench::Tpcc(_) | Bench::Wire(_)) => {
+        | Command::Bench(Bench::Bus | Bench::Tpcc(_) | Bench::Wire(_) | Bench::Oltp(_)) => {
             unreachable!("these do not come here")
         }
     };
@@ -426,6 +429,17 @@ fn fuzz_queries(args: &FuzzArgs) -> Outcome {
         differences_max: args.differences,
         toggling: if args.switches { Toggling::Random } else { Toggling::No },
     })
+}
+
+/// Runs transactions on two servers, which needs a driver.
+#[cfg(not(feature = "oltp"))]
+fn run_oltp(_: &OltpArgs) -> Outcome {
+    run_again("oltp")
+}
+
+#[cfg(feature = "oltp")]
+fn run_oltp(args: &OltpArgs) -> Outcome {
+    xtask::oltp::run(args)
 }
 
 /// Runs TPC-C, which needs the peers' drivers.

@@ -25,7 +25,7 @@ const SUBJECTLESS: [&str; 7] = ["It", "They", "That", "Those", "What", "Who", "O
 /// Functions left by crate with more parameters than [`PARAMETERS_MAX`], and with tuples as
 /// parameters. Crates that are not here have none. Numbers only go down.
 const LEFT: &[(&str, Signatures)] = &[
-    ("engine", left(14, 12)),
+    ("engine", left(14, 10)),
     ("exec", left(6, 17)),
     ("formats", left(0, 2)),
     ("kernels", left(1, 11)),
