@@ -13,6 +13,8 @@ use crate::physical::{
 
 /// Names of computed columns are cut after so many characters.
 const NAME_CHARS: usize = 48;
+/// Digits behind the point of a bound that stands for numbers of all scales.
+const BOUND_DIGITS: u8 = 40;
 /// Items of a list that are shown; longer lists are cut.
 const LIST_ITEMS: usize = 8;
 
@@ -122,10 +124,16 @@ fn write_expr_here(expr: &Expr, columns: &[OutputColumn], out: &mut String) {
 
 /// The number in bytes that decimals of any scale are compared with: the order of bytes is that of
 /// the numbers, and the last ones stand for all scales.
-fn key_bound(left: &Expr, right: &Expr) -> Option<Wide> {
+fn key_bound(left: &Expr, right: &Expr) -> Option<String> {
     let ExprKind::Literal(Value::Str(bytes)) = &right.kind else { return None };
     let is_bound = matches!(left.ty, DataType::WideNumeric(_)) && right.ty == DataType::Bytea;
-    is_bound.then(|| Wide::decode(&[wide::key(bytes), &[0]].concat()))
+    is_bound.then(|| {
+        let text = Wide::decode(&[wide::key(bytes), &[BOUND_DIGITS]].concat()).to_string();
+        match text.split_once('.') {
+            Some(_) => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+            None => text,
+        }
+    })
 }
 
 fn write_operand(expr: &Expr, columns: &[OutputColumn], out: &mut String) {
