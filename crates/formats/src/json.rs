@@ -92,7 +92,7 @@ impl FileFormat for JsonFiles {
 /// Writes a line for each row.
 struct JsonWriter {
     output: Output,
-    /// What stands before each value, and its type.
+    /// Text before each value, and its type.
     columns: Vec<(Vec<u8>, DataType)>,
     zone: TimeZone,
     is_array: bool,

@@ -1,9 +1,10 @@
 //! Files: CSV, JSON, Parquet, Arrow streams; CSV and text between COPY and a client.
 //!
 //! Each format is an [`engine::registry::FileFormat`]: COPY reads and writes through it, and
-//! `read_csv('f')`, `read_json('f')` and `read_parquet('f')` stand in FROM, for one file or many. A format writes to a temporary name
-//! beside the file and renames it when all is written. Arrow's record batches in memory stand in
-//! FROM as [`arrow_table`], and results become such batches by [`ResultReader`].
+//! `read_csv('f')`, `read_json('f')` and `read_parquet('f')` stand in FROM, for one file or many. A
+//! format writes to a temporary name beside the file and renames it when all is written. Arrow's
+//! record batches in memory stand in FROM as [`arrow_table`], and results become such batches by
+//! [`ResultReader`].
 #![forbid(unsafe_code)]
 
 // Floors: lowest first.

@@ -114,7 +114,7 @@ struct Many {
 /// Opens `paths` as one relation.
 ///
 /// # Errors
-/// What `format` says of a file, 42P10 when a file lacks a column of the first.
+/// Errors of `format` for a file, 42P10 when a file lacks a column of the first.
 pub(crate) fn open(
     format: &dyn FileFormat,
     paths: &[String],

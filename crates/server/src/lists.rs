@@ -21,7 +21,8 @@ const LISTS: [(&str, &str, &str); 8] = [
         "rolname",
         "SELECT rolname AS \"Role name\", concat_ws(', ', CASE WHEN rolsuper THEN 'Superuser' END, \
          CASE WHEN rolcreaterole THEN 'Create role' END, \
-         CASE WHEN rolcreatedb THEN 'Create DB' END, CASE WHEN NOT rolcanlogin THEN 'Cannot login' END) AS \"Attributes\" \
+         CASE WHEN rolcreatedb THEN 'Create DB' END, \
+         CASE WHEN NOT rolcanlogin THEN 'Cannot login' END) AS \"Attributes\" \
          FROM pg_catalog.pg_roles WHERE rolname !~ '^pg_' AND {} ORDER BY 1",
     ),
     (

@@ -50,7 +50,7 @@ const HELP: &str = "\
 \\dt \\di \\ds \\dv   tables with rows and bytes, indexes, sequences, views
 \\dn \\du \\df \\dT \\dp \\l   schemas, roles, functions, types, privileges, databases: a pattern
 \\x         rows as blocks of lines: on, off, auto        \\t         rows without names: on, off
-\\pset      format, null, expanded, tuples_only           \\timing    times after statements: on, off
+\\pset      format, null, expanded, tuples_only           \\timing    times, on, off
 .mode NAME  table, line, csv, json, markdown, arrow
 \\g [FILE]  run the statement, rows into a file            \\gx        run it, rows as blocks
 \\watch [S] run the last statement every S seconds         \\e [FILE]  edit it, then run it

@@ -28,8 +28,8 @@ pub use crate::words::{
     GrantAction, GrantOption, IfExists, IfMissing, Isolation, LockWait, NewLabel, ObjectKind,
     Objects, PasswordChange, Persistence, Privilege, PrivilegeStatement, Privileges, RelationName,
     RoleName, RoleOptions, RoleStatement, RowLockStrength, SchemaStatement, Secret, SetScope,
-    SetValue, TableLockMode, TransactionModes, TypeKind, TypeStatement, VacuumAnalyze, VacuumFreeze,
-    privileges_in,
+    SetValue, TableLockMode, TransactionModes, TypeKind, TypeStatement, VacuumAnalyze,
+    VacuumFreeze, privileges_in,
 };
 
 use types::DataType;

@@ -604,6 +604,56 @@ fn reassign(session: &mut Session, from: &[RoleName], to: &RoleName) -> Result<(
     })
 }
 
+/// Whoever defines something, and what there is.
+struct Definer<'s> {
+    state: &'s State,
+    who: &'s Who,
+}
+
+impl Definer<'_> {
+    fn create(&self, name: &RelationName, persistence: Persistence) -> Result<()> {
+        let Self { state, who } = self;
+        match crate::define::persistence_of(name, persistence) {
+            Persistence::Permanent => {
+                state.check(who, &Object::schema_of(&state.key_of(name)?), CREATE)
+            }
+            Persistence::Temporary => {
+                let temporary = Privileges::of(&[Privilege::Temporary]);
+                state.check(who, &Object::Database, temporary).map_err(|_| {
+                    denied(format!(
+                        "permission denied to create temporary tables in database \
+                         \"{DATABASE_NAME}\""
+                    ))
+                })
+            }
+        }
+    }
+
+    fn drop(&self, kind: &str, drop: &DropRelations) -> Result<()> {
+        let Self { state, who } = self;
+        drop.names.iter().try_for_each(|name| {
+            let Ok(name) = state.key_of(name) else { return Ok(()) };
+            // The owner of the schema may drop what is in it.
+            match state.kind_of(&name) {
+                Some(found) if found == kind && !state.owns(who, &Object::schema_of(&name)) => {
+                    state.check_owner(who, kind, &name)
+                }
+                _ => Ok(()),
+            }
+        })
+    }
+
+    /// CREATE OR REPLACE TABLE drops the table that is there.
+    fn replace(&self, name: &RelationName, if_exists: IfExists) -> Result<()> {
+        if if_exists != IfExists::Replace {
+            return Ok(());
+        }
+        let (names, if_missing) = (vec![name.clone()], IfMissing::Skip);
+        let behaviour = DropBehaviour::Restrict;
+        self.drop("table", &DropRelations { names, if_missing, behaviour })
+    }
+}
+
 /// Checks the privileges that a definition needs, before anything else of it is looked at.
 ///
 /// # Errors
@@ -614,47 +664,16 @@ pub(crate) fn check_definition(session: &Session, statement: &Statement) -> Resu
         return Ok(());
     }
     super::user_type::check_statement(&state, &who, statement)?;
-    let creates =
-        |name: &RelationName, persistence| match crate::define::persistence_of(name, persistence) {
-            Persistence::Permanent => {
-                state.check(&who, &Object::schema_of(&state.key_of(name)?), CREATE)
-            }
-            Persistence::Temporary => {
-                let temporary = Privileges::of(&[Privilege::Temporary]);
-                state.check(&who, &Object::Database, temporary).map_err(|_| {
-                    denied(format!(
-                        "permission denied to create temporary tables in database \
-                         \"{DATABASE_NAME}\""
-                    ))
-                })
-            }
-        };
-    let drops = |kind: &str, drop: &DropRelations| {
-        drop.names.iter().try_for_each(|name| {
-            let Ok(name) = state.key_of(name) else { return Ok(()) };
-            // The owner of the schema may drop what is in it.
-            match state.kind_of(&name) {
-                Some(found) if found == kind && !state.owns(&who, &Object::schema_of(&name)) => {
-                    state.check_owner(&who, kind, &name)
-                }
-                _ => Ok(()),
-            }
-        })
-    };
-    let replaces = |name: &RelationName, if_exists| match if_exists {
-        IfExists::Replace => {
-            let (names, if_missing) = (vec![name.clone()], IfMissing::Skip);
-            drops("table", &DropRelations { names, if_missing, behaviour: DropBehaviour::Restrict })
-        }
-        _ => Ok(()),
-    };
+    let may = Definer { state: &state, who: &who };
+    let creates = |name: &RelationName, persistence| may.create(name, persistence);
+    let drops = |kind: &str, drop: &DropRelations| may.drop(kind, drop);
     match statement {
         Statement::CreateTable(create) => {
-            replaces(&create.name, create.if_exists)?;
+            may.replace(&create.name, create.if_exists)?;
             creates(&create.name, create.persistence)
         }
         Statement::CreateTableAs(create) => {
-            replaces(&create.name, create.if_exists)?;
+            may.replace(&create.name, create.if_exists)?;
             creates(&create.name, create.persistence)
         }
         Statement::CreateSequence(create) => creates(&create.name, create.persistence),

@@ -109,9 +109,13 @@ mod tests {
 
     #[test]
     fn columns_are_those_of_all_records() {
-        let text = br#"{"a":1,"b":null,"d":"2024-01-02","n":{"x":1},"m":1,"big":123456789012345678901}
-            {"a":2.5,"b":"x","d":"2024-01-02 03:04:05","m":"s","c":true,"u":"0b9e0f6e-3f0a-4b0e-8a8a-8a8a8a8a8a8a"}"#;
-        let found = columns(text, Layout::Lines);
+        let text = [
+            r#"{"a":1,"b":null,"d":"2024-01-02","n":{"x":1},"m":1,"big":123456789012345678901}"#,
+            r#"{"a":2.5,"b":"x","d":"2024-01-02 03:04:05","m":"s","c":true,"#,
+            r#""u":"0b9e0f6e-3f0a-4b0e-8a8a-8a8a8a8a8a8a"}"#,
+        ]
+        .join("\n");
+        let found = columns(text.as_bytes(), Layout::Lines);
         let shown: Vec<String> = found.iter().map(|(name, ty)| format!("{name} {ty}")).collect();
         assert_eq!(
             shown,

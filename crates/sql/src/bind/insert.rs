@@ -20,7 +20,8 @@ fn is_by_name(columns: &[ast::ObjectName]) -> bool {
     ident.is_some_and(|ident| ident.value == BY_NAME)
 }
 
-/// The ON CONFLICT that INSERT OR IGNORE and OR REPLACE stand for, the columns `named` being inserted, or all.
+/// The ON CONFLICT that INSERT OR IGNORE and OR REPLACE stand for: the columns `named` are written,
+/// or all.
 ///
 /// # Errors
 /// 42P10 when OR REPLACE has no key, or several, to find rows by; 0A000 for other forms.

@@ -6,8 +6,9 @@
 //! - `ORDER BY ALL` to `ORDER BY` [`ALL_ITEMS`],
 //! - `INSERT INTO t BY NAME SELECT ...` to one with [`BY_NAME`] as its column.
 //!
-//! A query begins at the statement's first word, in a parenthesis, behind AS, behind the words of
-//! a set operation, behind EXPLAIN and its kin, and where INSERT has its rows.
+//! A query begins at the statement's first word, in a parenthesis, behind the words of a set
+//! operation, behind EXPLAIN and its kin, where a table or view is defined, and where INSERT has
+//! its rows.
 
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
@@ -36,8 +37,8 @@ const LIST_ENDS: [Keyword; 14] = [
     Keyword::EXCEPT,
 ];
 
-/// Words behind which a query stands.
-const LEADS: [&str; 7] = ["as", "explain", "analyze", "describe", "desc", "summarize", "verbose"];
+/// Words that may stand before the query of a statement.
+const LEADS: [&str; 6] = ["explain", "analyze", "describe", "desc", "summarize", "verbose"];
 
 /// Words of set operations.
 const SET_OPERATIONS: [&str; 3] = ["union", "intersect", "except"];
@@ -137,7 +138,8 @@ fn begins(tokens: &[TokenWithSpan], places: &[usize], at: usize) -> bool {
         // The text of TRIM may stand alone behind FROM.
         return !before.checked_sub(1).is_some_and(|call| word(call, "trim"));
     }
-    any(before, &LEADS)
+    (0..=before).all(|at| any(at, &LEADS))
+        || is_defined(tokens, places, before)
         || any(before, &SET_OPERATIONS)
         || before.checked_sub(1).is_some_and(|first| {
             (word(before, "all") && any(first, &SET_OPERATIONS))
@@ -145,6 +147,13 @@ fn begins(tokens: &[TokenWithSpan], places: &[usize], at: usize) -> bool {
         })
         || is_source(tokens, places, at)
         || follows_with(tokens, places, at)
+}
+
+/// True when the word at `places[at]` is the AS before the query of a table or view.
+fn is_defined(tokens: &[TokenWithSpan], places: &[usize], at: usize) -> bool {
+    let is_word = |at: usize, text: &str| is(&tokens[places[at]], text);
+    let is_query = |at: usize| ["select", "values", "with"].iter().any(|text| is_word(at, text));
+    is_word(at, "as") && is_word(0, "create") && !(0..at).any(is_query)
 }
 
 /// True when only WITH and what it defines stand before the FROM at `places[at]` in its query.
