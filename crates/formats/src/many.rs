@@ -154,7 +154,7 @@ pub(crate) fn open(
         };
         if !file.columns.iter().all(is_text) && format.keeps_text() {
             // What looks like a number here is text elsewhere, and is to stay as it is written.
-            let is_named = !file.columns.first().is_some_and(|(name, _)| name == "column0");
+            let is_named = file.columns.first().is_none_or(|(name, _)| name != "column0");
             let mut given = given.to_vec();
             given.retain(|(name, _)| name != "header" && name != "all_varchar");
             given.push(("header".to_owned(), is_named.to_string()));

@@ -248,9 +248,9 @@ impl Binder<'_> {
         {
             return Ok(ty);
         }
-        let mut ty = common_type(&candidates).or_else(|(a, b)| {
+        let mut ty = common_type(&candidates).map_err(|(a, b)| {
             let at = list.iter().find(|bound| bound.ty() == b).and_then(|bound| bound.at);
-            Err(place(mismatch(construct, a, b), at))
+            place(mismatch(construct, a, b), at)
         })?;
         // Untyped literals must fit whole: CASE ... ELSE '0.125'.
         for literal in list.iter().filter(|bound| unknown_text(&bound.expr).is_some()) {
