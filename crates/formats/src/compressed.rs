@@ -62,3 +62,43 @@ fn contents(path: &str, mut from: impl Read) -> Result<File> {
         to.write_all(&piece[..read]).map_err(failed)?;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use testkit::Scratch;
+
+    use super::*;
+
+    fn read(path: &std::path::Path) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let mut file = open_plain(&path.display().to_string()).expect("it can be read");
+        file.seek(SeekFrom::Start(0)).expect("a file");
+        file.read_to_end(&mut bytes).expect("it can be read");
+        bytes
+    }
+
+    #[test]
+    fn compressed_files_are_what_they_hold() {
+        let directory = Scratch::new("formats-compressed");
+        let plain: Vec<u8> = (0..300_000_u32).flat_map(u32::to_le_bytes).collect();
+        let path = |name: &str| directory.path().join(name);
+        std::fs::write(path("plain"), &plain).expect("writable");
+        std::fs::write(path("zstd"), zstd::encode_all(&plain[..], 1).expect("zstd"))
+            .expect("writable");
+        // Two members, as `cat a.gz b.gz` makes them.
+        let mut members = Vec::new();
+        for half in plain.chunks(plain.len() / 2) {
+            let mut to = flate2::write::GzEncoder::new(members, flate2::Compression::fast());
+            to.write_all(half).expect("memory");
+            members = to.finish().expect("memory");
+        }
+        std::fs::write(path("gzip"), &members).expect("writable");
+        for name in ["plain", "zstd", "gzip"] {
+            assert!(read(&path(name)) == plain, "{name}");
+        }
+        members.truncate(members.len() / 2);
+        std::fs::write(path("cut"), &members).expect("writable");
+        let cut = open_plain(&path("cut").display().to_string());
+        assert!(cut.is_err_and(|error| error.message().contains("decompress")));
+    }
+}

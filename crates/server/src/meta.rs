@@ -45,21 +45,25 @@ pub(crate) enum Timing {
 }
 
 const HELP: &str = "\
-\\d          tables, views and sequences
-\\d NAME     columns, indexes and constraints of a table, columns of a view
-\\dt \\di \\ds \\dv   tables with rows and bytes, indexes, sequences, views
-\\dn \\du \\df \\dT \\dp \\l   schemas, roles, functions, types, privileges, databases: a pattern
-\\x         rows as blocks of lines: on, off, auto        \\t         rows without names: on, off
-\\pset      format, null, expanded, tuples_only           \\timing    times, on, off
-.mode NAME  table, line, csv, json, markdown, arrow
-\\g [FILE]  run the statement, rows into a file            \\gx        run it, rows as blocks
-\\watch [S] run the last statement every S seconds         \\e [FILE]  edit it, then run it
-\\o [FILE]  rows go into a file, or come here again        \\p         show the last one
-\\copy ...  COPY with the files of this machine            \\i FILE    run the statements of a file
-\\set [NAME [VALUE]]  variables, :name in statements       \\unset NAME
-\\cd DIR    change the directory                           \\! COMMAND run a command of the system
-\\conninfo   database and user
-\\echo TEXT print the text                                 \\q         quit; so do quit and exit
+\\d, \\d NAME             tables, views and sequences; columns, indexes and constraints of one
+\\dt \\di \\ds \\dv         tables with rows and bytes, indexes, sequences, views
+\\dn \\du \\df \\dT \\dp \\l  schemas, roles, functions, types, privileges, databases
+\\x [on|off|auto]        rows as blocks of lines
+\\t [on|off]             rows alone, without names and counts
+.mode NAME              table, line, csv, json, markdown, arrow
+\\pset OPTION VALUE      format, null, expanded, tuples_only
+\\timing [on|off]        times after statements
+\\g [FILE], \\gx          run the statement, rows into a file; with rows as blocks
+\\watch [SECONDS]        run the last statement again and again until Ctrl-C
+\\p, \\e [FILE]           show the last statement; edit it, then run it
+\\o [FILE]               rows go into a file, or come here again
+\\copy ...               COPY with the files of this machine
+\\i FILE                 run the statements of a file
+\\set [NAME VALUE]       variables, :name in statements; \\unset NAME
+\\cd DIR, \\! COMMAND     change the directory, run a command of the system
+\\conninfo               database and user
+\\echo TEXT              print the text
+\\q                      quit; so do quit and exit
 Statements end with a semicolon. Ctrl-C cancels what runs, Ctrl-D quits.";
 
 /// The query of `\conninfo`.

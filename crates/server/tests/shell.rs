@@ -53,3 +53,25 @@ fn commands_of_other_shells_work() {
     assert!(text(&output.stderr).contains("unknown command .nothing"));
     assert!(output.status.success());
 }
+
+#[test]
+fn the_last_statement_is_run_again_in_other_forms() {
+    let directory = Scratch::new("shell-again");
+    let script = ".mode table\n\
+                  SELECT 1 AS a, NULL AS long \\gx\n\
+                  \\pset null -\n\\x\nSELECT NULL AS n;\n\\x\n\
+                  \\set limit 2\nSELECT ':limit' AS text, :limit AS value \\g out.txt\n\
+                  .mode csv\n\\p\n\\g\n";
+    let output = run(directory.path(), script);
+    let shown = text(&output.stdout);
+    let expected = "Output format is table.\n\
+                    -[ RECORD 1 ]-----------\na    | 1\nlong | NULL\n(1 row)\n\
+                    Null display is \"-\".\nExpanded display is on.\n\
+                    -[ RECORD 1 ]--------\nn | -\n(1 row)\nExpanded display is off.\n\
+                    Output format is csv.\n\
+                    SELECT ':limit' AS text, :limit AS value\ntext,value\n:limit,2\n";
+    assert_eq!(shown, expected, "{output:?}");
+    let file = std::fs::read_to_string(directory.path().join("out.txt")).expect("it was written");
+    assert!(file.contains(":limit") && file.contains("(1 row)"), "{file}");
+    assert!(output.status.success());
+}
