@@ -73,13 +73,15 @@ pub struct Exchange {
     ticket: Option<Ticket>,
     /// The run that it was sent to.
     run: Option<u64>,
+    /// True when that run may have done it.
+    in_doubt: bool,
 }
 
 impl Exchange {
     /// A call that was not sent yet.
     pub fn new(call: &Call, numbers: &Arc<Numbers>) -> Self {
         let ticket = call.needs_retry().then(|| numbers.next());
-        Self { ticket, run: None }
+        Self { ticket, run: None, in_doubt: false }
     }
 
     /// True when the run of the server must be known to send it.
@@ -110,10 +112,16 @@ impl Exchange {
                 let message = format!("{message}: whether it happened is not known");
                 Next::Done(Err(BusError::Network(message)))
             }
-            Failure::Busy(_) | Failure::Lost(_) => Next::Again,
+            Failure::Busy(_) => Next::Again,
+            Failure::Lost(_) => {
+                self.in_doubt = true;
+                Next::Again
+            }
             Failure::Unreached(_) => {
-                // Not sent, or not taken: any run will do.
-                self.run = None;
+                // Never taken: any run will do.
+                if !self.in_doubt {
+                    self.run = None;
+                }
                 Next::Again
             }
             Failure::TooLarge(_) => refused(SqlState::LIMIT_EXCEEDED),
@@ -157,7 +165,9 @@ mod tests {
         assert_eq!(call.heard(Err(Failure::Unreached("refused".to_owned()))), Next::Again);
         assert!(call.needs_run(), "it was not sent");
         assert_eq!(run(&mut call, 5), Some(5));
-        for failure in [Failure::Lost("no answer".to_owned()), Failure::Busy("full")] {
+        // A server that is not reached says nothing of the one that may have done it before.
+        let refused = Failure::Unreached("refused".to_owned());
+        for failure in [Failure::Lost("no answer".to_owned()), Failure::Busy("full"), refused] {
             assert_eq!(call.heard(Err(failure)), Next::Again);
             assert!(!call.needs_run());
             assert_eq!(run(&mut call, 6), Some(5));
