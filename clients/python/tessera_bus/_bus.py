@@ -344,7 +344,7 @@ class Bus:
             number = number or self._numbers.begin()
         waits = end is not None and end > time.monotonic()
         failing_since, pause = None, _PAUSE_FIRST
-        is_interrupted = False
+        is_interrupted = in_doubt = False
         try:
             while True:
                 begin = time.monotonic()
@@ -364,7 +364,8 @@ class Bus:
                     raise reason
                 # The server may be another by now; what was sent to it goes to no other, though.
                 self._run = None
-                if reason.happened == "no" and once:
+                in_doubt = in_doubt or reason.happened == "unknown"
+                if reason.happened == "no" and once and not in_doubt:
                     request.retry.run = 0
                 if waits and time.monotonic() - begin > self._patience:
                     failing_since, pause = None, _PAUSE_FIRST
