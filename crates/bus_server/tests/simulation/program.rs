@@ -195,7 +195,16 @@ impl Program {
         });
         let outcome = match current.exchange.heard(heard) {
             Next::Done(outcome) => outcome,
-            Next::Again if current.tries < TRIES => return self.transmit(world),
+            Next::Again if current.tries < TRIES => {
+                if world.random().chance(20) {
+                    // The next try finds no server, and what it hears is about itself alone.
+                    let refused = Failure::Unreached("refused".to_owned());
+                    let again = current.exchange.heard(Err(refused));
+                    assert_eq!(again, Next::Again);
+                    self.run = None;
+                }
+                return self.transmit(world);
+            }
             Next::Again => Err(BusError::Network("patience ended".to_owned())),
         };
         if matches!(outcome, Err(BusError::Network(_))) {
