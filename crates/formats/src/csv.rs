@@ -11,7 +11,7 @@ mod sniff;
 mod split;
 mod write;
 
-pub(crate) use options::{CsvOptions, Dialect, Header, OnError, Way};
+pub(crate) use options::{CsvOptions, Dialect, Header, Way};
 pub(crate) use parse::CsvRecords;
 pub(crate) use sniff::fits;
 pub(crate) use split::Quoted;

@@ -18,21 +18,21 @@ use types::json::push_quoted;
 use types::{DataType, Error, Result, SqlState, to_json};
 
 use crate::output::Output;
+use crate::rows::OnError;
 
 /// The format.
 pub(crate) struct JsonFiles;
 
 /// Options, which COPY TO and reading share.
 struct JsonOptions {
-    /// Records that do not fit are skipped.
-    ignores_errors: bool,
+    on_error: OnError,
     /// Written as an array.
     is_array: bool,
 }
 
 impl JsonOptions {
     fn new(given: &[(String, String)]) -> Result<Self> {
-        let mut options = Self { ignores_errors: false, is_array: false };
+        let mut options = Self { on_error: OnError::Stop, is_array: false };
         for (name, value) in given {
             let value = value.to_ascii_lowercase();
             let truth = match value.as_str() {
@@ -41,7 +41,8 @@ impl JsonOptions {
                 _ => None,
             };
             match (name.as_str(), truth, value.as_str()) {
-                ("ignore_errors", Some(truth), _) => options.ignores_errors = truth,
+                ("ignore_errors", Some(true), _) => options.on_error = OnError::Ignore,
+                ("ignore_errors", Some(false), _) => options.on_error = OnError::Stop,
                 ("array", Some(truth), _) => options.is_array = truth,
                 // How records are apart is seen.
                 ("format", _, "auto" | "array" | "newline_delimited" | "nd" | "unstructured") => {}
@@ -66,8 +67,8 @@ impl FileFormat for JsonFiles {
         options: FileOptions<'_>,
         target: Option<&[(String, DataType)]>,
     ) -> Result<OpenedFile> {
-        let ignores_errors = JsonOptions::new(options.given)?.ignores_errors;
-        read::open(path, target, ignores_errors, options.zone)
+        let on_error = JsonOptions::new(options.given)?.on_error;
+        read::open(path, target, on_error, options.zone)
     }
 
     fn create(

@@ -34,8 +34,18 @@ pub(crate) trait Records {
     /// Fields of the current record.
     fn fields(&self) -> &[Field];
 
+    /// The part's text, and what was made of it: the bytes that fields lie in.
+    fn sources(&self) -> (&[u8], &[u8]);
+
     /// Bytes of a field; empty for NULL.
-    fn bytes(&self, field: Field) -> &[u8];
+    fn bytes(&self, field: Field) -> &[u8] {
+        let (text, scratch) = self.sources();
+        match field {
+            Field::Null => &[],
+            Field::Slice(start, end) => &text[start..end],
+            Field::Scratch(start, end) => &scratch[start..end],
+        }
+    }
 
     /// True when the current record is an empty line.
     fn is_blank(&self) -> bool;
@@ -48,6 +58,15 @@ pub(crate) enum Blank {
     Skip,
     /// The line is a record like any other.
     Record,
+}
+
+/// Treatment of a record that does not fit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OnError {
+    /// The load fails.
+    Stop,
+    /// The record is skipped.
+    Ignore,
 }
 
 /// Why a record cannot be a row.
@@ -192,6 +211,36 @@ impl<'a> Rows<'a> {
         let batch = Batch::new(columns, self.count);
         self.start();
         batch
+    }
+
+    /// Gives all rows of `records` to `push`, in batches, until it returns false. `located` makes
+    /// the error of a record that does not fit, of which it gets the offset in the part.
+    ///
+    /// # Errors
+    /// The error of the first record that does not fit, unless such are ignored; errors of `push`.
+    pub(crate) fn push_all(
+        mut self,
+        records: &mut impl Records,
+        on_error: OnError,
+        located: &dyn Fn(Reject, usize) -> Error,
+        push: &mut dyn FnMut(Batch) -> Result<bool>,
+    ) -> Result<()> {
+        loop {
+            let at = records.offset();
+            match self.take(records) {
+                Ok(Taken::Row) => {}
+                Ok(Taken::End) => break,
+                Err(_) if on_error == OnError::Ignore => {}
+                Err(reject) => return Err(located(reject, at)),
+            }
+            if self.is_full() && !push(self.batch())? {
+                return Ok(());
+            }
+        }
+        if !self.is_empty() {
+            push(self.batch())?;
+        }
+        Ok(())
     }
 
     /// Takes the next record. A record that is rejected leaves nothing behind.

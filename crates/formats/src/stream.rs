@@ -15,10 +15,8 @@ use exec::BatchSource;
 use kernels::{Batch, Vector};
 use types::{DataType, Error, Result, SqlState};
 
-use crate::csv::{
-    CsvOptions, CsvRecords, Dialect, Header, OnError, Quoted, Way, write_names, write_row,
-};
-use crate::rows::{Blank, Records, Reject, Rows, Taken};
+use crate::csv::{CsvOptions, CsvRecords, Dialect, Header, Quoted, Way, write_names, write_row};
+use crate::rows::{Blank, OnError, Records, Reject, Rows};
 use crate::text::{TextOptions, TextRecords, TextWriter, cut};
 
 /// Bytes of a work order: some hundred of microseconds at least.
@@ -235,43 +233,19 @@ impl BatchSource for Pieces {
             let reject = Reject::Record(Error::new(SqlState::INVALID_ENCODING, message));
             return Err(self.located(reject, start + error.valid_up_to()));
         }
+        let located = |reject, at: usize| self.located(reject, start + at);
         match &self.form {
             Form::Csv(dialect) => {
                 let rows = Rows::new(&self.columns, columns, Blank::Skip, &dialect.zone);
-                self.push_rows(&mut CsvRecords::new(text, dialect), start, rows, push)
+                let mut records = CsvRecords::new(text, dialect);
+                rows.push_all(&mut records, self.on_error, &located, push)
             }
             Form::Text(options) => {
                 let rows = Rows::new(&self.columns, columns, Blank::Record, &options.zone);
-                self.push_rows(&mut TextRecords::new(text, options), start, rows, push)
+                let mut records = TextRecords::new(text, options);
+                rows.push_all(&mut records, self.on_error, &located, push)
             }
         }
-    }
-}
-
-impl Pieces {
-    fn push_rows(
-        &self,
-        records: &mut impl Records,
-        start: usize,
-        mut rows: Rows<'_>,
-        push: &mut dyn FnMut(Batch) -> Result<bool>,
-    ) -> Result<()> {
-        loop {
-            let at = records.offset();
-            match rows.take(records) {
-                Ok(Taken::Row) => {}
-                Ok(Taken::End) => break,
-                Err(_) if self.on_error == OnError::Ignore => {}
-                Err(reject) => return Err(self.located(reject, start + at)),
-            }
-            if rows.is_full() && !push(rows.batch())? {
-                return Ok(());
-            }
-        }
-        if !rows.is_empty() {
-            push(rows.batch())?;
-        }
-        Ok(())
     }
 }
 

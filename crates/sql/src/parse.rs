@@ -35,6 +35,7 @@ mod shorthand;
 mod shown;
 mod storage;
 mod subscript;
+mod tokens;
 mod typed;
 mod user_type;
 pub(crate) mod visit;

@@ -4,6 +4,8 @@ use engine::registry::FileOptions;
 use types::calendar::TimeZone;
 use types::{DataType, Error, Result, SqlState};
 
+use crate::rows::OnError;
+
 /// Contents of the first record: names or values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Header {
@@ -13,15 +15,6 @@ pub(crate) enum Header {
     Match,
     /// The record holds values.
     Absent,
-}
-
-/// Treatment of a record that does not fit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum OnError {
-    /// The load fails.
-    Stop,
-    /// The record is skipped.
-    Ignore,
 }
 
 /// How a file is written.

@@ -8,12 +8,12 @@ use kernels::Batch;
 use types::{DataType, Error, Result, SqlState};
 
 use crate::compressed::open_plain;
-use crate::csv::options::{CsvOptions, Dialect, Header, OnError, Way};
+use crate::csv::options::{CsvOptions, Dialect, Header, Way};
 use crate::csv::parse::CsvRecords;
 use crate::csv::sniff::{self, Extent};
 use crate::csv::split;
 use crate::output::io_error;
-use crate::rows::{Blank, Origin, Records as _, Rows, Taken, read_full};
+use crate::rows::{Blank, OnError, Origin, Records as _, Rows, read_full};
 
 /// Bytes at the beginning of a file from which delimiter, names and types are guessed.
 const SNIFF_BYTES: usize = 4 << 20;
@@ -118,23 +118,9 @@ impl BatchSource for CsvSource {
     ) -> Result<()> {
         let (start, end) = (self.bounds[order], self.bounds[order + 1]);
         let text = self.origin.text(start, end)?;
-        let mut rows = Rows::new(&self.origin.columns, columns, Blank::Skip, &self.dialect.zone);
+        let rows = Rows::new(&self.origin.columns, columns, Blank::Skip, &self.dialect.zone);
+        let located = |reject, at: usize| self.origin.located(reject, start, &text[..at]);
         let mut records = CsvRecords::new(&text, &self.dialect);
-        loop {
-            let at = records.offset();
-            match rows.take(&mut records) {
-                Ok(Taken::Row) => {}
-                Ok(Taken::End) => break,
-                Err(_) if self.on_error == OnError::Ignore => {}
-                Err(reject) => return Err(self.origin.located(reject, start, &text[..at])),
-            }
-            if rows.is_full() && !push(rows.batch())? {
-                return Ok(());
-            }
-        }
-        if !rows.is_empty() {
-            push(rows.batch())?;
-        }
-        Ok(())
+        rows.push_all(&mut records, self.on_error, &located, push)
     }
 }

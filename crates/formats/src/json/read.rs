@@ -14,7 +14,7 @@ use super::records::{JsonRecords, Layout, Nesting, Texts};
 use super::shape;
 use crate::compressed::open_plain;
 use crate::output::io_error;
-use crate::rows::{Blank, Origin, Records as _, Rows, Taken, read_full};
+use crate::rows::{Blank, OnError, Origin, Rows, read_full};
 
 /// Bytes at the beginning of a file from which columns are guessed.
 const SAMPLE_BYTES: usize = 4 << 20;
@@ -30,7 +30,7 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 pub(crate) fn open(
     path: &str,
     target: Option<&[(String, DataType)]>,
-    ignores_errors: bool,
+    on_error: OnError,
     zone: &TimeZone,
 ) -> Result<OpenedFile> {
     let file = open_plain(path)?;
@@ -56,7 +56,7 @@ pub(crate) fn open(
         keys,
         layout,
         bounds,
-        ignores_errors,
+        on_error,
         zone: zone.clone(),
     };
     Ok(OpenedFile { columns, rows: Some(rows as u64), source: Arc::new(source) })
@@ -95,7 +95,7 @@ struct JsonSource {
     keys: HashMap<Vec<u8>, usize>,
     layout: Layout,
     bounds: Vec<u64>,
-    ignores_errors: bool,
+    on_error: OnError,
     zone: TimeZone,
 }
 
@@ -113,27 +113,13 @@ impl BatchSource for JsonSource {
         let (start, end) = (self.bounds[order], self.bounds[order + 1]);
         let text = self.origin.text(start, end)?;
         let types = self.origin.columns.iter().map(|(_, ty)| *ty).collect();
-        let mut rows = Rows::new(&self.origin.columns, columns, Blank::Record, &self.zone);
+        let rows = Rows::new(&self.origin.columns, columns, Blank::Record, &self.zone);
+        let located = |reject, at: usize| {
+            // The record begins behind the space before it.
+            let blanks = text[at..].iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+            self.origin.located(reject, start, &text[..at + blanks])
+        };
         let mut records = JsonRecords::new(&text, self.layout, &self.keys, types);
-        loop {
-            let at = records.offset();
-            match rows.take(&mut records) {
-                Ok(Taken::Row) => {}
-                Ok(Taken::End) => break,
-                Err(_) if self.ignores_errors => {}
-                Err(reject) => {
-                    // The record begins behind the space before it.
-                    let blanks = text[at..].iter().take_while(|b| b.is_ascii_whitespace()).count();
-                    return Err(self.origin.located(reject, start, &text[..at + blanks]));
-                }
-            }
-            if rows.is_full() && !push(rows.batch())? {
-                return Ok(());
-            }
-        }
-        if !rows.is_empty() {
-            push(rows.batch())?;
-        }
-        Ok(())
+        rows.push_all(&mut records, self.on_error, &located, push)
     }
 }

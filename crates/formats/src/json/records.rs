@@ -192,12 +192,8 @@ impl Records for JsonRecords<'_> {
         &self.fields
     }
 
-    fn bytes(&self, field: Field) -> &[u8] {
-        match field {
-            Field::Null => &[],
-            Field::Slice(start, end) => &self.text[start..end],
-            Field::Scratch(start, end) => &self.scratch[start..end],
-        }
+    fn sources(&self) -> (&[u8], &[u8]) {
+        (self.text, &self.scratch)
     }
 
     fn is_blank(&self) -> bool {

@@ -4,7 +4,7 @@
 //! twice.
 
 use sqlparser::ast::{self, Expr as Ast};
-use types::Result;
+use types::{DataType, Result};
 
 use super::{Binder, Bound};
 
@@ -146,6 +146,9 @@ impl Binder<'_> {
             return self.list_of_range(function).map(Some);
         }
         let template = match (name, arguments.as_slice()) {
+            ("len", [list]) if matches!(self.bind_expr(list)?.ty(), DataType::Array(_)) => {
+                Some("cardinality($1)::bigint")
+            }
             ("date_diff" | "datediff", [part, ..]) if count == 3 => difference(part),
             _ => {
                 let found = TEMPLATES.iter().find(|(n, c, _)| *n == name && *c == count);

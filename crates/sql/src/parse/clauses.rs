@@ -12,7 +12,8 @@
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan, Word};
 
-use super::{is_keyword, is_word, keyword_token};
+use super::tokens::{is, significant};
+use super::{is_keyword, keyword_token};
 
 /// The name that stands before the items of GROUP BY DISTINCT.
 pub(crate) const DISTINCT_SETS: &str = "group by distinct";
@@ -56,18 +57,8 @@ pub(super) fn rewrite(tokens: &mut Vec<TokenWithSpan>) {
     }
 }
 
-fn is(token: &TokenWithSpan, text: &str) -> bool {
-    matches!(&token.token, Token::Word(word) if is_word(word, text))
-}
-
 fn named(name: &str, quote_style: Option<char>) -> Token {
     Token::Word(Word { value: name.to_owned(), quote_style, keyword: Keyword::NoKeyword })
-}
-
-/// Positions of the tokens that are no blanks.
-fn significant(tokens: &[TokenWithSpan]) -> Vec<usize> {
-    let is_one = |at: &usize| !matches!(tokens[*at].token, Token::Whitespace(_) | Token::EOF);
-    (0..tokens.len()).filter(is_one).collect()
 }
 
 /// Edit of a token: it goes, becomes another one, or gets others before it.

@@ -23,7 +23,8 @@ use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Token, TokenWithSpan, Word};
 use types::{Error, Result};
 
-use super::{at_location, is_word, keyword_token};
+use super::tokens::{is, significant};
+use super::{at_location, keyword_token};
 
 /// Collations that order by bytes, as all texts are.
 const COLLATIONS: [&str; 5] = ["C", "POSIX", "default", "ucs_basic", "c"];
@@ -53,10 +54,6 @@ const NO_FIELDS: [&str; 22] = [
     "week",
     "weeks",
 ];
-
-fn is(token: &TokenWithSpan, text: &str) -> bool {
-    matches!(&token.token, Token::Word(word) if is_word(word, text))
-}
 
 /// Puts the joins that MERGE reads in parentheses.
 fn joined_source(tokens: &mut Vec<TokenWithSpan>) {
@@ -88,12 +85,6 @@ fn joined_source(tokens: &mut Vec<TokenWithSpan>) {
         tokens.insert(condition, close);
         tokens.insert(source + 1, open);
     }
-}
-
-/// Positions of the tokens that are no blanks.
-fn significant(tokens: &[TokenWithSpan]) -> Vec<usize> {
-    let is_one = |at: &usize| !matches!(tokens[*at].token, Token::Whitespace(_) | Token::EOF);
-    (0..tokens.len()).filter(is_one).collect()
 }
 
 /// Rewrites the tokens of a statement.

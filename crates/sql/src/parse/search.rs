@@ -10,7 +10,8 @@ use sqlparser::tokenizer::{Token, TokenWithSpan, Word};
 use types::Result;
 
 use super::name::folded;
-use super::{is_keyword, is_word, parser, syntax_error, tokens_of};
+use super::tokens::{is, significant};
+use super::{is_keyword, parser, syntax_error, tokens_of};
 
 /// Prefix of the name of a column that stands for such clauses.
 const MARKER: &str = "recursion ";
@@ -79,10 +80,6 @@ pub(super) fn rewrite(tokens: &mut Vec<TokenWithSpan>) {
     }
 }
 
-fn is(token: &TokenWithSpan, text: &str) -> bool {
-    matches!(&token.token, Token::Word(word) if is_word(word, text))
-}
-
 /// Clauses that were found behind a query in parentheses.
 struct Found {
     /// The parenthesis that closes the query.
@@ -91,11 +88,6 @@ struct Found {
     words: Vec<usize>,
     /// One past them.
     end: usize,
-}
-
-fn significant(tokens: &[TokenWithSpan]) -> Vec<usize> {
-    let is_one = |at: &usize| !matches!(tokens[*at].token, Token::Whitespace(_) | Token::EOF);
-    (0..tokens.len()).filter(is_one).collect()
 }
 
 /// The next clauses from token `from` on.

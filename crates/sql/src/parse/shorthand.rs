@@ -14,7 +14,8 @@ use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use super::clauses::ALL_ITEMS;
-use super::{is_word, keyword_token};
+use super::keyword_token;
+use super::tokens::{is, significant};
 
 /// The column of an INSERT whose columns are those of its query, by their names.
 pub(crate) const BY_NAME: &str = "by name";
@@ -57,16 +58,6 @@ pub(super) fn rewrite(tokens: &mut Vec<TokenWithSpan>) {
     for at in starts.into_iter().rev() {
         select_first(tokens, places[at]);
     }
-}
-
-fn is(token: &TokenWithSpan, text: &str) -> bool {
-    matches!(&token.token, Token::Word(word) if is_word(word, text))
-}
-
-/// Positions of the tokens that are no blanks.
-fn significant(tokens: &[TokenWithSpan]) -> Vec<usize> {
-    let is_one = |at: &usize| !matches!(tokens[*at].token, Token::Whitespace(_) | Token::EOF);
-    (0..tokens.len()).filter(is_one).collect()
 }
 
 /// Puts a name in the place of ALL where that is what rows are ordered by.

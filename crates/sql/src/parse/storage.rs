@@ -8,20 +8,11 @@
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 use types::{Error, Result, SqlState};
 
-use super::{at_location, is_word};
+use super::at_location;
+use super::tokens::{is, significant};
 
 /// Where tables and indexes may be.
 const TABLESPACES: [&str; 3] = ["pg_default", "pg_global", "\"\""];
-
-/// Positions of the tokens that are no blanks.
-fn significant(tokens: &[TokenWithSpan]) -> Vec<usize> {
-    let is_one = |at: &usize| !matches!(tokens[*at].token, Token::Whitespace(_) | Token::EOF);
-    (0..tokens.len()).filter(is_one).collect()
-}
-
-fn is(token: &TokenWithSpan, text: &str) -> bool {
-    matches!(&token.token, Token::Word(word) if is_word(word, text))
-}
 
 /// Takes the words out.
 ///
