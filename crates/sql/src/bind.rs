@@ -114,7 +114,17 @@ pub fn bind(
     parameters: &[DataType],
 ) -> Result<Statement> {
     let mut binder = Binder::new(catalog, parameters);
-    let bound = binder.bind_tree(&statement.tree, &statement.text)?;
+    let mut bound = binder.bind_tree(&statement.tree, &statement.text);
+    if let Err(error) = &bound
+        && error.state() == SqlState::UNDEFINED_COLUMN
+        && binder.aliases == Aliases::Met
+    {
+        // A name that nothing else has may be that of a select list.
+        binder = Binder::new(catalog, parameters);
+        binder.aliases = Aliases::Read;
+        bound = binder.bind_tree(&statement.tree, &statement.text);
+    }
+    let bound = bound?;
     binder.check_shown()?;
     binder.refuse_stray_parts()?;
     // What a view reads is looked at when it is used.
@@ -176,6 +186,18 @@ enum Unknowns {
     Keep,
 }
 
+/// Names of select lists in other clauses, which mean something where PostgreSQL has an error.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Aliases {
+    /// No select list gives a name.
+    #[default]
+    None,
+    /// Select lists give names, which are not looked at.
+    Met,
+    /// Names that no column has are looked for in select lists.
+    Read,
+}
+
 struct Binder<'a> {
     catalog: &'a dyn Catalog,
     parameters: Vec<DataType>,
@@ -193,6 +215,7 @@ struct Binder<'a> {
     locking: Option<lock::Locking>,
     /// True when the statement may call the message bus.
     calls_bus: bool,
+    aliases: Aliases,
     /// FOR UPDATE and its kin, as far as their queries are not bound.
     locks: Vec<LockTree>,
     overriding: Overriding,
@@ -247,6 +270,7 @@ impl<'a> Binder<'a> {
             definition_depth: 0,
             locking: None,
             calls_bus: false,
+            aliases: Aliases::None,
             locks: Vec::new(),
             overriding: Overriding::No,
             identity_names: VecDeque::new(),

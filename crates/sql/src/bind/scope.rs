@@ -4,7 +4,7 @@ use sqlparser::ast;
 use types::{DataType, Result, SqlState};
 
 use super::name::{ident_at, refuse_reserved};
-use super::{Binder, Bound, fail};
+use super::{Aliases, Binder, Bound, fail};
 use crate::algebra::{
     AggregateCall, ColumnId, Expr, FrameUnits, Place, SeriesFunction, WindowCall,
 };
@@ -347,8 +347,17 @@ impl Binder<'_> {
     }
 
     /// Keeps the names of a select list that are those of no column: a name that nothing else has
-    /// means the expression, as in DuckDB.
+    /// means the expression, as in DuckDB. Until such a name was met they are only known to be
+    /// there.
     pub(super) fn note_aliases(&mut self, items: &[ast::SelectItem]) -> Result<()> {
+        if self.aliases != Aliases::Read {
+            let gives =
+                |item: &ast::SelectItem| matches!(item, ast::SelectItem::ExprWithAlias { .. });
+            if items.iter().any(gives) {
+                self.aliases = Aliases::Met;
+            }
+            return Ok(());
+        }
         let level = self.level()?;
         for item in items {
             let ast::SelectItem::ExprWithAlias { expr, alias } = item else { continue };
