@@ -98,7 +98,8 @@ impl Sequences for SessionSequences {
             *value = next_value(&sequence.name, &sequence.def, *current)?;
             *current = SequenceValue { last: *value, called: true };
         }
-        drop(current);
+        // Still under the sequence's lock: of two workers of a query the session remembers the one
+        // that took the later values.
         if let Some(&last) = values.last() {
             let mut memory = self.memory.lock();
             memory.values.insert(sequence.id, last);
@@ -144,7 +145,8 @@ impl Sequences for SessionSequences {
         }
         self.note(sequence);
         let called = called == SequenceCalled::Yes;
-        *sequence.value.lock() = SequenceValue { last: value, called };
+        let mut current = sequence.value.lock();
+        *current = SequenceValue { last: value, called };
         if called {
             self.memory.lock().values.insert(sequence.id, value);
         }
