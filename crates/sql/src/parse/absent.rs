@@ -5,7 +5,7 @@ use sqlparser::parser::Parser;
 use sqlparser::tokenizer::Token;
 
 use super::SessionTree;
-use super::session::{Parsed, at_end, expect, peek_word, word, words};
+use super::reader::{Parsed, at_end, expect, peek_word, word, words};
 use crate::words::IfMissing;
 
 /// A kind of objects.

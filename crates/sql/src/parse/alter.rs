@@ -3,7 +3,8 @@
 
 use sqlparser::parser::Parser;
 
-use super::session::{Parsed, expect, name, peek_word, sequence_option, word, words};
+use super::reader::{Parsed, expect, name, peek_word, word, words};
+use super::sequence::sequence_option;
 use super::{IdentityChange, SessionTree, TableChange};
 use crate::definition::IdentityKind;
 use crate::words::{ConstraintMode, IfMissing};

@@ -5,7 +5,7 @@ use sqlparser::parser::Parser;
 use sqlparser::tokenizer::Token;
 
 use super::SessionTree;
-use super::session::{Parsed, expect, peek_word, word, words};
+use super::reader::{Parsed, expect, peek_word, word, words};
 
 /// Object of a comment.
 #[derive(Clone, Debug)]

@@ -9,7 +9,8 @@ use sqlparser::ast;
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Span, Token, TokenWithSpan, Word};
 
-use super::session::{Parsed, significant, token_is};
+use super::reader::Parsed;
+use super::tokens::{is, significant};
 
 /// Description of the unique indexes that a target of ON CONFLICT means.
 #[derive(Clone, Debug)]
@@ -27,7 +28,7 @@ pub(crate) struct Inference {
 /// When a target is none.
 pub(super) fn take_inferences(tokens: &mut Vec<TokenWithSpan>) -> Parsed<Vec<Inference>> {
     let mut taken = Vec::new();
-    if !tokens.iter().any(|token| token_is(token, "conflict")) {
+    if !tokens.iter().any(|token| is(token, "conflict")) {
         return Ok(taken);
     }
     let mut from = 0;
@@ -39,7 +40,7 @@ pub(super) fn take_inferences(tokens: &mut Vec<TokenWithSpan>) -> Parsed<Vec<Inf
         };
         let behind = &tokens[close + 1..];
         let first = significant(behind).first().copied();
-        let has_where = first.is_some_and(|at| token_is(&behind[at], "where"));
+        let has_where = first.is_some_and(|at| is(&behind[at], "where"));
         if inner.iter().all(is_name) && !has_where {
             continue;
         }
@@ -81,8 +82,8 @@ fn next_target(tokens: &[TokenWithSpan], from: usize) -> Option<(usize, usize)> 
     let places: Vec<usize> = significant(tokens);
     let found = places.windows(3).find(|three| {
         three[2] >= from
-            && token_is(&tokens[three[0]], "on")
-            && token_is(&tokens[three[1]], "conflict")
+            && is(&tokens[three[0]], "on")
+            && is(&tokens[three[1]], "conflict")
             && tokens[three[2]].token == Token::LParen
     })?;
     let mut depth = 0;
@@ -108,7 +109,7 @@ fn action(tokens: &[TokenWithSpan]) -> usize {
             Token::RParen => depth -= 1,
             _ => {}
         }
-        depth < 0 || (depth == 0 && token_is(token, "do"))
+        depth < 0 || (depth == 0 && is(token, "do"))
     });
     found.unwrap_or(tokens.len())
 }

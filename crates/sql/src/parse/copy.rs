@@ -6,7 +6,7 @@ use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::Token;
 
 use super::name::folded;
-use super::session::words;
+use super::reader::words;
 use super::{CopySource, CopyTree};
 
 /// `COPY {table [(columns)] | (query)} {FROM | TO} {'path' | STDIN | STDOUT} [options]`.

@@ -4,7 +4,7 @@ use sqlparser::parser::Parser;
 use sqlparser::tokenizer::Token;
 
 use super::SessionTree;
-use super::session::{Parsed, at_end, expect, name, word, words};
+use super::reader::{Parsed, at_end, expect, name, word, words};
 use crate::words::{
     CursorForm, CursorHold, CursorOptions, CursorScroll, Fetch, FetchAction, FetchTo,
 };

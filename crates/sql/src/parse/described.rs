@@ -5,7 +5,7 @@ use sqlparser::parser::Parser;
 use sqlparser::tokenizer::Token;
 
 use super::SessionTree;
-use super::session::{Parsed, peek_word, word, words};
+use super::reader::{Parsed, peek_word, word, words};
 
 /// Query that is asked about.
 #[derive(Clone, Debug)]

@@ -9,7 +9,7 @@ use sqlparser::ast;
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
-use super::session::{Parsed, at_end, expect, name, peek_word, word, words};
+use super::reader::{Parsed, at_end, expect, name, peek_word, word, words};
 use super::{SessionTree, Tree};
 use crate::words::IfMissing;
 

@@ -380,7 +380,7 @@ const FETCHED: &str = "$fetched";
 /// their places.
 pub(super) fn take_fetched(
     tokens: &mut Vec<TokenWithSpan>,
-) -> super::session::Parsed<Vec<ast::Expr>> {
+) -> super::reader::Parsed<Vec<ast::Expr>> {
     let places = significant(tokens);
     let mut taken = Vec::new();
     for at in (0..places.len().saturating_sub(3)).rev() {

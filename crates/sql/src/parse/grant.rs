@@ -4,7 +4,7 @@ use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::Token;
 
 use super::SessionTree;
-use super::session::{Parsed, at_end, expect, name, word, words};
+use super::reader::{Parsed, at_end, expect, name, word, words};
 use crate::words::{
     DefaultKind, DropBehaviour, GrantAction, GrantOption, IfMissing, ObjectKind, Objects,
     Privilege, PrivilegeStatement, Privileges, RelationName, RoleName, SetScope,
@@ -40,7 +40,7 @@ pub(super) fn parse_set(parser: &mut Parser<'_>) -> Parsed<Option<SessionTree>> 
             }
             let value = match parser.peek_token_ref().token {
                 Token::SingleQuotedString(_) => parser.parse_literal_string()?,
-                _ => super::session::name(parser)?,
+                _ => super::reader::name(parser)?,
             };
             return Ok(Some(SessionTree::SetRole { name, value: Some(value), scope }));
         }

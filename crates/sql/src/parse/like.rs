@@ -3,7 +3,8 @@
 use sqlparser::ast;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
-use super::session::{Parsed, significant, token_is, word};
+use super::reader::{Parsed, word};
+use super::tokens::{is, significant};
 
 /// `LIKE table [INCLUDING | EXCLUDING ...]`.
 #[derive(Clone, Debug)]
@@ -58,7 +59,7 @@ impl Including {
 /// When what follows LIKE is no such clause.
 pub(super) fn take_likes(tokens: &mut Vec<TokenWithSpan>) -> Parsed<Vec<LikeTree>> {
     let mut taken = Vec::new();
-    if !tokens.iter().any(|token| token_is(token, "like")) {
+    if !tokens.iter().any(|token| is(token, "like")) {
         return Ok(taken);
     }
     let Some(open) = open_of(tokens) else { return Ok(taken) };
@@ -69,13 +70,13 @@ pub(super) fn take_likes(tokens: &mut Vec<TokenWithSpan>) -> Parsed<Vec<LikeTree
         let element = &tokens[begin..end];
         let first = significant(element).first().map(|at| &element[*at]);
         match first {
-            Some(first) if token_is(first, "like") => {
+            Some(first) if is(first, "like") => {
                 taken.push(like(element.to_vec(), columns_before)?);
             }
             Some(first) => {
                 let constraints =
                     ["constraint", "primary", "unique", "check", "foreign", "exclude"];
-                let is_column = !constraints.iter().any(|text| token_is(first, text));
+                let is_column = !constraints.iter().any(|text| is(first, text));
                 columns_before += usize::from(is_column);
                 kept.push(element.to_vec());
             }
@@ -93,14 +94,14 @@ pub(super) fn take_likes(tokens: &mut Vec<TokenWithSpan>) -> Parsed<Vec<LikeTree
 /// The parenthesis behind the name in `CREATE ... TABLE name (`.
 fn open_of(tokens: &[TokenWithSpan]) -> Option<usize> {
     let places = significant(tokens);
-    if !places.first().is_some_and(|at| token_is(&tokens[*at], "create")) {
+    if !places.first().is_some_and(|at| is(&tokens[*at], "create")) {
         return None;
     }
     let mut is_table = false;
     for at in places {
         match &tokens[at].token {
             Token::LParen if is_table => return Some(at),
-            Token::Word(_) if token_is(&tokens[at], "table") => is_table = true,
+            Token::Word(_) if is(&tokens[at], "table") => is_table = true,
             Token::Word(_) | Token::Period => {}
             _ => return None,
         }

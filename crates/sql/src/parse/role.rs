@@ -4,7 +4,7 @@ use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::Token;
 
 use super::SessionTree;
-use super::session::{Parsed, at_end, expect, name, peek_word, word, words};
+use super::reader::{Parsed, at_end, expect, name, peek_word, word, words};
 use super::setting::setting_value;
 use crate::words::{IfMissing, PasswordChange, RoleOptions, RoleStatement, Secret};
 

@@ -4,7 +4,7 @@ use sqlparser::parser::Parser;
 
 use super::SessionTree;
 use super::grant::{relation, role_name};
-use super::session::{Parsed, at_end, expect, name, peek_word, word, words};
+use super::reader::{Parsed, at_end, expect, name, peek_word, word, words};
 use crate::words::{
     DropBehaviour, IfExists, IfMissing, ObjectKind, RelationName, SchemaStatement, SetScope,
 };

@@ -1,81 +1,20 @@
 //! Statements parsed here and not by sqlparser, whose forms of them are incomplete: transactions,
-//! table locks, prepared statements, sequences, maintenance.
+//! table locks, prepared statements, maintenance.
+//!
+//! Elsewhere: those about one kind of object have files of their own (`role`, `sequence`).
 
 use sqlparser::ast;
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
-use super::name::folded;
+use super::reader::{Parsed, at_end, expect, name, peek_word, word, words};
+use super::tokens::{is, significant};
 use super::{LockTree, SessionTree, opens_call};
 use crate::words::{
-    AccessMode, Chain, Deferral, Discard, IfExists, IfMissing, Isolation, LockWait, Persistence,
-    RowLockStrength, TableLockMode, TransactionModes, VacuumAnalyze, VacuumFreeze,
+    AccessMode, Chain, Deferral, Discard, Isolation, LockWait, RowLockStrength, TableLockMode,
+    TransactionModes, VacuumAnalyze, VacuumFreeze,
 };
-
-pub(super) type Parsed<T> = std::result::Result<T, ParserError>;
-
-/// An option of CREATE or ALTER SEQUENCE.
-#[derive(Clone, Debug)]
-pub(crate) enum SequenceOption {
-    As(ast::DataType),
-    Increment(ast::Expr),
-    /// None for NO MINVALUE.
-    Min(Option<ast::Expr>),
-    /// None for NO MAXVALUE.
-    Max(Option<ast::Expr>),
-    Start(ast::Expr),
-    /// RESTART [WITH].
-    Restart(Option<ast::Expr>),
-    Cache(ast::Expr),
-    Cycle(bool),
-    /// OWNED BY; None for NONE.
-    Owner(Option<ast::ObjectName>),
-}
-
-/// True when the unquoted word `text` comes next; it is consumed.
-pub(super) fn word(parser: &mut Parser<'_>, text: &str) -> bool {
-    let found = peek_word(parser, 0, text);
-    if found {
-        parser.next_token();
-    }
-    found
-}
-
-/// True when the unquoted word `text` is the one at `at` from here.
-pub(super) fn peek_word(parser: &Parser<'_>, at: usize, text: &str) -> bool {
-    match &parser.peek_nth_token_ref(at).token {
-        Token::Word(word) => super::is_word(word, text),
-        _ => false,
-    }
-}
-
-/// Consumes all of `texts` if they come next.
-pub(super) fn words(parser: &mut Parser<'_>, texts: &[&str]) -> bool {
-    let found = texts.iter().enumerate().all(|(at, text)| peek_word(parser, at, text));
-    if found {
-        texts.iter().for_each(|_| {
-            parser.next_token();
-        });
-    }
-    found
-}
-
-pub(super) fn expect(parser: &mut Parser<'_>, text: &str) -> Parsed<()> {
-    if word(parser, text) {
-        Ok(())
-    } else {
-        parser.expected_ref(&text.to_uppercase(), parser.peek_token_ref())
-    }
-}
-
-pub(super) fn name(parser: &mut Parser<'_>) -> Parsed<String> {
-    Ok(folded(&parser.parse_identifier()?))
-}
-
-pub(super) fn at_end(parser: &Parser<'_>) -> bool {
-    parser.peek_token_ref().token == Token::EOF
-}
 
 /// The statement, when it is one of those parsed here.
 pub(super) fn parse(parser: &mut Parser<'_>) -> Parsed<Option<SessionTree>> {
@@ -126,7 +65,7 @@ pub(super) fn parse(parser: &mut Parser<'_>) -> Parsed<Option<SessionTree>> {
     Ok(Some(tree))
 }
 
-/// Statements about sequences and identities.
+/// Statements that files of their own parse.
 fn definition(parser: &mut Parser<'_>) -> Parsed<Option<SessionTree>> {
     for parse in [
         super::described::parse,
@@ -141,102 +80,13 @@ fn definition(parser: &mut Parser<'_>) -> Parsed<Option<SessionTree>> {
         super::absent::parse,
         super::effectless::parse,
         super::comment::parse,
+        super::sequence::parse,
     ] {
         if let Some(tree) = parse(parser)? {
             return Ok(Some(tree));
         }
     }
-    if words(parser, &["alter", "sequence"]) {
-        return alter_sequence(parser).map(Some);
-    }
-    let temporary = ["temp", "temporary"]
-        .iter()
-        .any(|temporary| words(parser, &["create", temporary, "sequence"]));
-    if temporary || words(parser, &["create", "sequence"]) {
-        let exists = words(parser, &["if", "not", "exists"]);
-        let name = parser.parse_object_name(false)?;
-        return Ok(Some(SessionTree::CreateSequence {
-            name,
-            if_exists: if exists { IfExists::Skip } else { IfExists::Fail },
-            persistence: if temporary { Persistence::Temporary } else { Persistence::Permanent },
-            options: sequence_options(parser)?,
-        }));
-    }
     Ok(None)
-}
-
-fn alter_sequence(parser: &mut Parser<'_>) -> Parsed<SessionTree> {
-    let missing = words(parser, &["if", "exists"]);
-    let if_missing = if missing { IfMissing::Skip } else { IfMissing::Fail };
-    let sequence = parser.parse_object_name(false)?;
-    if words(parser, &["rename", "to"]) {
-        let to = name(parser)?;
-        return Ok(SessionTree::RenameSequence { name: sequence, if_missing, to });
-    }
-    // All are written to the log with what changes them.
-    let is_logged = words(parser, &["set", "logged"]) || words(parser, &["set", "unlogged"]);
-    let options = sequence_options(parser)?;
-    if options.is_empty() && !is_logged {
-        return parser.expected_ref("sequence options", parser.peek_token_ref());
-    }
-    Ok(SessionTree::AlterSequence { name: sequence, if_missing, options })
-}
-
-fn sequence_options(parser: &mut Parser<'_>) -> Parsed<Vec<SequenceOption>> {
-    let mut options = Vec::new();
-    while !at_end(parser) {
-        options.push(sequence_option(parser)?);
-    }
-    Ok(options)
-}
-
-pub(super) fn sequence_option(parser: &mut Parser<'_>) -> Parsed<SequenceOption> {
-    let number = |parser: &mut Parser<'_>| parser.parse_prefix();
-    if word(parser, "as") {
-        return Ok(SequenceOption::As(parser.parse_data_type()?));
-    }
-    if word(parser, "increment") {
-        word(parser, "by");
-        return number(parser).map(SequenceOption::Increment);
-    }
-    if word(parser, "minvalue") {
-        return Ok(SequenceOption::Min(Some(number(parser)?)));
-    }
-    if word(parser, "maxvalue") {
-        return Ok(SequenceOption::Max(Some(number(parser)?)));
-    }
-    if word(parser, "start") {
-        word(parser, "with");
-        return number(parser).map(SequenceOption::Start);
-    }
-    if word(parser, "restart") {
-        let with = word(parser, "with");
-        let given =
-            matches!(parser.peek_token_ref().token, Token::Number(..) | Token::Minus | Token::Plus);
-        let value = if with || given { Some(number(parser)?) } else { None };
-        return Ok(SequenceOption::Restart(value));
-    }
-    if word(parser, "cache") {
-        return number(parser).map(SequenceOption::Cache);
-    }
-    if word(parser, "cycle") {
-        return Ok(SequenceOption::Cycle(true));
-    }
-    if words(parser, &["no", "minvalue"]) {
-        return Ok(SequenceOption::Min(None));
-    }
-    if words(parser, &["no", "maxvalue"]) {
-        return Ok(SequenceOption::Max(None));
-    }
-    if words(parser, &["no", "cycle"]) {
-        return Ok(SequenceOption::Cycle(false));
-    }
-    if words(parser, &["owned", "by"]) {
-        let none = word(parser, "none");
-        let owner = if none { None } else { Some(parser.parse_object_name(false)?) };
-        return Ok(SequenceOption::Owner(owner));
-    }
-    parser.expected_ref("a sequence option", parser.peek_token_ref())
 }
 
 fn begin(parser: &mut Parser<'_>) -> Parsed<SessionTree> {
@@ -456,7 +306,7 @@ pub(super) fn take_locks(tokens: &mut Vec<TokenWithSpan>) -> Parsed<Vec<LockTree
 fn begins_lock(tokens: &[TokenWithSpan]) -> bool {
     let next = tokens.iter().find(|token| !matches!(token.token, Token::Whitespace(_)));
     let words = ["update", "no", "share", "key"];
-    next.is_some_and(|token| words.iter().any(|word| token_is(token, word)))
+    next.is_some_and(|token| words.iter().any(|word| is(token, word)))
 }
 
 fn lock_clause(parser: &mut Parser<'_>) -> Parsed<Option<LockTree>> {
@@ -494,28 +344,18 @@ pub(crate) enum Overriding {
     User,
 }
 
-/// Positions of the tokens that are no blanks.
-pub(super) fn significant(tokens: &[TokenWithSpan]) -> Vec<usize> {
-    let is_blank = |at: &usize| matches!(tokens[*at].token, Token::Whitespace(_));
-    (0..tokens.len()).filter(|at| !is_blank(at)).collect()
-}
-
-pub(super) fn token_is(token: &TokenWithSpan, text: &str) -> bool {
-    matches!(&token.token, Token::Word(word) if super::is_word(word, text))
-}
-
 /// Takes OVERRIDING ... VALUE out of `tokens`.
 pub(super) fn take_overriding(tokens: &mut Vec<TokenWithSpan>) -> Overriding {
-    if !tokens.iter().any(|token| token_is(token, "overriding")) {
+    if !tokens.iter().any(|token| is(token, "overriding")) {
         return Overriding::No;
     }
     for three in significant(tokens).windows(3) {
-        let is = |at: usize, text: &str| token_is(&tokens[three[at]], text);
+        let is_at = |at: usize, text: &str| is(&tokens[three[at]], text);
         let known = [("system", Overriding::System), ("user", Overriding::User)];
-        let found = known.iter().find(|(text, _)| is(1, text));
+        let found = known.iter().find(|(text, _)| is_at(1, text));
         if let Some((_, overriding)) = found
-            && is(0, "overriding")
-            && is(2, "value")
+            && is_at(0, "overriding")
+            && is_at(2, "value")
         {
             tokens.drain(three[0]..=three[2]);
             return *overriding;
@@ -535,7 +375,7 @@ pub(super) fn take_identity_names(
     let mut names = Vec::new();
     let mut at = 0;
     while at < tokens.len() {
-        let is_identity = token_is(&tokens[at], "identity") && follows_as(&tokens[..at]);
+        let is_identity = is(&tokens[at], "identity") && follows_as(&tokens[..at]);
         at += 1;
         if !is_identity {
             continue;
@@ -561,7 +401,7 @@ pub(super) fn take_identity_names(
 /// True when the last of `tokens` is AS.
 fn follows_as(tokens: &[TokenWithSpan]) -> bool {
     let mut words = tokens.iter().rev().filter(|t| !matches!(t.token, Token::Whitespace(_)));
-    words.next().is_some_and(|last| token_is(last, "as"))
+    words.next().is_some_and(|last| is(last, "as"))
 }
 
 /// The name in `SEQUENCE NAME ...`.
@@ -579,11 +419,11 @@ fn sequence_name(tokens: Vec<TokenWithSpan>) -> Result<ast::ObjectName, ParserEr
 fn sorted_options(tokens: &[TokenWithSpan]) -> (Vec<TokenWithSpan>, Option<Vec<TokenWithSpan>>) {
     const ORDER: [&str; 7] =
         ["increment", "minvalue", "maxvalue", "start", "cache", "cycle", "sequence"];
-    let rank = |token: &TokenWithSpan| ORDER.iter().position(|text| token_is(token, text));
+    let rank = |token: &TokenWithSpan| ORDER.iter().position(|text| is(token, text));
     let mut groups: Vec<(usize, Vec<TokenWithSpan>)> = Vec::new();
     let mut after_no = false;
     for (at, token) in tokens.iter().enumerate() {
-        let is_no = token_is(token, "no");
+        let is_no = is(token, "no");
         let begins = match (is_no, after_no) {
             (true, _) => tokens[at..].iter().find_map(rank),
             (false, true) => None,

@@ -8,7 +8,8 @@
 use sqlparser::ast;
 use sqlparser::tokenizer::{Span, Token, TokenWithSpan};
 
-use super::session::{Parsed, significant, token_is};
+use super::reader::Parsed;
+use super::tokens::{is, significant};
 
 /// A column under subscripts.
 #[derive(Clone, Debug)]
@@ -25,7 +26,7 @@ pub(crate) struct Subscripted {
 pub(super) fn take_subscripts(tokens: &mut Vec<TokenWithSpan>) -> Parsed<Vec<Subscripted>> {
     let mut taken = Vec::new();
     let has_brackets = tokens.iter().any(|token| token.token == Token::LBracket);
-    let writes = |token| token_is(token, "update") || token_is(token, "insert");
+    let writes = |token| is(token, "update") || is(token, "insert");
     if !has_brackets || !tokens.iter().any(writes) {
         return Ok(taken);
     }
@@ -81,7 +82,7 @@ fn targets(tokens: &[TokenWithSpan]) -> Vec<(usize, usize)> {
                 at += 1;
                 continue;
             }
-            Token::Word(_) if token_is(token, "set") => {
+            Token::Word(_) if is(token, "set") => {
                 (list, begins) = (Some((depth, Ends::Equals)), true);
                 at += 1;
                 continue;
@@ -95,7 +96,7 @@ fn targets(tokens: &[TokenWithSpan]) -> Vec<(usize, usize)> {
                     }
                     _ => &[],
                 };
-                if ends.iter().any(|end| token_is(token, end)) {
+                if ends.iter().any(|end| is(token, end)) {
                     list = None;
                 } else if let (true, Some((_, rule))) = (begins, list)
                     && let Some(end) = subscripts_end(tokens, &places, at + 1)
@@ -133,13 +134,13 @@ enum Ends {
 fn is_insert_list(tokens: &[TokenWithSpan], before: &[usize]) -> bool {
     let is_name = |place: &&usize| {
         let token = &tokens[**place];
-        matches!(token.token, Token::Word(_) | Token::Period) && !token_is(token, "into")
+        matches!(token.token, Token::Word(_) | Token::Period) && !is(token, "into")
     };
     let name = before.iter().rev().take_while(is_name).count();
     let Some(into) = before.len().checked_sub(name + 1) else { return false };
     name > 0
-        && token_is(&tokens[before[into]], "into")
-        && into.checked_sub(1).is_some_and(|at| token_is(&tokens[before[at]], "insert"))
+        && is(&tokens[before[into]], "into")
+        && into.checked_sub(1).is_some_and(|at| is(&tokens[before[at]], "insert"))
 }
 
 /// The first token behind the brackets that begin at `at`; None when there are none.

@@ -5,7 +5,7 @@ use sqlparser::tokenizer::Token;
 
 use super::SessionTree;
 use super::grant::relation;
-use super::session::{Parsed, at_end, expect, name, peek_word, word, words};
+use super::reader::{Parsed, at_end, expect, name, peek_word, word, words};
 use crate::words::{DropBehaviour, IfExists, IfMissing, NewLabel, TypeKind, TypeStatement};
 
 /// The statement, when it is about types.

@@ -4,7 +4,7 @@ use sqlparser::parser::Parser;
 use sqlparser::tokenizer::Token;
 
 use super::SessionTree;
-use super::session::{Parsed, at_end, expect, word, words};
+use super::reader::{Parsed, at_end, expect, word, words};
 use crate::words::{DropBehaviour, IfExists, IfMissing};
 
 /// The statement, when it is about wide tables.
