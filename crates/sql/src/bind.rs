@@ -12,6 +12,8 @@
 //! Elsewhere: syntax (`parse`), rewriting (`plan`).
 
 mod types;
+mod unmatched;
+mod comparable;
 mod user_type;
 mod literal;
 mod clock;
@@ -49,6 +51,7 @@ mod changes;
 mod bus;
 mod set_ops;
 mod values;
+mod clauses;
 mod from;
 mod file;
 mod described;

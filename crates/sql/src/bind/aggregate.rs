@@ -3,7 +3,8 @@
 use sqlparser::ast;
 use types::{DataType, Error, Result, SqlState};
 
-use super::json::{ComparedFor, JsonAggregate, comparable, has_key, refuse_distinct, unkeyed};
+use super::comparable::{ComparedFor, comparable, has_key, refuse_distinct, unkeyed};
+use super::json::JsonAggregate;
 use super::name::{expr_at, object_at};
 use super::operators::wide;
 use super::scope::Clause;
@@ -193,7 +194,7 @@ impl Binder<'_> {
             (false, None) => self.plain_aggregate(&mut call, arguments)?,
         };
         if !typed {
-            return Err(super::functions::no_function(mismatch, at));
+            return Err(super::unmatched::no_function(mismatch, at));
         }
         finish(&mut call, at)?;
         Ok(call)
@@ -403,7 +404,7 @@ fn count_rows(
 ) -> Result<AggregateCall> {
     if kind != A::Count || !written.list.is_empty() {
         let message = format!("function {name}() does not exist");
-        return Err(super::functions::no_function(message, at));
+        return Err(super::unmatched::no_function(message, at));
     }
     Ok(AggregateCall {
         function: A::CountRows,

@@ -578,7 +578,7 @@ fn refuse_indexed(altered: &Altered, column: usize, ty: DataType, at: Place) -> 
     let in_index =
         |index: &IndexMeta| index.columns.iter().any(|indexed| indexed.ordinal == column);
     let is_indexed = in_key || altered.table.indexes().iter().any(in_index);
-    if is_indexed { super::json::refuse_index(ty, at) } else { Ok(()) }
+    if is_indexed { super::comparable::refuse_index(ty, at) } else { Ok(()) }
 }
 
 /// 0A000 for a key, which has an index of all rows.

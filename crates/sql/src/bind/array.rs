@@ -4,11 +4,12 @@
 use sqlparser::ast::{self, BinaryOperator as Op, Expr as Ast};
 use types::{CompareOp, DataType, ElementType, Error, Result, SqlState, Value, array};
 
-use super::json::{ComparedFor, comparable, has_key, keyed};
+use super::comparable::{ComparedFor, comparable, has_key, keyed};
 use super::literal::{unknown, unknown_text};
 use super::name::expr_at;
-use super::operators::{compare_op, no_operator};
+use super::operators::compare_op;
 use super::types::{Candidate, Context, can_cast, common_type, comparison_type, interchangeable};
+use super::unmatched::no_operator;
 use super::{Binder, Bound, fail, unsupported};
 use crate::algebra::{
     AggregateCall, AggregateFunction, Duplicates, Expr, ExprKind, Function, Place, Plan, Quantifier,

@@ -2,10 +2,10 @@
 
 use types::{CompareOp, DataType, ElementType, Error, Result, SqlState, Value};
 
-use super::functions::no_function;
-use super::json::{ComparedFor, comparable};
+use super::comparable::{ComparedFor, comparable};
 use super::scope::Series;
 use super::types::{Context, can_cast};
+use super::unmatched::no_function;
 use super::{Binder, Bound, fail, unsupported};
 use crate::algebra::{Expr, ExprKind, Function, Place, Plan, SeriesFunction as F};
 

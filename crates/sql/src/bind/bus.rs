@@ -11,12 +11,13 @@
 use sqlparser::ast;
 use types::{DataType, Result, SqlState};
 
-use super::functions::no_function;
+use super::from::named_relation;
 use super::name::{expr_at, object_at, object_parts};
 use super::scope::Scope;
 use super::system::filled;
-use super::table_function::{named_argument, named_relation};
+use super::table_function::named_argument;
 use super::types::Context;
+use super::unmatched::no_function;
 use super::{Binder, BoundQuery, Unknowns, fail, unsupported};
 use crate::algebra::{BusArgument, BusFunction, BusParameter, Place, Plan};
 use crate::parse::folded;

@@ -145,7 +145,7 @@ impl Binder<'_> {
                 "WITH clause containing a data-modifying statement must be at the top level";
             return fail(SqlState::FEATURE_NOT_SUPPORTED, message, at);
         }
-        if with.recursive && super::cte::reads(&cte.query, name) {
+        if with.recursive && super::recursion::reads(&cte.query, name) {
             let message =
                 format!("recursive query \"{name}\" must not contain data-modifying statements");
             return fail(SqlState::INVALID_RECURSION, message, at);
@@ -257,7 +257,7 @@ impl Binder<'_> {
         let columns = query.columns.iter();
         let columns: Vec<_> = columns.map(|column| (column.name.clone(), column.ty)).collect();
         let definition = self.input_part(slot, id, name, &columns);
-        self.ctes.push(CteEntry::new(name, id, super::cte::renamed(columns, &cte.alias)?));
+        self.ctes.push(CteEntry::new(name, id, super::name::renamed(columns, &cte.alias)?));
         self.changes.parts.push((statement, id));
         Ok(definition)
     }

@@ -9,7 +9,7 @@
 use sqlparser::ast;
 use types::{DataType, Result, SqlState, Value};
 
-use super::functions::no_function;
+use super::unmatched::no_function;
 use super::{Binder, Bound, fail};
 use crate::algebra::{Expr, ExprKind, Function, Place};
 

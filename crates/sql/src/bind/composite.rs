@@ -12,10 +12,10 @@ use sqlparser::ast::{self, Expr as Ast};
 use types::DataType::Record as R;
 use types::{CompareOp, DataType, Error, RecordField, RecordType, Result, SqlState};
 
+use super::clauses::Target;
 use super::name::{ident_at, object_at};
 use super::row::Field;
 use super::scope::{ScopeRelation, Whole};
-use super::select::Target;
 use super::{Binder, Bound, fail, place};
 use crate::algebra::{Expr, ExprKind, Function, Place};
 use crate::catalog::Relation;
@@ -233,13 +233,13 @@ impl Binder<'_> {
             }
         }
         let Some(ty) = super::types::comparison_type(self.digits, a, b) else {
-            return Err(super::operators::no_operator("=", a, b, at));
+            return Err(super::unmatched::no_operator("=", a, b, at));
         };
         let as_common = |bound: &Bound| {
             let same = super::types::interchangeable(bound.ty(), ty);
             let expr = bound.expr.clone();
             let expr = if same { expr } else { self.cast(expr, ty) };
-            super::json::comparable(expr, super::json::ComparedFor::Equality, at)
+            super::comparable::comparable(expr, super::comparable::ComparedFor::Equality, at)
         };
         Ok(Some(Expr::compare(op, as_common(left)?, as_common(right)?)))
     }

@@ -6,7 +6,7 @@
 use sqlparser::ast;
 use types::{DataType, Error, Result, SqlState};
 
-use super::json::refuse_index;
+use super::comparable::refuse_index;
 use super::name::{expr_at, ident_at, object_at, object_parts, refuse_reserved, refuse_system};
 use super::retyped::refuse_unfit_key;
 use super::{Binder, fail, place, unsupported};

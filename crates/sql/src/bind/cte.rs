@@ -6,15 +6,14 @@ use std::sync::Arc;
 use sqlparser::ast;
 use types::{DataType, Result, SqlState};
 
-use super::json::has_key;
-use super::name::ident_at;
-use super::recursion::{check_term, in_order};
+use super::comparable::has_key;
+use super::name::{ident_at, renamed};
+use super::recursion::{check_term, in_order, reads};
 use super::scope::{ScopeColumn, ScopeRelation, Whole};
 use super::search::{added_count, taken_clauses};
 use super::types::{Candidate, Context, common_type};
 use super::{Binder, BoundQuery, Unknowns, fail, unsupported};
 use crate::algebra::{ColumnId, CteId, Duplicates, Expr, Place, Plan};
-use crate::parse::visit::names_relation;
 use crate::parse::{RecursionClauses, folded};
 
 /// A CTE in sight.
@@ -323,32 +322,4 @@ fn recursive_parts<'q>(
         _ => return unsupported("UNION BY NAME", at),
     };
     Ok((left, right, duplicates))
-}
-
-/// True when `query` names the relation `name` anywhere.
-pub(super) fn reads(query: &ast::Query, name: &str) -> bool {
-    names_relation(query, |relation| match relation.0.as_slice() {
-        [ast::ObjectNamePart::Identifier(ident)] => folded(ident) == name,
-        _ => false,
-    })
-}
-
-/// `columns` with the names of an alias list, which may be shorter.
-pub(super) fn renamed(
-    mut columns: Vec<(String, DataType)>,
-    alias: &ast::TableAlias,
-) -> Result<Vec<(String, DataType)>> {
-    if alias.columns.len() > columns.len() {
-        let name = folded(&alias.name);
-        let message = format!(
-            "table \"{name}\" has {} columns available but {} columns specified",
-            columns.len(),
-            alias.columns.len()
-        );
-        return fail(SqlState::INVALID_COLUMN_REFERENCE, message, ident_at(&alias.name));
-    }
-    for (column, given) in columns.iter_mut().zip(&alias.columns) {
-        column.0 = folded(&given.name);
-    }
-    Ok(columns)
 }

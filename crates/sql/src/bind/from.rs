@@ -6,10 +6,9 @@ use std::sync::Arc;
 use sqlparser::ast;
 use types::{CompareOp, DataType, Result, SqlState, stack};
 
-use super::cte::renamed;
+use super::comparable::{ComparedFor, comparable, refuse_json};
 use super::file::file_path;
-use super::json::{ComparedFor, comparable, refuse_json};
-use super::name::{ident_at, object_at, refuse_reserved};
+use super::name::{ident_at, object_at, refuse_reserved, renamed};
 use super::scope::{Clause, Level, Scope, ScopeColumn, ScopeRelation, Source, Whole, find_column};
 use super::types::{Context, comparison_type, unmodified};
 use super::{Binder, Bound, BoundQuery, Unknowns, fail, place, unsupported};
@@ -513,6 +512,22 @@ pub(super) fn aliased(
         .collect();
     let (whole, at) = (Whole::Row, ident_at(&alias.name));
     Ok(ScopeRelation { name, schema: None, columns, system: Vec::new(), table, whole, at })
+}
+
+/// The columns of a function called `name`, under its alias if it has one.
+pub(super) fn named_relation(
+    name: String,
+    columns: Vec<ScopeColumn>,
+    alias: Option<&ast::TableAlias>,
+    at: Place,
+) -> Result<ScopeRelation> {
+    match alias {
+        Some(alias) => aliased(columns, None, alias),
+        None => {
+            let (schema, system, table, whole) = (None, Vec::new(), None, Whole::Row);
+            Ok(ScopeRelation { name, schema, columns, system, table, whole, at })
+        }
+    }
 }
 
 fn with_alias(relation: ScopeRelation, alias: Option<&ast::TableAlias>) -> Result<ScopeRelation> {

@@ -4,14 +4,16 @@ use sqlparser::ast;
 use types::{CompareOp, DataType, Error, RegKind, Result, SqlState, Value};
 
 use super::array_functions::{is_array_function, is_set_function};
+use super::comparable::{ComparedFor, comparable, has_key, needs_key};
 use super::function_table::{Gives, Kind, Overload, overloads};
 use super::hypothetical::is_hypothetical;
-use super::json::{ComparedFor, comparable, has_key, needs_key, refuse_missing, takes_rows};
+use super::json::{refuse_missing, takes_rows};
 use super::name::{object_at, object_parts};
-use super::operators::{computed, wide};
+use super::operators::wide;
 use super::parameter_names::in_order;
 use super::scope::Series;
-use super::types::{Context, as_numeric, can_cast, is_exact, type_called};
+use super::types::{Context, as_numeric, can_cast, computed, is_exact, type_called};
+use super::unmatched::no_function;
 use super::{Binder, Bound, aggregate, fail, place, unsupported, window};
 use crate::algebra::{Expr, ExprKind, Function, Place};
 
@@ -364,7 +366,7 @@ impl Binder<'_> {
             place(Error::new(SqlState::SYNTAX_ERROR, "NULLIF takes two arguments"), at)
         })?;
         let (x, y) = (a.ty(), b.ty());
-        super::json::refuse_json("=", x, y, at)?;
+        super::comparable::refuse_json("=", x, y, at)?;
         match self.unite_operands(a, b)? {
             Some((a, b)) if needs_key(a.ty) => {
                 let again = self.refreshed(&Bound::new(a.clone(), at)).expr;
@@ -389,7 +391,7 @@ impl Binder<'_> {
                 };
                 Ok(Bound::new(if own == ty { result } else { result.cast(own) }, at))
             }
-            None => Err(super::operators::no_operator("=", x, y, at)),
+            None => Err(super::unmatched::no_operator("=", x, y, at)),
         }
     }
 
@@ -564,16 +566,6 @@ fn keep_best(candidates: &mut Vec<&'static Overload>, score: impl Fn(&'static Ov
 fn shown(name: &str, arguments: &[Bound]) -> String {
     let types: Vec<&str> = arguments.iter().map(|bound| bound.ty().name()).collect();
     format!("{name}({})", types.join(", "))
-}
-
-/// 42883 for a function.
-pub(super) fn no_function(message: String, at: Place) -> Error {
-    let error = Error::new(SqlState::UNDEFINED_FUNCTION, message).with_hint(
-        "No function matches the given name and argument types. You might need to add \
-         explicit type \
-         casts.",
-    );
-    place(error, at)
 }
 
 fn refuse_aggregate_syntax(function: &ast::Function, name: &str) -> Result<()> {

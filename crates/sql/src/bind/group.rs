@@ -5,12 +5,12 @@ use std::collections::HashSet;
 use sqlparser::ast;
 use types::{CompareOp, DataType, Error, Result, SqlState, Value};
 
-use super::json::{ComparedFor, comparable, has_key};
+use super::clauses::{Clauses, Distinct, OrderItem, Target, is_all_items};
+use super::comparable::{ComparedFor, comparable, has_key};
 use super::name::{expr_at, ident_at};
-use super::order::{OrderItem, target_named};
+use super::order::target_named;
 use super::recursion::refuse_aggregates;
 use super::scope::{Clause, Scope, Series};
-use super::select::{Clauses, Distinct, Target, is_all_items};
 use super::series::is_volatile;
 use super::{Binder, Bound, fail, place, unsupported};
 use crate::algebra::{

@@ -12,8 +12,8 @@ use sqlparser::ast::{self, BinaryOperator as Op, Expr as Ast};
 use types::Result;
 
 use super::aggregate::call_arguments;
-use super::functions::no_function;
 use super::name::object_at;
+use super::unmatched::no_function;
 use super::{Binder, Bound, unsupported};
 use crate::parse::visit::rewrite_expressions;
 

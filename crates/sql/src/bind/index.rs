@@ -3,8 +3,8 @@
 use sqlparser::ast;
 use types::{DataType, Result, SqlState};
 
+use super::comparable::refuse_index;
 use super::constraint::object_name;
-use super::json::refuse_index;
 use super::name::{expr_at, ident_at, object_at, object_parts};
 use super::{Binder, fail, index_terms, unsupported};
 use crate::algebra::{Direction, NullsOrder, Place};

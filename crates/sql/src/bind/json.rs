@@ -12,11 +12,11 @@
 use sqlparser::ast::{self, BinaryOperator as Op, Expr as Ast};
 use types::{DataType, ElementType, Error, Result, SqlState};
 
-use super::functions::no_function;
+use super::comparable::refuse_distinct;
 use super::name::ident_at;
-use super::operators::no_operator;
 use super::scope::{ScopeRelation, Whole};
 use super::types::{Category, Context, can_cast, category};
+use super::unmatched::no_function;
 use super::{Binder, Bound, fail, place, unsupported};
 use crate::algebra::{
     AggregateCall, AggregateFunction, Duplicates, Expr, ExprKind, Function, JsonFunction as J,
@@ -117,71 +117,6 @@ impl JsonAggregate {
             _ => return None,
         })
     }
-}
-
-/// 42883 for a type that has no order.
-#[cold]
-fn no_order(what: &str, at: Place) -> Error {
-    let message = format!("could not identify an {what} operator for type json");
-    let error = Error::new(SqlState::UNDEFINED_FUNCTION, message);
-    let error = match what {
-        "ordering" => error.with_hint("Use an explicit ordering operator or modify the query."),
-        _ => error,
-    };
-    place(error, at)
-}
-
-/// Purpose of a comparison of values.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ComparedFor {
-    Equality,
-    Order,
-}
-
-/// `expr`, or what stands for it where values are compared: a JSONB is compared by its key.
-///
-/// # Errors
-/// 42883 for JSON, 0A000 for arrays of JSON.
-pub(super) fn comparable(expr: Expr, what: ComparedFor, at: Place) -> Result<Expr> {
-    let what = if what == ComparedFor::Equality { "equality" } else { "ordering" };
-    match expr.ty {
-        DataType::Json | DataType::Array(ElementType::Json) => Err(no_order(what, at)),
-        DataType::Jsonb => Ok(Expr::call(Function::Json(J::Key), vec![expr], DataType::Bytea)),
-        DataType::Array(ElementType::Jsonb) => unsupported("a comparison of arrays of jsonb", at),
-        DataType::Record(record) | DataType::Array(ElementType::Record(record)) => {
-            let json = |ty| matches!(ty, DataType::Json | DataType::Array(ElementType::Json));
-            if record.any_field(&json) { Err(no_order(what, at)) } else { Ok(keyed(expr)) }
-        }
-        _ => Ok(keyed(expr)),
-    }
-}
-
-/// `expr`, or its key when values with wide decimals that differ in their bytes may be equal.
-pub(super) fn keyed(expr: Expr) -> Expr {
-    let ty = match expr.ty {
-        DataType::Array(ElementType::WideNumeric(_)) => DataType::Array(ElementType::Bytea),
-        _ => DataType::Bytea,
-    };
-    if expr.ty.has_wide() { Expr::call(Function::NumericKey, vec![expr], ty) } else { expr }
-}
-
-/// The expression of which [`keyed`] made `expr`.
-pub(super) fn unkeyed(expr: &Expr) -> &Expr {
-    match &expr.kind {
-        ExprKind::Call(Function::NumericKey, list) => list.first().unwrap_or(expr),
-        _ => expr,
-    }
-}
-
-/// True for types whose values are compared by something else than their bytes.
-pub(super) fn needs_key(ty: DataType) -> bool {
-    has_key(ty) || ty.has_wide()
-}
-
-/// True for types that are not compared as they are held.
-pub(super) fn has_key(ty: DataType) -> bool {
-    use ElementType as E;
-    ty.is_json() || matches!(ty, DataType::Array(E::Json | E::Jsonb))
 }
 
 pub(super) fn call(function: J, list: Vec<Expr>, ty: DataType) -> Expr {
@@ -679,42 +614,8 @@ fn is_array(expr: &Expr) -> bool {
     }
 }
 
-/// 42883 or 0A000 for DISTINCT in an aggregate that keeps values of JSON.
-pub(super) fn refuse_distinct(value: &Expr, at: Place) -> Result<()> {
-    if has_key(value.ty) {
-        comparable(value.clone(), ComparedFor::Equality, at)?;
-        return unsupported("DISTINCT of jsonb in an aggregate", at);
-    }
-    Ok(())
-}
-
 /// 42883 for a function.
 pub(super) fn missing(name: &str, list: &[Bound], at: Place) -> Error {
     let types: Vec<&str> = list.iter().map(|bound| bound.ty().name()).collect();
     no_function(format!("function {name}({}) does not exist", types.join(", ")), at)
-}
-
-/// 42883 for an operator between values that have no such one because one is a JSON.
-pub(super) fn refuse_json(op: &str, a: DataType, b: DataType, at: Place) -> Result<()> {
-    if a == DataType::Json || b == DataType::Json { Err(no_operator(op, a, b, at)) } else { Ok(()) }
-}
-
-/// Refuses a column of an index: indexes are in the order of what is held.
-///
-/// # Errors
-/// 42704 for JSON, as in PostgreSQL; 0A000 for JSONB and arrays of both.
-pub(super) fn refuse_index(ty: DataType, at: Place) -> Result<()> {
-    match ty {
-        DataType::Json => {
-            let message =
-                "data type json has no default operator class for access method \"btree\"";
-            let error = Error::new(SqlState::UNDEFINED_OBJECT, message).with_hint(
-                "You must specify an operator class for the index or define a default operator \
-                 class for the data type.",
-            );
-            Err(place(error, at))
-        }
-        ty if has_key(ty) => unsupported(format!("an index of {}", ty.name()), at),
-        _ => Ok(()),
-    }
 }

@@ -3,9 +3,9 @@
 use sqlparser::ast;
 use types::{DataType, Result, SqlState, Value};
 
+use super::clauses::Target;
 use super::name::ident_at;
 use super::scope::Scope;
-use super::select::Target;
 use super::{Binder, Bound, BoundQuery, Unknowns, fail, unsupported};
 use crate::algebra::{ColumnId, Expr, Function, JoinKind, Place, Plan, Query};
 use crate::catalog::{TID_COLUMN, TableRef};

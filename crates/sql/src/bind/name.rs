@@ -1,7 +1,7 @@
 //! Identifiers: case folding, qualified names, the names of result columns.
 
 use sqlparser::ast::{self, Spanned};
-use types::{Error, Result, SqlState};
+use types::{DataType, Error, Result, SqlState};
 
 use super::{at_span, fail, place};
 use crate::algebra::Place;
@@ -183,4 +183,24 @@ fn type_name(ty: &ast::DataType) -> String {
         other => return other.to_string().to_lowercase(),
     };
     name.to_owned()
+}
+
+/// `columns` with the names of an alias list, which may be shorter.
+pub(super) fn renamed(
+    mut columns: Vec<(String, DataType)>,
+    alias: &ast::TableAlias,
+) -> Result<Vec<(String, DataType)>> {
+    if alias.columns.len() > columns.len() {
+        let name = folded(&alias.name);
+        let message = format!(
+            "table \"{name}\" has {} columns available but {} columns specified",
+            columns.len(),
+            alias.columns.len()
+        );
+        return fail(SqlState::INVALID_COLUMN_REFERENCE, message, ident_at(&alias.name));
+    }
+    for (column, given) in columns.iter_mut().zip(&alias.columns) {
+        column.0 = folded(&given.name);
+    }
+    Ok(columns)
 }

@@ -1,10 +1,13 @@
 //! Arithmetic, comparison, logic, text and bit operators.
 
 use sqlparser::ast::{self, BinaryOperator as Op, Expr as Ast, UnaryOperator};
-use types::{CompareOp, DataType, Error, Interval, NumericType, Result, SqlState, Value};
+use types::{CompareOp, DataType, Error, Interval, Result, SqlState, Value};
 
-use super::json::{ComparedFor, comparable, refuse_json};
-use super::types::{Category, Context, as_numeric, category, number_union, operand_union};
+use super::comparable::{ComparedFor, comparable, refuse_json};
+use super::types::{
+    Category, Context, as_numeric, category, computed, number_union, operand_union,
+};
+use super::unmatched::{compare_text, no_operator, no_prefix};
 use super::{Binder, Bound, place, unsupported};
 use crate::algebra::{Expr, ExprKind, Function, LikeCase, Place};
 
@@ -512,26 +515,6 @@ pub(super) fn compare_op(op: &Op) -> Option<CompareOp> {
     })
 }
 
-/// The operator that values need: IS DISTINCT FROM goes by `=`.
-fn compare_text(op: CompareOp) -> &'static str {
-    match op {
-        CompareOp::Distinct | CompareOp::NotDistinct => CompareOp::Equal.as_str(),
-        op => op.as_str(),
-    }
-}
-
-/// 42883 for an infix operator.
-pub(super) fn no_operator(op: &str, a: DataType, b: DataType, at: Place) -> Error {
-    let message = format!("operator does not exist: {} {op} {}", a.name(), b.name());
-    missing_operator(message, at)
-}
-
-/// 42883 for a comparison of a row with something else.
-pub(super) fn no_row_operator(op: CompareOp, other: DataType, at: Place) -> Error {
-    let op = compare_text(op);
-    missing_operator(format!("operator does not exist: record {op} {}", other.name()), at)
-}
-
 /// 42725.
 fn ambiguous_operator(shown: &str, at: Place) -> Error {
     let message = format!("operator is not unique: {shown}");
@@ -541,31 +524,7 @@ fn ambiguous_operator(shown: &str, at: Place) -> Error {
     place(error, at)
 }
 
-fn no_prefix(op: &str, ty: DataType, at: Place) -> Error {
-    missing_operator(format!("operator does not exist: {op} {}", ty.name()), at)
-}
-
-fn missing_operator(message: String, at: Place) -> Error {
-    let error = Error::new(SqlState::UNDEFINED_FUNCTION, message).with_hint(
-        "No operator matches the given name and argument types. You might need to add \
-         explicit type \
-         casts.",
-    );
-    place(error, at)
-}
-
 /// An exact number as a wide decimal.
 pub(super) fn wide(expr: Expr) -> Expr {
     if expr.ty == DataType::NUMERIC { expr } else { expr.cast(DataType::NUMERIC) }
-}
-
-/// The type of what is computed from values of type `ty`: without declared digits.
-pub(super) fn computed(ty: DataType) -> DataType {
-    match ty {
-        DataType::Numeric(n) if !n.is_trimmed() => {
-            DataType::Numeric(NumericType::computed(n.precision, n.scale))
-        }
-        DataType::WideNumeric(_) => DataType::NUMERIC,
-        ty => ty,
-    }
 }

@@ -3,39 +3,13 @@
 use sqlparser::ast;
 use types::{DataType, Result, SqlState};
 
-use super::json::{ComparedFor, comparable};
+use super::clauses::{OrderItem, Target};
+use super::comparable::{ComparedFor, comparable};
 use super::name::{expr_at, ident_at, object_parts};
 use super::scope::Clause;
-use super::select::Target;
-use super::{Binder, Bound, fail, place};
+use super::{Binder, fail, place};
 use crate::algebra::{Direction, Expr, NullsOrder, Place, SortKey};
 use crate::parse::folded;
-
-/// Value that an item orders by.
-#[derive(Clone, Debug)]
-pub(super) enum OrderItem {
-    /// An item of the select list.
-    Target(usize),
-    /// Something that is not in it.
-    Expr(Bound),
-}
-
-impl OrderItem {
-    pub(super) fn same(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::Target(a), Self::Target(b)) => a == b,
-            (Self::Expr(a), Self::Expr(b)) => a.expr == b.expr,
-            _ => false,
-        }
-    }
-
-    pub(super) fn at(&self) -> Place {
-        match self {
-            Self::Target(_) => None,
-            Self::Expr(bound) => bound.at,
-        }
-    }
-}
 
 impl Binder<'_> {
     /// An item of ORDER BY or DISTINCT ON. A bare name means an output column first, and only then
@@ -150,7 +124,7 @@ fn ordering_of(operator: &ast::ObjectName, ty: DataType, at: Place) -> Result<Di
             );
             Err(place(error, at))
         }
-        _ => Err(super::operators::no_operator(symbol, ty, ty, at)),
+        _ => Err(super::unmatched::no_operator(symbol, ty, ty, at)),
     }
 }
 

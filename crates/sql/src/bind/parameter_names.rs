@@ -5,9 +5,9 @@ use std::borrow::Cow;
 use sqlparser::ast;
 use types::{Result, SqlState};
 
-use super::functions::no_function;
 use super::name::ident_at;
 use super::table_function::named_argument;
+use super::unmatched::no_function;
 use super::{fail, name};
 use crate::algebra::Place;
 use crate::parse::folded;

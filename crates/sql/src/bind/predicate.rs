@@ -3,12 +3,13 @@
 use sqlparser::ast::{self, BinaryOperator as Op, Expr as Ast};
 use types::{CompareOp, DataType, Result, SqlState};
 
-use super::json::{ComparedFor, comparable};
+use super::comparable::{ComparedFor, comparable};
 use super::literal::constant_text;
 use super::name::expr_at;
-use super::operators::{compare_op, no_operator, no_row_operator};
+use super::operators::compare_op;
 use super::row::row_fields;
 use super::types::{Category, Context, category, comparison_type, interchangeable};
+use super::unmatched::{no_operator, no_row_operator};
 use super::{Binder, Bound, unsupported};
 use crate::algebra::{Expr, ExprKind, Function, LikeCase, Place, Quantifier};
 

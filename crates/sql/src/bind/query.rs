@@ -88,7 +88,7 @@ impl Binder<'_> {
         }
         let mut keys: Vec<SortKey> = Vec::new();
         for item in order_by {
-            if super::select::is_all_items(&item.expr) {
+            if super::clauses::is_all_items(&item.expr) {
                 for column in &bound.columns {
                     let expr = Expr::column(column.id, column.ty);
                     keys.push(super::order::sort_key(expr, &item.options, column.at)?);

@@ -6,13 +6,12 @@
 //! ```
 
 use sqlparser::ast;
-use types::RecordField;
-use types::{DataType, ElementType, Result, SqlState, Value};
+use types::{DataType, ElementType, RecordField, Result, SqlState, Value};
 
+use super::from::named_relation;
 use super::json::{call, made, missing};
 use super::name::ident_at;
 use super::scope::{Clause, Scope, ScopeColumn, Series};
-use super::table_function::named_relation;
 use super::types::{Context, can_cast};
 use super::{Binder, Bound, fail, unsupported};
 use crate::algebra::{Expr, ExprKind, Function, JsonFunction as J, Place, Plan, SeriesFunction};

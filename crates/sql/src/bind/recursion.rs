@@ -5,7 +5,6 @@
 use sqlparser::ast;
 use types::{Error, Result, SqlState};
 
-use super::cte::reads;
 use super::name::{ident_at, object_at};
 use super::{fail, place, unsupported};
 use crate::algebra::Place;
@@ -225,4 +224,12 @@ impl Order<'_> {
 pub(super) fn refuse_aggregates<T>() -> Result<T> {
     let message = "aggregate functions are not allowed in a recursive query's recursive term";
     fail(SqlState::INVALID_RECURSION, message, None)
+}
+
+/// True when `query` names the relation `name` anywhere.
+pub(super) fn reads(query: &ast::Query, name: &str) -> bool {
+    names_relation(query, |relation| match relation.0.as_slice() {
+        [ast::ObjectNamePart::Identifier(ident)] => folded(ident) == name,
+        _ => false,
+    })
 }

@@ -3,11 +3,11 @@
 use sqlparser::ast::{self, BinaryOperator as Op, Expr as Ast};
 use types::{CompareOp, DataType, Result, SqlState};
 
-use super::functions::no_function;
 use super::name::expr_at;
-use super::operators::{compare_op, no_row_operator};
+use super::operators::compare_op;
 use super::system::filled;
 use super::types::{Category, category};
+use super::unmatched::{no_function, no_row_operator};
 use super::{Binder, Bound, fail};
 use crate::algebra::Expr;
 

@@ -11,8 +11,7 @@
 use sqlparser::ast;
 use types::{DataType, Result, SqlState};
 
-use super::cte::renamed;
-use super::name::ident_at;
+use super::name::{ident_at, renamed};
 use super::{Binder, Unknowns, fail};
 use crate::algebra::Place;
 use crate::parse::{

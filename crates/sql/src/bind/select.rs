@@ -9,39 +9,17 @@ use std::collections::HashSet;
 use sqlparser::ast;
 use types::{DataType, Result, SqlState};
 
+use super::clauses::{Clauses, Distinct, OrderItem, Target, is_all_items};
+use super::comparable::{ComparedFor, comparable, has_key};
 use super::group::has_sets;
-use super::json::{ComparedFor, comparable, has_key};
 use super::name::{column_name, ident_at};
-use super::order::OrderItem;
 use super::scope::{Clause, Series};
 use super::series::has_subquery;
 use super::stars::StarOptions;
 use super::types::Context;
 use super::{Binder, Bound, BoundColumn, BoundQuery, Unknowns, at_span, fail, unsupported};
 use crate::algebra::{ColumnId, Expr, ExprKind, Plan, SortKey};
-use crate::parse::{ALL_ITEMS, folded};
-
-/// An item of the select list.
-#[derive(Clone, Debug)]
-pub(super) struct Target {
-    pub(super) name: String,
-    pub(super) bound: Bound,
-}
-
-/// DISTINCT, bound.
-pub(super) enum Distinct {
-    No,
-    All,
-    On(Vec<OrderItem>),
-}
-
-/// Everything of a SELECT above FROM and WHERE, bound.
-pub(super) struct Clauses {
-    pub(super) targets: Vec<Target>,
-    pub(super) having: Option<Expr>,
-    pub(super) order: Vec<(OrderItem, ast::OrderByOptions)>,
-    pub(super) distinct: Distinct,
-}
+use crate::parse::folded;
 
 /// Sorting and deduplication above a projection.
 struct Order {
@@ -446,11 +424,6 @@ fn computes_volatile(expr: &Expr) -> bool {
         nested |= e.subquery().is_some();
     });
     volatile && !nested
-}
-
-/// True for what ALL became, the only item of GROUP BY or ORDER BY.
-pub(super) fn is_all_items(expr: &ast::Expr) -> bool {
-    matches!(expr, ast::Expr::Identifier(ident) if ident.value == ALL_ITEMS)
 }
 
 /// `plan` with only the rows for which `predicate` is true.

@@ -4,7 +4,7 @@ use sqlparser::ast;
 use types::{DataType, Result, SqlState, Value};
 
 use super::coerce::mismatch;
-use super::json::{ComparedFor, comparable, has_key};
+use super::comparable::{ComparedFor, comparable, has_key};
 use super::types::{Candidate, Context, common_type};
 use super::{Binder, BoundColumn, BoundQuery, Unknowns, fail, place, unsupported};
 use crate::algebra::{ColumnId, Duplicates, Expr, Plan, SetOperator};

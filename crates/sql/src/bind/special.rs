@@ -87,7 +87,7 @@ impl Binder<'_> {
                     "function pg_catalog.extract(unknown, {}) does not exist",
                     value.ty().name()
                 );
-                return Err(super::functions::no_function(message, at));
+                return Err(super::unmatched::no_function(message, at));
             }
         }
         if calendar::Field::parse(&field).is_err_and(|e| e.state() == SqlState::INVALID_PARAMETER) {
@@ -104,7 +104,7 @@ impl Binder<'_> {
         let [field, value] = <[Bound; 2]>::try_from(arguments).map_err(|arguments| {
             let types: Vec<&str> = arguments.iter().map(|bound| bound.ty().name()).collect();
             let message = format!("function date_part({}) does not exist", types.join(", "));
-            super::functions::no_function(message, at)
+            super::unmatched::no_function(message, at)
         })?;
         let value = self.retyped(value);
         let value = match value.ty() {

@@ -7,9 +7,9 @@
 use sqlparser::ast;
 use types::{Position, Result, SqlState};
 
+use super::clauses::Target;
 use super::name::{ident_at, object_at};
 use super::scope::ScopeColumn;
-use super::select::Target;
 use super::{Binder, Bound, Place, at_span, fail, unsupported};
 use crate::parse::{folded, is_reserved, rewrite_queries};
 

@@ -4,10 +4,10 @@
 use sqlparser::ast::{self, Expr as Ast};
 use types::{CompareOp, DataType, Result, SqlState};
 
-use super::json::{ComparedFor, comparable, needs_key};
+use super::comparable::{ComparedFor, comparable, needs_key};
 use super::name::expr_at;
-use super::operators::no_operator;
 use super::types::{Context, comparison_type, interchangeable};
+use super::unmatched::no_operator;
 use super::{Binder, Bound, BoundColumn, BoundQuery, Unknowns, at_span, fail};
 use crate::algebra::{Expr, ExprKind, Place, Plan, Quantifier};
 

@@ -4,7 +4,7 @@ use sqlparser::ast;
 use types::{DataType, Result, SqlState, Value};
 
 use super::array_functions::is_set_function;
-use super::from::aliased;
+use super::from::named_relation;
 use super::json::parts_columns;
 use super::name::{ident_at, object_at};
 use super::record::RecordFunction;
@@ -343,7 +343,7 @@ impl Binder<'_> {
         let wrong = |args: &[Bound]| {
             let types: Vec<&str> = args.iter().map(|arg| arg.ty().name()).collect();
             let message = format!("function generate_series({}) does not exist", types.join(", "));
-            super::functions::no_function(message, at)
+            super::unmatched::no_function(message, at)
         };
         if !(2..=3).contains(&args.len()) {
             return Err(wrong(&args));
@@ -501,22 +501,6 @@ fn function_relation(
         return fail(SqlState::SYNTAX_ERROR, message, ident_at(&column.name));
     }
     named_relation(name, columns, alias, at)
-}
-
-/// The columns of a function called `name`, under its alias if it has one.
-pub(super) fn named_relation(
-    name: String,
-    columns: Vec<ScopeColumn>,
-    alias: Option<&ast::TableAlias>,
-    at: Place,
-) -> Result<ScopeRelation> {
-    match alias {
-        Some(alias) => aliased(columns, None, alias),
-        None => {
-            let (schema, system, table, whole) = (None, Vec::new(), None, Whole::Row);
-            Ok(ScopeRelation { name, schema, columns, system, table, whole, at })
-        }
-    }
 }
 
 /// The expressions of arguments without names.

@@ -1,10 +1,9 @@
 //! Type rules: names, categories, which casts exist, common types, the types of arithmetic results.
 
 use sqlparser::ast::{self, DataType as Ast};
-use types::RecordField;
 use types::{
-    DataType, ElementType, Error, NumericDisplay, NumericType, RecordType, RegKind, Result,
-    SqlState, WideDigits,
+    DataType, ElementType, Error, NumericDisplay, NumericType, RecordField, RecordType, RegKind,
+    Result, SqlState, WideDigits,
 };
 
 use super::{name, unsupported};
@@ -221,6 +220,17 @@ pub(super) fn is_exact(ty: DataType) -> bool {
     ty.is_integer() || ty.is_numeric()
 }
 
+/// The type of what is computed from values of type `ty`: without declared digits.
+pub(super) fn computed(ty: DataType) -> DataType {
+    match ty {
+        DataType::Numeric(n) if !n.is_trimmed() => {
+            DataType::Numeric(NumericType::computed(n.precision, n.scale))
+        }
+        DataType::WideNumeric(_) => DataType::NUMERIC,
+        ty => ty,
+    }
+}
+
 impl Digits {
     /// A computed NUMERIC of `whole` digits before the point.
     fn computed(self, whole: u32, scale: u32) -> DataType {
@@ -359,7 +369,7 @@ pub(super) fn unmodified(ty: DataType) -> DataType {
     match ty {
         DataType::Varchar(_) => DataType::Varchar(None),
         DataType::Char(_) => DataType::Char(0),
-        ty if ty.is_numeric() => super::operators::computed(ty),
+        ty if ty.is_numeric() => super::types::computed(ty),
         DataType::Array(element) => {
             DataType::array_of(unmodified(element.data_type())).unwrap_or(ty)
         }

@@ -3,9 +3,9 @@
 use sqlparser::ast;
 use types::{DataType, ElementType, Result, SqlState};
 
-use super::functions::no_function;
 use super::table_function::named_argument;
 use super::types::Context;
+use super::unmatched::no_function;
 use super::{Binder, Bound, fail, unsupported};
 use crate::algebra::{Expr, ExprKind, Function, Place};
 

@@ -4,7 +4,8 @@ use sqlparser::ast;
 use types::{DataType, Interval, NumericType, Result, SqlState, Value};
 
 use super::aggregate::{call_arguments, is_aggregate, misplaced};
-use super::json::{ComparedFor, JsonAggregate, comparable};
+use super::comparable::{ComparedFor, comparable};
+use super::json::JsonAggregate;
 use super::name::{ident_at, object_at};
 use super::scope::Clause;
 use super::types::{Category, Context, as_numeric, can_cast, category, unmodified};
@@ -228,7 +229,7 @@ impl Binder<'_> {
         let message = format!("function {name}({}) does not exist", types.join(", "));
         match self.window_arguments(kind, list)? {
             Some((arguments, ty)) if !written.star => Ok(call(kind, arguments, ty)),
-            _ => Err(super::functions::no_function(message, at)),
+            _ => Err(super::unmatched::no_function(message, at)),
         }
     }
 
@@ -518,7 +519,7 @@ fn has_offsets(frame: &ast::WindowFrame) -> bool {
 /// Offsets are counted in integers: of a NUMERIC without precision, 38 digits, 16 of them after the
 /// point.
 fn make_countable(key: &mut SortKey) {
-    let plain = super::json::unkeyed(&key.expr);
+    let plain = super::comparable::unkeyed(&key.expr);
     if let DataType::WideNumeric(_) = plain.ty {
         key.expr = plain.clone().cast(DataType::Numeric(NumericType::TRIMMED));
     }

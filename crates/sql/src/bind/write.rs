@@ -12,11 +12,12 @@ use std::collections::BTreeSet;
 use sqlparser::ast;
 use types::{DataType, Error, Result, SqlState};
 
+use super::clauses::Target as Item;
 use super::cte::Definition;
 use super::from::join;
 use super::name::{expr_at, ident_at, object_at};
 use super::scope::{Clause, Scope, ScopeRelation};
-use super::select::{Target as Item, filter};
+use super::select::filter;
 use super::{Binder, Bound, BoundColumn, BoundQuery, fail, place, unsupported};
 use crate::algebra::{ColumnId, Expr, InputColumn, JoinKind, Place, Plan, Query};
 use crate::catalog::{ColumnDef, IdentityKind, TID_COLUMN, TableRef};
