@@ -19,6 +19,7 @@ mod tables;
 pub(crate) mod writer;
 
 mod fitted;
+mod returning;
 pub(crate) mod foreign;
 pub(crate) mod deferred;
 pub(crate) mod at_end;

@@ -10,7 +10,7 @@ use sql::statement::{Delete, Matches, Returning, RowPlace, Update};
 use storage::{Datum, Snapshot, Tid};
 use types::Result;
 
-use super::insert::{Written, returning};
+use super::returning::{Written, returning};
 use super::rows::{Found, RowError, RowReader, attempt, columns_at};
 use super::writer::{Changed, ReadBack, TableWriter};
 use crate::catalog::TableEntry;

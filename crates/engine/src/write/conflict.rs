@@ -10,7 +10,7 @@ use sql::statement::{ConflictAction, ConflictTarget, OnConflict};
 use storage::{Datum, RowBuffer, Tid, Uniqueness};
 use types::{Error, PhysicalType, Result, SqlState};
 
-use super::insert::{Written, slices};
+use super::returning::{Written, slices};
 use super::rows::{Found, RowError, RowReader, attempt, index_number, index_position, read_rows};
 use super::writer::{Changed, ReadBack, TableWriter};
 use crate::CancelHandle;

@@ -11,7 +11,7 @@ use sql::catalog::TableRef;
 use sql::statement::{Statement, Turn, WithChanges};
 use types::{Error, Result};
 
-use super::insert::slices;
+use super::returning::slices;
 use crate::QueryResult;
 use crate::statement::parts::Parts;
 use crate::statement::running::Running;

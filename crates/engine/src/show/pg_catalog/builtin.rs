@@ -224,7 +224,7 @@ pub(super) fn function_shown(number: u32) -> Option<String> {
     let functions = functions();
     let found = functions.numbered(number)?;
     let is_only = functions.named(found.name).nth(1).is_none();
-    let name = super::relations::quoted(found.name);
+    let name = kernels::text_fn::quoted(found.name);
     Some(if is_only { name.into_owned() } else { format!("pg_catalog.{name}") })
 }
 
