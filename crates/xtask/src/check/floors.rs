@@ -7,8 +7,9 @@
 //! lib.rs:     pub use tables::Table;
 //! words.rs:   use crate::Table;                 resolved to tables::Table: up
 //! ```
-//! Invariants: a crate or a room (a file `x.rs` with its folder `x/`) that has the comment has no
-//! import that points up; arrows between a module and one inside of it are free, apart from what
+//! Invariants: no more than [`CIRCLE_MAX`] files import each other in a circle, parents and
+//! children apart; a crate or a room (a file `x.rs` with its folder `x/`) that has the comment has
+//! no import that points up; arrows between a module and one inside of it are free, apart from what
 //! `lib.rs` itself defines, which lies above all floors. Code for tests alone is left out.
 //! Imports only: a method that a higher floor adds to a type of a lower one is not seen.
 //! Called by `cargo xtask check`, which fails, and by `cargo xtask floors`, which lists.
@@ -25,6 +26,7 @@ use std::fmt;
 use std::path::Path;
 
 use modules::{Crate, Module, ModuleIdx};
+use resolve::Import;
 
 use super::{crate_name, relative};
 use crate::Outcome;
@@ -32,7 +34,11 @@ use crate::Outcome;
 /// The line before the `mod` lines of a file that promises floors.
 const COMMENT: &str = "// Floors: lowest first.";
 
-/// Adds the upward imports of a crate, and of its rooms, that promise to have none.
+/// Files that may import each other in a circle.
+const CIRCLE_MAX: usize = 6;
+
+/// Adds the upward imports of a crate, and of its rooms, that promise to have none, and circles of
+/// too many files.
 ///
 /// # Errors
 /// A file that cannot be read or parsed.
@@ -44,7 +50,17 @@ pub(super) fn check(folder: &Path, problems: &mut Vec<String>) -> Outcome {
             module.file
         ));
     }
-    for upward in upward_imports(&found) {
+    let imports = found.imports();
+    for circle in circles::circles(&found, &imports) {
+        if circle.len() > CIRCLE_MAX {
+            problems.push(format!(
+                "{} files import each other in a circle, {CIRCLE_MAX} may: {}",
+                circle.len(),
+                circle.join(", ")
+            ));
+        }
+    }
+    for upward in upward_imports(&found, imports) {
         if upward.promised == Promise::Given {
             problems.push(upward.to_string());
         }
@@ -58,8 +74,9 @@ pub(super) fn check(folder: &Path, problems: &mut Vec<String>) -> Outcome {
 /// A file that cannot be read or parsed.
 pub(super) fn report(folder: &Path) -> Outcome {
     let Some(found) = read(folder)? else { return Ok(()) };
-    let upward = upward_imports(&found);
-    let circles = circles::circles(&found);
+    let imports = found.imports();
+    let circles = circles::circles(&found, &imports);
+    let upward = upward_imports(&found, imports);
     let promise = if found.root().is_ordered { "floors" } else { "no floors" };
     let (name, in_circles) = (crate_name(folder), circles.iter().map(Vec::len).sum::<usize>());
     println!(
@@ -128,9 +145,9 @@ impl fmt::Display for Upward {
 
 /// The imports of a crate that point up: between its top-level modules in any case, inside of rooms
 /// where the room has the comment. One for each file and name, in the order of files and lines.
-fn upward_imports(found: &Crate) -> Vec<Upward> {
+fn upward_imports(found: &Crate, imports: Vec<Import>) -> Vec<Upward> {
     let mut upward = Vec::new();
-    for import in found.imports() {
+    for import in imports {
         let ancestor = found.common_ancestor(import.from, import.to);
         let parent = found.module(ancestor);
         if ancestor == import.from || ancestor == import.to && parent.parent.is_some() {

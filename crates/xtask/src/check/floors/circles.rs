@@ -1,17 +1,19 @@
 //! Groups of files that import each other in a circle: strongly connected components, arrows
 //! between a module and one inside of it left out.
 //!
-//! Read by `cargo xtask floors`.
+//! Read by `cargo xtask check`, which allows few files, and by `cargo xtask floors`.
 //! Source: Tarjan 1972, "Depth-first search and linear graph algorithms", section 4.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::modules::Crate;
+use super::resolve::Import;
 
-/// The circles of a crate, the largest first; each is the sorted names of its files.
-pub(super) fn circles(found: &Crate) -> Vec<Vec<String>> {
+/// The circles of a crate that has these imports, the largest first; each is the sorted names of
+/// its files.
+pub(super) fn circles(found: &Crate, imports: &[Import]) -> Vec<Vec<String>> {
     let mut arrows: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
-    for import in found.imports() {
+    for import in imports {
         let ancestor = found.common_ancestor(import.from, import.to);
         let (from, to) = (&found.module(import.from).file, &found.module(import.to).file);
         if ancestor != import.from && ancestor != import.to && from != to {

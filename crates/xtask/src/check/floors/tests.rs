@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::modules::Crate;
-use super::{COMMENT, Promise, circles, upward_imports};
+use super::{COMMENT, Promise, Upward, circles, upward_imports};
 
 /// A crate of files, each a path below `src` and its content.
 fn made(files: &[(&str, &str)]) -> Crate {
@@ -15,11 +15,16 @@ fn made(files: &[(&str, &str)]) -> Crate {
     Crate::read(Path::new("lib.rs"), &read, &shown).expect("made-up sources are Rust")
 }
 
+/// Upward imports of a crate.
+fn upward_of(found: &Crate) -> Vec<Upward> {
+    upward_imports(found, found.imports())
+}
+
 /// Upward imports of a crate whose root has floors, as `file:line target`.
 fn upward(root: &str, files: &[(&str, &str)]) -> Vec<String> {
     let root = format!("{COMMENT}\n{root}");
     let files = [&[("lib.rs", root.as_str())], files].concat();
-    let found = upward_imports(&made(&files));
+    let found = upward_of(&made(&files));
     found.iter().map(|it| format!("{}:{} {}", it.file, it.line, it.target)).collect()
 }
 
@@ -37,7 +42,7 @@ fn the_message_names_place_and_floors() {
     let root = format!("{COMMENT}\nmod low; mod high;");
     let found = made(&[("lib.rs", &root), low, ("high.rs", "pub struct High;")]);
     assert_eq!(
-        upward_imports(&found)[0].to_string(),
+        upward_of(&found)[0].to_string(),
         "low.rs:2: low (floor 1) imports high::High of high (floor 2)"
     );
 }
@@ -138,7 +143,7 @@ fn parents_and_children_are_free_and_siblings_where_they_promise() {
 fn without_the_comment_imports_are_listed_only() {
     let low = ("low.rs", "use crate::high::High;");
     let found = made(&[("lib.rs", "mod low; mod high;"), low, ("high.rs", "")]);
-    assert_eq!(upward_imports(&found)[0].promised, Promise::Missing);
+    assert_eq!(upward_of(&found)[0].promised, Promise::Missing);
 }
 
 #[test]
@@ -164,5 +169,5 @@ fn circles_leave_out_parents() {
         ("b.rs", "use crate::c::C;"),
         ("c.rs", "use crate::a::A;"),
     ]);
-    assert_eq!(circles::circles(&found), [["a.rs", "b.rs", "c.rs"]]);
+    assert_eq!(circles::circles(&found, &found.imports()), [["a.rs", "b.rs", "c.rs"]]);
 }
