@@ -3,7 +3,7 @@
 use sqlparser::ast;
 use types::{Error, Result, SqlState};
 
-use super::constraint::{Definition, refuse_key_options};
+use super::constraint::{Definition, KeyForm, refuse_key_options};
 use super::name::ident_at;
 use super::{fail, place};
 use crate::algebra::{Direction, NullsOrder};
@@ -44,7 +44,8 @@ pub(super) fn adopt(
         _ => KeyNulls::Distinct,
     };
     let constraint = using.name.as_ref().map_or_else(|| name.clone(), folded);
-    definition.add_key(Some(constraint), columns, (is_primary, nulls), at)?;
+    let form = KeyForm { primary: is_primary, nulls };
+    definition.add_key(Some(constraint), columns, form, at)?;
     let key = definition.keys.last().cloned();
     let key = key.ok_or_else(|| Error::internal("a key was added"))?;
     Ok(AlterAction::AdoptIndex { index: name, key })

@@ -4,8 +4,9 @@
 use sqlparser::ast::{self, AlterColumnOperation as ColumnOp, AlterTableOperation as Op};
 use types::{DataType, Error, Result, SqlState};
 
-use super::constraint::{Definition, deferral_of, identity_kind, renamed_column};
+use super::constraint::{Definition, IdentityClause, deferral_of, identity_kind, renamed_column};
 use super::name::{ident_at, object_at, object_parts};
+use super::retyped::NewType;
 use super::scope::{Clause, Scope};
 use super::types::{Context, can_cast};
 use super::{Binder, Bound, adopted_index, fail, index_terms, place, unsupported};
@@ -436,12 +437,12 @@ impl Binder<'_> {
                     let message = "identity column type must be smallint, integer, or bigint";
                     return fail(SqlState::INVALID_PARAMETER, message, at);
                 }
-                return self.set_type(altered, column, ty, using.as_ref(), at);
+                return self.set_type(altered, column, NewType { ty, using: using.as_ref(), at });
             }
             ColumnOp::AddGenerated { generated_as, sequence_options } => {
-                let kind = generated_as.as_ref().unwrap_or(&ast::GeneratedAs::Always);
+                let kind = generated_as.as_ref().map_or(IdentityKind::Always, identity_kind);
                 let options = sequence_options.as_deref().unwrap_or_default();
-                self.add_identity(altered, column, identity_kind(kind), options, at)?
+                self.add_identity(altered, column, &IdentityClause { kind, options, at })?
             }
         };
         altered.actions.push(action);
@@ -453,9 +454,7 @@ impl Binder<'_> {
         &mut self,
         altered: &mut Altered,
         column: usize,
-        kind: IdentityKind,
-        options: &[ast::SequenceOptions],
-        at: Place,
+        clause: &IdentityClause<'_>,
     ) -> Result<AlterAction> {
         let definition = &mut altered.definition;
         let Some(def) = definition.columns.get(column) else {
@@ -472,9 +471,9 @@ impl Binder<'_> {
             _ => None,
         };
         if let Some(message) = refused {
-            return fail(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, message, at);
+            return fail(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, message, clause.at);
         }
-        self.define_identity(definition, column, kind, options, at)?;
+        self.define_identity(definition, column, clause)?;
         altered.identities.push(column);
         match altered.definition.sequences.pop() {
             Some(sequence) => Ok(AlterAction::AddIdentity(Box::new(sequence))),
@@ -510,9 +509,7 @@ impl Binder<'_> {
         &mut self,
         altered: &mut Altered,
         column: usize,
-        ty: DataType,
-        using: Option<&ast::Expr>,
-        at: Place,
+        NewType { ty, using, at }: NewType<'_>,
     ) -> Result<()> {
         let def = altered.definition.columns.get(column).cloned();
         let def = def.ok_or_else(|| Error::internal("column out of range"))?;

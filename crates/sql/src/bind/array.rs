@@ -39,6 +39,14 @@ pub(super) fn constant_elements(expr: &Expr) -> Option<Vec<Expr>> {
     Some(values.map(|value| Expr::literal(value, element.data_type())).collect())
 }
 
+/// `op ANY` or `op ALL`, and where it stands.
+#[derive(Clone, Copy)]
+struct Test<'q> {
+    op: &'q Op,
+    quantifier: Quantifier,
+    at: Place,
+}
+
 impl Binder<'_> {
     /// `ARRAY[...]`; `wanted` is the type of the elements where a cast says so.
     pub(super) fn bind_array(
@@ -208,12 +216,12 @@ impl Binder<'_> {
                 let (exprs, _) = self.unite(list, "ARRAY")?;
                 list = exprs.into_iter().zip(places).map(|(e, at)| Bound::new(e, at)).collect();
             }
-            return self.list_test(value, op, list, quantifier, at);
+            return self.list_test(value, list, Test { op, quantifier, at });
         }
         let array = self.bind_expr(list)?;
         let array = self.retyped(array);
         if let Some(elements) = self.known_elements(&array)? {
-            return self.list_test(value, op, elements, quantifier, at);
+            return self.list_test(value, elements, Test { op, quantifier, at });
         }
         let (array, value) = (self.array_operand(array, &value)?, self.retyped(value));
         let DataType::Array(element) = array.ty() else {
@@ -289,14 +297,8 @@ impl Binder<'_> {
     }
 
     /// `value op ANY/ALL (elements)`.
-    fn list_test(
-        &mut self,
-        value: Bound,
-        op: &Op,
-        elements: Vec<Bound>,
-        quantifier: Quantifier,
-        at: Place,
-    ) -> Result<Bound> {
+    fn list_test(&mut self, value: Bound, elements: Vec<Bound>, test: Test<'_>) -> Result<Bound> {
+        let Test { op, quantifier, at } = test;
         if elements.is_empty() {
             return Ok(Bound::new(Expr::boolean(quantifier == Quantifier::All), at));
         }

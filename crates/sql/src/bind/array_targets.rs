@@ -13,6 +13,12 @@ use super::{Binder, Bound, BoundColumn, BoundQuery, fail, unsupported};
 use crate::algebra::{Expr, Function, Place, Plan};
 use crate::catalog::{ColumnDef, TableRef};
 
+/// Part of a column that is assigned to, `a[1]`.
+pub(super) struct PartTarget<'q> {
+    pub(super) ordinal: usize,
+    pub(super) subscripts: &'q [ast::Subscript],
+}
+
 impl Binder<'_> {
     /// The subscript under which the column `name` is assigned to, if there is one.
     pub(super) fn subscript_of(&self, name: &ast::Ident) -> Result<Option<Vec<ast::Subscript>>> {
@@ -87,11 +93,11 @@ impl Binder<'_> {
     pub(super) fn assigned_part(
         &mut self,
         table: &TableRef,
-        ordinal: usize,
-        subscripts: &[ast::Subscript],
+        target: PartTarget<'_>,
         value: &ast::Expr,
         before: Option<Expr>,
     ) -> Result<Expr> {
+        let PartTarget { ordinal, subscripts } = target;
         let at = super::name::expr_at(value);
         let part = self.target_part(column_at(table, ordinal)?, subscripts, at)?;
         if super::insert::is_default(value) {

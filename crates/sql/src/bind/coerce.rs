@@ -32,11 +32,14 @@ impl Binder<'_> {
         {
             return self.type_parameter(number, to, context, at);
         }
-        if let Some(object) = self.as_object((&expr, at), to, context)? {
+        if is_object(to)
+            && let Some(object) = self.as_object(&Bound::new(expr.clone(), at), to, context)?
+        {
             return Ok(object);
         }
         if let ExprKind::Literal(value) = &expr.kind {
-            let value = self.literal_as(value, (from, to), context, at);
+            let literal = Literal { value, ty: from, at };
+            let value = self.literal_as(&literal, to, context);
             if let Some(value) = value.map_err(|e| place(e, at))? {
                 return Ok(Expr::literal(value, to));
             }
@@ -119,19 +122,9 @@ impl Binder<'_> {
         Expr::call(Function::AssignText, vec![text], to)
     }
 
-    /// A value of `regclass` or its kin, or an array of such, made of another one; None for other
-    /// types, and where there is no such cast.
-    fn as_object(
-        &mut self,
-        (expr, at): (&Expr, Place),
-        to: DataType,
-        context: Context,
-    ) -> Result<Option<Expr>> {
-        let is_object = |ty| matches!(ty, DataType::Reg(_));
-        if !is_object(to) && !to.element().is_some_and(is_object) {
-            return Ok(None);
-        }
-        let bound = &Bound::new(expr.clone(), at);
+    /// A value of `regclass` or its kin, or an array of such, made of another one; None where there
+    /// is no such cast.
+    fn as_object(&mut self, bound: &Bound, to: DataType, context: Context) -> Result<Option<Expr>> {
         // Text of a sub-query whose column was an untyped literal, too.
         let is_asked = bound.is_unknown() || can_cast(bound.ty(), to, context);
         match to {
@@ -380,16 +373,29 @@ pub(super) fn literal_target(literal: &Bound, other: DataType) -> DataType {
     }
 }
 
+/// A constant, its type, and where it stands.
+struct Literal<'e> {
+    value: &'e Value,
+    ty: DataType,
+    at: Place,
+}
+
+/// True for `regclass` and its kin, and arrays of such.
+fn is_object(ty: DataType) -> bool {
+    let is_one = |ty| matches!(ty, DataType::Reg(_));
+    is_one(ty) || ty.element().is_some_and(is_one)
+}
+
 impl Binder<'_> {
-    /// A literal of type `from` as `to`: None when it has to wait for a cast that does not exist
+    /// A literal as one of type `to`: None when it has to wait for a cast that does not exist
     /// here, or goes by the session's time zone.
     fn literal_as(
         &mut self,
-        value: &Value,
-        (from, to): (DataType, DataType),
+        literal: &Literal<'_>,
+        to: DataType,
         context: Context,
-        at: Place,
     ) -> Result<Option<Value>> {
+        let Literal { value, ty: from, at } = *literal;
         if from != DataType::Unknown || value.is_null() {
             self.note_shown(from, to);
             let waits = self.has_zone() && types::cast::depends_on_zone(from, to);

@@ -35,6 +35,29 @@ pub(super) struct Definition {
     waiting: Vec<Waiting>,
 }
 
+/// Form of a key.
+#[derive(Clone, Copy)]
+pub(super) struct KeyForm {
+    pub(super) primary: bool,
+    pub(super) nulls: KeyNulls,
+}
+
+impl KeyForm {
+    const PRIMARY: Self = Self { primary: true, nulls: KeyNulls::Distinct };
+
+    /// UNIQUE, with or without NULLS [NOT] DISTINCT.
+    fn unique(nulls: ast::NullsDistinctOption) -> Self {
+        Self { primary: false, nulls: key_nulls(nulls) }
+    }
+}
+
+/// GENERATED ... AS IDENTITY (...).
+pub(super) struct IdentityClause<'q> {
+    pub(super) kind: IdentityKind,
+    pub(super) options: &'q [ast::SequenceOptions],
+    pub(super) at: Place,
+}
+
 /// A constraint that is bound last.
 enum Waiting {
     Generated { column: usize, expr: ast::Expr },
@@ -152,10 +175,9 @@ impl Definition {
         &mut self,
         name: Option<String>,
         columns: Vec<usize>,
-        kind: (bool, KeyNulls),
+        KeyForm { primary, nulls }: KeyForm,
         at: Place,
     ) -> Result<()> {
-        let (primary, nulls) = kind;
         if primary && self.keys.iter().any(|known| known.primary) {
             let message =
                 format!("multiple primary keys for table \"{}\" are not allowed", self.name.name);
@@ -186,11 +208,11 @@ impl Definition {
         let (name, columns, kind) = match constraint {
             ast::TableConstraint::PrimaryKey(key) => {
                 refuse_key_options(&key.include, key.characteristics.as_ref())?;
-                (&key.name, &key.columns, (true, KeyNulls::Distinct))
+                (&key.name, &key.columns, KeyForm::PRIMARY)
             }
             ast::TableConstraint::Unique(key) => {
                 refuse_key_options(&key.include, key.characteristics.as_ref())?;
-                (&key.name, &key.columns, (false, key_nulls(key.nulls_distinct)))
+                (&key.name, &key.columns, KeyForm::unique(key.nulls_distinct))
             }
             ast::TableConstraint::ForeignKey(key) => {
                 let idents: Vec<&ast::Ident> = key.columns.iter().collect();
@@ -340,11 +362,11 @@ impl Binder<'_> {
             }
             ast::ColumnOption::PrimaryKey(key) => {
                 refuse_key_options(&key.include, key.characteristics.as_ref())?;
-                definition.add_key(constraint, vec![ordinal], (true, KeyNulls::Distinct), at)?;
+                definition.add_key(constraint, vec![ordinal], KeyForm::PRIMARY, at)?;
             }
             ast::ColumnOption::Unique(key) => {
                 refuse_key_options(&key.include, key.characteristics.as_ref())?;
-                let kind = (false, key_nulls(key.nulls_distinct));
+                let kind = KeyForm::unique(key.nulls_distinct);
                 definition.add_key(constraint, vec![ordinal], kind, at)?;
             }
             ast::ColumnOption::ForeignKey(key) => {
@@ -369,7 +391,8 @@ impl Binder<'_> {
             ast::ColumnOption::Generated { generated_as, sequence_options, .. } => {
                 let kind = identity_kind(generated_as);
                 let options = sequence_options.as_deref().unwrap_or_default();
-                self.define_identity(definition, ordinal, kind, options, at)?;
+                let clause = IdentityClause { kind, options, at };
+                self.define_identity(definition, ordinal, &clause)?;
             }
             ast::ColumnOption::Collation(name) => match name.to_string().trim_matches('"') {
                 "C" | "POSIX" | "default" | "ucs_basic" => {}
@@ -385,10 +408,9 @@ impl Binder<'_> {
         &mut self,
         definition: &mut Definition,
         ordinal: usize,
-        kind: IdentityKind,
-        options: &[ast::SequenceOptions],
-        at: Place,
+        clause: &IdentityClause<'_>,
     ) -> Result<()> {
+        let IdentityClause { kind, options, at } = *clause;
         let Some(def) = definition.columns.get_mut(ordinal) else {
             return Err(Error::internal("column out of range"));
         };

@@ -176,7 +176,7 @@ impl Binder<'_> {
         let entry = CteEntry::new(name, id, Vec::new());
         self.ctes.push(CteEntry { use_: CteUse::Forbidden, ..entry });
         let wrapped = match clauses {
-            Some(clauses) => Some(self.with_clauses(cte, clauses, (left, right))?),
+            Some(clauses) => Some(self.with_clauses(cte, clauses, left, right)?),
             None => None,
         };
         let (left, right) = wrapped.as_ref().map_or((left, right), |(left, right)| (left, right));

@@ -4,7 +4,7 @@ use sqlparser::ast::{self, Expr as Ast};
 use types::{DataType, Result, SqlState};
 
 use super::name::expr_at;
-use super::operators::compare_op;
+use super::operators::{Connective, compare_op};
 use super::schema::is_current_schema;
 use super::types::Context;
 use super::{Binder, Bound, fail, unsupported};
@@ -130,7 +130,7 @@ impl Binder<'_> {
             Ast::BinaryOp { left, op, right } => self.bind_row_comparison(left, op, right)?,
             other => self.bind_expr(other)?,
         };
-        let deepening = |(op, _): &&Link| conjunction(op).is_none();
+        let deepening = |(op, _): &&Link| connective(op).is_none();
         let levels = chain.iter().filter(deepening).count();
         self.chained(levels, |binder| binder.bind_links(bound, leftmost, chain))
     }
@@ -142,17 +142,18 @@ impl Binder<'_> {
         chain: Vec<Link<'_>>,
     ) -> Result<Bound> {
         let mut before = match without_parentheses(leftmost) {
-            Ast::BinaryOp { op, .. } => conjunction(op),
+            Ast::BinaryOp { op, .. } => connective(op),
             _ => None,
         };
         for (op, right) in chain.into_iter().rev() {
-            let conjunction = conjunction(op);
+            let connective = connective(op);
             let right = self.bind_expr(right)?;
-            bound = match conjunction {
-                Some(and) => self.bind_logic(and, (bound, right), before == conjunction)?,
+            bound = match connective {
+                Some(by) if before == connective => self.extend_logic(by, bound, right)?,
+                Some(by) => self.bind_logic(by, bound, right)?,
                 None => self.bind_binary(op, bound, right)?,
             };
-            before = conjunction;
+            before = connective;
         }
         Ok(bound)
     }
@@ -245,11 +246,11 @@ fn without_parentheses(mut expr: &Ast) -> &Ast {
     expr
 }
 
-/// True for AND, false for OR.
-fn conjunction(op: &ast::BinaryOperator) -> Option<bool> {
+/// AND or OR; None for other operators.
+fn connective(op: &ast::BinaryOperator) -> Option<Connective> {
     match op {
-        ast::BinaryOperator::And => Some(true),
-        ast::BinaryOperator::Or => Some(false),
+        ast::BinaryOperator::And => Some(Connective::And),
+        ast::BinaryOperator::Or => Some(Connective::Or),
         _ => None,
     }
 }

@@ -25,6 +25,25 @@ enum Matching<'q> {
     Everything,
 }
 
+/// The query of a view or of a wide table that is not up to date.
+struct StoredQuery<'q> {
+    /// Name of the relation.
+    full: RelationName,
+    sql: &'q str,
+    /// Names of the columns.
+    columns: Vec<String>,
+    rights: ViewRights,
+}
+
+/// Clauses around a function in FROM.
+#[derive(Clone, Copy)]
+pub(super) struct FunctionItem<'q> {
+    pub(super) alias: Option<&'q ast::TableAlias>,
+    /// WITH ORDINALITY.
+    pub(super) ordinality: bool,
+    pub(super) at: Place,
+}
+
 /// # Errors
 /// 42P10 when one of `references` is to a column of `left`, whose rows may be absent.
 fn refuse_lateral(left: &Scope, references: &[(ColumnId, Place)]) -> Result<()> {
@@ -203,10 +222,14 @@ impl Binder<'_> {
             }
             F::Table { name, alias, args: None, .. } => self.bind_relation(name, alias.as_ref()),
             F::Table { name, alias, args: Some(args), with_ordinality, .. } => {
-                self.bind_table_function(name, &args.args, alias.as_ref(), *with_ordinality)
+                let (alias, at) = (alias.as_ref(), object_at(name));
+                let item = FunctionItem { alias, ordinality: *with_ordinality, at };
+                self.bind_table_function(name, &args.args, item)
             }
             F::Function { name, args, alias, with_ordinality, .. } => {
-                self.bind_table_function(name, args, alias.as_ref(), *with_ordinality)
+                let (alias, at) = (alias.as_ref(), object_at(name));
+                let item = FunctionItem { alias, ordinality: *with_ordinality, at };
+                self.bind_table_function(name, args, item)
             }
             F::Derived { lateral, subquery, alias, .. } => {
                 self.bind_derived(*lateral, subquery, alias.as_ref())
@@ -223,8 +246,10 @@ impl Binder<'_> {
             }
             F::UNNEST { with_offset: true, .. } => unsupported("WITH OFFSET", None),
             F::UNNEST { alias, array_exprs, with_ordinality, .. } => {
-                let (arrays, at) = (array_exprs.iter().collect::<Vec<_>>(), None);
-                self.bind_series_scan("unnest", &arrays, alias.as_ref(), *with_ordinality, at)
+                let arrays: Vec<_> = array_exprs.iter().collect();
+                let (alias, ordinality) = (alias.as_ref(), *with_ordinality);
+                let item = FunctionItem { alias, ordinality, at: None };
+                self.bind_series_scan("unnest", &arrays, item)
             }
             _ => unsupported("this form of table expression", None),
         }
@@ -293,11 +318,12 @@ impl Binder<'_> {
                 Ok((plan, scope))
             }
             Some(Relation::View { sql, columns, rights }) => {
-                self.bind_stored_query(full, &sql, columns, rights, alias, at)
+                self.bind_stored_query(StoredQuery { full, sql: &sql, columns, rights }, alias, at)
             }
             Some(Relation::StaleWide { table, sql, rights }) => {
                 let columns = table.columns().iter().map(|c| c.name.clone()).collect();
-                let bound = self.bind_stored_query(full, &sql, columns, rights, alias, at)?;
+                let stored = StoredQuery { full, sql: &sql, columns, rights };
+                let bound = self.bind_stored_query(stored, alias, at)?;
                 self.refuse_wide_lock(&bound.1)?;
                 Ok(bound)
             }
@@ -311,16 +337,14 @@ impl Binder<'_> {
         }
     }
 
-    /// The query `sql` of a view or wide table called `full`, its columns renamed to `columns`.
+    /// The rows of a view or wide table, which is used at `at`.
     fn bind_stored_query(
         &mut self,
-        full: RelationName,
-        sql: &str,
-        columns: Vec<String>,
-        rights: ViewRights,
+        stored: StoredQuery<'_>,
         alias: Option<&ast::TableAlias>,
         at: Place,
     ) -> Result<(Plan, Scope)> {
+        let StoredQuery { full, sql, columns, rights } = stored;
         let is_system = rights == ViewRights::System;
         let select = Privileges::of(&[Privilege::Select]);
         let access = (!is_system)

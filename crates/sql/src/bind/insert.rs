@@ -76,6 +76,16 @@ fn or_conflict(
     })
 }
 
+/// The columns that VALUES lists fill.
+struct ValueTargets<'q> {
+    table: &'q TableRef,
+    ordinals: &'q [usize],
+    /// Types and names of the values.
+    wanted: &'q [ColumnDef],
+    /// The subscripts of columns of which parts are assigned.
+    parts: &'q [Option<Vec<ast::Subscript>>],
+}
+
 impl Binder<'_> {
     /// INSERT under the CTEs of `with`.
     pub(super) fn bind_insert(
@@ -162,10 +172,12 @@ impl Binder<'_> {
             Some(_) if let Some(bound) = by_name => (bound, Vec::new()),
             None => (BoundQuery { plan: Plan::one_row(), columns: Vec::new() }, Vec::new()),
             Some(query) => match plain_values(query) {
-                Some(values) => (
-                    self.bind_value_rows(table, &ordinals, &wanted, &parts, values)?,
-                    default_columns(values, ordinals.len()),
-                ),
+                Some(values) => {
+                    let (ordinals, wanted, parts) = (&ordinals, &wanted, &parts);
+                    let targets = ValueTargets { table, ordinals, wanted, parts };
+                    let bound = self.bind_value_rows(targets, values)?;
+                    (bound, default_columns(values, ordinals.len()))
+                }
                 None => (self.bind_query(query, Unknowns::Keep)?, Vec::new()),
             },
         };
@@ -302,12 +314,10 @@ impl Binder<'_> {
     /// VALUES lists of an INSERT: DEFAULT may stand in them, and literals take the columns' types.
     fn bind_value_rows(
         &mut self,
-        table: &TableRef,
-        ordinals: &[usize],
-        wanted: &[ColumnDef],
-        parts: &[Option<Vec<ast::Subscript>>],
+        targets: ValueTargets<'_>,
         values: &ast::Values,
     ) -> Result<BoundQuery> {
+        let ValueTargets { table, ordinals, wanted, parts } = targets;
         let clause = if values.rows.len() == 1 { Clause::InsertRow } else { Clause::Values };
         self.levels.push(Level::new(clause));
         let mut rows = Vec::with_capacity(values.rows.len());

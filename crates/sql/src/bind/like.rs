@@ -5,7 +5,7 @@
 use types::Result;
 
 use super::Binder;
-use super::constraint::{Definition, object_name};
+use super::constraint::{Definition, KeyForm, object_name};
 use super::ddl::refuse_repeat;
 use super::name::object_at;
 use super::unsupported;
@@ -86,7 +86,8 @@ impl Binder<'_> {
             let moved = |ordinal: &usize| ordinal + first;
             for key in table.keys() {
                 let columns = key.columns.iter().map(moved).collect();
-                definition.add_key(None, columns, (key.primary, key.nulls), None)?;
+                let form = KeyForm { primary: key.primary, nulls: key.nulls };
+                definition.add_key(None, columns, form, None)?;
             }
             let is_constraint = |name: &str| {
                 table.keys().iter().any(|key| key.name == name)

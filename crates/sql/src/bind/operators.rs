@@ -11,6 +11,31 @@ use super::unmatched::{compare_text, no_operator, no_prefix};
 use super::{Binder, Bound, place, unsupported};
 use crate::algebra::{Expr, ExprKind, Function, LikeCase, Place};
 
+/// AND or OR.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Connective {
+    And,
+    Or,
+}
+
+impl Connective {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::And => "AND",
+            Self::Or => "OR",
+        }
+    }
+
+    /// The terms, connected.
+    fn of(self, terms: Vec<Expr>) -> Expr {
+        let kind = match self {
+            Self::And => ExprKind::And(terms),
+            Self::Or => ExprKind::Or(terms),
+        };
+        Expr { kind, ty: DataType::Boolean }
+    }
+}
+
 impl Binder<'_> {
     /// `left op right`, operands bound.
     pub(super) fn bind_binary(
@@ -72,21 +97,39 @@ impl Binder<'_> {
         Ok(Bound::new(expr, at))
     }
 
-    /// `left AND right`, or OR, operands bound. `is_chain` says that `left` was written as such a
-    /// connection itself and takes one more term. Anything else that is one only by meaning, as
+    /// `left AND right`, or OR, operands bound. What is such a connection only by meaning, as
     /// BETWEEN is, stays an operand: expressions of GROUP BY and ORDER BY are found by their form,
     /// as in PostgreSQL.
     pub(super) fn bind_logic(
         &mut self,
-        conjunction: bool,
-        (left, right): (Bound, Bound),
-        is_chain: bool,
+        by: Connective,
+        left: Bound,
+        right: Bound,
     ) -> Result<Bound> {
         let at = super::first(left.at, || right.at);
-        let name = if conjunction { "AND" } else { "OR" };
-        let left = self.coerce_clause(left, DataType::Boolean, name)?;
-        let right = self.coerce_clause(right, DataType::Boolean, name)?;
-        Ok(Bound::new(connect(conjunction, left, right, is_chain), at))
+        let left = self.coerce_clause(left, DataType::Boolean, by.as_str())?;
+        let right = self.coerce_clause(right, DataType::Boolean, by.as_str())?;
+        Ok(Bound::new(by.of(vec![left, right]), at))
+    }
+
+    /// `left AND right`, or OR, where `left` was written as such a connection itself: it takes one
+    /// more term.
+    pub(super) fn extend_logic(
+        &mut self,
+        by: Connective,
+        left: Bound,
+        right: Bound,
+    ) -> Result<Bound> {
+        let at = super::first(left.at, || right.at);
+        let left = self.coerce_clause(left, DataType::Boolean, by.as_str())?;
+        let right = self.coerce_clause(right, DataType::Boolean, by.as_str())?;
+        // Literal TRUE and FALSE stay for the planner: folding them is not the binder's business.
+        let mut terms = match (left.kind, by) {
+            (ExprKind::And(list), Connective::And) | (ExprKind::Or(list), Connective::Or) => list,
+            (kind, _) => vec![Expr { kind, ty: left.ty }],
+        };
+        terms.push(right);
+        Ok(Bound::new(by.of(terms), at))
     }
 
     /// A comparison of two bound operands.
@@ -431,20 +474,6 @@ fn negated(value: &Value, ty: DataType) -> Option<Value> {
         }),
         _ => return None,
     })
-}
-
-/// `left AND right` or `left OR right`.
-fn connect(conjunction: bool, left: Expr, right: Expr, is_chain: bool) -> Expr {
-    // Literal TRUE and FALSE stay for the planner: folding them is not the binder's business.
-    let terms = match (left.kind, conjunction) {
-        (ExprKind::And(mut list), true) | (ExprKind::Or(mut list), false) if is_chain => {
-            list.push(right);
-            list
-        }
-        (kind, _) => vec![Expr { kind, ty: left.ty }, right],
-    };
-    let kind = if conjunction { ExprKind::And(terms) } else { ExprKind::Or(terms) };
-    Expr { kind, ty: DataType::Boolean }
 }
 
 /// Function, operand types and result of an operator on dates, times and intervals.

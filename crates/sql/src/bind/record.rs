@@ -8,7 +8,7 @@
 use sqlparser::ast;
 use types::{DataType, ElementType, RecordField, Result, SqlState, Value};
 
-use super::from::named_relation;
+use super::from::{FunctionItem, named_relation};
 use super::json::{call, made, missing};
 use super::name::ident_at;
 use super::scope::{Clause, Scope, ScopeColumn, Series};
@@ -41,6 +41,14 @@ impl<'n> RecordFunction<'n> {
     }
 }
 
+/// A field of a record, or the column that it fills.
+#[derive(Clone, Copy)]
+struct Field<'n> {
+    ordinal: usize,
+    name: &'n str,
+    ty: DataType,
+}
+
 /// Names and types.
 type Columns = Vec<(String, DataType)>;
 
@@ -53,14 +61,13 @@ impl Binder<'_> {
         &mut self,
         function: RecordFunction<'_>,
         args: &[ast::FunctionArg],
-        alias: Option<&ast::TableAlias>,
-        ordinality: bool,
-        at: Place,
+        item: FunctionItem<'_>,
     ) -> Result<(Plan, Scope)> {
+        let FunctionItem { alias, ordinality, at } = item;
         let (columns, base, rest) = if function.populates {
             self.row_columns(args, at)?
         } else {
-            (self.listed_columns(alias, ordinality, at)?, None, args)
+            (self.listed_columns(item)?, None, args)
         };
         if ordinality {
             return unsupported("WITH ORDINALITY", at);
@@ -97,7 +104,8 @@ impl Binder<'_> {
         let relation = function.name.to_owned();
         let mut listed = Vec::with_capacity(columns.len());
         for (ordinal, (name, ty)) in columns.into_iter().enumerate() {
-            let expr = self.field_or_base(&row, (ordinal, &name, ty), base.as_ref(), at)?;
+            let field = Field { ordinal, name: &name, ty };
+            let expr = self.field_or_base(&row, field, base.as_ref(), at)?;
             listed.push(ScopeColumn { name, expr, relation: relation.clone(), source: None });
         }
         let relation = named_relation(relation, listed, alias, at)?;
@@ -138,7 +146,7 @@ impl Binder<'_> {
         };
         let mut list = Vec::with_capacity(ty.fields().len());
         for (ordinal, field) in ty.fields().iter().enumerate() {
-            let field = (ordinal, field.name.as_str(), field.ty);
+            let field = Field { ordinal, name: &field.name, ty: field.ty };
             list.push(self.field_or_base(&row, field, base.as_ref(), at)?);
         }
         let ty = DataType::Record(ty);
@@ -156,7 +164,7 @@ impl Binder<'_> {
     fn field_or_base(
         &mut self,
         row: &Expr,
-        (ordinal, name, ty): (usize, &str, DataType),
+        Field { ordinal, name, ty }: Field<'_>,
         base: Option<&Expr>,
         at: Place,
     ) -> Result<Expr> {
@@ -219,9 +227,7 @@ impl Binder<'_> {
     /// The columns of a list such as `AS x(a int, b text)`.
     fn listed_columns(
         &mut self,
-        alias: Option<&ast::TableAlias>,
-        ordinality: bool,
-        at: Place,
+        FunctionItem { alias, ordinality, at }: FunctionItem<'_>,
     ) -> Result<Columns> {
         let given = alias.map(|alias| alias.columns.as_slice()).unwrap_or_default();
         if given.is_empty() || given.iter().any(|column| column.data_type.is_none()) {

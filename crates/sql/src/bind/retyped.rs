@@ -2,11 +2,13 @@
 //! foreign keys still compare with the keys that they refer to. Called by ALTER TABLE (`alter`),
 //! and by whoever defines a foreign key (`constraint`).
 
+use sqlparser::ast;
 use types::{DataType, Error, Result, SqlState};
 
 use super::constraint::Definition;
 use super::types::{Context, can_cast, comparison_type};
 use super::{Binder, index_terms};
+use crate::algebra::Place;
 use crate::catalog::{ColumnDef, Digits, IndexTerms, TableRef};
 use crate::statement::AlterAction;
 
@@ -43,6 +45,13 @@ fn fits(own: DataType, key: DataType) -> bool {
 
 fn is_moment(ty: DataType) -> bool {
     matches!(ty, DataType::Date | DataType::Timestamp(_) | DataType::TimestampTz(_))
+}
+
+/// ALTER COLUMN ... TYPE ty USING using.
+pub(super) struct NewType<'q> {
+    pub(super) ty: DataType,
+    pub(super) using: Option<&'q ast::Expr>,
+    pub(super) at: Place,
 }
 
 impl Binder<'_> {

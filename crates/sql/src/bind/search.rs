@@ -40,7 +40,8 @@ impl Binder<'_> {
         &mut self,
         cte: &ast::Cte,
         clauses: &RecursionClauses,
-        (left, right): (&ast::SetExpr, &ast::SetExpr),
+        left: &ast::SetExpr,
+        right: &ast::SetExpr,
     ) -> Result<(ast::SetExpr, ast::SetExpr)> {
         let (name, at) = (folded(&cte.alias.name), ident_at(&cte.alias.name));
         let must = |side: &str, state| {

@@ -4,9 +4,9 @@ use sqlparser::ast;
 use types::{DataType, Result, SqlState, Value};
 
 use super::array_functions::is_set_function;
-use super::from::named_relation;
+use super::from::{FunctionItem, named_relation};
 use super::json::parts_columns;
-use super::name::{ident_at, object_at};
+use super::name::{ident_at, object_at, object_parts};
 use super::record::RecordFunction;
 use super::scope::{Clause, Scope, ScopeColumn, ScopeRelation, Whole};
 use super::types::{Context, number_union};
@@ -21,14 +21,13 @@ impl Binder<'_> {
         &mut self,
         name: &ast::ObjectName,
         args: &[ast::FunctionArg],
-        alias: Option<&ast::TableAlias>,
-        ordinality: bool,
+        item: FunctionItem<'_>,
     ) -> Result<(Plan, Scope)> {
-        let at = object_at(name);
-        let mut parts = super::name::object_parts(name)?;
+        let FunctionItem { alias, ordinality, at } = item;
+        let mut parts = object_parts(name)?;
         let function = parts.pop().unwrap_or_default();
         if function == ROWS_FROM {
-            return self.bind_rows_from(args, alias, ordinality, at);
+            return self.bind_rows_from(args, item);
         }
         if function == "range" && (1..=3).contains(&args.len()) && !ordinality {
             return self.bind_range(&plain_arguments(args, at)?, alias, at);
@@ -36,13 +35,13 @@ impl Binder<'_> {
         if is_set_function(&function) {
             let list = plain_arguments(args, at)?;
             let list: Vec<&ast::Expr> = list.iter().collect();
-            return self.bind_series_scan(&function, &list, alias, ordinality, at);
+            return self.bind_series_scan(&function, &list, item);
         }
         if let Some(call) = BusFunction::from_name(&function) {
             return self.bind_call_scan(call, args, alias, at);
         }
         if let Some(record) = RecordFunction::named(&function) {
-            return self.bind_records(record, args, alias, ordinality, at);
+            return self.bind_records(record, args, item);
         }
         if function == "pg_options_to_table" && args.len() == 1 {
             return self.bind_options(&args[0], alias, at);
@@ -57,12 +56,12 @@ impl Binder<'_> {
         let arguments = match self.constant_arguments(args) {
             Ok(arguments) => arguments,
             Err(error) => {
-                let scalar = self.bind_scalar_scan((name, &function), args, alias, at)?;
+                let scalar = self.bind_scalar_scan(name, args, alias, at)?;
                 return scalar.ok_or(error);
             }
         };
         let Some(bound) = self.catalog.table_function(&function, &arguments) else {
-            if let Some(scalar) = self.bind_scalar_scan((name, &function), args, alias, at)? {
+            if let Some(scalar) = self.bind_scalar_scan(name, args, alias, at)? {
                 return Ok(scalar);
             }
             let types: Vec<&str> = arguments.positional.iter().map(|(_, ty)| ty.name()).collect();
@@ -103,8 +102,8 @@ impl Binder<'_> {
             columns: Vec::new(),
             at: None,
         };
-        let alias = Some(alias.unwrap_or(&own));
-        let (plan, scope) = self.bind_series_scan("generate_series", &list, alias, false, at)?;
+        let item = FunctionItem { alias: Some(alias.unwrap_or(&own)), ordinality: false, at };
+        let (plan, scope) = self.bind_series_scan("generate_series", &list, item)?;
         let (Some(end), Some(column)) = (list.get(1), scope.columns.first()) else {
             return Err(types::Error::internal("a range has an end and a column"));
         };
@@ -119,11 +118,12 @@ impl Binder<'_> {
     /// One row with the value of a function that is known in expressions; None for others.
     fn bind_scalar_scan(
         &mut self,
-        (name, function): (&ast::ObjectName, &str),
+        name: &ast::ObjectName,
         args: &[ast::FunctionArg],
         alias: Option<&ast::TableAlias>,
         at: Place,
     ) -> Result<Option<(Plan, Scope)>> {
+        let function = object_parts(name)?.pop().unwrap_or_default();
         let call = ast::Expr::Function(ast::Function {
             name: name.clone(),
             uses_odbc_syntax: false,
@@ -145,16 +145,16 @@ impl Binder<'_> {
         };
         let (id, ty) = (self.fresh(), bound.ty());
         // The alias of a function with one column names the column too.
-        let column_name = alias.map_or_else(|| function.to_owned(), |alias| folded(&alias.name));
+        let column_name = alias.map_or_else(|| function.clone(), |alias| folded(&alias.name));
         let column = ScopeColumn {
             name: column_name,
             expr: Expr::column(id, ty),
-            relation: function.to_owned(),
+            relation: function.clone(),
             source: None,
         };
         let row = Plan::Values { columns: Vec::new(), rows: vec![Vec::new()] };
         let plan = Plan::Project { input: Box::new(row), columns: vec![(id, bound.expr)] };
-        let relation = function_relation(function.to_owned(), vec![column], alias, at)?;
+        let relation = function_relation(function, vec![column], alias, at)?;
         Ok(Some((plan, Scope::of(relation))))
     }
 
@@ -168,7 +168,8 @@ impl Binder<'_> {
         let ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(options)) = options else {
             return unsupported("this form of argument", at);
         };
-        let (plan, scope) = self.bind_series_scan("unnest", &[options], None, false, at)?;
+        let item = FunctionItem { alias: None, ordinality: false, at };
+        let (plan, scope) = self.bind_series_scan("unnest", &[options], item)?;
         let option = scope.columns.first().map(|column| column.expr.clone());
         let option = option.ok_or_else(|| types::Error::internal("unnest has a column"))?;
         let text = |text: &str| Expr::literal(Value::text(text), DataType::Text);
@@ -231,10 +232,9 @@ impl Binder<'_> {
     fn bind_rows_from(
         &mut self,
         args: &[ast::FunctionArg],
-        alias: Option<&ast::TableAlias>,
-        ordinality: bool,
-        at: Place,
+        item: FunctionItem<'_>,
     ) -> Result<(Plan, Scope)> {
+        let FunctionItem { alias, ordinality, at } = item;
         let mut written = Vec::with_capacity(args.len());
         for arg in args {
             let call = match arg {
@@ -249,11 +249,15 @@ impl Binder<'_> {
             written.push((&call.name, &list.args[..]));
         }
         if let [(name, args)] = written[..] {
-            return self.bind_table_function(name, args, alias, ordinality);
+            return self.bind_table_function(
+                name,
+                args,
+                FunctionItem { at: object_at(name), ..item },
+            );
         }
         let (mut calls, mut names) = (Vec::new(), Vec::new());
         for (name, args) in written {
-            let function = super::name::object_parts(name)?.pop().unwrap_or_default();
+            let function = object_parts(name)?.pop().unwrap_or_default();
             if !is_set_function(&function) {
                 return unsupported(format!("{function} beside others in ROWS FROM"), at);
             }
@@ -294,10 +298,9 @@ impl Binder<'_> {
         &mut self,
         function: &str,
         arguments: &[&ast::Expr],
-        alias: Option<&ast::TableAlias>,
-        ordinality: bool,
-        at: Place,
+        item: FunctionItem<'_>,
     ) -> Result<(Plan, Scope)> {
+        let FunctionItem { alias, ordinality, at } = item;
         let bound = self.bind_in_from(arguments)?;
         let calls = self.set_calls(function, bound, at)?;
         if let ([call], false) = (calls.as_slice(), ordinality) {

@@ -12,6 +12,7 @@ use std::collections::BTreeSet;
 use sqlparser::ast;
 use types::{DataType, Error, Result, SqlState};
 
+use super::array_targets::PartTarget;
 use super::clauses::Target as Item;
 use super::cte::Definition;
 use super::from::join;
@@ -42,6 +43,13 @@ pub(super) struct BoundReturning {
 
 /// An assignment of SET: the ordinal and its value.
 pub(super) type Assigned = (usize, Expr);
+
+/// The columns in `SET (a, b) = ...`, by ordinal.
+#[derive(Clone, Copy)]
+struct RowTargets<'q> {
+    table: &'q TableRef,
+    ordinals: &'q [usize],
+}
 
 impl Binder<'_> {
     /// UPDATE under the CTEs of `with`.
@@ -208,8 +216,8 @@ impl Binder<'_> {
                 if known.is_none() || in_parts.contains(&ordinal) {
                     self.refuse_generated(table, ordinal)?;
                     let before = known.map(|at| assigned.remove(at).1);
-                    let value = &assignment.value;
-                    let value = self.assigned_part(table, ordinal, &subscript, value, before)?;
+                    let target = PartTarget { ordinal, subscripts: &subscript };
+                    let value = self.assigned_part(table, target, &assignment.value, before)?;
                     assigned.push((ordinal, value));
                     in_parts.push(ordinal);
                     continue;
@@ -233,7 +241,8 @@ impl Binder<'_> {
                     }
                 }
                 ast::AssignmentTarget::Tuple(_) => {
-                    plan = self.assign_row(table, &ordinals, assignment, plan, &mut assigned)?;
+                    let targets = RowTargets { table, ordinals: &ordinals };
+                    plan = self.assign_row(targets, assignment, plan, &mut assigned)?;
                 }
             }
         }
@@ -265,12 +274,12 @@ impl Binder<'_> {
     /// `SET (a, b) = ...`.
     fn assign_row(
         &mut self,
-        table: &TableRef,
-        ordinals: &[usize],
+        targets: RowTargets<'_>,
         assignment: &ast::Assignment,
         plan: Plan,
         assigned: &mut Vec<Assigned>,
     ) -> Result<Plan> {
+        let RowTargets { table, ordinals } = targets;
         let at = expr_at(&assignment.value);
         let mut value = &assignment.value;
         while let ast::Expr::Nested(inner) = value {

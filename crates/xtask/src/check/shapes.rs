@@ -33,7 +33,6 @@ const LEFT: &[(&str, Signatures)] = &[
     ("procs", left(1, 0)),
     ("python", left(2, 0)),
     ("server", left(0, 1)),
-    ("sql", left(10, 7)),
     ("storage", left(31, 11)),
     ("txn", left(4, 6)),
     ("types", left(0, 11)),
