@@ -31,7 +31,7 @@ pub use instance::commits::Commits;
 pub use instance::database::{Condition, Database};
 pub use instance::registry;
 pub use instance::registry::PasswordHasher;
-pub use run::bulk::{BulkLoad, FillPart, PartsProgress};
+pub use run::bulk::{BulkLoad, FillPart, Parts, PartsProgress};
 pub use run::implicit::is_blank;
 pub use run::native;
 pub use session::Session;

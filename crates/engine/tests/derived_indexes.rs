@@ -3,7 +3,7 @@
 
 mod support;
 
-use engine::native::NativeOptions;
+use engine::native::{IndexRead, NativeOptions};
 use engine::{Config, Database, Files, Session};
 use storage::{Datum, RowBuffer};
 use support::{run, state};
@@ -150,9 +150,14 @@ fn native_transactions_keep_them() {
     native.update(&table, tid, &[(1, Datum::I32(20))]).expect("its key changes");
     let index = table.index("t_sum").expect("the index");
     let mut found = RowBuffer::new();
-    let by_key = native.get(&table, index, &[Datum::I32(21)], &[0, 1], &mut found);
+    let by_key = native.get(
+        IndexRead { table: &table, index, columns: &[0, 1] },
+        &[Datum::I32(21)],
+        &mut found,
+    );
     assert_eq!(by_key.expect("it reads"), Some(tid));
-    let old = native.get(&table, index, &[Datum::I32(6)], &[0], &mut found);
+    let old =
+        native.get(IndexRead { table: &table, index, columns: &[0] }, &[Datum::I32(6)], &mut found);
     assert_eq!(old.expect("it reads"), None);
     native.insert(&table, &row(4, 5, b"x")).expect("the key is free");
     native.commit().expect("it commits");

@@ -3,7 +3,7 @@
 
 mod support;
 
-use engine::native::NativeOptions;
+use engine::native::{IndexRead, NativeOptions};
 use engine::{Config, Database};
 use storage::{Datum, RowBuffer};
 use support::{run, state};
@@ -69,7 +69,11 @@ fn native_transactions_compute_them() {
     assert_eq!(given.state(), SqlState::GENERATED_ALWAYS);
     let index = table.index("t_g_key").expect("its key");
     let mut found = RowBuffer::new();
-    let by_key = native.get(&table, index, &[Datum::I32(14)], &[0, 1], &mut found);
+    let by_key = native.get(
+        IndexRead { table: &table, index, columns: &[0, 1] },
+        &[Datum::I32(14)],
+        &mut found,
+    );
     assert_eq!(by_key.expect("it reads"), Some(tid));
     native.commit().expect("it commits");
     let rows = run(&mut session, "SELECT id || ' ' || a || ' ' || g FROM t ORDER BY id");

@@ -1,6 +1,6 @@
 //! Handles of native transactions that are older than a foreign key to their table.
 
-use engine::native::{NativeOptions, NativeSession};
+use engine::native::{IndexRead, NativeOptions, NativeSession};
 use engine::{Config, Database};
 use storage::{Datum, KeyBatch, RowBuffer};
 use types::Value;
@@ -24,7 +24,9 @@ fn a_younger_foreign_key_holds_for_an_older_handle() {
     for (id, state) in [(1, Some("23503")), (2, None)] {
         native.begin(NativeOptions::default()).expect("it begins");
         let key = [Datum::I32(id)];
-        let tid = native.get(&parent, index, &key, &[0], &mut row).expect("it reads");
+        let tid = native
+            .get(IndexRead { table: &parent, index, columns: &[0] }, &key, &mut row)
+            .expect("it reads");
         let tid = tid.expect("a row");
         let outcome = native.delete(&parent, tid);
         let found = outcome.as_ref().err().map(|error| error.state().to_string());
@@ -60,8 +62,9 @@ fn rows_of_a_batch_are_as_they_are_when_they_are_asked_for() {
         let keys = [1, 2, 3, 4, 2, 5].map(|id| [Datum::I32(id)]);
         let keys = keys.iter().map(|key| &key[..]);
         native.start_batch(&table, index, keys, &mut batch).expect("keys that fit");
+        let read = IndexRead { table: &table, index, columns: &[1] };
         let mut get = |native: &mut NativeSession, i: usize| {
-            let found = native.get_nth(&table, index, &mut batch, i, &[1], &mut row);
+            let found = native.get_nth(read, &mut batch, i, &mut row);
             let tid = found.expect("it reads")?;
             Some((tid, row.get(0).to_value()))
         };

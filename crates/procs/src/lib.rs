@@ -51,6 +51,6 @@ mod run;
 pub use engine::native::{NativeOptions, NativeSession, TableHandle};
 pub use field::{Date, Decimal, Field, Timestamp};
 pub use record::{Record, Table};
-pub use run::{Procedures, Retry, Transaction};
+pub use run::{Procedures, Range, Retry, Transaction};
 pub use storage::{Datum, Direction, KeyBatch, RowBuffer, Tid};
 pub use txn::manager::Isolation;

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use engine::Database;
-use engine::native::{NativeOptions, NativeSession};
+use engine::native::{Between, IndexRead, NativeOptions, NativeSession};
 use storage::{Datum, Direction, KeyBatch, RowBuffer, Tid};
 use types::{Error, Result, SqlState};
 
@@ -121,7 +121,8 @@ impl Transaction<'_> {
     fn find<R: Record>(&mut self, table: &Table<R>, key: &[&dyn Key]) -> Result<Option<Tid>> {
         let primary = primary_key(table)?;
         let key: Vec<Datum<'_>> = key.iter().map(|k| k.key()).collect();
-        self.session.get(&table.handle, primary, &key, &table.columns, &mut self.row)
+        let read = IndexRead { table: &table.handle, index: primary, columns: &table.columns };
+        self.session.get(read, &key, &mut self.row)
     }
 
     /// The row with this primary key.
@@ -150,9 +151,10 @@ impl Transaction<'_> {
             keys.iter().map(|key| key.iter().map(|k| k.key()).collect()).collect();
         let (handle, batch) = (&table.handle, &mut self.batch);
         self.session.start_batch(handle, primary, datums.iter().map(|key| &key[..]), batch)?;
+        let read = IndexRead { table: handle, index: primary, columns: &table.columns };
         let row = |i| {
-            let (columns, row) = (&table.columns, &mut self.row);
-            match self.session.get_nth(handle, primary, batch, i, columns, row)? {
+            let row = &mut self.row;
+            match self.session.get_nth(read, batch, i, row)? {
                 Some(_) => R::from_row(row).map(Some),
                 None => Ok(None),
             }
@@ -216,8 +218,7 @@ impl Transaction<'_> {
         }
     }
 
-    /// The rows whose key in the index called `index` begins with values from `low` to `high`, in
-    /// `direction`, until `visit` breaks.
+    /// The rows whose key in the index called `index` lies in `range`, until `visit` breaks.
     ///
     /// # Errors
     /// 42704 without such an index; 42804, 22004 when a field does not fit.
@@ -225,26 +226,22 @@ impl Transaction<'_> {
         &mut self,
         table: &Table<R>,
         index: &str,
-        low: &[&dyn Key],
-        high: &[&dyn Key],
-        direction: Direction,
+        range: Range<'_>,
         mut visit: impl FnMut(R) -> ControlFlow<()>,
     ) -> Result<()> {
         let number = table.handle.index(index).ok_or_else(|| {
             Error::new(SqlState::UNDEFINED_OBJECT, format!("index \"{index}\" does not exist"))
         })?;
-        let low: Vec<Datum<'_>> = low.iter().map(|k| k.key()).collect();
-        let high: Vec<Datum<'_>> = high.iter().map(|k| k.key()).collect();
+        let low: Vec<Datum<'_>> = range.low.iter().map(|k| k.key()).collect();
+        let high: Vec<Datum<'_>> = range.high.iter().map(|k| k.key()).collect();
         let mut outcome = Ok(());
-        let handle = &table.handle;
-        let (columns, row) = (&table.columns, &mut self.row);
-        self.session.range(handle, number, &low, &high, direction, columns, row, |_, row| {
-            match R::from_row(row) {
-                Ok(record) => visit(record),
-                Err(error) => {
-                    outcome = Err(error);
-                    ControlFlow::Break(())
-                }
+        let read = IndexRead { table: &table.handle, index: number, columns: &table.columns };
+        let between = Between { low: &low, high: &high, direction: range.direction };
+        self.session.range(read, between, &mut self.row, |_, row| match R::from_row(row) {
+            Ok(record) => visit(record),
+            Err(error) => {
+                outcome = Err(error);
+                ControlFlow::Break(())
             }
         })?;
         outcome
@@ -260,6 +257,17 @@ fn primary_key<R: Record>(table: &Table<R>) -> Result<usize> {
 
 fn no_row<R: Record>() -> Error {
     Error::new(SqlState::NO_DATA_FOUND, format!("there is no such row in \"{}\"", R::TABLE))
+}
+
+/// Keys that begin with values from `low` to `high`.
+#[derive(Clone, Copy)]
+pub struct Range<'a> {
+    /// Values of the first columns of the smallest keys.
+    pub low: &'a [&'a dyn Key],
+    /// Values of the first columns of the largest keys.
+    pub high: &'a [&'a dyn Key],
+    /// Order in which the rows are met.
+    pub direction: Direction,
 }
 
 /// A value of a key.

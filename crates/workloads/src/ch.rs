@@ -16,7 +16,7 @@ mod nations;
 use engine::{CancelHandle, Database};
 use types::{DataType, Result};
 
-use crate::load::{Generator, Load, LoadProgress, Rows, TableSpec, load_all};
+use crate::load::{Generator, Load, LoadProgress, Rows, TableSpec, Things, load_all};
 use crate::random::Draw;
 use crate::tpcc::{self, SEED, Scale};
 
@@ -140,11 +140,17 @@ pub fn load(
     progress: &LoadProgress,
 ) -> Result<()> {
     let mut tables = tpcc::table_specs(scale, seed);
-    tables.push(TableSpec::of_things("supplier", SUPPLIER, &[0], SUPPLIERS, 1.0, supplier));
+    tables.push(TableSpec::of_things(
+        "supplier",
+        SUPPLIER,
+        &[0],
+        Things::single(SUPPLIERS),
+        supplier,
+    ));
     let nations = NATIONS.len() as u64;
-    tables.push(TableSpec::of_things("nation", NATION, &[0], nations, 1.0, nation));
+    tables.push(TableSpec::of_things("nation", NATION, &[0], Things::single(nations), nation));
     let regions = REGIONS.len() as u64;
-    tables.push(TableSpec::of_things("region", REGION, &[0], regions, 1.0, region));
+    tables.push(TableSpec::of_things("region", REGION, &[0], Things::single(regions), region));
     load_all(database.bulk_load()?, tables, cancel, progress)
 }
 

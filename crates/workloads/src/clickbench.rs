@@ -20,7 +20,7 @@ use std::sync::Arc;
 use engine::{CancelHandle, Database};
 use types::{DataType, Result};
 
-use crate::load::{Generator, LoadProgress, Rows, TableSpec, load_all};
+use crate::load::{Generator, LoadProgress, Rows, TableSpec, Things, load_all};
 
 mod columns;
 mod hit;
@@ -73,7 +73,7 @@ pub fn load(
         }
         rows.end()
     };
-    let hits = TableSpec::of_things(TABLES[0], &TYPED, &[], count, 1.0, make);
+    let hits = TableSpec::of_things(TABLES[0], &TYPED, &[], Things::single(count), make);
     load_all(database.bulk_load()?, vec![hits], cancel, progress)
 }
 

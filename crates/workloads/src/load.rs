@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use engine::registry::Procedure;
-use engine::{BulkLoad, CancelHandle, Database, QueryResult};
+use engine::{BulkLoad, CancelHandle, Database, Parts, QueryResult};
 use kernels::{Batch, Bitmap, Column, StrBuilder, Vector, VectorData};
 use sql::catalog::{Arguments, KeyDef};
 use storage::{BulkWriter, WriteError};
@@ -172,17 +172,30 @@ pub(crate) struct TableSpec {
     pub(crate) generate: Generate,
 }
 
+/// Things that a table's rows are made from.
+pub(crate) struct Things {
+    pub(crate) count: u64,
+    /// Rows of each, about.
+    pub(crate) rows_each: f64,
+}
+
+impl Things {
+    /// This many, with a row each.
+    pub(crate) fn single(count: u64) -> Self {
+        Self { count, rows_each: 1.0 }
+    }
+}
+
 impl TableSpec {
-    /// A table of `things` things made one by one, each by its number from 0, with about
-    /// `rows_each` rows each.
+    /// A table of things made one by one, each by its number from 0.
     pub(crate) fn of_things(
         name: &'static str,
         columns: &'static [(&'static str, DataType)],
         key: &'static [usize],
-        things: u64,
-        rows_each: f64,
+        things: Things,
         make: impl Fn(u64, &mut Rows<'_>) -> Result<()> + Send + Sync + 'static,
     ) -> Self {
+        let Things { count: things, rows_each } = things;
         let generate: Generate = Arc::new(move |part, parts, writer: &mut BulkWriter| {
             let mut rows = Rows::new(columns, writer);
             let bound = |part: usize| things * part as u64 / parts as u64;
@@ -219,11 +232,10 @@ pub(crate) fn load_all(
         let table = load.table(spec.name, spec.columns, spec.nullable, keys);
         let (parts, name, generate) = (spec.parts, spec.name, spec.generate);
         let progress = Arc::clone(progress);
+        let progress = Arc::new(move |done, all| progress(name, done, all));
         load.fill(
             &table,
-            parts,
-            cancel,
-            Arc::new(move |done, all| progress(name, done, all)),
+            Parts { count: parts, cancel, progress },
             Arc::new(move |part, writer| generate(part, parts, writer)),
         )?;
     }

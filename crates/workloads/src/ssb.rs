@@ -11,7 +11,7 @@
 use engine::{CancelHandle, Database};
 use types::{DataType, Result};
 
-use crate::load::{Generator, LoadProgress, Rows, TableSpec, load_all};
+use crate::load::{Generator, LoadProgress, Rows, TableSpec, Things, load_all};
 use crate::random::Draw;
 
 mod words;
@@ -164,24 +164,37 @@ impl Sizes {
 
 fn tables(sf: f64) -> Vec<TableSpec> {
     let sizes = Sizes::new(sf);
+    let orders = Things { count: sizes.orders, rows_each: 4.0 };
     vec![
-        TableSpec::of_things("date", DATE, &[0], DAYS, 1.0, date_row),
-        TableSpec::of_things("supplier", SUPPLIER, &[0], sizes.suppliers, 1.0, |i, rows| {
-            let mut draw = Draw::new(1, i);
-            rows.integer(i as i64 + 1).print(format_args!("Supplier#{:09}", i + 1));
-            rows.print(draw.address());
-            place(&mut draw, rows);
-            rows.end()
-        }),
-        TableSpec::of_things("customer", CUSTOMER, &[0], sizes.customers, 1.0, |i, rows| {
-            let mut draw = Draw::new(2, i);
-            rows.integer(i as i64 + 1).print(format_args!("Customer#{:09}", i + 1));
-            rows.print(draw.address());
-            place(&mut draw, rows);
-            rows.text(draw.pick(&SEGMENTS)).end()
-        }),
-        TableSpec::of_things("part", PART, &[0], sizes.parts, 1.0, part_row),
-        TableSpec::of_things("lineorder", LINEORDER, &[0, 1], sizes.orders, 4.0, move |i, rows| {
+        TableSpec::of_things("date", DATE, &[0], Things::single(DAYS), date_row),
+        TableSpec::of_things(
+            "supplier",
+            SUPPLIER,
+            &[0],
+            Things::single(sizes.suppliers),
+            |i, rows| {
+                let mut draw = Draw::new(1, i);
+                rows.integer(i as i64 + 1).print(format_args!("Supplier#{:09}", i + 1));
+                rows.print(draw.address());
+                place(&mut draw, rows);
+                rows.end()
+            },
+        ),
+        TableSpec::of_things(
+            "customer",
+            CUSTOMER,
+            &[0],
+            Things::single(sizes.customers),
+            |i, rows| {
+                let mut draw = Draw::new(2, i);
+                rows.integer(i as i64 + 1).print(format_args!("Customer#{:09}", i + 1));
+                rows.print(draw.address());
+                place(&mut draw, rows);
+                rows.text(draw.pick(&SEGMENTS)).end()
+            },
+        ),
+        TableSpec::of_things("part", PART, &[0], Things::single(sizes.parts), part_row),
+        TableSpec::of_things("lineorder", LINEORDER, &[0, 1], orders, move |i, rows| {
             order_rows(i, sizes, rows)
         }),
     ]

@@ -174,7 +174,8 @@ impl Altering {
             AlterAction::SetType { column, ty } => self.set_type(*column, *ty),
             AlterAction::AddIdentity(sequence) => self.add_sequence(session, sequence)?,
             AlterAction::SetIdentity { column, kind, definition, restart } => {
-                self.set_identity(session, *column, (*kind, definition, *restart))?;
+                let options = sequence::Options { definition, restart: *restart };
+                self.set_identity(session, *column, *kind, options)?;
             }
             AlterAction::DropIdentity { column } => self.drop_identity(*column),
             AlterAction::AddKey(key) => self.add_key(session, key)?,
@@ -234,13 +235,14 @@ impl Altering {
         &mut self,
         session: &Session,
         column: usize,
-        (kind, definition, restart): (IdentityKind, &SequenceDef, Option<i64>),
+        kind: IdentityKind,
+        options: sequence::Options<'_>,
     ) -> Result<()> {
         let identities = self.table.def.identities.iter_mut();
         for (_, identity) in identities.filter(|(at, _)| *at == column) {
             identity.kind = kind;
             let name = identity.sequence.key();
-            let changed = sequence::changed(session, &name, definition, restart)?;
+            let changed = sequence::changed(session, &name, options)?;
             self.sequences.retain(|known| known.name != name);
             self.sequences.push(changed);
         }

@@ -75,6 +75,15 @@ struct Change {
     behaviour: DropBehaviour,
 }
 
+/// Whom privileges are taken from.
+#[derive(Clone, Copy)]
+struct Loser<'a> {
+    grantee: &'a Option<String>,
+    grantor: &'a str,
+    /// True for the owner, who keeps the right to grant.
+    is_owner: bool,
+}
+
 /// Privileges on columns, None for ALL.
 type OnColumns = (Option<Privileges>, Vec<String>);
 
@@ -323,7 +332,8 @@ impl Change {
                 GrantAction::Grant => self.add(&mut grants, grantee, &grantor, meant),
                 GrantAction::Revoke => {
                     let is_owner = grantee.as_deref() == Some(owner.as_str());
-                    self.take(&mut grants, grantee, &grantor, meant, is_owner)?;
+                    let from = Loser { grantee, grantor: &grantor, is_owner };
+                    self.take(&mut grants, from, meant)?;
                 }
             }
         }
@@ -378,10 +388,8 @@ impl Change {
     fn take(
         &self,
         grants: &mut Vec<Grant>,
-        grantee: &Option<String>,
-        grantor: &str,
+        Loser { grantee, grantor, is_owner }: Loser<'_>,
         privileges: Privileges,
-        is_owner: bool,
     ) -> Result<()> {
         let is_meant = |grant: &&mut Grant| grant.grantee == *grantee && grant.grantor == grantor;
         let Some(grant) = grants.iter_mut().find(is_meant) else { return Ok(()) };
@@ -409,7 +417,8 @@ impl Change {
         let name = name.to_owned();
         let whole = Self { option: GrantOption::No, privileges: None, ..*self };
         for dependent in dependents {
-            whole.take(grants, &dependent, &name, lost, false)?;
+            let from = Loser { grantee: &dependent, grantor: &name, is_owner: false };
+            whole.take(grants, from, lost)?;
         }
         Ok(())
     }

@@ -36,9 +36,8 @@ impl Sequence {
     }
 }
 
-fn owner_of(owner: &(TableRef, usize)) -> (String, String) {
-    let (table, column) = owner;
-    (table.name().to_owned(), table.columns()[*column].name.clone())
+fn owner_of(table: &TableRef, column: usize) -> (String, String) {
+    (table.name().to_owned(), table.columns()[column].name.clone())
 }
 
 /// CREATE SEQUENCE.
@@ -52,7 +51,7 @@ pub(super) fn create(session: &mut Session, create: CreateSequence) -> Result<Qu
     }
     let id = session.inner().next_object_id();
     session.change_catalog(|state| {
-        let owner = create.owner.as_ref().map(owner_of);
+        let owner = create.owner.as_ref().map(|(table, column)| owner_of(table, *column));
         let value = value_at(create.definition.start);
         let def = create.definition;
         let sequence = Sequence { id, name: name.clone(), def, owner, persistence, value };
@@ -154,7 +153,7 @@ pub(super) fn alter(session: &mut Session, alter: AlterSequence) -> Result<Query
             SequenceChange::Options { definition, restart, owner } => {
                 change_options(&mut sequence, definition, restart)?;
                 if let Some(owner) = owner {
-                    sequence.owner = owner.as_ref().map(owner_of);
+                    sequence.owner = owner.as_ref().map(|(table, column)| owner_of(table, *column));
                 }
                 state.sequences.insert(name, Arc::new(sequence));
             }
@@ -168,16 +167,22 @@ pub(super) fn alter(session: &mut Session, alter: AlterSequence) -> Result<Query
     Ok(QueryResult::command("ALTER SEQUENCE"))
 }
 
+/// Options of a sequence, and the value that it begins again with, if it does.
+#[derive(Clone, Copy)]
+pub(super) struct Options<'a> {
+    pub(super) definition: &'a SequenceDef,
+    pub(super) restart: Option<i64>,
+}
+
 /// The sequence called `name` as an option of its column makes it.
 pub(super) fn changed(
     session: &Session,
     name: &str,
-    def: &SequenceDef,
-    restart: Option<i64>,
+    Options { definition, restart }: Options<'_>,
 ) -> Result<Sequence> {
     let known = session.state().sequences.get(name).cloned();
     let mut sequence = known.ok_or_else(|| undefined_table(name))?.again();
-    change_options(&mut sequence, def.clone(), restart)?;
+    change_options(&mut sequence, definition.clone(), restart)?;
     Ok(sequence)
 }
 

@@ -216,7 +216,7 @@ impl<'a> Replay<'a> {
     }
 
     fn run_alone(&mut self, portion: &Portion) -> Result<(), Failed> {
-        let mut worker = Worker::new(self.means, &self.objects, (0, 1));
+        let mut worker = Worker::new(self.means, &self.objects, Part { number: 0, count: 1 });
         worker.apply(portion)?;
         let loaded = worker.loaded;
         self.take_over(loaded);
@@ -233,7 +233,8 @@ impl<'a> Replay<'a> {
         let (read, ends) = std::thread::scope(|scope| {
             let start = |part| {
                 let (sender, receiver) = sync_channel(PORTIONS_MAX);
-                let worker = Worker::new(means, objects, (part, means.threads));
+                let part = Part { number: part as u32, count: means.threads as u32 };
+                let worker = Worker::new(means, objects, part);
                 let give_back = source.give_back.clone();
                 (sender, scope.spawn(move || worker.run(&receiver, &give_back)))
             };
@@ -269,6 +270,20 @@ impl<'a> Replay<'a> {
 /// Blocks that were read from files, and when they came.
 type Loaded = Vec<(Timestamp, LoadedBlock)>;
 
+/// One of several parts of all blocks.
+#[derive(Clone, Copy)]
+struct Part {
+    number: u32,
+    count: u32,
+}
+
+/// A record of the log, read.
+struct Record<'p> {
+    lsn: Lsn,
+    ts: Timestamp,
+    payload: &'p [u8],
+}
+
 /// Applies what belongs to one of several parts of all blocks.
 struct Worker<'a> {
     means: &'a Means<'a>,
@@ -284,8 +299,8 @@ struct Worker<'a> {
 }
 
 impl<'a> Worker<'a> {
-    fn new(means: &'a Means<'a>, objects: &'a Objects, (part, parts): (usize, usize)) -> Self {
-        let (part, parts) = (part as u32, parts as u32);
+    fn new(means: &'a Means<'a>, objects: &'a Objects, part: Part) -> Self {
+        let Part { number: part, count: parts } = part;
         let (tables, positions) = (Vec::new(), HashMap::default());
         Self { means, objects, part, parts, tables, positions, found: None, loaded: Vec::new() }
     }
@@ -340,7 +355,8 @@ impl<'a> Worker<'a> {
         let mut start = 0;
         for &(lsn, ts, end) in &portion.records {
             pending.records.push((pending.rows.changes.len(), lsn));
-            self.apply_record((lsn, ts), &portion.bytes[start..end], &mut pending)?;
+            let record = Record { lsn, ts, payload: &portion.bytes[start..end] };
+            self.apply_record(record, &mut pending)?;
             start = end;
         }
         self.flush(&mut pending)
@@ -349,8 +365,7 @@ impl<'a> Worker<'a> {
     /// Reads a record; applies its rows when there are many.
     fn apply_record<'p>(
         &mut self,
-        (lsn, ts): (Lsn, Timestamp),
-        payload: &'p [u8],
+        Record { lsn, ts, payload }: Record<'p>,
         pending: &mut Pending<'p>,
     ) -> Result<(), Failed> {
         let here = |error| (Some(lsn), error);

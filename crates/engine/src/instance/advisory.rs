@@ -85,6 +85,13 @@ impl Table {
     }
 }
 
+/// A lock that a session asks for.
+pub(crate) struct Wish {
+    pub(crate) key: Key,
+    pub(crate) mode: AdvisoryMode,
+    pub(crate) span: AdvisorySpan,
+}
+
 impl AdvisoryLocks {
     /// Takes the lock if nobody is in the way.
     pub(crate) fn try_lock(
@@ -109,9 +116,7 @@ impl AdvisoryLocks {
     pub(crate) fn lock(
         &self,
         session: u64,
-        key: Key,
-        mode: AdvisoryMode,
-        span: AdvisorySpan,
+        Wish { key, mode, span }: Wish,
         check: impl Fn() -> Result<()>,
     ) -> Result<()> {
         let mut table = self.table.lock();
@@ -170,6 +175,10 @@ mod tests {
     use AdvisoryMode::{Exclusive, Shared};
     use AdvisorySpan::{Session, Transaction};
 
+    fn wish(key: i64) -> Wish {
+        Wish { key: Key::One(key), mode: Exclusive, span: Session }
+    }
+
     #[test]
     fn locks_count_and_modes_exclude() {
         let locks = AdvisoryLocks::default();
@@ -194,11 +203,11 @@ mod tests {
         assert!(locks.try_lock(1, Key::One(1), Exclusive, Session));
         assert!(locks.try_lock(2, Key::One(2), Exclusive, Session));
         std::thread::scope(|scope| {
-            let waits = scope.spawn(|| locks.lock(1, Key::One(2), Exclusive, Session, || Ok(())));
+            let waits = scope.spawn(|| locks.lock(1, wish(2), || Ok(())));
             while locks.table.lock().waiting.is_empty() {
                 std::thread::yield_now();
             }
-            let error = locks.lock(2, Key::One(1), Exclusive, Session, || Ok(()));
+            let error = locks.lock(2, wish(1), || Ok(()));
             assert_eq!(error.expect_err("a circle").state(), SqlState::DEADLOCK_DETECTED);
             locks.release(2, Session);
             waits.join().expect("no panic").expect("the lock");

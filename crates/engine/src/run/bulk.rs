@@ -33,6 +33,16 @@ pub type FillPart = Arc<dyn Fn(usize, &mut BulkWriter) -> Result<()> + Send + Sy
 /// Told how many parts of how many are done.
 pub type PartsProgress = Arc<dyn Fn(usize, usize) + Send + Sync>;
 
+/// The parts of a table that is filled.
+pub struct Parts<'a> {
+    /// Number of the parts, whose numbers begin at 0.
+    pub count: usize,
+    /// Looked at between parts.
+    pub cancel: &'a CancelHandle,
+    /// Told after each part.
+    pub progress: PartsProgress,
+}
+
 impl BulkLoad {
     pub(crate) fn new(database: Database) -> Result<Self> {
         let modes = Modes::new(Isolation::Snapshot, AccessMode::ReadWrite);
@@ -73,19 +83,13 @@ impl BulkLoad {
         table
     }
 
-    /// Runs `fill` for parts `0..parts` on all workers, each part with a writer of its own, so that
-    /// blocks keep the order of rows inside a part.
+    /// Runs `fill` for all parts of a table on all workers, each part with a writer of its own, so
+    /// that blocks keep the order of rows inside a part.
     ///
     /// # Errors
     /// The first error of `fill`, 57014 when cancelled, 53200 without memory.
-    pub fn fill(
-        &self,
-        table: &Arc<Table>,
-        parts: usize,
-        cancel: &CancelHandle,
-        progress: PartsProgress,
-        fill: FillPart,
-    ) -> Result<()> {
+    pub fn fill(&self, table: &Arc<Table>, parts: Parts<'_>, fill: FillPart) -> Result<()> {
+        let Parts { count: parts, cancel, progress } = parts;
         let load = table.begin_load();
         // Made in order of the parts: so their blocks come in this order.
         let writers = (0..parts).map(|_| Mutex::new(Some(load.writer()))).collect();

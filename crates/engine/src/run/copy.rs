@@ -56,7 +56,8 @@ pub(crate) fn copy(running: &mut Running<'_>, copy: &Copy) -> Result<QueryResult
     let format = format_of(running.session, copy, path)?;
     match (&copy.item, copy.direction) {
         (CopyItem::Table { table, columns }, CopyDirection::From) => {
-            copy_from(running, &*format, path, &copy.options, table, columns)
+            let file = GivenFile { format: &*format, path, options: &copy.options };
+            copy_from(running, &file, table, columns)
         }
         (CopyItem::Query(query), CopyDirection::To) => {
             write_query(running, &*format, path, copy, query)
@@ -226,14 +227,20 @@ impl TableColumns {
     }
 }
 
+/// A file that is read, and how.
+struct GivenFile<'a> {
+    format: &'a dyn FileFormat,
+    path: &'a str,
+    options: &'a [(String, String)],
+}
+
 fn copy_from(
     running: &mut Running<'_>,
-    format: &dyn FileFormat,
-    path: &str,
-    options: &[(String, String)],
+    file: &GivenFile<'_>,
     table: &TableRef,
     columns: &[usize],
 ) -> Result<QueryResult> {
+    let GivenFile { format, path, options } = *file;
     let all = table.columns();
     let target: Vec<(String, DataType)> =
         columns.iter().map(|&c| (all[c].name.clone(), all[c].ty)).collect();

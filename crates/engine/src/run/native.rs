@@ -64,6 +64,28 @@ impl TableHandle {
     }
 }
 
+/// An index of a table, and the columns that are read of its rows.
+#[derive(Clone, Copy)]
+pub struct IndexRead<'a> {
+    /// The table.
+    pub table: &'a TableHandle,
+    /// Position of the index.
+    pub index: usize,
+    /// Ordinals of the columns.
+    pub columns: &'a [usize],
+}
+
+/// The keys of an ordered index that lie between two prefixes, those that begin with them included.
+#[derive(Clone, Copy)]
+pub struct Between<'a> {
+    /// First columns of the smallest keys.
+    pub low: &'a [Datum<'a>],
+    /// First columns of the largest keys.
+    pub high: &'a [Datum<'a>],
+    /// Order in which the keys are met.
+    pub direction: Direction,
+}
+
 /// Modes of a native transaction.
 #[derive(Clone, Copy, Debug)]
 pub struct NativeOptions {
@@ -169,17 +191,15 @@ impl NativeSession {
         Ok(self.running()?.txn.snapshot())
     }
 
-    /// Reads `columns` of the row that has `key` in all columns of the unique index at position
-    /// `index` into `row`; its TID, None when there is no such row.
+    /// Reads the row that has `key` in all columns of a unique index into `row`; its TID, None when
+    /// there is no such row.
     ///
     /// # Errors
     /// 25P01 outside a transaction.
     pub fn get(
         &mut self,
-        table: &TableHandle,
-        index: usize,
+        IndexRead { table, index, columns }: IndexRead<'_>,
         key: &[Datum<'_>],
-        columns: &[usize],
         row: &mut RowBuffer,
     ) -> Result<Option<Tid>> {
         let at = self.at()?;
@@ -217,14 +237,11 @@ impl NativeSession {
     ///
     /// # Panics
     /// If the batch has no such key.
-    #[allow(clippy::too_many_arguments)] // Each is a fact of the read; none has a default.
     pub fn get_nth(
         &mut self,
-        table: &TableHandle,
-        index: usize,
+        IndexRead { table, index, columns }: IndexRead<'_>,
         batch: &mut KeyBatch,
         i: usize,
-        columns: &[usize],
         row: &mut RowBuffer,
     ) -> Result<Option<Tid>> {
         let at = self.at()?;
@@ -247,21 +264,14 @@ impl NativeSession {
         Ok(table.entry.storage().read(at, tid, columns, row))
     }
 
-    /// Visits the rows whose key in the ordered index at position `index` lies between the
-    /// prefixes `low` and `high`, rows that begin with them included, in `direction`, until
-    /// `visit` breaks.
+    /// Visits the rows whose key in an ordered index lies in `between`, until `visit` breaks.
     ///
     /// # Errors
     /// 25P01 outside a transaction; what `visit` breaks with.
-    #[allow(clippy::too_many_arguments)] // Each is a fact of the range; none has a default.
     pub fn range(
         &mut self,
-        table: &TableHandle,
-        index: usize,
-        low: &[Datum<'_>],
-        high: &[Datum<'_>],
-        direction: Direction,
-        columns: &[usize],
+        IndexRead { table, index, columns }: IndexRead<'_>,
+        Between { low, high, direction }: Between<'_>,
         row: &mut RowBuffer,
         mut visit: impl FnMut(Tid, &RowBuffer) -> ControlFlow<()>,
     ) -> Result<()> {

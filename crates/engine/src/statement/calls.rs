@@ -12,7 +12,7 @@ use types::waiting::waiting;
 use types::{ElementType, Error, RegKind, Result, SqlState, Value, array};
 
 use crate::catalog::State;
-use crate::instance::advisory::Key;
+use crate::instance::advisory::{Key, Wish};
 use crate::instance::channels::Pending;
 use crate::session::calls::SessionCalls;
 use crate::show::pg_catalog::objects::Seen;
@@ -53,7 +53,7 @@ impl SessionCalls {
             (_, arguments) if arguments.contains(&Value::Null) => Ok(Value::Null),
             (SessionFunction::Object(kind, key), [value]) => {
                 let settings = self.settings.lock();
-                object(Seen { state, settings: &settings }, (kind, key), value)
+                object(Seen { state, settings: &settings }, kind, key, value)
             }
             (SessionFunction::Sleep, [Value::F64(seconds)]) => {
                 let limit = Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(Duration::MAX);
@@ -158,7 +158,7 @@ impl SessionCalls {
                 note(span);
                 let limit = self.settings.lock().lock_limit();
                 let deadline = limit.map(|limit| Instant::now() + limit);
-                locks.lock(session, key, mode, span, || match deadline {
+                locks.lock(session, Wish { key, mode, span }, || match deadline {
                     Some(deadline) if Instant::now() >= deadline => {
                         Err(txn::manager::lock_timeout())
                     }
@@ -205,7 +205,7 @@ fn text(value: &Value) -> Option<String> {
 }
 
 /// The object that `value` is the name or the number of, or all those of an array.
-fn object(seen: Seen<'_>, (kind, key): (RegKind, ObjectKey), value: &Value) -> Result<Value> {
+fn object(seen: Seen<'_>, kind: RegKind, key: ObjectKey, value: &Value) -> Result<Value> {
     let named = |value: &Value| seen.named(kind, &text(value).unwrap_or_default());
     let numbered = |number: i64| seen.numbered(kind, number as u32);
     let (from, to) = match key {

@@ -57,6 +57,15 @@ struct Savepoint {
     place: Place,
 }
 
+/// A table that a statement was bound to, and how it is locked.
+#[derive(Clone, Copy)]
+pub(crate) struct WantedTable<'a> {
+    pub(crate) name: &'a str,
+    /// Rows of the table when the statement was bound.
+    pub(crate) storage: &'a Arc<Table>,
+    pub(crate) mode: LockMode,
+}
+
 /// The work at one moment.
 #[derive(Clone)]
 pub(crate) struct Place {
@@ -424,7 +433,7 @@ impl Work {
         }
     }
 
-    /// The entry of the table called `name`, locked, if its rows are still in `storage`.
+    /// The entry of the wanted table, locked, if its rows are still where they were.
     ///
     /// # Errors
     /// [`stale`] when the table is another one now: the statement has to be bound again.
@@ -432,10 +441,9 @@ impl Work {
         &mut self,
         inner: &Inner,
         cancel: &CancelHandle,
-        name: &str,
-        storage: &Arc<Table>,
-        mode: LockMode,
+        wanted: WantedTable<'_>,
     ) -> Result<Arc<TableEntry>> {
+        let WantedTable { name, storage, mode } = wanted;
         let find = |work: &Self| {
             let state = work.catalog(inner);
             let entry = state.tables.get(name).cloned();

@@ -40,6 +40,12 @@ impl Action<'_> {
     }
 }
 
+/// Query that finds the rows.
+struct Source<'a> {
+    query: &'a Query,
+    matches: Matches,
+}
+
 /// A statement while it writes.
 struct Change<'a> {
     entry: &'a Arc<TableEntry>,
@@ -60,17 +66,19 @@ pub(crate) fn update(running: &mut Running<'_>, update: &Update) -> Result<Query
     running.session.work().check_writable("UPDATE")?;
     let entry = running.session.write_table(&update.table)?;
     let action = Action::Update(&update.columns);
-    let written =
-        run(running, &entry, action, &update.source, update.matches, update.returning.as_ref())?;
+    let source = Source { query: &update.source, matches: update.matches };
+    let returns = update.returning.as_ref();
+    let written = run(running, &entry, action, source, returns)?;
     let tag = format!("UPDATE {}", written.count);
-    returning(running, update.returning.as_ref(), written, tag)
+    returning(running, returns, written, tag)
 }
 
 pub(crate) fn delete(running: &mut Running<'_>, delete: &Delete) -> Result<QueryResult> {
     running.session.work().check_writable("DELETE")?;
     let entry = running.session.write_table(&delete.table)?;
     let returns = delete.returning.as_ref();
-    let written = run(running, &entry, Action::Delete, &delete.source, delete.matches, returns)?;
+    let source = Source { query: &delete.source, matches: delete.matches };
+    let written = run(running, &entry, Action::Delete, source, returns)?;
     let tag = format!("DELETE {}", written.count);
     returning(running, returns, written, tag)
 }
@@ -79,10 +87,10 @@ fn run(
     running: &mut Running<'_>,
     entry: &Arc<TableEntry>,
     action: Action<'_>,
-    source: &Query,
-    matches: Matches,
+    source: Source<'_>,
     returning: Option<&Returning>,
 ) -> Result<Written> {
+    let Source { query: source, matches } = source;
     let mut change = Change::new(running.session, entry, action, matches, returning)?;
     if let Some(parts) = &running.parts {
         change.seen = Some(parts.changed(entry.storage().id()));

@@ -30,6 +30,12 @@ struct Met {
     proposed: Vec<(usize, u32)>,
 }
 
+/// DO UPDATE SET: the columns, and the query of their values over the rows that met.
+struct DoUpdate<'a> {
+    columns: &'a [usize],
+    assignments: &'a sql::algebra::Query,
+}
+
 /// Writes the rows of `result`; those whose key is taken do what the statement says.
 pub(crate) fn insert(
     running: &mut Running<'_>,
@@ -72,8 +78,8 @@ pub(crate) fn insert(
     if let ConflictAction::Update { columns, assignments } = &on_conflict.action {
         while !met.is_empty() {
             let round = first_of_each(&mut met);
-            let (updated, changed, numbers) =
-                update(running, entry, result, &round, columns, assignments)?;
+            let how = DoUpdate { columns, assignments };
+            let (updated, changed, numbers) = update(running, entry, result, &round, how)?;
             let tids: HashSet<Tid> = numbers.iter().map(|&n| round.tids[n as usize]).collect();
             if met.iter().any(|(tid, _)| tids.contains(tid)) {
                 return Err(second_time());
@@ -172,8 +178,10 @@ fn try_insert(
         Ok(tid) => Ok(Outcome::Inserted(tid)),
         Err(RowError::Duplicate(index, tid)) => {
             let meant = match &on_conflict.target {
-                Some(target) => holder(work, &cancel, entry, row, target, (index, tid))?,
-                None => Some(tid),
+                Some(target) if !is_meant(entry, target, index) => {
+                    holder(work, &cancel, entry, row, target)?
+                }
+                _ => Some(tid),
             };
             let Some(tid) = meant else {
                 return Err(RowError::Duplicate(index, tid).into_error(work, entry));
@@ -191,19 +199,20 @@ fn try_insert(
     }
 }
 
+/// True when `target` means the index of this number.
+fn is_meant(entry: &TableEntry, target: &ConflictTarget, index: usize) -> bool {
+    index_position(entry, index).is_some_and(|position| target.indexes.contains(&position))
+}
+
 /// The row that has a key of `row` in one of the indexes that are meant; another row had another
-/// key first, `found` by the number of its index.
+/// key first.
 fn holder(
     work: &mut Work,
     cancel: &CancelHandle,
     entry: &Arc<TableEntry>,
     row: &[Datum<'_>],
     target: &ConflictTarget,
-    found: (usize, Tid),
 ) -> Result<Option<Tid>> {
-    if index_position(entry, found.0).is_some_and(|p| target.indexes.contains(&p)) {
-        return Ok(Some(found.1));
-    }
     let (storage, txn) = (entry.storage(), work.txn.id());
     for &position in &target.indexes {
         let (Some(number), Some(index)) =
@@ -249,8 +258,7 @@ fn update(
     entry: &Arc<TableEntry>,
     result: &ResultSet,
     met: &Met,
-    columns: &[usize],
-    assignments: &sql::algebra::Query,
+    DoUpdate { columns, assignments }: DoUpdate<'_>,
 ) -> Result<(Batch, Vec<Tid>, Vec<u32>)> {
     let cancel = running.session.cancel_handle();
     let storage = Arc::clone(entry.storage());

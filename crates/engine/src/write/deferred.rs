@@ -41,7 +41,8 @@ pub(super) fn is_later(session: &Session, entry: &TableEntry, fk: &ForeignKeyDef
 /// # Errors
 /// None for a foreign key of the table.
 pub(super) fn waiting(
-    (child, fk): (&TableEntry, &ForeignKeyDef),
+    child: &TableEntry,
+    fk: &ForeignKeyDef,
     side: Side,
     changed: &TableEntry,
 ) -> Result<Waiting> {

@@ -135,7 +135,7 @@ fn note_keys(
     fk: &ForeignKeyDef,
     rows: &Rows,
 ) -> Result<()> {
-    let waiting = deferred::waiting((entry, fk), Side::Referring, entry)?;
+    let waiting = deferred::waiting(entry, fk, Side::Referring, entry)?;
     let mut key = Vec::with_capacity(fk.columns.len());
     for row in 0..rows.count {
         key.clear();
@@ -310,7 +310,7 @@ pub(super) fn react(
             if changed.is_some_and(|new| same_key(&fk, &key, new)) {
                 continue;
             }
-            gone(running, entry, &child, &fk, &key, changed)?;
+            gone(running, entry, Gone { child: &child, fk: &fk, key: &key, new: changed })?;
         }
     }
     Ok(())
@@ -334,21 +334,24 @@ fn new_rows(session: &Session, entry: &TableEntry, tids: &[Tid]) -> Result<Vec<O
     Ok(tids.iter().map(read).collect())
 }
 
-/// One key of `entry` is gone: what becomes of the rows of `child` that refer to it.
-fn gone(
-    running: &mut Running<'_>,
-    entry: &Arc<TableEntry>,
-    child: &Arc<TableEntry>,
-    fk: &ForeignKeyDef,
-    key: &[Datum<'_>],
-    new: Option<&RowBuffer>,
-) -> Result<()> {
+/// A key that a row had, and a foreign key that may refer to it.
+struct Gone<'a> {
+    child: &'a Arc<TableEntry>,
+    fk: &'a ForeignKeyDef,
+    key: &'a [Datum<'a>],
+    /// The row as it is now, unless it is deleted.
+    new: Option<&'a RowBuffer>,
+}
+
+/// One key of `entry` is gone: what becomes of the rows that refer to it.
+fn gone(running: &mut Running<'_>, entry: &Arc<TableEntry>, gone: Gone<'_>) -> Result<()> {
     use sql::catalog::ReferentialAction as Reaction;
+    let Gone { child, fk, key, new } = gone;
     let child = running.session.write_table_named(&child.def.name)?;
     let index = referring_index(&child, fk)?;
     let reaction = if new.is_some() { fk.on_update } else { fk.on_delete };
     if reaction == Reaction::NoAction && deferred::is_later(running.session, &child, fk)? {
-        let waiting = deferred::waiting((&child, fk), Side::Referenced, entry)?;
+        let waiting = deferred::waiting(&child, fk, Side::Referenced, entry)?;
         return deferred::note(running, waiting, key);
     }
     let refuses = matches!(reaction, Reaction::NoAction | Reaction::Restrict);

@@ -53,8 +53,8 @@ pub(crate) fn locked(
         let is_all = std::ptr::eq(query, &raw const select.query);
         let own = is_all.then_some(OwnQuery::Source);
         let result = running.run_query(query, Run { own, ..Run::default() })?;
-        let wanted = offset..end;
-        let met = lock_rows(running, (select, width), &entries, &result, wanted)?;
+        let wanted = Wanted { rows: offset..end, width };
+        let met = lock_rows(running, select, &entries, &result, wanted)?;
         if let Some((rows, taken)) = met {
             if is_all || taken >= end || taken == result.rows() as u64 {
                 return Ok(rows);
@@ -80,15 +80,24 @@ fn bound(running: &mut Running<'_>, query: Option<&Query>) -> Result<Option<u64>
     }
 }
 
-/// Locks the rows in order, and gives those of the numbers `wanted` among them, and how many it
+/// Part of the locked rows that is the result.
+struct Wanted {
+    /// Numbers of the rows.
+    rows: Range<u64>,
+    /// Number of the columns.
+    width: usize,
+}
+
+/// Locks the rows in order, and gives those that are `wanted` among them, and how many it
 /// locked; None when one changed after the snapshot.
 fn lock_rows(
     running: &mut Running<'_>,
-    (select, width): (&SelectForUpdate, usize),
+    select: &SelectForUpdate,
     entries: &[Arc<TableEntry>],
     result: &ResultSet,
-    wanted: Range<u64>,
+    wanted: Wanted,
 ) -> Result<Option<(ResultSet, u64)>> {
+    let Wanted { rows: wanted, width } = wanted;
     let mut batches = Vec::new();
     let mut taken = 0;
     for batch in &result.batches {

@@ -22,6 +22,20 @@ use crate::statement::point::KEY_COLUMNS;
 use crate::statement::running::Running;
 use crate::{QueryResult, Session};
 
+/// The row that is written, as a snapshot sees it.
+#[derive(Clone, Copy)]
+struct Spot {
+    at: Snapshot,
+    tid: Tid,
+}
+
+/// Outcome of locking the table.
+enum Locked {
+    Yes,
+    /// The table is another one than the statement was made for.
+    Changed,
+}
+
 impl Point {
     /// Runs the statement in the session's transaction; None when the general way is to be taken,
     /// before anything was done.
@@ -68,7 +82,7 @@ impl Point {
             Action::Delete(find, _) => (["DELETE", "DELETE 0", "DELETE 1"], Some(find)),
         };
         running.session.work().check_writable(command)?;
-        let Some(entry) = self.lock(running)? else { return Ok(None) };
+        let Locked::Yes = self.lock(running)? else { return Ok(None) };
         if let Action::Insert(new) = &self.action {
             new.draw(running.session, parameters)?;
         }
@@ -82,7 +96,7 @@ impl Point {
                 },
                 None => Tid(0),
             };
-            match self.write(running, entry, (at, tid), parameters, &memory.row) {
+            match self.write(running, Spot { at, tid }, parameters, &memory.row) {
                 Ok(tid) => break (at, tid),
                 // Nothing but this row was read: the statement begins again, later.
                 Err(error)
@@ -109,9 +123,8 @@ impl Point {
         self.result(one, Some(&memory.row), parameters).map(Some)
     }
 
-    /// Locks the table: its constraints stay what they are now. None when they are others than the
-    /// statement was made for.
-    fn lock(&self, running: &mut Running<'_>) -> Result<Option<&Arc<TableEntry>>> {
+    /// Locks the table: its constraints stay what they are now.
+    fn lock(&self, running: &mut Running<'_>) -> Result<Locked> {
         let is_current =
             |session: &Session| session.inner().stores.relations.version() == self.version;
         // Who changed the table before had it alone, and told of it before it let go.
@@ -122,7 +135,7 @@ impl Point {
             }
             _ => drop(running.session.write_table(&self.table)?),
         }
-        Ok(is_current(running.session).then_some(&self.entry))
+        Ok(if is_current(running.session) { Locked::Yes } else { Locked::Changed })
     }
 
     /// The result of a write, with what RETURNING says of `row`.
@@ -146,12 +159,11 @@ impl Point {
     fn write(
         &self,
         running: &mut Running<'_>,
-        entry: &Arc<TableEntry>,
-        (at, tid): (Snapshot, Tid),
+        Spot { at, tid }: Spot,
         parameters: &[Value],
         row: &RowBuffer,
     ) -> Result<Tid> {
-        let storage = &self.storage;
+        let (storage, entry) = (&self.storage, &self.entry);
         let outcome = match &self.action {
             Action::Update(_, columns, values, _) => {
                 let computed = values.compute(row, parameters)?;

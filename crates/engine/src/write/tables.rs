@@ -9,7 +9,7 @@ use super::indexes;
 use crate::Session;
 use crate::catalog::TableEntry;
 use crate::catalog::locks::LockMode;
-use crate::transaction::work::stale;
+use crate::transaction::work::{WantedTable, stale};
 
 impl Session {
     /// The table of a statement that writes its rows: locked against changes of the table itself,
@@ -47,7 +47,8 @@ impl Session {
         mode: LockMode,
     ) -> Result<Arc<TableEntry>> {
         let work = self.work.as_mut().expect("a statement runs in a transaction");
-        let entry = work.lock_table(self.database.inner(), &self.cancel, name, storage, mode)?;
+        let wanted = WantedTable { name, storage, mode };
+        let entry = work.lock_table(self.database.inner(), &self.cancel, wanted)?;
         self.prepare_table(&entry)?;
         Ok(entry)
     }

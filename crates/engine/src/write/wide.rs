@@ -85,7 +85,8 @@ fn add(
             Some(link) => {
                 let from = tables[link.from].def.columns.iter();
                 let types: Vec<DataType> = from.map(|column| column.ty).collect();
-                match Node::follow(running, table, link, &types, &facts, &nodes)? {
+                let step = Step { table, link, types: &types };
+                match Node::follow(running, step, &facts, &nodes)? {
                     Some(node) => node,
                     None => {
                         running.session.work_mut().touch(wide, Touch::Changed);
@@ -135,14 +136,20 @@ struct Node {
     of_fact: Vec<Option<usize>>,
 }
 
+/// Step along a foreign key to one table.
+struct Step<'a> {
+    table: &'a Arc<TableEntry>,
+    link: &'a WideLink,
+    /// Types of the columns of the table that refers.
+    types: &'a [DataType],
+}
+
 impl Node {
-    /// The rows of `table` that the facts lead to; `types` are of the columns that refer. None when
-    /// one of them is not there, as a deferred foreign key has it.
+    /// The rows that the facts lead to by a step from the tables `before`. None when one of them is
+    /// not there, as a deferred foreign key has it.
     fn follow(
         running: &mut Running<'_>,
-        table: &Arc<TableEntry>,
-        link: &WideLink,
-        types: &[DataType],
+        Step { table, link, types }: Step<'_>,
         facts: &Rows,
         before: &[Self],
     ) -> Result<Option<Self>> {

@@ -11,7 +11,7 @@ use super::words::{
     ARTIST_FACTS, CONTINENTS, COUNTRIES, CREDIT_NOTES, FAMILIES, FORMATS, INFO_TYPES, KINDS,
     LANGUAGES, LINK_KINDS, RELEASE_NOTES, ROLES, VARIETIES,
 };
-use crate::load::{Rows, TableSpec};
+use crate::load::{Rows, TableSpec, Things};
 use crate::random::Draw;
 
 /// All tables at scale factor `sf`.
@@ -54,7 +54,8 @@ fn spec(
     rows_each: f64,
     make: impl Fn(u64, &mut Rows<'_>) -> Result<()> + Send + Sync + 'static,
 ) -> TableSpec {
-    TableSpec::of_things(shape.name, shape.columns, shape.key, things, rows_each, make)
+    let things = Things { count: things, rows_each };
+    TableSpec::of_things(shape.name, shape.columns, shape.key, things, make)
         .with_nulls(shape.nullable)
 }
 

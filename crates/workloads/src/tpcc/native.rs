@@ -56,6 +56,41 @@ pub enum Direction {
     Descending,
 }
 
+/// The rows of an index whose keys begin with `low`, with `high`, or lie between.
+#[derive(Clone, Copy)]
+pub struct Range<'a> {
+    /// The index.
+    pub index: Index,
+    /// First columns of the smallest keys.
+    pub low: &'a [Datum<'a>],
+    /// First columns of the largest keys, as many as of the smallest.
+    pub high: &'a [Datum<'a>],
+    /// Order in which the rows are met.
+    pub direction: Direction,
+}
+
+impl<'a> Range<'a> {
+    /// The rows whose keys begin with `prefix`.
+    pub fn of(index: Index, prefix: &'a [Datum<'a>], direction: Direction) -> Self {
+        Self { index, low: prefix, high: prefix, direction }
+    }
+}
+
+/// Key number `i` of a batch.
+pub struct Nth<'a, B> {
+    /// The batch.
+    pub batch: &'a mut B,
+    /// The number of the key, from 0.
+    pub i: usize,
+}
+
+/// District of a customer.
+#[derive(Clone, Copy)]
+struct Place {
+    warehouse: i32,
+    district: i32,
+}
+
 /// The operations of a running transaction. Columns are ordinals of the table.
 ///
 /// All methods: [`Failure::Retry`] when another transaction was first; the caller rolls back.
@@ -90,15 +125,14 @@ pub trait Transaction {
         batch: &mut Self::Batch,
     ) -> Result<(), Failure>;
 
-    /// As [`Self::get`], with key number `i` of a batch of this table.
+    /// As [`Self::get`], with a key of a batch of this table.
     ///
     /// # Errors
     /// See the trait.
     fn get_nth(
         &mut self,
         table: Table,
-        batch: &mut Self::Batch,
-        i: usize,
+        nth: Nth<'_, Self::Batch>,
         columns: &[usize],
         row: &mut Self::Row,
     ) -> Result<Option<Self::RowId>, Failure>;
@@ -115,19 +149,14 @@ pub trait Transaction {
         row: &mut Self::Row,
     ) -> Result<(), Failure>;
 
-    /// Visits the rows whose key begins with `low`, with `high`, or lies between, in `direction`,
-    /// until `visit` breaks. `low` and `high` have the same length; `row` is where `columns` are
-    /// read to.
+    /// Visits the rows whose key lies in `range`, until `visit` breaks; `row` is where `columns`
+    /// are read to.
     ///
     /// # Errors
     /// See the trait.
-    #[allow(clippy::too_many_arguments)] // Each is a fact of the range; none has a default.
     fn range(
         &mut self,
-        index: Index,
-        low: &[Datum<'_>],
-        high: &[Datum<'_>],
-        direction: Direction,
+        range: Range<'_>,
         columns: &[usize],
         row: &mut Self::Row,
         visit: impl FnMut(Self::RowId, &Self::Row) -> ControlFlow<()>,
@@ -222,23 +251,22 @@ impl<T: Transaction> Bodies<T> {
     fn gather(&mut self, txn: &mut T, index: Index, prefix: &[Datum<'_>]) -> Result<(), Failure> {
         let ids = &mut self.ids;
         ids.clear();
-        txn.range(index, prefix, prefix, Direction::Ascending, &[], &mut self.row, |id, _| {
+        let range = Range::of(index, prefix, Direction::Ascending);
+        txn.range(range, &[], &mut self.row, |id, _| {
             ids.push(id);
             ControlFlow::Continue(())
         })
     }
 
-    /// The first row whose key begins with `prefix`; `row` holds its `columns`.
+    /// The first row of a range; `row` holds its `columns`.
     fn first(
         &mut self,
         txn: &mut T,
-        index: Index,
-        prefix: &[Datum<'_>],
-        direction: Direction,
+        range: Range<'_>,
         columns: &[usize],
     ) -> Result<Option<(T::RowId, i32)>, Failure> {
         let mut found = None;
-        txn.range(index, prefix, prefix, direction, columns, &mut self.row, |id, row| {
+        txn.range(range, columns, &mut self.row, |id, row| {
             found = Some((id, row.i32(0)));
             ControlFlow::Break(())
         })?;
@@ -249,7 +277,7 @@ impl<T: Transaction> Bodies<T> {
     fn customer(
         &mut self,
         txn: &mut T,
-        (w, d): (i32, i32),
+        Place { warehouse: w, district: d }: Place,
         who: &Who,
         columns: &[usize],
     ) -> Result<T::RowId, Failure> {
@@ -294,7 +322,8 @@ impl<T: Transaction> Bodies<T> {
         for (i, line) in input.lines().iter().enumerate() {
             let columns = [item::PRICE, item::NAME, item::DATA];
             let keys = &mut self.item_keys;
-            if txn.get_nth(Table::Item, keys, i, &columns, &mut self.row)?.is_none() {
+            if txn.get_nth(Table::Item, Nth { batch: keys, i }, &columns, &mut self.row)?.is_none()
+            {
                 return Ok(None);
             }
             let line_amount = self.row.i64(0) * i64::from(line.quantity);
@@ -345,7 +374,8 @@ impl<T: Transaction> Bodies<T> {
             dist_info(input.district),
             stock::DATA,
         ];
-        let found = txn.get_nth(Table::Stock, &mut self.stock_keys, i, &columns, &mut self.row)?;
+        let nth = Nth { batch: &mut self.stock_keys, i };
+        let found = txn.get_nth(Table::Stock, nth, &columns, &mut self.row)?;
         let key = [I32(line.supply), I32(line.item)];
         let id = found.ok_or_else(|| lost(Table::Stock, &key))?;
         let row = &self.row;
@@ -424,7 +454,8 @@ impl<T: Transaction> Bodies<T> {
             customer::CREDIT_LIM,
             customer::DISCOUNT,
         ];
-        let place = (input.customer_warehouse, input.customer_district);
+        let place =
+            Place { warehouse: input.customer_warehouse, district: input.customer_district };
         let id = self.customer(txn, place, &input.customer, &columns)?;
         let (number, balance) = (self.row.i32(0), self.row.i64(1) - input.amount);
         let totals = [
@@ -455,14 +486,14 @@ impl<T: Transaction> Bodies<T> {
     ) -> Result<Option<Status>, Failure> {
         let columns =
             [customer::ID, customer::BALANCE, customer::FIRST, customer::MIDDLE, customer::LAST];
-        let place = (input.warehouse, input.district);
+        let place = Place { warehouse: input.warehouse, district: input.district };
         self.customer(txn, place, &input.customer, &columns)?;
         let (customer, balance) = (self.row.i32(0), self.row.i64(1));
         let (w, d) = (I32(input.warehouse), I32(input.district));
         let prefix = [w, d, I32(customer)];
         let index = Index::Secondary(ORDERS_BY_CUSTOMER);
         let columns = [orders::ID, orders::CARRIER_ID, orders::ENTRY_D];
-        let newest = self.first(txn, index, &prefix, Direction::Descending, &columns)?;
+        let newest = self.first(txn, Range::of(index, &prefix, Direction::Descending), &columns)?;
         let (_, order) = newest.ok_or_else(|| lost(Table::Orders, &prefix))?;
         let carrier = if self.row.is_null(1) { 0 } else { self.row.i32(1) };
         let columns = [
@@ -476,7 +507,7 @@ impl<T: Transaction> Bodies<T> {
         let index = Index::Primary(Table::OrderLine);
         let (mut lines, mut amount) = (0, 0);
         let (up, row) = (Direction::Ascending, &mut self.row);
-        txn.range(index, &prefix, &prefix, up, &columns, row, |_, row| {
+        txn.range(Range::of(index, &prefix, up), &columns, row, |_, row| {
             lines += 1;
             amount += row.i64(0);
             ControlFlow::Continue(())
@@ -500,7 +531,9 @@ impl<T: Transaction> Bodies<T> {
         let (w, d) = (I32(input.warehouse), I32(district));
         let index = Index::Primary(Table::NewOrder);
         let up = Direction::Ascending;
-        let Some((id, order)) = self.first(txn, index, &[w, d], up, &[new_order::O_ID])? else {
+        let prefix = [w, d];
+        let range = Range::of(index, &prefix, up);
+        let Some((id, order)) = self.first(txn, range, &[new_order::O_ID])? else {
             return Ok(false);
         };
         txn.delete(Table::NewOrder, id)?;
@@ -512,7 +545,8 @@ impl<T: Transaction> Bodies<T> {
         let mut amount = 0;
         let ids = &mut self.ids;
         ids.clear();
-        txn.range(index, &key, &key, up, &[order_line::AMOUNT], &mut self.row, |id, row| {
+        let range = Range::of(index, &key, up);
+        txn.range(range, &[order_line::AMOUNT], &mut self.row, |id, row| {
             ids.push(id);
             amount += row.i64(0);
             ControlFlow::Continue(())
@@ -543,7 +577,8 @@ impl<T: Transaction> Bodies<T> {
         let items = &mut self.items;
         items.clear();
         let (up, row) = (Direction::Ascending, &mut self.row);
-        txn.range(index, &low, &high, up, &[order_line::I_ID], row, |_, row| {
+        let range = Range { index, low: &low, high: &high, direction: up };
+        txn.range(range, &[order_line::I_ID], row, |_, row| {
             items.push(row.i32(0));
             ControlFlow::Continue(())
         })?;
@@ -557,7 +592,7 @@ impl<T: Transaction> Bodies<T> {
         txn.start_batch(Table::Stock, keys, &mut self.stock_keys)?;
         for (i, key) in keys.iter().enumerate() {
             let (batch, row) = (&mut self.stock_keys, &mut self.row);
-            let found = txn.get_nth(Table::Stock, batch, i, &[stock::QUANTITY], row)?;
+            let found = txn.get_nth(Table::Stock, Nth { batch, i }, &[stock::QUANTITY], row)?;
             found.ok_or_else(|| lost(Table::Stock, key))?;
             count += i32::from(self.row.i32(0) < input.threshold);
         }

@@ -6,11 +6,11 @@ use std::ops::ControlFlow;
 
 use ::sql::statement::AccessMode;
 use engine::Database;
-use engine::native::{NativeOptions, NativeSession, TableHandle};
+use engine::native::{Between, IndexRead, NativeOptions, NativeSession, TableHandle};
 use storage::{Datum, KeyBatch, RowBuffer, Tid};
 
 use super::driver::{System, Use};
-use super::native::{Direction, Index, NativeTerminal, Row, Session, Transaction};
+use super::native::{Direction, Index, NativeTerminal, Nth, Range, Row, Session, Transaction};
 use super::schema::{SECONDARY, Table, names};
 use super::sql::Access;
 use super::terminal::Failure;
@@ -82,6 +82,14 @@ impl Tessera {
     }
 }
 
+impl Tessera {
+    /// Reads of `columns` by the key that finds one row.
+    fn point<'a>(&'a self, table: Table, columns: &'a [usize]) -> IndexRead<'a> {
+        let (handle, index) = (&self.tables[table as usize], self.point[table as usize]);
+        IndexRead { table: handle, index, columns }
+    }
+}
+
 impl System for Tessera {
     fn with_terminal(&self, _: usize, body: Use<'_>) -> Result<(), Failure> {
         let mut native = self.database.native();
@@ -143,14 +151,11 @@ impl Transaction for TesseraSession<'_> {
     fn get_nth(
         &mut self,
         table: Table,
-        batch: &mut KeyBatch,
-        i: usize,
+        Nth { batch, i }: Nth<'_, KeyBatch>,
         columns: &[usize],
         row: &mut RowBuffer,
     ) -> Result<Option<Tid>, Failure> {
-        let (handle, index) =
-            (&self.system.tables[table as usize], self.system.point[table as usize]);
-        self.native.get_nth(handle, index, batch, i, columns, row).map_err(failure)
+        self.native.get_nth(self.system.point(table, columns), batch, i, row).map_err(failure)
     }
 
     fn get(
@@ -160,9 +165,7 @@ impl Transaction for TesseraSession<'_> {
         columns: &[usize],
         row: &mut RowBuffer,
     ) -> Result<Option<Tid>, Failure> {
-        let (handle, index) =
-            (&self.system.tables[table as usize], self.system.point[table as usize]);
-        self.native.get(handle, index, key, columns, row).map_err(failure)
+        self.native.get(self.system.point(table, columns), key, row).map_err(failure)
     }
 
     fn read(
@@ -182,10 +185,7 @@ impl Transaction for TesseraSession<'_> {
 
     fn range(
         &mut self,
-        index: Index,
-        low: &[Datum<'_>],
-        high: &[Datum<'_>],
-        direction: Direction,
+        Range { index, low, high, direction }: Range<'_>,
         columns: &[usize],
         row: &mut RowBuffer,
         visit: impl FnMut(Tid, &RowBuffer) -> ControlFlow<()>,
@@ -202,9 +202,8 @@ impl Transaction for TesseraSession<'_> {
             Direction::Descending => storage::Direction::Backward,
         };
         let handle = &self.system.tables[table as usize];
-        let outcome =
-            self.native.range(handle, position, low, high, direction, columns, row, visit);
-        outcome.map_err(failure)
+        let read = IndexRead { table: handle, index: position, columns };
+        self.native.range(read, Between { low, high, direction }, row, visit).map_err(failure)
     }
 
     fn update(

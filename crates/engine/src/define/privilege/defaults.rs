@@ -8,7 +8,7 @@ use sql::statement::{
 };
 use types::{Error, Result, SqlState};
 
-use super::{Change, invalid, role_of, schema_named};
+use super::{Change, Loser, invalid, role_of, schema_named};
 use crate::Session;
 use crate::catalog::State;
 use crate::catalog::rights::{DefaultsOf, Object, SCHEMA, SEQUENCE, TABLE, public_first};
@@ -101,7 +101,8 @@ fn change_one(
             GrantAction::Grant => change.add(&mut grants, grantee, &of.role, privileges),
             GrantAction::Revoke => {
                 let is_owner = grantee.as_deref() == Some(of.role.as_str());
-                change.take(&mut grants, grantee, &of.role, privileges, is_owner)?;
+                let from = Loser { grantee, grantor: &of.role, is_owner };
+                change.take(&mut grants, from, privileges)?;
             }
         }
     }

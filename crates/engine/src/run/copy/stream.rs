@@ -47,7 +47,7 @@ fn with_client(
 ) -> Result<QueryResult> {
     let rows = match (&copy.item, copy.direction) {
         (CopyItem::Table { table, columns }, CopyDirection::From) => {
-            receive(running, copy, format, client, (table, columns))?
+            receive(running, copy, format, client, &Given { table, columns })?
         }
         (CopyItem::Query(query), CopyDirection::To) => {
             let result = running.run_query(query, Run::default())?;
@@ -68,6 +68,12 @@ fn with_client(
     Ok(QueryResult::command(format!("COPY {rows}")))
 }
 
+/// Columns of a table that the client gives.
+struct Given<'a> {
+    table: &'a TableRef,
+    columns: &'a [usize],
+}
+
 /// Gathers what the client sends, and loads it part by part. While one is loaded, the next is
 /// gathered.
 fn receive(
@@ -75,7 +81,7 @@ fn receive(
     copy: &Copy,
     format: &dyn StreamFormat,
     client: &mut dyn CopyClient,
-    (table, columns): (&TableRef, &[usize]),
+    &Given { table, columns }: &Given<'_>,
 ) -> Result<u64> {
     let all = table.columns();
     let target: Vec<(String, DataType)> =

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use crate::tpcc::native::{Datum, Direction, Index, Row, Session, Transaction};
+use crate::tpcc::native::{Datum, Direction, Index, Nth, Range, Row, Session, Transaction};
 use crate::tpcc::{
     Access, CUSTOMER_BY_NAME, Failure, ORDERS_BY_CUSTOMER, RowSink, Scale, Table, populate,
 };
@@ -156,8 +156,7 @@ impl Transaction for Model {
     fn get_nth(
         &mut self,
         table: Table,
-        batch: &mut Vec<Vec<i32>>,
-        i: usize,
+        Nth { batch, i }: Nth<'_, Vec<Vec<i32>>>,
         columns: &[usize],
         row: &mut ModelRow,
     ) -> Result<Option<usize>, Failure> {
@@ -174,7 +173,8 @@ impl Transaction for Model {
     ) -> Result<Option<usize>, Failure> {
         assert_eq!(key.len(), table.key().len());
         let (mut found, up) = (None, Direction::Ascending);
-        self.range(Index::Primary(table), key, key, up, columns, row, |id, _| {
+        let range = Range::of(Index::Primary(table), key, up);
+        self.range(range, columns, row, |id, _| {
             assert_eq!(found.replace(id), None, "the key is unique");
             ControlFlow::Continue(())
         })?;
@@ -195,10 +195,7 @@ impl Transaction for Model {
 
     fn range(
         &mut self,
-        index: Index,
-        low: &[Datum<'_>],
-        high: &[Datum<'_>],
-        direction: Direction,
+        Range { index, low, high, direction }: Range<'_>,
         columns: &[usize],
         row: &mut ModelRow,
         mut visit: impl FnMut(usize, &ModelRow) -> ControlFlow<()>,
