@@ -58,7 +58,9 @@ pub(crate) fn derive(
             unknown(rows.max(1.0), ids)
         }
         Plan::Input { columns, .. } => unknown(INPUT_ROWS, columns.iter().map(|c| (c.id, c.ty))),
-        Plan::Series { function, arguments, column } => series(*function, arguments, *column),
+        Plan::Series { function, arguments, column: (id, ty) } => {
+            series(*function, arguments, *id, *ty)
+        }
         Plan::Values { columns, rows } => values(columns, rows),
         Plan::Filter { input, predicate } => filtered(context, estimator, input, predicate, first),
         Plan::Project { columns, .. } => projected(columns, &first),
@@ -177,11 +179,8 @@ fn unknown(rows: f64, columns: impl Iterator<Item = (ColumnId, DataType)>) -> Pr
     Properties { rows, columns, ..Properties::default() }
 }
 
-fn series(
-    function: SeriesFunction,
-    arguments: &[Expr],
-    column: (ColumnId, DataType),
-) -> Properties {
+fn series(function: SeriesFunction, arguments: &[Expr], id: ColumnId, ty: DataType) -> Properties {
+    let column = (id, ty);
     if function == SeriesFunction::Unnest {
         return unknown(unnested(arguments.first()), std::iter::once(column));
     }

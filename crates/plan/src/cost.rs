@@ -57,7 +57,7 @@ pub(crate) fn group(input: &Properties, keys: &[(ColumnId, Expr)], calls: usize)
         [(_, key)] if is_dense_key(input, key) => GroupTable::Dense,
         _ => GroupTable::Hash,
     };
-    grouped(input.rows, groups, (table, keys.len(), calls))
+    grouped(input.rows, groups, Grouping { table, keys: keys.len(), calls })
 }
 
 /// How groups are found.
@@ -71,12 +71,18 @@ pub(crate) enum GroupTable {
     Hash,
 }
 
-/// Grouping `rows` rows into `groups` by so many keys with so many aggregates.
-pub(crate) fn grouped(
-    rows: f64,
-    groups: f64,
-    (table, keys, calls): (GroupTable, usize, usize),
-) -> f64 {
+/// Form of a grouping.
+#[derive(Clone, Copy)]
+pub(crate) struct Grouping {
+    pub(crate) table: GroupTable,
+    /// Number of the keys.
+    pub(crate) keys: usize,
+    /// Number of the aggregates.
+    pub(crate) calls: usize,
+}
+
+/// Grouping `rows` rows into `groups`.
+pub(crate) fn grouped(rows: f64, groups: f64, Grouping { table, keys, calls }: Grouping) -> f64 {
     let row = match table {
         GroupTable::None => 0.0,
         _ if groups <= FEW_GROUPS => GROUP_FEW,

@@ -2,7 +2,7 @@
 //!
 //! Only work that reads, finds, joins and groups rows counts: the rest above is the same in both.
 
-use crate::cost::GroupTable;
+use crate::cost::{GroupTable, Grouping};
 use crate::physical::{AggregateMode, JoinMethod, Node, Operator, PhysicalPlan};
 use crate::{Statistics, cost};
 
@@ -49,7 +49,7 @@ fn node_cost_here(node: &Node, share: f64, statistics: &dyn Statistics) -> f64 {
                 AggregateMode::Hash => GroupTable::Hash,
                 AggregateMode::Dense { .. } | AggregateMode::GroupJoin(_) => GroupTable::Dense,
             };
-            let parts = (table, keys.len(), aggregates.len());
+            let parts = Grouping { table, keys: keys.len(), calls: aggregates.len() };
             below(input, 1.0) + cost::grouped(input.rows, node.rows, parts)
         }
         Operator::Limit { input, .. } => {

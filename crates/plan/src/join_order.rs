@@ -116,12 +116,12 @@ impl Ordering<'_, '_> {
             cluster.connect(&tree);
             enumerate::best(&cluster, &self.context.options)
         };
-        let (whole, properties) = match best {
+        let built = match best {
             Some(best) => cluster.build(&best, cluster.all()),
             None => cluster.rebuild(tree),
         };
-        *plan = whole;
-        properties
+        *plan = built.plan;
+        built.properties
     }
 
     /// Takes a tree of movable joins apart into at most `room` relations; a part with more is

@@ -360,7 +360,7 @@ impl Lowering<'_, '_> {
                 let lowered = self.lower(&plan, &kept.iter().copied().collect())?;
                 let properties = lowered.properties.clone();
                 let node = self.arranged(lowered, &kept, None)?;
-                self.keep(id, node, kept, properties, all);
+                self.keep(id, Lowered { node, columns: kept, properties }, all);
                 Ok(())
             }
             CteBody::Recursive { duplicates, base, step } => {
@@ -369,15 +369,9 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// Makes `node` a materialised prelude that scans of `id` read.
-    fn keep(
-        &mut self,
-        id: CteId,
-        node: Node,
-        columns: Vec<ColumnId>,
-        properties: Properties,
-        all: Vec<ColumnId>,
-    ) {
+    /// Makes an operator a materialised prelude that scans of `id`, whose columns are `all`, read.
+    fn keep(&mut self, id: CteId, kept: Lowered, all: Vec<ColumnId>) {
+        let Lowered { node, columns, properties } = kept;
         let output = node.output.clone();
         self.preludes.push(Prelude { node, kind: PreludeKind::Materialized });
         let source = CteSource::Prelude(self.preludes.len() - 1);

@@ -48,7 +48,7 @@ fn push_here(plan: Plan, mut predicates: Vec<Expr>, switches: Switches) -> Plan 
         }
         Plan::Project { input, columns } => push_project(*input, columns, predicates, switches),
         Plan::Join { left, right, kind, condition } => {
-            push_join((*left, *right), kind, condition, predicates, switches)
+            push_join(Join { left: *left, right: *right, kind, condition }, predicates, switches)
         }
         Plan::Sort { input, keys } => {
             Plan::Sort { input: Box::new(push(*input, predicates, switches)), keys }
@@ -182,13 +182,16 @@ struct Sides {
     above: Vec<Expr>,
 }
 
-fn push_join(
-    (left, right): (Plan, Plan),
-    mut kind: JoinKind,
+/// A join, taken apart.
+struct Join {
+    left: Plan,
+    right: Plan,
+    kind: JoinKind,
     condition: Expr,
-    mut predicates: Vec<Expr>,
-    switches: Switches,
-) -> Plan {
+}
+
+fn push_join(join: Join, mut predicates: Vec<Expr>, switches: Switches) -> Plan {
+    let Join { left, right, mut kind, condition } = join;
     let mut condition = tree::conjuncts(condition);
     let (in_left, in_right) = (tree::output_set(&left), tree::output_set(&right));
     let lateral = tree::free(&right).intersects(&in_left);
@@ -208,8 +211,9 @@ fn push_join(
         let preserved = !matches!(kind, JoinKind::Right | JoinKind::Full);
         if sinks && preserved { sides.left.push(part) } else { sides.above.push(part) }
     }
+    let form = Form { kind, lateral, in_left: &in_left, in_right: &in_right };
     for part in condition {
-        deal(part, kind, lateral, &in_left, &in_right, &mut sides);
+        deal(part, &form, &mut sides);
     }
     let left = Box::new(push(left, sides.left, switches));
     let right = Box::new(push(right, sides.right, switches));
@@ -217,15 +221,18 @@ fn push_join(
     tree::filtered(Plan::Join { left, right, kind, condition }, sides.above)
 }
 
-/// Puts one conjunct of the condition (for inner joins: of the whole pool) where it belongs.
-fn deal(
-    part: Expr,
+/// Form of a join, as far as it tells where conjuncts go.
+struct Form<'a> {
     kind: JoinKind,
+    /// True when the right side reads columns of the left one.
     lateral: bool,
-    in_left: &ColumnSet,
-    in_right: &ColumnSet,
-    sides: &mut Sides,
-) {
+    in_left: &'a ColumnSet,
+    in_right: &'a ColumnSet,
+}
+
+/// Puts one conjunct of the condition (for inner joins: of the whole pool) where it belongs.
+fn deal(part: Expr, form: &Form<'_>, sides: &mut Sides) {
+    let Form { kind, lateral, in_left, in_right } = *form;
     let columns = tree::mentioned(&part);
     let volatile = tree::is_volatile(&part);
     let only_left = columns.is_subset(in_left) && !columns.is_empty() && !volatile;

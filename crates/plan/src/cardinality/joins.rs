@@ -210,17 +210,20 @@ pub(crate) fn joined(
     }
     let rest_share: f64 = rest.iter().map(|e| selectivity(e, &both)).product();
     let rows = join_rows(kind, &pairs, rest_share, &left, &right);
-    combine(kind, condition, &pairs, rows, left, right)
+    combine(Matching { kind, condition, pairs: &pairs }, rows, left, right)
 }
 
-fn combine(
+/// How the rows of a join meet.
+#[derive(Clone, Copy)]
+struct Matching<'a> {
     kind: JoinKind,
-    condition: &Expr,
-    pairs: &[EquiPair<'_>],
-    rows: f64,
-    left: Properties,
-    right: Properties,
-) -> Properties {
+    condition: &'a Expr,
+    /// The equalities of the condition.
+    pairs: &'a [EquiPair<'a>],
+}
+
+fn combine(matching: Matching<'_>, rows: f64, left: Properties, right: Properties) -> Properties {
+    let Matching { kind, condition, pairs } = matching;
     let left_unique = left.is_unique(&columns_of(pairs.iter().map(|p| p.left)));
     let right_unique = right.is_unique(&columns_of(pairs.iter().map(|p| p.right)));
     let product = left.rows_max.zip(right.rows_max).map(|(a, b)| a * b);

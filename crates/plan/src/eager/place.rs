@@ -192,14 +192,14 @@ pub(super) fn find(plan: &Plan, known: &Known, mut walk: Walk, out: &mut Vec<Can
         }
         Plan::Join { condition, .. } if !volatile(condition) => {
             for step in [Step::Left, Step::Right] {
-                find_in_join(plan, known, (step, &walk), out);
+                find_in_join(plan, known, step, &walk, out);
             }
         }
         _ => {}
     }
 }
 
-fn find_in_join(plan: &Plan, known: &Known, (step, walk): (Step, &Walk), out: &mut Vec<Candidate>) {
+fn find_in_join(plan: &Plan, known: &Known, step: Step, walk: &Walk, out: &mut Vec<Candidate>) {
     let Plan::Join { left, right, kind, condition } = plan else {
         return;
     };

@@ -59,6 +59,19 @@ pub(super) struct Relation {
 /// When the first set is touched, the second must be there whole.
 pub(super) type Rule = (Relations, Relations);
 
+/// The relations at both ends of an edge.
+#[derive(Clone, Copy)]
+struct Ends {
+    left: Relations,
+    right: Relations,
+}
+
+/// A plan and what is known of its rows.
+pub(super) struct Built {
+    pub(super) plan: Plan,
+    pub(super) properties: Properties,
+}
+
 /// A predicate that connects relations: one conjunct of an inner join, or another join's whole
 /// condition.
 pub(super) struct Edge {
@@ -129,13 +142,14 @@ impl Cluster {
         self.connect_tree(&join.right, &mut in_right);
         let rules = self.rules(join, &in_left, &in_right);
         let (left, right) = (join.left.relations(), join.right.relations());
+        let ends = Ends { left, right };
         if join.kind == JoinKind::Inner && !join.conjuncts.is_empty() {
             for part in &join.conjuncts {
                 let parts = std::slice::from_ref(part);
-                self.add_edge(join.kind, parts, left, right, rules.clone());
+                self.add_edge(join.kind, parts, ends, rules.clone());
             }
         } else {
-            self.add_edge(join.kind, &join.conjuncts, left, right, rules);
+            self.add_edge(join.kind, &join.conjuncts, ends, rules);
         }
         let mentioned = self.mentioned(&join.conjuncts);
         out.append(&mut in_left);
@@ -199,20 +213,13 @@ impl Cluster {
         columns
     }
 
-    fn add_edge(
-        &mut self,
-        kind: JoinKind,
-        parts: &[Expr],
-        whole_left: Relations,
-        whole_right: Relations,
-        rules: Vec<Rule>,
-    ) {
+    fn add_edge(&mut self, kind: JoinKind, parts: &[Expr], whole: Ends, rules: Vec<Rule>) {
         let mentioned = self.mentioned(parts);
         let some = |side: Relations| {
             if side & mentioned == 0 { side } else { side & mentioned }
         };
-        let (left, right) = (some(whole_left), some(whole_right));
-        let edge = self.edge(kind, parts.to_vec(), (left, right), rules);
+        let ends = Ends { left: some(whole.left), right: some(whole.right) };
+        let edge = self.edge(kind, parts.to_vec(), ends, rules);
         self.edges.push(edge);
     }
 
@@ -220,7 +227,7 @@ impl Cluster {
         &self,
         kind: JoinKind,
         predicates: Vec<Expr>,
-        (left, right): (Relations, Relations),
+        Ends { left, right }: Ends,
         rules: Vec<Rule>,
     ) -> Edge {
         let condition = tree::and_all(predicates);
@@ -288,7 +295,7 @@ impl Cluster {
         for ((a, b), members) in groups.into_iter().filter(|(_, members)| members.len() > 1) {
             let parts: Vec<Expr> =
                 members.iter().flat_map(|i| self.edges[*i].predicates.iter().cloned()).collect();
-            let whole = self.edge(JoinKind::Inner, parts, (a, b), Vec::new());
+            let whole = self.edge(JoinKind::Inner, parts, Ends { left: a, right: b }, Vec::new());
             let product: f64 = members.iter().map(|i| self.edges[*i].share).product();
             if product > 0.0 {
                 let each = (whole.share / product).powf(1.0 / members.len() as f64);
@@ -359,35 +366,36 @@ impl Cluster {
         if known || self.edges.len() >= EDGES_MAX {
             return known;
         }
-        let mut edge = self.edge(JoinKind::Inner, vec![part], (left, right), Vec::new());
+        let mut edge = self.edge(JoinKind::Inner, vec![part], Ends { left, right }, Vec::new());
         edge.class = Some(class);
         self.edges.push(edge);
         true
     }
 
     /// The joins of the best plan for `set`.
-    pub(super) fn build(&mut self, best: &Best, set: Relations) -> (Plan, Properties) {
+    pub(super) fn build(&mut self, best: &Best, set: Relations) -> Built {
         let Some(step) = best.step(set).filter(|_| set.count_ones() > 1) else {
             return self.leaf(set.trailing_zeros() as usize);
         };
         let (kind, parts) = (step.kind, step.edges.clone());
         let (left_set, right_set) = (step.left, step.right);
-        let (left, left_known) = self.build(best, left_set);
-        let (right, right_known) = self.build(best, right_set);
+        let left = self.build(best, left_set);
+        let right = self.build(best, right_set);
         let mut predicates = Vec::new();
         for i in parts {
             predicates.extend(self.edges[i].predicates.iter().cloned());
         }
-        finish(kind, predicates, (left, left_known), (right, right_known))
+        finish(kind, predicates, left, right)
     }
 
-    fn leaf(&mut self, i: usize) -> (Plan, Properties) {
+    fn leaf(&mut self, i: usize) -> Built {
         let relation = &mut self.relations[i];
-        (tree::take(&mut relation.plan), std::mem::take(&mut relation.properties))
+        let plan = tree::take(&mut relation.plan);
+        Built { plan, properties: std::mem::take(&mut relation.properties) }
     }
 
     /// The joins as the query has them.
-    pub(super) fn rebuild(&mut self, tree: Tree) -> (Plan, Properties) {
+    pub(super) fn rebuild(&mut self, tree: Tree) -> Built {
         match tree {
             Tree::Leaf(i) => self.leaf(i),
             Tree::Join(join) => {
@@ -399,16 +407,11 @@ impl Cluster {
     }
 }
 
-fn finish(
-    kind: JoinKind,
-    predicates: Vec<Expr>,
-    (left, left_known): (Plan, Properties),
-    (right, right_known): (Plan, Properties),
-) -> (Plan, Properties) {
+fn finish(kind: JoinKind, predicates: Vec<Expr>, left: Built, right: Built) -> Built {
     let condition = tree::and_all(predicates);
-    let properties = cardinality::joined(kind, &condition, left_known, right_known);
-    let (left, right) = (Box::new(left), Box::new(right));
-    (Plan::Join { left, right, kind, condition }, properties)
+    let properties = cardinality::joined(kind, &condition, left.properties, right.properties);
+    let (left, right) = (Box::new(left.plan), Box::new(right.plan));
+    Built { plan: Plan::Join { left, right, kind, condition }, properties }
 }
 
 /// The columns of an inner equality of two columns of one type that no rule restricts.

@@ -50,12 +50,17 @@ fn holds(edge: &Edge, whole: Relations) -> bool {
     edge.rules.iter().all(|(touched, needed)| touched & whole == 0 || needed & !whole == 0)
 }
 
+/// One of two sets that are joined.
+#[derive(Clone, Copy)]
+pub(super) struct Side<'s> {
+    pub(super) set: Relations,
+    /// The best way to join the relations of the set.
+    pub(super) step: &'s Step,
+}
+
 /// The join of two disjoint sets; None when no edge connects them or a rule forbids it.
-pub(super) fn combine(
-    cluster: &Cluster,
-    (a, first): (Relations, &Step),
-    (b, second): (Relations, &Step),
-) -> Option<Step> {
+pub(super) fn combine(cluster: &Cluster, first: Side<'_>, second: Side<'_>) -> Option<Step> {
+    let (a, b) = (first.set, second.set);
     let whole = a | b;
     let inside = |set: Relations, of: Relations| set & !of == 0;
     let mut inner: Vec<usize> = Vec::new();
@@ -84,21 +89,17 @@ pub(super) fn combine(
             if inner.iter().any(|i| !cluster.edges[*i].predicates.is_empty()) {
                 return None;
             }
-            let (left, right) =
-                if turned { ((b, second), (a, first)) } else { ((a, first), (b, second)) };
+            let (left, right) = if turned { (second, first) } else { (first, second) };
             Some(special(&cluster.edges[i], i, left, right))
         }
         None if inner.is_empty() => None,
-        None => Some(inner_join(cluster, inner, (a, first), (b, second))),
+        None => Some(inner_join(cluster, inner, first, second)),
     }
 }
 
-fn special(
-    edge: &Edge,
-    index: usize,
-    (left_set, left): (Relations, &Step),
-    (right_set, right): (Relations, &Step),
-) -> Step {
+fn special(edge: &Edge, index: usize, left: Side<'_>, right: Side<'_>) -> Step {
+    let (left_set, right_set) = (left.set, right.set);
+    let (left, right) = (left.step, right.step);
     let matched: f64 = edge
         .keys
         .iter()
@@ -131,9 +132,11 @@ fn special(
 fn inner_join(
     cluster: &Cluster,
     candidates: Vec<usize>,
-    (a, first): (Relations, &Step),
-    (b, second): (Relations, &Step),
+    first: Side<'_>,
+    second: Side<'_>,
 ) -> Step {
+    let (a, b) = (first.set, second.set);
+    let (first, second) = (first.step, second.step);
     // Of each class of equalities the most selective one is enough.
     let mut edges: Vec<usize> = Vec::with_capacity(candidates.len());
     for i in candidates {

@@ -6,7 +6,7 @@ use hashbrown::HashMap;
 use sql::algebra::JoinKind;
 
 use super::cluster::{Cluster, Relations};
-use super::combine::{Step, combine};
+use super::combine::{Side, Step, combine};
 use crate::{JoinOrder, PlanOptions};
 
 /// Pairs looked at before the search turns greedy: a few milliseconds.
@@ -171,7 +171,8 @@ impl Search<'_> {
         let (Some(first), Some(second)) = (self.steps.get(&a), self.steps.get(&b)) else {
             return;
         };
-        let Some(step) = combine(self.cluster, (a, first), (b, second)) else {
+        let (first, second) = (Side { set: a, step: first }, Side { set: b, step: second });
+        let Some(step) = combine(self.cluster, first, second) else {
             return;
         };
         let better = self.steps.get(&(a | b)).is_none_or(|known| step.cost < known.cost);
@@ -212,7 +213,9 @@ impl Search<'_> {
                     let Some(second) = self.steps.get(&b) else {
                         continue;
                     };
-                    let Some(step) = combine(self.cluster, (a, first), (b, second)) else {
+                    let first = Side { set: a, step: first };
+                    let second = Side { set: b, step: second };
+                    let Some(step) = combine(self.cluster, first, second) else {
                         continue;
                     };
                     let better =

@@ -63,6 +63,15 @@ fn is_ordered_as_stored(ty: DataType) -> bool {
 pub(super) type Keys = Vec<(ColumnId, Logical)>;
 pub(super) type Calls = Vec<(ColumnId, AggregateCall)>;
 
+/// GROUP BY, ready for its operator.
+struct Grouping {
+    keys: Keys,
+    calls: Calls,
+    /// Keys of each grouping set.
+    sets: Option<Vec<Vec<usize>>>,
+    mode: AggregateMode,
+}
+
 impl Lowering<'_, '_> {
     /// Lowers GROUP BY.
     pub(crate) fn aggregate(&mut self, plan: &Plan, needed: &ColumnSet) -> Result<Lowered> {
@@ -98,7 +107,8 @@ impl Lowering<'_, '_> {
         let properties = cardinality::derive(self.context, self.estimator, &derived, before);
         let (lowered, keys, calls) = self.plain(lowered, whole.0, whole.1)?;
         let mode = AggregateMode::Hash;
-        let mut out = self.aggregate_node(lowered, &keys, &calls, Some(sets.clone()), mode)?;
+        let sets = Some(sets.clone());
+        let mut out = self.aggregate_node(lowered, Grouping { keys, calls, sets, mode })?;
         let id = set_column.unwrap_or_else(|| self.context.fresh());
         out.columns.push(id);
         out.node.output.push(OutputColumn {
@@ -133,7 +143,8 @@ impl Lowering<'_, '_> {
         let (lowered, keys, calls) = self.plain(lowered, keys, calls)?;
         let dense = self.has(Technique::DenseAggregation);
         let mode = mode(&keys, dense.then_some(&lowered.properties));
-        let mut out = self.aggregate_node(lowered, &keys, &calls, None, mode)?;
+        let grouping = Grouping { keys, calls, sets: None, mode };
+        let mut out = self.aggregate_node(lowered, grouping)?;
         if self.has(Technique::Skipping) {
             ends_only(&mut out.node.operator);
         }
@@ -196,17 +207,11 @@ impl Lowering<'_, '_> {
         own.is_none()
     }
 
-    fn aggregate_node(
-        &mut self,
-        lowered: Lowered,
-        keys: &[(ColumnId, Logical)],
-        calls: &[(ColumnId, AggregateCall)],
-        grouping_sets: Option<Vec<Vec<usize>>>,
-        mode: AggregateMode,
-    ) -> Result<Lowered> {
+    fn aggregate_node(&mut self, lowered: Lowered, grouping: Grouping) -> Result<Lowered> {
+        let Grouping { keys, calls, sets: grouping_sets, mode } = grouping;
         let (mut output, mut columns) = (Vec::new(), Vec::new());
         let mut physical_keys = Vec::with_capacity(keys.len());
-        for (id, expr) in keys {
+        for (id, expr) in &keys {
             let key = self.expr(expr, &lowered)?;
             let name = self.name_of(*id, &key, &lowered.node.output);
             output.push(OutputColumn { name, ty: expr.ty, physical: key.physical });
@@ -214,7 +219,7 @@ impl Lowering<'_, '_> {
             physical_keys.push(key);
         }
         let mut aggregates = Vec::with_capacity(calls.len());
-        for (id, call) in calls {
+        for (id, call) in &calls {
             let aggregate = self.call_of(call, &lowered)?;
             let known = self.names.get(id).cloned();
             let input = &lowered.node.output;

@@ -52,6 +52,14 @@ pub(super) struct Found {
     pub(super) single: bool,
 }
 
+/// A join and its inputs.
+#[derive(Clone, Copy)]
+struct JoinInputs<'a, 'n> {
+    join: &'a Join<'n>,
+    outer: &'a Lowered,
+    inner: &'a Lowered,
+}
+
 /// How an index finds the inner rows of a join.
 pub(super) struct JoinChoice {
     index: usize,
@@ -288,7 +296,7 @@ impl Lowering<'_, '_> {
         let before = cardinality::derive(self.context, estimator, narrow, Vec::new());
         let mut best: Option<(f64, Access)> = None;
         for (at, index) in scan.table.indexes().iter().enumerate() {
-            let Some(offer) = self.offer((scan.table, at, index), narrow, conjuncts)? else {
+            let Some(offer) = self.offer(scan.table, at, narrow, conjuncts)? else {
                 self.consider_partial(lowered.node.id, index);
                 continue;
             };
@@ -373,8 +381,9 @@ impl Lowering<'_, '_> {
                 cost: 0.0,
             };
             let mut matches = statistics.rows;
+            let inputs = JoinInputs { join, outer, inner };
             for column in &index.columns {
-                if !self.join_key(&mut choice, join, outer, inner, &scan, column.ordinal)? {
+                if !self.join_key(&mut choice, inputs, &scan, column.ordinal)? {
                     break;
                 }
                 let known = statistics.columns.get(column.ordinal);
@@ -409,9 +418,7 @@ impl Lowering<'_, '_> {
     fn join_key(
         &mut self,
         choice: &mut JoinChoice,
-        join: &Join<'_>,
-        outer: &Lowered,
-        inner: &Lowered,
+        JoinInputs { join, outer, inner }: JoinInputs<'_, '_>,
         scan: &ScanParts<'_>,
         ordinal: usize,
     ) -> Result<bool> {

@@ -125,7 +125,10 @@ impl Lowering<'_, '_> {
         let ids: Vec<ColumnId> = columns.iter().map(|(id, _)| *id).collect();
         let node = match operator {
             SetOperator::Union => self.union(nodes, output, *duplicates, &properties),
-            _ => self.intersect_or_except(*operator, *duplicates, nodes, output, &properties)?,
+            _ => {
+                let operator = intersect_or_except(*operator, *duplicates, nodes)?;
+                self.node(operator, output, properties.rows)
+            }
         };
         Ok(Lowered { node, columns: ids, properties })
     }
@@ -150,22 +153,6 @@ impl Lowering<'_, '_> {
             mode: if output.is_empty() { AggregateMode::Scalar } else { AggregateMode::Hash },
         };
         self.node(operator, output, properties.rows)
-    }
-
-    fn intersect_or_except(
-        &mut self,
-        operator: SetOperator,
-        duplicates: Duplicates,
-        mut nodes: Vec<Node>,
-        output: Vec<OutputColumn>,
-        properties: &Properties,
-    ) -> Result<Node> {
-        let (Some(right), Some(left)) = (nodes.pop(), nodes.pop()) else {
-            return Err(types::Error::internal("a set operation has two inputs"));
-        };
-        let (left, right) = (Box::new(left), Box::new(right));
-        let operator = Operator::SetOperation { operator, duplicates, left, right };
-        Ok(self.node(operator, output, properties.rows))
     }
 
     /// Lowers the scan of a CTE.
@@ -241,9 +228,21 @@ impl Lowering<'_, '_> {
         let (base, step) = (Box::new(base), Box::new(step));
         let operator = Operator::Recursive { number, duplicates, base, step };
         let node = self.node(operator, output, properties.rows);
-        self.keep(id, node, base_ids.clone(), properties, base_ids);
+        self.keep(id, Lowered { node, columns: base_ids.clone(), properties }, base_ids);
         Ok(())
     }
+}
+
+fn intersect_or_except(
+    operator: SetOperator,
+    duplicates: Duplicates,
+    mut nodes: Vec<Node>,
+) -> Result<Operator> {
+    let (Some(right), Some(left)) = (nodes.pop(), nodes.pop()) else {
+        return Err(types::Error::internal("a set operation has two inputs"));
+    };
+    let (left, right) = (Box::new(left), Box::new(right));
+    Ok(Operator::SetOperation { operator, duplicates, left, right })
 }
 
 /// The inputs of nested unions that may be one.

@@ -62,8 +62,8 @@ impl Lowering<'_, '_> {
         };
         let types: Vec<_> = left.node.output.iter().map(|column| column.ty).collect();
         let cte = self.context.fresh_cte();
-        let (node, columns) = (left.node.clone(), left.columns.clone());
-        self.keep(cte, node, columns.clone(), left.properties.clone(), columns.clone());
+        let columns = left.columns.clone();
+        self.keep(cte, left.copied(), columns.clone());
         let name: std::sync::Arc<str> = "keys".into();
         let again: Vec<_> = types.iter().map(|ty| (self.context.fresh(), *ty)).collect();
         let value = tree::column(again[key].0, again[key].1);

@@ -10,7 +10,7 @@
 //! are found.
 
 use sql::algebra::{ColumnId, Expr as Logical, Plan};
-use sql::catalog::{INDEX_EXPRESSION, IndexMeta, TableRef};
+use sql::catalog::{INDEX_EXPRESSION, TableRef};
 use types::Result;
 
 use super::Lowering;
@@ -55,11 +55,13 @@ impl Lowering<'_, '_> {
     /// under `conjuncts` by its terms; None when it lacks rows that the scan may want.
     pub(super) fn offer(
         &mut self,
-        (table, at, index): (&TableRef, usize, &IndexMeta),
+        table: &TableRef,
+        at: usize,
         narrow: &Plan,
         conjuncts: &[Logical],
     ) -> Result<Option<Offer>> {
         let mut offer = Offer::default();
+        let index = &table.indexes()[at];
         if index.terms.is_empty() {
             return Ok(Some(offer));
         }

@@ -41,7 +41,8 @@ pub(crate) fn decorrelate(
         return None;
     }
     let outer = tree::output_set(left);
-    if let Some(plan) = scalar_aggregate(context, left, right, kind, condition, &outer) {
+    let dependent = Dependent { left, right, kind, condition };
+    if let Some(plan) = scalar_aggregate(context, dependent, &outer) {
         return Some(plan);
     }
     let need = match kind {
@@ -404,15 +405,22 @@ struct Above {
     tests: Vec<Expr>,
 }
 
+/// A join whose right side reads columns of the left one.
+#[derive(Clone, Copy)]
+struct Dependent<'a> {
+    left: &'a Plan,
+    right: &'a Plan,
+    kind: JoinKind,
+    condition: &'a Expr,
+}
+
 /// The right side is one aggregated row: aggregation by the correlation's keys, outer join.
 fn scalar_aggregate(
     context: &mut Context<'_>,
-    left: &Plan,
-    right: &Plan,
-    kind: JoinKind,
-    condition: &Expr,
+    dependent: Dependent<'_>,
     outer: &ColumnSet,
 ) -> Option<Plan> {
+    let Dependent { left, right, condition, .. } = dependent;
     let Plan::Aggregate { input, keys, aggregates, grouping_sets: None, .. } = bottom(right)?
     else {
         return None;
@@ -452,7 +460,7 @@ fn scalar_aggregate(
         kind: JoinKind::Left,
         condition: tree::and_all(conditions),
     };
-    Some(finish(left, right, kind, condition, join, above))
+    Some(finish(dependent, join, above))
 }
 
 /// The aggregation under operators that keep one row one row.
@@ -507,14 +515,8 @@ fn compose(plan: &Plan, above: &mut Above) {
 }
 
 /// The dependent join's result from the outer join with the groups.
-fn finish(
-    left: &Plan,
-    right: &Plan,
-    kind: JoinKind,
-    condition: &Expr,
-    join: Plan,
-    above: Above,
-) -> Plan {
+fn finish(dependent: Dependent<'_>, join: Plan, above: Above) -> Plan {
+    let Dependent { left, right, kind, condition } = dependent;
     let mut columns: Vec<(ColumnId, Expr)> =
         tree::output(left).into_iter().map(|(id, ty)| (id, tree::column(id, ty))).collect();
     let mut condition = condition.clone();

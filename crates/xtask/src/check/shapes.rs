@@ -28,7 +28,7 @@ const LEFT: &[(&str, Signatures)] = &[
     ("exec", left(6, 17)),
     ("formats", left(0, 2)),
     ("kernels", left(1, 11)),
-    ("plan", left(12, 11)),
+    ("plan", left(3, 1)),
     ("python", left(2, 0)),
     ("server", left(0, 1)),
     ("storage", left(31, 11)),
