@@ -24,7 +24,7 @@ mod check;
 #[cfg(test)]
 mod tests;
 
-pub use block_file::{BlockFile, BlockFileKind, BlockFileName};
+pub use block_file::{BlockContent, BlockFile, BlockFileKind, BlockFileName, BlockVersion};
 pub use check::check;
 pub use directory::{Directory, Syncing, Unsynced};
 pub use manifest::{BlockEntry, BlockTemperature, DeadReference, Manifest, TableEntry};

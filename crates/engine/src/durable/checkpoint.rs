@@ -18,7 +18,9 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use storage::{BlockImage, Table};
-use txn::checkpoint::{BlockEntry, Manifest, Syncing, TableEntry as TableFiles, Unsynced};
+use txn::checkpoint::{
+    BlockContent, BlockEntry, BlockVersion, Manifest, Syncing, TableEntry as TableFiles, Unsynced,
+};
 use txn::manager::{Isolation, Transaction};
 use types::{Error, Result, SqlState};
 use wal::Position;
@@ -242,14 +244,16 @@ impl Durable {
         }
         let pace = self.pace();
         let syncing = Syncing::Later(&mut output.unsynced, &pace);
-        let (id, block, version) = (table.id(), image.id(), self.next_version());
+        let id = table.id();
+        let of = BlockVersion { table: id, block: image.id(), version: self.next_version() };
         let dead = dead_bytes(&copy.dead());
         if let Need::Dead(entry) = need {
-            let dead = Some(self.directory.write_dead(id, block, version, &dead, syncing)?);
+            let dead = Some(self.directory.write_dead(of, &dead, syncing)?);
             return Ok(BlockEntry { changed, dead, ..entry });
         }
         let bytes = copy.finish()?;
-        let file = self.directory.write_block(id, block, version, (&bytes, &dead), syncing)?;
+        let content = BlockContent { block: &bytes, dead: &dead };
+        let file = self.directory.write_block(of, content, syncing)?;
         let temperature = temperature_of(image.layout());
         let entry = BlockEntry { file, changed, temperature, dead: None };
         let blocks = vec![entry];

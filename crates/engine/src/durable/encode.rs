@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use sql::statement::Persistence;
 use storage::{BlockImage, Change, ChangeKind, Snapshot, Table, Timestamp, UndoBuffer};
-use txn::checkpoint::Syncing;
+use txn::checkpoint::{BlockContent, BlockVersion, Syncing};
 use txn::redo::RedoWriter;
 use types::{Error, Result};
 
@@ -117,7 +117,9 @@ impl LoadedBlocks<'_> {
         let bytes = image.write(&dead)?;
         let dead = dead_bytes(&dead);
         let directory = &self.durable.directory;
-        let file = directory.write_block(table, block, version, (&bytes, &dead), Syncing::Now)?;
+        let of = BlockVersion { table, block, version };
+        let content = BlockContent { block: &bytes, dead: &dead };
+        let file = directory.write_block(of, content, Syncing::Now)?;
         Ok(LoadedBlock { table, file, temperature: temperature_of(image.layout()) })
     }
 }

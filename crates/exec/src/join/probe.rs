@@ -157,7 +157,7 @@ impl Operator for Probe {
             matcher.table.encode(&columns, flow.rows(), &mut state.codes);
             if self.residual.is_none()
                 && matcher.table.is_exact()
-                && let Some(demand) = self.process_exact(matcher, state, &keys, &mut flow, push)?
+                && let Some(demand) = self.process_exact(state, &keys, &mut flow, push)?
             {
                 return Ok(demand);
             }
@@ -179,13 +179,13 @@ impl Probe {
     /// Handles the flow if a row has at most one match or needs to know no more than one.
     fn process_exact(
         &self,
-        matcher: &Keys,
         state: &mut State,
         keys: &[Column],
         flow: &mut Flow,
         push: &mut Push<'_>,
     ) -> Result<Option<Demand>> {
         use JoinKind as K;
+        let Matcher::Keys(matcher) = &self.matcher else { return Ok(None) };
         let table = matcher.table.table();
         let State { codes, candidates, pairs, rows } = state;
         match self.kind {
@@ -323,6 +323,14 @@ struct Findings {
     undecided: Vec<u32>,
 }
 
+/// A flow whose candidate pairs were all looked at.
+struct Looked<'a> {
+    keys: &'a [Column],
+    /// Columns of the residual.
+    residual: &'a Flow,
+    findings: Findings,
+}
+
 /// Flows whose candidate pairs are looked at one by one.
 impl Probe {
     /// True when a probe row's first match settles it.
@@ -443,7 +451,7 @@ impl Probe {
                 break;
             }
         }
-        self.finish_rows(keys, &residual_flow, kept, &mut findings, push)
+        self.finish_rows(Looked { keys, residual: &residual_flow, findings }, kept, push)
     }
 
     /// Uses the pairs, which match, as the kind of join says.
@@ -485,15 +493,9 @@ impl Probe {
     }
 
     /// Puts out what depends on all candidates of a row. `kept` has the kept probe columns.
-    fn finish_rows(
-        &self,
-        keys: &[Column],
-        residual_flow: &Flow,
-        kept: Flow,
-        findings: &mut Findings,
-        push: &mut Push<'_>,
-    ) -> Result<Demand> {
+    fn finish_rows(&self, looked: Looked<'_>, kept: Flow, push: &mut Push<'_>) -> Result<Demand> {
         use JoinKind as K;
+        let Looked { keys, residual: residual_flow, mut findings } = looked;
         let rows = kept.rows() as u32;
         let which = |matched: bool| -> Vec<u32> {
             (0..rows).filter(|&row| findings.matched[row as usize] == matched).collect()

@@ -77,7 +77,8 @@ pub(crate) fn open_sort(
     if let Some(needed) = bounds.needed()
         && needed <= top::ROWS_MAX
     {
-        return top::open(opener, node, &stream, spec, physical, bounds);
+        let top = top::Top { spec, payload: physical, bounds };
+        return top.open(opener, node, &stream);
     }
     let context = Arc::clone(&opener.context);
     let sink = Arc::new(RunSink { context, id: node.id, spec, physical });

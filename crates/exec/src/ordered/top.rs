@@ -160,15 +160,23 @@ impl Sink for TopSink {
     }
 }
 
-/// The rows of `stream` that `bounds` keeps, in order.
-pub(super) fn open(
-    opener: &Opener,
-    node: &Node,
-    stream: &Stream,
-    spec: SortSpec,
-    payload: Vec<PhysicalType>,
-    bounds: Bounds,
-) -> Result<Stream> {
+/// A sort of which a few rows are wanted.
+pub(super) struct Top {
+    pub(super) spec: SortSpec,
+    /// Types of the input's columns.
+    pub(super) payload: Vec<PhysicalType>,
+    pub(super) bounds: Bounds,
+}
+
+impl Top {
+    /// The rows of `stream` that the bounds keep, in order.
+    pub(super) fn open(self, opener: &Opener, node: &Node, stream: &Stream) -> Result<Stream> {
+        open(opener, node, stream, self)
+    }
+}
+
+fn open(opener: &Opener, node: &Node, stream: &Stream, top: Top) -> Result<Stream> {
+    let Top { spec, payload, bounds } = top;
     let count = bounds.needed().unwrap_or(0) as usize;
     if bounds.limit == Some(0) {
         return Ok(Stream::new(Arc::new(BatchesSource::new(Vec::new())), Some(node.id)));

@@ -178,12 +178,12 @@ impl Moment<'_> {
         match key {
             Key::Meridiem(dots) => {
                 let pm = hour.rem_euclid(24) >= 12;
-                push_cased(out, mark(pm, "AM", "PM", "A.M.", "P.M.", dots), letters);
+                push_cased(out, mark(pm, dots, ["AM", "PM"], ["A.M.", "P.M."]), letters);
             }
             Key::Era(dots) => {
                 self.date()?;
                 let ad = self.year > 0;
-                push_cased(out, mark(ad, "BC", "AD", "B.C.", "A.D.", dots), letters);
+                push_cased(out, mark(ad, dots, ["BC", "AD"], ["B.C.", "A.D."]), letters);
             }
             Key::Hour12 => {
                 let twelve = if hour % 12 == 0 { 12 } else { hour % 12 };
@@ -324,20 +324,9 @@ impl Moment<'_> {
 }
 
 /// One of two marks, with or without dots.
-fn mark<'a>(
-    second: bool,
-    a: &'a str,
-    b: &'a str,
-    a_dots: &'a str,
-    b_dots: &'a str,
-    dots: bool,
-) -> &'a str {
-    match (second, dots) {
-        (false, false) => a,
-        (true, false) => b,
-        (false, true) => a_dots,
-        (true, true) => b_dots,
-    }
+fn mark<'a>(second: bool, dots: bool, plain: [&'a str; 2], dotted: [&'a str; 2]) -> &'a str {
+    let marks = if dots { dotted } else { plain };
+    marks[usize::from(second)]
 }
 
 fn push_cased(out: &mut String, text: &str, letters: Letters) {

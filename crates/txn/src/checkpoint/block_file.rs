@@ -65,6 +65,48 @@ impl std::fmt::Display for BlockFileName {
     }
 }
 
+/// A block as one write left it: the ids that name its files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockVersion {
+    /// Table.
+    pub table: u64,
+    /// Block of the table.
+    pub block: u64,
+    /// Tells files of one block apart; never used twice.
+    pub version: u64,
+}
+
+impl BlockVersion {
+    /// The name of a file of it.
+    pub(super) fn file(self, kind: BlockFileKind) -> BlockFileName {
+        let Self { table, block, version } = self;
+        BlockFileName { table, block, version, kind }
+    }
+}
+
+/// Bytes of a block, and a bit per row, set when it is deleted; nothing when none is.
+#[derive(Clone, Copy)]
+pub struct BlockContent<'a> {
+    /// The block.
+    pub block: &'a [u8],
+    /// Marks of its deleted rows.
+    pub dead: &'a [u8],
+}
+
+/// Database and name of a file, which its header repeats.
+#[derive(Clone, Copy)]
+pub(super) struct Owner<'a> {
+    pub(super) database: u64,
+    pub(super) name: &'a BlockFileName,
+}
+
+/// Length of a file and checksum of its header.
+#[derive(Clone, Copy)]
+pub(super) struct Seal {
+    pub(super) bytes: u64,
+    pub(super) crc: u32,
+}
+
 /// The content of a file in `blocks/`, verified.
 #[derive(Clone, Debug)]
 pub struct BlockFile {
@@ -83,15 +125,15 @@ impl BlockFile {
         &self.file[HEADER_BYTES + self.content_bytes..]
     }
 
-    /// Writes a file; returns it, to be synced, its bytes and the checksum of its header.
+    /// Writes a file; returns it, to be synced, and what tells it from others.
     pub(super) fn write(
         io: &dyn Io,
         path: &Path,
-        database: u64,
-        name: &BlockFileName,
-        (content, dead): (&[u8], &[u8]),
+        of: Owner<'_>,
+        BlockContent { block: content, dead }: BlockContent<'_>,
         pace: Pace<'_>,
-    ) -> types::Result<(Arc<dyn File>, u64, u32)> {
+    ) -> types::Result<(Arc<dyn File>, Seal)> {
+        let Owner { database, name } = of;
         let mut header = [0; HEADER_BYTES];
         header[..8].copy_from_slice(MAGIC);
         header[8..12].copy_from_slice(&FORMAT_VERSION.to_le_bytes());
@@ -106,19 +148,18 @@ impl BlockFile {
         let crc = header_crc(&header);
         header[12..16].copy_from_slice(&crc.to_le_bytes());
         let file = write_uncached(io, path, &[&header, content, dead], pace)?;
-        Ok((file, HEADER_BYTES as u64 + lengths[0] + lengths[1], crc))
+        Ok((file, Seal { bytes: HEADER_BYTES as u64 + lengths[0] + lengths[1], crc }))
     }
 
-    /// Reads a file and verifies all of it; `crc` is that of its header, from who names it.
+    /// Reads a file and verifies all of it; `seal` is from who names it.
     pub(super) fn read(
         io: &dyn Io,
         path: &Path,
-        database: u64,
-        name: &BlockFileName,
-        (bytes, crc): (u64, u32),
+        of: Owner<'_>,
+        seal: Seal,
     ) -> Result<Self, Failure> {
         let file = read_file(io, path)?;
-        let content_bytes = verify(&file, database, name, (bytes, crc))
+        let content_bytes = verify(&file, of, seal)
             .map_err(|(offset, expectation)| Finding::new(path, offset, expectation))?;
         Ok(Self { file, content_bytes })
     }
@@ -138,9 +179,8 @@ fn header_crc(header: &[u8]) -> u32 {
 /// Bytes of content; or an offset and what was expected there.
 fn verify(
     file: &[u8],
-    database: u64,
-    name: &BlockFileName,
-    (bytes, crc): (u64, u32),
+    Owner { database, name }: Owner<'_>,
+    Seal { bytes, crc }: Seal,
 ) -> Result<usize, (u64, String)> {
     if file.len() as u64 != bytes || file.len() < HEADER_BYTES {
         return Err((file.len() as u64, format!("{bytes} bytes, found {}", file.len())));

@@ -8,9 +8,7 @@ use host::{Failure, Finding};
 use types::{Result, SqlState};
 use wal::{LogPlace, LogReader, Stamp};
 
-use super::directory::{
-    LOCK_NAME, LOG_NAME, MARKER_NAME, read_block, read_current, read_marker, verify_entry,
-};
+use super::directory::{Files, LOCK_NAME, LOG_NAME, MARKER_NAME, read_current, read_marker};
 use super::manifest::Manifest;
 use crate::redo::{Redo, RedoReader, stamp_of};
 
@@ -39,7 +37,11 @@ struct Check<'a> {
     findings: Vec<Finding>,
 }
 
-impl Check<'_> {
+impl<'a> Check<'a> {
+    fn files(&self, database: u64) -> Files<'a> {
+        Files { io: &**self.io, path: self.path, database }
+    }
+
     fn run(&mut self) -> Result<()> {
         let marker = match read_marker(&**self.io, self.path) {
             Err(Failure::Other(error)) if error.state() == SqlState::UNDEFINED_FILE => {
@@ -58,7 +60,7 @@ impl Check<'_> {
         };
         for table in &manifest.tables {
             for entry in &table.blocks {
-                let failures = verify_entry(&**self.io, self.path, database, table.id, entry);
+                let failures = self.files(database).verify_entry(table.id, entry);
                 for failure in failures.into_iter().flatten() {
                     self.note::<()>(Err(failure))?;
                 }
@@ -112,7 +114,7 @@ impl Check<'_> {
             if let Redo::Block { table, file } = redo
                 && needed
             {
-                read_block(&**self.io, self.path, self.database, table, &file)?;
+                self.files(self.database).read_block(table, &file)?;
             }
         }
         Ok(())

@@ -11,7 +11,9 @@ use types::codec::{read_u32, read_u64};
 use types::{Error, Result, SqlState};
 use wal::{Log, LogOptions, LogPlace, LogReader, holds_records};
 
-use super::block_file::{BlockFile, BlockFileKind, BlockFileName};
+use super::block_file::{
+    BlockContent, BlockFile, BlockFileKind, BlockFileName, BlockVersion, Owner, Seal,
+};
 use super::manifest::{BlockEntry, DeadReference, Manifest};
 use crate::redo::{BlockReference, stamp_of};
 
@@ -139,22 +141,20 @@ impl Directory {
         Ok(())
     }
 
-    /// Writes a block; `dead` has a bit per row or is empty. The name becomes durable with
+    /// Writes a block. The name becomes durable with
     /// [`Self::publish`] or [`Self::sync_blocks`], the content as `syncing` says.
     ///
     /// # Errors
     /// Errors of `io`: 53100 above all; what was written of the file is removed.
     pub fn write_block(
         &self,
-        table: u64,
-        block: u64,
-        version: u64,
-        (content, dead): (&[u8], &[u8]),
+        of: BlockVersion,
+        content: BlockContent<'_>,
         syncing: Syncing<'_>,
     ) -> Result<BlockReference> {
-        let name = BlockFileName { table, block, version, kind: BlockFileKind::Block };
-        let (bytes, crc) = self.write_file(&name, (content, dead), syncing)?;
-        Ok(BlockReference { block, version, bytes, crc })
+        let Seal { bytes, crc } =
+            self.write_file(of.file(BlockFileKind::Block), content, syncing)?;
+        Ok(BlockReference { block: of.block, version: of.version, bytes, crc })
     }
 
     /// Writes marks of deleted rows of a block whose file stays.
@@ -163,36 +163,35 @@ impl Directory {
     /// As [`Self::write_block`].
     pub fn write_dead(
         &self,
-        table: u64,
-        block: u64,
-        version: u64,
+        of: BlockVersion,
         dead: &[u8],
         syncing: Syncing<'_>,
     ) -> Result<DeadReference> {
-        let name = BlockFileName { table, block, version, kind: BlockFileKind::Dead };
-        let (bytes, crc) = self.write_file(&name, (&[], dead), syncing)?;
-        Ok(DeadReference { version, bytes, crc })
+        let content = BlockContent { block: &[], dead };
+        let Seal { bytes, crc } =
+            self.write_file(of.file(BlockFileKind::Dead), content, syncing)?;
+        Ok(DeadReference { version: of.version, bytes, crc })
     }
 
     fn write_file(
         &self,
-        name: &BlockFileName,
-        (content, dead): (&[u8], &[u8]),
+        name: BlockFileName,
+        content: BlockContent<'_>,
         syncing: Syncing<'_>,
-    ) -> Result<(u64, u32)> {
-        let path = self.block_path(name);
+    ) -> Result<Seal> {
+        let path = self.block_path(&name);
         let (unsynced, pace): (_, Pace<'_>) = match syncing {
             Syncing::Now => (None, &|_| ()),
             Syncing::Later(unsynced, pace) => (Some(unsynced), pace),
         };
-        let contents = (content, dead);
-        let written = BlockFile::write(&*self.io, &path, self.database, name, contents, pace);
-        let synced = written.and_then(|(file, bytes, crc)| match unsynced {
+        let of = Owner { database: self.database, name: &name };
+        let written = BlockFile::write(&*self.io, &path, of, content, pace);
+        let synced = written.and_then(|(file, seal)| match unsynced {
             Some(unsynced) if unsynced.0.len() < UNSYNCED_MAX => {
                 unsynced.0.push(file);
-                Ok((bytes, crc))
+                Ok(seal)
             }
-            _ => file.sync().map(|()| (bytes, crc)),
+            _ => file.sync().map(|()| seal),
         });
         synced.inspect_err(|_| {
             // Best effort: a sweep removes what stays.
@@ -213,7 +212,7 @@ impl Directory {
     /// # Errors
     /// XX001 for damage, also when the file is missing; those of `io`.
     pub fn read_block(&self, table: u64, file: &BlockReference) -> Result<BlockFile> {
-        Ok(read_block(&*self.io, &self.path, self.database, table, file)?)
+        Ok(self.files().read_block(table, file)?)
     }
 
     /// Reads and verifies newer marks of deleted rows of a block.
@@ -221,13 +220,17 @@ impl Directory {
     /// # Errors
     /// As [`Self::read_block`].
     pub fn read_dead(&self, table: u64, block: u64, dead: &DeadReference) -> Result<BlockFile> {
-        Ok(read_dead(&*self.io, &self.path, self.database, table, block, dead)?)
+        Ok(self.files().read_dead(table, block, dead)?)
     }
 
     /// The path of a block's file, for errors.
     pub fn path_of(&self, table: u64, file: &BlockReference) -> PathBuf {
         let BlockReference { block, version, .. } = *file;
         self.block_path(&BlockFileName { table, block, version, kind: BlockFileKind::Block })
+    }
+
+    fn files(&self) -> Files<'_> {
+        Files { io: &*self.io, path: &self.path, database: self.database }
     }
 
     fn block_path(&self, name: &BlockFileName) -> PathBuf {
@@ -422,59 +425,52 @@ pub(super) fn read_current(
     Ok((name, manifest))
 }
 
-/// See [`Directory::read_block`].
-pub(super) fn read_block(
-    io: &dyn Io,
-    path: &Path,
-    database: u64,
-    table: u64,
-    file: &BlockReference,
-) -> Result<BlockFile, Failure> {
-    let BlockReference { block, version, bytes, crc } = *file;
-    let name = BlockFileName { table, block, version, kind: BlockFileKind::Block };
-    read_named(io, path, database, &name, (bytes, crc))
+/// Where the files of a database are.
+#[derive(Clone, Copy)]
+pub(super) struct Files<'a> {
+    pub(super) io: &'a dyn Io,
+    pub(super) path: &'a Path,
+    pub(super) database: u64,
 }
 
-/// See [`Directory::read_dead`].
-pub(super) fn read_dead(
-    io: &dyn Io,
-    path: &Path,
-    database: u64,
-    table: u64,
-    block: u64,
-    dead: &DeadReference,
-) -> Result<BlockFile, Failure> {
-    let name = BlockFileName { table, block, version: dead.version, kind: BlockFileKind::Dead };
-    read_named(io, path, database, &name, (dead.bytes, dead.crc))
-}
-
-fn read_named(
-    io: &dyn Io,
-    path: &Path,
-    database: u64,
-    name: &BlockFileName,
-    expected: (u64, u32),
-) -> Result<BlockFile, Failure> {
-    let path = path.join(BLOCKS_NAME).join(name.to_string());
-    match BlockFile::read(io, &path, database, name, expected) {
-        Err(Failure::Other(error)) if error.state() == SqlState::UNDEFINED_FILE => {
-            Err(Finding::new(path, 0, "the file, which is missing").into())
-        }
-        outcome => outcome,
+impl Files<'_> {
+    /// See [`Directory::read_block`].
+    pub(super) fn read_block(
+        self,
+        table: u64,
+        file: &BlockReference,
+    ) -> Result<BlockFile, Failure> {
+        let BlockReference { block, version, bytes, crc } = *file;
+        let of = BlockVersion { table, block, version };
+        self.read_named(&of.file(BlockFileKind::Block), Seal { bytes, crc })
     }
-}
 
-/// Verifies both files of an entry.
-pub(super) fn verify_entry(
-    io: &dyn Io,
-    path: &Path,
-    database: u64,
-    table: u64,
-    entry: &BlockEntry,
-) -> [Option<Failure>; 2] {
-    let block = read_block(io, path, database, table, &entry.file).err();
-    let dead = entry
-        .dead
-        .and_then(|dead| read_dead(io, path, database, table, entry.file.block, &dead).err());
-    [block, dead]
+    /// See [`Directory::read_dead`].
+    pub(super) fn read_dead(
+        self,
+        table: u64,
+        block: u64,
+        dead: &DeadReference,
+    ) -> Result<BlockFile, Failure> {
+        let DeadReference { version, bytes, crc } = *dead;
+        let of = BlockVersion { table, block, version };
+        self.read_named(&of.file(BlockFileKind::Dead), Seal { bytes, crc })
+    }
+
+    fn read_named(self, name: &BlockFileName, seal: Seal) -> Result<BlockFile, Failure> {
+        let path = self.path.join(BLOCKS_NAME).join(name.to_string());
+        match BlockFile::read(self.io, &path, Owner { database: self.database, name }, seal) {
+            Err(Failure::Other(error)) if error.state() == SqlState::UNDEFINED_FILE => {
+                Err(Finding::new(path, 0, "the file, which is missing").into())
+            }
+            outcome => outcome,
+        }
+    }
+
+    /// Verifies both files of an entry.
+    pub(super) fn verify_entry(self, table: u64, entry: &BlockEntry) -> [Option<Failure>; 2] {
+        let block = self.read_block(table, &entry.file).err();
+        let dead = entry.dead.and_then(|dead| self.read_dead(table, entry.file.block, &dead).err());
+        [block, dead]
+    }
 }

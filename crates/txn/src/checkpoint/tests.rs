@@ -112,8 +112,9 @@ impl Database {
             let version = self.next_version;
             self.next_version += 1;
             let bytes = content(&rows, block);
-            let file =
-                self.directory.write_block(TABLE, block, version, (&bytes, &[]), Syncing::Now)?;
+            let content = BlockContent { block: &bytes, dead: &[] };
+            let of = BlockVersion { table: TABLE, block, version };
+            let file = self.directory.write_block(of, content, Syncing::Now)?;
             self.directory.sync_blocks()?;
             RedoWriter::new(record.output()).block(TABLE, &file);
         } else {
@@ -151,25 +152,15 @@ impl Database {
                 .filter(|key| !self.rows.contains_key(key))
                 .flat_map(|key| key.to_le_bytes())
                 .collect();
+            let of = BlockVersion { table: TABLE, block, version };
             match blocks.get_mut(&block) {
                 Some(entry) if self.only_lost_rows(entry)? && random.chance(70) => {
-                    entry.dead = Some(self.directory.write_dead(
-                        TABLE,
-                        block,
-                        version,
-                        &dead,
-                        Syncing::Now,
-                    )?);
+                    entry.dead = Some(self.directory.write_dead(of, &dead, Syncing::Now)?);
                 }
                 _ => {
                     let bytes = content(&self.rows, block);
-                    let file = self.directory.write_block(
-                        TABLE,
-                        block,
-                        version,
-                        (&bytes, &dead),
-                        Syncing::Now,
-                    )?;
+                    let content = BlockContent { block: &bytes, dead: &dead };
+                    let file = self.directory.write_block(of, content, Syncing::Now)?;
                     let entry = BlockEntry {
                         file,
                         changed: Timestamp(ts),

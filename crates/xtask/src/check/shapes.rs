@@ -25,17 +25,16 @@ const SUBJECTLESS: [&str; 7] = ["It", "They", "That", "Those", "What", "Who", "O
 /// Functions left by crate with more parameters than [`PARAMETERS_MAX`], and with tuples as
 /// parameters. Crates that are not here have none. Numbers only go down.
 const LEFT: &[(&str, Signatures)] = &[
-    ("exec", left(6, 17)),
+    ("exec", left(1, 17)),
     ("formats", left(0, 2)),
-    ("kernels", left(1, 11)),
+    ("kernels", left(0, 11)),
     ("plan", left(3, 1)),
     ("python", left(2, 0)),
     ("server", left(0, 1)),
     ("storage", left(31, 11)),
-    ("txn", left(4, 6)),
     ("types", left(0, 11)),
     ("wire", left(0, 3)),
-    ("xtask", left(3, 10)),
+    ("xtask", left(0, 10)),
 ];
 
 /// Functions of a crate whose signatures break a rule.

@@ -161,8 +161,8 @@ impl FrameSpec {
         let mut start = Vec::with_capacity(part.rows);
         let mut end = Vec::with_capacity(part.rows);
         for partition in part.ranges() {
-            self.side(part, &partition, &self.start, Side::Start, &mut start)?;
-            self.side(part, &partition, &self.end, Side::End, &mut end)?;
+            self.side(part, &partition, Side::Start, &mut start)?;
+            self.side(part, &partition, Side::End, &mut end)?;
         }
         end.iter_mut().zip(&start).for_each(|(end, &start)| *end = start.max(*end));
         let whole = Piece { start, end };
@@ -208,10 +208,13 @@ impl FrameSpec {
         &self,
         part: &Part,
         partition: &Range<usize>,
-        bound: &Bound,
         side: Side,
         out: &mut Vec<u32>,
     ) -> Result<()> {
+        let bound = match side {
+            Side::Start => &self.start,
+            Side::End => &self.end,
+        };
         match bound {
             Bound::UnboundedPreceding => {
                 out.extend(partition.clone().map(|_| partition.start as u32));
@@ -235,7 +238,13 @@ impl FrameSpec {
                     FrameUnits::Rows => rows(partition, shift, side, out),
                     FrameUnits::Groups => groups(part, partition, shift, side, out),
                     FrameUnits::Range => {
-                        range(part, partition, End::Far(&offset, sign), side, out)?;
+                        range(
+                            part,
+                            partition,
+                            End::Far(Away { offset: &offset, sign }),
+                            side,
+                            out,
+                        )?;
                     }
                 }
             }
@@ -270,10 +279,17 @@ enum Sign {
     Minus,
 }
 
+/// Distance from a row's key, towards larger ones or smaller ones.
+#[derive(Clone, Copy)]
+struct Away<'o> {
+    offset: &'o Offset,
+    sign: Sign,
+}
+
 /// Where the key at an end of a frame is.
 enum End<'o> {
     /// At a distance from the row's.
-    Far(&'o Offset, Sign),
+    Far(Away<'o>),
     /// In an input.
     At(usize),
 }
@@ -309,7 +325,7 @@ fn range(
             continue;
         }
         let wanted = match (&end, &ends) {
-            (End::Far(offset, sign), _) => line.shifted(&column, i, offset, *sign, side)?,
+            (End::Far(distance), _) => line.shifted(&column, i, *distance, side)?,
             (End::At(_), Some(ends)) => line.key(ends, i)?,
             (End::At(_), None) => return Err(Error::internal("keys at the ends are there")),
         };
@@ -361,13 +377,12 @@ impl Line {
         }))
     }
 
-    /// The key `offset` before or after row `i`'s in the order of the window.
+    /// The key that is this far from row `i`'s in the order of the window.
     fn shifted(
         &self,
         column: &Vector,
         i: usize,
-        offset: &Offset,
-        sign: Sign,
+        Away { offset, sign }: Away<'_>,
         side: Side,
     ) -> Result<i128> {
         let add = (sign == Sign::Plus) != self.descending;

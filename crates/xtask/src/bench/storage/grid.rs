@@ -128,7 +128,7 @@ impl<'s> Grid<'s> {
                     continue;
                 }
                 let (settings, part) = (self.settings, self.part);
-                let point = measure(stored, query, way, settings, part, &mut self.outputs)?;
+                let point = measure((stored, query, way), settings, part, &mut self.outputs)?;
                 self.measured.points.push(point);
             }
         }

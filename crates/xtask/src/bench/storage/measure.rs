@@ -409,7 +409,7 @@ fn run_groups(
 }
 
 /// Table, query and way of a run.
-type Work<'w> = (&'w Stored, &'w Query, Way);
+pub(super) type Work<'w> = (&'w Stored, &'w Query, Way);
 
 fn sum<C: Cell>(outputs: &[RowStore<C>]) -> Answer {
     outputs.iter().map(RowStore::answer).fold(Answer::default(), |a, b| Answer {
@@ -436,18 +436,17 @@ fn run(work: Work<'_>, repeats: usize, outputs: &mut Outputs) -> Result<(Answer,
 /// Times a query is repeated within a run at most.
 const REPEATS_MAX: f64 = 500.0;
 
-/// Checks and times `query` on `stored` with as many threads as there are outputs.
+/// Checks and times a query with as many threads as there are outputs.
 ///
 /// # Errors
 /// An answer that is not the model's; what storage says.
 pub(super) fn measure(
-    stored: &Stored,
-    query: &Query,
-    way: Way,
+    work: Work<'_>,
     settings: &Settings,
     part: StoragePart,
     outputs: &mut Outputs,
 ) -> Result<Point, String> {
+    let (stored, query, way) = work;
     let threads = outputs.numbers.len();
     let name = &stored.organisation.name;
     let place = format!(
@@ -458,7 +457,6 @@ pub(super) fn measure(
         query.projection.len(),
         way.name()
     );
-    let work = (stored, query, way);
     let mut checked = |repeats: usize| {
         let (answer, ran) = run(work, repeats, outputs)?;
         let rows = query.expected.rows * repeats as u64;

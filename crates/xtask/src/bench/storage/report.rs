@@ -196,19 +196,25 @@ impl Report<'_> {
                 let width = spec.widths[2];
                 let cells = PERCENTS.iter().map(|&p| (percent(p), (role, p, width))).collect();
                 let title = format!("{}, {}, {width} columns", spec.name, role.name());
-                self.chart(folder, &format!("{what}-{name}"), &title, &spec, series, cells)?;
+                let names = Names { file: &format!("{what}-{name}"), title: &title, spec: &spec };
+                self.chart(folder, names, series, cells)?;
             }
         }
         let widths = |share: f64, role: Role| {
             let cell = |&width: &usize| (format!("{width} columns"), (role, share, width));
             NARROW_U.widths.iter().map(cell).collect::<Vec<_>>()
         };
-        let title = "Narrow-U, other column, 10 %";
-        self.chart(folder, "widths", title, &NARROW_U, OTHER_SERIES, widths(10.0, Role::Other))?;
+        let names =
+            Names { file: "widths", title: "Narrow-U, other column, 10 %", spec: &NARROW_U };
+        self.chart(folder, names, OTHER_SERIES, widths(10.0, Role::Other))?;
         let conjunctions = CONJUNCTION_PERCENTS.map(|p| (percent(p), (Role::Three, p, 3)));
-        let title = "Narrow-U, three conjuncts, 3 columns";
+        let names = Names {
+            file: "conjunctions",
+            title: "Narrow-U, three conjuncts, 3 columns",
+            spec: &NARROW_U,
+        };
         let cells = conjunctions.into_iter().collect();
-        self.chart(folder, "conjunctions", title, &NARROW_U, THREE_SERIES, cells)?;
+        self.chart(folder, names, THREE_SERIES, cells)?;
         self.sizes(folder)
     }
 
@@ -216,24 +222,23 @@ impl Report<'_> {
     fn chart(
         &self,
         folder: &Path,
-        name: &str,
-        title: &str,
-        spec: &TableSpec,
+        names: Names<'_>,
         series: &[Series<'_>],
         cells: Vec<(String, (Role, f64, usize))>,
     ) -> Outcome {
         let faster = |cell, one| {
-            let base = self.ms(spec, series[0], cell);
-            base.zip(self.ms(spec, one, cell)).map_or(0.0, |(base, ms)| base / ms)
+            let base = self.ms(names.spec, series[0], cell);
+            base.zip(self.ms(names.spec, one, cell)).map_or(0.0, |(base, ms)| base / ms)
         };
         let groups: Vec<(String, Vec<f64>)> = cells
             .into_iter()
             .map(|(label, cell)| (label, series.iter().map(|&one| faster(cell, one)).collect()))
             .collect();
-        let names: Vec<String> =
+        let shown: Vec<String> =
             series.iter().map(|(name, way)| format!("{name}, {}", way.name())).collect();
-        let title = format!("{title}: times as fast as {}", names[0]);
-        write(folder, name, &title, "times", &names, groups)
+        let title = format!("{}: times as fast as {}", names.title, shown[0]);
+        let series = shown.iter().map(String::as_str).collect();
+        write(folder, names.file, &Chart { title: &title, unit: "times", series, groups })
     }
 
     /// The sweep, each plan as a share of its largest time.
@@ -261,7 +266,8 @@ impl Report<'_> {
             });
             let title = format!("{}, size of blocks: share of the longest time", spec.name);
             let name = format!("sizes-{}", spec.name.to_lowercase());
-            write(folder, &name, &title, "share", &names, groups)?;
+            let series = names.iter().map(String::as_str).collect();
+            write(folder, &name, &Chart { title: &title, unit: "share", series, groups })?;
         }
         Ok(())
     }
@@ -337,20 +343,19 @@ fn figures(point: &Point) -> String {
     }
 }
 
+/// Names of a chart, and the table that it is about.
+#[derive(Clone, Copy)]
+struct Names<'a> {
+    file: &'a str,
+    title: &'a str,
+    spec: &'a TableSpec,
+}
+
 /// Draws what was measured; nothing when nothing was.
-fn write(
-    folder: &Path,
-    name: &str,
-    title: &str,
-    unit: &str,
-    names: &[String],
-    groups: Vec<(String, Vec<f64>)>,
-) -> Outcome {
-    if groups.iter().all(|(_, values)| values.iter().all(|value| *value == 0.0)) {
+fn write(folder: &Path, name: &str, chart: &Chart<'_>) -> Outcome {
+    if chart.groups.iter().all(|(_, values)| values.iter().all(|value| *value == 0.0)) {
         return Ok(());
     }
-    let series = names.iter().map(String::as_str).collect();
-    let chart = Chart { title, unit, series, groups };
     let path = folder.join(format!("storage-{name}.svg"));
     std::fs::write(&path, chart.svg()).map_err(text)
 }
