@@ -88,14 +88,14 @@ mod name;
 mod schema;
 mod zone;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
+use std::sync::Arc;
 
 use ::types::{DataType, Error, Position, Result, SqlState, budget, stack};
-use sqlparser::ast;
 
 use crate::algebra::{ColumnId, CteId, Expr, Origin, OutputColumn, Place, Plan, Query};
 use crate::catalog::Catalog;
-use crate::parse::{Inference, LikeTree, LockTree, Overriding, ParsedStatement, Subscripted};
+use crate::parse::{Aside, LockTree, ParsedStatement};
 use crate::statement::{Access, Extent, Privilege, Privileges, Statement};
 use scope::Level;
 
@@ -221,15 +221,8 @@ struct Binder<'a> {
     aliases: Aliases,
     /// FOR UPDATE and its kin, as far as their queries are not bound.
     locks: Vec<LockTree>,
-    overriding: Overriding,
-    /// The names of sequences of identity columns that are still to be bound.
-    identity_names: VecDeque<Option<ast::ObjectName>>,
-    /// Targets of ON CONFLICT that are more than columns.
-    inferences: Vec<Inference>,
-    /// Columns that are assigned to under subscripts.
-    subscripted: Vec<Subscripted>,
-    /// LIKE clauses of CREATE TABLE.
-    likes: Vec<LikeTree>,
+    /// Clauses of the statement that are not in its tree.
+    aside: Arc<Aside>,
     /// Privileges on relations that the statement needs.
     required: Vec<Access>,
     /// The owner of the view whose query is bound.
@@ -275,11 +268,7 @@ impl<'a> Binder<'a> {
             calls_bus: false,
             aliases: Aliases::None,
             locks: Vec::new(),
-            overriding: Overriding::No,
-            identity_names: VecDeque::new(),
-            inferences: Vec::new(),
-            subscripted: Vec::new(),
-            likes: Vec::new(),
+            aside: Arc::default(),
             required: Vec::new(),
             on_behalf: None,
             changes: changes::Changes::default(),

@@ -4,10 +4,10 @@
 
 mod absent;
 mod alter;
+mod aside;
 mod check;
 mod clauses;
 mod comment;
-mod conflict;
 mod copy;
 mod current;
 mod cursor;
@@ -21,7 +21,6 @@ mod executed;
 mod followed;
 mod forms;
 mod grant;
-mod like;
 mod missing;
 mod name;
 mod operator;
@@ -36,7 +35,6 @@ mod setting;
 mod shorthand;
 mod shown;
 mod storage;
-mod subscript;
 mod tokens;
 mod typed;
 mod user_type;
@@ -45,9 +43,9 @@ mod wide;
 mod wrapped;
 
 pub(crate) use absent::{Absent, Form as AbsentForm, Kind as AbsentKind, Object as AbsentObject};
+pub(crate) use aside::{Aside, Inference, LikeTree, Overriding};
 pub(crate) use clauses::{ALL_ITEMS, DISTINCT_SETS, EXCLUDE, GROUPING_SETS};
 pub(crate) use comment::{CommentTree, Commented};
-pub(crate) use conflict::Inference;
 pub(crate) use described::{DescribedQuery, DescribedTree};
 pub use effect::Effect;
 pub(crate) use effect::into_of;
@@ -56,22 +54,20 @@ pub(crate) use effectless::{
 };
 pub use followed::{Followed, followed};
 pub(crate) use forms::{JOIN_NAME, ROWS_FROM};
-pub(crate) use like::LikeTree;
 pub(crate) use name::folded;
 pub(crate) use reserved::is_reserved;
 pub(crate) use search::{Cycle, RecursionClauses, Search, SearchOrder, recursion_clauses};
 pub(crate) use sequence::SequenceOption;
-pub(crate) use session::Overriding;
 pub(crate) use setting::{option_word, path_value, set_value};
 pub(crate) use shorthand::BY_NAME;
 pub use shown::{default_text, names_in, query_in_schema, sequences_in};
-pub(crate) use subscript::Subscripted;
 pub use typed::{types_in, with_literals};
 pub(crate) use visit::rewrite_queries;
 
 use error::{lexical_error, near, syntax_error};
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use sqlparser::ast;
 use sqlparser::keywords::Keyword;
@@ -123,15 +119,8 @@ pub(crate) struct SqlTree {
     pub(crate) calls_bus: bool,
     /// FOR UPDATE and its kin.
     pub(crate) locks: Vec<LockTree>,
-    pub(crate) overriding: Overriding,
-    /// The names that identity columns give their sequences, in order.
-    pub(crate) identity_names: Vec<Option<ast::ObjectName>>,
-    /// Targets of ON CONFLICT that are more than columns.
-    pub(crate) inferences: Vec<Inference>,
-    /// Columns that are assigned to under subscripts.
-    pub(crate) subscripted: Vec<Subscripted>,
-    /// LIKE clauses of CREATE TABLE.
-    pub(crate) likes: Vec<LikeTree>,
+    /// Other clauses.
+    pub(crate) aside: Arc<Aside>,
 }
 
 /// FOR UPDATE [OF ...] [NOWAIT | SKIP LOCKED] and its kin.
@@ -488,13 +477,7 @@ fn parse_tree(mut tokens: Vec<TokenWithSpan>) -> Result<Tree> {
     }
     storage::take(&mut tokens)?;
     forms::rewrite(&mut tokens)?;
-    let locks = session::take_locks(&mut tokens).map_err(syntax_error)?;
-    let overriding = session::take_overriding(&mut tokens);
-    let identity_names = session::take_identity_names(&mut tokens).map_err(syntax_error)?;
-    let inferences = conflict::take_inferences(&mut tokens).map_err(syntax_error)?;
-    let subscripted = subscript::take_subscripts(&mut tokens).map_err(syntax_error)?;
-    let likes = like::take_likes(&mut tokens).map_err(syntax_error)?;
-    let fetched = forms::take_fetched(&mut tokens).map_err(syntax_error)?;
+    let (aside, locks) = aside::take(&mut tokens).map_err(syntax_error)?;
     let calls_bus = tokens.iter().any(names_call);
     let mut parser = parser(tokens);
     let first_lock = locks.first().and_then(|lock| lock.at);
@@ -504,17 +487,8 @@ fn parse_tree(mut tokens: Vec<TokenWithSpan>) -> Result<Tree> {
         Tree::Session(Box::new(tree))
     } else {
         let mut statement = parser.parse_statement().map_err(syntax_error)?;
-        forms::put_fetched(&mut statement, &fetched);
-        Tree::Sql(Box::new(SqlTree {
-            statement,
-            calls_bus,
-            locks,
-            overriding,
-            identity_names,
-            inferences,
-            subscripted,
-            likes,
-        }))
+        aside.put(&mut statement);
+        Tree::Sql(Box::new(SqlTree { statement, calls_bus, locks, aside: Arc::new(aside) }))
     };
     expect_end(&parser)?;
     match (&tree, first_lock) {

@@ -10,7 +10,7 @@ pub use state::SqlState;
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Place in a statement: line and column, both from 1, in characters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Position {
     /// Line, from 1.
     pub line: u32,

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use sql::Followed;
 use sql::algebra::Query;
 use sql::catalog::{
-    CheckDef, ForeignKeyDef, IdentityKind, KeyDef, SequenceDef, Uniqueness, Validity,
+    CheckDef, ForeignKeyDef, IdentityKind, KeyDef, Uniqueness, Validity,
 };
 use sql::statement::{
     AlterAction, AlterTable, ColumnSequence, DropBehaviour, Nullability, Persistence, RelationName,

@@ -231,7 +231,7 @@ impl<'a> Replay<'a> {
     ) -> Result<Option<Stop>, Failed> {
         let (objects, means) = (&self.objects, self.means);
         let (read, ends) = std::thread::scope(|scope| {
-            let start = |part| {
+            let start = |part: usize| {
                 let (sender, receiver) = sync_channel(PORTIONS_MAX);
                 let part = Part { number: part as u32, count: means.threads as u32 };
                 let worker = Worker::new(means, objects, part);

@@ -8,6 +8,7 @@ use sqlparser::ast;
 use types::{DataType, Error, Result, SqlState};
 
 use super::array::UNBOUNDED;
+use super::name::ident_at;
 use super::write::column_at;
 use super::{Binder, Bound, BoundColumn, BoundQuery, fail, unsupported};
 use crate::algebra::{Expr, Function, Place, Plan};
@@ -22,8 +23,7 @@ pub(super) struct PartTarget<'q> {
 impl Binder<'_> {
     /// The subscript under which the column `name` is assigned to, if there is one.
     pub(super) fn subscript_of(&self, name: &ast::Ident) -> Result<Option<Vec<ast::Subscript>>> {
-        let found = self.subscripted.iter().find(|known| known.span == name.span);
-        Ok(found.map(|known| known.subscripts.clone()))
+        Ok(self.aside.subscripts(ident_at(name)).map(<[ast::Subscript]>::to_vec))
     }
 
     /// Column that is assigned under a subscript: an element or an array of `column`.

@@ -5,7 +5,7 @@ use types::{DataType, Error, Result, SqlState};
 
 use super::cte::Definition;
 use super::index::column_named;
-use super::name::object_at;
+use super::name::{ident_at, object_at};
 use super::scope::{Clause, Scope, ScopeColumn, ScopeRelation, Whole};
 use super::select::filter;
 use super::write::Target;
@@ -94,10 +94,10 @@ impl Binder<'_> {
     fn arbiter(&mut self, table: &TableRef, names: &[ast::Ident]) -> Result<Arbiter> {
         let mut arbiter = Arbiter::default();
         let inferred = match names {
-            [name] => self.inferences.iter().find(|inference| inference.span == name.span),
+            [name] => self.aside.inference(ident_at(name)),
             _ => None,
         };
-        let Some(Inference { elements, predicate, .. }) = inferred.cloned() else {
+        let Some(Inference { elements, predicate }) = inferred.cloned() else {
             for ident in names {
                 arbiter.columns.push(column_named(table, ident)?);
             }

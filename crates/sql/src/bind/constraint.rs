@@ -421,8 +421,8 @@ impl Binder<'_> {
         }
         def.not_null = true;
         let column = def.name.clone();
-        let name = match self.identity_names.pop_front().flatten() {
-            Some(name) => self.free_sequence(definition, &name)?,
+        let name = match self.aside.sequence_name(at) {
+            Some(name) => self.free_sequence(definition, name)?,
             None => self.column_sequence(definition, &column),
         };
         let sequence = self.identity_definition(options, ty).map_err(|error| place(error, at))?;

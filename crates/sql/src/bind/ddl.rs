@@ -1,5 +1,7 @@
 //! CREATE TABLE, CREATE TABLE AS, CREATE VIEW, DROP.
 
+use std::sync::Arc;
+
 use sqlparser::ast::{self, Statement as Ast};
 use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::keywords::Keyword;
@@ -39,17 +41,19 @@ impl Binder<'_> {
             return self.bind_create_as(create, query, head);
         }
         let mut definition = Definition::new(name.clone());
-        let mut likes = std::mem::take(&mut self.likes).into_iter().peekable();
+        let aside = Arc::clone(&self.aside);
+        let mut likes = aside.likes().peekable();
         let mut taken_over = Vec::new();
-        for (ordinal, column) in create.columns.iter().enumerate() {
-            while let Some(like) = likes.next_if(|like| like.columns_before <= ordinal) {
-                taken_over.push(self.define_like(&mut definition, &like)?);
+        for column in &create.columns {
+            let at = ident_at(&column.name);
+            while let Some((_, like)) = likes.next_if(|(like_at, _)| Some(*like_at) < at) {
+                taken_over.push(self.define_like(&mut definition, like)?);
             }
             refuse_repeat(&definition.columns, &folded(&column.name), ident_at(&column.name))?;
             self.define_column(&mut definition, column)?;
         }
-        for like in likes {
-            taken_over.push(self.define_like(&mut definition, &like)?);
+        for (_, like) in likes {
+            taken_over.push(self.define_like(&mut definition, like)?);
         }
         for constraint in &create.constraints {
             definition.add_constraint(constraint)?;

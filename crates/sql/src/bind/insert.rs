@@ -7,7 +7,7 @@ use super::name::object_at;
 use super::scope::{Clause, Level, Scope};
 use super::types::{Context, can_cast};
 use super::write::column_at;
-use super::{Binder, Bound, BoundColumn, BoundQuery, Unknowns, fail, place, unsupported};
+use super::{Binder, Bound, BoundColumn, BoundQuery, Unknowns, at_span, fail, place, unsupported};
 use crate::algebra::{Expr, ExprKind, Place, Plan};
 use crate::catalog::{ColumnDef, IdentityKind, TableRef};
 use crate::parse::{BY_NAME, Overriding, folded};
@@ -84,6 +84,7 @@ struct ValueTargets<'q> {
     wanted: &'q [ColumnDef],
     /// The subscripts of columns of which parts are assigned.
     parts: &'q [Option<Vec<ast::Subscript>>],
+    overriding: Overriding,
 }
 
 impl Binder<'_> {
@@ -166,6 +167,7 @@ impl Binder<'_> {
             }
             _ => (None, insert.columns.clone()),
         };
+        let overriding = self.aside.overriding(at_span(insert.insert_token.0.span));
         let (ordinals, parts) = self.insert_targets(table, &columns)?;
         let wanted = self.wanted_columns(table, &ordinals, &parts, at)?;
         let (source, defaults) = match insert.source.as_deref() {
@@ -174,7 +176,7 @@ impl Binder<'_> {
             Some(query) => match plain_values(query) {
                 Some(values) => {
                     let (ordinals, wanted, parts) = (&ordinals, &wanted, &parts);
-                    let targets = ValueTargets { table, ordinals, wanted, parts };
+                    let targets = ValueTargets { table, ordinals, wanted, parts, overriding };
                     let bound = self.bind_value_rows(targets, values)?;
                     (bound, default_columns(values, ordinals.len()))
                 }
@@ -200,7 +202,7 @@ impl Binder<'_> {
         self.require_columns(table.name(), Privilege::Insert, named.iter().copied());
         let source = self.assigned(&wanted, &parts, source)?;
         let (named, source) = self.whole_arrays(table, named, &parts, source)?;
-        let named = self.identities_given(table, named, &defaults)?;
+        let named = self.identities_given(table, named, &defaults, overriding)?;
         self.with_defaults(table, &named, source)
     }
 
@@ -211,6 +213,7 @@ impl Binder<'_> {
         table: &TableRef,
         named: Vec<usize>,
         defaults: &[bool],
+        overriding: Overriding,
     ) -> Result<Vec<Option<usize>>> {
         let given = |(at, ordinal): (usize, usize)| {
             let is_default = defaults.get(at).copied().unwrap_or(false);
@@ -225,7 +228,7 @@ impl Binder<'_> {
             let Some(identity) = table.identity(ordinal) else {
                 return Ok(Some(ordinal));
             };
-            match (self.overriding, identity.kind) {
+            match (overriding, identity.kind) {
                 (Overriding::User, _) => Ok(None),
                 (Overriding::No, IdentityKind::Always) if !is_default => {
                     let name = &column_at(table, ordinal)?.name;
@@ -317,7 +320,7 @@ impl Binder<'_> {
         targets: ValueTargets<'_>,
         values: &ast::Values,
     ) -> Result<BoundQuery> {
-        let ValueTargets { table, ordinals, wanted, parts } = targets;
+        let ValueTargets { table, ordinals, wanted, parts, overriding } = targets;
         let clause = if values.rows.len() == 1 { Clause::InsertRow } else { Clause::Values };
         self.levels.push(Level::new(clause));
         let mut rows = Vec::with_capacity(values.rows.len());
@@ -341,7 +344,7 @@ impl Binder<'_> {
                     // Its value does not count, and takes none of the sequence.
                     (Some(column), None)
                         if is_default(expr)
-                            && self.overriding == Overriding::User
+                            && overriding == Overriding::User
                             && table.identity(ordinal).is_some() =>
                     {
                         Bound::new(Expr::null(column.ty), None)

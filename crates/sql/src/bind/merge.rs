@@ -187,7 +187,8 @@ impl Binder<'_> {
         let named: Vec<usize> = ordinals.into_iter().take(count).collect();
         self.require_columns(table.name(), Privilege::Insert, named.iter().copied());
         let defaults: Vec<bool> = row.content.iter().map(is_default).collect();
-        let given = self.identities_given(table, named, &defaults)?;
+        let overriding = self.aside.overriding(at);
+        let given = self.identities_given(table, named, &defaults, overriding)?;
         let mut list = Vec::with_capacity(table.columns().len());
         for ordinal in 0..table.columns().len() {
             let expr = given.iter().position(|known| *known == Some(ordinal));

@@ -1,5 +1,7 @@
 //! Which statement goes where; EXPLAIN, COPY, CALL, TRUNCATE, SET.
 
+use std::sync::Arc;
+
 use sqlparser::ast::{self, Statement as Ast};
 use types::{DataType, Error, Result, SqlState};
 
@@ -23,11 +25,7 @@ impl Binder<'_> {
     pub(super) fn bind_tree(&mut self, tree: &Tree, text: &str) -> Result<Statement> {
         match tree {
             Tree::Sql(tree) => {
-                self.overriding = tree.overriding;
-                self.identity_names = tree.identity_names.clone().into();
-                self.inferences.clone_from(&tree.inferences);
-                self.subscripted.clone_from(&tree.subscripted);
-                self.likes.clone_from(&tree.likes);
+                self.aside = Arc::clone(&tree.aside);
                 self.locks.clone_from(&tree.locks);
                 self.changes.locks_inside =
                     tree.calls_bus || tree.locks.iter().any(|lock| lock.is_inner);

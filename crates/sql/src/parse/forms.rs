@@ -14,12 +14,9 @@
 //! - `EXPLAIN (SELECT ...)` to `EXPLAIN (VERBOSE false) (SELECT ...)`,
 //! - `USING (a) AS x` to `USING (a, x."using")`, which the binder takes apart (see `bind::from`),
 //! - `ROWS FROM (f(a), g(b))` to a function of these calls (see `bind::table_function`),
-//! - `substring(a SIMILAR b ESCAPE c)` to `substring(a FROM b FOR c)`,
-//! - `FETCH FIRST (expression) ROWS` to one with a placeholder, whose meaning is kept aside.
+//! - `substring(a SIMILAR b ESCAPE c)` to `substring(a FROM b FOR c)`.
 
-use sqlparser::ast;
 use sqlparser::keywords::Keyword;
-use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Token, TokenWithSpan, Word};
 use types::{Error, Result};
 
@@ -371,54 +368,6 @@ fn similar_parts(tokens: &mut [TokenWithSpan]) {
             tokens[*place].token = keyword_token("FOR", Keyword::FOR);
         }
     }
-}
-
-/// How the placeholders begin that stand for expressions of FETCH FIRST.
-const FETCHED: &str = "$fetched";
-
-/// Takes expressions in parentheses out of `FETCH FIRST (expression) ROWS`, with placeholders in
-/// their places.
-pub(super) fn take_fetched(
-    tokens: &mut Vec<TokenWithSpan>,
-) -> super::reader::Parsed<Vec<ast::Expr>> {
-    let places = significant(tokens);
-    let mut taken = Vec::new();
-    for at in (0..places.len().saturating_sub(3)).rev() {
-        let is_one = |next: usize, word: &str| is(&tokens[places[at + next]], word);
-        let open = &tokens[places[at + 2]].token;
-        if !is_one(0, "fetch") || !(is_one(1, "first") || is_one(1, "next")) {
-            continue;
-        }
-        if *open != Token::LParen && *open != Token::Minus && *open != Token::Plus {
-            continue;
-        }
-        let mut parser = super::parser(tokens[places[at + 2]..].to_vec());
-        let expr = Parser::parse_expr(&mut parser)?;
-        let (from, to) = (places[at + 2], places[at + 2] + parser.index());
-        let token = Token::Placeholder(format!("{FETCHED}{}", taken.len()));
-        let placeholder = TokenWithSpan { token, span: tokens[from].span };
-        tokens.splice(from..to, std::iter::once(placeholder));
-        taken.push(expr);
-    }
-    Ok(taken)
-}
-
-/// Puts the expressions of FETCH FIRST back into `statement`.
-pub(super) fn put_fetched(statement: &mut ast::Statement, fetched: &[ast::Expr]) {
-    if fetched.is_empty() {
-        return;
-    }
-    super::visit::rewrite_statement(statement, &mut |query| {
-        let quantity = query.fetch.as_mut().and_then(|fetch| fetch.quantity.as_mut());
-        let Some(quantity) = quantity else { return };
-        if let ast::Expr::Value(value) = &*quantity
-            && let ast::Value::Placeholder(name) = &value.value
-            && let Some(number) = name.strip_prefix(FETCHED)
-            && let Some(expr) = number.parse::<usize>().ok().and_then(|at| fetched.get(at))
-        {
-            *quantity = ast::Expr::Nested(Box::new(expr.clone()));
-        }
-    });
 }
 
 /// Types whose names may stand before a text that is one of them, and no others do.

@@ -3,15 +3,14 @@
 use sqlparser::ast;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
-use super::reader::{Parsed, word};
-use super::tokens::{is, significant};
+use super::{Aside, Clause};
+use crate::parse::reader::{Parsed, word};
+use crate::parse::tokens::{is, significant};
 
 /// `LIKE table [INCLUDING | EXCLUDING ...]`.
 #[derive(Clone, Debug)]
 pub(crate) struct LikeTree {
     pub(crate) table: ast::ObjectName,
-    /// How many columns stand before it.
-    pub(crate) columns_before: usize,
     pub(crate) including: Including,
 }
 
@@ -53,42 +52,35 @@ impl Including {
     }
 }
 
-/// Takes the LIKE clauses between the parentheses of CREATE TABLE out of `tokens`.
+/// Takes the LIKE clauses between the parentheses of CREATE TABLE out of `tokens`; each is kept by
+/// its own place.
 ///
 /// # Errors
 /// When what follows LIKE is no such clause.
-pub(super) fn take_likes(tokens: &mut Vec<TokenWithSpan>) -> Parsed<Vec<LikeTree>> {
-    let mut taken = Vec::new();
+pub(super) fn take(tokens: &mut Vec<TokenWithSpan>, aside: &mut Aside) -> Parsed<()> {
     if !tokens.iter().any(|token| is(token, "like")) {
-        return Ok(taken);
+        return Ok(());
     }
-    let Some(open) = open_of(tokens) else { return Ok(taken) };
-    let Some((close, elements)) = elements(tokens, open) else { return Ok(taken) };
+    let Some(open) = open_of(tokens) else { return Ok(()) };
+    let Some((close, elements)) = elements(tokens, open) else { return Ok(()) };
+    let count = elements.len();
     let mut kept: Vec<Vec<TokenWithSpan>> = Vec::new();
-    let mut columns_before = 0;
     for (begin, end) in elements {
         let element = &tokens[begin..end];
         let first = significant(element).first().map(|at| &element[*at]);
         match first {
             Some(first) if is(first, "like") => {
-                taken.push(like(element.to_vec(), columns_before)?);
+                aside.keep(first, Clause::Like(Box::new(like(element.to_vec())?)));
             }
-            Some(first) => {
-                let constraints =
-                    ["constraint", "primary", "unique", "check", "foreign", "exclude"];
-                let is_column = !constraints.iter().any(|text| is(first, text));
-                columns_before += usize::from(is_column);
-                kept.push(element.to_vec());
-            }
-            None => kept.push(element.to_vec()),
+            _ => kept.push(element.to_vec()),
         }
     }
-    if !taken.is_empty() {
+    if kept.len() < count {
         let comma = TokenWithSpan { token: Token::Comma, span: tokens[open].span };
         let inner = kept.join(&comma);
         tokens.splice(open + 1..close, inner);
     }
-    Ok(taken)
+    Ok(())
 }
 
 /// The parenthesis behind the name in `CREATE ... TABLE name (`.
@@ -131,8 +123,8 @@ fn elements(tokens: &[TokenWithSpan], open: usize) -> Option<(usize, Vec<(usize,
     None
 }
 
-fn like(tokens: Vec<TokenWithSpan>, columns_before: usize) -> Parsed<LikeTree> {
-    let mut parser = super::parser(tokens);
+fn like(tokens: Vec<TokenWithSpan>) -> Parsed<LikeTree> {
+    let mut parser = crate::parse::parser(tokens);
     parser.next_token();
     let table = parser.parse_object_name(false)?;
     let mut including = Including::default();
@@ -148,7 +140,7 @@ fn like(tokens: Vec<TokenWithSpan>, columns_before: usize) -> Parsed<LikeTree> {
         }
     }
     match parser.peek_token_ref().token {
-        Token::EOF => Ok(LikeTree { table, columns_before, including }),
+        Token::EOF => Ok(LikeTree { table, including }),
         _ => parser.expected_ref("INCLUDING or EXCLUDING", parser.peek_token_ref()),
     }
 }

@@ -7,29 +7,27 @@
 
 use sqlparser::ast;
 use sqlparser::parser::Parser;
-use sqlparser::tokenizer::{Span, Token, TokenWithSpan, Word};
+use sqlparser::tokenizer::{Token, TokenWithSpan, Word};
 
-use super::reader::Parsed;
-use super::tokens::{is, significant};
+use super::{Aside, Clause};
+use crate::parse::reader::Parsed;
+use crate::parse::tokens::{is, significant};
 
 /// Description of the unique indexes that a target of ON CONFLICT means.
 #[derive(Clone, Debug)]
 pub(crate) struct Inference {
-    /// Place of the name that stands for it.
-    pub(crate) span: Span,
     pub(crate) elements: Vec<ast::Expr>,
     pub(crate) predicate: Option<ast::Expr>,
 }
 
 /// Takes targets that are more than names of columns out of `tokens`, and puts a name in the place
-/// of each.
+/// of each, by which it is kept.
 ///
 /// # Errors
 /// When a target is none.
-pub(super) fn take_inferences(tokens: &mut Vec<TokenWithSpan>) -> Parsed<Vec<Inference>> {
-    let mut taken = Vec::new();
+pub(super) fn take(tokens: &mut Vec<TokenWithSpan>, aside: &mut Aside) -> Parsed<()> {
     if !tokens.iter().any(|token| is(token, "conflict")) {
-        return Ok(taken);
+        return Ok(());
     }
     let mut from = 0;
     while let Some((open, close)) = next_target(tokens, from) {
@@ -44,7 +42,7 @@ pub(super) fn take_inferences(tokens: &mut Vec<TokenWithSpan>) -> Parsed<Vec<Inf
         if inner.iter().all(is_name) && !has_where {
             continue;
         }
-        let mut parser = super::parser(inner.to_vec());
+        let mut parser = crate::parse::parser(inner.to_vec());
         let elements = parser.parse_comma_separated(Parser::parse_expr)?;
         expect_end(&parser)?;
         let mut end = close;
@@ -52,12 +50,13 @@ pub(super) fn take_inferences(tokens: &mut Vec<TokenWithSpan>) -> Parsed<Vec<Inf
         if has_where && let Some(at) = first {
             let begin = close + 1 + at + 1;
             end = begin + action(&tokens[begin..]);
-            let mut parser = super::parser(tokens[begin..end].to_vec());
+            let mut parser = crate::parse::parser(tokens[begin..end].to_vec());
             predicate = Some(parser.parse_expr()?);
             expect_end(&parser)?;
         }
         let span = tokens[open].span;
-        taken.push(Inference { span, elements, predicate });
+        let inference = Inference { elements, predicate };
+        aside.keep(&tokens[open], Clause::Inference(Box::new(inference)));
         let name = Word {
             value: "target".to_owned(),
             quote_style: Some('"'),
@@ -67,7 +66,7 @@ pub(super) fn take_inferences(tokens: &mut Vec<TokenWithSpan>) -> Parsed<Vec<Inf
         let last = TokenWithSpan { token: Token::RParen, span };
         tokens.splice(open + 1..end.max(close + 1), [name, last]);
     }
-    Ok(taken)
+    Ok(())
 }
 
 fn expect_end(parser: &Parser<'_>) -> Parsed<()> {

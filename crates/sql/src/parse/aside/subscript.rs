@@ -6,33 +6,25 @@
 //! ```
 
 use sqlparser::ast;
-use sqlparser::tokenizer::{Span, Token, TokenWithSpan};
+use sqlparser::tokenizer::{Token, TokenWithSpan};
 
-use super::reader::Parsed;
-use super::tokens::{is, significant};
+use super::{Aside, Clause};
+use crate::parse::reader::Parsed;
+use crate::parse::tokens::{is, significant};
 
-/// A column under subscripts.
-#[derive(Clone, Debug)]
-pub(crate) struct Subscripted {
-    /// Place of the column's name.
-    pub(crate) span: Span,
-    pub(crate) subscripts: Vec<ast::Subscript>,
-}
-
-/// Takes subscripts of assigned columns out of `tokens`.
+/// Takes subscripts of assigned columns out of `tokens`; they are kept by the column's name.
 ///
 /// # Errors
 /// When they are none.
-pub(super) fn take_subscripts(tokens: &mut Vec<TokenWithSpan>) -> Parsed<Vec<Subscripted>> {
-    let mut taken = Vec::new();
+pub(super) fn take(tokens: &mut Vec<TokenWithSpan>, aside: &mut Aside) -> Parsed<()> {
     let has_brackets = tokens.iter().any(|token| token.token == Token::LBracket);
     let writes = |token| is(token, "update") || is(token, "insert");
     if !has_brackets || !tokens.iter().any(writes) {
-        return Ok(taken);
+        return Ok(());
     }
     let mut cuts = Vec::new();
     for (word, end) in targets(tokens) {
-        let mut parser = super::parser(tokens[word..end].to_vec());
+        let mut parser = crate::parse::parser(tokens[word..end].to_vec());
         let subscripts = match parser.parse_expr()? {
             ast::Expr::CompoundFieldAccess { access_chain, .. } => {
                 let subscript = |access: ast::AccessExpr| match access {
@@ -44,13 +36,13 @@ pub(super) fn take_subscripts(tokens: &mut Vec<TokenWithSpan>) -> Parsed<Vec<Sub
             _ => None,
         };
         let Some(subscripts) = subscripts else { continue };
-        taken.push(Subscripted { span: tokens[word].span, subscripts });
+        aside.keep(&tokens[word], Clause::Subscripts(subscripts));
         cuts.push(word + 1..end);
     }
     for cut in cuts.into_iter().rev() {
         tokens.drain(cut);
     }
-    Ok(taken)
+    Ok(())
 }
 
 /// The columns under subscripts: where the name stands, and the end of its subscripts.
