@@ -37,6 +37,8 @@ pub struct Counters {
     pub paths: [AtomicU64; AccessPath::ALL.len()],
     /// Look-ups by index, if the operator measures itself.
     pub look_ups: Mutex<Vec<LookUps>>,
+    /// Outer rows of an index join that a hash join joined.
+    pub hashed_rows: AtomicU64,
     /// Largest memory.
     pub memory_bytes: AtomicU64,
     /// Written to temporary files.
@@ -279,6 +281,7 @@ impl QueryContext {
             bytes_read: read(&c.bytes_read),
             paths: paths(c),
             look_ups: c.look_ups.lock().clone(),
+            hashed_rows: read(&c.hashed_rows),
             memory_bytes: read(&c.memory_bytes),
             spilled_bytes: read(&c.spilled_bytes),
         };

@@ -18,6 +18,7 @@
 
 mod build;
 mod filter;
+mod instead;
 mod layout;
 mod mark;
 mod parallel;
@@ -51,6 +52,7 @@ use probe::{Matcher, Probe};
 use residual::Residual;
 use unmatched::{MatchedRows, Wanted};
 
+pub(crate) use instead::Instead;
 pub(crate) use table::KeyTable;
 
 /// Choice to give pairs the number of their build row.

@@ -174,6 +174,26 @@ pub fn drive<S: Sink + 'static>(
     Ok(locals.into_iter().flatten().collect())
 }
 
+/// Runs work order `order` of `segment` on the calling thread, which may be within a work order of
+/// another stream, and gives its flows to `push`.
+///
+/// # Errors
+/// Whatever running meets, and what `push` returns.
+pub(crate) fn run_here(
+    context: &QueryContext,
+    segment: &Segment,
+    order: usize,
+    push: &mut Push<'_>,
+) -> Result<Demand> {
+    let operators = &segment.operators;
+    let mut states: Vec<_> = operators.iter().map(|operator| operator.state()).collect();
+    let mut chain = Chain { context, columns: Columns::of(context), sink_id: None, nested: 0 };
+    segment.source.run(order, &mut |flow| {
+        context.check()?;
+        chain.push(operators, &mut states, push, flow)
+    })
+}
+
 /// State that one worker keeps between the work orders of a segment.
 struct Slot<L> {
     local: Option<L>,

@@ -2,6 +2,7 @@
 
 use sql::algebra::{ColumnId, Expr, JoinKind};
 
+use crate::physical::LookUps;
 use crate::properties::Properties;
 use crate::{cardinality, tree};
 
@@ -114,6 +115,13 @@ pub(crate) fn index(lookups: f64, rows: f64) -> f64 {
     lookups * LOOKUP + rows * FETCH
 }
 
+impl LookUps {
+    /// Cost of the look-ups, in units of one row passing through a pipeline.
+    pub fn cost(&self) -> u64 {
+        index(self.count as f64, self.rows as f64) as u64
+    }
+}
+
 /// Entries of an index that are read at the cost of scanning a table of `rows` rows, with as much
 /// again for what estimates do not see: counting them in vain is cheap beside either.
 pub(crate) fn entries_max(rows: f64) -> u64 {
@@ -123,6 +131,17 @@ pub(crate) fn entries_max(rows: f64) -> u64 {
 /// Scanning a table of `rows` rows.
 pub(crate) fn scan(rows: f64) -> f64 {
     rows * SCAN_ROW
+}
+
+/// How many times the cost of a hash join's build side is spent on look-ups before it takes their
+/// place: an estimate that is wrong by less changes nothing, and one that is wrong by far costs
+/// this many build sides at most.
+const PATIENCE: f64 = 2.0;
+
+/// Cost of look-ups with which an index join into a table of `rows` rows, of which `build` pass its
+/// restrictions, goes over to a hash join.
+pub(crate) fn patience(rows: f64, build: f64) -> u64 {
+    (PATIENCE * (START + scan(rows) + hash_join(build, 0.0, false))) as u64
 }
 
 /// Every probe row meets every build row.

@@ -104,6 +104,9 @@ fn show_here(node: &Node, depth: usize, shown: &Shown<'_>, out: &mut String) {
             let (count, rows) = (look_ups.count, look_ups.rows);
             let _ = write!(out, ", {name}={count} look-ups {rows} found");
         }
+        if profile.hashed_rows > 0 {
+            let _ = write!(out, ", went over to a hash join for {} rows", profile.hashed_rows);
+        }
         if profile.memory_bytes > 0 {
             let _ = write!(out, ", memory={}", bytes(profile.memory_bytes));
         }

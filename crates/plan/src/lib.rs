@@ -46,7 +46,7 @@ mod planner;
 pub use explain::{explain, explain_below, explain_json, operators};
 pub use group_join::JoinBelow;
 pub use lower::{lower, lower_held};
-pub use options::{AggregatePlace, IndexPaths, PathsTold, PlanOptions, WideTables};
+pub use options::{AggregatePlace, IndexJoinCost, IndexPaths, PathsTold, PlanOptions, WideTables};
 pub use planner::plan;
 pub use reads::{TableRead, TableRestriction};
 pub use statistics::{ColumnStatistics, Exactness, Statistics, TableStatistics, WideTable};

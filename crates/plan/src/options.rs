@@ -19,8 +19,20 @@ pub struct PlanOptions {
     pub wide_tables: WideTables,
     /// Where rows are grouped.
     pub aggregate_place: AggregatePlace,
+    /// Cost of look-ups with which an index join goes over to a hash join.
+    pub index_join_cost: IndexJoinCost,
     /// Ways to rows that the plan tells of.
     pub paths_told: PathsTold,
+}
+
+/// Cost of look-ups with which an index join goes over to a hash join.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum IndexJoinCost {
+    /// A few times that of the hash join's build side; never with [`IndexPaths::Prefer`].
+    #[default]
+    ByBuild,
+    /// This one, in units of one row passing through a pipeline.
+    At(u64),
 }
 
 /// Ways to rows that a plan tells of.
@@ -76,6 +88,7 @@ impl Default for PlanOptions {
             join_order: JoinOrder::default(),
             wide_tables: WideTables::default(),
             aggregate_place: AggregatePlace::default(),
+            index_join_cost: IndexJoinCost::default(),
             paths_told: PathsTold::default(),
         }
     }

@@ -6,8 +6,11 @@
 //! needs more. Common sub-expressions are columns of a projection below, never recomputed.
 //! Uncorrelated scalar sub-queries are computed before the query and read as [`ExprKind::Scalar`].
 
+mod instead;
+
 use std::sync::Arc;
 
+pub use instead::HashInstead;
 use sql::algebra::{
     AggregateFunction, Direction, Duplicates, FrameExclusion, FrameUnits, Function, LikeCase,
     NullsOrder, SeriesFunction, SetOperator, WindowFunction,
@@ -510,6 +513,8 @@ pub enum Operator {
         residual: Option<Expr>,
         /// Ordinals into the kind's full output.
         output_columns: Vec<usize>,
+        /// The hash join that it goes over to; None when it never does.
+        instead: Option<Arc<HashInstead>>,
         /// Alias of the inner table, for EXPLAIN.
         alias: Arc<str>,
     },
@@ -740,6 +745,8 @@ pub struct OperatorProfile {
     pub paths: Vec<(&'static str, u64)>,
     /// Look-ups of an operator that reads indexes, by index.
     pub look_ups: Vec<LookUps>,
+    /// Outer rows of an index join that a hash join joined in its place.
+    pub hashed_rows: u64,
     /// Bytes of hash tables, sort runs and stored rows at their largest.
     pub memory_bytes: u64,
     /// Bytes written to temporary files.

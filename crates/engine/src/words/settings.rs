@@ -9,7 +9,10 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plan::{AggregatePlace, IndexPaths, JoinOrder, PlanOptions, Switches, Technique, WideTables};
+use plan::{
+    AggregatePlace, IndexJoinCost, IndexPaths, JoinOrder, PlanOptions, Switches, Technique,
+    WideTables,
+};
 use sched::Priority;
 use storage::BlockPaths;
 use types::calendar::{DateOrder, TimeZone};
@@ -99,6 +102,7 @@ const KNOWN: &[Known] = &[
     known("idle_in_transaction_session_timeout", "0", MILLISECONDS),
     known("idle_session_timeout", "0", MILLISECONDS),
     known("in_hot_standby", "off", Access::ReadOnly),
+    known("index_join_cost", "-1", Access::Integer(-1, i32::MAX as i64, Unit::None)),
     known("index_paths", "on", Access::OneOf(&["off", "on", "prefer"])),
     known("integer_datetimes", "on", Access::ReadOnly),
     known("intervalstyle", "postgres", Access::IntervalStyle),
@@ -275,6 +279,9 @@ fn date_style_of(text: &str) -> (DateForm, DateOrder) {
 pub(crate) fn meaning(name: &str) -> &'static str {
     match name {
         "freezing" => "when blocks that nobody writes are frozen: on, off or eager",
+        "index_join_cost" => {
+            "cost of look-ups with which a join by index goes over to a hash join; -1: by its cost"
+        }
         "index_paths" => "whether queries find rows by indexes",
         "priority" => "the weight of the session's queries when workers are shared",
         "scheduler_policy" => "how workers are shared: proportional, fair or highest_first",
@@ -394,6 +401,8 @@ impl Settings {
             Some("early") => AggregatePlace::Early,
             _ => AggregatePlace::Cost,
         };
+        let cost = self.changed("index_join_cost").and_then(|text| text.parse().ok());
+        let index_join_cost = cost.map_or(IndexJoinCost::ByBuild, IndexJoinCost::At);
         let is_off = |t: &Technique| self.changed(t.name()) == Some("off");
         let off = Technique::ALL.into_iter().filter(is_off);
         let switches = off.fold(Switches::default(), Switches::without);
@@ -403,6 +412,7 @@ impl Settings {
             join_order,
             wide_tables,
             aggregate_place,
+            index_join_cost,
             ..PlanOptions::default()
         }
     }

@@ -5,9 +5,12 @@
 //!            full batch of pairs -> restrictions -> residual -> by kind -> flows
 //! ```
 //! Pairs are looked at a batch at a time; a row with more matches than a batch goes on in the next.
+//! Look-ups that have cost more than they should end behind an outer row; the rows behind it pass
+//! a hash join (`join::Instead`).
 
 use std::any::Any;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use kernels::{BATCH_ROWS, Batch, Column, Vector};
 use plan::physical::{
@@ -22,6 +25,7 @@ use super::access::{Access, Cursor, Found, constants};
 use crate::context::QueryContext;
 use crate::expr::{Evaluator, columns_of};
 use crate::flow::Flow;
+use crate::join::Instead;
 use crate::opener::{Opener, PushedFilter, more_than_one_row};
 use crate::pipeline::{Demand, Operator, Push, Stream};
 
@@ -52,6 +56,8 @@ struct IndexJoin {
     outer_width: usize,
     inner_types: Vec<PhysicalType>,
     output: Vec<usize>,
+    /// The hash join that it may go over to.
+    instead: Option<Instead>,
 }
 
 /// A worker's memory.
@@ -62,6 +68,8 @@ struct State {
     batch: KeyBatch,
     /// Per inner row found, its outer row.
     outer: Vec<u32>,
+    /// Memory of the hash join in the place of the look-ups.
+    hash: Option<Box<dyn Any + Send>>,
 }
 
 /// Opens [`PlanOperator::IndexJoin`].
@@ -92,13 +100,15 @@ pub(crate) fn open(opener: &mut Opener, node: &Node, filters: Vec<PushedFilter>)
         reads.lock().push((Arc::clone(&access.table), rest.clone()));
     }
     let width = outer.output.len();
-    let mut outer_filters = Vec::new();
+    let (mut outer_filters, mut inner_filters) = (Vec::new(), Vec::new());
     for pushed in filters {
         match output_columns[pushed.column] {
             column if column < width => outer_filters.push(PushedFilter { column, ..pushed }),
             column if *kind == JoinKind::Inner && columns[column - width] != TID_COLUMN => {
-                let kind = RestrictionKind::KeyFilter(pushed.filter);
-                rest.push(Restriction { column: columns[column - width], kind });
+                let column = column - width;
+                let kind = RestrictionKind::KeyFilter(Arc::clone(&pushed.filter));
+                rest.push(Restriction { column: columns[column], kind });
+                inner_filters.push(PushedFilter { column, ..pushed });
             }
             _ => {}
         }
@@ -121,6 +131,7 @@ pub(crate) fn open(opener: &mut Opener, node: &Node, filters: Vec<PushedFilter>)
         outer_width: width,
         inner_types: (0..columns.len()).map(|i| access.physical(i)).collect(),
         output: output_columns.clone(),
+        instead: Instead::new(opener, node, inner_filters),
         access,
     };
     let mut stream = opener.open(outer, outer_filters)?;
@@ -172,11 +183,47 @@ impl Operator for IndexJoin {
             end: KeyBuffer::new(),
             batch: KeyBatch::new(),
             outer: Vec::new(),
+            hash: None,
         })
     }
 
     fn process(&self, state: &mut dyn Any, mut flow: Flow, push: &mut Push<'_>) -> Result<Demand> {
         let state = state.downcast_mut::<State>().expect("made by `state`");
+        loop {
+            if let Some(hash) = self.hash_join()? {
+                let counters = self.context.counters(self.id);
+                counters.hashed_rows.fetch_add(flow.rows() as u64, Ordering::Relaxed);
+                let own = state.hash.get_or_insert_with(|| hash.state());
+                return hash.process(&mut **own, flow, push);
+            }
+            match self.by_index(state, flow, push)? {
+                Looked::All(demand) => return Ok(demand),
+                Looked::Until(rest) => flow = rest,
+            }
+        }
+    }
+
+    fn id(&self) -> Option<OperatorId> {
+        Some(self.id)
+    }
+}
+
+/// The rows of a flow that were joined.
+enum Looked {
+    /// All of them, or nobody wants more.
+    All(Demand),
+    /// All but these, for look-ups have cost enough.
+    Until(Flow),
+}
+
+impl IndexJoin {
+    /// The hash join that the rows to come pass.
+    fn hash_join(&self) -> Result<Option<&dyn Operator>> {
+        self.instead.as_ref().map_or(Ok(None), Instead::operator)
+    }
+
+    /// Joins the rows of `flow` until look-ups have cost enough.
+    fn by_index(&self, state: &mut State, mut flow: Flow, push: &mut Push<'_>) -> Result<Looked> {
         flow.load(&self.key_columns)?;
         if let Some(residual) = &self.residual {
             flow.load(&residual.outer)?;
@@ -187,32 +234,34 @@ impl Operator for IndexJoin {
             matched: vec![false; flow.rows()],
             found: self.access.found(),
             made: LookUps { index: self.index, ..LookUps::default() },
+            cost_left: self.instead.as_ref().map_or(u64::MAX, Instead::cost_left),
+            end: flow.rows(),
             flow,
         };
         state.outer.clear();
-        let looked_at = if self.access.is_lookup(self.keys.len()) {
+        let mut demand = if self.access.is_lookup(self.keys.len()) {
             pass.look_up(&keys, state, push)?
         } else {
             pass.read_ranges(&keys, state, push)?
         };
-        if looked_at == Demand::Enough {
-            self.context.note_look_ups(self.id, pass.made);
-            return Ok(Demand::Enough);
+        if demand == Demand::More {
+            demand = pass.flush(state, push)?;
         }
-        let flushed = pass.flush(state, push)?;
         self.context.note_look_ups(self.id, pass.made);
-        if flushed == Demand::Enough {
-            return Ok(Demand::Enough);
+        if let Some(instead) = &self.instead {
+            instead.spend(pass.made.cost());
         }
-        pass.finish(push)
+        if demand == Demand::Enough {
+            return Ok(Looked::All(Demand::Enough));
+        }
+        let rest: Vec<u32> = (pass.end as u32..pass.flow.rows() as u32).collect();
+        let rest = (!rest.is_empty()).then(|| pass.flow.select(&rest));
+        match (pass.finish(push)?, rest) {
+            (Demand::More, Some(rest)) => Ok(Looked::Until(rest)),
+            (demand, _) => Ok(Looked::All(demand)),
+        }
     }
 
-    fn id(&self) -> Option<OperatorId> {
-        Some(self.id)
-    }
-}
-
-impl IndexJoin {
     fn keys_of(&self, flow: &Flow) -> Result<Keys> {
         let column = |key: &Key| match key {
             Key::Column(column) => Ok(flow.batch().columns[*column].to_plain()),
@@ -252,9 +301,24 @@ struct Pass<'a> {
     matched: Vec<bool>,
     found: Found,
     made: LookUps,
+    /// Cost of look-ups with which the pass ends.
+    cost_left: u64,
+    /// Rows before this one are looked at.
+    end: usize,
 }
 
 impl Pass<'_> {
+    /// True when look-ups have cost enough, so that `row` and those behind it are left.
+    fn ends_before(&mut self, row: usize) -> bool {
+        let rows = self.made.rows + self.found.rows() as u64;
+        let is_end =
+            self.cost_left < u64::MAX && LookUps { rows, ..self.made }.cost() >= self.cost_left;
+        if is_end {
+            self.end = row;
+        }
+        is_end
+    }
+
     /// Finds the inner rows of all outer rows, whose keys are whole.
     fn look_up(&mut self, keys: &Keys, state: &mut State, push: &mut Push<'_>) -> Result<Demand> {
         let access = &self.join.access;
@@ -267,6 +331,9 @@ impl Pass<'_> {
             }
         }
         for (i, &row) in rows.iter().enumerate() {
+            if self.ends_before(row as usize) {
+                break;
+            }
             self.made.count += 1;
             access.look_up_nth(&mut state.batch, i, &mut state.cursor, &mut self.found);
             state.outer.resize(self.found.rows(), row);
@@ -286,6 +353,9 @@ impl Pass<'_> {
     ) -> Result<Demand> {
         let mut values = Vec::new();
         for row in 0..self.flow.rows() {
+            if self.ends_before(row) {
+                break;
+            }
             if keys.of(row, &mut values)? {
                 self.join.access.index.encode(&values, &mut state.key);
                 if self.row(row as u32, state, push)? == Demand::Enough {
@@ -383,7 +453,7 @@ impl Pass<'_> {
             JoinKind::ProbeAnti | JoinKind::ProbeOuter | JoinKind::ProbeSingle => false,
             _ => return Ok(Demand::More),
         };
-        let rows = (0..self.matched.len() as u32).filter(|&r| self.matched[r as usize] == wanted);
+        let rows = (0..self.end as u32).filter(|&r| self.matched[r as usize] == wanted);
         let rows: Vec<u32> = rows.collect();
         if rows.is_empty() {
             return Ok(Demand::More);

@@ -117,7 +117,11 @@ impl BuildInput {
         partitions.append(batch, &split(&hashes, level, PARTITION_BITS))
     }
 
-    fn stored(&self, mut flow: Flow) -> Result<Batch> {
+    /// The stored columns of the rows of `flow`.
+    ///
+    /// # Errors
+    /// Whatever unpacking and evaluation meet.
+    pub(super) fn stored(&self, mut flow: Flow) -> Result<Batch> {
         flow.load(&self.loaded)?;
         let batch = flow.batch();
         let mut columns: Vec<_> = self.columns.iter().map(|&c| batch.columns[c].clone()).collect();

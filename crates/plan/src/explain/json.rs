@@ -87,11 +87,7 @@ impl Writer<'_> {
                 fields.push(("Blocks Skipped", profile.blocks_skipped.to_string()));
                 fields.push(("Bytes Read", profile.bytes_read.to_string()));
             }
-            if !profile.look_ups.is_empty() {
-                let sum = |of: fn(&LookUps) -> u64| profile.look_ups.iter().map(of).sum::<u64>();
-                fields.push(("Index Look-ups", sum(|one| one.count).to_string()));
-                fields.push(("Rows Found by Index", sum(|one| one.rows).to_string()));
-            }
+            fields.extend(by_index(profile));
             fields.push(("Memory Bytes", profile.memory_bytes.to_string()));
             fields.push(("Spilled Bytes", profile.spilled_bytes.to_string()));
         }
@@ -131,6 +127,20 @@ impl Writer<'_> {
         }
         let _ = write!(self.out, "\n{pad}}}");
     }
+}
+
+/// Look-ups of an operator, and outer rows that a hash join took over, where there are any.
+fn by_index(profile: &OperatorProfile) -> Vec<(&'static str, String)> {
+    let mut fields = Vec::new();
+    if !profile.look_ups.is_empty() {
+        let sum = |of: fn(&LookUps) -> u64| profile.look_ups.iter().map(of).sum::<u64>();
+        fields.push(("Index Look-ups", sum(|one| one.count).to_string()));
+        fields.push(("Rows Found by Index", sum(|one| one.rows).to_string()));
+    }
+    if profile.hashed_rows > 0 {
+        fields.push(("Rows Joined by Hash Instead", profile.hashed_rows.to_string()));
+    }
+    fields
 }
 
 /// A JSON string.

@@ -10,12 +10,14 @@
 //! Elsewhere: disjunctions, of which each term has its way (`ways`), rows in the order of an index
 //! (`in_order`).
 
+use std::sync::Arc;
+
 use sql::algebra::{Expr as Logical, ExprKind as LogicalKind, JoinKind as Logic, Plan};
 use sql::catalog::{IndexKind, IndexMeta, TableRef, Uniqueness};
 use types::{CompareOp, Result};
 
 use super::considered::Weighed;
-use super::expr::{Scope, held_as};
+use super::expr::{self, Scope, held_as};
 use super::join::{Join, physical_kind, shape};
 use super::scan::{fitted, move_columns};
 use super::terms::Offer;
@@ -23,10 +25,10 @@ use super::ways::{Conditions, merge_from};
 use super::{Lowered, Lowering};
 use crate::column_set::ColumnSet;
 use crate::physical::{
-    BoundKind, Expr, ExprKind, IndexList, IndexOrder, IndexRange, IndexWay, Node, NullKeys,
-    Operator, ScanRestriction, ScanRestrictionKind,
+    BoundKind, Expr, ExprKind, HashInstead, IndexList, IndexOrder, IndexRange, IndexWay, JoinKey,
+    Node, NullKeys, Operator, ScanRestriction, ScanRestrictionKind,
 };
-use crate::{IndexPaths, cardinality, cost, tree};
+use crate::{IndexJoinCost, IndexPaths, cardinality, cost, tree};
 
 /// How an index answers a scan.
 pub(super) struct Access {
@@ -70,6 +72,8 @@ pub(super) struct JoinChoice {
     restrictions: Vec<usize>,
     /// The inner side is the left one.
     swap: bool,
+    /// At most one inner row has the key.
+    single: bool,
     pub(super) cost: f64,
 }
 
@@ -378,6 +382,7 @@ impl Lowering<'_, '_> {
                 pairs: Vec::new(),
                 restrictions: Vec::new(),
                 swap,
+                single: false,
                 cost: 0.0,
             };
             let mut matches = statistics.rows;
@@ -395,6 +400,7 @@ impl Lowering<'_, '_> {
                 continue;
             }
             if whole && index.unique != Uniqueness::No {
+                choice.single = true;
                 matches = matches.min(1.0);
             }
             let rows = outer.properties.rows;
@@ -473,6 +479,7 @@ impl Lowering<'_, '_> {
             inner.node = *scan;
         }
         let kind = physical_kind(join.kind, false)?;
+        let instead = self.instead(&join, &choice, &outer, &inner)?;
         let mut parts = join.rest.clone();
         for (at, (left, right, nulls)) in join.pairs.iter().enumerate() {
             if !choice.pairs.contains(&at) {
@@ -519,11 +526,51 @@ impl Lowering<'_, '_> {
             kind,
             residual,
             output_columns,
+            instead,
             alias,
         };
         let node = self.node(operator, output, join.properties.rows);
         self.consider_as(inner_id, node.id);
         Ok(Lowered { node, columns: ids, properties: join.properties })
+    }
+
+    /// The hash join that an index join by `choice` goes over to; None where that cannot pay.
+    fn instead(
+        &mut self,
+        join: &Join<'_>,
+        choice: &JoinChoice,
+        outer: &Lowered,
+        inner: &Lowered,
+    ) -> Result<Option<Arc<HashInstead>>> {
+        let Some(scan) = ScanParts::of(&inner.node) else {
+            return Ok(None);
+        };
+        let whole = self.context.table(scan.table).rows;
+        let cost_max = match self.context.options.index_join_cost {
+            IndexJoinCost::At(cost) => cost,
+            _ if self.context.options.index_paths == IndexPaths::Prefer => return Ok(None),
+            IndexJoinCost::ByBuild => {
+                let cost_max = cost::patience(whole, inner.properties.rows);
+                let rows = outer.properties.rows_max.filter(|_| choice.single);
+                if rows.is_some_and(|rows| cost::index(rows, rows) < cost_max as f64) {
+                    return Ok(None);
+                }
+                cost_max
+            }
+        };
+        let mut keys = Vec::with_capacity(join.pairs.len());
+        for (left, right, nulls) in &join.pairs {
+            let (probe, build) = if choice.swap { (right, left) } else { (left, right) };
+            let (probe, build) = (self.expr(probe, outer)?, self.expr(build, inner)?);
+            let (probe, build) = expr::unified(probe, build);
+            keys.push(JoinKey { probe, build, nulls: *nulls });
+        }
+        let condition = tree::and_all(join.rest.clone());
+        let is_more = !tree::is_true(&condition);
+        let scope = Scope::both(outer, inner);
+        let residual = is_more.then(|| self.expr_in(&condition, &scope)).transpose()?;
+        self.consider(inner.node.id, || format!("goes over to a hash join at cost {cost_max}"));
+        Ok(Some(Arc::new(HashInstead { scan: inner.node.clone(), keys, residual, cost_max })))
     }
 }
 
