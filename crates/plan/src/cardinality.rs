@@ -21,19 +21,19 @@ use sql::algebra::{
 use sql::catalog::TableRef;
 use types::{DataType, Value};
 
-pub(crate) use joins::{EquiPair, domain, joined, pair_share, split_condition};
+pub(crate) use joins::{EquiPair, even_share, joined, pair_share, split_condition};
 pub(crate) use selectivity::{ARRAY_ELEMENTS, expr_distinct, filtered, selectivity};
 
 use crate::column_set::ColumnSet;
 use crate::context::Context;
-use crate::properties::{ColumnProperty, Dependency, Key, Properties};
+use crate::properties::{ColumnProperty, Dependency, Key, Properties, Sampled};
 use crate::range::Range;
-use crate::{Exactness, bounds, tree};
+use crate::{Exactness, SampleMatch, bounds, tree};
 
 /// Remembered samples and CTEs, so that no predicate is sampled twice.
 #[derive(Default)]
 pub(crate) struct Estimator {
-    samples: HashMap<ColumnId, Vec<(Expr, Option<f64>)>>,
+    samples: HashMap<ColumnId, Vec<(Expr, Option<Arc<SampleMatch>>)>>,
     /// Properties of CTEs by position of their outputs.
     pub(crate) ctes: HashMap<sql::algebra::CteId, (Vec<ColumnId>, Properties)>,
 }
@@ -143,6 +143,11 @@ fn scanned(
         }
         property.nullable = !definition.not_null;
         property.base_rows = rows;
+        let sample = statistics.sample.as_ref().zip(columns.first());
+        property.sample = sample.map(|(rows, (scan, _))| {
+            let (scan, rows) = (*scan, Arc::clone(rows));
+            Sampled { scan, ordinal, rows }
+        });
         out.columns.insert(id, property);
     }
     for key in table.proven_keys() {
@@ -319,12 +324,40 @@ pub(crate) fn group_count(keys: &[(ColumnId, Expr)], input: &Properties) -> f64 
         }
     }
     let mut groups = 1.0;
+    // Of each scan the columns among the keys, with their distinct values.
+    let mut scans: Vec<(&Sampled, Vec<(usize, f64)>)> = Vec::new();
     for (_, expr) in keys {
-        if tree::as_column(expr).is_none_or(|id| independent.contains(id)) {
-            groups *= expr_distinct(expr, input);
+        let id = tree::as_column(expr);
+        if id.is_some_and(|id| !independent.contains(id)) {
+            continue;
+        }
+        let distinct = expr_distinct(expr, input);
+        match id.and_then(|id| input.column(id)?.sample.as_ref()) {
+            None => groups *= distinct,
+            Some(own) => match scans.iter_mut().find(|(other, _)| other.scan == own.scan) {
+                None => scans.push((own, vec![(own.ordinal, distinct)])),
+                Some((_, columns)) if columns.iter().any(|(known, _)| *known == own.ordinal) => {}
+                Some((_, columns)) => columns.push((own.ordinal, distinct)),
+            },
         }
     }
-    groups.min(input.rows).max(1.0)
+    let scans = scans.iter().map(|(sampled, columns)| together(sampled, columns));
+    (groups * scans.product::<f64>()).min(input.rows).max(1.0)
+}
+
+/// Groups that columns of one scan make, each with so many distinct values among the rows: at most
+/// one for each combination, and of each value as many as it has in the whole table.
+fn together(sampled: &Sampled, columns: &[(usize, f64)]) -> f64 {
+    let product: f64 = columns.iter().map(|(_, distinct)| distinct).product();
+    if columns.len() < 2 || product <= 1.0 {
+        return product;
+    }
+    let ordinals: Vec<usize> = columns.iter().map(|(ordinal, _)| *ordinal).collect();
+    let whole = sampled.rows.groups(&ordinals);
+    let of = |(ordinal, distinct): &(usize, f64)| {
+        distinct * (whole / sampled.rows.groups(&[*ordinal])).max(1.0)
+    };
+    columns.iter().map(of).fold(product, f64::min)
 }
 
 /// Properties of GROUP BY with so many grouping sets.
@@ -477,20 +510,20 @@ pub(crate) fn keeps_right(kind: JoinKind) -> bool {
     !matches!(kind, JoinKind::Semi | JoinKind::Anti | JoinKind::Mark(_))
 }
 
-/// Share of the rows of a table sample that pass, remembered.
+/// Rows of a table sample that pass, remembered.
 pub(crate) fn sampled(
     context: &Context<'_>,
     estimator: &mut Estimator,
     table: &TableRef,
     columns: &[(ColumnId, usize)],
     predicate: &Expr,
-) -> Option<f64> {
+) -> Option<Arc<SampleMatch>> {
     let first = columns.first()?.0;
     let known = estimator.samples.entry(first).or_default();
-    if let Some((_, share)) = known.iter().find(|(e, _)| e == predicate) {
-        return *share;
+    if let Some((_, found)) = known.iter().find(|(e, _)| e == predicate) {
+        return found.clone();
     }
-    let share = context.statistics.sample_selectivity(table, columns, predicate);
-    known.push((predicate.clone(), share));
-    share
+    let found = context.statistics.sample(table, columns, predicate).map(Arc::new);
+    known.push((predicate.clone(), found.clone()));
+    found
 }

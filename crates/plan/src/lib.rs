@@ -49,7 +49,10 @@ pub use lower::{lower, lower_held};
 pub use options::{AggregatePlace, IndexJoinCost, IndexPaths, PathsTold, PlanOptions, WideTables};
 pub use planner::plan;
 pub use reads::{TableRead, TableRestriction};
-pub use statistics::{ColumnStatistics, Exactness, Statistics, TableStatistics, WideTable};
+pub use statistics::{
+    ColumnStatistics, Exactness, SampleColumn, SampleMatch, SampledRows, Statistics,
+    TableStatistics, WideTable,
+};
 pub use switches::{JoinOrder, Switches, Technique};
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use hashbrown::HashMap;
 use sql::algebra::ColumnId;
 use types::DataType;
 
+use crate::SampledRows;
 use crate::column_set::ColumnSet;
 use crate::range::{self, Range};
 
@@ -19,8 +20,10 @@ pub(crate) struct ColumnProperty {
     pub(crate) domain: f64,
     /// Proved bounds of the scaled integers, NULL apart.
     pub(crate) range: Option<Range>,
-    /// Estimated bounds on the number line.
+    /// Estimated bounds of the set that it is drawn from, on the number line.
     pub(crate) spread: Option<(f64, f64)>,
+    /// Estimated bounds among these rows, where predicates on other columns made them narrower.
+    pub(crate) reach: Option<(f64, f64)>,
     /// Estimated mean, for sums and counts.
     pub(crate) mean: Option<f64>,
     /// False when proved never NULL.
@@ -31,6 +34,8 @@ pub(crate) struct ColumnProperty {
     pub(crate) base_rows: f64,
     /// Average bytes of a string.
     pub(crate) bytes: f64,
+    /// Where it stands in sampled rows of the base table.
+    pub(crate) sample: Option<Sampled>,
     /// Frequent values of the base table's column, as [`crate::ColumnStatistics`] has them; None
     /// behind what changes their shares.
     pub(crate) frequent: Option<Arc<[(u64, f64)]>>,
@@ -45,14 +50,27 @@ impl ColumnProperty {
             domain: distinct,
             range: range::of_type(ty),
             spread: None,
+            reach: None,
             mean: None,
             nullable: true,
             null_fraction: 0.0,
             base_rows: 0.0,
             bytes: 16.0,
+            sample: None,
             frequent: None,
         }
     }
+}
+
+/// A column of sampled rows.
+#[derive(Clone, Debug)]
+pub(crate) struct Sampled {
+    /// First column of the scan: rows of two scans of a table are others.
+    pub(crate) scan: ColumnId,
+    /// Ordinal in the table.
+    pub(crate) ordinal: usize,
+    /// The rows.
+    pub(crate) rows: Arc<dyn SampledRows>,
 }
 
 /// Columns no two rows agree in.

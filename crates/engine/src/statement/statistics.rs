@@ -6,8 +6,13 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
+use kernels::hash::hash_columns;
 use kernels::{Batch, Column, Vector, VectorData};
-use plan::{ColumnStatistics, Exactness, Statistics, TableStatistics};
+use parking_lot::Mutex;
+use plan::{
+    ColumnStatistics, Exactness, SampleColumn, SampleMatch, SampledRows, Statistics,
+    TableStatistics,
+};
 use sql::algebra::{ColumnId, Expr};
 use sql::catalog::TableRef;
 use storage::Table;
@@ -49,10 +54,72 @@ impl StoredStatistics {
     }
 }
 
+/// The sample of a table, and the groups that sets of its columns are known to make.
+#[derive(Debug)]
+struct Sample {
+    stored: Arc<storage::TableStatistics>,
+    known: Mutex<Vec<(Vec<usize>, f64)>>,
+}
+
+impl SampledRows for Sample {
+    fn groups(&self, ordinals: &[usize]) -> f64 {
+        let mut known = self.known.lock();
+        if let Some((_, groups)) = known.iter().find(|(columns, _)| columns == ordinals) {
+            return *groups;
+        }
+        let sample = self.stored.sample();
+        let columns = ordinals.iter().map(|&ordinal| sample.columns.get(ordinal));
+        let Some(columns) = columns.collect::<Option<Vec<&Column>>>() else {
+            return self.stored.rows as f64;
+        };
+        let mut hashes = Vec::new();
+        hash_columns(&columns, sample.rows, &mut hashes);
+        let values = repetition(&mut hashes);
+        let groups = values.distinct_of(sample.rows as f64, self.stored.rows as f64);
+        known.push((ordinals.to_vec(), groups));
+        groups
+    }
+}
+
+/// Rows of a sample from which on their values say something.
+const MET_MIN: usize = 8;
+
+/// How many of the values with these hashes differ, and how many of them come once.
+fn repetition(hashes: &mut [u64]) -> SampleColumn {
+    hashes.sort_unstable();
+    let mut values = SampleColumn { distinct: 0.0, once: 0.0, ends: None };
+    for equal in hashes.chunk_by(|a, b| a == b) {
+        values.distinct += 1.0;
+        values.once += if equal.len() == 1 { 1.0 } else { 0.0 };
+    }
+    values
+}
+
+/// The values of `column` in the rows at `positions`.
+fn met(column: &Column, positions: &[u32]) -> SampleColumn {
+    let column = column.gather(positions);
+    let mut hashes = Vec::new();
+    hash_columns(&[&column], positions.len(), &mut hashes);
+    let number = |value: Value| match value {
+        Value::F64(number) => Some(number),
+        other => other.as_integer().map(|number| number as f64),
+    };
+    let numbers = (0..positions.len()).filter_map(|row| number(column.value(row)));
+    let is_number = !matches!(column.physical(), PhysicalType::Str | PhysicalType::Interval);
+    let ends = is_number.then(|| {
+        let widened = |ends: Option<(f64, f64)>, number: f64| {
+            let (low, high) = ends.unwrap_or((number, number));
+            Some((low.min(number), high.max(number)))
+        };
+        numbers.fold(None, widened)
+    });
+    SampleColumn { ends: ends.flatten(), ..repetition(&mut hashes) }
+}
+
 impl Statistics for StoredStatistics {
     fn table(&self, table: &TableRef) -> TableStatistics {
         let Ok(storage) = exec::stored_table(table) else {
-            return TableStatistics { rows: 1000.0, columns: Vec::new() };
+            return TableStatistics { rows: 1000.0, ..TableStatistics::default() };
         };
         let epoch = storage.range_epoch();
         let stored = storage.statistics();
@@ -66,18 +133,19 @@ impl Statistics for StoredStatistics {
             bytes_average: c.estimates.bytes_average,
             frequent: Arc::clone(&c.estimates.frequent),
         };
-        TableStatistics {
-            rows: stored.rows as f64,
-            columns: stored.columns.iter().map(column).collect(),
-        }
+        let columns = stored.columns.iter().map(column).collect();
+        let rows = stored.rows as f64;
+        let is_any = stored.sample().rows > 0;
+        let sample = is_any.then(|| Arc::new(Sample { stored, known: Mutex::default() }) as _);
+        TableStatistics { rows, columns, sample }
     }
 
-    fn sample_selectivity(
+    fn sample(
         &self,
         table: &TableRef,
         columns: &[(ColumnId, usize)],
         predicate: &Expr,
-    ) -> Option<f64> {
+    ) -> Option<SampleMatch> {
         let storage = exec::stored_table(table).ok()?;
         let epoch = storage.range_epoch();
         let stored = storage.statistics();
@@ -99,8 +167,11 @@ impl Statistics for StoredStatistics {
         let batch = Batch::new(vectors, rows);
         let mut positions: Vec<u32> = (0..rows as u32).collect();
         evaluator.select(&batch, &mut positions).ok()?;
-        // Half a row for none: what the sample does not hold may still exist.
-        Some((positions.len() as f64).max(0.5) / rows as f64)
+        let hits = positions.len();
+        let says_more = (MET_MIN..rows - rows / 8).contains(&hits);
+        let columns = says_more.then(|| batch.columns.iter().map(|c| met(c, &positions)).collect());
+        let columns = columns.unwrap_or_default();
+        Some(SampleMatch { rows: rows as f64, hits: hits as f64, columns })
     }
 
     fn wide_tables(&self, fact: &TableRef) -> Vec<plan::WideTable> {

@@ -66,7 +66,7 @@ fn borrow_conjuncts<'a>(expr: &'a Expr, out: &mut Vec<&'a Expr>) {
 }
 
 /// Distinct values of the set that `expr` is drawn from.
-pub(crate) fn domain(expr: &Expr, input: &Properties) -> f64 {
+fn domain(expr: &Expr, input: &Properties) -> f64 {
     let known = tree::as_column(expr).and_then(|id| input.column(id));
     known.map_or_else(|| expr_distinct(expr, input), |column| column.domain)
 }
@@ -86,7 +86,7 @@ pub(crate) fn pair_share(pairs: &[EquiPair<'_>], left: &Properties, right: &Prop
     ];
     let mut product = 1.0;
     for pair in pairs {
-        let even = 1.0 / domain(pair.left, left).max(domain(pair.right, right)).max(1.0);
+        let even = even_share(pair, left, right);
         let columns = tree::as_column(pair.left).zip(tree::as_column(pair.right));
         let known = columns.and_then(|(a, b)| skewed_share(left.column(a)?, right.column(b)?));
         product *= known.unwrap_or(even);
@@ -102,6 +102,43 @@ pub(crate) fn pair_share(pairs: &[EquiPair<'_>], left: &Properties, right: &Prop
     }
     product
 }
+
+/// Least share of a column's spread that two columns are taken to have in common.
+const OVERLAP_MIN: f64 = 1e-3;
+
+/// Share of all pairs of rows with equal values, each of which is as frequent as any. Only values
+/// in the range that both columns have in common meet: a key of many years has few partners in the
+/// table of one.
+pub(crate) fn even_share(pair: &EquiPair<'_>, left: &Properties, right: &Properties) -> f64 {
+    let (a, b) = (domain(pair.left, left), domain(pair.right, right));
+    let columns = tree::as_column(pair.left).zip(tree::as_column(pair.right));
+    let common = columns.and_then(|(l, r)| overlap(left.column(l)?, right.column(r)?));
+    let Some([(rows_a, values_a), (rows_b, values_b)]) = common else {
+        return 1.0 / a.max(b).max(1.0);
+    };
+    rows_a * rows_b / (a * values_a).max(b * values_b).max(1.0)
+}
+
+/// For each of two columns the shares of its rows and of its values that lie in the range that both
+/// have in common; None where a range is not known or has one value.
+fn overlap(a: &ColumnProperty, b: &ColumnProperty) -> Option<[(f64, f64); 2]> {
+    let ((whole_a, reach_a), (whole_b, reach_b)) = (reach(a)?, reach(b)?);
+    let common = (reach_a.1.min(reach_b.1) - reach_a.0.max(reach_b.0)).max(0.0);
+    let share = |(low, high): (f64, f64)| (common / (high - low)).clamp(OVERLAP_MIN, 1.0);
+    Some([(share(reach_a), share(whole_a)), (share(reach_b), share(whole_b))])
+}
+
+/// The bounds of the set that a column is drawn from, and those among its rows; None where they are
+/// not known or there is one value.
+fn reach(column: &ColumnProperty) -> Option<(Bounds, Bounds)> {
+    let (low, high) = column.spread?;
+    let (from, to) = column.reach.unwrap_or((low, high));
+    let (from, to) = (from.max(low), to.min(high));
+    (high > low && to > from).then_some(((low, high), (from, to)))
+}
+
+/// Smallest and largest value.
+type Bounds = (f64, f64);
 
 /// Hashes of values and the share of rows that have each.
 type Frequent = Arc<[(u64, f64)]>;
@@ -185,8 +222,7 @@ fn matched(pairs: &[EquiPair<'_>], rest_share: f64, left: &Properties, right: &P
     let mut keys = 1.0;
     for pair in pairs {
         let distinct = expr_distinct(pair.right, right);
-        let whole = domain(pair.left, left).max(domain(pair.right, right)).max(1.0);
-        share *= (distinct / whole).min(1.0);
+        share *= (distinct * even_share(pair, left, right)).min(1.0);
         keys *= distinct;
     }
     let per_key = (right.rows / keys.min(right.rows)).max(1.0);
@@ -298,11 +334,16 @@ fn extend_with_nulls(side: &mut Properties) {
 fn equate(out: &mut Properties, a: ColumnId, b: ColumnId, frequent: Option<Option<Frequent>>) {
     let distinct = |id: &ColumnId| out.columns.get(id).map_or(1.0, |c| c.distinct);
     let least = distinct(&a).min(distinct(&b));
+    let reach = |id: &ColumnId| out.columns.get(id).and_then(reach).map(|(_, reach)| reach);
+    let common = reach(&a).zip(reach(&b)).map(|(a, b)| (a.0.max(b.0), a.1.min(b.1)));
+    let common = common.filter(|(from, to)| from < to);
     for id in [a, b] {
         if let Some(column) = out.columns.get_mut(&id) {
             column.distinct = least;
+            // Only an inner join drops what the other side lacks.
             if let Some(values) = &frequent {
                 column.frequent.clone_from(values);
+                column.reach = common.or(column.reach);
             }
         }
     }

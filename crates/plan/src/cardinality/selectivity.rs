@@ -8,9 +8,9 @@ use types::{CompareOp, Value};
 
 use super::{Estimator, as_number, sampled};
 use crate::context::Context;
-use crate::properties::Properties;
+use crate::properties::{ColumnProperty, Properties};
 use crate::range::Range;
-use crate::tree;
+use crate::{SampleColumn, SampleMatch, tree};
 
 /// Share of rows that satisfy a predicate nothing is known about.
 const UNKNOWN: f64 = 0.25;
@@ -35,13 +35,20 @@ pub(crate) fn filtered(
     let parts = tree::conjuncts(predicate.clone());
     let mut share = 1.0;
     let mut rest: Vec<&Expr> = parts.iter().collect();
+    let mut met = Vec::new();
     if let Plan::Scan { table, columns, .. } = input {
         let sampling: Vec<Expr> = parts.iter().filter(|e| may_sample(e)).cloned().collect();
         if !sampling.is_empty() {
-            let whole = tree::and_all(sampling);
+            let whole = tree::and_all(sampling.clone());
             if let Some(found) = sampled(context, estimator, table, columns, &whole) {
-                share = found.clamp(0.0, 1.0);
+                share = sampled_share(&found, &sampling, &properties);
                 rest.retain(|e| !may_sample(e));
+                met.push((found, columns));
+                // Where few rows pass all of them, each by itself says more than nothing.
+                let is_few = met[0].0.columns.is_empty() && share < 0.5;
+                let parts = sampling.iter().filter(|_| is_few);
+                let alone = parts.filter_map(|e| sampled(context, estimator, table, columns, e));
+                met.extend(alone.map(|found| (found, columns)));
             }
         }
     }
@@ -49,6 +56,7 @@ pub(crate) fn filtered(
         share *= selectivity(part, &properties);
     }
     share *= (BETWEEN / INEQUALITY / INEQUALITY).powi(unknown_ranges(&rest));
+    let whole = properties.rows;
     let mut out = properties;
     for part in &parts {
         restrict(&mut out, part);
@@ -58,7 +66,45 @@ pub(crate) fn filtered(
     for part in &parts {
         note_facts(&mut out, part);
     }
+    for (found, columns) in met {
+        let passing = whole * found.hits / found.rows;
+        for ((id, _), values) in columns.iter().zip(&found.columns) {
+            if let Some(column) = out.columns.get_mut(id) {
+                narrow(column, values, found.hits, passing);
+            }
+        }
+    }
     out
+}
+
+/// Share of rows that pass by the sample. Where none of its rows does, the most selective of
+/// `parts` by itself says more, for a row may have any of a million keys.
+fn sampled_share(found: &SampleMatch, parts: &[Expr], input: &Properties) -> f64 {
+    if found.hits > 0.0 {
+        return (found.hits / found.rows).clamp(0.0, 1.0);
+    }
+    // Half a row for none: what the sample does not hold may still exist.
+    let alone = parts.iter().map(|part| selectivity(part, input));
+    alone.fold(0.5 / found.rows, f64::min)
+}
+
+/// Share of a column's spread beyond which bounds of a sample say nothing new.
+const NARROW: f64 = 0.5;
+
+/// Narrows what is known of a column in `rows` rows by its values in `hits` sampled ones, for
+/// predicates on other columns say much of it where they depend on each other.
+fn narrow(column: &mut ColumnProperty, values: &SampleColumn, hits: f64, rows: f64) {
+    column.distinct = column.distinct.min(values.distinct_of(hits, rows)).max(1.0);
+    let (Some((low, high)), Some((from, to))) = (column.spread, values.ends) else {
+        return;
+    };
+    // The ends of all rows lie beyond those of a sample by about the distance of two of its rows.
+    let margin = (to - from) / (hits - 1.0).max(1.0);
+    let (from, to) = ((from - margin).max(low), (to + margin).min(high));
+    if to - from < NARROW * (high - low) {
+        let (known_from, known_to) = column.reach.unwrap_or((low, high));
+        column.reach = Some((from.max(known_from), to.min(known_to)));
+    }
 }
 
 /// Columns with a lower and an upper bound that are not known before the query runs.

@@ -6,7 +6,7 @@ use types::CompareOp;
 
 use super::combine::{self, DenseKey};
 use super::enumerate::Best;
-use crate::cardinality::{self, EquiPair};
+use crate::cardinality;
 use crate::column_set::ColumnSet;
 use crate::properties::Properties;
 use crate::push_down::nulls;
@@ -244,9 +244,9 @@ impl Cluster {
             _ => [None, None],
         };
         let mut keys: Vec<(f64, f64)> = Vec::new();
-        for EquiPair { left, right, .. } in &pairs {
-            let whole = cardinality::domain(left, &a).max(cardinality::domain(right, &b)).max(1.0);
-            keys.push((cardinality::expr_distinct(right, &b), whole));
+        for pair in &pairs {
+            let whole = 1.0 / cardinality::even_share(pair, &a, &b);
+            keys.push((cardinality::expr_distinct(pair.right, &b), whole));
         }
         if rest_share < 1.0 {
             keys.push((rest_share.sqrt(), 1.0));

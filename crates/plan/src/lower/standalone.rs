@@ -10,22 +10,17 @@ use crate::cardinality::Estimator;
 use crate::context::Context;
 use crate::physical::{Expr, Node, Operator, OperatorId, OutputColumn};
 use crate::properties::Properties;
-use crate::{PlanOptions, Statistics, TableStatistics, tree};
+use crate::{PlanOptions, SampleMatch, Statistics, TableStatistics, tree};
 
 /// Knows nothing: an expression alone reads no table.
 struct Nothing;
 
 impl Statistics for Nothing {
     fn table(&self, _: &TableRef) -> TableStatistics {
-        TableStatistics { rows: 0.0, columns: Vec::new() }
+        TableStatistics::default()
     }
 
-    fn sample_selectivity(
-        &self,
-        _: &TableRef,
-        _: &[(ColumnId, usize)],
-        _: &Logical,
-    ) -> Option<f64> {
+    fn sample(&self, _: &TableRef, _: &[(ColumnId, usize)], _: &Logical) -> Option<SampleMatch> {
         None
     }
 

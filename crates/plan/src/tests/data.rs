@@ -10,7 +10,7 @@ use sql::catalog::{
 use testkit::Random;
 use types::{DataType, Result, Value};
 
-use crate::{ColumnStatistics, Exactness, Statistics, TableStatistics};
+use crate::{ColumnStatistics, Exactness, SampleMatch, Statistics, TableStatistics};
 
 pub(super) struct Table {
     name: String,
@@ -172,15 +172,15 @@ impl Statistics for Exact {
                 }
             })
             .collect();
-        TableStatistics { rows: rows.len() as f64, columns }
+        TableStatistics { rows: rows.len() as f64, columns, sample: None }
     }
 
-    fn sample_selectivity(
+    fn sample(
         &self,
         _table: &TableRef,
         _columns: &[(ColumnId, usize)],
         _predicate: &Expr,
-    ) -> Option<f64> {
+    ) -> Option<SampleMatch> {
         None
     }
 

@@ -7,7 +7,7 @@ use types::{DataType, Result, Value};
 
 use super::{data, logical};
 use crate::{
-    AggregatePlace, ColumnStatistics, Exactness, PlanOptions, Statistics, Switches,
+    AggregatePlace, ColumnStatistics, Exactness, PlanOptions, SampleMatch, Statistics, Switches,
     TableStatistics, Technique, explain, plan,
 };
 
@@ -88,10 +88,11 @@ impl Statistics for Shop {
                 frequent: Vec::new().into(),
             }
         };
-        TableStatistics { rows, columns: table.columns().iter().map(column).collect() }
+        let columns = table.columns().iter().map(column).collect();
+        TableStatistics { rows, columns, sample: None }
     }
 
-    fn sample_selectivity(&self, _: &TableRef, _: &[(ColumnId, usize)], _: &Expr) -> Option<f64> {
+    fn sample(&self, _: &TableRef, _: &[(ColumnId, usize)], _: &Expr) -> Option<SampleMatch> {
         None
     }
 

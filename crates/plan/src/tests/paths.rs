@@ -8,8 +8,8 @@ use types::{DataType, Result, Value};
 use super::{data, logical};
 use crate::point::{PointAction, PointPlan, PointRows, point};
 use crate::{
-    ColumnStatistics, Exactness, IndexPaths, PlanOptions, Statistics, TableStatistics, explain,
-    plan,
+    ColumnStatistics, Exactness, IndexPaths, PlanOptions, SampleMatch, Statistics, TableStatistics,
+    explain, plan,
 };
 
 /// `stock (w, i, quantity, name)`, key (w, i), of a million rows; `line (w, o, n, i)`, key
@@ -82,9 +82,10 @@ impl Statistics for Shop {
             bytes_average: 8.0,
             frequent: Vec::new().into(),
         };
-        TableStatistics { rows, columns: (0..table.columns().len()).map(column).collect() }
+        let columns = (0..table.columns().len()).map(column).collect();
+        TableStatistics { rows, columns, sample: None }
     }
-    fn sample_selectivity(&self, _: &TableRef, _: &[(ColumnId, usize)], _: &Expr) -> Option<f64> {
+    fn sample(&self, _: &TableRef, _: &[(ColumnId, usize)], _: &Expr) -> Option<SampleMatch> {
         None
     }
     fn fold(&self, expr: &Expr) -> Result<Value> {

@@ -10,7 +10,10 @@ use sql::statement::Statement;
 use types::{DataType, Result, Value};
 
 use super::{data, eval, logical};
-use crate::{ColumnStatistics, Exactness, PlanOptions, Statistics, TableStatistics, explain, plan};
+use crate::{
+    ColumnStatistics, Exactness, PlanOptions, SampleMatch, Statistics, TableStatistics, explain,
+    plan,
+};
 
 /// Name, type, distinct values, smallest and largest (as stored), by table.
 type Columns = &'static [(&'static str, Kind, f64, i64, i64)];
@@ -179,9 +182,9 @@ impl Statistics for ScaleOne {
                 }
             })
             .collect();
-        TableStatistics { rows: *rows, columns }
+        TableStatistics { rows: *rows, columns, sample: None }
     }
-    fn sample_selectivity(&self, _: &TableRef, _: &[(ColumnId, usize)], _: &Expr) -> Option<f64> {
+    fn sample(&self, _: &TableRef, _: &[(ColumnId, usize)], _: &Expr) -> Option<SampleMatch> {
         None
     }
     fn fold(&self, expr: &Expr) -> Result<Value> {
