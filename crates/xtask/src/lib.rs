@@ -45,6 +45,8 @@ pub mod bench_args;
 #[cfg(feature = "tessera")]
 pub mod peers;
 #[cfg(feature = "tessera")]
+mod tpcds;
+#[cfg(feature = "tessera")]
 pub mod suite;
 #[cfg(feature = "tessera")]
 pub mod verify;

@@ -90,6 +90,8 @@ enum Bench {
     Job(QueryArgs),
     /// Queries on one wide table of page views, in alternating runs
     Clickbench(QueryArgs),
+    /// Queries of TPC-DS, in alternating runs
+    Tpcds(QueryArgs),
     /// Transactions of TPC-C, and its consistency conditions afterwards
     Tpcc(TpccArgs),
     /// Rows that came by INSERT: scans, reads and updates while they are hot, and frozen in place
@@ -304,6 +306,8 @@ enum Suite {
     Job,
     Clickbench,
     Ch,
+    /// Data and queries of DuckDB's extension
+    Tpcds,
 }
 
 fn main() -> ExitCode {
@@ -393,12 +397,14 @@ fn run_product(command: Command) -> Outcome {
             use xtask::variants::Variant;
             let usual = || vec![Variant::without("all on", &[])];
             let variants = if args.switches { Variant::all() } else { usual() };
-            return xtask::verify::run(&options(args.suite, &args.scale), args.oracle, &variants);
+            let options = options(args.suite, &args.scale)?;
+            return xtask::verify::run(&options, args.oracle, &variants);
         }
         Command::Bench(Bench::Tpch(args)) => (Suite::Tpch, args),
         Command::Bench(Bench::Ssb(args)) => (Suite::Ssb, args),
         Command::Bench(Bench::Job(args)) => (Suite::Job, args),
         Command::Bench(Bench::Clickbench(args)) => (Suite::Clickbench, args),
+        Command::Bench(Bench::Tpcds(args)) => (Suite::Tpcds, args),
         Command::Check { .. }
         | Command::Floors
         | Command::Clients(_)
@@ -411,7 +417,7 @@ fn run_product(command: Command) -> Outcome {
             unreachable!("these do not come here")
         }
     };
-    let options = options(suite, &args.scale);
+    let options = options(suite, &args.scale)?;
     bench::run(&bench::Plan { options, runs: args.runs, peer: args.peer })
 }
 
@@ -472,7 +478,7 @@ fn run_tpcc(args: TpccArgs) -> Outcome {
 }
 
 #[cfg(feature = "tessera")]
-fn options(suite: Suite, args: &ScaleArgs) -> xtask::suite::Options {
+fn options(suite: Suite, args: &ScaleArgs) -> Result<xtask::suite::Options, String> {
     let (suite, scale) = match suite {
         Suite::Tpch => (xtask::suite::Suite::tpch(), args.sf),
         Suite::Ssb => (xtask::suite::Suite::ssb(), args.sf),
@@ -482,12 +488,13 @@ fn options(suite: Suite, args: &ScaleArgs) -> xtask::suite::Options {
             (xtask::suite::Suite::clickbench(), rows)
         }
         Suite::Ch => (xtask::suite::Suite::ch(), args.warehouses.into()),
+        Suite::Tpcds => (xtask::suite::Suite::tpcds(args.sf)?, args.sf),
     };
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    xtask::suite::Options {
+    Ok(xtask::suite::Options {
         suite,
         scale,
         threads: args.threads.unwrap_or(cores),
         queries: args.queries.clone(),
-    }
+    })
 }

@@ -1,12 +1,13 @@
 //! The benchmarks that both Tessera and a peer run: their queries, and the same data on both sides.
 
+use std::borrow::Cow;
 use std::fs;
 use std::path::PathBuf;
 
 use engine::{Config, Session};
 
 use crate::peers::{self, Peer, Which};
-use crate::{peers_home, tessera, text};
+use crate::{peers_home, tessera, text, tpcds};
 
 /// A benchmark.
 #[derive(Clone)]
@@ -20,7 +21,18 @@ pub struct Suite {
     /// Its tables.
     pub tables: &'static [&'static str],
     /// Names and texts of its queries.
-    pub queries: Vec<(String, &'static str)>,
+    pub queries: Vec<(String, Cow<'static, str>)>,
+    /// Where its data comes from.
+    pub data: Data,
+}
+
+/// Where the data of a benchmark comes from.
+#[derive(Clone)]
+pub enum Data {
+    /// The procedure of its name.
+    Procedure,
+    /// Parquet files of this folder, one for each table.
+    Files(PathBuf),
 }
 
 impl Suite {
@@ -32,6 +44,7 @@ impl Suite {
             shared_memory_max: 2.0,
             tables: &workloads::tpch::TABLES,
             queries: numbered(&workloads::tpch::QUERIES),
+            data: Data::Procedure,
         }
     }
 
@@ -43,7 +56,8 @@ impl Suite {
             unit: "sf",
             shared_memory_max: 2.0,
             tables: &workloads::ssb::TABLES,
-            queries: named.map(|(name, text)| (name.to_owned(), text)).collect(),
+            queries: named.map(|(name, text)| (name.to_owned(), text.into())).collect(),
+            data: Data::Procedure,
         }
     }
 
@@ -67,7 +81,25 @@ impl Suite {
             shared_memory_max: 4.0,
             tables: &workloads::job::TABLES,
             queries: numbered(&workloads::job::QUERIES),
+            data: Data::Procedure,
         }
+    }
+
+    /// TPC-DS, queries 1 to 99, with data of scale factor `scale`; both are made by DuckDB's
+    /// extension, once.
+    ///
+    /// # Errors
+    /// When there is no Python, or the packages cannot be installed.
+    pub fn tpcds(scale: f64) -> Result<Self, String> {
+        let folder = tpcds::made(scale)?;
+        Ok(Self {
+            name: "tpcds",
+            unit: "sf",
+            shared_memory_max: 2.0,
+            tables: &tpcds::TABLES,
+            queries: tpcds::queries(&folder)?,
+            data: Data::Files(folder),
+        })
     }
 
     /// CH-benCHmark, queries 1 to 22 over TPC-C's tables.
@@ -78,6 +110,7 @@ impl Suite {
             shared_memory_max: 20.0,
             tables: &workloads::ch::TABLES,
             queries: numbered(&workloads::ch::QUERIES),
+            data: Data::Procedure,
         }
     }
 
@@ -89,13 +122,15 @@ impl Suite {
             shared_memory_max: 1e7,
             tables: &workloads::clickbench::TABLES,
             queries: numbered(&workloads::clickbench::QUERIES),
+            data: Data::Procedure,
         }
     }
 }
 
 /// Queries whose names are their numbers from 1.
-fn numbered(queries: &[&'static str]) -> Vec<(String, &'static str)> {
-    (1..).zip(queries).map(|(number, text): (u32, _)| (number.to_string(), *text)).collect()
+fn numbered(queries: &[&'static str]) -> Vec<(String, Cow<'static, str>)> {
+    let named = |(number, text): (u32, &&'static str)| (number.to_string(), (*text).into());
+    (1..).zip(queries).map(named).collect()
 }
 
 /// Parameters of a run.
@@ -113,8 +148,8 @@ pub struct Options {
 
 impl Options {
     /// The chosen queries with their names.
-    pub fn chosen(&self) -> impl Iterator<Item = (&str, &'static str)> {
-        let queries = self.suite.queries.iter().map(|(name, text)| (name.as_str(), *text));
+    pub fn chosen(&self) -> impl Iterator<Item = (&str, &str)> {
+        let queries = self.suite.queries.iter().map(|(name, text)| (name.as_str(), &**text));
         queries.filter(|(name, _)| {
             self.queries.is_empty() || self.queries.iter().any(|wanted| wanted == name)
         })
@@ -157,8 +192,20 @@ pub fn generate(options: &Options) -> Result<Session, String> {
     let config = Config { threads: options.threads, ..Config::default() };
     let database = tessera::open(config).map_err(text)?;
     let mut session = database.session();
-    let Suite { name, unit, .. } = options.suite;
-    session.execute(&format!("CALL {name}({unit} => {})", options.scale)).map_err(text)?;
+    let Suite { name, unit, tables, data, .. } = &options.suite;
+    match data {
+        Data::Procedure => {
+            let call = format!("CALL {name}({unit} => {})", options.scale);
+            session.execute(&call).map_err(text)?;
+        }
+        Data::Files(folder) => {
+            for table in *tables {
+                let file = folder.join(format!("{table}.parquet"));
+                let create = format!("CREATE TABLE {table} AS SELECT * FROM '{}'", file.display());
+                session.execute(&create).map_err(text)?;
+            }
+        }
+    }
     Ok(session)
 }
 

@@ -46,7 +46,7 @@ pub fn run(args: &JoinOrderArgs) -> Outcome {
     println!("\n| query | {} | worst : cost | without filters |", names.join(" | "));
     println!("| --- |{}", " --- |".repeat(names.len() + 2));
     for (name, query) in Suite::ssb().queries {
-        let times = alternating(&mut session, query, &ways, args.runs)?;
+        let times = alternating(&mut session, &query, &ways, args.runs)?;
         let cells: Vec<String> = times.iter().map(|time| format!("{time:.2}")).collect();
         let ratios = format!("{:.2} | {:.2}", times[2] / times[0], times[5] / times[4]);
         println!("| {name} | {} | {ratios} |", cells.join(" | "));

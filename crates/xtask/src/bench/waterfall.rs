@@ -101,7 +101,7 @@ pub(super) fn timed(session: &mut Session, query: &str) -> Result<f64, String> {
 
 fn measure(suite: &Suite, args: &WaterfallArgs, threads: usize) -> Result<Vec<Measured>, String> {
     let empty =
-        |(query, _): &(String, &str)| Measured { query: query.clone(), ms: vec![0.0; WAYS.len()] };
+        |(query, _): &(String, _)| Measured { query: query.clone(), ms: vec![0.0; WAYS.len()] };
     let mut measured: Vec<Measured> = suite.queries.iter().map(empty).collect();
     let mut answers: Vec<Option<Vec<Vec<Option<String>>>>> = vec![None; measured.len()];
     for layout_name in ["row", "column", "frozen"] {
