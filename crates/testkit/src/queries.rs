@@ -23,11 +23,13 @@ mod windows;
 mod from;
 mod generate;
 mod shrink;
+mod partitions;
 mod rounding;
 mod compare;
 
 pub use compare::{RowOrder, difference};
 pub use generate::{Dialect, Generator, Query};
+pub use partitions::Partition;
 pub use rounding::rounded;
 pub use shrink::shrunk;
 pub use tables::{Schema, setup};

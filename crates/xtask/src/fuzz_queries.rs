@@ -9,6 +9,8 @@
 //! an error of a value on one side only is not counted as a difference, because which rows an
 //! expression sees is up to the plan.
 
+mod partitions;
+
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
@@ -35,9 +37,9 @@ const LAYOUTS: [&str; 4] = ["row", "column", "frozen", "auto"];
 
 /// Settings that each query runs under.
 const SETTINGS: [&[&str]; 4] = [
-    &["SET threads = 2", "SET index_paths = on"],
+    &["SET threads = 2", "SET index_paths = on", "SET index_join_cost = -1"],
     &["SET threads = 1", "SET index_paths = off"],
-    &["SET threads = 2", "SET index_paths = prefer"],
+    &["SET threads = 2", "SET index_paths = prefer", "SET index_join_cost = 700"],
     &["SET work_mem = '1kB'", "SET index_paths = off"],
 ];
 
@@ -74,6 +76,17 @@ pub struct Options {
     pub differences_max: usize,
     /// Further runs of queries without some techniques.
     pub toggling: Toggling,
+    /// Texts whose rows are compared.
+    pub subject: Subject,
+}
+
+/// Texts whose rows are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// Queries with themselves elsewhere.
+    Queries,
+    /// Queries with the unions of their rows for which a predicate is true, false and unknown.
+    Partitions,
 }
 
 /// Further runs of a query with techniques switched off at random.
@@ -103,7 +116,10 @@ pub fn run(options: &Options) -> Outcome {
     let schemas = options.queries.div_ceil(PER_SCHEMA);
     for seed in options.seed..options.seed + schemas {
         let mut pair = Pair::open(seed, options.oracle, &backend, postgres.as_ref())?;
-        pair.queries((seed, options.toggling), &mut tally);
+        match options.subject {
+            Subject::Queries => pair.queries((seed, options.toggling), &mut tally),
+            Subject::Partitions => pair.partitions(seed, options.toggling, &mut tally),
+        }
         if tally.queries % PROGRESS_QUERIES == 0 {
             let seconds = start.elapsed().as_secs();
             eprintln!("{} queries to seed {seed}, {seconds} s", tally.queries);
@@ -142,6 +158,24 @@ struct Tally {
     different: usize,
     /// Queries that say nothing, by the reason.
     unclear: BTreeMap<String, usize>,
+}
+
+impl Tally {
+    /// Counts a query; what differs, if something does.
+    fn add(&mut self, outcome: Outcomes) -> Option<String> {
+        self.queries += 1;
+        match outcome {
+            Outcomes::Equal { rows: 0 } => self.empty += 1,
+            Outcomes::Equal { .. } => self.with_rows += 1,
+            Outcomes::BothFailed => self.failed += 1,
+            Outcomes::Unclear(reason) => *self.unclear.entry(reason).or_default() += 1,
+            Outcomes::Different(message) => {
+                self.different += 1;
+                return Some(message);
+            }
+        }
+        None
+    }
 }
 
 /// Outcomes of one query.
@@ -202,16 +236,8 @@ impl Pair {
             if toggling == Toggling::Random {
                 self.drawn = (0..DRAWN).map(|_| Variant::drawn(&mut random)).collect();
             }
-            tally.queries += 1;
-            match self.compare(&query.tree, &query) {
-                Outcomes::Equal { rows: 0 } => tally.empty += 1,
-                Outcomes::Equal { .. } => tally.with_rows += 1,
-                Outcomes::BothFailed => tally.failed += 1,
-                Outcomes::Unclear(reason) => *tally.unclear.entry(reason).or_default() += 1,
-                Outcomes::Different(message) => {
-                    tally.different += 1;
-                    self.report(&query, (seed, number), &message);
-                }
+            if let Some(message) = tally.add(self.compare(&query.tree, &query)) {
+                self.report(&query, (seed, number), &message);
             }
         }
     }
@@ -272,15 +298,10 @@ impl Pair {
         }
         let mut outcome = Outcomes::BothFailed;
         for settings in self.ways() {
-            for setting in &settings {
-                if let Err(error) = self.tessera.run(setting) {
-                    return Outcomes::Different(format!("{setting}: {error}"));
-                }
-            }
-            let actual = caught(|| self.tessera.run(&sql));
-            if let Err(error) = self.tessera.run("SET work_mem = 0") {
-                return Outcomes::Different(format!("SET: {error}"));
-            }
+            let actual = match self.run_under(&settings, &sql) {
+                Ok(actual) => actual,
+                Err(message) => return Outcomes::Different(message),
+            };
             let expected = expected.get_or_insert_with(|| actual.clone());
             outcome = judge(expected, &actual, kinds, order);
             match outcome {
@@ -292,6 +313,19 @@ impl Pair {
             }
         }
         outcome
+    }
+
+    /// Result of `sql` on Tessera under `settings`.
+    ///
+    /// # Errors
+    /// Which setting was refused.
+    fn run_under(&mut self, settings: &[String], sql: &str) -> Result<Run, String> {
+        for setting in settings {
+            self.tessera.run(setting).map_err(|error| format!("{setting}: {error}"))?;
+        }
+        let actual = caught(|| self.tessera.run(sql));
+        self.tessera.run("SET work_mem = 0").map_err(|error| format!("SET: {error}"))?;
+        Ok(actual)
     }
 }
 

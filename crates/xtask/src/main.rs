@@ -255,6 +255,9 @@ struct FuzzArgs {
     /// Run each query also with techniques switched off at random
     #[arg(long)]
     switches: bool,
+    /// Compare queries with the unions of their rows for which a predicate is true, false, unknown
+    #[arg(long)]
+    partitions: bool,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -423,7 +426,7 @@ fn run_product(command: Command) -> Outcome {
 
 #[cfg(feature = "tessera")]
 fn fuzz_queries(args: &FuzzArgs) -> Outcome {
-    use xtask::fuzz_queries::{Options, Oracle, Toggling, run};
+    use xtask::fuzz_queries::{Options, Oracle, Subject, Toggling, run};
     run(&Options {
         queries: args.queries,
         seed: args.seed,
@@ -434,6 +437,7 @@ fn fuzz_queries(args: &FuzzArgs) -> Outcome {
         },
         differences_max: args.differences,
         toggling: if args.switches { Toggling::Random } else { Toggling::No },
+        subject: if args.partitions { Subject::Partitions } else { Subject::Queries },
     })
 }
 

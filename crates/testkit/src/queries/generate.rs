@@ -84,7 +84,7 @@ impl Generator {
     }
 
     /// Some queries with names.
-    fn with(&mut self) -> Option<Node> {
+    pub(super) fn with(&mut self) -> Option<Node> {
         let mut list = Vec::new();
         while self.random.chance(12) {
             let name = format!("w{}", list.len());
