@@ -162,7 +162,8 @@ impl TableEntry {
         indexes: Indexes,
     ) -> Self {
         let indexes_built = OnceLock::new();
-        let (checks, terms, freshness) = Default::default();
+        let (terms, freshness) = Default::default();
+        let checks = Checks::of(&def);
         let generated = Generated::of(&def.columns);
         let entry = Self { def, storage, lock, indexes_built, checks, generated, terms, freshness };
         if indexes == Indexes::Built {
@@ -176,7 +177,7 @@ impl TableEntry {
         debug_assert_eq!(def.indexes.len(), built.indexes.len());
         debug_assert_eq!(def.block_indexes.len(), built.of_blocks.len());
         let (storage, lock) = (Arc::clone(&self.storage), Arc::clone(&self.lock));
-        let (freshness, checks) = (Arc::clone(&self.freshness), Checks::default());
+        let (freshness, checks) = (Arc::clone(&self.freshness), Checks::of(&def));
         let (indexes_built, terms) = (built.into(), Terms::default());
         let generated = Generated::of(&def.columns);
         Self { def, storage, lock, indexes_built, checks, generated, terms, freshness }

@@ -8,6 +8,7 @@ mod comments;
 pub(crate) mod index;
 pub(crate) mod table;
 mod alter;
+mod domain;
 mod drop;
 mod followers;
 mod names;
@@ -67,6 +68,7 @@ pub(crate) fn run(running: &mut Running<'_>, statement: Statement) -> Result<Que
         Statement::Privilege(statement) => privilege::run(running.session, *statement),
         Statement::Schema(statement) => schema::run(running.session, *statement),
         Statement::Type(statement) => user_type::run_statement(running.session, *statement),
+        Statement::Domain(statement) => domain::run_statement(running.session, *statement),
         _ => Err(Error::unsupported("this statement")),
     }
 }
@@ -96,6 +98,7 @@ fn command_of(statement: &Statement) -> &'static str {
         Statement::Privilege(statement) => statement.command(),
         Statement::Schema(statement) => statement.command(),
         Statement::Type(statement) => statement.command(),
+        Statement::Domain(statement) => statement.command(),
         _ => "this statement",
     }
 }

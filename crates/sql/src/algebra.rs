@@ -8,6 +8,7 @@
 //! Elsewhere: names and scopes (`bind`), rewriting (`plan`).
 
 mod bus;
+mod domain;
 mod function;
 mod json;
 mod null_rule;
@@ -16,6 +17,7 @@ mod table;
 
 pub use crate::definition::{Direction, NullsOrder};
 pub use bus::{BusArgument, BusFunction, BusParameter};
+pub use domain::{DomainTest, DomainTests};
 pub use function::Function;
 pub use json::JsonFunction;
 pub use null_rule::NullRule;

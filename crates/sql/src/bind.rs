@@ -15,6 +15,7 @@ mod types;
 mod unmatched;
 mod comparable;
 mod user_type;
+mod domain;
 mod literal;
 mod clock;
 mod coerce;
@@ -99,6 +100,7 @@ use crate::parse::{Aside, LockTree, ParsedStatement};
 use crate::statement::{Access, Extent, Privilege, Privileges, Statement};
 use scope::Level;
 
+pub use domain::bind_domain_tests;
 pub use generated::bind_generated;
 pub use index_terms::bind_index_terms;
 pub use retyped::refuse_unfit_key;

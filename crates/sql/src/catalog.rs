@@ -2,10 +2,10 @@
 
 pub use crate::algebra::{BoundTableFunction, BoundTerms, TableFunctionRef, TableMeta, TableRef};
 pub use crate::definition::{
-    CheckDef, ColumnDef, Deferral, ForeignKeyDef, INDEX_EXPRESSION, Identity, IdentityKind,
-    IndexColumn, IndexExpression, IndexKind, IndexMeta, IndexTerms, KeyDef, KeyMatch, KeyNulls,
-    ReferentialAction, SequenceDef, SequenceWrap, TID_COLUMN, Uniqueness, Validity, WeaveForm,
-    WideDef, WideLink, WideNode,
+    CheckDef, ColumnDef, Deferral, Domain, DomainDef, DomainOf, DomainUse, ForeignKeyDef,
+    INDEX_EXPRESSION, Identity, IdentityKind, IndexColumn, IndexExpression, IndexKind, IndexMeta,
+    IndexTerms, KeyDef, KeyMatch, KeyNulls, ReferentialAction, SequenceDef, SequenceWrap,
+    TID_COLUMN, Uniqueness, Validity, WeaveForm, WideDef, WideLink, WideNode,
 };
 
 use std::fmt;
@@ -129,6 +129,8 @@ pub struct Arguments {
 pub enum UserType {
     /// CREATE TYPE ... AS ENUM.
     Enum(EnumType),
+    /// CREATE DOMAIN.
+    Domain(Domain),
 }
 
 impl UserType {
@@ -136,6 +138,7 @@ impl UserType {
     pub fn key(&self) -> &str {
         match self {
             Self::Enum(ty) => ty.key(),
+            Self::Domain(domain) => &domain.key,
         }
     }
 
@@ -143,13 +146,39 @@ impl UserType {
     pub fn number(&self) -> u32 {
         match self {
             Self::Enum(ty) => ty.number(),
+            Self::Domain(domain) => domain.number,
         }
     }
 
-    /// The type of its values.
+    /// The number in the catalog of arrays of it.
+    pub fn array_number(&self) -> u32 {
+        match self {
+            Self::Enum(ty) => ty.array_number(),
+            Self::Domain(domain) => domain.array_number(),
+        }
+    }
+
+    /// Its name as messages show it.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Enum(ty) => ty.name(),
+            Self::Domain(domain) => domain.name(),
+        }
+    }
+
+    /// The type of its values: of a domain, what they are held as.
     pub fn data_type(&self) -> DataType {
         match self {
             Self::Enum(ty) => DataType::Enum(*ty),
+            Self::Domain(domain) => domain.ty,
+        }
+    }
+
+    /// The domain that it is.
+    pub fn domain(&self) -> Option<Domain> {
+        match self {
+            Self::Domain(domain) => Some(*domain),
+            Self::Enum(_) => None,
         }
     }
 }

@@ -2,8 +2,10 @@
 //!
 //! Made by the binder, kept by `engine`'s catalog; texts of expressions in them are SQL.
 
+mod domain;
 mod foreign_key;
 
+pub use domain::{Domain, DomainDef, DomainOf, DomainUse};
 pub use foreign_key::{ForeignKeyDef, KeyMatch, ReferentialAction};
 
 use types::DataType;
@@ -24,12 +26,25 @@ pub struct ColumnDef {
     /// GENERATED ALWAYS AS (...) STORED: the expression as SQL text, see
     /// [`crate::bind_generated`]. Such a column has no default.
     pub generated: Option<String>,
+    /// The domain that was declared as its type: `ty` is what its values are held as.
+    pub domain: Option<DomainUse>,
 }
 
 impl ColumnDef {
     /// A column that takes NULL and has no default.
     pub fn new(name: impl Into<String>, ty: DataType) -> Self {
-        Self { name: name.into(), ty, not_null: false, default: None, generated: None }
+        let (default, generated, domain) = (None, None, None);
+        Self { name: name.into(), ty, not_null: false, default, generated, domain }
+    }
+
+    /// DEFAULT of the column, or that of its domain, as SQL text.
+    pub fn default_or_domains(&self) -> Option<&str> {
+        self.default.as_deref().or_else(|| self.domain?.default())
+    }
+
+    /// The domain, when not every value of the column's type is one of it.
+    pub fn tested_domain(&self) -> Option<DomainUse> {
+        self.domain.filter(|used| used.domain.has_tests())
     }
 }
 

@@ -21,7 +21,8 @@ pub mod statement;
 mod bind;
 
 pub use bind::{
-    bind, bind_generated, bind_index_terms, bind_row_exprs, refuse_unfit_key, type_named,
+    bind, bind_domain_tests, bind_generated, bind_index_terms, bind_row_exprs, refuse_unfit_key,
+    type_named,
 };
 pub use implication::{implies, normalised};
 pub use parse::{

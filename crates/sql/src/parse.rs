@@ -13,6 +13,7 @@ mod current;
 mod cursor;
 mod described;
 mod dialect;
+mod domain;
 mod effect;
 mod effectless;
 mod elements;
@@ -47,6 +48,7 @@ pub(crate) use aside::{Aside, Inference, LikeTree, Overriding};
 pub(crate) use clauses::{ALL_ITEMS, DISTINCT_SETS, EXCLUDE, GROUPING_SETS};
 pub(crate) use comment::{CommentTree, Commented};
 pub(crate) use described::{DescribedQuery, DescribedTree};
+pub(crate) use domain::{DomainAction, DomainClause, DomainTree};
 pub use effect::Effect;
 pub(crate) use effect::into_of;
 pub(crate) use effectless::{
@@ -257,6 +259,7 @@ pub(crate) enum SessionTree {
     Privilege(PrivilegeStatement),
     Schema(SchemaStatement),
     Type(TypeStatement),
+    Domain(Box<DomainTree>),
     /// SET or, without a value, RESET of the role or the session's user.
     SetRole {
         name: String,

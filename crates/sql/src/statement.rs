@@ -3,6 +3,7 @@
 mod comment;
 mod cursor;
 mod define;
+mod domain;
 mod schema;
 mod write;
 mod transaction;
@@ -15,6 +16,7 @@ pub use define::{
     Nullability, OnCommit, RenameView, SequenceChange, Skipped, Truncate, TruncateIdentity,
     WithData,
 };
+pub use domain::{DomainChange, DomainStatement, NewDomain};
 pub use schema::SchemaElements;
 pub use transaction::{CreateExecuted, Execute, LockTable, Prepare, SetConstraints};
 pub use write::{
@@ -266,6 +268,8 @@ pub enum Statement {
     Schema(Box<SchemaStatement>),
     /// CREATE, ALTER, DROP TYPE.
     Type(Box<TypeStatement>),
+    /// CREATE and ALTER DOMAIN.
+    Domain(Box<DomainStatement>),
     /// LISTEN: the channel.
     Listen(String),
     /// UNLISTEN: the channel; None for all.

@@ -171,7 +171,10 @@ impl Altering {
             AlterAction::SetNullable { column, nulls } => {
                 self.set_not_null(*column, *nulls == Nullability::NotNull);
             }
-            AlterAction::SetType { column, ty } => self.set_type(*column, *ty),
+            AlterAction::SetType { column, ty, domain } => {
+                def.columns[*column].domain = *domain;
+                self.set_type(*column, *ty);
+            }
             AlterAction::AddIdentity(sequence) => self.add_sequence(session, sequence)?,
             AlterAction::SetIdentity { column, kind, definition, restart } => {
                 let options = sequence::Options { definition, restart: *restart };

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use sql::catalog::{CheckDef, Domain, DomainDef, UserType};
 use sql::statement::RelationName;
 use types::{EnumType, Error, Position, Result};
 
@@ -32,6 +33,10 @@ pub(super) enum Place {
     Index(String, String, usize),
     /// The predicate of an index of a table.
     Predicate(String, String),
+    /// The default of a domain.
+    DomainDefault(String),
+    /// A condition of a domain.
+    DomainCheck(String, String),
 }
 
 impl Place {
@@ -45,13 +50,15 @@ impl Place {
             Self::Generated(table, column) => format!("column {column} of table {table}"),
             Self::Check(table, name) => format!("constraint {name} on table {table}"),
             Self::Index(_, name, _) | Self::Predicate(_, name) => format!("index {name}"),
+            Self::DomainDefault(domain) => format!("type {domain}"),
+            Self::DomainCheck(_, name) => format!("constraint {name}"),
         }
     }
 
     /// The table that the text is of.
-    fn table(&self) -> Option<&str> {
+    pub(super) fn table(&self) -> Option<&str> {
         match self {
-            Self::View(_) => None,
+            Self::View(_) | Self::DomainDefault(_) | Self::DomainCheck(..) => None,
             Self::Default(table, _)
             | Self::Generated(table, _)
             | Self::Check(table, _)
@@ -70,9 +77,7 @@ fn texts_of(def: &TableDef) -> Vec<(Place, String)> {
         all.extend(column.default.clone().map(|sql| (Place::Default(table(), name()), sql)));
         all.extend(column.generated.clone().map(|sql| (Place::Generated(table(), name()), sql)));
     }
-    let check = |check: &sql::catalog::CheckDef| {
-        (Place::Check(table(), check.name.clone()), check.sql.clone())
-    };
+    let check = |check: &CheckDef| (Place::Check(table(), check.name.clone()), check.sql.clone());
     all.extend(def.checks.iter().map(check));
     for index in &def.indexes {
         let name = || index.name.clone();
@@ -85,28 +90,57 @@ fn texts_of(def: &TableDef) -> Vec<(Place, String)> {
     all
 }
 
+/// All texts of a domain.
+fn texts_of_domain(domain: Domain) -> Vec<(Place, String)> {
+    let key = || domain.key.clone();
+    let default = domain.default.clone().map(|sql| (Place::DomainDefault(key()), sql));
+    let check =
+        |check: &CheckDef| (Place::DomainCheck(key(), check.name.clone()), check.sql.clone());
+    default.into_iter().chain(domain.checks.iter().map(check)).collect()
+}
+
 /// All texts of the catalog.
 fn texts(state: &State) -> Vec<(Place, String)> {
     let views = state.views.iter().map(|(key, view)| (Place::View(key.clone()), view.sql.clone()));
     let tables = state.tables.values().flat_map(|entry| texts_of(&entry.def));
-    views.chain(tables).collect()
+    let domains = state.types.values().filter_map(UserType::domain).flat_map(texts_of_domain);
+    views.chain(tables).chain(domains).collect()
 }
 
 /// Puts another text in its place.
-fn put(state: &mut State, place: &Place, text: String) {
-    let table = match place {
+fn put(state: &mut State, place: &Place, text: String) -> Result<()> {
+    match place {
         Place::View(view) => {
             if let Some(view) = state.views.get_mut(view) {
                 view.sql = text;
             }
-            return;
+            Ok(())
         }
-        place => place.table().unwrap_or_default(),
-    };
-    let Some(entry) = state.tables.get_mut(table) else { return };
+        Place::DomainDefault(key) | Place::DomainCheck(key, _) => {
+            let Some(UserType::Domain(old)) = state.types.get(key).copied() else { return Ok(()) };
+            let mut def = DomainDef::clone(&old);
+            match place {
+                Place::DomainCheck(_, name) => {
+                    let check = def.checks.iter_mut().find(|check| check.name == *name);
+                    check.into_iter().for_each(|check| check.sql.clone_from(&text));
+                }
+                _ => def.default = Some(text),
+            }
+            state.replace_domain(old, Domain::new(def)?)
+        }
+        place => {
+            put_in_table(state, place, text);
+            Ok(())
+        }
+    }
+}
+
+/// [`put`] for a text of a table.
+fn put_in_table(state: &mut State, place: &Place, text: String) {
+    let Some(entry) = state.tables.get_mut(place.table().unwrap_or_default()) else { return };
     let mut def = entry.def.clone();
     match place {
-        Place::View(_) => {}
+        Place::View(_) | Place::DomainDefault(_) | Place::DomainCheck(..) => {}
         Place::Default(_, name) => {
             let column = def.columns.iter_mut().find(|column| column.name == *name);
             column.into_iter().for_each(|column| column.default = Some(text.clone()));
@@ -158,7 +192,7 @@ pub(super) fn rename_type(
             for bytes in named_in(&text, from).into_iter().rev() {
                 text.replace_range(bytes, &to);
             }
-            put(state, &place, text);
+            put(state, &place, text)?;
         }
         Ok(())
     })
@@ -188,17 +222,30 @@ pub(super) fn rename_label(
         changed.push((place, written));
     }
     session.change_catalog(|state| {
-        changed.into_iter().for_each(|(place, text)| put(state, &place, text));
-        Ok(())
+        changed.into_iter().try_for_each(|(place, text)| put(state, &place, text))
     })
 }
 
 /// Where literals of a text stand for the label.
 fn label_places(session: &Session, place: &Place, text: &str, label: view::Label) -> Vec<Position> {
-    let Some(table) = place.table() else {
+    let state = session.state();
+    let table = match place {
+        Place::DomainDefault(key) | Place::DomainCheck(key, _) => {
+            let domain = state.types.get(key).and_then(UserType::domain);
+            let Some(ty) = domain.map(|domain| domain.ty) else { return Vec::new() };
+            let from = format!("FROM (SELECT NULL::{ty} AS value) AS d");
+            let selected = match place {
+                Place::DomainDefault(_) => format!("SELECT COALESCE(NULL::{ty},\n{text}\n) {from}"),
+                _ => format!("SELECT (\n{text}\n) {from}"),
+            };
+            let places = view::label_places(session, &selected, label).unwrap_or_default();
+            return below(places);
+        }
+        place => place.table(),
+    };
+    let Some(table) = table else {
         return view::label_places(session, text, label).unwrap_or_default();
     };
-    let state = session.state();
     let Some(entry) = state.tables.get(table) else { return Vec::new() };
     let column = match place {
         Place::Default(_, name) | Place::Generated(_, name) => {
@@ -213,6 +260,11 @@ fn label_places(session: &Session, place: &Place, text: &str, label: view::Label
     let alone = format!("SELECT (\n{text}\n) {from}");
     let found = as_column.into_iter().chain([alone]);
     let mut found = found.filter_map(|q| view::label_places(session, &q, label).ok());
-    let places = found.next().unwrap_or_default().into_iter();
+    below(found.next().unwrap_or_default())
+}
+
+/// Places in a text that begins in the second line.
+fn below(places: Vec<Position>) -> Vec<Position> {
+    let places = places.into_iter();
     places.map(|at| Position { line: at.line.saturating_sub(1), ..at }).collect()
 }

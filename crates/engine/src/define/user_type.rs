@@ -9,10 +9,10 @@
 //! Departures from PostgreSQL: a label may be used by the transaction that adds it. Temporary
 //! tables of other sessions keep the labels that the type had.
 
-use sql::catalog::UserType;
+use sql::catalog::{ColumnDef, Domain, DomainDef, DomainUse, UserType};
 use sql::statement::{
-    AlterAction, DropBehaviour, IfExists, IfMissing, NewLabel, Privilege, Privileges, RelationName,
-    Statement, TypeKind, TypeStatement,
+    AlterAction, DomainStatement, DropBehaviour, IfExists, IfMissing, NewLabel, Privilege,
+    Privileges, RelationName, Statement, TypeKind, TypeStatement,
 };
 use types::{DataType, EnumType, Error, LabelPlace, Result, SqlState};
 
@@ -20,7 +20,7 @@ use super::texts::{self, Renamed};
 use super::{alter, view};
 use crate::catalog::comments::Commented;
 use crate::catalog::rights::Object;
-use crate::catalog::user_types::{enum_in, is_used};
+use crate::catalog::user_types::enum_in;
 use crate::catalog::{State, View, undefined_schema};
 use crate::show::pg_catalog;
 use crate::words::names::{quoted, quoted_relation};
@@ -100,21 +100,21 @@ fn system_type(name: &RelationName) -> Option<&'static str> {
 /// of the system.
 pub(super) fn existing(state: &State, kind: TypeKind, name: &RelationName) -> Result<String> {
     let key = state.key_of(name)?;
-    if let Some(UserType::Enum(_)) = state.types.get(&key) {
-        return match kind {
-            TypeKind::Type => Ok(key),
-            TypeKind::Domain => {
-                let message = format!("\"{}\" is not a domain", name.name);
-                Err(Error::new(SqlState::WRONG_OBJECT_TYPE, message))
-            }
-        };
+    let found = state.types.get(&key);
+    if found.is_some_and(|ty| kind == TypeKind::Type || ty.domain().is_some()) {
+        return Ok(key);
+    }
+    let is_row = state.tables.contains_key(&key) || state.views.contains_key(&key);
+    if kind == TypeKind::Domain && (found.is_some() || system_type(name).is_some() || is_row) {
+        let message = format!("\"{}\" is not a domain", name.name);
+        return Err(Error::new(SqlState::WRONG_OBJECT_TYPE, message));
     }
     if let Some(ty) = system_type(name) {
         let message =
             format!("cannot drop type {ty} because it is required by the database system");
         return Err(Error::new(SqlState::DEPENDENT_OBJECTS, message));
     }
-    if state.tables.contains_key(&key) || state.views.contains_key(&key) {
+    if is_row {
         let name = &name.name;
         let kind = state.kind_of(&key).unwrap_or("table");
         let message = format!("cannot drop type {name} because {kind} {name} requires it");
@@ -129,19 +129,31 @@ pub(super) fn existing(state: &State, kind: TypeKind, name: &RelationName) -> Re
 /// # Errors
 /// 42501.
 pub(super) fn check_statement(state: &State, who: &Who, statement: &Statement) -> Result<()> {
-    let uses = |ty: DataType| match enum_in(ty) {
-        Some(ty) => {
-            let usage = Privileges::of(&[Privilege::Usage]);
-            state.check(who, &Object::Type(ty.key().to_owned()), usage)
-        }
-        None => Ok(()),
+    let uses = |ty: DataType, domain: Option<Domain>| {
+        let key = match domain {
+            Some(domain) => Some(domain.key.clone()),
+            None => enum_in(ty).map(|ty| ty.key().to_owned()),
+        };
+        let usage = Privileges::of(&[Privilege::Usage]);
+        key.map_or(Ok(()), |key| state.check(who, &Object::Type(key), usage))
     };
+    let of = |used: Option<DomainUse>| used.map(|used| used.domain);
     match statement {
-        Statement::CreateTable(create) => create.columns.iter().try_for_each(|c| uses(c.ty)),
+        Statement::CreateTable(create) => {
+            create.columns.iter().try_for_each(|c| uses(c.ty, of(c.domain)))
+        }
+        Statement::Domain(statement) => match &**statement {
+            DomainStatement::Create { name, content } => {
+                let creates = Privileges::of(&[Privilege::Create]);
+                state.check(who, &Object::schema_of(&state.key_of(name)?), creates)?;
+                uses(content.ty, content.over)
+            }
+            DomainStatement::Alter { .. } => Ok(()),
+        },
         Statement::AlterTable(Some(alter)) => {
             alter.actions.iter().try_for_each(|action| match action {
-                AlterAction::AddColumn { column, .. } => uses(column.ty),
-                AlterAction::SetType { ty, .. } => uses(*ty),
+                AlterAction::AddColumn { column, .. } => uses(column.ty, of(column.domain)),
+                AlterAction::SetType { ty, domain, .. } => uses(*ty, of(*domain)),
                 _ => Ok(()),
             })
         }
@@ -178,9 +190,11 @@ fn own_enum(session: &Session, name: &RelationName) -> Result<EnumType> {
             check_owner(&state, &session.who(), &key)?;
             Ok(*ty)
         }
-        None => {
+        found => {
             let system = system_type(name);
-            let is_row = state.tables.contains_key(&key) || state.views.contains_key(&key);
+            let is_row = found.is_some()
+                || state.tables.contains_key(&key)
+                || state.views.contains_key(&key);
             if system.is_none() && !is_row {
                 let message = format!("type \"{name}\" does not exist");
                 return Err(Error::new(SqlState::UNDEFINED_OBJECT, message));
@@ -193,7 +207,7 @@ fn own_enum(session: &Session, name: &RelationName) -> Result<EnumType> {
 
 /// # Errors
 /// 42710 when a type or a relation has the name.
-fn check_free(state: &State, key: &str) -> Result<()> {
+pub(super) fn check_free(state: &State, key: &str) -> Result<()> {
     let is_taken = state.types.contains_key(key)
         || state.tables.contains_key(key)
         || state.views.contains_key(key);
@@ -234,10 +248,7 @@ fn add_label(
 }
 
 fn replace(session: &mut Session, old: EnumType, new: EnumType) -> Result<()> {
-    session.change_catalog(|state| {
-        state.replace_enum(old, new);
-        Ok(())
-    })
+    session.change_catalog(|state| state.replace_enum(old, new))
 }
 
 /// Gives the type that the catalog calls `key` another name, in another schema perhaps.
@@ -249,11 +260,19 @@ pub(super) fn move_type(session: &mut Session, key: &str, to: &RelationName) -> 
         return Ok(());
     }
     check_free(&state, &new_key)?;
-    let Some(UserType::Enum(old)) = state.types.get(key).copied() else { return Ok(()) };
-    let new = old.renamed(&new_key, &RelationName::of_key(&new_key).quoted())?;
+    let Some(old) = state.types.get(key).copied() else { return Ok(()) };
     let users = texts::users_of_type(session, key);
     session.change_catalog(|state| {
-        state.replace_enum(old, new);
+        match old {
+            UserType::Enum(old) => {
+                let new = old.renamed(&new_key, &RelationName::of_key(&new_key).quoted())?;
+                state.replace_enum(old, new)?;
+            }
+            UserType::Domain(old) => {
+                let def = DomainDef { key: new_key.clone(), ..DomainDef::clone(&old) };
+                state.replace_domain(old, Domain::new(def)?)?;
+            }
+        }
         let (from, to) = (Object::Type(key.to_owned()), Object::Type(new_key.clone()));
         if let Some(rights) = state.rights.remove(&from) {
             state.rights.insert(to, rights);
@@ -311,6 +330,10 @@ enum User {
     Check(String, String),
     /// An index, by its table and name.
     Index(String, String),
+    /// A domain that is made of it, by its key.
+    Domain(String),
+    /// A condition of a domain, which is not made of it, by its name.
+    DomainCheck(String, String),
 }
 
 impl User {
@@ -324,6 +347,8 @@ impl User {
             }
             Self::Check(table, name) => format!("constraint {name} on table {table}"),
             Self::Index(_, name) => format!("index {name}"),
+            Self::Domain(key) => format!("type {}", RelationName::of_key(key).quoted()),
+            Self::DomainCheck(_, name) => format!("constraint {name}"),
         }
     }
 }
@@ -334,51 +359,65 @@ impl User {
 /// 2BP01.
 pub(super) fn drop_one(session: &mut Session, key: &str, behaviour: DropBehaviour) -> Result<()> {
     let state = session.state();
-    let Some(UserType::Enum(ty)) = state.types.get(key).copied() else { return Ok(()) };
-    let users = users_of(session, key, ty);
-    if !users.is_empty() && behaviour == DropBehaviour::Restrict {
-        let line = |user: &User| {
-            let of = match user {
-                User::Column(_, _, shown) => shown.as_str(),
-                _ => ty.name(),
-            };
-            format!("{} depends on type {of}", user.shown())
-        };
-        let lines: Vec<String> = users.iter().map(line).collect();
+    let Some(ty) = state.types.get(key).copied() else { return Ok(()) };
+    let mut found = Vec::new();
+    all_users(session, ty, &mut found);
+    if !found.is_empty() && behaviour == DropBehaviour::Restrict {
+        let line = |(user, of): &(User, String)| format!("{} depends on type {of}", user.shown());
+        let lines: Vec<String> = found.iter().map(line).collect();
         let message = format!("cannot drop type {} because other objects depend on it", ty.name());
         return Err(Error::new(SqlState::DEPENDENT_OBJECTS, message)
             .with_detail(lines.join("\n"))
             .with_hint("Use DROP ... CASCADE to drop the dependent objects too."));
     }
+    let users: Vec<User> = found.into_iter().map(|(user, _)| user).collect();
     tell_cascade(session, &users);
     for user in &users {
-        match user {
-            User::Column(table, column, _) => {
-                drop_column(session, table, column)?;
-            }
-            User::View(view) => session.change_catalog(|state| {
-                state.views.remove(view);
-                view::drop_dependents(state, "view", view, DropBehaviour::Cascade)
-            })?,
-            User::Default(table, column) => {
-                let table = quoted_relation(table);
-                let column = quoted(column);
-                run(session, &format!("ALTER TABLE {table} ALTER {column} DROP DEFAULT"))?;
-            }
-            User::Check(table, name) => {
-                let (table, name) = (quoted_relation(table), quoted(name));
-                run(session, &format!("ALTER TABLE {table} DROP CONSTRAINT {name}"))?;
-            }
-            User::Index(table, name) => {
-                let name = quoted_relation(&RelationName::key_beside(table, name));
-                run(session, &format!("DROP INDEX IF EXISTS {name}"))?;
-            }
-        }
+        drop_user(session, user)?;
     }
+    let domains = users.iter().filter_map(|user| match user {
+        User::Domain(key) => Some(key.as_str()),
+        _ => None,
+    });
     session.change_catalog(|state| {
-        state.types.remove(key);
+        domains.chain([key]).for_each(|key| {
+            state.types.remove(key);
+        });
         Ok(())
     })
+}
+
+/// Drops something that needs a type; a domain goes when all have gone.
+fn drop_user(session: &mut Session, user: &User) -> Result<()> {
+    match user {
+        User::Column(table, column, _) => drop_column(session, table, column),
+        User::View(view) => session.change_catalog(|state| {
+            state.views.remove(view);
+            view::drop_dependents(state, "view", view, DropBehaviour::Cascade)
+        }),
+        User::Default(table, column) => {
+            let table = quoted_relation(table);
+            let column = quoted(column);
+            run(session, &format!("ALTER TABLE {table} ALTER {column} DROP DEFAULT"))
+        }
+        User::Check(table, name) => {
+            let (table, name) = (quoted_relation(table), quoted(name));
+            run(session, &format!("ALTER TABLE {table} DROP CONSTRAINT {name}"))
+        }
+        User::Index(table, name) => {
+            let name = quoted_relation(&RelationName::key_beside(table, name));
+            run(session, &format!("DROP INDEX IF EXISTS {name}"))
+        }
+        User::Domain(_) => Ok(()),
+        User::DomainCheck(domain, name) => session.change_catalog(|state| {
+            let Some(old) = state.types.get(domain).and_then(UserType::domain) else {
+                return Ok(());
+            };
+            let mut def = DomainDef::clone(&old);
+            def.checks.retain(|check| check.name != *name);
+            state.replace_domain(old, Domain::new(def)?)
+        }),
+    }
 }
 
 /// Notices of what goes with a type.
@@ -395,20 +434,62 @@ fn tell_cascade(session: &mut Session, users: &[User]) {
     }
 }
 
-/// Objects that need the type: columns first, then defaults and views.
-fn users_of(session: &Session, key: &str, ty: EnumType) -> Vec<User> {
+/// Objects that need the type, each with the type of which messages say that it needs it; those of
+/// a domain that is made of it follow the domain.
+fn all_users(session: &Session, ty: UserType, found: &mut Vec<(User, String)>) {
+    for user in users_of(session, ty) {
+        let of = match &user {
+            User::Column(_, _, shown) => shown.clone(),
+            _ => ty.name().to_owned(),
+        };
+        let is_known = |(known, _): &(User, String)| known.shown() == user.shown();
+        if found.iter().any(is_known) {
+            continue;
+        }
+        let domain = match &user {
+            User::Domain(key) => session.state().types.get(key).copied(),
+            _ => None,
+        };
+        found.push((user, of));
+        if let Some(domain) = domain {
+            all_users(session, domain, found);
+        }
+    }
+}
+
+/// Objects that need the type: columns first, then domains, defaults and views.
+fn users_of(session: &Session, ty: UserType) -> Vec<User> {
     let state = session.state();
-    let is_it = |known| enum_in(known).is_some_and(|known| known.is_same_object(ty));
+    let is_it = |known: DataType| match ty {
+        UserType::Enum(ty) => enum_in(known).is_some_and(|known| known.is_same_object(ty)),
+        UserType::Domain(_) => false,
+    };
+    let shown = |column: &ColumnDef| match (column.domain, ty) {
+        (Some(used), UserType::Domain(ty)) => {
+            used.domain.is_same_object(ty).then(|| used.name().to_owned())
+        }
+        (None, _) => is_it(column.ty).then(|| column.ty.to_string()),
+        (Some(_), UserType::Enum(_)) => None,
+    };
     let mut users = Vec::new();
-    for entry in state.tables.values().filter(|entry| is_used(&entry.def, ty)) {
+    for entry in state.tables.values() {
         for column in &entry.def.columns {
-            if is_it(column.ty) {
-                let name = entry.def.name.clone();
-                users.push(User::Column(name, column.name.clone(), column.ty.to_string()));
+            if let Some(shown) = shown(column) {
+                users.push(User::Column(entry.def.name.clone(), column.name.clone(), shown));
             }
         }
     }
-    let named = texts::users_of_type(session, key);
+    for (key, known) in &state.types {
+        let is_made = known.domain().is_some_and(|domain| match (domain.over, ty) {
+            (Some(over), UserType::Domain(ty)) => over.is_same_object(ty),
+            (None, _) => is_it(domain.ty),
+            (Some(_), UserType::Enum(_)) => false,
+        });
+        if is_made {
+            users.push(User::Domain(key.clone()));
+        }
+    }
+    let named = texts::users_of_type(session, ty.key());
     let shown = |view: &View| view.output.iter().any(|(_, ty)| is_it(*ty));
     let of_texts: Vec<User> = named.iter().filter_map(|p| of_text(p, ty, &users)).collect();
     users.extend(of_texts);
@@ -421,11 +502,13 @@ fn users_of(session: &Session, key: &str, ty: EnumType) -> Vec<User> {
 }
 
 /// The object that needs the type because of its text; None for what goes with one of `known`.
-fn of_text(place: &texts::Place, ty: EnumType, known: &[User]) -> Option<User> {
+fn of_text(place: &texts::Place, ty: UserType, known: &[User]) -> Option<User> {
     use texts::Place as P;
     let is_column = |table: &str, column: &str| {
         known.iter().any(|user| matches!(user, User::Column(t, c, _) if t == table && c == column))
     };
+    let is_domain =
+        |key: &str| known.iter().any(|user| matches!(user, User::Domain(domain) if domain == key));
     match place.clone() {
         P::View(view) => Some(User::View(view)),
         P::Default(table, column) if is_column(&table, &column) => None,
@@ -434,6 +517,9 @@ fn of_text(place: &texts::Place, ty: EnumType, known: &[User]) -> Option<User> {
         P::Generated(table, column) => Some(User::Column(table, column, ty.name().to_owned())),
         P::Check(table, name) => Some(User::Check(table, name)),
         P::Index(table, name, _) | P::Predicate(table, name) => Some(User::Index(table, name)),
+        P::DomainDefault(domain) | P::DomainCheck(domain, _) if is_domain(&domain) => None,
+        P::DomainDefault(domain) => Some(User::Domain(domain)),
+        P::DomainCheck(domain, name) => Some(User::DomainCheck(domain, name)),
     }
 }
 

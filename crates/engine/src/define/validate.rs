@@ -57,6 +57,37 @@ pub(super) fn check(session: &mut Session, def: &TableDef, check: &CheckDef) -> 
         .about_part(def.about_constraint(&check.name)))
 }
 
+/// Tests all values of a column against a new test of its domain: a condition, or to be no NULL.
+///
+/// # Errors
+/// 23514, 23502; what the condition raises.
+pub(super) fn domain(
+    session: &mut Session,
+    def: &TableDef,
+    column: &str,
+    check: Option<&CheckDef>,
+) -> Result<()> {
+    let (relation, shown) = (quoted_relation(&def.name), quoted(column));
+    let values = format!("SELECT 1 FROM (SELECT {shown} AS value FROM {relation}) AS d");
+    let (text, state, what) = match check {
+        Some(check) => (
+            format!("{values} WHERE NOT ({}) LIMIT 1", check.sql),
+            SqlState::CHECK_VIOLATION,
+            "values that violate the new constraint",
+        ),
+        None => (
+            format!("{values} WHERE value IS NULL LIMIT 1"),
+            SqlState::NOT_NULL_VIOLATION,
+            "null values",
+        ),
+    };
+    if first_row(session, &text)?.is_none() {
+        return Ok(());
+    }
+    let message = format!("column \"{column}\" of table \"{}\" contains {what}", def.bare_name());
+    Err(Error::new(state, message).about_part(def.about_column(column)))
+}
+
 /// Tests foreign keys of the table, and of others that refer to it, against the new types of its
 /// columns `names`; and the rows of the others.
 ///

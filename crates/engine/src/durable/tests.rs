@@ -184,6 +184,52 @@ fn types_of_users_come_back_in_every_layout_and_after_every_end() {
 }
 
 #[test]
+fn domains_come_back_in_every_layout_and_after_every_end() {
+    for layout in LAYOUTS {
+        for how in ENDS {
+            let io = SimIo::new(13, Tear::Bytes);
+            let database = open_layout(&io, layout);
+            let mut session = database.session();
+            run(&mut session, "CREATE SCHEMA s; CREATE TYPE s.mood AS ENUM ('sad', 'ok')");
+            run(&mut session, "CREATE DOMAIN s.fine AS s.mood DEFAULT 'ok' CHECK (VALUE > 'sad')");
+            run(&mut session, "CREATE DOMAIN posint AS int CHECK (VALUE > 0)");
+            run(&mut session, "CREATE DOMAIN gone AS posint");
+            run(&mut session, "CREATE TABLE t (id posint PRIMARY KEY, m s.fine, a posint[])");
+            run(&mut session, "INSERT INTO t VALUES (1, 'ok', '{1,2}'), (2, NULL, NULL)");
+            run(&mut session, "CHECKPOINT");
+            run(&mut session, "ALTER DOMAIN posint ADD CONSTRAINT few CHECK (VALUE < 9) NOT VALID");
+            run(&mut session, "ALTER TYPE s.mood ADD VALUE 'best'");
+            run(&mut session, "ALTER DOMAIN s.fine SET DEFAULT 'best'");
+            run(&mut session, "ALTER DOMAIN s.fine RENAME TO good");
+            run(&mut session, "INSERT INTO t (id) VALUES (3)");
+            run(&mut session, "DROP DOMAIN gone");
+            run(&mut session, "BEGIN");
+            run(&mut session, "ALTER DOMAIN posint DROP CONSTRAINT few");
+            drop(session);
+            end(database, &io, how);
+            let database = open_layout(&io, layout);
+            let mut session = database.session();
+            let expected = ["1|ok|{1,2}", "2|NULL|NULL", "3|best|NULL"];
+            let all = "SELECT * FROM t ORDER BY id";
+            assert_eq!(rows(&mut session, all), expected, "{layout:?} {how:?}");
+            assert_eq!(state_of(&mut session, "INSERT INTO t VALUES (9)"), "23514");
+            assert_eq!(state_of(&mut session, "INSERT INTO t VALUES (0)"), "23514");
+            assert_eq!(state_of(&mut session, "INSERT INTO t VALUES (4, 'sad')"), "23514");
+            assert_eq!(state_of(&mut session, "UPDATE t SET a = '{0}'"), "23514");
+            assert_eq!(state_of(&mut session, "SELECT 'sad'::s.good"), "23514");
+            assert_eq!(state_of(&mut session, "SELECT 1::gone"), "42704");
+            let valid = "SELECT conname, convalidated FROM pg_constraint \
+                         WHERE contypid = 'posint'::regtype ORDER BY conname";
+            assert_eq!(rows(&mut session, valid), ["few|f", "posint_check|t"]);
+            let report = database.check_indexes();
+            assert!(report.is_sound(), "{layout:?} {how:?} {:?}", report.problems);
+            run(&mut session, "DROP DOMAIN s.good CASCADE");
+            assert_eq!(rows(&mut session, "SELECT * FROM t WHERE id = 1"), ["1|{1,2}"]);
+        }
+    }
+}
+
+#[test]
 fn definitions_come_back() {
     for how in ENDS {
         for checkpoint in [false, true] {

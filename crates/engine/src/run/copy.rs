@@ -319,8 +319,8 @@ fn counted_defaults(table: &TableRef, columns: &[usize]) -> Vec<(usize, String)>
             Some((ordinal, format!("nextval('{name}')")))
         }
         None => {
-            let default = table.columns()[ordinal].default.clone();
-            default.filter(|text| text.contains('(')).map(|text| (ordinal, text))
+            let default = table.columns()[ordinal].default_or_domains();
+            default.filter(|text| text.contains('(')).map(|text| (ordinal, text.to_owned()))
         }
     };
     missing.filter_map(default).collect()
@@ -363,7 +363,7 @@ fn full_rows(
             Some(from) => RowColumn::Source(from),
             None => RowColumn::Constant(
                 column.ty,
-                match &column.default {
+                match column.default_or_domains() {
                     // Filled in later, with a value for each row.
                     Some(text) if text.contains('(') => Value::Null,
                     _ => default_of(running, column)?,

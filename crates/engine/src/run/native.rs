@@ -120,7 +120,7 @@ impl Database {
         let state = self.inner().stores.relations.snapshot();
         let entry = state.tables.get(name).cloned().ok_or_else(|| undefined_table(name))?;
         let mut session = self.session();
-        let constrained = !entry.checks().is_empty()
+        let constrained = !entry.checks.is_empty()
             || !entry.generated.is_empty()
             || !entry.foreign_keys().is_empty()
             || keys::is_referenced(&session.state(), &entry, None);

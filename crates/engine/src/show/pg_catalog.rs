@@ -15,6 +15,7 @@ mod catalogs;
 mod columns;
 mod counts;
 mod depends;
+mod domains;
 mod functions;
 mod keywords;
 pub(crate) mod numbers;

@@ -23,7 +23,7 @@ pub(crate) fn query_of(running: &mut Running<'_>, text: &str) -> Result<ResultSe
 
 /// The value of a column's default; NULL without one.
 pub(crate) fn default_of(running: &mut Running<'_>, column: &ColumnDef) -> Result<Value> {
-    let Some(default) = &column.default else {
+    let Some(default) = column.default_or_domains() else {
         return Ok(Value::Null);
     };
     let result = query_of(running, &format!("SELECT CAST(({default}) AS {})", column.ty))?;

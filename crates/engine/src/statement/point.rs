@@ -41,7 +41,7 @@ impl Point {
             PointAction::Select => Action::Select(find, Output::new(plan.output, row)?),
             PointAction::Update(assignments) => {
                 let (columns, exprs): (Vec<usize>, Vec<Expr>) = assignments.into_iter().unzip();
-                let is_plain = entry.checks().is_empty()
+                let is_plain = entry.checks.is_empty()
                     && entry.generated.is_empty()
                     && !is_behind
                     && !keys::refers_by(&entry, &columns)

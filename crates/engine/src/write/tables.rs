@@ -53,11 +53,11 @@ impl Session {
         Ok(entry)
     }
 
-    /// Builds the indexes of a locked table, and compiles its CHECK constraints and generated
-    /// columns.
+    /// Builds the indexes of a locked table, and compiles its CHECK constraints, tests of domains
+    /// and generated columns.
     pub(crate) fn prepare_table(&mut self, entry: &Arc<TableEntry>) -> Result<()> {
         indexes::ensure_built(self, entry)?;
-        if !entry.def.checks.is_empty() {
+        if !entry.checks.is_empty() {
             entry.checks.prepare(&entry.def, &self.own_catalog())?;
         }
         if !entry.generated.is_empty() {

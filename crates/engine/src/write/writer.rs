@@ -2,10 +2,10 @@
 //! foreign keys go through here.
 //!
 //! ```text
-//! insert  generated columns -> CHECK -> storage         | foreign keys, wide tables follow
-//! update  generated columns -> storage -> CHECK         | wide tables end, foreign keys, keys gone
-//! delete  storage                                       | wide tables end, keys gone
-//!         '------- for each row or batch -------'         '---- when all rows are written ----'
+//! insert  generated columns -> domains, CHECK -> storage | foreign keys, wide tables follow
+//! update  generated columns -> storage -> domains, CHECK | wide tables end, foreign keys, keys
+//! delete  storage                                        | wide tables end, keys gone
+//!         '------- for each row or batch -------'          '-- when all rows are written --'
 //! ```
 //! Invariant: nobody else calls `foreign` or `wide` for rows that a statement wrote, so a duty that
 //! is added here is kept everywhere.
@@ -20,7 +20,7 @@ use types::{Result, budget};
 use super::rows::{attempt, one_row, read_rows};
 use super::{foreign, wide};
 use crate::Session;
-use crate::catalog::checks::Clocks;
+use crate::catalog::checks::{Clocks, Written};
 use crate::catalog::{TableEntry, keys};
 use crate::statement::running::Running;
 use crate::transaction::work::newest;
@@ -97,14 +97,14 @@ impl<'a> TableWriter<'a> {
         *keys == Keys::Referenced
     }
 
-    /// Computes the generated columns of new rows (all columns of the table), and tests CHECK
-    /// constraints.
+    /// Computes the generated columns of new rows (all columns of the table), and tests domains and
+    /// CHECK constraints.
     ///
     /// # Errors
-    /// 23514; what an expression raises.
+    /// 23514, 23502; what an expression raises.
     pub(crate) fn complete(&self, batch: &mut Batch, clocks: Clocks<'_>) -> Result<()> {
         self.entry.generated.fill(batch)?;
-        self.entry.checks.verify(&self.entry.def, batch, clocks)
+        self.entry.checks.verify(&self.entry.def, batch, Written::All, clocks)
     }
 
     /// Stores rows that are complete.
@@ -164,7 +164,7 @@ impl<'a> TableWriter<'a> {
     /// Errors of INSERT; what was written of the row is taken back with the statement.
     pub(crate) fn insert_row(&self, running: &mut Running<'_>, row: &[Datum<'_>]) -> Result<Tid> {
         let (entry, storage) = (self.entry, self.entry.storage());
-        let is_constrained = !entry.def.checks.is_empty()
+        let is_constrained = !entry.checks.is_empty()
             || !entry.def.foreign_keys.is_empty()
             || !entry.generated.is_empty();
         let mut batch = is_constrained.then(|| one_row(storage, row));
@@ -199,12 +199,16 @@ impl<'a> TableWriter<'a> {
         tids: &[Tid],
         read: ReadBack,
     ) -> Result<Option<Batch>> {
-        if self.entry.def.checks.is_empty() && read == ReadBack::No {
+        if self.entry.checks.is_empty() && read == ReadBack::No {
             return Ok(None);
         }
         let columns = read_rows(self.entry.storage(), newest(session.work()), tids)?;
         let batch = Batch::new(columns, tids.len());
-        self.entry.checks.verify(&self.entry.def, &batch, session.clocks())?;
+        let written = match &self.kind {
+            Kind::Update { columns, .. } => Written::Only(columns),
+            Kind::Insert | Kind::Delete { .. } => Written::All,
+        };
+        self.entry.checks.verify(&self.entry.def, &batch, written, session.clocks())?;
         Ok(Some(batch))
     }
 

@@ -2,6 +2,7 @@
 
 mod arrays;
 mod bounds;
+mod domain;
 mod json;
 mod numbers;
 mod text;
@@ -129,6 +130,9 @@ pub(super) fn kernel(
         return Ok(found);
     }
     if let Some(kernel) = arrays::kernel(function, &signature)? {
+        return Ok((kernel, FALLIBLE));
+    }
+    if let Some(kernel) = domain::kernel(function, &signature)? {
         return Ok((kernel, FALLIBLE));
     }
     if let Some(kernel) = record(function, &signature)? {

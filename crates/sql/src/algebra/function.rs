@@ -437,6 +437,9 @@ pub enum Function {
     /// Text as CHAR(n) or VARCHAR(n), the expression's type, by the rules of assignment: 22001
     /// where a cast would cut. Made for INSERT.
     AssignText,
+    /// The value, if it is one of a domain; 23502, 23514 if it is none. Behind it, where a
+    /// condition asks: now() and clock_timestamp(), TIMESTAMPTZ, and the session's time zone, TEXT.
+    Domain(super::DomainTests),
 }
 
 impl Function {

@@ -5,6 +5,7 @@ use sqlparser::ast::{self, AlterColumnOperation as ColumnOp, AlterTableOperation
 use types::{DataType, Error, Result, SqlState};
 
 use super::constraint::{Definition, IdentityClause, deferral_of, identity_kind, renamed_column};
+use super::domain::Declared;
 use super::name::{ident_at, object_at, object_parts};
 use super::retyped::NewType;
 use super::scope::{Clause, Scope};
@@ -238,18 +239,15 @@ impl Binder<'_> {
         let Some(def) = altered.definition.columns.get(ordinal).cloned() else {
             return Err(Error::internal("a column was added"));
         };
-        let value = match (&sequence, &def.default) {
-            (Some(sequence), _) => {
+        let value = match &sequence {
+            Some(sequence) => {
                 let next = super::sequence::next_value(&sequence.name);
                 self.coerce(Bound::new(next, None), def.ty, Context::Assignment)?
             }
-            (None, None) => Expr::null(def.ty),
-            (None, Some(text)) => {
-                let expr = crate::parse::parse_expr(text)?;
-                self.in_definition(|binder| binder.default_value(&expr, def.ty, &def.name))?
-            }
+            None => self.kept_default(&def)?,
         };
-        altered.row.push(value);
+        let tested = def.domain.filter(|_| def.generated.is_none());
+        altered.row.push(self.in_domain(value, tested)?);
         altered.rewrites = true;
         if sequence.as_ref().is_some_and(|sequence| sequence.identity.is_some()) {
             altered.identities.push(ordinal);
@@ -430,14 +428,14 @@ impl Binder<'_> {
                 altered.set_default(column, None)
             }
             ColumnOp::SetDataType { data_type: ty, using, .. } => {
-                let ty = self.data_type(ty, at)?;
-                let is_whole =
-                    matches!(ty, DataType::SmallInt | DataType::Integer | DataType::BigInt);
-                if altered.identities.contains(&column) && !is_whole {
+                let ty = self.declared_type(ty, at)?;
+                let whole = [DataType::SmallInt, DataType::Integer, DataType::BigInt];
+                if altered.identities.contains(&column) && !whole.contains(&ty.ty) {
                     let message = "identity column type must be smallint, integer, or bigint";
                     return fail(SqlState::INVALID_PARAMETER, message, at);
                 }
-                return self.set_type(altered, column, NewType { ty, using: using.as_ref(), at });
+                let new = NewType { declared: ty, using: using.as_ref(), at };
+                return self.set_type(altered, column, new);
             }
             ColumnOp::AddGenerated { generated_as, sequence_options } => {
                 let kind = generated_as.as_ref().map_or(IdentityKind::Always, identity_kind);
@@ -509,8 +507,9 @@ impl Binder<'_> {
         &mut self,
         altered: &mut Altered,
         column: usize,
-        NewType { ty, using, at }: NewType<'_>,
+        NewType { declared, using, at }: NewType<'_>,
     ) -> Result<()> {
+        let Declared { ty, domain } = declared;
         let def = altered.definition.columns.get(column).cloned();
         let def = def.ok_or_else(|| Error::internal("column out of range"))?;
         self.refuse_generated_type(altered, column, using.is_some(), at)?;
@@ -544,6 +543,7 @@ impl Binder<'_> {
         }
         refuse_indexed(altered, column, ty, at)?;
         let value = self.coerce(bound, ty, Context::Assignment)?;
+        let value = if domain == def.domain { value } else { self.in_domain(value, domain)? };
         if let Some(text) = &def.default {
             let expr = crate::parse::parse_expr(text)?;
             let bound = self.in_definition(|binder| binder.check_default(&expr, ty, &def.name));
@@ -560,10 +560,10 @@ impl Binder<'_> {
             *slot = value;
         }
         if let Some(def) = altered.definition.columns.get_mut(column) {
-            def.ty = ty;
+            (def.ty, def.domain) = (ty, domain);
         }
-        altered.rewrites |= def.ty != ty || using.is_some();
-        altered.actions.push(AlterAction::SetType { column, ty });
+        altered.rewrites |= declared.differs_from(&def) || using.is_some();
+        altered.actions.push(AlterAction::SetType { column, ty, domain });
         altered.actions.extend(self.retyped_identity(&altered.table, column, ty)?);
         Ok(())
     }

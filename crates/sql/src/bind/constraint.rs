@@ -7,6 +7,7 @@ use sqlparser::ast;
 use types::{DataType, Error, Result, SqlState};
 
 use super::comparable::refuse_index;
+use super::domain::Declared;
 use super::name::{expr_at, ident_at, object_at, object_parts, refuse_reserved, refuse_system};
 use super::retyped::refuse_unfit_key;
 use super::{Binder, fail, place, unsupported};
@@ -260,11 +261,11 @@ impl Binder<'_> {
         let (name, at) = (folded(&column.name), ident_at(&column.name));
         let ordinal = definition.columns.len();
         let serial = serial_type(&column.data_type);
-        let ty = match serial {
-            Some(ty) => ty,
-            None => self.data_type(&column.data_type, at)?,
+        let Declared { ty, domain } = match serial {
+            Some(ty) => Declared { ty, domain: None },
+            None => self.declared_type(&column.data_type, at)?,
         };
-        let mut def = ColumnDef::new(&name, ty);
+        let mut def = ColumnDef { domain, ..ColumnDef::new(&name, ty) };
         if serial.is_some() {
             let sequence = self.column_sequence(definition, &name);
             def.not_null = true;

@@ -3,6 +3,7 @@
 use sqlparser::ast::{self, Expr as Ast};
 use types::{DataType, Result, SqlState};
 
+use super::domain::Declared;
 use super::name::expr_at;
 use super::operators::{Connective, compare_op};
 use super::schema::is_current_schema;
@@ -162,8 +163,9 @@ impl Binder<'_> {
         let inner = without_parentheses(expr);
         if let (Ast::Array(array), ast::DataType::Array(_)) = (inner, ty) {
             let at = expr_at(expr);
-            let element = self.data_type(ty, at)?.element();
-            return self.bind_array(&array.elem, element, at);
+            let Declared { ty, domain } = self.declared_type(ty, at)?;
+            let bound = self.bind_array(&array.elem, ty.element(), at)?;
+            return Ok(Bound::new(self.in_domain(bound.expr, domain)?, at));
         }
         let bound = self.bind_expr(expr)?;
         if let Some(row) = self.type_of_relation(ty)? {
@@ -177,13 +179,14 @@ impl Binder<'_> {
     pub(super) fn cast_to(&mut self, bound: Bound, ty: &ast::DataType) -> Result<Bound> {
         let at = bound.at;
         let (ty, digits) = without_precision(ty);
-        let ty = self.data_type(&ty, at)?;
+        let Declared { ty, domain } = self.declared_type(&ty, at)?;
         // `'12.50'::numeric` has the digits that are written.
         if ty == DataType::NUMERIC
             && let Some(text) = super::literal::unknown_text(&bound.expr)
             && let Some((value, scale)) = super::literal::decimal(&text.trim().to_ascii_lowercase())
         {
-            return Ok(Bound::new(super::literal::numeric(value, scale), at));
+            let expr = super::literal::numeric(value, scale);
+            return Ok(Bound::new(self.in_domain(expr, domain)?, at));
         }
         let expr = self.coerce(bound, ty, Context::Explicit)?;
         let expr = match digits {
@@ -193,7 +196,7 @@ impl Binder<'_> {
             }
             None => expr,
         };
-        Ok(Bound::new(expr, at))
+        Ok(Bound::new(self.in_domain(expr, domain)?, at))
     }
 
     fn bind_case(

@@ -468,7 +468,12 @@ impl Binder<'_> {
             let next = super::sequence::next_value(&identity.sequence);
             return self.coerce(Bound::new(next, None), column.ty, Context::Assignment);
         }
-        match &column.default {
+        self.kept_default(column)
+    }
+
+    /// The default that the definition of a column, or of its domain, says; NULL without.
+    pub(super) fn kept_default(&mut self, column: &ColumnDef) -> Result<Expr> {
+        match column.default_or_domains() {
             None => Ok(Expr::null(column.ty)),
             Some(text) => {
                 let expr = crate::parse::parse_expr(text)?;

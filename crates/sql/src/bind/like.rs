@@ -37,7 +37,7 @@ impl Binder<'_> {
         for (ordinal, column) in table.columns().iter().enumerate() {
             refuse_repeat(&definition.columns, &column.name, at)?;
             let mut def = ColumnDef::new(&column.name, column.ty);
-            def.not_null = column.not_null;
+            (def.not_null, def.domain) = (column.not_null, column.domain);
             let identity = table.identity(ordinal);
             if including.defaults && identity.is_none() {
                 def.default.clone_from(&column.default);

@@ -6,6 +6,7 @@ use sqlparser::ast;
 use types::{DataType, Error, Result, SqlState};
 
 use super::constraint::Definition;
+use super::domain::Declared;
 use super::types::{Context, can_cast, comparison_type};
 use super::{Binder, index_terms};
 use crate::algebra::Place;
@@ -49,7 +50,7 @@ fn is_moment(ty: DataType) -> bool {
 
 /// ALTER COLUMN ... TYPE ty USING using.
 pub(super) struct NewType<'q> {
-    pub(super) ty: DataType,
+    pub(super) declared: Declared,
     pub(super) using: Option<&'q ast::Expr>,
     pub(super) at: Place,
 }

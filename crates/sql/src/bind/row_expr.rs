@@ -25,6 +25,8 @@ pub fn bind_row_exprs(
         let tree = crate::parse::parse_expr(&check.sql)?;
         let mut binder = Binder::new(catalog, &[]);
         binder.digits = Digits::All;
+        // Names of types say their schemas.
+        binder.definition_depth = 1;
         binder.set_clock(columns.len());
         let zone = ColumnId(binder.next_column);
         binder.next_column += 1;

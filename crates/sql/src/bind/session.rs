@@ -53,6 +53,7 @@ impl Binder<'_> {
             SessionTree::Privilege(statement) => self.privileges_found(statement)?,
             SessionTree::Schema(statement) => self.relations_found(statement),
             SessionTree::Type(statement) => self.bind_type_statement(statement)?,
+            SessionTree::Domain(tree) => self.bind_domain(tree)?,
             SessionTree::Listen(channel) => Statement::Listen(channel.clone()),
             SessionTree::Unlisten(channel) => Statement::Unlisten(channel.clone()),
             SessionTree::Notify(channel, payload) => {

@@ -43,13 +43,13 @@ impl Binder<'_> {
     /// The type that users made and `name` means, or the type of arrays of it.
     fn named_type(&mut self, name: &ast::ObjectName) -> Result<Option<DataType>> {
         if let Some(found) = self.user_type(name)? {
-            return Ok(Some(found.data_type()));
+            return plain_type(found).map(Some);
         }
         let mut parts = object_parts(name)?;
         let bare = parts.pop().unwrap_or_default();
         let Some(element) = bare.strip_prefix('_') else { return Ok(None) };
         let found = self.catalog.user_type(parts.pop().as_deref(), element);
-        Ok(found.and_then(|found| DataType::array_of(found.data_type())))
+        found.map(plain_type).transpose().map(|ty| ty.and_then(DataType::array_of))
     }
 
     /// The type that users made and `name` means.
@@ -106,7 +106,7 @@ impl Binder<'_> {
     }
 
     /// The name of a type that is to be made.
-    fn new_type_name(&self, name: RelationName) -> Result<RelationName> {
+    pub(super) fn new_type_name(&self, name: RelationName) -> Result<RelationName> {
         match name.schema.as_deref() {
             Some("pg_temp") => unsupported("a temporary type", None),
             Some(schema) if !self.catalog.has_schema(schema) => {
@@ -195,6 +195,14 @@ impl Binder<'_> {
         let (from, to) = (place_of(from, 1)?, place_of(to, ty.labels().len())?);
         let array = whole.ty;
         Ok(Expr::call(Function::ArraySlice, vec![whole, from, to], array))
+    }
+}
+
+/// A type in a place that knows nothing of domains.
+fn plain_type(found: UserType) -> Result<DataType> {
+    match found {
+        UserType::Enum(ty) => Ok(DataType::Enum(ty)),
+        UserType::Domain(domain) => unsupported(format!("domain {} here", domain.name()), None),
     }
 }
 

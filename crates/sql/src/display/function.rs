@@ -266,6 +266,7 @@ fn other_name(function: Function) -> Option<&'static str> {
         Function::HashText => "hashtext",
         Function::TypeOf => "pg_typeof",
         Function::AssignText => "assign_text",
+        Function::Domain(tests) => tests.used.domain.name(),
         _ => return None,
     })
 }

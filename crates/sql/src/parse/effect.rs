@@ -112,6 +112,7 @@ fn effect_of_session(tree: &SessionTree) -> Effect {
         | SessionTree::Privilege(_)
         | SessionTree::Schema(_)
         | SessionTree::Type(_)
+        | SessionTree::Domain(_)
         | SessionTree::Role(_) => Effect::Changes,
     }
 }

@@ -69,6 +69,7 @@ fn definition(parser: &mut Parser<'_>) -> Parsed<Option<SessionTree>> {
         super::grant::parse,
         super::grant::parse_set,
         super::schema::parse,
+        super::domain::parse,
         super::user_type::parse,
         super::role::parse,
         super::cursor::parse,

@@ -16,9 +16,11 @@ pub(super) fn parse(parser: &mut Parser<'_>) -> Parsed<Option<SessionTree>> {
         drop(parser, TypeKind::Type)?
     } else if words(parser, &["drop", "domain"]) {
         drop(parser, TypeKind::Domain)?
-    } else if peek_word(parser, 0, "alter") && peek_word(parser, 1, "type") {
-        words(parser, &["alter", "type"]);
+    } else if words(parser, &["alter", "type"]) {
         alter(parser)?
+    } else if words(parser, &["alter", "domain"]) {
+        let name = relation(parser)?;
+        moved(parser, TypeKind::Domain, name)?
     } else {
         return Ok(None);
     };
@@ -101,7 +103,7 @@ fn moved(
         return Ok(TypeStatement::Move { kind, name: full, to: name(parser)? });
     }
     let known = ["add", "alter", "drop", "rename", "set"];
-    if known.iter().any(|text| peek_word(parser, 0, text)) {
+    if kind == TypeKind::Type && known.iter().any(|text| peek_word(parser, 0, text)) {
         return Ok(refused(parser, "a change of a composite or base type"));
     }
     parser.expected_ref("ADD VALUE, RENAME, SET SCHEMA or OWNER TO", parser.peek_token_ref())

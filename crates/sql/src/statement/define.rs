@@ -5,8 +5,8 @@ use types::{DataType, SqlState};
 use super::{DropBehaviour, IfExists, IfMissing, Persistence, RelationName, Statement};
 use crate::algebra::{Query, TableRef};
 use crate::definition::{
-    CheckDef, ColumnDef, Deferral, ForeignKeyDef, IdentityKind, IndexColumn, IndexKind, IndexMeta,
-    IndexTerms, KeyDef, SequenceDef, Uniqueness,
+    CheckDef, ColumnDef, Deferral, DomainUse, ForeignKeyDef, IdentityKind, IndexColumn, IndexKind,
+    IndexMeta, IndexTerms, KeyDef, SequenceDef, Uniqueness,
 };
 
 /// A sequence that belongs to a column: of GENERATED ... AS IDENTITY or `serial`.
@@ -320,6 +320,8 @@ pub enum AlterAction {
         column: usize,
         /// The new type.
         ty: DataType,
+        /// The domain that was named as the type.
+        domain: Option<DomainUse>,
     },
     /// ADD GENERATED ... AS IDENTITY.
     AddIdentity(Box<ColumnSequence>),

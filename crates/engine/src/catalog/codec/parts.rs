@@ -5,10 +5,10 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use sql::algebra::{Direction, NullsOrder};
 use sql::catalog::{
-    CheckDef, ColumnDef, Deferral, ForeignKeyDef, Identity, IdentityKind, IndexColumn,
-    IndexExpression, IndexKind, IndexMeta, IndexTerms, KeyDef, KeyMatch, KeyNulls,
-    ReferentialAction, SequenceDef, SequenceWrap, Uniqueness, UserType, Validity, WeaveForm,
-    WideDef, WideLink, WideNode,
+    CheckDef, ColumnDef, Deferral, Domain, DomainDef, DomainOf, DomainUse, ForeignKeyDef, Identity,
+    IdentityKind, IndexColumn, IndexExpression, IndexKind, IndexMeta, IndexTerms, KeyDef, KeyMatch,
+    KeyNulls, ReferentialAction, SequenceDef, SequenceWrap, Uniqueness, UserType, Validity,
+    WeaveForm, WideDef, WideLink, WideNode,
 };
 use sql::statement::{DefaultKind, OnCommit, Persistence, Privileges, RelationName};
 use storage::Layout;
@@ -159,7 +159,9 @@ record!(Rights { owner, grants; columns });
 record!(DefaultsOf { role, schema, kind });
 record!(SequenceValue { last, called });
 record!(SequenceDef { ty, increment, min, max, start, cache, wrap });
-record!(ColumnDef { name, ty, not_null, default; generated });
+record!(ColumnDef { name, ty, not_null, default; generated, domain });
+record!(DomainDef { number, key, ty, over, default, not_null, checks });
+record!(DomainUse { domain, of });
 record!(KeyDef { name, columns, primary, nulls });
 record!(CheckDef { name, sql; validity });
 record!(ForeignKeyDef {
@@ -172,6 +174,7 @@ record!(IndexExpression { name, sql, ty });
 record!(IndexColumn { ordinal, direction, nulls });
 record!(RelationName { schema, name });
 
+variants!(DomainOf { Value = 0, Elements = 1 });
 variants!(DefaultKind { Tables = 0, Sequences = 1, Schemas = 2 });
 variants!(Layout { Row = 0, Column = 1, Frozen = 2, Auto = 3 });
 variants!(Persistence { Permanent = 0, Temporary = 1 });
@@ -438,6 +441,19 @@ impl Decode for EnumType {
     }
 }
 
+/// Its content.
+impl Codec for Domain {
+    fn put(&self, out: &mut Writer<'_>) {
+        DomainDef::put(self, out);
+    }
+}
+
+impl Decode for Domain {
+    fn get(from: &mut Reader<'_>) -> Result<Self> {
+        types::stack::deep(|| Self::new(DomainDef::get(from)?))
+    }
+}
+
 /// One byte, then what belongs to it.
 impl Codec for UserType {
     fn put(&self, out: &mut Writer<'_>) {
@@ -445,6 +461,10 @@ impl Codec for UserType {
             Self::Enum(ty) => {
                 out.raw(&[0]);
                 ty.put(out);
+            }
+            Self::Domain(domain) => {
+                out.raw(&[1]);
+                domain.put(out);
             }
         }
     }
@@ -454,6 +474,7 @@ impl Decode for UserType {
     fn get(from: &mut Reader<'_>) -> Result<Self> {
         match u8::get(from)? {
             0 => Ok(Self::Enum(EnumType::get(from)?)),
+            1 => Ok(Self::Domain(Domain::get(from)?)),
             _ => Err(damaged("an unknown kind of type")),
         }
     }

@@ -143,14 +143,42 @@ fn block_index() -> impl Strategy<Value = IndexMeta> {
     })
 }
 
+/// A domain, perhaps over another one, as the type of values or of elements.
+fn domain_use() -> impl Strategy<Value = DomainUse> {
+    let check = (text(), text(), validity()).prop_map(|(name, sql, validity)| CheckDef {
+        name,
+        sql,
+        validity,
+    });
+    let content = (text(), ty(), option::of(text()), any::<bool>(), vec(check, 0..3));
+    let content = content.prop_map(|(key, ty, default, not_null, checks)| DomainDef {
+        number: 2,
+        key,
+        ty,
+        over: None,
+        default,
+        not_null,
+        checks,
+    });
+    let of = select(vec![DomainOf::Value, DomainOf::Elements]);
+    (content, any::<bool>(), of).prop_map(|(content, is_made, of)| {
+        let inner = Domain::new(content.clone()).unwrap();
+        let outer = DomainDef { number: 4, over: Some(inner), ..content };
+        let domain = if is_made { Domain::new(outer).unwrap() } else { inner };
+        DomainUse { domain, of }
+    })
+}
+
 fn table() -> impl Strategy<Value = TableDef> {
-    let column = (text(), ty(), any::<bool>(), option::of(text()), option::of(text())).prop_map(
-        |(name, ty, not_null, default, generated)| ColumnDef {
+    let texts = (option::of(text()), option::of(text()));
+    let column = (text(), ty(), any::<bool>(), texts, option::of(domain_use())).prop_map(
+        |(name, ty, not_null, (default, generated), domain)| ColumnDef {
             name,
             ty,
             not_null,
             default,
             generated,
+            domain,
         },
     );
     let kind = select(vec![IdentityKind::Always, IdentityKind::ByDefault]);

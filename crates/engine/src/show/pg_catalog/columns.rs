@@ -4,11 +4,11 @@ use sql::catalog::{Deferral, Identity, IdentityKind};
 use sql::statement::{Persistence, RelationName};
 use types::{DataType, EnumType, NumericDisplay, Value};
 
-use super::{Row, SYSTEM_SCHEMAS, Subject, numbers, relations};
+use super::{Row, SYSTEM_SCHEMAS, Subject, domains, numbers, relations};
 use crate::catalog::TableDef;
 use crate::catalog::user_types::enum_in;
 
-const DATABASE: &str = "tessera";
+pub(super) const DATABASE: &str = "tessera";
 
 /// The rows of a table of the information schema; none of any other table.
 pub(super) fn rows(name: &str, subject: &Subject<'_>) -> Vec<Row> {
@@ -41,11 +41,12 @@ pub(super) fn rows(name: &str, subject: &Subject<'_>) -> Vec<Row> {
         }
         "information_schema.constraint_table_usage" => used_tables(subject),
         "information_schema.view_table_usage" => tables_of_views(subject),
-        _ => Vec::new(),
+        name => domains::rows(name, subject).unwrap_or_default(),
     }
 }
 
-fn placed(name: &str) -> Row {
+/// A row with the name of a relation.
+pub(super) fn placed(name: &str) -> Row {
     let row = Row::default().text("table_catalog", DATABASE);
     let row = row.text("table_schema", RelationName::schema_of_key(name));
     row.text("table_name", RelationName::name_of_key(name))
@@ -66,7 +67,8 @@ fn tables(subject: &Subject<'_>) -> Vec<Row> {
     tables.chain(subject.state.views.keys().map(view)).collect()
 }
 
-fn column(table: &str, name: &str, ty: DataType, ordinal: usize) -> Row {
+/// The row of a column of type `ty` of a relation.
+pub(super) fn column(table: &str, name: &str, ty: DataType, ordinal: usize) -> Row {
     let entry = numbers::own_entry(ty);
     let (udt_schema, udt_name) = match enum_in(ty).map(EnumType::key) {
         None => ("pg_catalog", entry.name.into()),
@@ -168,7 +170,7 @@ fn columns(subject: &Subject<'_>) -> Vec<Row> {
         let def = &entry.def;
         for (ordinal, of) in def.columns.iter().enumerate() {
             let identity = def.identities.iter().find(|(column, _)| *column == ordinal);
-            let mut row = column(name, &of.name, of.ty, ordinal);
+            let mut row = domains::with_domain(column(name, &of.name, of.ty, ordinal), of);
             if let Some((_, identity)) = identity {
                 row = with_identity(row, subject, identity);
             }
@@ -345,6 +347,7 @@ fn checks(subject: &Subject<'_>) -> Vec<Row> {
             rows.push(row.text("check_clause", &format!("({})", check.sql)));
         }
     }
+    rows.extend(domains::checks(subject));
     rows
 }
 

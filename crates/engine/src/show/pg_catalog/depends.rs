@@ -10,6 +10,7 @@
 
 use std::collections::BTreeMap;
 
+use sql::catalog::Domain;
 use sql::statement::RelationName;
 
 use super::{Row, Subject, catalogs, numbers, relations};
@@ -71,6 +72,9 @@ pub(super) fn rows(subject: &Subject<'_>) -> Vec<Row> {
         let number = i64::from(ty.number());
         depends.add(("pg_type", number, 0), "n", ("pg_namespace", schema, 0));
         depends.add(("pg_type", number + 1, 0), "i", ("pg_type", number, 0));
+        if let Some(domain) = ty.domain() {
+            of_domain(domain, &mut depends);
+        }
     }
     for entry in state.tables.values() {
         of_table(subject, &entry.def, &mut depends);
@@ -111,13 +115,33 @@ pub(super) fn rows(subject: &Subject<'_>) -> Vec<Row> {
     depends.rows
 }
 
+/// A domain needs the type that it is made of; its conditions need it.
+fn of_domain(domain: Domain, depends: &mut Depends) {
+    let number = i64::from(domain.number);
+    let below = match domain.over {
+        Some(over) => Some(i64::from(over.number)),
+        None => enum_in(domain.ty).map(|_| numbers::of_type(domain.ty).0),
+    };
+    if let Some(below) = below {
+        depends.add(("pg_type", number, 0), "n", ("pg_type", below, 0));
+    }
+    for check in &domain.checks {
+        let constraint = numbers::domain_constraint(&domain.key, &check.name);
+        depends.add(("pg_constraint", constraint, 0), "a", ("pg_type", number, 0));
+    }
+}
+
 fn of_table(subject: &Subject<'_>, def: &TableDef, depends: &mut Depends) {
     let table = def.name.as_str();
     let beside = |name: &str| RelationName::key_beside(table, name);
     for (ordinal, column) in def.columns.iter().enumerate() {
-        if enum_in(column.ty).is_some() {
-            let column = (depends.column(table, ordinal), numbers::of_type(column.ty).0);
-            depends.add(column.0, "n", ("pg_type", column.1, 0));
+        let own = match column.domain {
+            Some(used) => Some(i64::from(used.number())),
+            None => enum_in(column.ty).map(|_| numbers::of_type(column.ty).0),
+        };
+        if let Some(number) = own {
+            let column = depends.column(table, ordinal);
+            depends.add(column, "n", ("pg_type", number, 0));
         }
     }
     for ordinal in 0..def.columns.len() {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-use sql::catalog::IndexKind;
+use sql::catalog::{ColumnDef, IndexKind};
 use types::{DataType, ElementType, NumericDisplay, NumericType, WideDigits};
 
 use super::builtin::{self, TypeEntry};
@@ -36,6 +36,19 @@ pub(super) fn schema(name: &str) -> i64 {
 /// The number of a constraint of a table.
 pub(super) fn constraint(table: &str, name: &str) -> i64 {
     (FIRST + hash(table, name)) as i64
+}
+
+/// The number of a constraint of a domain.
+pub(super) fn domain_constraint(domain: &str, name: &str) -> i64 {
+    constraint(&format!("domain {domain}"), name)
+}
+
+/// The number and modifier of a column's type.
+pub(super) fn of_column(column: &ColumnDef) -> (i64, i64) {
+    match column.domain {
+        Some(used) => (i64::from(used.number()), -1),
+        None => of_type(column.ty),
+    }
 }
 
 /// The number of a view of the system, by its place among them: below those of users' objects. 0

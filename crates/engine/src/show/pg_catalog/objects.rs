@@ -9,7 +9,6 @@ use super::{SYSTEM_SCHEMAS, catalogs, full_name, numbers, relations, schema};
 use crate::catalog::State;
 use crate::catalog::numbers as catalog_numbers;
 use crate::catalog::rights::SCHEMA_NAME;
-use crate::catalog::user_types::enum_in;
 use crate::words::settings::Settings;
 
 /// Catalog and settings by which a session sees objects.
@@ -244,16 +243,15 @@ impl Seen<'_> {
             }
             (None, _) => None,
         };
-        found.map(types::EnumType::array_number)
+        found.map(|found| found.array_number())
     }
 
-    /// The enumerated type that a name means.
-    fn own_type(self, name: &RelationName) -> Option<types::EnumType> {
+    /// The type of users that a name means.
+    fn own_type(self, name: &RelationName) -> Option<UserType> {
         let within = |schema: &str| {
             let schema = Some(schema.to_owned());
             let key = RelationName { schema, name: name.name.clone() }.key();
-            let UserType::Enum(ty) = self.state.types.get(&key)?;
-            Some(*ty)
+            self.state.types.get(&key).copied()
         };
         match &name.schema {
             Some(schema) => within(schema),
@@ -380,10 +378,9 @@ impl Seen<'_> {
         if let Some(ty) = builtin::type_numbered(number) {
             return Some(ty.formatted.to_owned());
         }
-        if let Some(ty) = self.state.type_numbered(number) {
-            let key = enum_in(ty).map_or("", types::EnumType::key);
-            let suffix = if ty.is_array() { "[]" } else { "" };
-            return Some(format!("{}{suffix}", self.shown_type(key)));
+        if let Some((ty, is_array)) = self.state.user_type_numbered(number) {
+            let suffix = if is_array { "[]" } else { "" };
+            return Some(format!("{}{suffix}", self.shown_type(ty.key())));
         }
         let number = i64::from(number);
         let mut relations = self.state.tables.keys().chain(self.state.views.keys());

@@ -167,6 +167,8 @@ pub(super) fn attributes(subject: &Subject<'_>) -> Vec<Row> {
                 .flag("attnotnull", column.not_null)
                 .flag("atthasdef", expression_of(def, ordinal).is_some())
                 .text("attgenerated", if column.generated.is_some() { "s" } else { "" });
+            let (type_number, modifier) = numbers::of_column(column);
+            let row = row.number("atttypid", type_number).number("atttypmod", modifier);
             let rights = rights::list_of_column(subject, name, &column.name);
             rows.push(row.text("attidentity", identity).set("attacl", rights));
         }
@@ -391,7 +393,7 @@ pub(super) fn referenced_key(subject: &Subject<'_>, key: &ForeignKeyDef) -> Opti
 }
 
 /// A constraint that is no foreign key.
-fn without_actions() -> Row {
+pub(super) fn without_actions() -> Row {
     let row = Row::default().text("confupdtype", " ").text("confdeltype", " ");
     row.text("confmatchtype", " ")
 }

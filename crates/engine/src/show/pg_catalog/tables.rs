@@ -4,8 +4,8 @@ use sql::statement::{Privilege, Privileges, RelationName};
 use types::Value;
 
 use super::{
-    Row, SYSTEM_SCHEMAS, Subject, activity, catalogs, columns, counts, depends, numbers, relations,
-    rights, stats,
+    Row, SYSTEM_SCHEMAS, Subject, activity, catalogs, columns, counts, depends, domains, numbers,
+    relations, rights, stats,
 };
 use crate::catalog::comments::Commented;
 use crate::catalog::numbers as catalog_numbers;
@@ -21,7 +21,10 @@ pub(super) fn rows(name: &str, subject: &Subject<'_>) -> Vec<Row> {
         "pg_catalog.pg_attribute" => relations::attributes(subject),
         "pg_catalog.pg_attrdef" => relations::defaults(subject),
         "pg_catalog.pg_index" => relations::index_rows(subject),
-        "pg_catalog.pg_constraint" => relations::constraints(subject),
+        "pg_catalog.pg_constraint" => relations::constraints(subject)
+            .into_iter()
+            .chain(domains::constraints(subject))
+            .collect(),
         "pg_catalog.pg_sequence" => relations::sequences(subject),
         "pg_catalog.pg_type" => row_types(subject).into_iter().chain(own_types(subject)).collect(),
         "pg_catalog.pg_enum" => labels(subject),
@@ -168,7 +171,7 @@ fn row_types(subject: &Subject<'_>) -> Vec<Row> {
 /// The types that users made, and those of arrays of them.
 fn own_types(subject: &Subject<'_>) -> Vec<Row> {
     let mut rows = Vec::new();
-    for (key, UserType::Enum(ty)) in &subject.state.types {
+    for (key, ty) in &subject.state.types {
         let (name, object) = (RelationName::name_of_key(key), Object::Type(key.clone()));
         let (shown, array) = (subject.seen().shown_type(key), ty.array_number());
         let row = |number: u32, name: &str| {
@@ -182,19 +185,23 @@ fn own_types(subject: &Subject<'_>) -> Vec<Row> {
                 .number("typtypmod", -1)
                 .text("typalign", "i")
         };
-        let of_enum = row(ty.number(), name)
-            .number("typlen", 4)
-            .flag("typbyval", true)
-            .text("typtype", "e")
-            .text("typcategory", "E")
+        let of_type = row(ty.number(), name)
             .number("typarray", i64::from(array))
-            .text("typinput", "enum_in")
-            .text("typoutput", "enum_out")
-            .text("typreceive", "enum_recv")
-            .text("typsend", "enum_send")
-            .text("typstorage", "p")
             .set("typacl", rights::list(subject, &object))
             .text("formatted", &shown);
+        let of_type = match ty {
+            UserType::Enum(_) => of_type
+                .number("typlen", 4)
+                .flag("typbyval", true)
+                .text("typtype", "e")
+                .text("typcategory", "E")
+                .text("typinput", "enum_in")
+                .text("typoutput", "enum_out")
+                .text("typreceive", "enum_recv")
+                .text("typsend", "enum_send")
+                .text("typstorage", "p"),
+            UserType::Domain(domain) => domains::type_row(subject, of_type, *domain),
+        };
         let of_array = row(array, &format!("_{name}"))
             .number("typlen", -1)
             .text("typtype", "b")
@@ -208,7 +215,7 @@ fn own_types(subject: &Subject<'_>) -> Vec<Row> {
             .text("typanalyze", "array_typanalyze")
             .text("typstorage", "x")
             .text("formatted", &format!("{shown}[]"));
-        rows.extend([of_enum, of_array]);
+        rows.extend([of_type, of_array]);
     }
     rows
 }
@@ -216,7 +223,8 @@ fn own_types(subject: &Subject<'_>) -> Vec<Row> {
 /// pg_enum.
 fn labels(subject: &Subject<'_>) -> Vec<Row> {
     let mut rows = Vec::new();
-    for (key, UserType::Enum(ty)) in &subject.state.types {
+    for (key, ty) in &subject.state.types {
+        let UserType::Enum(ty) = ty else { continue };
         for (at, label) in ty.labels().iter().enumerate() {
             let row = Row::default()
                 .number("oid", numbers::label(key, label.position))
