@@ -249,3 +249,17 @@ fn a_sequence_can_be_read_like_a_table() {
     run(&mut s, "SELECT nextval('q')");
     assert_eq!(rows(&mut s, "SELECT * FROM q"), "5 0 t");
 }
+
+#[test]
+fn a_domain_is_found_by_its_schema_where_none_is_searched() {
+    let (_database, mut s) = open();
+    run(&mut s, "CREATE DOMAIN d AS int CHECK (VALUE > 0); CREATE TABLE t (a d, b d[])");
+    run(&mut s, "SET search_path = ''");
+    assert_eq!(state_of(&mut s, "ALTER DOMAIN d SET DEFAULT 8"), "42704");
+    run(&mut s, "ALTER DOMAIN public.d SET DEFAULT 8; INSERT INTO public.t DEFAULT VALUES");
+    run(&mut s, "ALTER DOMAIN public.d ADD CONSTRAINT few CHECK (VALUE < 9) NOT VALID");
+    assert_eq!(rows(&mut s, "SELECT * FROM public.t"), "8 null");
+    let few = refused(&mut s, "INSERT INTO public.t VALUES (9)");
+    let message = "value for domain d violates check constraint \"few\"";
+    assert_eq!(few, ("23514".to_owned(), message.to_owned()));
+}

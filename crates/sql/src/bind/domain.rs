@@ -14,7 +14,9 @@ use super::name::{expr_at, object_at};
 use super::scope::Clause;
 use super::{Binder, fail, unsupported};
 use crate::algebra::{ColumnId, DomainTest, DomainTests, Expr, Function, Place};
-use crate::catalog::{Catalog, CheckDef, ColumnDef, Domain, DomainOf, DomainUse, Validity};
+use crate::catalog::{
+    Catalog, CheckDef, ColumnDef, Domain, DomainOf, DomainUse, UserType, Validity,
+};
 use crate::parse::{DomainAction, DomainClause, DomainTree};
 use crate::statement::{
     DomainChange, DomainStatement, NewDomain, Nullability, RelationName, Statement,
@@ -155,8 +157,9 @@ impl Binder<'_> {
                 DomainStatement::Create { name, content }
             }
             DomainTree::Alter { name, action } => {
-                let name = self.type_found(name.clone());
-                let change = self.domain_change(&name, action)?;
+                let found = self.catalog.user_type(name.schema.as_deref(), &name.name);
+                let change = self.domain_change(name, found, action)?;
+                let name = found.map_or_else(|| name.clone(), |ty| RelationName::of_key(ty.key()));
                 DomainStatement::Alter { name, change }
             }
         };
@@ -258,9 +261,9 @@ impl Binder<'_> {
     fn domain_change(
         &mut self,
         name: &RelationName,
+        found: Option<UserType>,
         action: &DomainAction,
     ) -> Result<DomainChange> {
-        let found = self.catalog.user_type(name.schema.as_deref(), &name.name);
         let Some(domain) = found.and_then(|found| found.domain()) else {
             let is_type = found.is_some() || super::type_named(&name.name).is_some();
             return if is_type {
