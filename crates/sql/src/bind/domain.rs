@@ -76,7 +76,7 @@ fn tests_of(used: DomainUse, ty: DataType, catalog: &dyn Catalog) -> Result<Doma
 /// A type of a column or a cast.
 #[derive(Clone, Copy)]
 pub(super) struct Declared {
-    /// What values are held as.
+    /// The type that values are held as.
     pub(super) ty: DataType,
     pub(super) domain: Option<DomainUse>,
 }
