@@ -1,4 +1,4 @@
-//! Files: CSV, JSON, Parquet, Arrow streams; CSV and text between COPY and a client.
+//! Files: CSV, text of COPY, JSON, Parquet, Arrow streams; CSV and text between COPY and a client.
 //!
 //! Each format is an [`engine::registry::FileFormat`]: COPY reads and writes through it, and
 //! `read_csv('f')`, `read_json('f')` and `read_parquet('f')` stand in FROM, for one file or many. A
@@ -19,6 +19,7 @@ mod rows;
 mod csv;
 mod json;
 mod text;
+mod text_files;
 mod stream;
 
 use std::sync::Arc;
@@ -46,4 +47,5 @@ pub fn register(database: &Database) {
     registry.add_format("csv", csv);
     registry.add_format("json", json);
     registry.add_format("parquet", parquet);
+    registry.add_format("text", Arc::new(text_files::TextFiles));
 }

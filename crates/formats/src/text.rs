@@ -6,7 +6,7 @@ use kernels::print::append_text;
 use types::calendar::TimeZone;
 use types::{DataType, Error, Result, SqlState};
 
-use crate::rows::{Field, Records};
+use crate::rows::{Field, Records, is_utf8};
 
 /// Options of the text format.
 #[derive(Clone, Debug)]
@@ -34,7 +34,7 @@ impl TextOptions {
                 ("header", b"false" | b"off" | b"0") => options.has_header = false,
                 // How rows are kept is the table's business.
                 ("freeze", _) => {}
-                ("encoding", _) if value.to_ascii_lowercase().replace('-', "") == "utf8" => {}
+                ("encoding", _) if is_utf8(value) => {}
                 ("delimiter" | "null" | "header" | "encoding", _) => {
                     let message = format!("invalid value for COPY option \"{name}\": \"{value}\"");
                     return Err(Error::new(SqlState::INVALID_PARAMETER, message));

@@ -27,5 +27,5 @@ pub use bind::{
 pub use implication::{implies, normalised};
 pub use parse::{
     Effect, Followed, ParsedStatement, default_text, followed, names_in, parse, query_in_schema,
-    sequences_in, types_in, with_literals,
+    sequences_in, types_in, with_escapes, with_literals,
 };

@@ -25,6 +25,7 @@ mod grant;
 mod missing;
 mod name;
 mod operator;
+mod quoted;
 mod reader;
 mod reserved;
 mod role;
@@ -35,6 +36,7 @@ mod session;
 mod setting;
 mod shorthand;
 mod shown;
+mod silent;
 mod storage;
 mod tokens;
 mod typed;
@@ -57,6 +59,7 @@ pub(crate) use effectless::{
 pub use followed::{Followed, followed};
 pub(crate) use forms::{JOIN_NAME, ROWS_FROM};
 pub(crate) use name::folded;
+pub use quoted::with_escapes;
 pub(crate) use reserved::is_reserved;
 pub(crate) use search::{Cycle, RecursionClauses, Search, SearchOrder, recursion_clauses};
 pub(crate) use sequence::SequenceOption;
@@ -327,7 +330,8 @@ fn parse_all(text: &str) -> Result<Vec<ParsedStatement>> {
 }
 
 fn tokens_of(text: &str) -> Result<Vec<TokenWithSpan>> {
-    Tokenizer::new(&DIALECT, &operator::without_comments(text))
+    let text = quoted::without_unicode(text)?;
+    Tokenizer::new(&DIALECT, &operator::without_comments(&text))
         .tokenize_with_location()
         .map_err(|error| lexical_error(&error))
 }
@@ -508,13 +512,6 @@ fn expect_end(parser: &Parser<'_>) -> Result<()> {
     Err(near(&token.token.to_string(), at_location(token.span.start)))
 }
 
-/// True when the last of these words is one that tables are named behind.
-fn names_table(tokens: &[TokenWithSpan]) -> bool {
-    let words = tokens.iter().rev().find(|t| !matches!(t.token, Token::Whitespace(_)));
-    let before = [Keyword::FROM, Keyword::JOIN, Keyword::UPDATE];
-    words.is_some_and(|token| before.iter().any(|word| is_keyword(token, *word)))
-}
-
 /// The tokens with forms rewritten that the grammar lacks:
 /// - `BETWEEN SYMMETRIC` to `BETWEEN @-@`, a prefix operator that the binder takes off again (see
 ///   `bind::predicate`),
@@ -523,17 +520,18 @@ fn names_table(tokens: &[TokenWithSpan]) -> bool {
 /// - `TABLE t` at the beginning to `SELECT * FROM t`,
 /// - `OPERATOR(pg_catalog.~)` to `~`,
 /// - `>-` to `>` and `-`,
-/// - `FROM ONLY t` to `FROM t`: no table has others below it,
+/// - `FROM ONLY t` to `FROM t` and its like (see `silent`),
 /// - `(row).*` to `(row)."*"`, which the binder knows (see `bind::composite`),
 /// - `CREATE TABLE t (a, b) AS` to one with types, which the binder ignores.
 fn prepare(tokens: &[TokenWithSpan]) -> Vec<TokenWithSpan> {
     let mut after_between = false;
     let mut prepared = Vec::with_capacity(tokens.len());
     let untyped = untyped_columns(tokens);
-    let mut operator_end = 0;
+    let mut passed_end = 0;
     for (at_idx, token) in tokens.iter().enumerate() {
         let mut token = token.clone();
-        if at_idx < operator_end {
+        passed_end = passed_end.max(silent::end(tokens, at_idx, &prepared).unwrap_or(0));
+        if at_idx < passed_end {
             continue;
         }
         match &token.token {
@@ -550,7 +548,7 @@ fn prepare(tokens: &[TokenWithSpan]) -> Vec<TokenWithSpan> {
             Token::Word(word) if is_word(word, "operator") => {
                 if let Some((operator, end)) = named_operator(tokens, at_idx) {
                     token.token = operator;
-                    operator_end = end;
+                    passed_end = end;
                 }
             }
             Token::Word(word) if after_between && is_word(word, "symmetric") => {
@@ -559,9 +557,6 @@ fn prepare(tokens: &[TokenWithSpan]) -> Vec<TokenWithSpan> {
             }
             Token::Word(word) if after_between && is_word(word, "asymmetric") => {
                 after_between = false;
-                continue;
-            }
-            Token::Word(word) if is_word(word, "national") && begins_character(tokens, at_idx) => {
                 continue;
             }
             Token::Word(word) if is_word(word, "isnull") && follows_value(&prepared) => {
@@ -578,7 +573,6 @@ fn prepare(tokens: &[TokenWithSpan]) -> Vec<TokenWithSpan> {
             Token::Word(word) if word.keyword == Keyword::FROM && begins_trim(&prepared) => {
                 continue;
             }
-            Token::Word(word) if is_word(word, "only") && names_table(&prepared) => continue,
             Token::Word(word) if word.keyword == Keyword::TABLE && is_blank(&prepared) => {
                 let select = keyword_token("SELECT", Keyword::SELECT);
                 let from = keyword_token("FROM", Keyword::FROM);
@@ -627,14 +621,6 @@ fn opens_call(tokens: &[TokenWithSpan], at_idx: usize) -> bool {
     let mut rest = tokens.iter().skip(at_idx + 1);
     rest.find(|token| !matches!(token.token, Token::Whitespace(_)))
         .is_some_and(|token| token.token == Token::LParen)
-}
-
-/// True when CHAR or CHARACTER follows token `at_idx`.
-fn begins_character(tokens: &[TokenWithSpan], at_idx: usize) -> bool {
-    let mut rest = tokens.iter().skip(at_idx + 1);
-    rest.find(|token| !matches!(token.token, Token::Whitespace(_))).is_some_and(|token| {
-        [Keyword::CHAR, Keyword::CHARACTER].iter().any(|k| is_keyword(token, *k))
-    })
 }
 
 /// True when `before` ends in `).` or `].`: a field of a value is next.

@@ -98,6 +98,8 @@ pub struct Copy {
     pub direction: CopyDirection,
     /// Rows to move.
     pub item: CopyItem,
+    /// WHERE of FROM, as SQL text over a row: see [`crate::bind_row_exprs`].
+    pub condition: Option<String>,
     /// Where from or to.
     pub place: CopyPlace,
     /// FORMAT, in lower case, when given.

@@ -17,7 +17,7 @@ mod truncate;
 mod zone;
 
 pub use arithmetic::{age, justify_interval};
-pub use extract::extract;
+pub use extract::{INFINITE_FIELD, MINUS_INFINITE_FIELD, extract, extract_type};
 pub use truncate::{truncate_interval, truncate_timestamp};
 pub use zone::{DateOrder, TimeZone};
 

@@ -6,8 +6,8 @@ use exec::expr::Evaluator;
 use exec::expr::columns_of;
 use host::Clock;
 use kernels::{Batch, Column, Vector};
-use sql::algebra::ColumnId;
-use sql::catalog::Catalog;
+use sql::algebra::{ColumnId, Expr};
+use sql::catalog::{Catalog, CheckDef, ColumnDef, TableRef, Validity};
 use types::calendar::TimeZone;
 use types::{Error, PhysicalType, Result, SqlState, Value, text};
 
@@ -62,6 +62,43 @@ impl Written<'_> {
     }
 }
 
+impl Compiled {
+    fn of(
+        checks: &[CheckDef],
+        table: &str,
+        columns: &[ColumnDef],
+        catalog: &dyn Catalog,
+    ) -> Result<Self> {
+        let exprs = sql::bind_row_exprs(checks, table, columns, catalog)?;
+        let mut compiled = Self::default();
+        for (check, expr) in checks.iter().zip(&exprs) {
+            let (name, evaluator) = (check.name.clone(), compiled.evaluator(expr, columns)?);
+            compiled.checks.push(Check { name, evaluator });
+        }
+        Ok(compiled)
+    }
+
+    /// `expr` over the rows, ready to be evaluated.
+    fn evaluator(&mut self, expr: &Expr, columns: &[ColumnDef]) -> Result<Evaluator> {
+        let expr = plan::lower(expr, &|id: ColumnId| Some(id.0 as usize))?;
+        self.reads_clock |= columns_of(&expr).iter().any(|c| *c >= columns.len());
+        Evaluator::new(&expr)
+    }
+
+    /// `batch` with what `clocks` tell, if a condition asks for it.
+    fn timed(&self, batch: &Batch, clocks: Clocks<'_>) -> Option<Batch> {
+        self.reads_clock.then(|| {
+            let Clocks { now, clock, zone } = clocks;
+            let told = [Value::I64(now), Value::I64(clock.micros()), Value::text(zone.name())];
+            let types = [PhysicalType::I64, PhysicalType::I64, PhysicalType::Str];
+            let told = told.iter().zip(types).map(|(value, physical)| {
+                Column::plain(Vector::repeat(physical, value, batch.rows))
+            });
+            Batch::new(batch.columns.iter().cloned().chain(told).collect(), batch.rows)
+        })
+    }
+}
+
 impl Checks {
     /// The conditions of `def`, not compiled.
     pub(crate) fn of(def: &TableDef) -> Self {
@@ -82,22 +119,38 @@ impl Checks {
         if self.compiled.get().is_some() || self.is_empty() {
             return Ok(());
         }
-        let exprs = sql::bind_row_exprs(&def.checks, def.bare_name(), &def.columns, catalog)?;
-        let position = |id: ColumnId| Some(id.0 as usize);
-        let mut compiled = Compiled::default();
+        let mut compiled = Compiled::of(&def.checks, def.bare_name(), &def.columns, catalog)?;
         for (column, expr) in sql::bind_domain_tests(&def.columns, catalog)? {
-            let expr = plan::lower(&expr, &position)?;
-            compiled.reads_clock |= columns_of(&expr).iter().any(|c| *c >= def.columns.len());
-            compiled.domains.push((column, Evaluator::new(&expr)?));
-        }
-        for (check, expr) in def.checks.iter().zip(&exprs) {
-            let expr = plan::lower(expr, &position)?;
-            compiled.reads_clock |= columns_of(&expr).iter().any(|c| *c >= def.columns.len());
-            let (name, evaluator) = (check.name.clone(), Evaluator::new(&expr)?);
-            compiled.checks.push(Check { name, evaluator });
+            let tests = compiled.evaluator(&expr, &def.columns)?;
+            compiled.domains.push((column, tests));
         }
         self.compiled.get_or_init(|| compiled);
         Ok(())
+    }
+
+    /// The condition `text` over rows of `table`.
+    ///
+    /// # Errors
+    /// None for a condition that was bound before.
+    pub(crate) fn of_text(text: String, table: &TableRef, catalog: &dyn Catalog) -> Result<Self> {
+        let condition = CheckDef { name: String::new(), sql: text, validity: Validity::Valid };
+        let compiled = Compiled::of(&[condition], table.bare_name(), table.columns(), catalog)?;
+        Ok(Self { has_any: true, compiled: OnceLock::from(compiled) })
+    }
+
+    /// The rows of `batch`, as [`Self::verify`] gets them, that all conditions are true for.
+    ///
+    /// # Errors
+    /// Errors of the conditions.
+    pub(crate) fn passing(&self, batch: &Batch, clocks: Clocks<'_>) -> Result<Vec<u32>> {
+        let mut rows: Vec<u32> = (0..u32::try_from(batch.rows).unwrap_or(u32::MAX)).collect();
+        let Some(compiled) = self.compiled.get() else { return Ok(rows) };
+        let timed = compiled.timed(batch, clocks);
+        for check in &compiled.checks {
+            let passes = check.evaluator.evaluate(timed.as_ref().unwrap_or(batch))?;
+            rows.retain(|&row| matches!(passes.value(row as usize), Value::Bool(true)));
+        }
+        Ok(rows)
     }
 
     /// Tests the rows of `batch`, all columns of the table, at the time that `clocks` show:
@@ -114,21 +167,13 @@ impl Checks {
         clocks: Clocks<'_>,
     ) -> Result<()> {
         let Some(compiled) = self.compiled.get() else { return Ok(()) };
-        let Compiled { domains, checks, reads_clock } = compiled;
-        let timed = reads_clock.then(|| {
-            let Clocks { now, clock, zone } = clocks;
-            let told = [Value::I64(now), Value::I64(clock.micros()), Value::text(zone.name())];
-            let types = [PhysicalType::I64, PhysicalType::I64, PhysicalType::Str];
-            let told = told.iter().zip(types).map(|(value, physical)| {
-                Column::plain(Vector::repeat(physical, value, batch.rows))
-            });
-            Batch::new(batch.columns.iter().cloned().chain(told).collect(), batch.rows)
-        });
+        let timed = compiled.timed(batch, clocks);
         let rows = timed.as_ref().unwrap_or(batch);
-        for (_, tests) in domains.iter().filter(|(column, _)| written.contains(*column)) {
+        let written_domains = compiled.domains.iter().filter(|(c, _)| written.contains(*c));
+        for (_, tests) in written_domains {
             tests.evaluate(rows)?;
         }
-        for check in checks {
+        for check in &compiled.checks {
             let passes = check.evaluator.evaluate(rows)?;
             let fails = |&row: &usize| matches!(passes.value(row), Value::Bool(false));
             if let Some(row) = (0..batch.rows).find(fails) {

@@ -1,5 +1,6 @@
 //! COPY between tables or queries and files.
 
+mod condition;
 mod stream;
 
 use std::path::Path;
@@ -14,6 +15,8 @@ use sql::catalog::{ColumnDef, TableMeta, TableRef};
 use sql::statement::{Copy, CopyDirection, CopyItem, CopyPlace, Statement};
 use types::{DataType, Error, Result, SqlState, Value};
 
+use condition::{Condition, Filtered};
+
 use crate::catalog::TableEntry;
 use crate::instance::registry::{FileFormat, FileOptions, FileWriter};
 use crate::statement::catalog::no_files;
@@ -22,26 +25,34 @@ use crate::statement::running::{Run, Running};
 use crate::write::insert::{insert_result, load_stream};
 use crate::{QueryResult, Session};
 
-/// The format that FORMAT or the file's ending names; what is read without
-/// either is CSV.
+/// Endings of compressed files, behind which stands that of what they hold.
+const COMPRESSED: [&str; 3] = ["gz", "gzip", "zst"];
+
+/// The format that FORMAT or the file's ending names; what is read without either is text, or CSV
+/// when it is compressed.
 fn format_of(session: &Session, copy: &Copy, path: &str) -> Result<Arc<dyn FileFormat>> {
-    let given = Path::new(path).extension().and_then(|e| e.to_str());
-    let ending = given.unwrap_or("csv");
-    let ending = ending.to_ascii_lowercase();
+    let ending_of = |path: &Path| path.extension().and_then(|e| e.to_str()).map(str::to_lowercase);
+    let given = ending_of(Path::new(path));
+    let compressed = given.as_deref().is_some_and(|given| COMPRESSED.contains(&given));
+    let inner = if compressed { Path::new(path).file_stem().map(Path::new) } else { None };
+    let ending = inner.and_then(ending_of).or(given.clone()).unwrap_or_else(|| "csv".to_owned());
     let registry = session.database().registry();
     match &copy.format {
         Some(name) => registry.format(name).ok_or_else(|| {
             let message = format!("COPY format \"{name}\" not recognized");
             Error::new(SqlState::INVALID_PARAMETER, message)
         }),
-        None if copy.direction == CopyDirection::To && registry.format(&ending).is_none() => {
-            let message = format!("no format of files has names that end in \".{ending}\"");
+        None if copy.direction == CopyDirection::To
+            && (compressed || registry.format(&ending).is_none()) =>
+        {
+            let given = given.unwrap_or_default();
+            let message = format!("no format of files has names that end in \".{given}\"");
             let hint = "Say which one to write: COPY ... TO ... (FORMAT csv).";
             Err(Error::new(SqlState::INVALID_PARAMETER, message).with_hint(hint))
         }
         None => registry
             .format(&ending)
-            .or_else(|| registry.format("csv"))
+            .or_else(|| registry.format(if compressed { "csv" } else { "text" }))
             .ok_or_else(|| Error::unsupported("COPY without file formats")),
     }
 }
@@ -56,8 +67,7 @@ pub(crate) fn copy(running: &mut Running<'_>, copy: &Copy) -> Result<QueryResult
     let format = format_of(running.session, copy, path)?;
     match (&copy.item, copy.direction) {
         (CopyItem::Table { table, columns }, CopyDirection::From) => {
-            let file = GivenFile { format: &*format, path, options: &copy.options };
-            copy_from(running, &file, table, columns)
+            copy_from(running, &*format, path, copy, Target { table, columns })
         }
         (CopyItem::Query(query), CopyDirection::To) => {
             write_query(running, &*format, path, copy, query)
@@ -227,32 +237,33 @@ impl TableColumns {
     }
 }
 
-/// A file that is read, and how.
-struct GivenFile<'a> {
-    format: &'a dyn FileFormat,
-    path: &'a str,
-    options: &'a [(String, String)],
-}
-
 fn copy_from(
     running: &mut Running<'_>,
-    file: &GivenFile<'_>,
-    table: &TableRef,
-    columns: &[usize],
+    format: &dyn FileFormat,
+    path: &str,
+    copy: &Copy,
+    into: Target<'_>,
 ) -> Result<QueryResult> {
-    let GivenFile { format, path, options } = *file;
+    let Target { table, columns } = into;
     let all = table.columns();
     let target: Vec<(String, DataType)> =
         columns.iter().map(|&c| (all[c].name.clone(), all[c].ty)).collect();
-    let file = format.open(path, running.session.file_options(options), Some(&target))?;
+    let file = format.open(path, running.session.file_options(&copy.options), Some(&target))?;
     if file.columns.len() != columns.len() {
         let message =
             format!("{path} has {} columns, {} are expected", file.columns.len(), columns.len());
         return Err(Error::new(SqlState::BAD_COPY_FORMAT, message));
     }
-    let mut load = Load::begin(running, table, columns)?;
+    let mut load = Load::begin(running, copy, into)?;
     load.add(running, file.source, Size::Large)?;
     Ok(QueryResult::command(format!("COPY {}", load.rows)))
+}
+
+/// Table that rows are loaded into, and the columns that they have.
+#[derive(Clone, Copy)]
+struct Target<'a> {
+    table: &'a TableRef,
+    columns: &'a [usize],
 }
 
 /// Size of a load: large ones get blocks of their own.
@@ -270,17 +281,28 @@ struct Load<'a> {
     full: Vec<RowColumn>,
     /// See [`counted_defaults`].
     counted: Vec<(usize, String)>,
+    /// Rows that it is not true for are left out.
+    condition: Option<Arc<Condition>>,
     rows: u64,
 }
 
 impl<'a> Load<'a> {
     /// Locks the table, whose `columns` are given; the others get their defaults.
-    fn begin(running: &mut Running<'_>, table: &'a TableRef, columns: &'a [usize]) -> Result<Self> {
+    fn begin(
+        running: &mut Running<'_>,
+        copy: &Copy,
+        into: Target<'a>,
+    ) -> Result<Self> {
+        let Target { table, columns } = into;
         running.session.work().check_writable("COPY FROM")?;
         let entry = running.session.write_table(table)?;
         let full = full_rows(running, table.columns(), columns)?;
         let counted = counted_defaults(table, columns);
-        Ok(Self { table, columns, entry, full, counted, rows: 0 })
+        let condition = match &copy.condition {
+            Some(text) => Some(Arc::new(Condition::new(running.session, table, text.clone())?)),
+            None => None,
+        };
+        Ok(Self { table, columns, entry, full, counted, condition, rows: 0 })
     }
 
     fn add(
@@ -292,7 +314,11 @@ impl<'a> Load<'a> {
         let all = self.table.columns();
         let context = running.context(None, Run::default());
         let given = (0..self.columns.len()).collect();
-        let source = exec::function_source(source, given, self.full.clone());
+        let mut source = exec::function_source(source, given, self.full.clone());
+        let condition = self.condition.as_ref();
+        if let Some(condition) = condition.filter(|_| self.counted.is_empty()) {
+            source = Arc::new(Filtered { source, condition: Arc::clone(condition) });
+        }
         let stream = Stream::new(source, None);
         let is_plain = self.entry.foreign_keys().is_empty() && self.counted.is_empty();
         self.rows += if is_plain && size == Size::Large {
@@ -302,6 +328,9 @@ impl<'a> Load<'a> {
             let mut result = ResultSet::collect(&context, &stream, &output)?;
             for batch in &mut result.batches {
                 fill_defaults(running, all, &self.counted, batch)?;
+                if let Some(condition) = condition.filter(|_| !self.counted.is_empty()) {
+                    condition.keep(batch)?;
+                }
             }
             insert_result(running, &self.entry, result)?.count
         };

@@ -191,7 +191,7 @@ impl Session {
     }
 
     fn try_prepare(&mut self, text: &str, types: &[DataType]) -> Result<PreparedStatement> {
-        let mut statements = sql::parse(text)?;
+        let mut statements = self.parse_text(text)?;
         let (Some(statement), None) = (statements.pop(), statements.pop()) else {
             let message = "cannot insert multiple commands into a prepared statement";
             return Err(Error::new(SqlState::SYNTAX_ERROR, message));

@@ -54,12 +54,24 @@ impl Session {
     pub(crate) fn parse(&mut self, text: &str) -> Result<Vec<ParsedStatement>> {
         self.begin_text();
         let _entry = budget::enter(Arc::clone(&self.account) as Arc<dyn Account>);
-        match sql::parse(text) {
+        match self.parse_text(text) {
             Ok(statements) => Ok(statements),
             Err(error) => {
                 self.fail()?;
                 Err(error)
             }
+        }
+    }
+
+    /// The statements of a text that a client sent: its strings mean what the session's settings
+    /// say.
+    ///
+    /// # Errors
+    /// See [`sql::parse`].
+    pub(crate) fn parse_text(&self, text: &str) -> Result<Vec<ParsedStatement>> {
+        match self.settings.changed("standard_conforming_strings") {
+            Some("off") => sql::parse(&sql::with_escapes(text)?),
+            _ => sql::parse(text),
         }
     }
 

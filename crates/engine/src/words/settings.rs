@@ -123,7 +123,7 @@ const KNOWN: &[Known] = &[
     known("server_version_num", "150000", Access::ReadOnly),
     known("session_authorization", "tessera", Access::Any),
     known("session_replication_role", "origin", Access::OneOf(&["origin", "replica", "local"])),
-    known("standard_conforming_strings", "on", Access::FixedSwitch),
+    known("standard_conforming_strings", "on", Access::Switch),
     known("statement_timeout", "0", MILLISECONDS),
     known("temp_directory", "", Access::Any),
     known("timezone", "UTC", Access::Zone),

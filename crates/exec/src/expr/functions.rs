@@ -8,11 +8,12 @@ mod numbers;
 mod text;
 mod wide;
 
-use kernels::{Vector, VectorBuilder, cast, math_fn, record_fn, time_fn};
+use kernels::{Vector, VectorBuilder, VectorData, cast, math_fn, record_fn, time_fn};
 use plan::physical::{Expr, ExprKind};
 use sql::algebra::Function;
-use types::calendar::{EXTRACT_TYPE, Field};
-use types::{DataType, Error, PhysicalType, Result, Value};
+use types::calendar::{EXTRACT_TYPE, Field, INFINITE_FIELD, MINUS_INFINITE_FIELD, extract_type};
+use types::wide::Wide;
+use types::{DataType, Error, NumericType, PhysicalType, Result, Value};
 
 use super::node::{Kernel, Traits};
 
@@ -215,6 +216,49 @@ fn time(function: Function, signature: &Signature) -> Result<Option<Kernel>> {
     Ok(Some(kernel))
 }
 
+/// Fields as [`time_fn::extract`] gives them, as `ty`; `shown` has the digits that clients see.
+///
+/// # Errors
+/// 0A000 for infinities where `ty` has none: the statement runs again with NUMERIC that does.
+fn extracted(
+    fields: &Vector,
+    shown: NumericType,
+    ty: DataType,
+    physical: PhysicalType,
+) -> Result<Vector> {
+    let native = DataType::Numeric(EXTRACT_TYPE);
+    let VectorData::I64(values) = &fields.data else {
+        return Err(Error::internal("fields are of 64 bits"));
+    };
+    let infinity = |(row, value): (usize, &i64)| match *value {
+        INFINITE_FIELD if !fields.is_null(row) => Some((row, Wide::Infinity)),
+        MINUS_INFINITE_FIELD if !fields.is_null(row) => Some((row, Wide::MinusInfinity)),
+        _ => None,
+    };
+    let infinite: Vec<(usize, Wide)> = values.iter().enumerate().filter_map(infinity).collect();
+    if !matches!(ty, DataType::WideNumeric(_)) {
+        if !infinite.is_empty() {
+            return Err(Error::unsupported("infinity in NUMERIC").narrow());
+        }
+        return cast::cast_as(fields, native, ty, physical);
+    }
+    let shown = DataType::Numeric(shown);
+    let finite = cast::cast_as(fields, native, shown, PhysicalType::I64)?;
+    let wide = cast::cast_as(&finite, shown, ty, physical)?;
+    if infinite.is_empty() {
+        return Ok(wide);
+    }
+    let mut out = VectorBuilder::with_capacity(physical, wide.len());
+    let mut infinite = infinite.into_iter().peekable();
+    for row in 0..wide.len() {
+        match infinite.next_if(|(at, _)| *at == row) {
+            Some((_, value)) => out.push_value(&value.value()),
+            None => out.push_value(&wide.value(row)),
+        }
+    }
+    Ok(out.finish())
+}
+
 /// Functions whose kernels take types or fields beside columns.
 fn typed_time(function: Function, signature: &Signature) -> Result<Kernel> {
     let (ty, physical) = (signature.ty, signature.physical);
@@ -224,19 +268,18 @@ fn typed_time(function: Function, signature: &Signature) -> Result<Kernel> {
             let from = signature.of(0)?;
             Box::new(move |a: &[&Vector], _| time_fn::cast_in(a[0], from, ty, a[1]))
         }
-        Function::Extract if has_zone => {
-            let native = DataType::Numeric(EXTRACT_TYPE);
-            signature.by_field(move |field, a| {
-                cast::cast_as(&time_fn::extract_in(field, a[0], a[1])?, native, ty, physical)
-            })?
-        }
+        Function::Extract if has_zone => signature.by_field(move |field, a| {
+            let shown = extract_type(field, DataType::TIMESTAMPTZ);
+            extracted(&time_fn::extract_in(field, a[0], a[1])?, shown, ty, physical)
+        })?,
         Function::DateTrunc if has_zone => {
             signature.by_field(move |field, a| time_fn::date_trunc_in(field, a[0], a[1]))?
         }
         Function::Extract => {
-            let (from, native) = (signature.of(1)?, DataType::Numeric(EXTRACT_TYPE));
+            let from = signature.of(1)?;
             signature.by_field(move |field, a| {
-                cast::cast_as(&time_fn::extract(field, a[0], from)?, native, ty, physical)
+                let shown = extract_type(field, from);
+                extracted(&time_fn::extract(field, a[0], from)?, shown, ty, physical)
             })?
         }
         Function::DateTrunc => {

@@ -123,8 +123,7 @@ impl CsvOptions {
                 }
                 // How rows are kept is the table's business.
                 "freeze" => _ = flag(name, value)?,
-                "encoding" if value.eq_ignore_ascii_case("utf8") => {}
-                "encoding" if value.eq_ignore_ascii_case("utf-8") => {}
+                "encoding" if crate::rows::is_utf8(value) => {}
                 "on_error" => {
                     options.on_error = match value.to_ascii_lowercase().as_str() {
                         "stop" => OnError::Stop,

@@ -232,8 +232,27 @@ impl Binder<'_> {
         list.map(|bound| self.coerce(bound, ty, Context::Implicit)).collect()
     }
 
-    /// The common type of `list`.
+    /// The type in which `list` becomes one column, whose values clients see.
     pub(super) fn united_type(&self, list: &[Bound], construct: Construct) -> Result<DataType> {
+        if self.summed {
+            return self.compared_type(list, construct);
+        }
+        Ok(literals_type(self.type_of_all(list, construct)?, list.iter()))
+    }
+
+    /// The type in which `list` is compared or summed: literals must fit whole.
+    pub(super) fn compared_type(&self, list: &[Bound], construct: Construct) -> Result<DataType> {
+        let literals = list.iter().filter(|bound| unknown_text(&bound.expr).is_some());
+        let ty = self.type_of_all(list, construct)?;
+        Ok(literals.fold(ty, |ty, literal| match (literal_target(literal, ty), ty) {
+            (DataType::Text, DataType::Varchar(_)) => DataType::Varchar(None),
+            (_, DataType::Reg(kind)) => DataType::Reg(kind),
+            (wider, _) => wider,
+        }))
+    }
+
+    /// The common type of `list`, of which untyped literals say nothing.
+    fn type_of_all(&self, list: &[Bound], construct: Construct) -> Result<DataType> {
         let candidates: Vec<Candidate> =
             list.iter().map(|bound| Candidate { ty: bound.ty() }).collect();
         if self.summed
@@ -241,19 +260,10 @@ impl Binder<'_> {
         {
             return Ok(ty);
         }
-        let mut ty = common_type(&candidates).map_err(|(a, b)| {
+        common_type(&candidates).map_err(|(a, b)| {
             let at = list.iter().find(|bound| bound.ty() == b).and_then(|bound| bound.at);
             place(mismatch(construct, a, b), at)
-        })?;
-        // Untyped literals must fit whole: CASE ... ELSE '0.125'.
-        for literal in list.iter().filter(|bound| unknown_text(&bound.expr).is_some()) {
-            ty = match (literal_target(literal, ty), ty) {
-                (DataType::Text, DataType::Varchar(_)) => DataType::Varchar(None),
-                (_, DataType::Reg(kind)) => DataType::Reg(kind),
-                (wider, _) => wider,
-            };
-        }
-        Ok(ty)
+        })
     }
 
     /// The query with columns of `types`: an untyped literal takes its type, others are cast.
@@ -346,6 +356,29 @@ fn cannot_cast(from: DataType, to: DataType, context: Context) -> Error {
         )
         .with_hint("You will need to rewrite or cast the expression."),
     }
+}
+
+/// The type `ty`, or a wider one that holds all untyped literals of `list` whole: CASE ... ELSE
+/// '0.125'.
+pub(super) fn literals_type<'a>(
+    mut ty: DataType,
+    list: impl Iterator<Item = &'a Bound>,
+) -> DataType {
+    use DataType as T;
+    if !matches!(ty, T::Varchar(Some(_)) | T::Char(1..) | T::Numeric(_) | T::WideNumeric(Some(_))) {
+        return ty;
+    }
+    for literal in list {
+        let Some(text) = unknown_text(&literal.expr) else { continue };
+        let digits = || decimal(&text.trim().to_ascii_lowercase());
+        ty = match (literal_target(literal, ty), ty) {
+            (T::Text, T::Varchar(_)) => T::Varchar(None),
+            // Values keep their scales.
+            (_, T::Numeric(n)) if digits().is_none_or(|(_, scale)| scale != n.scale) => T::NUMERIC,
+            (wider, _) => wider,
+        };
+    }
+    ty
 }
 
 /// The type that an untyped literal takes beside an operand of type `other`.

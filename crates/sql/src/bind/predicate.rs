@@ -179,12 +179,12 @@ impl Binder<'_> {
             // One value is compared, as `=` does it.
             [a, b] if a.ty().is_number() && b.ty().is_number() => {
                 comparison_type(self.digits, a.ty(), b.ty())
-                    .map_or_else(|| self.united_type(&all, "IN"), Ok)?
+                    .map_or_else(|| self.compared_type(&all, "IN"), Ok)?
             }
             _ => {
                 // Which of them is equal does not depend on their scales.
                 let outer = std::mem::replace(&mut self.summed, true);
-                let ty = self.united_type(&all, "IN");
+                let ty = self.compared_type(&all, "IN");
                 self.summed = outer;
                 ty?
             }

@@ -1,13 +1,15 @@
 //! UNION, INTERSECT, EXCEPT.
 
 use sqlparser::ast;
-use types::{DataType, Result, SqlState, Value};
+use types::{CompareOp, DataType, Result, SqlState, Value};
 
 use super::coerce::mismatch;
 use super::comparable::{ComparedFor, comparable, has_key};
 use super::types::{Candidate, Context, common_type};
 use super::{Binder, BoundColumn, BoundQuery, Unknowns, fail, place, unsupported};
-use crate::algebra::{ColumnId, Duplicates, Expr, Plan, SetOperator};
+use crate::algebra::{
+    ColumnId, Duplicates, Expr, JoinKind, Plan, SetOperator, WindowCall, WindowFunction,
+};
 
 impl Binder<'_> {
     /// A set operation; the left-leaning chain that the parser makes of `a UNION b UNION c` is
@@ -115,7 +117,9 @@ impl Binder<'_> {
         }
         let mut types = Vec::with_capacity(left.columns.len());
         for (a, b) in left.columns.iter().zip(&right.columns) {
-            types.push(column_type(name, a, b)?);
+            let ty = column_type(name, a, b)?;
+            let has_literal = has_literal(&left, a) || has_literal(&right, b);
+            types.push(if has_literal { without_limits(ty) } else { ty });
         }
         let left = self.coerce_columns(left, &types, Context::Implicit)?;
         let right = self.coerce_columns(right, &types, Context::Implicit)?;
@@ -127,23 +131,109 @@ impl Binder<'_> {
             .zip(&columns)
             .map(|(column, (id, ty))| BoundColumn { id: *id, ty: *ty, ..column })
             .collect();
-        let (left, right) = (Box::new(left), Box::new(right));
         let whole = operator == SetOperator::Union && duplicates == Duplicates::Keep;
-        if whole || !types.iter().any(|ty| has_key(*ty)) {
-            let plan = Plan::SetOperation { operator, duplicates, left, right, columns };
-            return Ok(BoundQuery { plan, columns: output });
+        if !whole && types.iter().any(|ty| has_key(*ty)) {
+            let sides = Sides { operator, duplicates, left, right, columns };
+            return Ok(BoundQuery { plan: self.by_keys(sides)?, columns: output });
         }
-        let key = |(id, ty): &(ColumnId, DataType)| {
-            comparable(Expr::column(*id, *ty), ComparedFor::Equality, None)
-        };
-        let on = columns.iter().map(key).collect::<Result<Vec<_>>>()?;
-        if operator != SetOperator::Union {
-            return unsupported(format!("{name} of jsonb"), None);
-        }
-        let duplicates = Duplicates::Keep;
-        let all = Plan::SetOperation { operator, duplicates, left, right, columns };
-        Ok(BoundQuery { plan: Plan::Distinct { input: Box::new(all), on }, columns: output })
+        let (left, right) = (Box::new(left), Box::new(right));
+        let plan = Plan::SetOperation { operator, duplicates, left, right, columns };
+        Ok(BoundQuery { plan, columns: output })
     }
+
+    /// A set operation over values that are compared by keys, but UNION ALL: rows with values of
+    /// the left side, of equal ones any.
+    ///
+    /// INTERSECT and EXCEPT are joins of the left rows that find, or miss, an equal right one; with
+    /// ALL the rows that are equal are numbered on each side, and numbers belong to what is equal.
+    ///
+    /// # Errors
+    /// 42883 for JSON, 0A000 for arrays of JSONB.
+    fn by_keys(&mut self, sides: Sides) -> Result<Plan> {
+        let Sides { operator, duplicates, left, right, columns } = sides;
+        if operator == SetOperator::Union {
+            let on = keys_of(&columns)?;
+            let (left, right) = (Box::new(left), Box::new(right));
+            let duplicates = Duplicates::Keep;
+            let all = Plan::SetOperation { operator, duplicates, left, right, columns };
+            return Ok(Plan::Distinct { input: Box::new(all), on });
+        }
+        let others: Vec<_> = columns.iter().map(|(_, ty)| (self.fresh(), *ty)).collect();
+        let (left, mut left_keys) = (renamed(left, &columns), keys_of(&columns)?);
+        let (right, mut right_keys) = (renamed(right, &others), keys_of(&others)?);
+        let left = match duplicates {
+            Duplicates::Remove => Plan::Distinct { input: Box::new(left), on: left_keys.clone() },
+            Duplicates::Keep => self.numbered(left, &mut left_keys),
+        };
+        let right = match duplicates {
+            Duplicates::Remove => right,
+            Duplicates::Keep => self.numbered(right, &mut right_keys),
+        };
+        let pairs = left_keys.into_iter().zip(right_keys);
+        let equal = pairs.map(|(a, b)| Expr::compare(CompareOp::NotDistinct, a, b));
+        let condition = Expr::and(equal.collect());
+        let kept = operator == SetOperator::Intersect;
+        let kind = if kept { JoinKind::Semi } else { JoinKind::Anti };
+        let (left, right) = (Box::new(left), Box::new(right));
+        let join = Plan::Join { left, right, kind, condition };
+        let columns = columns.into_iter().map(|(id, ty)| (id, Expr::column(id, ty))).collect();
+        Ok(Plan::Project { input: Box::new(join), columns })
+    }
+
+    /// `input` with the number of each row among those of equal `keys`, which becomes a key.
+    fn numbered(&mut self, input: Plan, keys: &mut Vec<Expr>) -> Plan {
+        let call = WindowCall {
+            partition_by: keys.clone(),
+            ..super::window::over_order(WindowFunction::RowNumber, &[])
+        };
+        let id = self.fresh();
+        keys.push(Expr::column(id, DataType::BigInt));
+        Plan::Window { input: Box::new(input), calls: vec![(id, call)] }
+    }
+}
+
+/// Both sides of a set operation, whose columns have the types of `columns`.
+struct Sides {
+    operator: SetOperator,
+    duplicates: Duplicates,
+    left: Plan,
+    right: Plan,
+    columns: Vec<(ColumnId, DataType)>,
+}
+
+/// True for a column of untyped literals other than NULL.
+fn has_literal(query: &BoundQuery, column: &BoundColumn) -> bool {
+    let Plan::Project { columns, .. } = &query.plan else {
+        return column.ty == DataType::Unknown;
+    };
+    let mut exprs = columns.iter().filter(|(id, _)| *id == column.id).map(|(_, expr)| expr);
+    column.ty == DataType::Unknown && !exprs.any(|expr| expr.as_literal() == Some(&Value::Null))
+}
+
+/// The type of any length and digits: what untyped literals become beside values of `ty`.
+fn without_limits(ty: DataType) -> DataType {
+    match ty {
+        DataType::Numeric(_) | DataType::WideNumeric(_) => DataType::NUMERIC,
+        DataType::Varchar(_) => DataType::Varchar(None),
+        DataType::Char(_) => DataType::Char(0),
+        other => other.of_all_digits(),
+    }
+}
+
+/// `plan` with its columns, by position, as `columns`.
+fn renamed(plan: Plan, columns: &[(ColumnId, DataType)]) -> Plan {
+    let output = plan.output();
+    let pairs = columns.iter().zip(output);
+    let columns = pairs.map(|((id, ty), old)| (*id, Expr::column(old, *ty))).collect();
+    Plan::Project { input: Box::new(plan), columns }
+}
+
+/// Expressions that stand for the columns where rows are compared.
+fn keys_of(columns: &[(ColumnId, DataType)]) -> Result<Vec<Expr>> {
+    let key = |(id, ty): &(ColumnId, DataType)| {
+        comparable(Expr::column(*id, *ty), ComparedFor::Equality, None)
+    };
+    columns.iter().map(key).collect()
 }
 
 fn column_type(name: &'static str, a: &BoundColumn, b: &BoundColumn) -> Result<DataType> {

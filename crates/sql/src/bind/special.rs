@@ -1,7 +1,7 @@
 //! Functions with a syntax of their own: EXTRACT, SUBSTRING, POSITION, TRIM, OVERLAY, AT TIME ZONE.
 
 use sqlparser::ast::{self, Expr as Ast};
-use types::{DataType, NumericDisplay, NumericType, Result, SqlState, calendar};
+use types::{DataType, Result, SqlState, calendar};
 
 use super::literal::constant_text;
 use super::name::expr_at;
@@ -9,6 +9,7 @@ use super::predicate::similar_regex;
 use super::types::{Category, Context, category};
 use super::{Binder, Bound, fail, place, unsupported};
 use crate::algebra::{Expr, ExprKind, Function, Place};
+use crate::catalog::Digits;
 
 impl Binder<'_> {
     /// Binds one of them.
@@ -94,7 +95,12 @@ impl Binder<'_> {
             let message = format!("unit \"{field}\" not recognized for type {}", value.ty().name());
             return fail(SqlState::INVALID_PARAMETER, message, at);
         }
-        let ty = DataType::Numeric(extract_type(&field, value.ty()));
+        // Of an infinity only a NUMERIC of its own digits holds the year.
+        let ty = match (self.digits, calendar::Field::parse(&field)) {
+            (Digits::All, _) => DataType::NUMERIC,
+            (_, Ok(field)) => DataType::Numeric(calendar::extract_type(field, value.ty())),
+            (_, Err(_)) => DataType::Numeric(calendar::EXTRACT_TYPE),
+        };
         let arguments = vec![Expr::text(&field), value.expr];
         Ok(Bound::new(self.call_in_zone(Function::Extract, arguments, ty), at))
     }
@@ -201,22 +207,4 @@ impl Binder<'_> {
         let head = self.bind_binary(&concat, head, what)?;
         self.bind_binary(&concat, head, tail)
     }
-}
-
-/// The NUMERIC that extract gives of a known field: PostgreSQL shows seconds with six digits and
-/// milliseconds with three, whatever they are.
-fn extract_type(field: &str, of: DataType) -> NumericType {
-    use calendar::Field as F;
-    let scale = match calendar::Field::parse(field) {
-        Ok(F::Second) => 6,
-        Ok(F::Epoch) if of != DataType::Date => 6,
-        Ok(F::Milliseconds) => 3,
-        // As many digits as it needs.
-        Ok(F::Julian) => {
-            return NumericType { display: NumericDisplay::Trimmed, ..calendar::EXTRACT_TYPE };
-        }
-        _ => 0,
-    };
-    let precision = calendar::EXTRACT_TYPE.precision;
-    NumericType::computed(precision, scale)
 }

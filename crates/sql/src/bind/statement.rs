@@ -5,6 +5,7 @@ use std::sync::Arc;
 use sqlparser::ast::{self, Statement as Ast};
 use types::{DataType, Error, Result, SqlState};
 
+use super::constraint::unqualified;
 use super::lock::refuse_locks;
 use super::name::{expr_at, ident_at, object_at, object_parts};
 use super::scope::Clause;
@@ -202,9 +203,6 @@ impl Binder<'_> {
     }
 
     fn bind_copy(&mut self, copy: &CopyTree) -> Result<Copy> {
-        if let Some(condition) = &copy.condition {
-            return unsupported("COPY ... WHERE", expr_at(condition));
-        }
         let item = match &copy.source {
             CopySource::Table(name, columns) => {
                 let table =
@@ -242,6 +240,16 @@ impl Binder<'_> {
         }
         Ok(Copy {
             direction: if copy.from { CopyDirection::From } else { CopyDirection::To },
+            condition: match (&copy.condition, &item) {
+                (Some(condition), CopyItem::Table { table, .. }) if copy.from => {
+                    Some(self.copied_rows(table, condition)?)
+                }
+                (Some(condition), _) => {
+                    let message = "WHERE clause not allowed with COPY TO";
+                    return fail(SqlState::SYNTAX_ERROR, message, expr_at(condition));
+                }
+                (None, _) => None,
+            },
             item,
             place: match &copy.path {
                 Some(path) => CopyPlace::File(path.clone()),
@@ -274,6 +282,21 @@ impl Binder<'_> {
             return fail(SqlState::FEATURE_NOT_SUPPORTED, message, None);
         }
         Ok(CopyItem::Statement(Box::new(statement)))
+    }
+
+    /// WHERE of COPY FROM as text; it reads columns of the row that are not generated.
+    fn copied_rows(&mut self, table: &TableRef, condition: &ast::Expr) -> Result<String> {
+        let bound = self.check_condition(condition, table.bare_name(), table.columns())?;
+        let mut generated = false;
+        bound.each_column(&mut |id| {
+            let column = table.columns().get(id.0 as usize);
+            generated |= column.is_some_and(|column| column.generated.is_some());
+        });
+        if generated {
+            let message = "generated columns are not supported in COPY FROM WHERE conditions";
+            return fail(SqlState::INVALID_COLUMN_REFERENCE, message, expr_at(condition));
+        }
+        Ok(unqualified(&self.defined(condition)).to_string())
     }
 
     /// The columns of COPY: those named, or all but generated ones.

@@ -3,6 +3,7 @@
 use sqlparser::ast;
 use types::{DataType, Result, SqlState};
 
+use super::coerce::literals_type;
 use super::scope::{Clause, Level};
 use super::types::Context;
 use super::{Binder, Bound, BoundColumn, BoundQuery, Unknowns, fail};
@@ -81,7 +82,8 @@ impl Binder<'_> {
         if unknowns == Unknowns::Keep && column.iter().all(Bound::is_unknown) {
             return Ok(DataType::Unknown);
         }
-        self.united_type(&column, "VALUES")
+        let ty = self.united_type(&column, "VALUES")?;
+        Ok(literals_type(ty, rows.iter().filter_map(|row| row.get(ordinal))))
     }
 
     /// `TABLE name`.

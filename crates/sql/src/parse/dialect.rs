@@ -48,6 +48,10 @@ impl Dialect for TesseraDialect {
             Token::LParen if is_values(parser) || is_combined(parser) => {
                 return Some(parse_query(parser));
             }
+            // Within the parentheses of `= ANY (VALUES (1), (2))`.
+            Token::Word(word) if word.keyword == Keyword::VALUES && opens_call(parser) => {
+                return Some(parser.parse_query().map(ast::Expr::Subquery));
+            }
             _ => return None,
         };
         parser.next_token();

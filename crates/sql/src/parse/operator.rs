@@ -114,7 +114,7 @@ fn is_operator(ch: char) -> bool {
 }
 
 /// Bytes of the string `$tag$...$tag$` at the beginning of `text`.
-fn dollar_quoted(text: &str) -> Option<usize> {
+pub(super) fn dollar_quoted(text: &str) -> Option<usize> {
     let tag_end = text[1..].find('$')? + 2;
     let tag = &text[..tag_end];
     let is_name = |ch: char| ch.is_alphanumeric() || ch == '_' || ch == '$';

@@ -1,17 +1,16 @@
 //! extract: fields of dates, times, timestamps and intervals.
 
 use super::{
-    DAY, Field, HOUR, JULIAN_EPOCH, MINUTE, SECOND, civil_from_days, day_of_week, day_of_year,
-    is_finite_date, is_finite_timestamp, iso_week, split_timestamp,
+    DAY, EXTRACT_TYPE, Field, HOUR, JULIAN_EPOCH, MINUTE, SECOND, civil_from_days, day_of_week,
+    day_of_year, is_finite_date, is_finite_timestamp, iso_week, split_timestamp,
 };
-use crate::{DataType, Error, Interval, Result, SqlState, Value};
+use crate::{DataType, Error, Interval, NumericDisplay, NumericType, Result, SqlState, Value};
 
 /// Field `field` of `value` of type `ty`, times 10 to the 6. None (NULL) for fields that an
 /// infinity does not have.
 ///
 /// # Errors
-/// 0A000 when the type has no such field, and for the infinite fields of infinities (NUMERIC holds
-/// no infinity); 22003 when the result exceeds 64 bits.
+/// 0A000 when the type has no such field; 22003 when the result exceeds 64 bits.
 pub fn extract(field: Field, value: &Value, ty: DataType) -> Result<Option<i64>> {
     match (value, ty) {
         (Value::I32(days), DataType::Date) => of_date(field, *days),
@@ -24,6 +23,27 @@ pub fn extract(field: Field, value: &Value, ty: DataType) -> Result<Option<i64>>
     }
 }
 
+/// The field of an infinity that grows with time, as [`extract`] gives it.
+pub const INFINITE_FIELD: i64 = i64::MAX;
+/// The field of the infinity before all times.
+pub const MINUS_INFINITE_FIELD: i64 = i64::MIN;
+
+/// The NUMERIC that extract gives of a known field: PostgreSQL shows seconds with six digits and
+/// milliseconds with three, whatever they are.
+pub fn extract_type(field: Field, of: DataType) -> NumericType {
+    let scale = match field {
+        Field::Second => 6,
+        Field::Epoch if of != DataType::Date => 6,
+        Field::Milliseconds => 3,
+        // As many digits as it needs.
+        Field::Julian => {
+            return NumericType { display: NumericDisplay::Trimmed, ..EXTRACT_TYPE };
+        }
+        _ => 0,
+    };
+    NumericType::computed(EXTRACT_TYPE.precision, scale)
+}
+
 #[cold]
 fn too_large() -> Error {
     Error::new(SqlState::NUMERIC_OUT_OF_RANGE, "value overflows numeric format")
@@ -33,7 +53,7 @@ fn scaled(value: i64) -> Result<i64> {
     value.checked_mul(SECOND).ok_or_else(too_large)
 }
 
-fn of_infinity(field: Field, type_name: &str) -> Result<Option<i64>> {
+fn of_infinity(field: Field, infinity: i64, type_name: &str) -> Result<Option<i64>> {
     match field {
         Field::Year
         | Field::IsoYear
@@ -41,7 +61,7 @@ fn of_infinity(field: Field, type_name: &str) -> Result<Option<i64>> {
         | Field::Century
         | Field::Millennium
         | Field::Julian
-        | Field::Epoch => Err(Error::unsupported("infinity in NUMERIC")),
+        | Field::Epoch => Ok(Some(infinity)),
         Field::TimeZone | Field::TimeZoneHour | Field::TimeZoneMinute
             if type_name != "timestamp with time zone" =>
         {
@@ -53,7 +73,8 @@ fn of_infinity(field: Field, type_name: &str) -> Result<Option<i64>> {
 
 fn of_date(field: Field, days: i32) -> Result<Option<i64>> {
     if !is_finite_date(days) {
-        return of_infinity(field, "date");
+        let infinity = if days > 0 { INFINITE_FIELD } else { MINUS_INFINITE_FIELD };
+        return of_infinity(field, infinity, "date");
     }
     match field {
         Field::Epoch => {
@@ -120,7 +141,8 @@ fn of_time(field: Field, micros: i64) -> Result<i64> {
 fn of_timestamp(field: Field, micros: i64, zoned: bool) -> Result<Option<i64>> {
     let type_name = if zoned { "timestamp with time zone" } else { "timestamp without time zone" };
     if !is_finite_timestamp(micros) {
-        return of_infinity(field, type_name);
+        let infinity = if micros > 0 { INFINITE_FIELD } else { MINUS_INFINITE_FIELD };
+        return of_infinity(field, infinity, type_name);
     }
     let (days, time) = split_timestamp(micros);
     let value = match field {

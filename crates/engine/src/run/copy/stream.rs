@@ -5,11 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use exec::ResultSet;
 use kernels::Column;
-use sql::catalog::TableRef;
 use sql::statement::{Copy, CopyDirection, CopyItem};
 use types::{DataType, Error, Result, SqlState};
 
-use super::{Load, Size, check_style, returned, table_rows};
+use super::{Load, Size, Target, check_style, returned, table_rows};
 use crate::instance::registry::{Came, CopyClient, StreamFormat};
 use crate::statement::running::{Run, Running};
 use crate::{QueryResult, Session};
@@ -47,7 +46,7 @@ fn with_client(
 ) -> Result<QueryResult> {
     let rows = match (&copy.item, copy.direction) {
         (CopyItem::Table { table, columns }, CopyDirection::From) => {
-            receive(running, copy, format, client, &Given { table, columns })?
+            receive(running, copy, format, client, Target { table, columns })?
         }
         (CopyItem::Query(query), CopyDirection::To) => {
             let result = running.run_query(query, Run::default())?;
@@ -68,12 +67,6 @@ fn with_client(
     Ok(QueryResult::command(format!("COPY {rows}")))
 }
 
-/// Columns of a table that the client gives.
-struct Given<'a> {
-    table: &'a TableRef,
-    columns: &'a [usize],
-}
-
 /// Gathers what the client sends, and loads it part by part. While one is loaded, the next is
 /// gathered.
 fn receive(
@@ -81,13 +74,14 @@ fn receive(
     copy: &Copy,
     format: &dyn StreamFormat,
     client: &mut dyn CopyClient,
-    &Given { table, columns }: &Given<'_>,
+    into: Target<'_>,
 ) -> Result<u64> {
+    let Target { table, columns } = into;
     let all = table.columns();
     let target: Vec<(String, DataType)> =
         columns.iter().map(|&c| (all[c].name.clone(), all[c].ty)).collect();
     let mut reader = format.reader(running.session.file_options(&copy.options), &target)?;
-    let mut load = Load::begin(running, table, columns)?;
+    let mut load = Load::begin(running, copy, into)?;
     client.begin_in(columns.len(), format.form())?;
     let cancel = running.session.cancel_handle();
     let mut bytes = Vec::new();

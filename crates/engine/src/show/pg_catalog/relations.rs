@@ -413,7 +413,7 @@ pub(super) fn constraints(subject: &Subject<'_>) -> Vec<Row> {
                 .number("conrelid", number(table))
                 .flag("convalidated", validity == Validity::Valid)
                 .flag("conislocal", true);
-            rows.push(row.flag("connoinherit", true));
+            rows.push(row);
         };
         for key in &def.keys {
             let columns = names(def, key.columns.iter().copied());
@@ -428,7 +428,8 @@ pub(super) fn constraints(subject: &Subject<'_>) -> Vec<Row> {
             let index = RelationName::key_beside(table, &key.name);
             let row = row.number("conindid", number(&index));
             let text = format!("{what} ({columns})");
-            add(&key.name, Validity::Valid, row.text("condef", &text));
+            let row = row.text("condef", &text).flag("connoinherit", true);
+            add(&key.name, Validity::Valid, row);
         }
         for check in &def.checks {
             let text = format!("CHECK ({}){}", check.sql, check.validity.sql());
@@ -437,12 +438,14 @@ pub(super) fn constraints(subject: &Subject<'_>) -> Vec<Row> {
                 read.iter().filter_map(|name| def.columns.iter().position(|c| c.name == *name));
             let row = without_actions().list("conkey", ElementType::SmallInt, &ordinals(read));
             let row = row.text("contype", "c").text("condef", &text);
+            let row = row.flag("connoinherit", false);
             add(&check.name, check.validity, row);
         }
         for key in &def.foreign_keys {
             let row = foreign_key(subject, def, key).number("confrelid", number(&key.table.name));
             let index = referenced_key(subject, key).map_or(0, |key| number(&key));
-            add(&key.name, key.validity, row.number("conindid", index));
+            let row = row.number("conindid", index).flag("connoinherit", true);
+            add(&key.name, key.validity, row);
         }
     }
     rows
