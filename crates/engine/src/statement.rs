@@ -13,4 +13,5 @@ pub(crate) mod describe;
 pub(crate) mod binding;
 mod calls;
 pub(crate) mod sequence;
+pub(crate) mod admission;
 mod queries;

@@ -1,8 +1,8 @@
 //! State that the operators of one query share: memory, workers, cancellation, snapshots, profile.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use host::Io;
@@ -10,7 +10,7 @@ use kernels::Batch;
 use parking_lot::Mutex;
 use plan::physical::{LookUps, OperatorId, OperatorProfile};
 use plan::{Switches, Technique};
-use sched::{Scheduler, Ticket};
+use sched::{Grant, Scheduler, Ticket};
 use sql::catalog::SequencesRef;
 use storage::{
     AccessPath, BlockPaths, BufferPool, Restriction, Snapshot, Table, TableSnapshot, Tid,
@@ -110,6 +110,8 @@ pub struct QueryContext {
     pub profile: Profile,
     /// Work orders done and known so far, for a progress display.
     pub progress: Arc<Progress>,
+    /// Leave to run, which ends with the context; none for a query that needs little.
+    pub grant: OnceLock<Grant>,
     /// Account that it runs on: that of the thread that made the context.
     account: Option<Arc<dyn Account>>,
     counters: Vec<Counters>,
@@ -201,6 +203,7 @@ impl QueryContext {
             block_paths: BlockPaths::default(),
             profile: Profile::Off,
             progress: Arc::default(),
+            grant: OnceLock::new(),
             account: budget::current(),
             counters: (0..operator_count).map(|_| Counters::default()).collect(),
             snapshots: Mutex::default(),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use kernels::{Batch, Column, Vector, VectorBuilder, VectorData};
 use parking_lot::Mutex;
 use plan::physical::OutputColumn;
-use storage::{MemoryCategory, Positions, Reservation};
+use storage::{BufferPool, MemoryCategory, Positions, Reservation};
 use types::{DataType, Result, Value};
 
 use crate::context::QueryContext;
@@ -25,7 +25,7 @@ struct Gathered {
 }
 
 /// Approximate bytes of a batch: fixed-width values and string views. Strings belong to tables, or
-/// are counted by who made them.
+/// are counted by their makers (`kernels::strings`).
 pub(crate) fn batch_bytes(batch: &Batch) -> u64 {
     let row_bytes: u64 = batch.columns.iter().map(column_bytes).sum();
     row_bytes + 64
@@ -126,6 +126,30 @@ impl ResultSet {
         let batches = batches.into_iter().map(|(_, batch)| batch).collect();
         let columns = output.iter().map(|c| (c.name.to_string(), c.ty)).collect();
         Self { columns, batches, memory }
+    }
+
+    /// Some columns or rows of this result as `batches`, counted as this result is.
+    #[must_use]
+    pub fn with_batches(
+        self,
+        columns: impl Into<Arc<[(String, DataType)]>>,
+        batches: Vec<Batch>,
+    ) -> Self {
+        Self { columns: columns.into(), batches, memory: self.memory }
+    }
+
+    /// A result of `batches` that were copied, and are counted from now on.
+    ///
+    /// # Errors
+    /// 53200 when there is no room for them.
+    pub fn counted(
+        pool: &Arc<BufferPool>,
+        columns: impl Into<Arc<[(String, DataType)]>>,
+        batches: Vec<Batch>,
+    ) -> Result<Self> {
+        let bytes = batches.iter().map(batch_bytes).sum();
+        let memory = vec![pool.reserve(MemoryCategory::Temporary, bytes)?];
+        Ok(Self { columns: columns.into(), batches, memory })
     }
 
     /// A result made elsewhere: SHOW, EXPLAIN.

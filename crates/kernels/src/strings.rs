@@ -255,9 +255,6 @@ impl<'a> FromIterator<&'a [u8]> for StrVector {
 const CHUNK_BYTES_MIN: usize = 4 << 10;
 const CHUNK_BYTES_MAX: usize = 1 << 20;
 
-/// Less is not worth counting: the vectors of one batch have so much besides.
-const COUNTED_BYTES_MIN: usize = 64 << 10;
-
 /// Collects strings into a [`StrVector`].
 #[derive(Debug, Default)]
 pub struct StrBuilder {
@@ -269,8 +266,9 @@ pub struct StrBuilder {
     counted_bytes: usize,
 }
 
-/// The memory of strings. Long ones are counted for the statement that made them as long as they
-/// live; whoever keeps short ones counts those.
+/// The memory of strings, which is counted for the statement that made them as long as it lives: a
+/// few strings in each of many batches would pass any limit. Who shares it with many batches counts
+/// short strings itself ([`StrBuilder::finish_pinned`]).
 #[derive(Debug, Default)]
 struct Chunks {
     /// Filled one after the other, the last one last.
@@ -404,7 +402,7 @@ impl StrBuilder {
     /// 53200.
     pub(crate) fn count(&mut self) -> types::Result<()> {
         let bytes = self.heap_bytes - self.counted_bytes;
-        if bytes < COUNTED_BYTES_MIN {
+        if bytes == 0 {
             return Ok(());
         }
         self.counted_bytes = self.heap_bytes;

@@ -46,7 +46,7 @@ use crate::physical::{
     CteSource, Node, Operator, OperatorId, OutputColumn, PhysicalPlan, Prelude, PreludeKind,
 };
 use crate::properties::Properties;
-use crate::{Technique, explain, tree};
+use crate::{Technique, explain, memory, tree};
 
 /// An operator with the ids of its output columns.
 pub(crate) struct Lowered {
@@ -121,7 +121,8 @@ pub(crate) fn lower_query(
     }
     let operator_count = lowering.operators;
     let Lowering { preludes, considered, .. } = lowering;
-    Ok(PhysicalPlan { preludes, root: node, operator_count, considered })
+    let memory_bytes = memory::held_bytes(&preludes, &node);
+    Ok(PhysicalPlan { preludes, root: node, operator_count, memory_bytes, considered })
 }
 
 /// Which positions of each CTE are read anywhere.

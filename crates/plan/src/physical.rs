@@ -711,6 +711,9 @@ pub struct PhysicalPlan {
     pub root: Node,
     /// Operators in all: profiles have this many entries.
     pub operator_count: usize,
+    /// Bytes that its operators are estimated to hold at once; see [`crate::result_bytes`] for the
+    /// rows that come of it.
+    pub memory_bytes: u64,
     /// Ways to rows that were weighed, by the operator that came of it, where the planner was to
     /// tell: lines for EXPLAIN (VERBOSE).
     pub considered: Vec<(OperatorId, String)>,

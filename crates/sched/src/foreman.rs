@@ -1,7 +1,7 @@
 //! The foreman: containers of work orders, one per running query, and the monitor around them.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
@@ -37,23 +37,39 @@ pub struct Extent {
     pub count: usize,
 }
 
+/// A switch that suspends the queries of one owner between work orders: their workers serve others
+/// until they are resumed. What they hold, memory and locks, they keep. [`Scheduler::suspend`] and
+/// [`Scheduler::resume`] turn it.
+#[derive(Clone, Debug, Default)]
+pub struct Suspension(Arc<AtomicBool>);
+
+impl Suspension {
+    /// True while the queries are suspended.
+    pub fn is_on(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
 /// A query's place at the scheduler: its priority and the history of its work orders.
 #[derive(Debug)]
 pub struct Ticket {
     priority: Priority,
     owner: u64,
+    suspension: Suspension,
     history: Mutex<History>,
 }
 
 impl Ticket {
     /// A ticket for one query of nobody in particular.
     pub fn new(priority: Priority) -> Arc<Self> {
-        Self::of(priority, 0)
+        Self::of(priority, 0, &Suspension::default())
     }
 
-    /// A ticket for one query of `owner`, a number that [`Scheduler::pending`] repeats.
-    pub fn of(priority: Priority, owner: u64) -> Arc<Self> {
-        Arc::new(Self { priority, owner, history: Mutex::new(History::default()) })
+    /// A ticket for one query of `owner`, a number that [`Scheduler::pending`] repeats; suspended
+    /// while `suspension` says so.
+    pub fn of(priority: Priority, owner: u64, suspension: &Suspension) -> Arc<Self> {
+        let history = Mutex::new(History::default());
+        Arc::new(Self { priority, owner, suspension: suspension.clone(), history })
     }
 
     /// Mean nanoseconds of the query's last orders; None before the first has ended.
@@ -122,7 +138,10 @@ impl State {
 
     /// The next order of the query that the policy chooses for `worker`.
     fn take(&mut self, worker: usize) -> Option<Taken> {
-        let is_ready = |container: &Container| worker < container.slots && !container.exhausted();
+        let is_ready = |container: &Container| {
+            let is_on = container.ticket.suspension.is_on();
+            worker < container.slots && !is_on && !container.exhausted()
+        };
         let ready: Vec<usize> =
             (0..self.containers.len()).filter(|&i| is_ready(&self.containers[i])).collect();
         if ready.is_empty() {
@@ -307,6 +326,31 @@ impl Scheduler {
         state.containers.iter().map(pending).collect()
     }
 
+    /// Suspends the queries under `suspension` when their work orders that run have ended. A cancel
+    /// ends them nevertheless.
+    pub fn suspend(&self, suspension: &Suspension) {
+        let _state = self.shared.state.lock();
+        suspension.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Lets the queries under `suspension` go on; costs nothing when they do.
+    pub fn resume(&self, suspension: &Suspension) {
+        if !suspension.is_on() {
+            return;
+        }
+        let _state = self.shared.state.lock();
+        suspension.0.store(false, Ordering::Relaxed);
+        self.shared.work.notify_all();
+    }
+
+    /// Waits until `ticket` is not suspended, or `orders` are not to run any more.
+    fn wait_resumed(&self, ticket: &Ticket, orders: &dyn WorkOrders) {
+        let mut state = self.shared.state.lock();
+        while ticket.suspension.is_on() && !orders.stopped() {
+            self.shared.work.wait_for(&mut state, std::time::Duration::from_millis(50));
+        }
+    }
+
     /// How workers are shared from now on, also by running queries.
     pub fn set_policy(&self, policy: &'static dyn Policy) {
         self.shared.state.lock().policy = policy;
@@ -333,6 +377,12 @@ impl Scheduler {
             return Ok(());
         }
         if count == 1 {
+            if ticket.suspension.is_on() {
+                waiting(|| self.wait_resumed(ticket, &*orders));
+            }
+            if orders.stopped() {
+                return Ok(());
+            }
             let panicked = run_one(&*orders, ticket, slots - 1, 0);
             return panicked.map_or(Ok(()), |message| Err(RunError::Panicked(message)));
         }
@@ -385,8 +435,6 @@ impl Drop for Scheduler {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::AtomicBool;
-
     use super::*;
 
     struct Count {
@@ -521,7 +569,7 @@ mod tests {
         let scheduler = Scheduler::new(2);
         let orders = Arc::new(Held(Mutex::new(())));
         let held = orders.0.lock();
-        let ticket = Ticket::of(Priority(3), 7);
+        let ticket = Ticket::of(Priority(3), 7, &Suspension::default());
         std::thread::scope(|scope| {
             let run = Arc::clone(&orders) as Arc<dyn WorkOrders>;
             let run = scope.spawn(|| scheduler.run(&ticket, run, of(&scheduler, 5)));
@@ -544,6 +592,102 @@ mod tests {
             run.join().expect("no panic").expect("runs");
         });
         assert!(scheduler.pending().is_empty());
+    }
+
+    /// Orders that note their name, of which the first waits until it is let go.
+    struct Named {
+        name: &'static str,
+        ran: Arc<Mutex<Vec<&'static str>>>,
+        gate: Arc<Gate>,
+    }
+
+    impl WorkOrders for Named {
+        fn run(&self, worker: usize, order: usize) {
+            self.ran.lock().push(self.name);
+            if order == 0 {
+                self.gate.run(worker, order);
+            }
+        }
+        fn stopped(&self) -> bool {
+            false
+        }
+    }
+
+    fn await_pending(scheduler: &Scheduler, count: usize) {
+        while scheduler.pending().len() != count {
+            std::thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn a_lower_priority_is_suspended_while_a_higher_one_has_orders() {
+        let scheduler = Scheduler::new(1);
+        scheduler.set_policy(crate::policy_named("highest_first").expect("a policy"));
+        let ran = Arc::default();
+        let named = |name| {
+            let (ran, gate) = (Arc::clone(&ran), Arc::new(Gate::default()));
+            Arc::new(Named { name, ran, gate })
+        };
+        let (low, high) = (named("low"), named("high"));
+        high.gate.open.store(true, Ordering::SeqCst);
+        let run = |orders: Arc<Named>, priority| {
+            let extent = of(&scheduler, 4);
+            scheduler.run(&Ticket::new(Priority(priority)), orders, extent).expect("runs");
+        };
+        std::thread::scope(|scope| {
+            let orders = Arc::clone(&low);
+            scope.spawn(move || run(orders, 1));
+            await_inside(&low.gate, 1);
+            scope.spawn(move || run(high, 2));
+            await_pending(&scheduler, 2);
+            low.gate.open.store(true, Ordering::SeqCst);
+        });
+        let expected = ["low", "high", "high", "high", "high", "low", "low", "low"];
+        assert_eq!(*ran.lock(), expected);
+    }
+
+    #[test]
+    fn a_suspended_query_gives_its_workers_back_and_goes_on_where_it_was() {
+        let scheduler = Scheduler::new(2);
+        let suspension = Suspension::default();
+        let ticket = Ticket::of(Priority(9), 1, &suspension);
+        let gate = Arc::new(Gate::default());
+        std::thread::scope(|scope| {
+            let (orders, ticket) = (Arc::clone(&gate), &ticket);
+            let run = scope.spawn(|| scheduler.run(ticket, orders, of(&scheduler, 20)));
+            await_inside(&gate, 2);
+            scheduler.suspend(&suspension);
+            gate.open.store(true, Ordering::SeqCst);
+            await_inside(&gate, 0);
+            // Both workers serve others, and no order of the first is begun.
+            for _ in 0..10 {
+                let (other, extent) = (count(30, None), of(&scheduler, 30));
+                scheduler.run(&Ticket::new(Priority(1)), other, extent).expect("runs");
+            }
+            let begun: Vec<usize> = scheduler.pending().iter().map(|p| p.begun).collect();
+            assert_eq!(begun, [2]);
+            scheduler.resume(&suspension);
+            run.join().expect("no panic").expect("runs");
+        });
+        assert!(scheduler.pending().is_empty());
+    }
+
+    #[test]
+    fn a_stop_ends_a_suspended_query() {
+        let scheduler = Scheduler::new(1);
+        let suspension = Suspension::default();
+        scheduler.suspend(&suspension);
+        let ticket = Ticket::of(Priority(1), 1, &suspension);
+        for orders in [1, 5] {
+            let work = count(orders, None);
+            std::thread::scope(|scope| {
+                let (shared, ticket) = (Arc::clone(&work) as _, &ticket);
+                let run = scope.spawn(|| scheduler.run(ticket, shared, of(&scheduler, orders)));
+                work.stop.store(true, Ordering::Relaxed);
+                run.join().expect("no panic").expect("it ends");
+            });
+            assert!(work.hits.iter().all(|hit| hit.load(Ordering::Relaxed) == 0));
+        }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! ```text
 //! session --run(ticket, orders)--> work order containers --policy--> worker 0..n
 //!         <------- all done -------
+//! plan's bytes --Admission--> a grant, or a place in the queue until there is room
 //! ```
 //! Invariants: workers keep no state between work orders; a query whose orders are not chosen is
 //! thereby suspended; a panic in a work order ends that run, not the worker.
@@ -16,8 +17,10 @@
 mod policy;
 mod worker;
 mod foreman;
+mod admission;
 
-pub use foreman::{Extent, Pending, RunError, Scheduler, Ticket, WorkOrders};
+pub use admission::{Admission, Admitted, Ask, Asker, Grant, Room, Wait};
+pub use foreman::{Extent, Pending, RunError, Scheduler, Suspension, Ticket, WorkOrders};
 pub use policy::{
     Candidate, Fair, HighestFirst, POLICIES, Policy, Priority, Proportional, policy_named,
 };

@@ -85,6 +85,11 @@ impl MemoryCategory {
         }
     }
 
+    /// True for memory of queries, which comes back when they end; the rest is data.
+    pub fn is_of_queries(self) -> bool {
+        matches!(self, Self::Temporary | Self::HashTables | Self::Aggregation | Self::Sort)
+    }
+
     /// True when such memory is written bit by bit, by transactions that should not wait for it.
     fn is_filled_slowly(self) -> bool {
         matches!(self, Self::HotBlocks | Self::Indexes)

@@ -213,6 +213,13 @@ impl TableLock {
         ahead.filter(|(_, wanted)| bit(*wanted) & excludes != 0).map(|(waiter, _)| *waiter).next()
     }
 
+    /// True when `txn` holds a mode in which others cannot write the table.
+    pub(crate) fn keeps_writers_out(&self, txn: TxnId) -> bool {
+        let weak =
+            bit(LockMode::AccessShare) | bit(LockMode::RowShare) | bit(LockMode::RowExclusive);
+        self.holders.lock().held_by(txn) & !weak != 0
+    }
+
     /// Stops waiting.
     pub(crate) fn leave(&self, txn: TxnId) {
         let mut holders = self.holders.lock();

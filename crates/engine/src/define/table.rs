@@ -19,6 +19,7 @@ use crate::catalog::stored::{foreign_index, key_index, schema_of};
 use crate::catalog::wide::Freshness;
 use crate::catalog::{Indexes, State, TableDef, TableEntry};
 use crate::durable::temporary_table;
+use crate::statement::admission::Rows;
 use crate::statement::running::{Run, Running};
 use crate::write::insert::{BULK_ROWS, load_result, load_stream};
 use crate::write::writer::TableWriter;
@@ -67,7 +68,9 @@ fn fill(
 ) -> Result<u64> {
     entry.generated.prepare(&entry.def, &running.session.own_catalog())?;
     let (plan, context) = running.plan_query(query, run)?;
-    if plan.root.rows >= BULK_ROWS {
+    let is_load = plan.root.rows >= BULK_ROWS;
+    running.admit(&plan, &context, if is_load { Rows::HandedOn } else { Rows::Kept })?;
+    if is_load {
         let mut opener = Opener::new(Arc::clone(&context));
         opener.run_preludes(&plan)?;
         let stream = opener.open(&plan.root, Vec::new())?;

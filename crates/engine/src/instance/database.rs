@@ -1,13 +1,13 @@
 //! A database: memory, workers, catalog, and what is registered with it.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
 use exec::SpillSpace;
 use host::Clock;
 use parking_lot::Mutex;
-use sched::Scheduler;
+use sched::{Admission, Scheduler};
 use storage::{BufferPool, Layout};
 use types::{Error, Result};
 
@@ -63,6 +63,10 @@ pub struct Condition {
 pub(crate) struct Inner {
     pub(crate) pool: Arc<BufferPool>,
     pub(crate) scheduler: Arc<Scheduler>,
+    /// Queries that ask for much memory begin by its leave.
+    pub(crate) admission: Arc<Admission>,
+    /// How many of them run at once; 0 stands for a number by the workers.
+    pub(crate) heavy_max: AtomicUsize,
     pub(crate) registry: Registry,
     pub(crate) layout: Layout,
     pub(crate) stores: Arc<Stores>,
@@ -164,6 +168,8 @@ impl Database {
         let database = Self(Arc::new(Inner {
             pool,
             scheduler: Scheduler::new(config.threads),
+            admission: Arc::default(),
+            heavy_max: AtomicUsize::new(0),
             stores,
             registry: Registry::default(),
             layout: config.layout,

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use parking_lot::Mutex;
+use sched::Suspension;
 
 use crate::{CancelHandle, ProgressHandle};
 
@@ -20,6 +21,8 @@ pub(crate) struct SessionInfo {
     pub(crate) listening: AtomicBool,
     /// Its transaction; 0 without one.
     pub(crate) txn: AtomicU64,
+    /// Suspends its statement.
+    pub(crate) suspension: Suspension,
     /// Cancels its statements.
     pub(crate) cancel: CancelHandle,
     /// How far its statement is.

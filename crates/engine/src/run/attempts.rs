@@ -22,8 +22,6 @@ impl Session {
     ) -> Result<QueryResult> {
         let outcome = self.attempts(run);
         self.digits = Digits::Likely;
-        // What a result or a table keeps is counted there.
-        self.account.clear();
         outcome
     }
 

@@ -80,6 +80,7 @@ impl Session {
             | "checkpoint_wal_bytes"
             | "temp_directory"
             | "scheduler_policy"
+            | "admission_queries"
             | "freezing" => self.check_server_setting(name),
             "priority" => self.check_priority(value),
             _ => Ok(()),
@@ -100,6 +101,11 @@ impl Session {
             "scheduler_policy" | "tessera.scheduler_policy" => {
                 let policy = value.map_or(Ok(POLICIES[0]), parse_policy)?;
                 self.inner().scheduler.set_policy(policy);
+                Ok(())
+            }
+            "admission_queries" | "tessera.admission_queries" => {
+                let count = value.map_or(Ok(0), parse_queries)?;
+                self.inner().heavy_max.store(count, Ordering::Relaxed);
                 Ok(())
             }
             "checkpoint_wal_bytes" | "tessera.checkpoint_wal_bytes" => {
@@ -123,6 +129,10 @@ impl Session {
         self.inner().stores.checkpoint_wal_bytes.load(Ordering::Relaxed).to_string()
     }
 
+    fn admission_queries(&self) -> String {
+        self.inner().heavy_max.load(Ordering::Relaxed).to_string()
+    }
+
     pub(super) fn show(&self, name: &str) -> Result<QueryResult> {
         let text = DataType::Text;
         if name == "all" {
@@ -134,6 +144,7 @@ impl Session {
             push("memory_limit", self.database.pool().limit().to_string());
             push("checkpoint_wal_bytes", self.checkpoint_wal_bytes());
             push("freezing", self.inner().freezer.freezing().name().to_owned());
+            push("admission_queries", self.admission_queries());
             push("scheduler_policy", self.inner().scheduler.policy().name().to_owned());
             all.sort();
             let row = |(name, value, _): &(String, String, String)| {
@@ -149,6 +160,7 @@ impl Session {
             "memory_limit" | "tessera.memory_limit" => self.database.pool().limit().to_string(),
             "checkpoint_wal_bytes" | "tessera.checkpoint_wal_bytes" => self.checkpoint_wal_bytes(),
             "freezing" | "tessera.freezing" => self.inner().freezer.freezing().name().to_owned(),
+            "admission_queries" | "tessera.admission_queries" => self.admission_queries(),
             "scheduler_policy" | "tessera.scheduler_policy" => {
                 self.inner().scheduler.policy().name().to_owned()
             }
@@ -184,6 +196,17 @@ fn parse_policy(text: &str) -> Result<&'static dyn Policy> {
         let error = Error::new(SqlState::INVALID_PARAMETER, message);
         error.with_hint(format!("Available values: {}.", known.join(", ")))
     })
+}
+
+fn parse_queries(text: &str) -> Result<usize> {
+    match text.trim().parse::<usize>() {
+        Ok(count @ 0..=1000) => Ok(count),
+        _ => {
+            let message = format!("invalid value for parameter \"admission_queries\": \"{text}\"");
+            let error = Error::new(SqlState::INVALID_PARAMETER, message);
+            Err(error.with_hint("Give a number from 1 to 1000, or 0 for one by the workers."))
+        }
+    }
 }
 
 fn parse_threads(text: &str) -> Result<usize> {

@@ -19,6 +19,7 @@ use condition::{Condition, Filtered};
 
 use crate::catalog::TableEntry;
 use crate::instance::registry::{FileFormat, FileOptions, FileWriter};
+use crate::statement::admission::Rows;
 use crate::statement::catalog::no_files;
 use crate::statement::defaults::{default_of, query_of};
 use crate::statement::running::{Run, Running};
@@ -154,6 +155,7 @@ fn write_query(
     query: &Query,
 ) -> Result<QueryResult> {
     let (plan, context) = running.plan_query(query, Run::default())?;
+    running.admit(&plan, &context, Rows::HandedOn)?;
     let output = plan.root.output.iter();
     let columns: Vec<_> = output.map(|column| (column.name.to_string(), column.ty)).collect();
     let file = FileRows { writer: create(running.session, format, path, copy, &columns)?, rows: 0 };
@@ -332,7 +334,7 @@ impl<'a> Load<'a> {
                     condition.keep(batch)?;
                 }
             }
-            insert_result(running, &self.entry, result)?.count
+            insert_result(running, &self.entry, &mut result)?.count
         };
         Ok(())
     }

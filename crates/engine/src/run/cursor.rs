@@ -15,6 +15,7 @@ use sql::statement::{
     AtCursor, CursorForm, CursorHold, CursorRows, CursorScroll, Declare, Fetch, FetchAction,
     FetchTo, RelationName, SelectForUpdate, Statement,
 };
+use storage::BufferPool;
 use types::{CompareOp, Error, Result, SqlState, Value};
 
 use crate::session::cursors::{Cursor, unknown};
@@ -76,7 +77,7 @@ fn split(all: ResultSet, select: &SelectForUpdate) -> (ResultSet, Places) {
     let kept = |batch: &Batch| Batch::new(batch.columns[..select.width].to_vec(), batch.rows);
     let batches = all.batches.iter().map(kept).collect();
     let columns = all.columns[..select.width].to_vec();
-    (ResultSet::from_batches(columns, batches), places)
+    (all.with_batches(columns, batches), places)
 }
 
 /// UPDATE or DELETE of the row that a cursor is on.
@@ -129,13 +130,14 @@ pub(crate) fn close(session: &mut Session, name: Option<&str>) -> Result<QueryRe
 
 /// FETCH and MOVE.
 pub(crate) fn fetch(session: &mut Session, fetch: &Fetch) -> Result<QueryResult> {
+    let pool = Arc::clone(session.database.pool());
     let cursor = session.cursors.get_mut(&fetch.name)?;
     let wanted = cursor.step(fetch.to)?;
     let count = wanted.len();
     if fetch.action == FetchAction::Move {
         return Ok(QueryResult::command(format!("MOVE {count}")));
     }
-    let rows = cursor.rows_at(&wanted);
+    let rows = cursor.rows_at(&wanted, &pool)?;
     let result = QueryResult::tagged(format!("FETCH {count}"), rows);
     Ok(if cursor.form == CursorForm::Binary { result.into_binary() } else { result })
 }
@@ -174,7 +176,7 @@ impl Cursor {
     }
 
     /// These rows, counted from 1 and all in one direction.
-    fn rows_at(&self, wanted: &[i64]) -> ResultSet {
+    fn rows_at(&self, wanted: &[i64], pool: &Arc<BufferPool>) -> Result<ResultSet> {
         let mut bounds = Vec::with_capacity(self.rows.batches.len());
         let mut end = 0;
         for batch in &self.rows.batches {
@@ -192,6 +194,6 @@ impl Cursor {
                 batch.columns.iter().map(|column| column.gather(&positions)).collect();
             batches.push(Batch::new(columns, positions.len()));
         }
-        ResultSet::from_batches(Arc::clone(&self.rows.columns), batches)
+        ResultSet::counted(pool, Arc::clone(&self.rows.columns), batches)
     }
 }

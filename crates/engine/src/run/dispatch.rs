@@ -21,6 +21,7 @@ impl Session {
         &mut self,
         run: &mut dyn FnMut(&mut Self) -> Result<QueryResult>,
     ) -> Result<QueryResult> {
+        self.inner().scheduler.resume(&self.info.suspension);
         self.info.active.store(true, Ordering::Relaxed);
         self.calls.begin_statement();
         self.account.begin();

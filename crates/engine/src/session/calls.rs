@@ -71,6 +71,12 @@ impl SessionCalls {
         self.began.load(Ordering::Relaxed)
     }
 
+    /// True when the session may hold advisory locks.
+    pub(crate) fn has_locked(&self) -> bool {
+        let locks = [&self.locks_transaction, &self.locks_session];
+        locks.iter().any(|locks| locks.load(Ordering::Acquire))
+    }
+
     /// A query begins with these settings.
     pub(crate) fn begin(&self, settings: &Settings) {
         let mut known = self.settings.lock();

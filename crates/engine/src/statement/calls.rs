@@ -67,10 +67,16 @@ impl SessionCalls {
             (SessionFunction::ClockTimestamp, []) => Ok(Value::I64(self.clock.micros())),
             (SessionFunction::StatementTimestamp, []) => Ok(Value::I64(self.statement_micros())),
             (SessionFunction::CancelBackend, [Value::I32(pid)]) => {
-                self.end_other(*pid, state, who, Ending::Statement)
+                self.signal(*pid, state, who, Signal::Cancel)
             }
             (SessionFunction::TerminateBackend, [Value::I32(pid)]) => {
-                self.end_other(*pid, state, who, Ending::Session)
+                self.signal(*pid, state, who, Signal::Terminate)
+            }
+            (SessionFunction::SuspendBackend, [Value::I32(pid)]) => {
+                self.signal(*pid, state, who, Signal::Suspend)
+            }
+            (SessionFunction::ResumeBackend, [Value::I32(pid)]) => {
+                self.signal(*pid, state, who, Signal::Resume)
             }
             (SessionFunction::Advisory(advisory), keys) => self.advisory(advisory, keys),
             _ => Err(Error::internal("a function of the session with other arguments")),
@@ -106,7 +112,7 @@ impl SessionCalls {
         }
     }
 
-    fn end_other(&self, pid: i32, state: &State, who: &Who, ending: Ending) -> Result<Value> {
+    fn signal(&self, pid: i32, state: &State, who: &Who, signal: Signal) -> Result<Value> {
         let database = self.database.upgrade()?;
         let found = database.sessions().into_iter().find(|(id, _)| i64::from(pid) == *id as i64);
         let Some((_, other)) = found else {
@@ -123,16 +129,30 @@ impl SessionCalls {
             None => state.is_superuser(who),
         };
         if !allowed {
-            let (what, verb) = match ending {
-                Ending::Statement => ("query", "canceled"),
-                Ending::Session => ("process", "terminated"),
+            let (what, verb) = match signal {
+                Signal::Cancel => ("query", "canceled"),
+                Signal::Terminate => ("process", "terminated"),
+                Signal::Suspend => ("query", "suspended"),
+                Signal::Resume => ("query", "resumed"),
             };
             let role = format!("must be a member of the role whose {what} is being {verb}");
             return Err(denied(format!("{role} or member of pg_signal_backend")));
         }
-        match ending {
-            Ending::Statement => other.cancel.cancel(),
-            Ending::Session => match database.registry().terminator() {
+        let scheduler = &database.inner().scheduler;
+        match signal {
+            Signal::Cancel => other.cancel.cancel(),
+            // Its own functions would wait for themselves.
+            Signal::Suspend if other.id == self.info.id => return Ok(Value::Bool(false)),
+            Signal::Suspend if !other.active.load(Ordering::Relaxed) => {
+                return Ok(Value::Bool(false));
+            }
+            Signal::Suspend => scheduler.suspend(&other.suspension),
+            Signal::Resume => {
+                let was_on = other.suspension.is_on();
+                scheduler.resume(&other.suspension);
+                return Ok(Value::Bool(was_on));
+            }
+            Signal::Terminate => match database.registry().terminator() {
                 Some(terminate) => return Ok(Value::Bool(terminate(pid))),
                 None => other.cancel.cancel(),
             },
@@ -190,11 +210,17 @@ impl SessionCalls {
     }
 }
 
-/// Part of another session that is to end.
+/// What another session is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Ending {
-    Statement,
-    Session,
+enum Signal {
+    /// Its statement ends.
+    Cancel,
+    /// It ends.
+    Terminate,
+    /// Its statement stands still.
+    Suspend,
+    /// Its statement goes on.
+    Resume,
 }
 
 fn text(value: &Value) -> Option<String> {

@@ -16,6 +16,7 @@ use crate::Session;
 use crate::catalog::locks::LockMode;
 use crate::catalog::wide::WideReader;
 use crate::session::compiled::{Compiled, OwnQuery, Reliance};
+use crate::statement::admission::Rows;
 use crate::statement::running::{Run, Running};
 use crate::statement::sequence::SessionSequences;
 use crate::statement::statistics::StoredStatistics;
@@ -155,7 +156,8 @@ impl Running<'_> {
         let operator_count = plan.map_or(0, |plan| plan.operator_count);
         let inner = self.session.inner();
         let scheduler = Arc::clone(&inner.scheduler);
-        let ticket = Ticket::of(self.session.settings.priority(), self.session.info().id);
+        let info = self.session.info();
+        let ticket = Ticket::of(self.session.settings.priority(), info.id, &info.suspension);
         let pool = Arc::clone(&inner.pool);
         let mut context = QueryContext::new(pool, scheduler, ticket, operator_count);
         context.cancel = Arc::clone(&self.session.cancel_handle().0);
@@ -188,6 +190,7 @@ impl Running<'_> {
     /// Runs a query in the transaction.
     pub(crate) fn run_query(&mut self, query: &Query, run: Run) -> Result<ResultSet> {
         let (plan, context) = self.plan_query(query, run)?;
+        self.admit(&plan, &context, Rows::Kept)?;
         let result = exec::execute(&plan, &context);
         self.session.end_progress();
         result

@@ -305,6 +305,17 @@ impl Work {
             && self.deferred.is_empty()
     }
 
+    /// True when it has what another statement may wait for while that has a grant of memory: rows,
+    /// the catalog, or a lock beyond those of a statement that reads or writes rows.
+    pub(crate) fn is_in_the_way(&self) -> bool {
+        let id = self.txn.id();
+        self.txn.changes().is_some()
+            || self.catalog.is_some()
+            || !self.index_changes.is_empty()
+            || !self.wide.is_empty()
+            || self.locks.held.iter().any(|lock| lock.keeps_writers_out(id))
+    }
+
     /// Notes what it did to a wide table.
     pub(crate) fn touch(&mut self, wide: &Arc<TableEntry>, touch: Touch) {
         if !self.has_touched(wide, touch) {

@@ -78,11 +78,15 @@ const INTERVAL_STYLES: &[&str] = &["postgres", "postgres_verbose", "sql_standard
 /// The largest `priority`.
 const PRIORITY_MAX: i64 = 1000;
 
+/// Default of `admission_timeout`: a burst of queries passes, and who would wait longer is told.
+const ADMISSION_TIMEOUT: Duration = Duration::from_secs(60);
+
 const MILLISECONDS: Access = Access::Integer(0, i32::MAX as i64, Unit::Milliseconds);
 
 /// Settings with text values; `threads` and `memory_limit` are the session's. Beside them each
 /// technique of queries has a switch (`plan::Technique`).
 const KNOWN: &[Known] = &[
+    known("admission_timeout", "60000", MILLISECONDS),
     known("aggregate_place", "cost", Access::OneOf(&["cost", "early"])),
     known("application_name", "", Access::Any),
     known("array_nulls", "on", Access::FixedSwitch),
@@ -278,6 +282,8 @@ fn date_style_of(text: &str) -> (DateForm, DateOrder) {
 /// Purpose of a setting in SHOW ALL.
 pub(crate) fn meaning(name: &str) -> &'static str {
     match name {
+        "admission_queries" => "how many queries that ask for memory run at once; 0: by workers",
+        "admission_timeout" => "how long a query waits for the memory that it asks for",
         "freezing" => "when blocks that nobody writes are frozen: on, off or eager",
         "index_join_cost" => {
             "cost of look-ups with which a join by index goes over to a hash join; -1: by its cost"
@@ -428,6 +434,14 @@ impl Settings {
         self.time_limit("lock_timeout")
     }
 
+    /// How long a query waits until there is room for the memory that it asks for, if not for ever.
+    pub(crate) fn admission_limit(&self) -> Option<Duration> {
+        match self.changed("admission_timeout") {
+            Some(_) => self.time_limit("admission_timeout"),
+            None => Some(ADMISSION_TIMEOUT),
+        }
+    }
+
     /// The value of `name`, as SHOW has it.
     ///
     /// # Errors
@@ -511,9 +525,11 @@ impl Settings {
     pub(crate) fn check(name: &str, value: &str) -> Result<()> {
         match name {
             // The server's.
-            "threads" | "checkpoint_wal_bytes" | "scheduler_policy" | "freezing" => {
-                Err(Error::unsupported(format!("set_config of {name}")))
-            }
+            "threads"
+            | "checkpoint_wal_bytes"
+            | "scheduler_policy"
+            | "freezing"
+            | "admission_queries" => Err(Error::unsupported(format!("set_config of {name}"))),
             name => Self::checked(name, value).map(|_| ()),
         }
     }

@@ -20,6 +20,7 @@ use crate::QueryResult;
 use crate::catalog::TableEntry;
 use crate::catalog::checks::Clocks;
 use crate::session::compiled::OwnQuery;
+use crate::statement::admission::Rows;
 use crate::statement::running::{Run, Running};
 
 /// Rows, estimated or counted, from which INSERT loads blocks instead of appending batches.
@@ -104,7 +105,9 @@ pub(crate) fn insert(running: &mut Running<'_>, insert: &Insert) -> Result<Query
     let simple = insert.on_conflict.is_none()
         && insert.returning.is_none()
         && entry.foreign_keys().is_empty();
-    if simple && plan.root.rows >= BULK_ROWS {
+    let is_load = simple && plan.root.rows >= BULK_ROWS;
+    running.admit(&plan, &context, if is_load { Rows::HandedOn } else { Rows::Kept })?;
+    if is_load {
         let mut opener = Opener::new(Arc::clone(&context));
         opener.run_preludes(&plan)?;
         let stream = opener.open(&plan.root, Vec::new())?;
@@ -118,19 +121,19 @@ pub(crate) fn insert(running: &mut Running<'_>, insert: &Insert) -> Result<Query
     }
     let written = match &insert.on_conflict {
         Some(on_conflict) => conflict::insert(running, &entry, &mut result, on_conflict)?,
-        None => insert_result(running, &entry, result)?,
+        None => insert_result(running, &entry, &mut result)?,
     };
     let tag = format!("INSERT 0 {}", written.count);
     returning(running, insert.returning.as_ref(), written, tag)
 }
 
-/// Writes all rows of a result.
+/// Writes all rows of a result, whose memory counts them as long as it lives.
 pub(crate) fn insert_result(
     running: &mut Running<'_>,
     entry: &Arc<TableEntry>,
-    mut result: ResultSet,
+    result: &mut ResultSet,
 ) -> Result<Written> {
     let tids = TableWriter::inserting(entry).insert(running, &mut result.batches)?;
     let count = tids.iter().map(|tids| tids.len() as u64).sum();
-    Ok(Written { batches: result.batches, count, tids })
+    Ok(Written { batches: std::mem::take(&mut result.batches), count, tids })
 }

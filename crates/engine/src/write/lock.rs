@@ -123,7 +123,8 @@ fn lock_rows(
         batches.push(Batch::new(columns, kept.len()));
     }
     let columns = result.columns[..width].to_vec();
-    Ok(Some((ResultSet::from_batches(columns, batches), taken)))
+    let rows = ResultSet::counted(running.session.database.pool(), columns, batches)?;
+    Ok(Some((rows, taken)))
 }
 
 fn lock_row(

@@ -142,6 +142,9 @@ fn width(physical: PhysicalType) -> u64 {
     }
 }
 
+/// Bytes that a worker's part of a build side grows by before it asks for room again.
+const STEP_BYTES: u64 = 64 << 10;
+
 /// Keeps batches as they come, with their place, or writes them to disk when they have no room.
 struct BuildSink {
     context: Arc<QueryContext>,
@@ -152,6 +155,8 @@ struct BuildSink {
 struct Gathered {
     batches: Vec<(Place, Batch)>,
     bytes: u64,
+    /// Strings of the batches, which are counted where they were made.
+    strings: u64,
     memory: Reservation,
     spilled: Option<Partitions>,
 }
@@ -168,7 +173,7 @@ impl BuildSink {
                 self.input.write(partitions, &batch, 0)?;
             }
         }
-        local.bytes = 0;
+        (local.bytes, local.strings) = (0, 0);
         local.memory.resize(0)
     }
 }
@@ -178,7 +183,7 @@ impl Sink for BuildSink {
 
     fn local(&self) -> Gathered {
         let memory = Reservation::empty(&self.context.pool, MemoryCategory::HashTables);
-        Gathered { batches: Vec::new(), bytes: 0, memory, spilled: None }
+        Gathered { batches: Vec::new(), bytes: 0, strings: 0, memory, spilled: None }
     }
 
     fn consume(&self, local: &mut Gathered, flow: Flow, place: Place) -> Result<Demand> {
@@ -188,11 +193,14 @@ impl Sink for BuildSink {
             return Ok(Demand::More);
         }
         local.bytes += self.input.bytes_of(batch.rows) + 64;
+        let strings = string_bytes(&batch);
+        local.strings += strings;
         local.batches.push((place, batch));
         // In steps, so that the pool is not asked for each flow.
-        if local.bytes > local.memory.bytes() {
-            let resized = local.memory.resize(local.bytes + local.bytes / 4 + (64 << 10));
-            let full = self.context.room(local.bytes) == Room::Full;
+        if local.bytes > local.memory.bytes() || strings > STEP_BYTES {
+            let wanted = local.bytes + local.bytes / 4 + STEP_BYTES;
+            let resized = local.memory.resize(wanted.max(local.memory.bytes()));
+            let full = self.context.room(local.bytes + local.strings) == Room::Full;
             match resized {
                 Err(error) if !(self.input.can_spill() && self.context.can_spill(&error)) => {
                     return Err(error);

@@ -26,6 +26,7 @@ use crate::context::QueryContext;
 use crate::flow::Flow;
 use crate::opener::{Opener, PushedFilter};
 use crate::pipeline::{Demand, Operator, Place, Push, Sink, Source, Stream, drive};
+use crate::result::string_bytes;
 use crate::spill::{PARTITION_BITS, Partitions, Room, SpillFile, Written, split};
 
 /// How often partitions are split again: 16^5 parts are enough unless a key is too frequent.
@@ -221,12 +222,14 @@ impl SpilledJoin {
     fn stage(&self, pair: Pair<'_>) -> Result<Stage> {
         let spec = &self.spec;
         let mut memory = Reservation::empty(&self.context.pool, MemoryCategory::HashTables);
-        let mut batches: Vec<Batch> = Vec::new();
+        let (mut batches, mut strings) = (Vec::<Batch>::new(), 0);
         for written in pair.build {
             written.for_each(pair.partition, |batch| {
                 memory.grow(self.input.bytes_of(batch.rows))?;
+                strings += string_bytes(&batch);
                 batches.push(batch);
-                if self.context.room(memory.bytes()) == Room::Full && pair.level + 1 < LEVELS {
+                let held = memory.bytes() + strings;
+                if self.context.room(held) == Room::Full && pair.level + 1 < LEVELS {
                     return Err(Error::new(SqlState::OUT_OF_MEMORY, "a partition is too large"));
                 }
                 Ok(())

@@ -43,8 +43,8 @@ pub(crate) fn open_limit(opener: &mut Opener, node: &Node) -> Result<Stream> {
         let rows = StoredRows::collect(&opener.context, &stream, &input.output)?;
         let range = bounds.range(rows.rows() as u64);
         let positions: Vec<u32> = (range.start as u32..range.end as u32).collect();
-        let batches = positions.chunks(kernels::BATCH_ROWS).map(|p| rows.batch().gather(p));
-        return Ok(Stream::new(Arc::new(BatchesSource::new(batches.collect())), Some(node.id)));
+        let rows = Arc::new(rows);
+        return Ok(Stream::new(rows.source_in(positions), Some(node.id)));
     };
     let batches = first_rows(&opener.context, &stream, needed)?;
     let batches = clip(batches, bounds);

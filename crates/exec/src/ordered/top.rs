@@ -190,6 +190,7 @@ fn open(opener: &Opener, node: &Node, stream: &Stream, top: Top) -> Result<Strea
     let locals = drive(&opener.context, stream, &sink)?;
     let mut all = sink.local();
     for local in locals {
+        all.memory.grow(local.memory.bytes())?;
         for (to, from) in all.columns.iter_mut().zip(local.columns) {
             to.append(&from.finish(), None);
         }
@@ -208,5 +209,5 @@ fn open(opener: &Opener, node: &Node, stream: &Stream, top: Top) -> Result<Strea
         Batch::new(columns, rows.len())
     };
     let batches = rows.chunks(BATCH_ROWS).map(batch).collect();
-    Ok(Stream::new(Arc::new(BatchesSource::new(batches)), Some(node.id)))
+    Ok(Stream::new(Arc::new(BatchesSource::counted(batches, all.memory)), Some(node.id)))
 }

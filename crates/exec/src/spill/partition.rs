@@ -33,6 +33,8 @@ pub(crate) struct Partitions {
 
 /// Rows in all buffers of a worker, about.
 const BUFFERED_ROWS: usize = 1 << 15;
+/// Bytes in all buffers of a worker, where rows are long.
+const BUFFERED_BYTES_MAX: usize = 16 << 20;
 /// Rows of a chunk at least.
 const CHUNK_ROWS_MIN: usize = 64;
 
@@ -73,8 +75,8 @@ impl Partitions {
             }
         }
         let bytes: usize = self.buffers.iter().flatten().map(VectorBuilder::bytes).sum();
-        // Without room for buffers everything is written at once.
-        if self.memory.resize(bytes as u64).is_err() {
+        // Long strings, or no room for buffers: everything is written at once.
+        if bytes > BUFFERED_BYTES_MAX || self.memory.resize(bytes as u64).is_err() {
             (0..self.buffers.len()).try_for_each(|partition| self.flush(partition))?;
             self.memory.resize(0)?;
         }
@@ -87,7 +89,8 @@ impl Partitions {
         if rows == 0 {
             return Ok(());
         }
-        let columns = builders.into_iter().map(|b| Column::plain(b.finish())).collect();
+        // Pinned: the buffers' memory is counted here.
+        let columns = builders.into_iter().map(|b| Column::plain(b.finish_pinned())).collect();
         self.file.write(&Batch::new(columns, rows), &mut self.lists[partition])
     }
 

@@ -11,7 +11,7 @@ use super::{ChunkList, PARTITION_BITS, Partitions, Room, SpillFile, Written, spl
 use crate::context::QueryContext;
 use crate::flow::Flow;
 use crate::pipeline::{Demand, Place, Push, Sink, Source, Stream, drive};
-use crate::result::{ResultSet, StoredRows, batch_bytes};
+use crate::result::{ResultSet, StoredRows, batch_bytes, string_bytes};
 
 /// The hash of each row, by which it has its partition.
 pub(crate) type Hashes = Arc<dyn Fn(&Batch) -> Result<Vec<u64>> + Send + Sync>;
@@ -33,6 +33,8 @@ struct GatherSink {
 struct Local {
     batches: Vec<(Place, Batch)>,
     bytes: u64,
+    /// Strings of the batches, which are counted where they were made.
+    strings: u64,
     memory: Reservation,
     spilled: Option<Partitions>,
 }
@@ -82,7 +84,7 @@ impl GatherSink {
             self.write(&mut partitions, &batch)?;
         }
         local.spilled = Some(partitions);
-        local.bytes = 0;
+        (local.bytes, local.strings) = (0, 0);
         local.memory.resize(0)
     }
 }
@@ -96,7 +98,7 @@ impl Sink for GatherSink {
 
     fn local(&self) -> Local {
         let memory = Reservation::empty(&self.context.pool, MemoryCategory::Temporary);
-        Local { batches: Vec::new(), bytes: 0, memory, spilled: None }
+        Local { batches: Vec::new(), bytes: 0, strings: 0, memory, spilled: None }
     }
 
     fn consume(&self, local: &mut Local, flow: Flow, place: Place) -> Result<Demand> {
@@ -106,11 +108,13 @@ impl Sink for GatherSink {
             return Ok(Demand::More);
         }
         local.bytes += batch_bytes(&batch);
+        local.strings += string_bytes(&batch);
         local.batches.push((place, batch));
         let spills = self.hashes.is_some();
         match local.memory.resize(local.bytes) {
             Err(error) if !(spills && self.context.can_spill(&error)) => return Err(error),
-            Ok(()) if !(spills && self.context.room(local.bytes) == Room::Full) => {}
+            Ok(()) if !(spills && self.context.room(local.bytes + local.strings) == Room::Full) => {
+            }
             _ => self.spill(local)?,
         }
         Ok(Demand::More)

@@ -15,6 +15,10 @@ pub enum SessionFunction {
     CancelBackend,
     /// pg_terminate_backend(INTEGER pid) -> BOOLEAN.
     TerminateBackend,
+    /// tessera_suspend(INTEGER pid) -> BOOLEAN.
+    SuspendBackend,
+    /// tessera_resume(INTEGER pid) -> BOOLEAN.
+    ResumeBackend,
     /// pg_sleep(DOUBLE seconds): nothing.
     Sleep,
     /// clock_timestamp() -> TIMESTAMPTZ: the time of the call.
@@ -84,6 +88,8 @@ impl SessionFunction {
             "pg_notify" => Self::Notify,
             "pg_cancel_backend" => Self::CancelBackend,
             "pg_terminate_backend" => Self::TerminateBackend,
+            "tessera_suspend" => Self::SuspendBackend,
+            "tessera_resume" => Self::ResumeBackend,
             "pg_sleep" => Self::Sleep,
             "clock_timestamp" => Self::ClockTimestamp,
             "statement_timestamp" => Self::StatementTimestamp,
@@ -121,7 +127,13 @@ impl SessionFunction {
             (Self::CurrentSetting, 1) => &[Text],
             (Self::CurrentSetting, 2) => &[Text, Boolean],
             (Self::Notify, 2) => &[Text, Text],
-            (Self::CancelBackend | Self::TerminateBackend, 1) => &[Integer],
+            (
+                Self::CancelBackend
+                | Self::TerminateBackend
+                | Self::SuspendBackend
+                | Self::ResumeBackend,
+                1,
+            ) => &[Integer],
             (Self::Sleep, 1) => &[Double],
             (Self::ClockTimestamp | Self::StatementTimestamp, 0) => &[],
             (Self::ClockTimestamp | Self::StatementTimestamp, _) => return None,
@@ -139,6 +151,8 @@ impl SessionFunction {
         match self {
             Self::CancelBackend
             | Self::TerminateBackend
+            | Self::SuspendBackend
+            | Self::ResumeBackend
             | Self::Advisory(Advisory::Try(..) | Advisory::Unlock(_)) => DataType::Boolean,
             Self::ClockTimestamp | Self::StatementTimestamp => DataType::TIMESTAMPTZ,
             Self::Object(kind, ObjectKey::Names | ObjectKey::Numbers) => {

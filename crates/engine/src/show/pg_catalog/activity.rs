@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use exec::context::PipelineProgress;
-use sched::Pending;
+use sched::{Admitted, Pending, Suspension};
 use types::Value;
 
 use super::{Row, Subject, numbers};
@@ -113,9 +113,34 @@ pub(super) fn sessions(subject: &Subject<'_>) -> Vec<Row> {
     subject.database.sessions().into_iter().map(row).collect()
 }
 
-/// `tessera_queries`: the statements that run, with the work orders done and known of each.
+/// What a session's queries ask of memory, and whether one of them waits for it.
+#[derive(Default)]
+struct Asked {
+    bytes: u64,
+    granted: u64,
+    /// When the one that waits asked.
+    since_micros: Option<i64>,
+}
+
+/// What the queries with or without a grant ask for, by session.
+fn asked(subject: &Subject<'_>) -> HashMap<u64, Asked> {
+    let mut all: HashMap<u64, Asked> = HashMap::new();
+    for Admitted { ask, granted } in subject.database.inner().admission.list() {
+        let asked = all.entry(ask.owner).or_default();
+        asked.bytes += ask.bytes;
+        asked.granted += granted.unwrap_or(0);
+        if granted.is_none() {
+            asked.since_micros = Some(ask.since_micros);
+        }
+    }
+    all
+}
+
+/// `tessera_queries`: the statements that run, with the work orders done and known of each, and the
+/// memory that it asked for and got.
 pub(super) fn queries(subject: &Subject<'_>) -> Vec<Row> {
     let now = subject.database.inner().clock.micros();
+    let asked = asked(subject);
     let row = |(number, info): (u64, Arc<SessionInfo>)| {
         let seen = info.seen.lock().clone();
         let row = Row::default()
@@ -129,6 +154,7 @@ pub(super) fn queries(subject: &Subject<'_>) -> Vec<Row> {
         let row = row
             .number("orders_done", i64::try_from(done).unwrap_or(i64::MAX))
             .number("orders_known", i64::try_from(known).unwrap_or(i64::MAX));
+        let row = with_state(row, asked.get(&number), &info.suspension);
         match &seen.query {
             Some((text, start)) => row
                 .text("query", text)
@@ -139,6 +165,23 @@ pub(super) fn queries(subject: &Subject<'_>) -> Vec<Row> {
     };
     let sessions = subject.database.sessions().into_iter();
     sessions.filter(|(_, info)| info.active.load(Ordering::Relaxed)).map(row).collect()
+}
+
+/// The state of a running statement, and the memory that it asked for.
+fn with_state(row: Row, asked: Option<&Asked>, suspension: &Suspension) -> Row {
+    let since = asked.and_then(|asked| asked.since_micros);
+    let state = match since {
+        Some(_) => "waiting",
+        None if suspension.is_on() => "suspended",
+        None => "running",
+    };
+    let row = row.text("state", state).set("waiting_since", since.map_or(Value::Null, Value::I64));
+    match asked {
+        Some(asked) => row
+            .number("bytes_asked", count(asked.bytes))
+            .number("bytes_granted", count(asked.granted)),
+        None => row,
+    }
 }
 
 /// `tessera_work_orders`: the runs of work orders that workers share, one for each pipeline.

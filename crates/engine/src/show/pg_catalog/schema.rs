@@ -152,7 +152,7 @@ const TABLES: &[(&str, &str)] = &[
     (
         "pg_catalog.tessera_queries",
         "session_id:l usename:n application_name:n query:n query_start:t elapsed_ms:l \
-         orders_done:l orders_known:l",
+         orders_done:l orders_known:l state:n bytes_asked:l bytes_granted:l waiting_since:t",
     ),
     (
         "pg_catalog.tessera_work_orders",
