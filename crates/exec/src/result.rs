@@ -240,7 +240,7 @@ impl StoredRows {
         Arc::new(StoredSource { rows, order: None })
     }
 
-    /// A source of all columns of all rows, in the order that `order` lists them.
+    /// A source of all columns of the rows that `order` lists, in its order.
     pub fn source_in(self: &Arc<Self>, order: Vec<u32>) -> Arc<dyn Source> {
         let columns = (0..self.batch.columns.len()).collect();
         let rows = Arc::new(Picked { rows: Arc::clone(self), columns });
@@ -313,17 +313,23 @@ impl RowSource for Picked {
 /// Stored rows as a source.
 struct StoredSource {
     rows: Arc<Picked>,
-    /// Order of the rows, unless it is that in which they are stored.
+    /// The rows and their order, unless it is all of them as they are stored.
     order: Option<Vec<u32>>,
+}
+
+impl StoredSource {
+    fn count(&self) -> usize {
+        self.order.as_ref().map_or_else(|| self.rows.rows.rows(), Vec::len)
+    }
 }
 
 impl Source for StoredSource {
     fn orders(&self) -> usize {
-        self.rows.rows.rows().div_ceil(ORDER_ROWS)
+        self.count().div_ceil(ORDER_ROWS)
     }
 
     fn run(&self, order: usize, push: &mut Push<'_>) -> Result<Demand> {
-        let end = ((order + 1) * ORDER_ROWS).min(self.rows.rows.rows());
+        let end = ((order + 1) * ORDER_ROWS).min(self.count());
         let mut start = order * ORDER_ROWS;
         while start < end {
             let len = (end - start).min(kernels::BATCH_ROWS);
