@@ -25,7 +25,7 @@ use sql::catalog::{
     TableMeta, UserType, WideDef,
 };
 use sql::statement::{OnCommit, Persistence, RelationName};
-use storage::{Layout, Table, TableIndex};
+use storage::{BlockShape, BulkWriter, Layout, Table, TableIndex, TableLoad};
 use types::{About, DataType, Error, Result, SqlState};
 
 use crate::catalog::checks::Checks;
@@ -56,6 +56,8 @@ pub(crate) struct TableDef {
     /// Indexes that each frozen block has for itself; neither planner nor writers know them.
     pub(crate) block_indexes: Vec<IndexMeta>,
     pub(crate) layout: Layout,
+    /// Ordinal of the column by which loads sort the rows of each block.
+    pub(crate) order_by: Option<usize>,
     pub(crate) persistence: Persistence,
     /// Action of COMMIT on a temporary table.
     pub(crate) on_commit: OnCommit,
@@ -97,6 +99,7 @@ impl TableDef {
             indexes: Vec::new(),
             block_indexes: Vec::new(),
             layout,
+            order_by: None,
             persistence: Persistence::Permanent,
             on_commit: OnCommit::Keep,
             wide: None,
@@ -188,6 +191,11 @@ impl TableEntry {
         let built = self.indexes_built.get().cloned().unwrap_or_default();
         let same = self.redefined(self.def.clone(), built);
         Self { freshness: Arc::new(freshness), ..same }
+    }
+
+    /// A writer of `load`, which is one of this table.
+    pub(crate) fn writer_of(&self, load: &Arc<TableLoad>) -> BulkWriter {
+        load.writer_of(BlockShape { sorted_by: self.def.order_by, ..BlockShape::default() })
     }
 
     /// Its rows.

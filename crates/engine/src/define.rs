@@ -24,6 +24,7 @@ mod validate;
 mod view;
 mod wide;
 
+use sql::catalog::ColumnDef;
 use sql::statement::{Discard, IfExists, Persistence, RelationName, Statement};
 use storage::Layout;
 use types::{Error, Result, SqlState};
@@ -155,7 +156,7 @@ pub(crate) fn persistence_of(name: &RelationName, declared: Persistence) -> Pers
 /// The layout that WITH (...) asks for, else the database's.
 fn layout_of(session: &Session, options: &[(String, String)]) -> Result<Layout> {
     let mut layout = session.inner().layout;
-    for (name, value) in options {
+    for (name, value) in options.iter().filter(|(name, _)| name != "order_by") {
         if name != "layout" {
             let message = format!("unrecognized parameter \"{name}\"");
             return Err(Error::new(SqlState::INVALID_PARAMETER, message));
@@ -167,6 +168,21 @@ fn layout_of(session: &Session, options: &[(String, String)]) -> Result<Layout> 
         })?;
     }
     Ok(layout)
+}
+
+/// The column that WITH (order_by = ...) names among `columns`.
+///
+/// # Errors
+/// 42703.
+fn order_of(columns: &[ColumnDef], options: &[(String, String)]) -> Result<Option<usize>> {
+    let Some((_, wanted)) = options.iter().find(|(name, _)| name == "order_by") else {
+        return Ok(None);
+    };
+    let found = columns.iter().position(|column| column.name == *wanted);
+    found.map(Some).ok_or_else(|| {
+        let message = format!("column \"{wanted}\" named in option \"order_by\" does not exist");
+        Error::new(SqlState::UNDEFINED_COLUMN, message)
+    })
 }
 
 /// True when the catalog may call a new relation so: `Ok(false)` when IF NOT EXISTS skips it.

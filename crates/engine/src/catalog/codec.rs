@@ -196,7 +196,7 @@ fn check_ordinals(def: &TableDef) -> Result<()> {
     let identities = def.identities.iter().map(|(column, _)| *column);
     let plain = |column: &&IndexColumn| column.expression().is_none();
     let indexes = def.all_indexes().flat_map(|i| &i.columns).filter(plain).map(|c| c.ordinal);
-    let mut ordinals = keys.chain(foreign).chain(identities).chain(indexes);
+    let mut ordinals = keys.chain(foreign).chain(identities).chain(indexes).chain(def.order_by);
     if ordinals.any(|ordinal| ordinal >= def.columns.len()) {
         return Err(damaged("a column number beyond the columns"));
     }

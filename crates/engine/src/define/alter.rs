@@ -188,6 +188,7 @@ impl Altering {
                 self.checks.extend((check.validity == Validity::Valid).then(|| check.clone()));
             }
             AlterAction::AddForeignKey(key) => self.add_foreign_key(session, key)?,
+            AlterAction::SetOrder { column } => def.order_by = *column,
             AlterAction::SetDeferral { name, deferral } => {
                 let keys = def.foreign_keys.iter_mut();
                 keys.filter(|key| key.name == *name).for_each(|key| key.deferral = *deferral);
@@ -444,6 +445,7 @@ impl Altering {
         self.table.retain_block_indexes(|index| !over(index));
         let def = &mut self.table.def;
         def.columns.remove(ordinal);
+        def.order_by = def.order_by.filter(|column| *column != ordinal);
         def.identities.retain(|(column, _)| *column != ordinal);
         let own = def.name.clone();
         let keys = def.keys.iter_mut().flat_map(|key| &mut key.columns);
@@ -451,7 +453,7 @@ impl Altering {
         let indexes = indexes.flat_map(|i| &mut i.columns);
         let indexes = indexes.filter(|c| c.expression().is_none()).map(|c| &mut c.ordinal);
         let identities = def.identities.iter_mut().map(|(column, _)| column);
-        let ordinals = keys.chain(indexes).chain(identities);
+        let ordinals = keys.chain(indexes).chain(identities).chain(&mut def.order_by);
         ordinals.for_each(|column| *column -= usize::from(*column > ordinal));
         for key in def.foreign_keys.iter_mut().chain(&mut self.foreign_keys) {
             shift(&mut key.columns, ordinal);

@@ -12,7 +12,9 @@ use sql::statement::{
 use storage::Table;
 use types::{Error, Result, SqlState};
 
-use super::{drop, layout_of, may_create, names, persistence_of, redefined, sequence, wide};
+use super::{
+    drop, layout_of, may_create, names, order_of, persistence_of, redefined, sequence, wide,
+};
 use crate::catalog::locks::{LockMode, TableLock};
 use crate::catalog::rights::Object;
 use crate::catalog::stored::{foreign_index, key_index, schema_of};
@@ -98,6 +100,7 @@ pub(super) fn create(session: &mut Session, create: CreateTable) -> Result<Query
         return Ok(done);
     }
     let mut def = TableDef::new(&name, create.columns, layout_of(session, &create.options)?);
+    def.order_by = order_of(&def.columns, &create.options)?;
     (def.keys, def.checks) = (create.keys, create.checks);
     (def.foreign_keys, def.persistence) = (create.foreign_keys, persistence);
     def.on_commit = create.on_commit;
@@ -176,6 +179,7 @@ pub(super) fn create_as(running: &mut Running<'_>, create: CreateTableAs) -> Res
     }
     let mut def =
         TableDef::new(&name, create.columns, layout_of(running.session, &create.options)?);
+    def.order_by = order_of(&def.columns, &create.options)?;
     (def.persistence, def.on_commit) = (persistence, create.on_commit);
     let query = (create.data == WithData::Fill).then_some((&create.query, Run::default()));
     let (entry, rows) = new_filled(running, def, Arc::default(), query)?;

@@ -40,7 +40,7 @@ impl Sink for BulkSink {
     type Local = BulkWriter;
 
     fn local(&self) -> BulkWriter {
-        self.load.writer()
+        self.entry.writer_of(&self.load)
     }
 
     fn consume(&self, local: &mut BulkWriter, flow: Flow, _: Place) -> Result<Demand> {
@@ -81,7 +81,7 @@ pub(crate) fn load_result(
     result: ResultSet,
 ) -> Result<u64> {
     let load = entry.storage().begin_load();
-    let mut writer = load.writer();
+    let mut writer = entry.writer_of(&load);
     let cancel = running.session.cancel_handle();
     for mut batch in result.batches {
         cancel.check()?;

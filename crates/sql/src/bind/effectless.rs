@@ -5,10 +5,10 @@ use sqlparser::ast;
 use types::{Result, SqlState};
 
 use super::name::{ident_at, object_parts};
-use super::{Binder, fail};
+use super::{Binder, fail, unsupported};
 use crate::catalog::{Relation, TableRef};
 use crate::parse::{AlteredKind, EffectlessAction as Action, EffectlessTree, folded};
-use crate::statement::{Effectless, IfMissing, Skipped, Statement};
+use crate::statement::{AlterAction, AlterTable, Effectless, IfMissing, Skipped, Statement};
 
 /// The only tablespaces that there are.
 const TABLESPACES: [&str; 2] = ["pg_default", "pg_global"];
@@ -30,6 +30,9 @@ const PARAMETERS: [&str; 14] = [
     "user_catalog_table",
     "vacuum_index_cleanup",
 ];
+
+/// The parameter that names the column by which loads sort the rows of each block.
+const ORDER: &str = "order_by";
 
 /// True for a storage parameter of PostgreSQL, which means nothing here.
 pub(super) fn is_storage_parameter(name: &str) -> bool {
@@ -135,19 +138,50 @@ impl Binder<'_> {
                     }
                     _ => drop(self.table_named(name)?),
                 }
-                check_parameters(actions)?;
+                check_parameters(actions, *kind)?;
                 ("ALTER VIEW", Vec::new(), None)
             }
             AlteredKind::Index => {
-                check_parameters(actions)?;
+                check_parameters(actions, *kind)?;
                 ("ALTER INDEX", Vec::new(), Some((self.relation_name(name)?, *if_missing)))
             }
         };
-        let rest = match rest {
-            Some(tree) => Some(Box::new(self.bind_tree(tree, "")?)),
-            None => None,
+        let order = order_in(actions).filter(|_| *kind == AlteredKind::Table);
+        let rest = match (rest, order) {
+            (None, Some(order)) => Some(Box::new(self.bind_block_order(name, order)?)),
+            (Some(_), Some((ident, _))) => {
+                return unsupported("SET (order_by) beside other actions", ident_at(ident));
+            }
+            (Some(tree), None) => Some(Box::new(self.bind_tree(tree, "")?)),
+            (None, None) => None,
         };
         Ok(Statement::Effectless(Effectless { command, index, notices, rest }))
+    }
+
+    /// The order of a table's blocks that SET says; RESET without a value.
+    fn bind_block_order(
+        &mut self,
+        name: &ast::ObjectName,
+        (ident, value): (&ast::Ident, Option<&str>),
+    ) -> Result<Statement> {
+        let table = self.table_named(name)?;
+        let wanted = value.map(|value| match value.strip_prefix(['\'', '"']) {
+            Some(quoted) => quoted[..quoted.len() - 1].to_owned(),
+            None => value.to_lowercase(),
+        });
+        let place = |wanted: &String| table.columns().iter().position(|c| c.name == *wanted);
+        let column = wanted.as_ref().map(|wanted| {
+            place(wanted).map_or_else(
+                || {
+                    let message =
+                        format!("column \"{wanted}\" named in option \"order_by\" does not exist");
+                    fail(SqlState::UNDEFINED_COLUMN, message, ident_at(ident))
+                },
+                Ok,
+            )
+        });
+        let actions = vec![AlterAction::SetOrder { column: column.transpose()? }];
+        Ok(Statement::AlterTable(Some(Box::new(AlterTable { table, actions, rewrite: None }))))
     }
 
     /// Looks up what actions of ALTER TABLE name; gives notices.
@@ -159,7 +193,7 @@ impl Binder<'_> {
         let table = self.table_named(name)?;
         let of = table.bare_name();
         let mut notices = Vec::new();
-        check_parameters(actions)?;
+        check_parameters(actions, AlteredKind::Table)?;
         for action in actions {
             match action {
                 Action::OfIndex(ident) => check_index(&table, ident)?,
@@ -187,11 +221,22 @@ impl Binder<'_> {
     }
 }
 
-fn check_parameters(actions: &[Action]) -> Result<()> {
+/// The last parameter `order_by`, the only one that means something here, and its value.
+fn order_in(actions: &[Action]) -> Option<(&ast::Ident, Option<&str>)> {
+    let lists = actions.iter().filter_map(|action| match action {
+        Action::Parameters(parameters) => Some(parameters),
+        _ => None,
+    });
+    let mut all = lists.flatten().filter(|(name, _)| folded(name) == ORDER);
+    all.next_back().map(|(name, value)| (name, value.as_deref()))
+}
+
+fn check_parameters(actions: &[Action], kind: AlteredKind) -> Result<()> {
+    let is_own = |name: &ast::Ident| kind == AlteredKind::Table && folded(name) == ORDER;
     for action in actions {
         match action {
             Action::Parameters(parameters) => {
-                for (name, value) in parameters {
+                for (name, value) in parameters.iter().filter(|(name, _)| !is_own(name)) {
                     check_parameter(name, value.as_deref())?;
                 }
             }

@@ -361,6 +361,11 @@ pub enum AlterAction {
         /// When it is tested from now on.
         deferral: Deferral,
     },
+    /// SET (order_by = ...); RESET (order_by) for None.
+    SetOrder {
+        /// Ordinal of the column by which loads sort the rows of each block.
+        column: Option<usize>,
+    },
     /// VALIDATE CONSTRAINT of a check or a foreign key.
     ValidateConstraint {
         /// Its name.

@@ -197,7 +197,8 @@ variants!(Direction { Ascending = 0, Descending = 1 });
 variants!(NullsOrder { First = 0, Last = 1 });
 variants!(NumericDisplay { Fixed = 0, Trimmed = 1, Computed = 2 });
 
-/// Only a wide table has a field behind the others.
+/// Behind the others a wide table has one field, and a table whose blocks are sorted two: the first
+/// is what it is made of, nothing unless it is wide.
 impl Codec for TableDef {
     fn put(&self, out: &mut Writer<'_>) {
         out.field(&self.name);
@@ -210,8 +211,12 @@ impl Codec for TableDef {
         out.field(&self.layout);
         out.field(&self.persistence);
         out.field(&self.block_indexes);
-        if let Some(wide) = &self.wide {
-            out.field(wide);
+        let nothing = WideDef { nodes: Vec::new(), columns: Vec::new() };
+        if self.wide.is_some() || self.order_by.is_some() {
+            out.field(self.wide.as_ref().unwrap_or(&nothing));
+        }
+        if let Some(column) = &self.order_by {
+            out.field(column);
         }
     }
 }
@@ -228,6 +233,7 @@ impl Decode for TableDef {
             identities: from.field()?,
             indexes: from.field()?,
             layout: from.field()?,
+            order_by: None,
             persistence: from.field()?,
             // Temporary tables are not written.
             on_commit: OnCommit::Keep,
@@ -238,7 +244,11 @@ impl Decode for TableDef {
             def.block_indexes = from.field()?;
         }
         if from.end().is_err() {
-            def.wide = Some(from.field()?);
+            let wide: WideDef = from.field()?;
+            def.wide = (!wide.nodes.is_empty()).then_some(wide);
+        }
+        if from.end().is_err() {
+            def.order_by = Some(from.field()?);
         }
         Ok(def)
     }

@@ -190,6 +190,7 @@ fn table() -> impl Strategy<Value = TableDef> {
         validity,
     });
     let layout = select(vec![Layout::Row, Layout::Column, Layout::Frozen, Layout::Auto]);
+    let layout = (layout, option::of(0..4usize));
     let lists = (vec(key(), 0..3), vec(check, 0..3), vec(foreign_key(), 0..3));
     (
         text(),
@@ -203,6 +204,7 @@ fn table() -> impl Strategy<Value = TableDef> {
         .prop_map(|(name, columns, lists, identities, indexes, layout, persistence)| {
             let (keys, checks, foreign_keys) = lists;
             let (indexes, block_indexes) = indexes;
+            let (layout, order_by) = layout;
             TableDef {
                 name,
                 columns,
@@ -213,6 +215,7 @@ fn table() -> impl Strategy<Value = TableDef> {
                 indexes,
                 block_indexes,
                 layout,
+                order_by,
                 persistence,
                 on_commit: OnCommit::Keep,
                 wide: None,

@@ -62,6 +62,13 @@ fn relation(subject: &Subject<'_>, key: &str, kind: &str, number: i64, owner: i6
         .flag("relispopulated", true)
 }
 
+/// What WITH (...) said of a table's rows: pg_dump repeats it.
+fn options_of(def: &TableDef) -> Value {
+    let order = def.order_by.map(|column| format!("order_by={}", def.columns[column].name));
+    let options = order.map(|order| array::from_values(&[Value::text(&order)], ElementType::Text));
+    options.and_then(Result::ok).unwrap_or(Value::Null)
+}
+
 /// pg_class.
 pub(super) fn classes(subject: &Subject<'_>) -> Vec<Row> {
     let state = subject.state;
@@ -91,7 +98,8 @@ pub(super) fn classes(subject: &Subject<'_>) -> Vec<Row> {
             .flag("relhasindex", entry.def.all_indexes().next().is_some())
             .number("relnatts", entry.def.columns.len() as i64)
             .number("relchecks", entry.def.checks.len() as i64)
-            .flag("relhastriggers", has_triggers(name));
+            .flag("relhastriggers", has_triggers(name))
+            .set("reloptions", options_of(&entry.def));
         let row = row.number("reltype", i64::from(catalog_numbers::row_type(name)));
         rows.push(if temporary { row.text("relpersistence", "t") } else { row });
         for index in entry.def.visible_indexes() {
