@@ -15,7 +15,8 @@ fn config() -> Config {
 }
 
 /// Fills a table of some blocks with keys in no order, NULLs among them.
-const ROWS: &str = "SELECT CASE WHEN i % 1000 = 7 THEN NULL ELSE i * 7919 % 100003 END AS k, i AS n, \
+const ROWS: &str = "SELECT CASE WHEN i % 1000 = 7 THEN NULL ELSE i * 7919 % 100003 END AS k, \
+     i AS n, \
      'text ' || i % 13 AS s FROM generate_series(1, 150000) AS g(i)";
 
 /// True when the rows of each block of `t` have `column` ascending, NULLs last.

@@ -69,10 +69,12 @@ fn operators_over_long_strings_spill_or_fail_within_the_limit() {
             format!("SELECT count(s) FROM (SELECT s FROM {strings} q ORDER BY s LIMIT {rows}) p"),
             format!("SELECT max(i) FROM (SELECT i, s FROM {strings} q OFFSET 3) p"),
             format!(
-                "SELECT count(t) FROM (SELECT lag(s) OVER (PARTITION BY i % 7) AS t FROM {strings} q) p"
+                "SELECT count(t) FROM \
+                 (SELECT lag(s) OVER (PARTITION BY i % 7) AS t FROM {strings} q) p"
             ),
             format!(
-                "SELECT count(*) FROM (SELECT s FROM {strings} a INTERSECT SELECT s FROM {strings} b) q"
+                "SELECT count(*) FROM \
+                 (SELECT s FROM {strings} a INTERSECT SELECT s FROM {strings} b) q"
             ),
         ] {
             database.pool().reset_peak();

@@ -1,7 +1,7 @@
 //! Which queries may begin: the memory that each asks for, and the queue of those that wait.
 //!
 //! ```text
-//! ask(bytes, priority) --> first in the queue, and it fits --> Grant -- drop --> the next may begin
+//! ask(bytes, priority) --> first, and it fits --> Grant -- drop --> the next may begin
 //!        ^                    '-- else: waits; looks again every LOOK and when a grant goes
 //!        '-- leaves by a cancel or after its patience
 //! ```
