@@ -24,19 +24,34 @@ const CYCLE: Duration = Duration::from_secs(1);
 const REST: u32 = 9;
 
 #[derive(Debug, Default)]
+struct Told {
+    /// The thread is to end.
+    stop: bool,
+    /// The thread is to let go of the table that it reads.
+    give_way: bool,
+}
+
+#[derive(Debug, Default)]
 struct Signal {
-    stop: Mutex<bool>,
+    told: Mutex<Told>,
     changed: Condvar,
+    /// Held during a cycle.
+    cycle: Mutex<()>,
 }
 
 impl Signal {
     /// Waits for so long at most; false when the thread is to end.
     fn rest(&self, at_most: Duration) -> bool {
-        let mut stop = self.stop.lock();
-        if !*stop {
-            self.changed.wait_for(&mut stop, at_most);
+        let mut told = self.told.lock();
+        if !told.stop && !told.give_way {
+            self.changed.wait_for(&mut told, at_most);
         }
-        !*stop
+        !told.stop
+    }
+
+    /// As [`Self::rest`], within a cycle; false also when that is to end.
+    fn rest_in_cycle(&self, at_most: Duration) -> bool {
+        self.rest(at_most) && !self.told.lock().give_way
     }
 }
 
@@ -55,16 +70,25 @@ impl Gatherer {
         let thread = std::thread::Builder::new().name("statistics".into());
         let run = move || {
             while signal.rest(CYCLE) {
-                cycle(&stores, &|took| signal.rest(took * REST));
+                let _cycle = signal.cycle.lock();
+                cycle(&stores, &|took| signal.rest_in_cycle(took * REST));
             }
         };
         // Without the thread, estimates stay as old as they are.
         *self.thread.lock() = thread.spawn(run).ok();
     }
 
+    /// Waits until the thread holds no table, which it takes up again later: the time of a block.
+    pub(crate) fn give_way(&self) {
+        self.signal.told.lock().give_way = true;
+        self.signal.changed.notify_one();
+        drop(self.signal.cycle.lock());
+        self.signal.told.lock().give_way = false;
+    }
+
     /// Ends the thread, after the block that it may be reading.
     pub(crate) fn stop(&self) {
-        *self.signal.stop.lock() = true;
+        self.signal.told.lock().stop = true;
         self.signal.changed.notify_one();
         if let Some(thread) = self.thread.lock().take() {
             let _ = thread.join();

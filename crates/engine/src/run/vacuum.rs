@@ -25,6 +25,8 @@ impl Session {
         }
         // Its snapshot would keep what others delete meanwhile.
         self.end_statement()?;
+        // Nor is a table that was dropped to be kept by who was reading it.
+        self.inner().gatherer.give_way();
         self.inner().pool.reclaim();
         if freezing == VacuumFreeze::Asked {
             for table in self.owned(tables, "vacuum") {
