@@ -9,6 +9,7 @@ use storage::Datum;
 use types::budget::{self, Account};
 use types::{DataType, Error, Result, SqlState, Value, stack};
 
+use crate::define::bus;
 use crate::run::transaction;
 use crate::session::boundary::Boundary;
 use crate::session::compiled::{Compiled, Ready, Timing};
@@ -150,6 +151,7 @@ fn run_ready(running: &mut Running<'_>, compiled: &Arc<Compiled>) -> Result<Quer
     {
         return Ok(result);
     }
+    bus::ensure(running.session, &compiled.statement)?;
     running.compiled = Some(Arc::clone(compiled));
     let result = running.run_rows(&compiled.statement);
     result.unwrap_or_else(|| Err(Error::internal("a statement about rows")))

@@ -8,8 +8,8 @@
 //! ```
 //! Invariants: what binding reads besides the catalog (files, the value of a sequence) makes a
 //! statement one that is bound each time. So does the time where a plan is better for knowing it;
-//! elsewhere it is a parameter behind the statement's own. Plans are kept of the statement's own
-//! queries only ([`OwnQuery`]).
+//! elsewhere it is a parameter behind the statement's own. Plans are kept of the own queries of
+//! the statement and of its parts only ([`PartQuery`]).
 
 use std::sync::{Arc, Weak};
 
@@ -86,7 +86,7 @@ pub(crate) enum Ready {
     Again(Arc<Compiled>),
 }
 
-/// Which of a statement's own queries one is: the key of its kept plan.
+/// Which of the own queries of a statement, or of a part of it, one is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OwnQuery {
     /// Its rows: those given, inserted, changed or deleted.
@@ -96,9 +96,17 @@ pub(crate) enum OwnQuery {
     Returning,
 }
 
+/// A query of a statement with parts: the key of its kept plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PartQuery {
+    /// Number of the part of WITH; None for the statement itself.
+    pub(crate) part: Option<usize>,
+    pub(crate) query: OwnQuery,
+}
+
 /// The plan of one query.
 pub(crate) struct Planned {
-    query: OwnQuery,
+    query: PartQuery,
     plan: Arc<PhysicalPlan>,
     relies_on: Arc<[Reliance]>,
 }
@@ -147,7 +155,7 @@ impl Compiled {
     }
 
     /// The plan of this query, if there is one that still holds.
-    pub(crate) fn plan(&self, query: OwnQuery) -> Option<(Arc<PhysicalPlan>, Arc<[Reliance]>)> {
+    pub(crate) fn plan(&self, query: PartQuery) -> Option<(Arc<PhysicalPlan>, Arc<[Reliance]>)> {
         let mut plans = self.plans.lock();
         let at = plans.iter().position(|planned| planned.query == query)?;
         if plans[at].relies_on.iter().all(Reliance::holds) {
@@ -160,7 +168,7 @@ impl Compiled {
     /// Keeps the plan of this query.
     pub(crate) fn keep(
         &self,
-        query: OwnQuery,
+        query: PartQuery,
         plan: &Arc<PhysicalPlan>,
         relies_on: &Arc<[Reliance]>,
     ) {

@@ -108,6 +108,7 @@ impl Session {
                 | Statement::Update(_)
                 | Statement::Delete(_)
                 | Statement::Merge(_)
+                | Statement::WithChanges(_)
         );
         let asks_time = catalog.asks_time.get();
         let is_kept = is_about_rows

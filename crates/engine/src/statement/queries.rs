@@ -15,7 +15,7 @@ use types::Result;
 use crate::Session;
 use crate::catalog::locks::LockMode;
 use crate::catalog::wide::WideReader;
-use crate::session::compiled::{Compiled, OwnQuery, Reliance};
+use crate::session::compiled::{Compiled, PartQuery, Reliance};
 use crate::statement::admission::Rows;
 use crate::statement::running::{Run, Running};
 use crate::statement::sequence::SessionSequences;
@@ -117,8 +117,9 @@ impl Running<'_> {
         run: Run,
     ) -> Result<(Arc<PhysicalPlan>, Arc<QueryContext>)> {
         let begin = self.explaining.as_ref().map(|_| Instant::now());
-        let is_kept = |_: &(&Arc<Compiled>, OwnQuery)| self.paths_told == PathsTold::Chosen;
-        let kept = self.compiled.as_ref().zip(run.own).filter(is_kept);
+        let is_kept = |_: &(&Arc<Compiled>, PartQuery)| self.paths_told == PathsTold::Chosen;
+        let own = run.own.map(|query| PartQuery { part: self.part, query });
+        let kept = self.compiled.as_ref().zip(own).filter(is_kept);
         let known = kept.and_then(|(compiled, own)| compiled.plan(own));
         let is_own = run.at.is_none() && run.recheck.is_none();
         let (plan, relies_on) = match known {

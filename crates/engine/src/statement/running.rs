@@ -48,6 +48,8 @@ pub(crate) struct Running<'s> {
     pub(crate) compiled: Option<Arc<Compiled>>,
     /// Results and changed rows of the parts of WITH, if one of them changes rows.
     pub(crate) parts: Option<Parts>,
+    /// Number of the part that runs; None for the statement itself.
+    pub(crate) part: Option<usize>,
     /// The snapshot of its queries, when it writes and so may not see its own rows.
     pub(crate) view: Option<Snapshot>,
     /// Rows whose foreign keys are looked at when all is written.
@@ -66,6 +68,7 @@ impl<'s> Running<'s> {
             parameters,
             compiled: None,
             parts: None,
+            part: None,
             view: None,
             at_end: None,
             explaining: None,

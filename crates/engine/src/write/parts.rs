@@ -50,7 +50,10 @@ fn run_turn(running: &mut Running<'_>, with: &WithChanges, turn: Turn) -> Result
     }
     for number in numbers {
         let part = &with.parts[number];
-        let result = running.run_part(&part.statement).ok_or_else(not_rows)??;
+        running.part = Some(number);
+        let result = running.run_part(&part.statement);
+        running.part = None;
+        let result = result.ok_or_else(not_rows)??;
         if let Some(parts) = &mut running.parts {
             parts.returned[number] = slices(result.batches().to_vec());
         }
