@@ -4,6 +4,7 @@ mod support;
 
 use engine::{Config, Database};
 use support::{run, state};
+use types::SqlState;
 
 const LIMIT_BYTES: u64 = 64 << 20;
 
@@ -80,7 +81,7 @@ fn operators_over_long_strings_spill_or_fail_within_the_limit() {
             database.pool().reset_peak();
             if width * rows > LIMIT_BYTES as usize {
                 if let Err(error) = session.execute(&query) {
-                    assert_eq!(error.state().to_string(), "53200", "{query}");
+                    assert_eq!(error.state(), SqlState::OUT_OF_MEMORY, "{query}");
                 }
             } else {
                 assert!(!run(&mut session, &query).is_empty(), "{query}");

@@ -33,7 +33,7 @@ pub fn result_bytes(root: &Node) -> u64 {
     rows_bytes(root) as u64
 }
 
-/// What `node` and the operators below it hold.
+/// Bytes that `node` and the operators below it hold.
 fn below(node: &Node) -> f64 {
     types::stack::deep(|| {
         let inputs: f64 = match &node.operator {
@@ -45,7 +45,7 @@ fn below(node: &Node) -> f64 {
     })
 }
 
-/// What the operator of `node` holds.
+/// Bytes that the operator of `node` holds.
 fn own(node: &Node) -> f64 {
     match &node.operator {
         Operator::HashJoin { build, .. } => rows_bytes(build) + build.rows * ENTRY_BYTES,

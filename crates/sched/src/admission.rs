@@ -46,7 +46,7 @@ pub struct Ask {
     pub since_micros: i64,
 }
 
-/// What all grants together may be.
+/// Bounds of all grants together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Room {
     /// Bytes of all grants.
@@ -68,7 +68,7 @@ pub struct Wait<'a> {
 /// A query that has a grant or waits for one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Admitted {
-    /// What it asked for.
+    /// Memory asked for.
     pub ask: Ask,
     /// Bytes that it got; None while it waits.
     pub granted: Option<u64>,
@@ -190,7 +190,7 @@ impl Admission {
         }
     }
 
-    /// Those that have a grant or wait for one, in the order in which they asked.
+    /// Queries that have a grant or wait for one, in the order in which they asked.
     pub fn list(&self) -> Vec<Admitted> {
         self.queue.lock().entries.iter().map(|(_, entry)| *entry).collect()
     }

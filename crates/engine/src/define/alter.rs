@@ -14,9 +14,7 @@ use std::sync::Arc;
 
 use sql::Followed;
 use sql::algebra::Query;
-use sql::catalog::{
-    CheckDef, ForeignKeyDef, IdentityKind, KeyDef, Uniqueness, Validity,
-};
+use sql::catalog::{CheckDef, ForeignKeyDef, IdentityKind, KeyDef, Uniqueness, Validity};
 use sql::statement::{
     AlterAction, AlterTable, ColumnSequence, DropBehaviour, Nullability, Persistence, RelationName,
 };

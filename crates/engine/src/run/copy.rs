@@ -290,11 +290,7 @@ struct Load<'a> {
 
 impl<'a> Load<'a> {
     /// Locks the table, whose `columns` are given; the others get their defaults.
-    fn begin(
-        running: &mut Running<'_>,
-        copy: &Copy,
-        into: Target<'a>,
-    ) -> Result<Self> {
+    fn begin(running: &mut Running<'_>, copy: &Copy, into: Target<'a>) -> Result<Self> {
         let Target { table, columns } = into;
         running.session.work().check_writable("COPY FROM")?;
         let entry = running.session.write_table(table)?;

@@ -14,12 +14,12 @@ use types::Result;
 use crate::instance::database::Inner;
 use crate::statement::running::Running;
 
-/// What becomes of the rows of a query.
+/// Fate of the rows of a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rows {
     /// All are kept until the last is there.
     Kept,
-    /// They go on as they come.
+    /// Each goes on as it comes.
     HandedOn,
 }
 

@@ -210,12 +210,12 @@ impl SessionCalls {
     }
 }
 
-/// What another session is told.
+/// Order to another session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Signal {
     /// Its statement ends.
     Cancel,
-    /// It ends.
+    /// The session ends.
     Terminate,
     /// Its statement stands still.
     Suspend,

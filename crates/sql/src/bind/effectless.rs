@@ -148,7 +148,9 @@ impl Binder<'_> {
         };
         let order = order_in(actions).filter(|_| *kind == AlteredKind::Table);
         let rest = match (rest, order) {
-            (None, Some(order)) => Some(Box::new(self.bind_block_order(name, order)?)),
+            (None, Some((ident, value))) => {
+                Some(Box::new(self.bind_block_order(name, ident, value)?))
+            }
             (Some(_), Some((ident, _))) => {
                 return unsupported("SET (order_by) beside other actions", ident_at(ident));
             }
@@ -162,7 +164,8 @@ impl Binder<'_> {
     fn bind_block_order(
         &mut self,
         name: &ast::ObjectName,
-        (ident, value): (&ast::Ident, Option<&str>),
+        ident: &ast::Ident,
+        value: Option<&str>,
     ) -> Result<Statement> {
         let table = self.table_named(name)?;
         let wanted = value.map(|value| match value.strip_prefix(['\'', '"']) {

@@ -8,7 +8,7 @@ use sqlparser::tokenizer::Token;
 
 use super::SessionTree;
 use super::grant::relation;
-use super::session::{Parsed, expect, name, peek_word, word, words};
+use super::reader::{Parsed, expect, name, peek_word, word, words};
 use crate::definition::Validity;
 use crate::words::{IfMissing, RelationName};
 

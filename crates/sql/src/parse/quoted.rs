@@ -5,8 +5,8 @@
 //! U&'d\0061t!' || U&"d!0061" UESCAPE '!'  ->  'dat!'  ... || "da"      (blanks in the gaps)
 //! 'a\\b'                                  ->  E'a\\b'                  (strings that escape)
 //! ```
-//! Invariant: what Unicode escapes leave keeps the places of all other characters. Elsewhere: blanks
-//! for comments that follow operators (`operator`).
+//! Invariant: what Unicode escapes leave keeps the places of all other characters.
+//! Elsewhere: blanks for comments that follow operators (`operator`).
 
 use std::borrow::Cow;
 

@@ -113,7 +113,7 @@ pub(super) fn sessions(subject: &Subject<'_>) -> Vec<Row> {
     subject.database.sessions().into_iter().map(row).collect()
 }
 
-/// What a session's queries ask of memory, and whether one of them waits for it.
+/// Memory that a session's queries ask for, and whether one of them waits for it.
 #[derive(Default)]
 struct Asked {
     bytes: u64,
@@ -122,7 +122,7 @@ struct Asked {
     since_micros: Option<i64>,
 }
 
-/// What the queries with or without a grant ask for, by session.
+/// Requests of queries with or without a grant, by session.
 fn asked(subject: &Subject<'_>) -> HashMap<u64, Asked> {
     let mut all: HashMap<u64, Asked> = HashMap::new();
     for Admitted { ask, granted } in subject.database.inner().admission.list() {

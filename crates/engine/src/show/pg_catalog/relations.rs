@@ -62,7 +62,7 @@ fn relation(subject: &Subject<'_>, key: &str, kind: &str, number: i64, owner: i6
         .flag("relispopulated", true)
 }
 
-/// What WITH (...) said of a table's rows: pg_dump repeats it.
+/// Options of WITH (...) about a table's rows: pg_dump repeats them.
 fn options_of(def: &TableDef) -> Value {
     let order = def.order_by.map(|column| format!("order_by={}", def.columns[column].name));
     let options = order.map(|order| array::from_values(&[Value::text(&order)], ElementType::Text));
