@@ -18,6 +18,7 @@
 
 mod header;
 mod hot;
+mod moved;
 pub(crate) mod sub_block;
 mod symbols;
 
@@ -34,6 +35,8 @@ pub(crate) use header::seal;
 pub use header::{BlockLayout, Scheme};
 pub(crate) use header::{Header, Nulls, Segment, corrupt, description_bytes};
 pub(crate) use hot::{CLOSED, Hot};
+pub(crate) use moved::MoveMap;
+use moved::Moved;
 use sub_block::SubBlock;
 pub(crate) use symbols::{SYMBOL_TABLE_BYTES, SymbolTable};
 
@@ -73,6 +76,7 @@ pub struct Block {
     changes: AtomicU64,
     /// Rows whose word is DEAD, of those claimed.
     dead: AtomicU32,
+    moved: Moved,
 }
 
 /// A stamp that nobody sees: of blocks whose load was undone.
@@ -119,6 +123,7 @@ impl Block {
             changed: AtomicU64::new(0),
             changes: AtomicU64::new(0),
             dead: AtomicU32::new(0),
+            moved: Moved::default(),
         }
     }
 
@@ -185,6 +190,7 @@ impl Block {
     #[inline]
     pub(crate) fn is_seen(&self, at: Snapshot) -> bool {
         at.sees(self.created(), || StatementNumber(self.created_by.load(Ordering::Relaxed)))
+            && !self.moved.has_ended(at)
     }
 
     /// The newest commit that changed it.

@@ -54,9 +54,9 @@ pub use schema::{ColumnSpec, Layout, Schema};
 pub use snapshot::{BlockView, TableSnapshot};
 pub use statistics::{ColumnStatistics, FrequentValues, TableStatistics};
 pub use table::{
-    BlockCopy, BlockImage, BlockInfo, Change, ChangeKind, HotBlock, KeyBatch, KeyRead, RowChange,
-    RowChangeKind, RowChanges, SegmentInfo, SubBlockInfo, Table, TableReplay, UndoBuffer, UndoMark,
-    replay_rows,
+    BlockCopy, BlockImage, BlockInfo, BlockUse, Change, ChangeKind, HotBlock, KeyBatch, KeyRead,
+    Moving, RowChange, RowChangeKind, RowChanges, SegmentInfo, SubBlockInfo, Table, TableReplay,
+    UndoBuffer, UndoMark, replay_rows,
 };
 pub use tid::{TID_COLUMN, Tid};
 pub use version::{Snapshot, StatementNumber, Timestamp, TxnId, WriteError};

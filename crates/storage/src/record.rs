@@ -42,10 +42,26 @@ pub(crate) enum Kind {
     Restored,
     /// A block of a load; not linked to any row.
     Block,
+    /// A block for rows of others; not linked to any row.
+    Target,
+    /// A block whose rows go to another; not linked to any row.
+    Source,
+    /// The row ends where it was before it moved: for its writer, who sees it there.
+    Echo,
 }
 
-const KINDS: [Kind; 7] =
-    [Kind::Insert, Kind::Delete, Kind::Update, Kind::Lock, Kind::Void, Kind::Restored, Kind::Block];
+const KINDS: [Kind; 10] = [
+    Kind::Insert,
+    Kind::Delete,
+    Kind::Update,
+    Kind::Lock,
+    Kind::Void,
+    Kind::Restored,
+    Kind::Block,
+    Kind::Target,
+    Kind::Source,
+    Kind::Echo,
+];
 
 /// The value of a column before a change.
 #[derive(Clone, Copy, Debug)]

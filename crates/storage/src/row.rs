@@ -82,7 +82,7 @@ pub(crate) fn visit(
         let seen = at.sees(record.stamp(), || record.statement());
         match record.kind() {
             Kind::Insert | Kind::Update if seen => return true,
-            Kind::Delete if seen => return false,
+            Kind::Delete | Kind::Echo if seen => return false,
             Kind::Insert | Kind::Void => return false,
             _ if !seen => record.images().iter().for_each(&mut undo),
             _ => {}

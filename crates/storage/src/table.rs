@@ -19,8 +19,10 @@ mod entries;
 mod image;
 mod index_blocks;
 mod recover;
+mod seals;
 mod freezing;
 mod gathering;
+mod moving;
 mod replay;
 mod undo;
 #[cfg(test)]
@@ -62,6 +64,8 @@ pub use freezing::HotBlock;
 pub use image::{BlockCopy, BlockImage};
 pub use index_blocks::SubBlockInfo;
 pub use many::KeyBatch;
+use moving::Traces;
+pub use moving::{BlockUse, Moving};
 pub use replay::{RowChange, RowChangeKind, RowChanges, TableReplay, replay_rows};
 pub use undo::{Change, ChangeKind, UndoBuffer, UndoMark};
 
@@ -77,6 +81,8 @@ pub struct Table {
     /// See [`Self::replaced_at`].
     replaced_at: AtomicU64,
     directory: Directory,
+    /// Where rows of blocks that are gone went, for who still has their TIDs.
+    traces: Traces,
     /// The block that takes new rows, in the directory; null at first.
     tail: AtomicPtr<Block>,
     blocks: Mutex<BlockList>,
@@ -148,8 +154,12 @@ pub struct BlockInfo {
     pub layout: BlockLayout,
     /// Rows.
     pub rows: usize,
+    /// Rows that are there, or may be for some snapshot.
+    pub live_rows: usize,
     /// Bytes of memory held.
     pub bytes: u64,
+    /// Bytes of it that versions of rows take.
+    pub version_bytes: u64,
     /// Segments by ordinal.
     pub segments: Vec<SegmentInfo>,
 }
@@ -173,6 +183,7 @@ impl Table {
             blocks_made: AtomicU64::new(0),
             replaced_at: AtomicU64::new(0),
             directory: Directory::default(),
+            traces: Traces::default(),
             tail: AtomicPtr::default(),
             blocks: Mutex::default(),
             indexes: Atomic::new(Arc::from([])),
@@ -235,11 +246,18 @@ impl Table {
     /// If there is no such column.
     pub fn read(&self, at: Snapshot, tid: Tid, columns: &[usize], out: &mut RowBuffer) -> bool {
         let guard = epoch::pin();
-        match self.locate(tid, &guard) {
-            Some(block) => block.read(tid.row(), at, columns, out, &guard),
-            None => {
+        loop {
+            let Some((block, row)) = self.place(at, tid, &guard) else {
                 out.clear();
-                false
+                return false;
+            };
+            if block.read(row, at, columns, out, &guard) {
+                return true;
+            }
+            // It may have moved meanwhile.
+            let again = self.place(at, tid, &guard);
+            if again.is_none_or(|(other, _)| std::ptr::eq(other.get(), block.get())) {
+                return false;
             }
         }
     }
@@ -500,7 +518,9 @@ impl BlockInfo {
             id: block.id(),
             layout: block.layout(),
             rows: block.rows(),
+            live_rows: block.rows() - block.dead().min(block.rows()),
             bytes: block.bytes(),
+            version_bytes: block.versions.bytes(),
             segments: segments.collect(),
         }
     }

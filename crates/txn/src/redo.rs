@@ -172,7 +172,7 @@ impl<'a> RedoWriter<'a> {
     /// `buffer` is overwritten.
     ///
     /// # Panics
-    /// For a Block: its file is named with [`Self::block`].
+    /// For a Block or Target: its file is named with [`Self::block`].
     pub fn change(&mut self, change: &Change<'_>, buffer: &mut RowBuffer) {
         let (table, tid) = (change.table.id(), change.tid);
         match change.kind {
@@ -193,7 +193,10 @@ impl<'a> RedoWriter<'a> {
                 let columns = self.columns.iter().copied();
                 change.each_after(columns, buffer, |value| put_value(self.out, value));
             }
-            ChangeKind::Block => panic!("a block is logged by its file"),
+            ChangeKind::Source => {
+                change.source_rows().into_iter().for_each(|tid| self.delete(table, tid, None));
+            }
+            ChangeKind::Block | ChangeKind::Target => panic!("a block is logged by its file"),
         }
     }
 

@@ -135,6 +135,14 @@ impl Known {
         }
     }
 
+    /// Block `target` has the rows of `sources`: what loads brought is known.
+    pub(crate) fn follow(&self, target: u64, sources: &[u64]) {
+        let mut loaded = self.loaded.lock();
+        if sources.iter().all(|id| loaded.blocks.contains(id)) {
+            loaded.blocks.insert(target);
+        }
+    }
+
     /// Keeps estimates made after so many changes of the table.
     pub(crate) fn keep(&self, changes: u64, grade: Grade, estimates: &Arc<Estimates>) {
         let estimates = Arc::clone(estimates);

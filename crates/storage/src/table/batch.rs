@@ -429,7 +429,10 @@ impl Table {
         scratch: &mut Scratch,
         guard: &Guard,
     ) -> bool {
-        self.holder(index, key, tid, txn, scratch, guard) != Holder::Nobody
+        let block = self.directory.get(tid.block(), guard);
+        // Rows that have moved are found where they are.
+        block.is_some_and(|block| block.moved_to().is_none())
+            && self.holder(index, key, tid, txn, scratch, guard) != Holder::Nobody
     }
 
     fn has_null(&self, index: &TableIndex, tid: Tid, scratch: &mut Scratch, guard: &Guard) -> bool {

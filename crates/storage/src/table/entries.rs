@@ -226,7 +226,8 @@ impl Table {
             tids.push(tid);
             ControlFlow::Continue(())
         });
-        let others = tids.iter().copied().filter(|&tid| Some(tid) != own);
+        let tids_now = tids.iter().map(|&tid| self.moved(tid, guard));
+        let others = tids_now.filter(|&tid| Some(tid) != own);
         let mut holders = others.map(|tid| self.holder(index, key, tid, txn, scratch, guard));
         let holder = holders.find(|h| *h != Holder::Nobody).unwrap_or(Holder::Nobody);
         drop(holders);
@@ -275,7 +276,7 @@ impl Table {
             let (stamp, kind) = (record.stamp(), record.kind());
             next = record.older();
             match (kind, writer) {
-                (Kind::Restored | Kind::Lock, None) => continue,
+                (Kind::Restored | Kind::Lock | Kind::Echo, None) => continue,
                 (Kind::Void, _) => return Holder::Nobody,
                 // Older than all that the running writer did: what an undo would bring back.
                 (_, Some(writer)) if stamp != writer => break,
@@ -297,7 +298,9 @@ impl Table {
             version.undo(record);
         }
         let created = block.created();
-        if created == NEVER || !version.has_key(index, key, scratch) {
+        // Rows on their way here are looked for where they are.
+        let is_on_its_way = block.is_target() && is_running(created);
+        if created == NEVER || is_on_its_way || !version.has_key(index, key, scratch) {
             return Holder::Nobody;
         }
         match writer {

@@ -70,11 +70,23 @@ impl KeyReader<'_> {
     pub(super) fn read_entry(&self, key: &[u8], tid: Tid, out: &mut RowBuffer) -> bool {
         let KeyRead { index, at, columns } = self.read;
         let Some(block) = self.table.locate(tid, self.guard) else { return false };
-        if !block.read(tid.row(), at, columns, out, self.guard) {
+        if !block.read(tid.row(), at, columns, out, self.guard)
+            && !self.has_just_moved(tid, columns, out)
+        {
             return false;
         }
         // Looked at after the row: a new key that was read was noted before it was written.
         !index.is_rekeyed() || self.has_key(key, tid)
+    }
+
+    /// True when who reads the newest state missed the row because it is elsewhere now: its new
+    /// entry may have been passed before that. Others see it in one place only.
+    #[cold]
+    fn has_just_moved(&self, tid: Tid, columns: &[usize], out: &mut RowBuffer) -> bool {
+        let at = self.read.at;
+        at.base() == Snapshot::ALL.base()
+            && self.table.moved(tid, self.guard) != tid
+            && self.table.read(at, tid, columns, out)
     }
 
     /// True when the row has `key` in the snapshot.
@@ -82,7 +94,9 @@ impl KeyReader<'_> {
         let KeyRead { index, at, .. } = self.read;
         let Some(block) = self.table.locate(tid, self.guard) else { return false };
         with_scratch(|scratch| {
-            if !block.read(tid.row(), at, index.ordinals(), &mut scratch.row, self.guard) {
+            if !block.read(tid.row(), at, index.ordinals(), &mut scratch.row, self.guard)
+                && !self.has_just_moved(tid, index.ordinals(), &mut scratch.row)
+            {
                 return false;
             }
             encode_known(index, &mut scratch.key, &scratch.row);
@@ -264,7 +278,7 @@ impl Table {
             }
         }
         for (key, tid) in entries {
-            match self.keeper(index, &key, tid, txn, &guard) {
+            match self.keeper(index, &key, self.moved(tid, &guard), txn, &guard) {
                 Holder::Nobody => {}
                 Holder::Running(other) => return Err(WriteError::Wait(other)),
                 Holder::Row(tid) => {

@@ -25,12 +25,12 @@ use kernels::Vector;
 use types::Result;
 
 use super::Table;
+use super::seals::Seals;
 use crate::block::{Block, NEVER};
 use crate::freeze::freeze;
 use crate::positions::Positions;
 use crate::snapshot::TableSnapshot;
 use crate::version::{Snapshot, is_running};
-use crate::versions::{ZONE_ROWS, Zone};
 
 /// A hot block, as who decides about freezing it sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,20 +46,13 @@ pub struct HotBlock {
     pub takes_rows: bool,
 }
 
-/// Seals of all zones of a block; what is left of them goes when this does.
-struct Seals<'b> {
-    zones: Vec<&'b Zone>,
-    /// Zones from the first on that are retired.
-    retired: usize,
-}
-
 impl Table {
     /// Its hot blocks, in order.
     pub fn hot_blocks(&self) -> Vec<HotBlock> {
         let list = self.blocks.lock();
         let tail = self.tail.load(Ordering::Acquire).cast_const();
         let last = list.all.iter().rev().find(|block| block.hot.is_some()).map(|b| b.id());
-        let hot = list.all.iter().filter_map(|block| {
+        let hot = list.all.iter().filter(|block| !block.is_source()).filter_map(|block| {
             let is_full = block.rows() == block.header.capacity as usize;
             let is_closed = block.hot.as_ref()?.is_closed() || is_full;
             let is_tail = std::ptr::eq(tail, Arc::as_ptr(block)) || last == Some(block.id());
@@ -102,23 +95,10 @@ impl Table {
         if created == NEVER || is_running(created) || !at.sees_stamp(created) {
             return Ok(false);
         }
-        let Some(seals) = self.seal(&old)? else { return Ok(false) };
+        let Some(seals) = self.seal(std::slice::from_ref(&old))? else { return Ok(false) };
         let Some(new) = self.frozen_copy(&old, at)? else { return Ok(false) };
         self.build_sub_blocks(&new)?;
         Ok(self.put_in_place(&old, new, seals))
-    }
-
-    /// Seals all zones of a closed block; None when some row is touched.
-    fn seal<'b>(&self, block: &'b Block) -> Result<Option<Seals<'b>>> {
-        let mut seals = Seals { zones: Vec::new(), retired: 0 };
-        for first in (0..block.rows()).step_by(ZONE_ROWS) {
-            let zone = block.versions.make_zone(first as u32, || block.rows(), &self.pool)?;
-            if !zone.marks().seal() {
-                return Ok(None);
-            }
-            seals.zones.push(zone);
-        }
-        Ok(Some(seals))
     }
 
     /// The rows of a sealed block, frozen; None when none is left.
@@ -148,7 +128,7 @@ impl Table {
     }
 
     /// Puts `new` in the place of `old` if no seal was broken.
-    fn put_in_place(&self, old: &Arc<Block>, new: Block, mut seals: Seals<'_>) -> bool {
+    fn put_in_place(&self, old: &Arc<Block>, new: Block, mut seals: Seals) -> bool {
         let new = Arc::new(new);
         let guard = epoch::pin();
         let mut list = self.blocks.lock();
@@ -160,28 +140,7 @@ impl Table {
         let order = (Ordering::AcqRel, Ordering::Relaxed);
         let _ = self.tail.compare_exchange(pointer, null, order.0, order.1);
         list.replace(new);
-        seals.zones.clear();
+        seals.keep();
         true
-    }
-}
-
-impl Seals<'_> {
-    /// Retires all zones; false when a seal was broken.
-    fn retire(&mut self) -> bool {
-        while let Some(zone) = self.zones.get(self.retired) {
-            if !zone.marks().retire() {
-                return false;
-            }
-            self.retired += 1;
-        }
-        true
-    }
-}
-
-impl Drop for Seals<'_> {
-    fn drop(&mut self) {
-        let (retired, sealed) = self.zones.split_at(self.retired.min(self.zones.len()));
-        retired.iter().for_each(|zone| zone.marks().revive());
-        sealed.iter().for_each(|zone| zone.marks().take_seal());
     }
 }

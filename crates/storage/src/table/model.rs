@@ -4,6 +4,7 @@
 
 mod batches;
 mod freezing;
+mod moving;
 mod redo;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -95,6 +96,10 @@ struct Model {
     ids: u64,
     /// Blocks frozen in place.
     frozen: usize,
+    /// Where rows went that moved.
+    moved: BTreeMap<Tid, Tid>,
+    /// Moves of rows.
+    moves: usize,
 }
 
 #[derive(Debug, PartialEq)]
@@ -146,6 +151,8 @@ impl Model {
             copies: Vec::new(),
             ids: 0,
             frozen: 0,
+            moved: BTreeMap::new(),
+            moves: 0,
             random: Random::new(random.bits()),
         };
         model.load(random.below(60) as usize);
@@ -293,7 +300,7 @@ impl Model {
         let own = self.running[t].wrote.contains_key(&id);
         let late = !own && self.changed.get(&id).is_some_and(|&changed| changed > ts);
         // A lock of somebody else is on the place where the row is now.
-        if late && self.committed.get(&id).is_none_or(|row| row.0 != tid) {
+        if late && self.committed.get(&id).is_none_or(|row| row.0 != self.now(tid)) {
             return Outcome::Conflict;
         }
         for (u, other) in self.running.iter().enumerate() {
@@ -415,6 +422,7 @@ impl Model {
                     let bytes = change.block_bytes().expect("fits");
                     running.redo_from.push(Redo::Block(tid.block(), bytes));
                 }
+                ChangeKind::Target | ChangeKind::Source => panic!("not a move"),
                 ChangeKind::Lock | ChangeKind::Void => {}
             }
         }
@@ -441,8 +449,10 @@ impl Model {
         if self.random.chance(5) {
             self.copy_part();
         }
-        if self.random.chance(3) {
-            self.freeze();
+        match self.random.below(33) {
+            0 => self.freeze(),
+            1 => self.move_rows(),
+            _ => {}
         }
         let t = self.random.below(self.running.len() as u64) as usize;
         match self.random.below(100) {
@@ -749,8 +759,8 @@ impl Derivation for Remainder {
 
 const LAYOUTS: [Layout; 4] = [Layout::Row, Layout::Column, Layout::Auto, Layout::Frozen];
 
-/// Returns how many blocks were frozen in place.
-fn run(seed: u64, layout: Layout, steps: usize, check_every: usize) -> usize {
+/// Returns how many blocks were frozen in place, and how often rows moved.
+fn run(seed: u64, layout: Layout, steps: usize, check_every: usize) -> (usize, usize) {
     let mut model = Model::new(seed, layout);
     for i in 0..steps {
         model.step();
@@ -758,9 +768,9 @@ fn run(seed: u64, layout: Layout, steps: usize, check_every: usize) -> usize {
             model.check();
         }
     }
-    let frozen = model.frozen;
+    let done = (model.frozen, model.moves);
     model.finish();
-    frozen
+    done
 }
 
 proptest! {
@@ -781,7 +791,8 @@ proptest! {
 #[cfg_attr(miri, ignore)]
 fn longer_histories_equal_the_model() {
     for (i, layout) in LAYOUTS.into_iter().enumerate() {
-        let frozen = run(i as u64, layout, 3000, 50);
+        let (frozen, moves) = run(i as u64, layout, 3000, 50);
         assert!(frozen > 0 || layout == Layout::Frozen, "{layout:?}: no block was ever quiet");
+        assert!(moves > 0, "{layout:?}: no rows ever moved");
     }
 }

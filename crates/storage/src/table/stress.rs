@@ -66,17 +66,10 @@ fn check_row(values: [Value; 4]) -> i64 {
 
 /// The row of an account that `at` sees.
 fn find(table: &Table, at: Snapshot, account: i64, row: &mut RowBuffer) -> Tid {
-    let index = &table.indexes()[0];
-    let mut key = KeyBuffer::new();
-    index.encode(&[Datum::I64(account)], &mut key);
     let mut tids = Vec::new();
-    let _ = index.lookup(&key, |tid| {
-        tids.push(tid);
-        std::ops::ControlFlow::Continue(())
-    });
-    let mut seen = tids.iter().filter(|tid| table.read(at, **tid, &[0, 1, 2, 3], row));
-    let tid = *seen.next().expect("an account is always there");
-    assert!(seen.next().is_none(), "one version of an account");
+    table.tids_of(0, at, &[Datum::I64(account)], &mut KeyBuffer::new(), &mut tids);
+    assert_eq!(tids.len(), 1, "one version of an account is always there");
+    let tid = tids[0];
     assert!(table.read(at, tid, &[0, 1, 2, 3], row));
     tid
 }
@@ -143,10 +136,30 @@ fn total(table: &Arc<Table>, at: Snapshot, plan: &ScanPlan) -> i64 {
     sum
 }
 
-/// Freezes whatever hot block is quiet, until `done`. Writers pause at the gate until no version is
-/// left, and go on while blocks are copied.
-fn freeze_all(table: &Table, manager: &Manager, gate: &RwLock<()>, done: &AtomicBool) {
-    let mut frozen = 0;
+/// Moves the rows of some blocks; true when nobody wrote them.
+fn move_some(table: &Arc<Table>, manager: &Manager, random: &mut Random) -> bool {
+    let uses = table.block_uses();
+    let ids: Vec<u64> = uses.iter().map(|found| found.id).filter(|_| random.chance(70)).collect();
+    let mut mover = manager.begin();
+    let moving = table.move_rows(&mut mover.undo, mover.at, &ids).expect("fits");
+    let Some(mut moving) = moving else {
+        manager.abort(mover);
+        return false;
+    };
+    if !moving.retire() {
+        manager.abort(mover);
+        return false;
+    }
+    manager.commit(mover);
+    moving.keep();
+    true
+}
+
+/// Freezes whatever hot block is quiet, and moves rows, until `done`. Writers pause at the gate
+/// until no version is left, and go on while blocks are copied.
+fn freeze_all(table: &Arc<Table>, manager: &Manager, gate: &RwLock<()>, done: &AtomicBool) {
+    let (mut frozen, mut moves) = (0, 0);
+    let mut random = Random::new(5);
     while !done.load(Ordering::Relaxed) {
         let closed = gate.write();
         while !manager.is_collected() && !done.load(Ordering::Relaxed) {
@@ -155,6 +168,10 @@ fn freeze_all(table: &Table, manager: &Manager, gate: &RwLock<()>, done: &Atomic
         }
         let hot = table.hot_blocks();
         drop(closed);
+        if random.chance(50) {
+            moves += usize::from(move_some(table, manager, &mut random));
+            continue;
+        }
         for block in hot {
             let at = manager.enter(TxnId::NONE);
             frozen += usize::from(table.freeze_block(block.id, at).expect("fits"));
@@ -162,6 +179,7 @@ fn freeze_all(table: &Table, manager: &Manager, gate: &RwLock<()>, done: &Atomic
         }
     }
     assert!(frozen > 0, "no block was ever quiet");
+    assert!(moves > 0, "no rows ever moved");
 }
 
 #[test]

@@ -75,6 +75,10 @@ pub enum ChangeKind {
     Update,
     /// A whole block of rows is new: the TID is that of its first row.
     Block,
+    /// A whole block is new, for rows that were elsewhere: the TID is that of its first row.
+    Target,
+    /// The rows of a block are in a Target of the same transaction.
+    Source,
     /// The row was locked, not changed.
     Lock,
     /// The change was undone, whatever it was.
@@ -100,6 +104,14 @@ impl<'a> Change<'a> {
     /// The changed columns of an Update, each once; none for other kinds.
     pub fn columns(&self) -> impl ExactSizeIterator<Item = usize> + 'a {
         self.record.images().iter().map(|image| usize::from(image.column))
+    }
+
+    /// The rows that go to another block, where they were, for a Source.
+    pub fn source_rows(&self) -> Vec<Tid> {
+        let id = self.block.id();
+        let map = self.block.moves_to();
+        let rows = map.iter().flat_map(|map| map.rows_of(id));
+        rows.map(|row| Tid::new(id, row)).collect()
     }
 
     /// Rows of the block, for a Block.
@@ -324,6 +336,11 @@ impl UndoBuffer {
             // Only blocks that this transaction loaded carry its stamp.
             if place.block.created() == self.txn.0 {
                 place.block.set_created(at.0);
+                place.block.note_change(at.0, 0);
+            }
+            // Behind the target of its rows, which stands before it.
+            if place.block.ended() == self.txn.0 {
+                place.block.set_ended(at.0);
             }
         }
         if let Some(stamp) = self.arena.stamp() {
@@ -347,7 +364,9 @@ impl UndoBuffer {
                 Kind::Update => ChangeKind::Update,
                 Kind::Block => ChangeKind::Block,
                 Kind::Lock => ChangeKind::Lock,
-                Kind::Void | Kind::Restored => ChangeKind::Void,
+                Kind::Target => ChangeKind::Target,
+                Kind::Source => ChangeKind::Source,
+                Kind::Void | Kind::Restored | Kind::Echo => ChangeKind::Void,
             };
             let tid = Tid::new(block.id(), record.row());
             Change { table, tid, kind, moved_to: record.moved_to(), block, record }
@@ -371,15 +390,17 @@ fn undo(place: &Place, record: RecordRef<'_>) -> i64 {
             record.set_kind(Kind::Restored);
             return -1;
         }
-        Kind::Lock => record.set_kind(Kind::Restored),
-        Kind::Block => {
+        Kind::Lock | Kind::Echo => record.set_kind(Kind::Restored),
+        kind @ (Kind::Block | Kind::Target) => {
             let rows = block.rows();
             (0..rows as u32).for_each(|row| table.remove_entries(block, row, &guard));
             block.set_created(NEVER);
             record.set_kind(Kind::Void);
             table.drop_block(block, &guard);
-            return rows as i64;
+            // What moves is counted where it was.
+            return if kind == Kind::Block { rows as i64 } else { 0 };
         }
+        Kind::Source => block.undo_source(),
         Kind::Void | Kind::Restored => {}
     }
     0

@@ -6,6 +6,8 @@
 //!         Delete with `moved_to`, insert elsewhere       frozen row, or no room for new strings
 //! delete, lock                      record -> word
 //! ```
+//! A row that moved (`moving`) is written where it is now. Who does not see it there also marks its
+//! end where it was, by an Echo, which nobody else looks at.
 //! Invariant: on an error the row is as it was, and what was recorded of it is undone.
 //! Elsewhere: why others read the right version meanwhile (`row`), index entries (`entries`).
 
@@ -45,6 +47,8 @@ enum Refused {
 struct Found<'g> {
     block: BlockRef<'g>,
     tid: Tid,
+    /// Where the writer's snapshot sees the row, if that is another block.
+    seen: Option<(BlockRef<'g>, u32)>,
     guard: &'g Guard,
 }
 
@@ -277,7 +281,7 @@ impl Table {
         changes: &[(usize, Datum<'_>)],
     ) -> Result<Tid, WriteError> {
         self.pool.relieve();
-        self.where_it_is(tid, |found| self.update_found(undo, at, found, changes))
+        self.where_it_is(at, tid, |found| self.update_found(undo, at, found, changes))
     }
 
     /// [`Self::update`] of a row that is where it was found, or else refused.
@@ -288,11 +292,12 @@ impl Table {
         found: Found<'_>,
         changes: &[(usize, Datum<'_>)],
     ) -> Result<Tid, Refused> {
-        let Found { block, tid, guard } = found;
+        let Found { block, tid, guard, .. } = found;
         let heap_bytes = self
             .check(changes.iter().copied())
             .map_err(|error| self.with_changes(error, block, tid, changes))?;
-        if block.hot.is_none() || heap_bytes > 0 && block.is_heap_full(heap_bytes) {
+        let is_elsewhere = block.hot.is_none() || found.seen.is_some();
+        if is_elsewhere || heap_bytes > 0 && block.is_heap_full(heap_bytes) {
             return self.move_row(undo, at, found, changes);
         }
         let indexes = self.index_list(guard);
@@ -390,7 +395,7 @@ impl Table {
         let zone = block.versions.make_zone(row, || block.rows(), &self.pool)?;
         let word = zone.word(row);
         let found = latch(word);
-        let held = match check_write(found, at, undo.txn(), block.created(), guard) {
+        let held = match check_write(found, at, undo.txn(), block.born(), guard) {
             Ok(held) => held,
             Err(error) => {
                 publish(word, found);
@@ -445,13 +450,54 @@ impl Table {
     ) -> Result<(), Refused> {
         if let Some(word) = block.word(row) {
             let found = latch(word);
-            let held = check_write(found, at, undo.txn(), block.created(), guard);
+            let held = check_write(found, at, undo.txn(), block.born(), guard);
             publish(word, found);
             if held? == Held::Yes {
                 return Ok(());
             }
         }
         self.mark_row(undo, at, block, row, Kind::Lock, guard)?;
+        Ok(())
+    }
+
+    /// Deletes the row, also where the writer sees it.
+    fn end_row<'r>(
+        self: &Arc<Self>,
+        undo: &mut UndoBuffer,
+        at: Snapshot,
+        found: Found<'_>,
+    ) -> Result<RecordRef<'r>, Refused> {
+        let Found { block, tid, seen, guard } = found;
+        let mark = undo.mark();
+        let record = self.mark_row(undo, at, block, tid.row(), Kind::Delete, guard)?;
+        if let Some((block, row)) = seen {
+            let echoed = self.echo(undo, block, row, guard);
+            echoed.inspect_err(|_| undo.rollback_to(mark))?;
+        }
+        Ok(record)
+    }
+
+    /// Marks for the transaction alone that the row, which has moved, has ended.
+    fn echo(
+        self: &Arc<Self>,
+        undo: &mut UndoBuffer,
+        block: BlockRef<'_>,
+        row: u32,
+        guard: &Guard,
+    ) -> Result<()> {
+        let record = undo.add(self, block, row, Kind::Echo, 0)?;
+        let zone = block.versions.make_zone(row, || block.rows(), &self.pool);
+        let zone = zone.inspect_err(|_| undo.take_back(0))?;
+        let word = zone.word(row);
+        let found = latch(word);
+        let older = newest(found, guard);
+        match older {
+            Some(older) => older.set_newer(record),
+            // The zone is retired: nothing else is written there.
+            None => drop(zone.marks().touch(1)),
+        }
+        record.set_older(older);
+        publish(word, record.address());
         Ok(())
     }
 
@@ -463,9 +509,9 @@ impl Table {
         found: Found<'_>,
         changes: &[(usize, Datum<'_>)],
     ) -> Result<Tid, Refused> {
-        let Found { block, tid, guard } = found;
+        let Found { block, tid, .. } = found;
         let mark = undo.mark();
-        let record = self.mark_row(undo, at, block, tid.row(), Kind::Delete, guard)?;
+        let record = self.end_row(undo, at, found)?;
         let columns: Vec<usize> = (0..self.types.len()).collect();
         let mut values = RowBuffer::new();
         block.push_newest(&columns, tid.row(), &mut values);
@@ -485,14 +531,17 @@ impl Table {
     /// Calls `write` with the block that has the row `tid`, again when the block was retired.
     fn where_it_is<T>(
         &self,
+        at: Snapshot,
         tid: Tid,
         mut write: impl FnMut(Found<'_>) -> Result<T, Refused>,
     ) -> Result<T, WriteError> {
         let mut attempt = 0;
         loop {
             let guard = epoch::pin();
+            let tid = self.moved(tid, &guard);
             let block = self.locate(tid, &guard).ok_or(GONE)?;
-            match write(Found { block, tid, guard: &guard }) {
+            let seen = self.origin(at, block, tid.row(), &guard);
+            match write(Found { block, tid, seen, guard: &guard }) {
                 Ok(done) => return Ok(done),
                 Err(Refused::Write(error)) => return Err(error),
                 Err(Refused::Retired) => {}
@@ -514,9 +563,7 @@ impl Table {
         tid: Tid,
     ) -> Result<(), WriteError> {
         self.pool.relieve();
-        self.where_it_is(tid, |Found { block, guard, .. }| {
-            self.mark_row(undo, at, block, tid.row(), Kind::Delete, guard).map(|_| ())
-        })
+        self.where_it_is(at, tid, |found| self.end_row(undo, at, found).map(|_| ()))
     }
 
     /// Keeps others from changing the row `tid` until the transaction ends (SELECT FOR UPDATE).
@@ -530,7 +577,7 @@ impl Table {
         tid: Tid,
     ) -> Result<(), WriteError> {
         self.pool.relieve();
-        self.where_it_is(tid, |Found { block, guard, .. }| {
+        self.where_it_is(at, tid, |Found { block, tid, guard, .. }| {
             self.hold(undo, at, block, tid.row(), guard)
         })
     }

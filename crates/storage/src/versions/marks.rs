@@ -87,6 +87,11 @@ impl Marks {
         self.exchange(0, SEALED)
     }
 
+    /// True while nobody has broken the seal.
+    pub(crate) fn is_sealed(&self) -> bool {
+        self.touched.load(Ordering::Acquire) == SEALED
+    }
+
     /// Takes back what [`Self::seal`] did, if nobody has.
     pub(crate) fn take_seal(&self) {
         let _ = self.exchange(SEALED, 0);

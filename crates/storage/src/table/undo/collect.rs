@@ -1,8 +1,11 @@
 //! Unlinking records that no active snapshot needs.
 
+use std::sync::Arc;
+
 use crossbeam_epoch::{self as epoch, Guard};
 
 use super::{Place, UndoBuffer};
+use crate::block::NEVER;
 use crate::memory::defer;
 use crate::record::{Kind, RecordRef};
 use crate::row::{latch, newest, publish};
@@ -28,10 +31,15 @@ impl UndoBuffer {
             }
             let record = self.record(i);
             let place = &self.places[record.place()];
-            if record.kind() == Kind::Block {
-                place.block.set_created(0);
-            } else if record.kind() != Kind::Void || place.block.created() != crate::block::NEVER {
-                unlink(place, record, &guard);
+            match record.kind() {
+                Kind::Block => place.block.set_created(0),
+                Kind::Target => {
+                    place.block.set_created(0);
+                    place.block.forget_origin();
+                }
+                Kind::Source => give_up(place, record),
+                Kind::Void if place.block.created() == NEVER => {}
+                _ => unlink(place, record, &guard),
             }
         }
         self.records.clear();
@@ -44,6 +52,25 @@ impl UndoBuffer {
             unsafe { defer(arena, bytes, &guard) };
         }
     }
+}
+
+/// Drops a block whose rows have moved, with their entries: nobody sees them there any more.
+fn give_up(place: &Place, record: RecordRef<'_>) {
+    let Place { table, block, .. } = place;
+    if block.ended() != record.stamp() {
+        // Undone.
+        return;
+    }
+    let Some(map) = block.moves_to() else { return };
+    let mut guard = epoch::pin();
+    for (i, row) in map.rows_of(block.id()).enumerate() {
+        if i % PINNED_MAX == PINNED_MAX - 1 {
+            guard.repin();
+        }
+        table.remove_entries(block, row, &guard);
+    }
+    table.leave_trace(block.id(), Arc::clone(&map));
+    table.drop_block(block, &guard);
 }
 
 /// Makes the row forget `record` and all older ones.
