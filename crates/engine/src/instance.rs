@@ -5,6 +5,7 @@ pub(crate) mod advisory;
 pub(crate) mod channels;
 pub(crate) mod arrivals;
 pub(crate) mod info;
+pub(crate) mod compaction;
 pub(crate) mod freezing;
 pub(crate) mod gathering;
 pub(crate) mod database;

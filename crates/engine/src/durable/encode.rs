@@ -44,7 +44,7 @@ impl Durable {
             };
             for change in undo.changes().filter(|c| stays(c.table)) {
                 match change.kind {
-                    ChangeKind::Block => {
+                    ChangeKind::Block | ChangeKind::Target => {
                         let loaded = blocks.write(&change)?;
                         writer.block(loaded.table, &loaded.file);
                         files.push(loaded);

@@ -14,6 +14,7 @@ use types::{Error, Result};
 use super::advisory::AdvisoryLocks;
 use super::arrivals::Arrivals;
 use super::channels::Channels;
+use super::compaction::Traces;
 use super::freezing::{Freezer, Site};
 use super::gathering::Gatherer;
 use super::info::SessionInfo;
@@ -97,8 +98,10 @@ pub(crate) struct Inner {
     pub(crate) freezer: Freezer,
     /// Gathers statistics in the background.
     pub(crate) gatherer: Gatherer,
+    /// Rows that moved.
+    traces: Arc<Traces>,
     /// Log and checkpoints; None in memory.
-    pub(crate) durable: Option<Durable>,
+    pub(crate) durable: Option<Arc<Durable>>,
 }
 
 impl Inner {
@@ -123,8 +126,8 @@ impl Inner {
 
     /// The database for who freezes its blocks.
     pub(crate) fn site(&self) -> Site {
-        let checkpoints = self.durable.as_ref().map(Durable::checkpoints);
-        Site { stores: Arc::clone(&self.stores), checkpoints }
+        let (stores, traces) = (Arc::clone(&self.stores), Arc::clone(&self.traces));
+        Site { stores, durable: self.durable.clone(), traces }
     }
 
     /// Starts the threads that work for nobody in particular.
@@ -158,7 +161,7 @@ pub(crate) struct Beginning {
     pub(crate) last_object: u64,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) spill: SpillSpace,
-    pub(crate) durable: Option<Durable>,
+    pub(crate) durable: Option<Arc<Durable>>,
 }
 
 impl Database {
@@ -187,6 +190,7 @@ impl Database {
             spill,
             freezer: Freezer::default(),
             gatherer: Gatherer::default(),
+            traces: Arc::default(),
             durable,
         }));
         // Weak: what they keep holds the pool.
@@ -275,7 +279,7 @@ impl Database {
     /// How it is, in numbers.
     pub fn condition(&self) -> Condition {
         let inner = &self.0;
-        let durable = inner.durable.as_ref().map(Durable::condition).unwrap_or_default();
+        let durable = inner.durable.as_ref().map(|durable| durable.condition()).unwrap_or_default();
         let (log_bytes, log_written_bytes, checkpoints) = durable;
         Condition {
             committed: inner.stores.transactions.newest().0,
@@ -293,7 +297,7 @@ impl Database {
     /// # Errors
     /// 58030 once the log has failed.
     pub fn health(&self) -> Result<()> {
-        self.0.durable.as_ref().map_or(Ok(()), Durable::health)
+        self.0.durable.as_ref().map_or(Ok(()), |durable| durable.health())
     }
 
     /// Worker threads.

@@ -23,7 +23,8 @@ use storage::{HotBlock, Layout, Table};
 use txn::manager::Isolation;
 use types::Result;
 
-use crate::durable::Stores;
+use super::compaction::{self, Quiet, Traces};
+use crate::durable::{Durable, Stores};
 
 /// Cycles without a change after which a block of a table is frozen, to begin with.
 const PATIENCE: u32 = 10;
@@ -47,8 +48,17 @@ const CYCLE_EAGER: Duration = Duration::from_millis(10);
 #[derive(Clone)]
 pub(crate) struct Site {
     pub(crate) stores: Arc<Stores>,
-    /// Held while a checkpoint is written; None in memory.
-    pub(crate) checkpoints: Option<Arc<Mutex<()>>>,
+    /// Log and checkpoints; None in memory.
+    pub(crate) durable: Option<Arc<Durable>>,
+    /// Rows that moved.
+    pub(crate) traces: Arc<Traces>,
+}
+
+impl Site {
+    /// The latch that is held while a checkpoint is written; None in memory.
+    pub(super) fn checkpoints(&self) -> Option<Arc<Mutex<()>>> {
+        self.durable.as_ref().map(|durable| durable.checkpoints())
+    }
 }
 
 /// When blocks are frozen in the background.
@@ -233,6 +243,8 @@ pub(crate) struct Seen {
     blocks: HashMap<(u64, u64), (HotBlock, u32)>,
     /// By table.
     tempers: HashMap<u64, Temper>,
+    /// All blocks as they were.
+    quiet: Quiet,
 }
 
 impl Seen {
@@ -247,7 +259,7 @@ impl Seen {
         for table in tables {
             let mut temper = self.tempers.remove(&table.id()).unwrap_or_default();
             temper.learn(table);
-            for block in table.hot_blocks() {
+            for block in table.hot_blocks().into_iter().filter(|_| may_freeze(table)) {
                 let key = (table.id(), block.id);
                 let cycles = match self.blocks.get(&key) {
                     Some((before, cycles)) if *before == block => cycles + 1,
@@ -276,11 +288,10 @@ impl Seen {
     }
 }
 
-/// The tables whose blocks may be frozen.
+/// All tables.
 fn tables(stores: &Stores) -> Vec<Arc<Table>> {
     let state = stores.relations.snapshot();
-    let all = state.tables.values().map(|entry| entry.storage());
-    all.filter(|table| may_freeze(table)).cloned().collect()
+    state.tables.values().map(|entry| Arc::clone(entry.storage())).collect()
 }
 
 /// False for tables whose definition says that rows stay as they are.
@@ -291,10 +302,15 @@ fn may_freeze(table: &Table) -> bool {
     }
 }
 
-/// Freezes what nobody has written for long enough.
+/// Freezes what nobody has written for long enough, and puts together what is left of blocks.
 fn cycle(site: &Site, seen: &mut Seen, pace: &Pace<'_>) {
-    let wanted = seen.wanted(&tables(&site.stores), pace.freezing);
-    if wanted.is_empty() {
+    site.traces.forget(site);
+    let tables = tables(&site.stores);
+    let wanted = seen.wanted(&tables, pace.freezing);
+    let cycles = if pace.freezing == Freezing::Eager { 0 } else { PATIENCE };
+    let thin = seen.quiet.wanted(&tables, cycles);
+    drop(tables);
+    if wanted.is_empty() && thin.is_empty() {
         return;
     }
     // Versions of the last commits, which only later ones would collect.
@@ -309,6 +325,16 @@ fn cycle(site: &Site, seen: &mut Seen, pace: &Pace<'_>) {
             return;
         }
     }
+    for group in thin {
+        let begun = Instant::now();
+        // Without memory for the copy the rows stay where they are.
+        if compaction::try_group(site, &group).is_err() {
+            seen.quiet.put_off(&group);
+        }
+        if !pace.rest(begun.elapsed()) {
+            return;
+        }
+    }
 }
 
 /// Freezes a block as it was seen when the cycle began, and watches it.
@@ -317,7 +343,8 @@ fn try_block(site: &Site, seen: &mut Seen, table: &Table, block: HotBlock) {
         return;
     }
     // While a checkpoint is written it is tried again in the next cycle.
-    let held = site.checkpoints.as_ref().map(|checkpoints| checkpoints.try_lock());
+    let checkpoints = site.checkpoints();
+    let held = checkpoints.as_ref().map(|checkpoints| checkpoints.try_lock());
     if held.as_ref().is_some_and(Option::is_none) {
         return;
     }
@@ -343,7 +370,8 @@ pub(crate) fn freeze_table(
     }
     for block in table.hot_blocks() {
         check()?;
-        let _held = site.checkpoints.as_ref().map(|checkpoints| checkpoints.lock());
+        let checkpoints = site.checkpoints();
+        let _held = checkpoints.as_ref().map(|checkpoints| checkpoints.lock());
         freeze(&site.stores, table, block.id)?;
     }
     Ok(())

@@ -15,7 +15,7 @@ use sql::statement::{
     AtCursor, CursorForm, CursorHold, CursorRows, CursorScroll, Declare, Fetch, FetchAction,
     FetchTo, RelationName, SelectForUpdate, Statement,
 };
-use storage::BufferPool;
+use storage::{BufferPool, Tid};
 use types::{CompareOp, Error, Result, SqlState, Value};
 
 use crate::session::cursors::{Cursor, unknown};
@@ -101,13 +101,19 @@ pub(crate) fn run_at(running: &mut Running<'_>, at: AtCursor) -> Result<QueryRes
         ));
     };
     let row = usize::try_from(cursor.position - 1).ok().and_then(|row| places.get(row));
-    let Some(Some(place)) = row else {
+    let Some(&Some(place)) = row else {
         return invalid(format!("cursor \"{name}\" is not positioned on a row"));
     };
+    let (state, at) = (running.session.state(), running.session.work().txn.snapshot());
+    // The row may have moved since the cursor was declared.
+    let place = state
+        .tables
+        .get(&table)
+        .map_or(place, |entry| entry.storage().found_at(at, Tid(place as u64)).0 as i64);
     let Some(column) = source.columns.first() else {
         return Err(Error::internal("a change knows the places of rows"));
     };
-    let wanted = Expr::literal(Value::I64(*place), column.ty);
+    let wanted = Expr::literal(Value::I64(place), column.ty);
     let predicate = Expr::compare(CompareOp::Equal, Expr::column(column.id, column.ty), wanted);
     let input = Box::new(std::mem::replace(&mut source.plan, Plan::one_row()));
     source.plan = Plan::Filter { input, predicate };

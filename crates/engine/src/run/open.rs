@@ -74,7 +74,7 @@ impl Database {
         let pool = BufferPool::new(config.memory_bytes);
         let opened = durable::open(path.as_ref(), &config, files, &pool)?;
         let durable::Opened { durable, stores, last_object } = opened;
-        let durable = Some(durable);
+        let durable = Some(Arc::new(durable));
         let spill = spill_in(Arc::clone(&files.io), path.as_ref().join(TEMPORARY_NAME));
         sweep(&spill);
         let clock = Arc::clone(&files.clock);

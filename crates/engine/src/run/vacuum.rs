@@ -1,14 +1,14 @@
-//! VACUUM: versions that nobody sees go; with FREEZE, rows become frozen ones. ANALYZE: statistics
-//! are gathered now.
+//! VACUUM: versions that nobody sees go, and memory of rows that are gone; with FREEZE, rows become
+//! frozen ones. ANALYZE: statistics are gathered now.
 
 use std::sync::Arc;
 
 use sql::catalog::TableRef;
 use sql::statement::{RelationName, VacuumAnalyze, VacuumFreeze};
-use storage::Table;
 use types::{Error, Result, SqlState};
 
-use crate::instance::freezing;
+use crate::catalog::TableEntry;
+use crate::instance::{compaction, freezing};
 use crate::transaction::work::Begun;
 use crate::{QueryResult, Session};
 
@@ -28,12 +28,16 @@ impl Session {
         // Nor is a table that was dropped to be kept by who was reading it.
         self.inner().gatherer.give_way();
         self.inner().pool.reclaim();
-        if freezing == VacuumFreeze::Asked {
-            for table in self.owned(tables, "vacuum") {
-                let (site, cancel) = (self.inner().site(), self.cancel.clone());
-                freezing::freeze_table(&site, &table, &|| cancel.check())?;
+        let (site, cancel) = (self.inner().site(), self.cancel.clone());
+        let check = || cancel.check();
+        for entry in self.owned(tables, "vacuum") {
+            if freezing == VacuumFreeze::Asked {
+                freezing::freeze_table(&site, entry.storage(), &check)?;
             }
+            compaction::compact_table(&site, &entry, &check)?;
         }
+        // Blocks that rows have left.
+        self.inner().pool.reclaim();
         if analyze == VacuumAnalyze::Asked {
             self.gather(tables)?;
         }
@@ -47,16 +51,16 @@ impl Session {
     }
 
     fn gather(&mut self, tables: &[TableRef]) -> Result<()> {
-        for table in self.owned(tables, "analyze") {
+        for entry in self.owned(tables, "analyze") {
             let cancel = self.cancel.clone();
-            table.gather(&|| cancel.check())?;
+            entry.storage().gather(&|| cancel.check())?;
         }
         Ok(())
     }
 
     /// The tables among `tables` that the user owns, or all of the user's where none is named;
     /// others are passed over, with a warning that names what was to be done.
-    fn owned(&mut self, tables: &[TableRef], verb: &str) -> Vec<Arc<Table>> {
+    fn owned(&mut self, tables: &[TableRef], verb: &str) -> Vec<Arc<TableEntry>> {
         let state = self.state();
         let names: Vec<&str> = if tables.is_empty() {
             state.tables.keys().map(String::as_str).collect()
@@ -67,7 +71,7 @@ impl Session {
         for name in names {
             let Some(entry) = state.tables.get(name) else { continue };
             if state.check_owner(self.settings.who(), "table", name).is_ok() {
-                owned.push(Arc::clone(entry.storage()));
+                owned.push(Arc::clone(entry));
             } else if !tables.is_empty() {
                 let table = RelationName::name_of_key(name);
                 let why = format!("only table or database owner can {verb} it");

@@ -158,6 +158,8 @@ impl TableFunction for Blocks {
                     bigint(block.rows as u64),
                     bigint(block.bytes),
                     Value::text(&schemes.join(", ")),
+                    bigint(block.live_rows as u64),
+                    bigint(block.version_bytes),
                 ]);
             }
         }
@@ -168,6 +170,8 @@ impl TableFunction for Blocks {
             ("rows", DataType::BigInt),
             ("bytes", DataType::BigInt),
             ("schemes", DataType::Text),
+            ("live_rows", DataType::BigInt),
+            ("version_bytes", DataType::BigInt),
         ];
         Ok(rows_function("tessera_blocks", &columns, &rows))
     }

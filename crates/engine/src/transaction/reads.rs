@@ -91,7 +91,8 @@ impl Reads {
     }
 
     fn read(&self, change: &Change<'_>) -> bool {
-        if matches!(change.kind, ChangeKind::Lock | ChangeKind::Void) {
+        use ChangeKind::{Lock, Source, Target, Void};
+        if matches!(change.kind, Lock | Void | Source | Target) {
             return false;
         }
         let read = self.tables.iter().find(|t| Arc::ptr_eq(&t.table, change.table));

@@ -4,11 +4,14 @@
 //! INSERT, few rows at a time -> hot: scans, reads and updates by key
 //! VACUUM FREEZE              -> frozen in place: the same
 //! INSERT of all rows         -> loaded: the same; all answers must agree
+//! changes all over, VACUUM   -> round by round: memory against that of its rows (`rounds`)
 //! ```
 //! Scans: least of the runs. Reads and updates: prepared statements in process, each with another
 //! key; an update of a frozen row moves it. Updates write what is there.
 //!
 //! Source: Funke 2015, sections 3.6 and 5.7 (experiments with cold and frozen chunks).
+
+mod rounds;
 
 use std::time::Instant;
 
@@ -73,7 +76,8 @@ pub fn run(args: &AdaptArgs) -> Outcome {
         let (other, ratio) = (frozen.time, frozen.time / time);
         println!("{name:<38} {time:>9.2} {other:>9.2} {:>9.2} {ratio:>12.2}", loaded.time);
     }
-    Ok(())
+    let Bench { session, .. } = &mut bench;
+    rounds::Rounds { session, rows: args.rows, columns: COLUMNS, values: VALUES }.run()
 }
 
 /// A figure and what the statement said.
