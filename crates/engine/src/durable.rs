@@ -12,6 +12,7 @@
 
 mod objects;
 mod files;
+mod homes;
 mod redo;
 mod replay;
 mod encode;
@@ -37,6 +38,7 @@ use crate::catalog::{Relations, State};
 
 use background::Checkpointer;
 use files::BlockFiles;
+use homes::Homes;
 use txn::manager::TransactionManager;
 
 pub use recover::RecoveryReport;
@@ -124,6 +126,8 @@ pub(crate) struct Durable {
     log: Log,
     /// Which block is in which file.
     files: Mutex<BlockFiles>,
+    /// Where frozen blocks are read again.
+    homes: Arc<Homes>,
     /// Held while a checkpoint is written, and while a block is frozen: a checkpoint that holds a
     /// frozen block begins behind all commits that wrote its rows while they were hot.
     writing: Arc<Mutex<()>>,
@@ -173,7 +177,10 @@ impl Durable {
         let lsn = redo.append(&self.log, ts)?;
         let files = redo.take_files();
         if !files.is_empty() {
-            self.files.lock().add(ts, files);
+            for (table, loaded) in &files {
+                self.homes.tell(table, &loaded.file, loaded.temperature);
+            }
+            self.files.lock().add(ts, files.into_iter().map(|(_, loaded)| loaded));
         }
         self.commits_since.fetch_add(1, Ordering::Relaxed);
         Ok(lsn)

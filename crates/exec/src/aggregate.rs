@@ -285,7 +285,7 @@ fn dense_mode(
     let workers = opener.context.scheduler.workers() as u64 + 1;
     let bytes = (range as u64 + 2) * group_bytes * workers;
     let pool = &opener.context.pool;
-    if bytes > pool.limit().saturating_sub(pool.total()) / 4 {
+    if bytes > pool.limit().saturating_sub(pool.held()) / 4 {
         return SetMode::Hash;
     }
     SetMode::Dense { min, max }

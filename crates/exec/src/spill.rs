@@ -50,7 +50,7 @@ impl QueryContext {
             return Room::Left;
         };
         let limit = self.pool.limit();
-        let scarce = bytes > HELD_MIN && self.pool.total() > limit - limit / RESERVE_SHARE;
+        let scarce = bytes > HELD_MIN && self.pool.held() > limit - limit / RESERVE_SHARE;
         let more = space.work_bytes.is_some_and(|work| bytes > work);
         if scarce || more { Room::Full } else { Room::Left }
     }

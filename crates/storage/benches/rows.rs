@@ -101,7 +101,7 @@ fn points(layout: Layout, count: usize) {
     let at = clock.now();
     let read = best(count, || {
         for &tid in &picks {
-            assert!(table.read(at, tid, &[0, 3, 5, 6], &mut buffer));
+            assert!(table.read(at, tid, &[0, 3, 5, 6], &mut buffer).expect("in memory"));
         }
     });
     let updated = best(count, || {

@@ -10,8 +10,9 @@
 //! block never changes, that of a hot one in place (`hot`); what changes in either besides is its
 //! directory of versions and the counts and stamps below. String bytes of a hot block lie beside
 //! its memory and are part of its image only.
-//! Elsewhere: encoding (`freeze`), rows added and changed (`hot`), versions (`versions`, `row`),
-//! reading (`frozen`, `unpack`), finding rows (`scan`), whole blocks as bytes (`image`).
+//! Elsewhere: what is in memory of a frozen block (`payload`), encoding (`freeze`), rows added and
+//! changed (`hot`), versions (`versions`, `row`), reading (`frozen`, `unpack`), finding rows
+//! (`scan`), whole blocks as bytes (`image`).
 //! Source: Funke 2015, sections 5.3 and 5.4; Patel 2018, section 3.1. Departures: a checksum and
 //! physical types in the header, so that a damaged block is reported; validity bitmaps for plain
 //! values with NULLs.
@@ -19,14 +20,13 @@
 mod header;
 mod hot;
 mod moved;
+mod payload;
 pub(crate) mod sub_block;
 mod symbols;
 
-use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
 
-use kernels::{Vector, VectorData};
 use parking_lot::{RwLock, RwLockReadGuard};
 use types::PhysicalType;
 
@@ -37,10 +37,13 @@ pub(crate) use header::{Header, Nulls, Segment, corrupt, description_bytes};
 pub(crate) use hot::{CLOSED, Hot};
 pub(crate) use moved::MoveMap;
 use moved::Moved;
+pub use payload::PayloadSource;
+pub(crate) use payload::{Frozen, Pinned};
+use payload::{Slot, Sma};
 use sub_block::SubBlock;
 pub(crate) use symbols::{SYMBOL_TABLE_BYTES, SymbolTable};
 
-use crate::memory::{Memory, Plain};
+use crate::memory::{Memory, MemoryCategory};
 use crate::version::{Snapshot, StatementNumber, TxnId};
 use crate::versions::Versions;
 
@@ -54,14 +57,13 @@ pub(crate) const AREA_ALIGN: usize = 64;
 #[derive(Debug)]
 pub struct Block {
     id: u64,
+    /// Tuples or stripes of a hot block; nothing of a frozen one.
     pub(crate) memory: Arc<Memory>,
     pub(crate) header: Header,
-    /// By column, frozen blocks only: the dictionary or the single value as a vector, or smallest
-    /// and largest of compressed strings; made when first asked for.
-    pub(crate) cache: Box<[OnceLock<Arc<Vector>>]>,
-    /// By column, frozen blocks only: whether codes ascend from row to row; looked at when first
-    /// asked for, which ends at the first row that does not.
-    ascending: Box<[OnceLock<bool>]>,
+    /// Place of the payload of a frozen block.
+    pub(crate) payload: Option<Slot>,
+    /// By column, frozen blocks only.
+    smas: Box<[Sma]>,
     pub(crate) hot: Option<Hot>,
     pub(crate) versions: Versions,
     /// Index sub-blocks, of frozen blocks only. Latched for as long as a scan opens the block.
@@ -103,18 +105,35 @@ macro_rules! with_codes {
 pub(crate) use with_codes;
 
 impl Block {
-    pub(crate) fn new(id: u64, memory: Arc<Memory>, header: Header, hot: Option<Hot>) -> Self {
-        let cached = if hot.is_none() { header.segments.len() } else { 0 };
-        let cache = (0..cached).map(|_| OnceLock::new()).collect();
-        let ascending = (0..cached).map(|_| OnceLock::new()).collect();
+    /// A hot block in `memory`.
+    pub(crate) fn hot_in(id: u64, memory: Memory, header: Header, hot: Hot) -> Self {
+        Self::new(id, memory, header, Some(hot))
+    }
+
+    /// A frozen block whose bytes are those of `memory`, which were checked.
+    pub(crate) fn frozen_in(id: u64, memory: Memory, header: Header) -> Self {
+        let nothing = Memory::empty(memory.pool(), MemoryCategory::FrozenBlocks);
+        let columns = header.segments.len();
+        let mut block = Self::new(id, nothing, header, None);
+        block.payload = Some(Slot::new(Arc::new(memory), columns));
+        let pinned = block.pin_again();
+        let frozen = pinned.frozen().expect("a frozen block");
+        let smas = (0..columns).map(|column| frozen.sma(column)).collect();
+        drop(pinned);
+        block.smas = smas;
+        block
+    }
+
+    fn new(id: u64, memory: Memory, header: Header, hot: Option<Hot>) -> Self {
         let room = if hot.is_some() { header.capacity } else { header.rows };
         let versions = Versions::new(room as usize);
+        let memory = Arc::new(memory);
         Self {
             id,
             memory,
             header,
-            cache,
-            ascending,
+            payload: None,
+            smas: Box::default(),
             hot,
             versions,
             sub_blocks: RwLock::default(),
@@ -144,11 +163,21 @@ impl Block {
         self.hot.as_ref().map_or(self.header.rows as usize, Hot::rows)
     }
 
-    /// Bytes of memory held.
+    /// Bytes of memory held now.
     pub fn bytes(&self) -> u64 {
+        let evicted = match &self.payload {
+            Some(slot) if !slot.is_resident() => slot.held_bytes(),
+            _ => 0,
+        };
+        self.whole_bytes() - evicted
+    }
+
+    /// Bytes of memory held when all of it is in memory.
+    pub(crate) fn whole_bytes(&self) -> u64 {
         let strings = self.hot.as_ref().map_or(0, |hot| hot.heap.held_bytes());
         let indexes: u64 = self.sub_blocks.read().iter().map(|index| index.bytes()).sum();
-        self.memory.held_bytes() + strings + self.versions.bytes() + indexes
+        let payload = self.payload.as_ref().map_or(0, Slot::held_bytes);
+        self.memory.held_bytes() + payload + strings + self.versions.bytes() + indexes
     }
 
     /// Its index sub-blocks.
@@ -270,81 +299,6 @@ impl Block {
         &self.header.segments[column]
     }
 
-    pub(crate) fn codes(&self, column: usize) -> Codes<'_> {
-        let segment = self.segment(column);
-        debug_assert!(segment.has_codes());
-        let (at, rows) = (segment.data as usize, self.rows());
-        match segment.width {
-            1 => Codes::U8(self.memory.slice_of(at, rows)),
-            2 => Codes::U16(self.memory.slice_of(at, rows)),
-            _ => Codes::U32(self.memory.slice_of(at, rows)),
-        }
-    }
-
-    /// The rows whose code is one of `lo..=hi`, when the codes of a frozen segment ascend.
-    ///
-    /// Source: Patel 2013, section 3.3.1 (binary search on the sort column).
-    pub(crate) fn sorted_rows(&self, column: usize, lo: u32, hi: u32) -> Option<Range<u32>> {
-        let codes = self.codes(column);
-        let ascending =
-            self.ascending[column].get_or_init(|| with_codes!(codes, codes => codes.is_sorted()));
-        ascending.then(|| {
-            with_codes!(codes, codes => {
-                let before = |end: u64| codes.partition_point(|&code| u64::from(code) < end) as u32;
-                before(lo.into())..before(u64::from(hi) + 1).max(before(lo.into()))
-            })
-        })
-    }
-
-    /// Plain values of a frozen segment.
-    pub(crate) fn values<T: Plain>(&self, column: usize) -> &[T] {
-        self.memory.slice_of(self.segment(column).data as usize, self.rows())
-    }
-
-    /// The sorted dictionary of fixed-width values, or the single value.
-    pub(crate) fn entries<T: Plain>(&self, column: usize) -> &[T] {
-        let segment = self.segment(column);
-        self.memory.slice_of(segment.dictionary as usize, segment.entries as usize)
-    }
-
-    /// Starts of the strings of a frozen segment, and the end of the last: of the dictionary
-    /// entries, or of the rows when the scheme is plain or compressed.
-    pub(crate) fn string_offsets(&self, column: usize) -> &[u32] {
-        let segment = self.segment(column);
-        if segment.has_values() {
-            self.memory.slice_of(segment.data as usize, self.rows() + 1)
-        } else {
-            self.memory.slice_of(segment.dictionary as usize, segment.entries as usize + 1)
-        }
-    }
-
-    /// All string bytes of a frozen segment.
-    pub(crate) fn string_bytes(&self, column: usize) -> &[u8] {
-        let segment = self.segment(column);
-        self.memory.slice_of(segment.strings as usize, segment.strings_bytes as usize)
-    }
-
-    /// How the compressed strings of a segment are decoded.
-    pub(crate) fn symbol_table(&self, column: usize) -> SymbolTable<'_> {
-        let at = self.segment(column).symbols as usize;
-        SymbolTable::new(self.memory.slice_of(at, SYMBOL_TABLE_BYTES))
-    }
-
-    /// String `idx` of a frozen segment: a dictionary entry, or a row when the scheme is plain;
-    /// the codes of a row when it is compressed.
-    pub(crate) fn string(&self, column: usize, idx: usize) -> &[u8] {
-        let offsets = self.string_offsets(column);
-        &self.string_bytes(column)[offsets[idx] as usize..offsets[idx + 1] as usize]
-    }
-
-    /// The validity words of a plain or compressed frozen segment with NULLs.
-    pub(crate) fn validity_words(&self, column: usize) -> Option<&[u64]> {
-        let segment = self.segment(column);
-        let present = segment.has_values() && segment.nulls == Nulls::Some;
-        let words = self.rows().div_ceil(64);
-        present.then(|| self.memory.slice_of(segment.validity as usize, words))
-    }
-
     /// The form of a stored column; None for ordinals that no block stores, that of TIDs say.
     pub(crate) fn physical(&self, column: usize) -> Option<PhysicalType> {
         self.header.segments.get(column).map(|segment| segment.physical)
@@ -358,30 +312,17 @@ impl Block {
     /// Smallest and largest order key of a frozen segment of fixed-width values; None without
     /// values.
     pub(crate) fn sma_keys(&self, column: usize) -> Option<(i128, i128)> {
-        let segment = self.segment(column);
-        if segment.physical == PhysicalType::Str || segment.sma == 0 {
-            return None;
+        match self.smas.get(column) {
+            Some(Sma::Keys(least, most)) => Some((*least, *most)),
+            _ => None,
         }
-        let keys = self.memory.slice_of::<i128>(segment.sma as usize, 2);
-        Some((keys[0], keys[1]))
     }
 
     /// Smallest and largest string of a frozen segment; None without values.
     pub(crate) fn sma_strings(&self, column: usize) -> Option<(&[u8], &[u8])> {
-        let segment = self.segment(column);
-        if segment.physical != PhysicalType::Str || segment.sma == 0 {
-            return None;
+        match self.smas.get(column) {
+            Some(Sma::Strings(least, most)) => Some((least, most)),
+            _ => None,
         }
-        let idx = self.memory.slice_of::<u32>(segment.sma as usize, 2);
-        let ends = [idx[0], idx[1]].map(|i| self.string(column, i as usize));
-        if segment.scheme != Scheme::Compressed {
-            return Some((ends[0], ends[1]));
-        }
-        let decoded = self.cache[column].get_or_init(|| {
-            let strings = self.symbol_table(column).decode_all(ends.into_iter());
-            Arc::new(Vector::new(VectorData::Str(strings)))
-        });
-        let strings = decoded.as_str();
-        Some((strings.get(0), strings.get(1)))
     }
 }

@@ -243,7 +243,7 @@ fn assemble(
             write_strings(&encoded.strings, &mut target[segment.strings as usize..end]);
         }
     }
-    Ok(Block::new(id, Arc::new(memory), header, None))
+    Ok(Block::frozen_in(id, memory, header))
 }
 
 fn write_strings(strings: &Strings<'_>, mut target: &mut [u8]) {

@@ -8,8 +8,8 @@
 //! plain                -> Plain; strings as views into the block
 //! compressed           -> Plain; strings decoded into a heap of their own
 //! ```
-//! Invariant: no string byte is copied but those decoded; views keep the snapshot, dictionaries the
-//! block's memory alive.
+//! Invariant: no string byte is copied but those decoded; views and dictionaries keep the block's
+//! memory alive.
 //! Source: Funke 2015, section 5.5.4.
 
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use kernels::unpack::{add_base, add_base_at, lookup, lookup_at, take, widen, wid
 use kernels::{Bitmap, Column, HeapRef, StrVector, StrView, Vector, VectorData};
 use types::PhysicalType;
 
-use crate::block::{Block, Codes, Nulls, Scheme, with_codes};
+use crate::block::{Codes, Frozen, Nulls, Scheme, with_codes};
 use crate::datum::{Datum, RowBuffer};
 use crate::fixed::{Fixed, fixed_datum, with_fixed};
 use crate::positions::{Positions, with_rows};
@@ -27,19 +27,14 @@ use crate::positions::{Positions, with_rows};
 /// out.
 const ENTRIES_MIN: usize = 256;
 
-/// Column `column` of the rows `rows` of a frozen block; `heap` keeps the block alive.
-pub(crate) fn unpack_frozen(
-    block: &Block,
-    column: usize,
-    rows: &Positions,
-    heap: &HeapRef,
-) -> Column {
+/// Column `column` of the rows `rows` of a frozen block.
+pub(crate) fn unpack_frozen(block: Frozen<'_>, column: usize, rows: &Positions) -> Column {
     let segment = block.segment(column);
     if segment.scheme == Scheme::Single {
         return Column::Constant(shared_entries(block, column), rows.len());
     }
     if segment.physical == PhysicalType::Str {
-        return unpack_strings(block, column, rows, heap);
+        return unpack_strings(block, column, rows);
     }
     let data = with_fixed!(segment.physical, T => match segment.scheme {
         Scheme::Truncation => truncated(block, column, rows),
@@ -49,7 +44,7 @@ pub(crate) fn unpack_frozen(
     column_of(data, frozen_validity(block, column, rows))
 }
 
-fn truncated(block: &Block, column: usize, rows: &Positions) -> VectorData {
+fn truncated(block: Frozen<'_>, column: usize, rows: &Positions) -> VectorData {
     let (min, _) = block.sma_keys(column).expect("a truncated segment has values");
     match block.segment(column).physical {
         PhysicalType::I32 => VectorData::I32(add(block.codes(column), rows, min as i32)),
@@ -75,7 +70,7 @@ fn add<T: kernels::unpack::Fixed>(codes: Codes<'_>, rows: &Positions, base: T) -
     values
 }
 
-fn looked_up<T: Fixed>(block: &Block, column: usize, rows: &Positions) -> Vec<T> {
+fn looked_up<T: Fixed>(block: Frozen<'_>, column: usize, rows: &Positions) -> Vec<T> {
     let segment = block.segment(column);
     let mut bits = Vec::with_capacity(rows.len());
     let padded;
@@ -100,7 +95,7 @@ fn looked_up<T: Fixed>(block: &Block, column: usize, rows: &Positions) -> Vec<T>
 }
 
 /// The codes of the rows, 32 bits each.
-pub(crate) fn wide_codes(block: &Block, column: usize, rows: &Positions) -> Vec<u32> {
+pub(crate) fn wide_codes(block: Frozen<'_>, column: usize, rows: &Positions) -> Vec<u32> {
     let mut wide = Vec::with_capacity(rows.len());
     with_codes!(block.codes(column), codes => match rows {
         Positions::Range { start, len } => {
@@ -112,7 +107,7 @@ pub(crate) fn wide_codes(block: &Block, column: usize, rows: &Positions) -> Vec<
     wide
 }
 
-fn frozen_validity(block: &Block, column: usize, rows: &Positions) -> Option<Bitmap> {
+fn frozen_validity(block: Frozen<'_>, column: usize, rows: &Positions) -> Option<Bitmap> {
     let segment = block.segment(column);
     if segment.nulls == Nulls::None {
         return None;
@@ -128,7 +123,7 @@ fn frozen_validity(block: &Block, column: usize, rows: &Positions) -> Option<Bit
     Some(Bitmap::from_fn(codes.len(), |i| codes[i] != null))
 }
 
-fn unpack_strings(block: &Block, column: usize, rows: &Positions, heap: &HeapRef) -> Column {
+fn unpack_strings(block: Frozen<'_>, column: usize, rows: &Positions) -> Column {
     let segment = block.segment(column);
     let offsets = block.string_offsets(column);
     let bytes = block.string_bytes(column);
@@ -141,7 +136,7 @@ fn unpack_strings(block: &Block, column: usize, rows: &Positions, heap: &HeapRef
     let view = |i: usize| StrView::new(string(i));
     if segment.scheme == Scheme::Plain {
         let views = with_rows!(rows, r => r.map(view).collect());
-        return column_of(string_data(views, heap), frozen_validity(block, column, rows));
+        return column_of(string_data(views, &block.heap()), frozen_validity(block, column, rows));
     }
     let codes = wide_codes(block, column, rows);
     let entries = segment.entries as usize;
@@ -151,16 +146,16 @@ fn unpack_strings(block: &Block, column: usize, rows: &Positions, heap: &HeapRef
     let views = codes
         .iter()
         .map(|&c| if (c as usize) < entries { view(c as usize) } else { StrView::new(b"") });
-    let data = string_data(views.collect(), heap);
+    let data = string_data(views.collect(), &block.heap());
     column_of(data, frozen_validity(block, column, rows))
 }
 
 /// The dictionary or the single value of a frozen segment, NULL last where it occurs; made once.
-pub(crate) fn shared_entries(block: &Block, column: usize) -> Arc<Vector> {
-    Arc::clone(block.cache[column].get_or_init(|| Arc::new(entries(block, column))))
+pub(crate) fn shared_entries(block: Frozen<'_>, column: usize) -> Arc<Vector> {
+    Arc::clone(block.payload.cache[column].get_or_init(|| Arc::new(entries(block, column))))
 }
 
-fn entries(block: &Block, column: usize) -> Vector {
+fn entries(block: Frozen<'_>, column: usize) -> Vector {
     let segment = block.segment(column);
     let count = segment.entries as usize;
     let nulls = usize::from(segment.nulls != Nulls::None);
@@ -175,7 +170,7 @@ fn entries(block: &Block, column: usize) -> Vector {
         let view = |i| StrView::new(block.string(column, i));
         let mut views: Vec<StrView> = (0..count).map(view).collect();
         views.extend(std::iter::repeat_n(StrView::default(), nulls));
-        string_data(views, &HeapRef::pinned(Arc::clone(&block.memory) as Arc<_>))
+        string_data(views, &block.heap())
     });
     let validity = (nulls > 0).then(|| Bitmap::from_fn(count + nulls, |i| i < count));
     Vector::with_validity(data, validity)
@@ -197,7 +192,7 @@ fn take_bits<T: Fixed>(values: &[T::Bits], rows: &Positions) -> Vec<T> {
 }
 
 /// The values of `row` of a frozen block, one column at a time, into `out`.
-pub(crate) fn push_frozen(block: &Block, column: usize, row: usize, out: &mut RowBuffer) {
+pub(crate) fn push_frozen(block: Frozen<'_>, column: usize, row: usize, out: &mut RowBuffer) {
     let segment = block.segment(column);
     let is_null = match segment.nulls {
         Nulls::None => false,
@@ -243,7 +238,7 @@ pub(crate) fn push_frozen(block: &Block, column: usize, row: usize, out: &mut Ro
     out.push(datum);
 }
 
-fn code_at(block: &Block, column: usize, row: usize) -> u32 {
+fn code_at(block: Frozen<'_>, column: usize, row: usize) -> u32 {
     match block.codes(column) {
         Codes::U8(codes) => codes[row].into(),
         Codes::U16(codes) => codes[row].into(),

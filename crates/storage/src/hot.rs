@@ -130,7 +130,7 @@ pub(crate) fn create(
     let header = describe(layout, types, capacity, 0)?;
     let mut memory = pool.allocate(MemoryCategory::HotBlocks, header.bytes)?;
     header.write(memory.as_mut_slice());
-    Ok(Block::new(id, Arc::new(memory), header, Some(Hot::new(pool))))
+    Ok(Block::hot_in(id, memory, header, Hot::new(pool)))
 }
 
 /// A block of exactly these rows that takes no more: for bulk loads.

@@ -39,7 +39,7 @@ impl Block {
         memory.as_mut_slice().copy_from_slice(bytes);
         validate::validate(&header, &memory)?;
         if header.layout == BlockLayout::Frozen {
-            return Ok(Self::new(id, Arc::new(memory), header, None));
+            return Ok(Self::frozen_in(id, memory, header));
         }
         let vectors = hot::open_image(&header, &memory);
         let vectors: Vec<&Vector> = vectors.iter().collect();
@@ -51,10 +51,14 @@ impl Block {
     /// whatever their versions; nobody may write meanwhile.
     ///
     /// # Errors
-    /// 54000 for a hot block of more than 4 GiB.
+    /// 54000 for a hot block of more than 4 GiB; those of reading a frozen one that is not in
+    /// memory.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         match self.layout() {
-            BlockLayout::Frozen => Ok(self.memory.as_slice().to_vec()),
+            BlockLayout::Frozen => {
+                let pinned = self.pin()?;
+                Ok(pinned.frozen().expect("frozen").memory().as_slice().to_vec())
+            }
             layout @ (BlockLayout::Row | BlockLayout::Column) => {
                 let all = Positions::Range { start: 0, len: self.rows() as u32 };
                 let columns = 0..self.header.segments.len();

@@ -39,14 +39,17 @@ mod load;
 mod manager;
 
 pub use block::sub_block::{SubBlockKind, SubBlockSpec, WeaveForm};
-pub use block::{BLOCK_ROWS_MAX, Block, BlockLayout, Scheme};
+pub use block::{BLOCK_ROWS_MAX, Block, BlockLayout, PayloadSource, Scheme};
 pub use datum::{Datum, RowBuffer};
 pub use index::{
     Derivation, Direction, INDEX_EXPRESSION, IndexColumn, IndexKind, IndexSpec, KeyBuffer,
     KeyRange, KeyRun, Membership, RangeCursor, RangeState, TableIndex, Uniqueness,
 };
 pub use load::{BlockShape, BulkWriter, TableLoad, batch_of};
-pub use memory::{AtomicMemory, BufferPool, Memory, MemoryCategory, Reservation, settle};
+pub use memory::{
+    AtomicMemory, BufferPool, EvictionCounts, EvictionPolicy, Lru, Lru2, Memory, MemoryCategory,
+    RandomEviction, Reservation, Usage, settle,
+};
 pub use positions::Positions;
 pub use restriction::{ColumnPredicate, KeyFilter, Restriction, RestrictionKind};
 pub use scan::{AccessPath, BlockCursor, BlockPaths, ScanPlan, ScanTechniques};

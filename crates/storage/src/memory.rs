@@ -3,17 +3,18 @@
 //! ```text
 //! BufferPool -- reserve --> Reservation   bytes promised, held elsewhere (vectors, say)
 //!            '- allocate -> Memory        a mapping of its own, or part of a shared slot
-//! beyond the limit: collector, then deferred memory -- it fits now --> as above, else 53200
+//! beyond the limit: evictor, collector, deferred memory -- it fits now --> as above, else 53200
 //! ```
 //! Invariants: the sum over categories never exceeds the limit; what a reservation or memory
 //! counted is given back when it is dropped; nothing is collected by a thread that is pinned, which
 //! may hold latches that collecting takes.
-//! Elsewhere: mappings and slots (`slots`), memory that is touched ahead (`run`), memory that waits
-//! for readers to leave (`deferred`).
+//! Elsewhere: whose memory is taken back first (`evict`), mappings and slots (`slots`), memory that
+//! is touched ahead (`run`), memory that waits for readers to leave (`deferred`).
 //! Source: Patel 2018, section 3.4. Departure: the limit is hard (53200), because an operator that
-//! is told can spill; huge pages are asked for, not demanded; nothing is evicted.
+//! is told can spill; huge pages are asked for, not demanded; only what a file holds is evicted.
 
 mod deferred;
+mod evict;
 mod region;
 mod run;
 mod slots;
@@ -28,6 +29,8 @@ use types::{Error, Result, SqlState};
 
 pub(crate) use deferred::defer;
 pub use deferred::settle;
+pub(crate) use evict::{Cached, Evictable, Evictor};
+pub use evict::{EvictionCounts, EvictionPolicy, Lru, Lru2, RandomEviction, Usage};
 pub use region::{AtomicMemory, Memory};
 pub(crate) use region::{IntervalBits, Plain, bytes_of, prefetch};
 use run::Runs;
@@ -113,6 +116,7 @@ pub struct BufferPool {
     slots: Mutex<Slots>,
     runs: Runs,
     collector: OnceLock<Collector>,
+    evictor: Option<Arc<Evictor>>,
     /// Held by the thread that collects.
     collecting: Mutex<()>,
     /// When a writer last asked for room, in milliseconds after `opened`.
@@ -128,8 +132,17 @@ impl std::fmt::Debug for BufferPool {
 }
 
 impl BufferPool {
-    /// A pool that gives out at most `limit_bytes`.
+    /// A pool that gives out at most `limit_bytes` and takes nothing back.
     pub fn new(limit_bytes: u64) -> Arc<Self> {
+        Self::with(limit_bytes, None)
+    }
+
+    /// A pool that takes back, in the order of `policy`, what files hold, too.
+    pub fn evicting(limit_bytes: u64, policy: Box<dyn EvictionPolicy>) -> Arc<Self> {
+        Self::with(limit_bytes, Some(Evictor::new(policy)))
+    }
+
+    fn with(limit_bytes: u64, evictor: Option<Arc<Evictor>>) -> Arc<Self> {
         Arc::new(Self {
             limit: limit_bytes,
             total: AtomicU64::new(0),
@@ -138,6 +151,7 @@ impl BufferPool {
             slots: Mutex::new(Slots::default()),
             runs: Runs::default(),
             collector: OnceLock::new(),
+            evictor,
             collecting: Mutex::new(()),
             relieved: AtomicU64::new(0),
             opened: Instant::now(),
@@ -163,11 +177,53 @@ impl BufferPool {
         }
     }
 
-    /// Reclaims, once in a millisecond.
+    /// Evictor that takes memory back, if any.
+    pub(crate) fn evictor(&self) -> Option<&Arc<Evictor>> {
+        self.evictor.as_ref()
+    }
+
+    /// Loads and evictions since the start.
+    pub fn evictions(&self) -> EvictionCounts {
+        self.evictor.as_ref().map(|evictor| evictor.counts()).unwrap_or_default()
+    }
+
+    /// The name of the policy by which memory is taken back; None when none is.
+    pub fn eviction_policy(&self) -> Option<&'static str> {
+        self.evictor.as_ref().map(|evictor| evictor.policy())
+    }
+
+    /// Bytes given out now that can be taken back when they are needed.
+    pub fn cached(&self) -> u64 {
+        self.evictor.as_ref().map_or(0, |evictor| evictor.cached())
+    }
+
+    /// Bytes given out now that cannot be taken back.
+    pub fn held(&self) -> u64 {
+        self.total().saturating_sub(self.cached())
+    }
+
+    /// Takes back what files hold until no more than `bytes` are given out, or all of it; true when
+    /// no more are. What is in use stays.
+    pub fn evict_to(&self, bytes: u64) -> bool {
+        let fits = || self.total() <= bytes;
+        fits() || self.evictor.as_ref().is_some_and(|evictor| evictor.make_room(fits))
+    }
+
+    /// Takes back enough that an eighth of the limit is free: room for those who cannot wait for
+    /// the collector.
+    pub(crate) fn keep_room(&self) {
+        let low = self.limit - self.limit / 8;
+        if self.total() > low {
+            self.evict_to(low);
+        }
+    }
+
+    /// Evicts or else reclaims, once in a millisecond.
     #[cold]
     fn relieve_now(&self) {
         let now = self.opened.elapsed().as_millis() as u64;
-        if self.relieved.swap(now, Ordering::Relaxed) != now {
+        let is_due = self.relieved.swap(now, Ordering::Relaxed) != now;
+        if is_due && !self.evict_to(self.limit - self.limit / 8) {
             self.reclaim();
         }
     }
@@ -270,7 +326,11 @@ impl BufferPool {
 
     fn take(&self, category: MemoryCategory, bytes: u64) -> Result<()> {
         let fits = || self.try_take(category, bytes);
-        if fits() || bytes <= self.limit && self.make_room(fits) {
+        if fits() {
+            return Ok(());
+        }
+        let evicted = || self.evictor.as_ref().is_some_and(|evictor| evictor.make_room(fits));
+        if bytes <= self.limit && (evicted() || self.make_room(fits)) {
             return Ok(());
         }
         Err(out_of_memory(category, bytes, self.limit))

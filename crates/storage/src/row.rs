@@ -39,12 +39,14 @@
 
 mod word;
 
+use std::ops::Deref;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
 use crossbeam_epoch::Guard;
+use types::Result;
 
-use crate::block::{Block, NEVER};
+use crate::block::{Block, NEVER, Pinned};
 use crate::datum::{Datum, RowBuffer};
 use crate::frozen::push_frozen;
 use crate::record::{Image, Kind, RecordRef};
@@ -153,17 +155,12 @@ impl Block {
         }
     }
 
-    /// The newest values of `columns` into `out`, whatever their versions: for who has the row.
-    pub(crate) fn push_newest(&self, columns: &[usize], row: u32, out: &mut RowBuffer) {
-        out.reserve(columns.len());
-        if self.hot.is_some() {
-            self.each_value(columns.iter().copied(), row as usize, |datum| out.push(datum));
-        } else {
-            columns.iter().for_each(|&column| push_frozen(self, column, row as usize, out));
-        }
-    }
-
-    /// The values of `columns` as `at` sees them into `out`; false when it does not see the row.
+    /// The values of `columns` as `at` sees them into `out`; false when it does not see the row. A
+    /// block that is not in memory is read only for values that `at` sees.
+    ///
+    /// # Errors
+    /// Errors of reading the block.
+    #[inline]
     pub(crate) fn read(
         &self,
         row: u32,
@@ -171,33 +168,39 @@ impl Block {
         columns: &[usize],
         out: &mut RowBuffer,
         guard: &Guard,
-    ) -> bool {
+    ) -> Result<bool> {
+        if columns.is_empty() || !self.is_resident() && !self.exists(row, at, guard) {
+            out.clear();
+            return Ok(self.exists(row, at, guard));
+        }
+        let pinned = self.pin()?;
         loop {
             out.clear();
             let known = self.word(row);
             let before = known.map_or(0, |w| w.load(Ordering::Acquire));
             if before == DEAD {
-                return false;
+                return Ok(false);
             }
-            self.push_newest(columns, row, out);
+            pinned.push_newest(columns, row, out);
             fence(Ordering::Acquire);
             // A zone that was not there may have been made meanwhile.
             let Some(word) = known.or_else(|| self.word(row)) else {
-                return self.is_seen(at);
+                return Ok(self.is_seen(at));
             };
             let word = settled(word);
             if at == Snapshot::ALL && word != before {
                 continue;
             }
             if word == 0 {
-                return self.is_seen(at);
+                return Ok(self.is_seen(at));
             }
-            return visit(word, at, self, guard, |image| {
+            let is_seen = visit(word, at, self, guard, |image| {
                 let wanted = columns.iter().enumerate();
                 for (i, _) in wanted.filter(|(_, c)| **c == usize::from(image.column)) {
                     out.set(i, self.image_datum(image));
                 }
             });
+            return Ok(is_seen);
         }
     }
 
@@ -207,5 +210,18 @@ impl Block {
             return Datum::Null;
         }
         self.datum_of(usize::from(image.column), image.bits)
+    }
+}
+
+impl<B: Deref<Target = Block>> Pinned<B> {
+    /// The newest values of `columns` into `out`, whatever their versions: for who has the row.
+    pub(crate) fn push_newest(&self, columns: &[usize], row: u32, out: &mut RowBuffer) {
+        out.reserve(columns.len());
+        match self.frozen() {
+            None => self.each_value(columns.iter().copied(), row as usize, |datum| out.push(datum)),
+            Some(frozen) => {
+                columns.iter().for_each(|&column| push_frozen(frozen, column, row as usize, out));
+            }
+        }
     }
 }

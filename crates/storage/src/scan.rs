@@ -33,7 +33,7 @@ use kernels::select::{
 use kernels::{HeapRef, Vector};
 use types::Result;
 
-use crate::block::{Block, BlockLayout, Codes, with_codes};
+use crate::block::{Block, BlockLayout, Codes, Frozen, Pinned, with_codes};
 use crate::freeze::lookup::LookupTable;
 use crate::positions::Positions;
 use crate::restriction::{Restriction, Test, prepare};
@@ -180,10 +180,20 @@ impl ScanPlan {
         // A zone without versions now has only rows that the snapshot sees, whatever comes.
         let zones = block.versions.zones();
         let end = block.rows() as u32;
+        if self.is_never() || block.rows() == 0 {
+            return Ok((AccessPath::Constant, None));
+        }
+        let block: &Block = block;
+        // Before anything of it is read from a file.
+        if let Some(path) = self.exclusion(block) {
+            return Ok((path, None));
+        }
         let mut cursor = BlockCursor {
             plan: self,
             snapshot,
             block,
+            // Without tests nothing of it may be needed.
+            pinned: if self.tests.is_empty() { None } else { Some(block.pin()?) },
             heap,
             zones,
             steps: Vec::new(),
@@ -193,15 +203,8 @@ impl ScanPlan {
             end,
             filters: true,
         };
-        if self.is_never() || block.rows() == 0 {
-            return Ok((AccessPath::Constant, None));
-        }
         let path = match block.layout() {
             BlockLayout::Frozen if self.techniques.codes => cursor.prepare_frozen(),
-            BlockLayout::Frozen if self.techniques.skipping && self.excludes(block) => {
-                cursor.next = cursor.end;
-                AccessPath::Constant
-            }
             _ => {
                 let active = |test: &usize| self.tests[*test].1.is_active();
                 let tests = (0..self.tests.len()).filter(active);
@@ -218,9 +221,28 @@ impl ScanPlan {
         Ok((path, Some(cursor)))
     }
 
-    /// True when smallest and largest values show that no row of a frozen block passes.
-    fn excludes(&self, block: &Block) -> bool {
-        self.tests.iter().any(|(column, test)| is_excluded(block, *column, test))
+    /// Path that shows that no row of a frozen block passes, without looking at what the block
+    /// holds: smallest and largest values, where they are all that is used or there is nothing
+    /// else in memory, and filters.
+    fn exclusion(&self, block: &Block) -> Option<AccessPath> {
+        let is_late = block.is_resident() && self.techniques.codes;
+        if block.layout() != BlockLayout::Frozen || is_late {
+            return None;
+        }
+        let excludes = |(column, test): &(usize, Test)| is_excluded(block, *column, test);
+        if self.techniques.skipping && self.tests.iter().any(excludes) {
+            return Some(AccessPath::Constant);
+        }
+        let filters = self.techniques.codes && self.paths != BlockPaths::Avoid;
+        (filters && self.is_filtered(block)).then_some(AccessPath::Bloom)
+    }
+
+    /// True when an index sub-block shows that no row passes.
+    fn is_filtered(&self, block: &Block) -> bool {
+        let indexes = block.sub_blocks();
+        self.tests.iter().any(|(column, test)| {
+            indexes.iter().any(|index| index.column() == *column && index.excludes(test))
+        })
     }
 
     /// The test of this number, on values.
@@ -265,6 +287,8 @@ pub struct BlockCursor<'a> {
     plan: &'a ScanPlan,
     snapshot: &'a TableSnapshot,
     block: &'a Block,
+    /// Pin of the block for as long as its rows are looked for.
+    pinned: Option<Pinned<&'a Block>>,
     heap: HeapRef,
     /// Zones whose rows may not all be there.
     zones: Zones,
@@ -305,10 +329,7 @@ impl<'a> BlockCursor<'a> {
         if paths == BlockPaths::Avoid || indexes.is_empty() {
             return AccessPath::Scan;
         }
-        let excludes = |(column, test): &(usize, Test)| {
-            indexes.iter().any(|index| index.column() == *column && index.excludes(test))
-        };
-        if self.plan.tests.iter().any(excludes) {
+        if self.plan.is_filtered(block) {
             self.next = self.end;
             return AccessPath::Bloom;
         }
@@ -317,7 +338,12 @@ impl<'a> BlockCursor<'a> {
 
     /// Translates the tests; false when no row can pass.
     fn translate_all(&mut self) -> bool {
-        let (plan, block) = (self.plan, self.block);
+        let plan = self.plan;
+        if plan.tests.is_empty() {
+            return true;
+        }
+        let pinned = self.block.pin_again();
+        let block = pinned.frozen().expect("a frozen block");
         let mut passing = 1.0;
         let mut late = Vec::new();
         for (number, (column, test)) in plan.tests.iter().enumerate() {
@@ -332,7 +358,7 @@ impl<'a> BlockCursor<'a> {
                     _ if test.is_active() => late.push(number),
                     _ => {}
                 },
-                found => passing *= self.add(number, found),
+                found => passing *= self.add(block, number, found),
             }
         }
         for number in late {
@@ -344,7 +370,7 @@ impl<'a> BlockCursor<'a> {
             match decidable.then(|| decide_codes(block, *column, test, rows_left)).flatten() {
                 Some(CodeTest::None) => return false,
                 Some(CodeTest::All) => {}
-                Some(found) => passing *= self.add(number, found),
+                Some(found) => passing *= self.add(block, number, found),
                 None => self.steps.push(plan.on_values(number)),
             }
         }
@@ -353,19 +379,19 @@ impl<'a> BlockCursor<'a> {
 
     /// Adds test `number` as a step on codes and narrows the rows, by binary search where codes
     /// ascend, else by the lookup table; returns the share of the rows left that should pass.
-    fn add(&mut self, number: usize, test: CodeTest) -> f64 {
+    fn add(&mut self, block: Frozen<'_>, number: usize, test: CodeTest) -> f64 {
         let column = self.plan.tests[number].0;
-        let segment = self.block.segment(column);
+        let segment = block.segment(column);
         if self.plan.techniques.skipping
             && let Some((lo, hi)) = test.bounds()
         {
-            if let Some(rows) = self.block.sorted_rows(column, lo, hi) {
+            if let Some(rows) = block.sorted_rows(column, lo, hi) {
                 self.narrow(&rows);
                 if matches!(test, CodeTest::Range(..)) {
                     return 1.0;
                 }
             } else if segment.lookup != 0 {
-                self.narrow(&LookupTable::new(&self.block.memory, segment).rows(lo, hi));
+                self.narrow(&LookupTable::new(block.memory(), segment).rows(lo, hi));
             }
         }
         let selectivity = codes::selectivity(self.block, column, &test);
@@ -490,7 +516,8 @@ impl<'a> BlockCursor<'a> {
                 Positions::Range { start, len }
             };
             let (column, tested) = (self.steps[at].column, positions.len());
-            let values = unpack(self.block, column, &positions, self.snapshot.at(), &self.heap);
+            let heap = || self.heap.clone();
+            let values = unpack(self.block, column, &positions, self.snapshot.at(), heap)?;
             *rows = match positions {
                 Positions::Range { start, len } => (start..start + len).collect(),
                 Positions::List(list) => list,
@@ -507,16 +534,18 @@ impl<'a> BlockCursor<'a> {
 
     /// Keeps the rows that pass, or finds them in the window when there is one.
     fn search_codes(&self, step: &Step<'_>, window: Option<(u32, u32)>, rows: &mut Vec<u32>) {
+        let pinned = self.pinned.as_ref().and_then(Pinned::frozen);
+        let block = pinned.expect("a frozen block with tests is pinned");
         match (&step.kind, window) {
             (StepKind::Codes(test), Some((start, len))) => {
-                find(self.block.codes(step.column), test, start, len, rows);
+                find(block.codes(step.column), test, start, len, rows);
             }
-            (StepKind::Codes(test), None) => refine(self.block.codes(step.column), test, rows),
+            (StepKind::Codes(test), None) => refine(block.codes(step.column), test, rows),
             (StepKind::Validity(valid), window) => {
                 if let Some((start, len)) = window {
                     rows.extend(start..start + len);
                 }
-                let words = self.block.validity_words(step.column);
+                let words = block.validity_words(step.column);
                 let words = words.expect("a segment with values and NULLs");
                 rows.retain(|&row| (words[row as usize / 64] >> (row % 64) & 1 == 1) == *valid);
             }

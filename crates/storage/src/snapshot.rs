@@ -150,10 +150,10 @@ impl TableSnapshot {
 
     /// Column `column`, or [`TID_COLUMN`], of rows `positions` of block number `block` (step 4 of a
     /// scan). The values of rows that it does not see are arbitrary. String views point into the
-    /// blocks and keep this snapshot alive; string dictionaries are made once per block.
+    /// blocks and keep their memory alive; string dictionaries are made once per block.
     ///
     /// # Errors
-    /// None today; blocks that are not in memory will have some.
+    /// Errors of reading a frozen block that is not in memory: XX001, 53200, 58030.
     ///
     /// # Panics
     /// If there is no such block, column or row.
@@ -170,7 +170,7 @@ impl TableSnapshot {
             let tids = with_rows!(positions, rows => rows.map(tid).collect());
             return Ok(Column::plain(Vector::new(VectorData::I64(tids))));
         }
-        let heap = HeapRef::pinned(Arc::clone(self) as Arc<_>);
-        Ok(unpack(block, column, positions, self.at, &heap))
+        let heap = || HeapRef::pinned(Arc::clone(self) as Arc<_>);
+        unpack(block, column, positions, self.at, heap)
     }
 }

@@ -280,7 +280,7 @@ impl TableStatistics {
 /// True when the ranges of the frozen blocks, one after the other, cover their union less than
 /// twice.
 fn is_clustered(blocks: &[Arc<Block>], column: usize) -> bool {
-    let frozen = blocks.iter().filter(|b| !b.cache.is_empty());
+    let frozen = blocks.iter().filter(|b| b.hot.is_none());
     let ranges: Vec<(i128, i128)> = frozen.filter_map(|b| b.sma_keys(column)).collect();
     let min = ranges.iter().map(|r| r.0).min();
     let max = ranges.iter().map(|r| r.1).max();

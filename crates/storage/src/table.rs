@@ -26,6 +26,8 @@ mod moving;
 mod replay;
 mod undo;
 #[cfg(test)]
+mod evicting;
+#[cfg(test)]
 mod model;
 #[cfg(test)]
 mod stress;
@@ -45,7 +47,7 @@ use parking_lot::Mutex;
 use types::{Error, PhysicalType, Result};
 
 use crate::block::sub_block::SubBlockSpec;
-use crate::block::{BLOCK_ROWS_MAX, Block, BlockLayout, SYMBOL_TABLE_BYTES, Scheme};
+use crate::block::{BLOCK_ROWS_MAX, Block, BlockLayout, PayloadSource, SYMBOL_TABLE_BYTES, Scheme};
 use crate::datum::RowBuffer;
 use crate::fixed::value_bytes;
 use crate::hot;
@@ -160,6 +162,8 @@ pub struct BlockInfo {
     pub bytes: u64,
     /// Bytes of it that versions of rows take.
     pub version_bytes: u64,
+    /// True when its values are in memory, not only in its file.
+    pub is_resident: bool,
     /// Segments by ordinal.
     pub segments: Vec<SegmentInfo>,
 }
@@ -242,22 +246,31 @@ impl Table {
     /// Puts `columns` of the row `tid` into `out`, which is cleared; false when `at` does not see
     /// the row.
     ///
+    /// # Errors
+    /// Errors of reading a frozen block that is not in memory: XX001, 53200, 58030.
+    ///
     /// # Panics
     /// If there is no such column.
-    pub fn read(&self, at: Snapshot, tid: Tid, columns: &[usize], out: &mut RowBuffer) -> bool {
+    pub fn read(
+        &self,
+        at: Snapshot,
+        tid: Tid,
+        columns: &[usize],
+        out: &mut RowBuffer,
+    ) -> Result<bool> {
         let guard = epoch::pin();
         loop {
             let Some((block, row)) = self.place(at, tid, &guard) else {
                 out.clear();
-                return false;
+                return Ok(false);
             };
-            if block.read(row, at, columns, out, &guard) {
-                return true;
+            if block.read(row, at, columns, out, &guard)? {
+                return Ok(true);
             }
             // It may have moved meanwhile.
             let again = self.place(at, tid, &guard);
             if again.is_none_or(|(other, _)| std::ptr::eq(other.get(), block.get())) {
-                return false;
+                return Ok(false);
             }
         }
     }
@@ -292,6 +305,22 @@ impl Table {
     pub fn block_infos(&self) -> Vec<BlockInfo> {
         let blocks = Arc::clone(&self.blocks.lock().all);
         blocks.iter().map(|b| BlockInfo::of(b)).collect()
+    }
+
+    /// True when block `id` is frozen and nobody told it where it can be read again.
+    pub fn wants_home(&self, id: u64) -> bool {
+        let guard = epoch::pin();
+        let found = self.directory.get(id, &guard);
+        found.is_some_and(|block| block.hot.is_none() && !block.has_home())
+    }
+
+    /// Tells block `id`, if it is there and frozen, where it can be read again: from then on its
+    /// values may leave memory. The first call counts.
+    pub fn set_home(&self, id: u64, home: Arc<dyn PayloadSource>) {
+        let guard = epoch::pin();
+        if let Some(block) = self.directory.get(id, &guard) {
+            block.shared().set_home(home);
+        }
     }
 
     pub(crate) fn next_block_id(&self) -> u64 {
@@ -521,6 +550,7 @@ impl BlockInfo {
             live_rows: block.rows() - block.dead().min(block.rows()),
             bytes: block.bytes(),
             version_bytes: block.versions.bytes(),
+            is_resident: block.is_resident(),
             segments: segments.collect(),
         }
     }

@@ -10,7 +10,7 @@ use std::sync::atomic::{Ordering, fence};
 
 use crossbeam_epoch as epoch;
 use kernels::{Bitmap, Column, HeapRef, StrView, Vector, VectorData};
-use types::Interval;
+use types::{Interval, Result};
 
 use crate::block::{Block, BlockLayout};
 use crate::fixed::{Fixed, with_fixed};
@@ -21,20 +21,24 @@ use crate::row::{settled, visit};
 use crate::version::Snapshot;
 use crate::versions::{DEAD, ZONE_ROWS, Zone};
 
-/// Column `column` of the rows `positions` as `at` sees them; `heap` keeps the block alive.
+/// Column `column` of the rows `positions` as `at` sees them; `heap` keeps a hot block alive.
+///
+/// # Errors
+/// Errors of reading a frozen block that is not in memory.
 pub(crate) fn unpack(
     block: &Block,
     column: usize,
     rows: &Positions,
     at: Snapshot,
-    heap: &HeapRef,
-) -> Column {
-    if block.layout() == BlockLayout::Frozen {
-        return unpack_frozen(block, column, rows, heap);
+    heap: impl FnOnce() -> HeapRef,
+) -> Result<Column> {
+    if let Some(frozen) = block.pin()?.frozen() {
+        return Ok(unpack_frozen(frozen, column, rows));
     }
+    let heap = &heap();
     let (mut data, mut valid) = load(block, column, rows, heap);
     patch(block, column, rows, at, (&mut data, &mut valid), heap);
-    column_of(data, Some(valid))
+    Ok(column_of(data, Some(valid)))
 }
 
 /// Values of a hot block as they are now, whatever their versions, with strings of their own.

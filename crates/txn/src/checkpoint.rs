@@ -26,5 +26,5 @@ mod tests;
 
 pub use block_file::{BlockContent, BlockFile, BlockFileKind, BlockFileName, BlockVersion};
 pub use check::check;
-pub use directory::{Directory, Syncing, Unsynced};
+pub use directory::{BlockReader, Directory, Syncing, Unsynced};
 pub use manifest::{BlockEntry, BlockTemperature, DeadReference, Manifest, TableEntry};

@@ -146,7 +146,7 @@ impl<'a> Assigned<'a> {
         &mut self,
         entry: &TableEntry,
         rows: &Rows,
-        read: impl FnOnce(&[usize]) -> Vec<Column>,
+        read: impl FnOnce(&[usize]) -> Result<Vec<Column>>,
     ) -> Result<()> {
         if self.generated.is_empty() {
             return Ok(());
@@ -157,7 +157,7 @@ impl<'a> Assigned<'a> {
         others.retain(|&ordinal| assigned(ordinal).is_none());
         others.sort_unstable();
         others.dedup();
-        let found = read(&others);
+        let found = read(&others)?;
         let mut column = |ordinal: usize| match assigned(ordinal) {
             Some(position) => rows.column(position + 1),
             None => found[others.iter().position(|&o| o == ordinal).unwrap_or_default()].clone(),

@@ -11,6 +11,7 @@
 //! the newest checkpoint is the one before, with all its files and all of the log behind it.
 
 use std::cell::Cell;
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -131,6 +132,8 @@ impl Durable {
         pinned.rollback();
         let mut output = Output::default();
         let outcome = self.write_tables(&tables, &mut output);
+        let written_tables: HashMap<u64, &Arc<Table>> =
+            tables.iter().map(|(table, _)| (table.id(), *table)).collect();
         drop(tables);
         let Output { written, unsynced } = output;
         let prepared = outcome.and_then(|tables| {
@@ -160,7 +163,8 @@ impl Durable {
         };
         self.checkpoint_lsn.store(position.lsn.0, Ordering::Relaxed);
         self.commits_since.fetch_sub(commits, Ordering::Relaxed);
-        self.directory.remove_replaced(&replaced, &manifest)?;
+        self.homes.tell_all(&manifest, |id| written_tables.get(&id).copied());
+        self.directory.remove(&self.homes.removable(&replaced, &manifest))?;
         self.log.remove_below(position.lsn)?;
         Ok(())
     }

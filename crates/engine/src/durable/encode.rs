@@ -47,7 +47,7 @@ impl Durable {
                     ChangeKind::Block | ChangeKind::Target => {
                         let loaded = blocks.write(&change)?;
                         writer.block(loaded.table, &loaded.file);
-                        files.push(loaded);
+                        files.push((Arc::clone(change.table), loaded));
                     }
                     _ => writer.change(&change, row),
                 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use parking_lot::Mutex;
-use storage::BufferPool;
+use storage::{BufferPool, Lru2};
 use txn::checkpoint::Directory;
 use types::{Result, SqlState};
 use wal::Log;
@@ -55,6 +55,7 @@ pub(crate) fn open(
         checkpointer: Checkpointer::default(),
         log,
         files: Mutex::new(block_files),
+        homes: recovered.homes,
         writing: Arc::default(),
         next_version: AtomicU64::new(recovered.next_version),
         checkpoint_lsn: AtomicU64::new(checkpoint_lsn),
@@ -77,7 +78,7 @@ pub(crate) fn check(path: &Path, config: &Config, files: &Files) -> Result<Check
     if !findings.is_empty() {
         return Ok(CheckReport { findings, ..CheckReport::default() });
     }
-    let pool = BufferPool::new(config.memory_bytes);
+    let pool = BufferPool::evicting(config.memory_bytes, Box::new(Lru2));
     let directory = Directory::open(&files.io, path, files.log_options())?;
     match Means::new(&directory, &pool, config).recover() {
         Ok(recovered) => Ok(verify::tables(&recovered.state)),

@@ -17,6 +17,7 @@ use wal::LogReader;
 
 use super::damaged;
 use super::files::{BlockFiles, temperature_of};
+use super::homes::Homes;
 use super::objects::Objects;
 use super::replay::Replay;
 use crate::Config;
@@ -28,6 +29,7 @@ use crate::catalog::{State, TableEntry};
 pub(super) struct Recovered {
     pub(super) state: State,
     pub(super) files: BlockFiles,
+    pub(super) homes: Arc<Homes>,
     pub(super) manifest: Manifest,
     /// The newest commit.
     pub(super) last: Timestamp,
@@ -62,6 +64,7 @@ pub(super) struct Means<'a> {
     pub(super) directory: &'a Directory,
     pub(super) pool: &'a Arc<BufferPool>,
     pub(super) threads: usize,
+    homes: Arc<Homes>,
 }
 
 impl<'a> Means<'a> {
@@ -70,7 +73,8 @@ impl<'a> Means<'a> {
         pool: &'a Arc<BufferPool>,
         config: &Config,
     ) -> Self {
-        Self { directory, pool, threads: config.threads.max(1) }
+        let homes = Arc::new(Homes::new(directory.reader()));
+        Self { directory, pool, threads: config.threads.max(1), homes }
     }
 
     /// Reads everything.
@@ -106,6 +110,7 @@ impl<'a> Means<'a> {
         Ok(Recovered {
             state: replay.objects.state,
             files: replay.files,
+            homes: Arc::clone(&self.homes),
             manifest,
             last: replay.last,
             last_object,
@@ -152,7 +157,9 @@ impl<'a> Means<'a> {
             }
             _ => error,
         })?;
-        Ok(temperature_of(layout))
+        let temperature = temperature_of(layout);
+        self.homes.tell(table, &entry.file, temperature);
+        Ok(temperature)
     }
 
     /// Runs `work` for `0..count`; the first error ends it.

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
-use storage::{RowBuffer, Timestamp};
+use storage::{RowBuffer, Table, Timestamp};
 use txn::checkpoint::{BlockEntry, BlockTemperature, Manifest, TableEntry as TableFiles};
 use txn::redo::stamp_of;
 use types::{Error, Result, SqlState};
@@ -30,6 +30,9 @@ const NOT_DROPPED: &str = "scratch memory is given back at the end";
 /// Scratch memory above which a thread does not keep it.
 const SCRATCH_BYTES_MAX: usize = 1 << 20;
 
+/// A file of a block, with the table.
+pub(super) type LoadedFile = (Arc<Table>, LoadedBlock);
+
 /// Where the record has the value of a sequence.
 pub(super) struct ValuePlace {
     pub(super) sequence: Arc<Sequence>,
@@ -44,7 +47,7 @@ pub(crate) struct Redo<'d> {
     /// There until the end.
     scratch: Option<Box<Scratch>>,
     pub(super) space: Option<Space<'d>>,
-    pub(super) files: Vec<LoadedBlock>,
+    pub(super) files: Vec<LoadedFile>,
     pub(super) values: Vec<ValuePlace>,
 }
 
@@ -55,7 +58,7 @@ impl<'d> Redo<'d> {
     }
 
     /// Parts that encoding fills.
-    pub(super) fn parts(&mut self) -> (&mut Scratch, &mut Vec<LoadedBlock>, &mut Vec<ValuePlace>) {
+    pub(super) fn parts(&mut self) -> (&mut Scratch, &mut Vec<LoadedFile>, &mut Vec<ValuePlace>) {
         let scratch = self.scratch.as_mut().expect(NOT_DROPPED);
         (scratch, &mut self.files, &mut self.values)
     }
@@ -100,7 +103,7 @@ impl<'d> Redo<'d> {
     }
 
     /// The files, which from now on stay.
-    pub(super) fn take_files(&mut self) -> Vec<LoadedBlock> {
+    pub(super) fn take_files(&mut self) -> Vec<LoadedFile> {
         std::mem::take(&mut self.files)
     }
 
@@ -109,7 +112,7 @@ impl<'d> Redo<'d> {
         if files.is_empty() {
             return;
         }
-        let table = |loaded: LoadedBlock| TableFiles {
+        let table = |(_, loaded): LoadedFile| TableFiles {
             id: loaded.table,
             next_block: 0,
             blocks: vec![BlockEntry {

@@ -101,7 +101,7 @@ fn has_entries(table: &Table, index: &TableIndex, at: Snapshot) -> Result<(), St
             look(number)?;
             let tid = Tid::new(snapshot.block(block).id(), number);
             row.clear();
-            if !table.read(at, tid, index.ordinals(), &mut row) {
+            if !read(table, at, tid, index, &mut row)? {
                 continue;
             }
             encode(index, &row, &mut key)?;
@@ -128,6 +128,17 @@ fn look(rows: u32) -> Result<(), String> {
     }
 }
 
+/// The columns of the key of a row into `row`; false when `at` does not see the row.
+fn read(
+    table: &Table,
+    at: Snapshot,
+    tid: Tid,
+    index: &TableIndex,
+    row: &mut RowBuffer,
+) -> Result<bool, String> {
+    table.read(at, tid, index.ordinals(), row).map_err(|error| error.to_string())
+}
+
 fn count_rows(table: &Table) -> u64 {
     let snapshot = table.snapshot(Snapshot::ALL);
     (0..snapshot.block_count()).map(|block| snapshot.visible(block).len() as u64).sum()
@@ -145,7 +156,7 @@ fn each_key(
         for number in snapshot.visible(block) {
             look(number)?;
             let tid = Tid::new(snapshot.block(block).id(), number);
-            table.read(Snapshot::ALL, tid, index.ordinals(), &mut row);
+            read(table, Snapshot::ALL, tid, index, &mut row)?;
             encode(index, &row, &mut key)?;
             visit(tid, &key)?;
         }
@@ -207,7 +218,7 @@ fn agrees(table: &Table, index: &TableIndex) -> Result<(), String> {
     let mut check = |key: &[u8], tid: Tid| {
         look(entries as u32)?;
         entries += 1;
-        if !table.read(Snapshot::ALL, tid, index.ordinals(), &mut row) {
+        if !read(table, Snapshot::ALL, tid, index, &mut row)? {
             return Err(format!(
                 "an entry leads to row {} of block {}, which is none",
                 tid.row(),

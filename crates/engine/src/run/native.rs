@@ -204,7 +204,7 @@ impl NativeSession {
     ) -> Result<Option<Tid>> {
         let at = self.at()?;
         self.note_key(table, index, key)?;
-        Ok(table.entry.storage().get(index, at, key, &mut self.key, columns, row))
+        table.entry.storage().get(index, at, key, &mut self.key, columns, row)
     }
 
     /// Makes `batch` the keys `keys`, each in all columns of the unique index at position `index`,
@@ -245,7 +245,7 @@ impl NativeSession {
         row: &mut RowBuffer,
     ) -> Result<Option<Tid>> {
         let at = self.at()?;
-        Ok(table.entry.storage().get_nth(index, at, batch, i, columns, row))
+        table.entry.storage().get_nth(index, at, batch, i, columns, row)
     }
 
     /// Reads `columns` of row `tid`; false when it is not there.
@@ -261,7 +261,7 @@ impl NativeSession {
     ) -> Result<bool> {
         let at = self.at()?;
         row.clear();
-        Ok(table.entry.storage().read(at, tid, columns, row))
+        table.entry.storage().read(at, tid, columns, row)
     }
 
     /// Visits the rows whose key in an ordered index lies in `between`, until `visit` breaks.
@@ -286,8 +286,7 @@ impl NativeSession {
         let bounded = self.successor.set_successor(&self.high);
         let high = if bounded { Bound::Excluded(&*self.successor) } else { Bound::Unbounded };
         let range = KeyRange { low: Bound::Included(&*self.key), high };
-        storage.range(index, at, range, direction, columns, row, |tid, row| visit(tid, row));
-        Ok(())
+        storage.range(index, at, range, direction, columns, row, |tid, row| visit(tid, row))
     }
 
     /// Remembers a point read for validation.
@@ -453,7 +452,7 @@ impl NativeSession {
     pub fn row(&mut self, table: &TableHandle, tid: Tid) -> Result<Option<Batch>> {
         let now = newest(self.running()?);
         let mut reader = RowReader::new(table.entry.storage());
-        if reader.read(now, tid) == crate::write::rows::Found::Nothing {
+        if reader.read(now, tid)? == crate::write::rows::Found::Nothing {
             return Ok(None);
         }
         reader.keep();

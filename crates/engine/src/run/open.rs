@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use exec::SpillSpace;
 use host::{Io, RealClock, RealIo};
-use storage::{BufferPool, Timestamp};
+use storage::{BufferPool, Lru2, Timestamp};
 use types::Result;
 
 use crate::catalog::State;
@@ -71,7 +71,7 @@ impl Database {
     /// # Errors
     /// See [`Self::open`].
     pub fn open_with(path: impl AsRef<Path>, config: Config, files: &Files) -> Result<Self> {
-        let pool = BufferPool::new(config.memory_bytes);
+        let pool = BufferPool::evicting(config.memory_bytes, Box::new(Lru2));
         let opened = durable::open(path.as_ref(), &config, files, &pool)?;
         let durable::Opened { durable, stores, last_object } = opened;
         let durable = Some(Arc::new(durable));

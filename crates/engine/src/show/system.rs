@@ -96,6 +96,35 @@ impl TableFunction for Memory {
     }
 }
 
+/// `tessera_pool()`: what of the memory in use could be taken back, and how often it was.
+struct Pool(WeakDatabase);
+
+impl TableFunction for Pool {
+    fn bind(&self, arguments: &Arguments) -> Result<TableFunctionRef> {
+        no_arguments("tessera_pool", arguments)?;
+        let database = self.0.upgrade()?;
+        let pool = database.pool();
+        let counts = pool.evictions();
+        let row = vec![
+            pool.eviction_policy().map_or(Value::Null, Value::text),
+            bigint(pool.limit()),
+            bigint(pool.total()),
+            bigint(pool.cached()),
+            bigint(counts.loads),
+            bigint(counts.evictions),
+        ];
+        let columns = [
+            ("policy", DataType::Text),
+            ("limit_bytes", DataType::BigInt),
+            ("total_bytes", DataType::BigInt),
+            ("cached_bytes", DataType::BigInt),
+            ("loads", DataType::BigInt),
+            ("evictions", DataType::BigInt),
+        ];
+        Ok(rows_function("tessera_pool", &columns, &[row]))
+    }
+}
+
 /// `tessera_check()`: what is wrong with indexes. Of tables that others write it tells less.
 struct Check(WeakDatabase);
 
@@ -160,6 +189,7 @@ impl TableFunction for Blocks {
                     Value::text(&schemes.join(", ")),
                     bigint(block.live_rows as u64),
                     bigint(block.version_bytes),
+                    Value::text(if block.is_resident { "resident" } else { "evicted" }),
                 ]);
             }
         }
@@ -172,6 +202,7 @@ impl TableFunction for Blocks {
             ("schemes", DataType::Text),
             ("live_rows", DataType::BigInt),
             ("version_bytes", DataType::BigInt),
+            ("residence", DataType::Text),
         ];
         Ok(rows_function("tessera_blocks", &columns, &rows))
     }
@@ -417,6 +448,7 @@ pub(crate) fn register(database: &Database) {
     registry.add_function("tessera_tables", Arc::new(Tables(database.downgrade())));
     registry.add_function("tessera_temperatures", Arc::new(Temperatures(database.downgrade())));
     registry.add_function("tessera_wide_tables", Arc::new(WideTables(database.downgrade())));
+    registry.add_function("tessera_pool", Arc::new(Pool(database.downgrade())));
     registry.add_function("tessera_blocks", Arc::new(Blocks(database.downgrade())));
     registry.add_function("tessera_indexes", Arc::new(Indexes(database.downgrade())));
     registry.add_function("tessera_constraints", Arc::new(Constraints(database.downgrade())));

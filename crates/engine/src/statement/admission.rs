@@ -32,11 +32,12 @@ const FREE_SHARE: u64 = 8;
 /// Queries with a grant at once, at least.
 const QUERIES_MIN: usize = 4;
 
-/// The room for grants: what data leaves of the limit.
+/// The room for grants: what data leaves of the limit that cannot leave memory.
 fn room(inner: &Inner) -> Room {
     let limit = inner.pool.limit();
     let of_data = inner.pool.usage().into_iter().filter(|(category, _)| !category.is_of_queries());
     let data: u64 = of_data.map(|(_, bytes)| bytes).sum();
+    let data = data.saturating_sub(inner.pool.cached());
     let queries = match inner.heavy_max.load(Ordering::Relaxed) {
         0 => QUERIES_MIN.max(2 * inner.scheduler.workers()),
         count => count,

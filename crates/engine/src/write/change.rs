@@ -136,7 +136,7 @@ fn settle(
                     // Changed again since `at`, or gone.
                     let now = newest(work);
                     let mut row = storage::RowBuffer::new();
-                    if !entry.storage().read(now, tid, &[], &mut row) {
+                    if !entry.storage().read(now, tid, &[], &mut row)? {
                         break;
                     }
                     cancel.check()?;
@@ -215,7 +215,7 @@ impl<'a> Change<'a> {
             }
             let there = match &mut before {
                 // If it is newer than `at`, the write below finds the conflict.
-                Some(reader) => reader.read(newest(work), tid),
+                Some(reader) => reader.read(newest(work), tid)?,
                 None => Found::Row,
             };
             let outcome = match self.action {

@@ -189,7 +189,7 @@ fn try_insert(
             // A snapshot that does not see the row cannot act as if it did.
             let at = work.txn.snapshot();
             let mut buffer = RowBuffer::new();
-            let seen = entry.storage().read(at, tid, &[], &mut buffer);
+            let seen = entry.storage().read(at, tid, &[], &mut buffer)?;
             if !seen && recheck_snapshot(work).is_none() {
                 return Err(lost_update());
             }
@@ -270,7 +270,7 @@ fn update(
     for &tid in &met.tids {
         let locked = attempt(work, &cancel, |undo| storage.lock(undo, at, tid));
         locked.map_err(|error| error.into_error(work, entry))?;
-        if existing.read(at, tid) == Found::Nothing {
+        if existing.read(at, tid)? == Found::Nothing {
             return Err(lost_update());
         }
         existing.keep();
@@ -288,7 +288,7 @@ fn update(
         let rows = Rows::new(batch);
         let numbers = row_numbers(&rows)?;
         assigned.compute(entry, &rows, |others| {
-            others.iter().map(|&ordinal| existing[ordinal].gather(&numbers)).collect()
+            Ok(others.iter().map(|&ordinal| existing[ordinal].gather(&numbers)).collect())
         })?;
         let mut values = Vec::new();
         for (row, &number) in numbers.iter().enumerate() {

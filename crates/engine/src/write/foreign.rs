@@ -189,7 +189,7 @@ fn refuse_missing(
     let widened: Vec<Datum<'_>> = widened
         .map(|(datum, &column)| datum.widened(columns[column].physical()).unwrap_or(*datum))
         .collect();
-    entry.storage().tids_of(index, now, &widened, &mut KeyBuffer::new(), &mut tids);
+    entry.storage().tids_of(index, now, &widened, &mut KeyBuffer::new(), &mut tids)?;
     if tids.is_empty() { Ok(()) } else { Err(missing(entry, fk, key)) }
 }
 
@@ -329,9 +329,9 @@ fn new_rows(session: &Session, entry: &TableEntry, tids: &[Tid]) -> Result<Vec<O
     let ordinals: Vec<usize> = (0..entry.def.columns.len()).collect();
     let read = |&tid: &Tid| {
         let mut row = RowBuffer::new();
-        entry.storage().read(now, tid, &ordinals, &mut row).then_some(row)
+        Ok(entry.storage().read(now, tid, &ordinals, &mut row)?.then_some(row))
     };
-    Ok(tids.iter().map(read).collect())
+    tids.iter().map(read).collect()
 }
 
 /// A key that a row had, and a foreign key that may refer to it.

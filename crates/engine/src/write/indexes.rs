@@ -48,7 +48,7 @@ pub(crate) fn add(
             // Only its definition is asked for: the index that was built is gone.
             let index = derived::new_index(id, table, columns, meta)?;
             let mut row = RowBuffer::new();
-            if table.read(newest(session.work()), tid, index.ordinals(), &mut row) {
+            if table.read(newest(session.work()), tid, index.ordinals(), &mut row)? {
                 let key = derived::key_text(columns, meta, &index, &row)?;
                 Err(error.with_detail(format!("Key {key} is duplicated.")))
             } else {

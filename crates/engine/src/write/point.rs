@@ -116,7 +116,7 @@ impl Point {
             _ => None,
         };
         if let Some(columns) = read_back
-            && !self.storage.read(at, tid, columns, &mut memory.row)
+            && !self.storage.read(at, tid, columns, &mut memory.row)?
         {
             return Err(Error::internal("a transaction sees what it wrote"));
         }
@@ -210,7 +210,7 @@ impl Point {
         let _ = self.storage.read_key(read, key, row, |tid, _| {
             found = Some(tid);
             ControlFlow::Break(())
-        });
+        })?;
         let (Some(tid), Some(residual)) = (found, &find.residual) else { return Ok(found) };
         let batch = residual.input(row, parameters);
         let mut kept = vec![0];

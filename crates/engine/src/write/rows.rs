@@ -114,7 +114,7 @@ pub(crate) fn index_number(entry: &TableEntry, position: usize) -> Option<usize>
 fn key_text(work: &Work, entry: &TableEntry, position: usize, tid: Tid) -> Option<String> {
     let index = entry.indexes_built().get(position)?;
     let mut row = RowBuffer::new();
-    if !entry.storage().read(newest(work), tid, index.ordinals(), &mut row) {
+    if !entry.storage().read(newest(work), tid, index.ordinals(), &mut row).ok()? {
         return None;
     }
     derived::key_text(&entry.def.columns, &entry.def.indexes[position], index, &row).ok()
@@ -162,13 +162,13 @@ impl<'a> RowReader<'a> {
     }
 
     /// Reads a row, to be kept or not.
-    pub(crate) fn read(&mut self, at: Snapshot, tid: Tid) -> Found {
+    ///
+    /// # Errors
+    /// As [`Table::read`].
+    pub(crate) fn read(&mut self, at: Snapshot, tid: Tid) -> Result<Found> {
         self.row.clear();
-        if self.table.read(at, tid, &self.ordinals, &mut self.row) {
-            Found::Row
-        } else {
-            Found::Nothing
-        }
+        let is_there = self.table.read(at, tid, &self.ordinals, &mut self.row)?;
+        Ok(if is_there { Found::Row } else { Found::Nothing })
     }
 
     /// Adds the row read last.
@@ -187,11 +187,11 @@ impl<'a> RowReader<'a> {
 /// All columns of the rows `tids` as `at` sees them.
 ///
 /// # Errors
-/// XX000 when one of them is not seen.
+/// XX000 when one of them is not seen; as [`Table::read`].
 pub(crate) fn read_rows(table: &Table, at: Snapshot, tids: &[Tid]) -> Result<Vec<Column>> {
     let mut reader = RowReader::new(table);
     for &tid in tids {
-        if reader.read(at, tid) == Found::Nothing {
+        if reader.read(at, tid)? == Found::Nothing {
             return Err(Error::internal("a row of the statement is not there"));
         }
         reader.keep();
@@ -201,24 +201,30 @@ pub(crate) fn read_rows(table: &Table, at: Snapshot, tids: &[Tid]) -> Result<Vec
 
 /// Columns of the rows whose TIDs are in column 0 of `rows`, as `at` sees them; NULL where it does
 /// not.
+///
+/// # Errors
+/// As [`Table::read`].
 pub(crate) fn columns_at(
     table: &Table,
     at: Snapshot,
     rows: &Rows,
     ordinals: &[usize],
-) -> Vec<Column> {
+) -> Result<Vec<Column>> {
     let schema = table.schema().columns();
     let builder = |&c: &usize| VectorBuilder::with_capacity(schema[c].physical(), rows.count);
     let mut builders: Vec<VectorBuilder> = ordinals.iter().map(builder).collect();
     let mut found = RowBuffer::new();
     for row in 0..rows.count {
         found.clear();
-        let is_seen = rows.tid(row).is_some_and(|tid| table.read(at, tid, ordinals, &mut found));
+        let is_seen = match rows.tid(row) {
+            Some(tid) => table.read(at, tid, ordinals, &mut found)?,
+            None => false,
+        };
         for (i, builder) in builders.iter_mut().enumerate() {
             push(builder, if is_seen { found.get(i) } else { Datum::Null });
         }
     }
-    builders.into_iter().map(|b| Column::plain(b.finish())).collect()
+    Ok(builders.into_iter().map(|b| Column::plain(b.finish())).collect())
 }
 
 /// A row of `table` as a batch.

@@ -183,8 +183,13 @@ impl Node {
             let found = foreign::find(running, table, index, &values, 1)?;
             let mut row = RowBuffer::new();
             let at = newest(running.session.work());
-            let is_there =
-                found.iter().any(|&tid| table.storage().read(at, tid, &ordinals, &mut row));
+            let mut is_there = false;
+            for &tid in &found {
+                is_there = table.storage().read(at, tid, &ordinals, &mut row)?;
+                if is_there {
+                    break;
+                }
+            }
             if !is_there {
                 return Ok(None);
             }

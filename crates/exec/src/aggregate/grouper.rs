@@ -54,7 +54,7 @@ impl Keys {
         let interners = physical.iter().map(|p| text(p).then(Arc::default)).collect();
         // Few groups are cheap to make room for when they come.
         let many = groups.min(TABLE_GROUPS_MAX as f64) as usize;
-        let left = context.pool.limit().saturating_sub(context.pool.total());
+        let left = context.pool.limit().saturating_sub(context.pool.held());
         let is_free = many as u64 * GROUP_BYTES < left / ROOM_SHARE
             && context.room(many as u64 * GROUP_BYTES) == Room::Left;
         Self { layout, interners, room: if many < ROOM_MIN || !is_free { 0 } else { many } }

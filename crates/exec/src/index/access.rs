@@ -187,12 +187,18 @@ impl Access {
     }
 
     /// Adds the rows that have the whole key `key`.
-    pub(super) fn look_up(&self, key: &KeyBuffer, cursor: &mut Cursor, found: &mut Found) {
+    pub(super) fn look_up(
+        &self,
+        key: &KeyBuffer,
+        cursor: &mut Cursor,
+        found: &mut Found,
+    ) -> Result<()> {
         let Cursor { row, seen, .. } = cursor;
         let _ = self.table.read_key(self.key_read(), key, row, |tid, row| {
             self.take(tid, row, seen, found);
             ControlFlow::<()>::Continue(())
-        });
+        })?;
+        Ok(())
     }
 
     /// Adds the rows that have key number `i` of `keys`.
@@ -202,12 +208,13 @@ impl Access {
         i: usize,
         cursor: &mut Cursor,
         found: &mut Found,
-    ) {
+    ) -> Result<()> {
         let Cursor { row, seen, .. } = cursor;
         let _ = self.table.read_nth(self.key_read(), keys, i, row, |tid, row| {
             self.take(tid, row, seen, found);
             ControlFlow::<()>::Continue(())
-        });
+        })?;
+        Ok(())
     }
 
     /// How many entries the range has, counted up to `most`.
@@ -226,13 +233,18 @@ impl Access {
     }
 
     /// Adds the next rows of the range until there are `rows_max`; true when it has ended.
-    pub(super) fn read(&self, cursor: &mut Cursor, found: &mut Found, rows_max: usize) -> bool {
+    pub(super) fn read(
+        &self,
+        cursor: &mut Cursor,
+        found: &mut Found,
+        rows_max: usize,
+    ) -> Result<bool> {
         let Cursor { range, row, seen } = cursor;
         let flow = self.table.read_range(self.key_read(), range, row, |tid, row| {
             self.take(tid, row, seen, found);
             if found.rows() < rows_max { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });
-        flow.is_continue()
+        Ok(flow?.is_continue())
     }
 
     /// The rows found as output columns, and which of them satisfy the restrictions.

@@ -335,7 +335,7 @@ impl Pass<'_> {
                 break;
             }
             self.made.count += 1;
-            access.look_up_nth(&mut state.batch, i, &mut state.cursor, &mut self.found);
+            access.look_up_nth(&mut state.batch, i, &mut state.cursor, &mut self.found)?;
             state.outer.resize(self.found.rows(), row);
             if self.found.rows() >= BATCH_ROWS && self.flush(state, push)? == Demand::Enough {
                 return Ok(Demand::Enough);
@@ -375,7 +375,7 @@ impl Pass<'_> {
         let is_enough = self.join.wants_one() && self.join.is_decided_by_key();
         loop {
             let rows_max = if is_enough { self.found.rows() + 1 } else { BATCH_ROWS };
-            let ended = access.read(&mut state.cursor, &mut self.found, rows_max);
+            let ended = access.read(&mut state.cursor, &mut self.found, rows_max)?;
             state.outer.resize(self.found.rows(), row);
             if self.found.rows() >= BATCH_ROWS && self.flush(state, push)? == Demand::Enough {
                 return Ok(Demand::Enough);

@@ -435,7 +435,7 @@ impl IndexSource {
             state.count += 1;
             let (low, high) = match wanted {
                 Wanted::Key(key) => {
-                    access.look_up(key, &mut state.cursor, &mut state.found);
+                    access.look_up(key, &mut state.cursor, &mut state.found)?;
                     if self.push_full(access, state, push)? == Demand::Enough {
                         return Ok(Demand::Enough);
                     }
@@ -446,7 +446,7 @@ impl IndexSource {
             access.start(key_range(low, high), self.direction, &mut state.cursor);
             let mut ended = false;
             while !ended {
-                ended = access.read(&mut state.cursor, &mut state.found, state.rows_max);
+                ended = access.read(&mut state.cursor, &mut state.found, state.rows_max)?;
                 if self.push_full(access, state, push)? == Demand::Enough {
                     return Ok(Demand::Enough);
                 }

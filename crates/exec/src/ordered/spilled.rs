@@ -108,7 +108,7 @@ impl SpilledRuns {
 /// How many of `runs` can be merged at once with half of the memory that is left.
 fn fan_in(context: &QueryContext, runs: &[SpilledRun]) -> usize {
     let chunk_bytes = runs.iter().map(|run| run.chunks.largest_bytes()).max().unwrap_or(0);
-    let left = context.pool.limit().saturating_sub(context.pool.total());
+    let left = context.pool.limit().saturating_sub(context.pool.held());
     let fitting = left / 2 / (chunk_bytes * EXPANSION).max(1);
     (fitting as usize).clamp(2, FAN_IN_MAX)
 }

@@ -25,7 +25,7 @@ use std::sync::Arc;
 
 use types::Result;
 
-use crate::block::{Block, Nulls, Scheme};
+use crate::block::{Block, Frozen, Nulls, Scheme};
 use crate::memory::BufferPool;
 use crate::restriction::Test;
 use bloom::Bloom;
@@ -91,7 +91,7 @@ impl SubBlock {
     /// # Errors
     /// 53200 without memory.
     pub(crate) fn build(
-        block: &Block,
+        block: Frozen<'_>,
         spec: &SubBlockSpec,
         pool: &Arc<BufferPool>,
     ) -> Result<Self> {
@@ -99,7 +99,7 @@ impl SubBlock {
         let segment = block.segment(column);
         // A single value is decided for the whole block.
         let is_varied = segment.scheme != Scheme::Single && segment.nulls != Nulls::All;
-        let domain = if is_varied { Domain::of(block, column) } else { None };
+        let domain = if is_varied { Domain::of(&block, column) } else { None };
         let structure = match (spec.kind, domain) {
             (SubBlockKind::Csb, Some(domain)) => {
                 Some(Structure::Csb(Csb::build(block, column, &domain, pool)?))

@@ -224,8 +224,10 @@ fn damaged_symbols_and_codes_are_reported() {
     let segment = block.segment(0).clone();
     let (symbols, codes) = (segment.symbols as usize, segment.strings as usize);
     let ends = segment.data as usize;
+    let pinned = block.pin_again();
+    let block = pinned.frozen().expect("frozen");
     let second = block.string_offsets(0)[1] as usize;
-    let symbol_used = usize::from(block.memory.as_slice()[codes]);
+    let symbol_used = usize::from(block.memory().as_slice()[codes]);
     assert_ne!(symbol_used, 255, "the comments begin alike");
     let described = description_bytes(0);
     let length_at = |code: usize| symbols + 256 * 8 + code;

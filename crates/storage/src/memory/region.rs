@@ -1,10 +1,11 @@
 //! One range of memory, read and written through typed slices.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
 
 use types::Interval;
 
-use super::{Reservation, slots::Place};
+use super::{BufferPool, MemoryCategory, Reservation, slots::Place};
 
 /// A range of bytes from the pool, 64-byte aligned, zeroed when allocated; given back on drop.
 #[derive(Debug)]
@@ -18,6 +19,16 @@ impl Memory {
     pub(super) fn new(place: Place, bytes: usize, reservation: Reservation) -> Self {
         debug_assert!(place.bytes >= bytes);
         Self { place: Some(place), bytes, reservation }
+    }
+
+    /// No memory.
+    pub(crate) fn empty(pool: &Arc<BufferPool>, category: MemoryCategory) -> Self {
+        Self { place: None, bytes: 0, reservation: Reservation::empty(pool, category) }
+    }
+
+    /// The pool that it is from.
+    pub(crate) fn pool(&self) -> &Arc<BufferPool> {
+        self.reservation.pool()
     }
 
     /// Bytes usable.
@@ -37,7 +48,8 @@ impl Memory {
 
     /// The first byte.
     pub(crate) fn start(&self) -> *mut u8 {
-        self.place.as_ref().map_or(std::ptr::null_mut(), |p| p.start.as_ptr())
+        let nowhere = std::ptr::without_provenance_mut(64);
+        self.place.as_ref().map_or(nowhere, |p| p.start.as_ptr())
     }
 
     /// All bytes.

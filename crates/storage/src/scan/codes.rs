@@ -17,7 +17,7 @@ use kernels::{Bitmap, Vector};
 
 use super::ScanTechniques;
 use super::values::retain_values;
-use crate::block::{Block, Nulls, Scheme, Segment};
+use crate::block::{Block, Frozen, Nulls, Scheme, Segment};
 use crate::fixed::{Fixed, with_fixed};
 use crate::frozen::shared_entries;
 use crate::restriction::{KeyTest, Test, TextTest};
@@ -52,7 +52,7 @@ fn has_nulls(segment: &Segment) -> bool {
 
 /// Translates `test` to the codes of a frozen segment.
 pub(super) fn translate(
-    block: &Block,
+    block: Frozen<'_>,
     column: usize,
     test: &Test,
     techniques: ScanTechniques,
@@ -70,13 +70,13 @@ pub(super) fn translate(
         }
         _ => {}
     }
-    if techniques.skipping && excluded_by_sma(block, column, test) {
+    if techniques.skipping && excluded_by_sma(&block, column, test) {
         return CodeTest::None;
     }
     match segment.scheme {
         Scheme::Single => single(block, column, test),
         Scheme::Plain | Scheme::Compressed if !techniques.skipping => CodeTest::Values,
-        Scheme::Plain | Scheme::Compressed => plain(block, column, test),
+        Scheme::Plain | Scheme::Compressed => plain(&block, column, test),
         Scheme::Dictionary | Scheme::Truncation => on_codes(block, column, test),
     }
 }
@@ -129,7 +129,7 @@ fn above(low: &Bound<std::sync::Arc<[u8]>>, max: &[u8]) -> bool {
     }
 }
 
-fn single(block: &Block, column: usize, test: &Test) -> CodeTest {
+fn single(block: Frozen<'_>, column: usize, test: &Test) -> CodeTest {
     let mut positions = vec![0];
     let value = shared_entries(block, column);
     match retain_values(test, &value, &mut positions) {
@@ -158,26 +158,26 @@ fn plain(block: &Block, column: usize, test: &Test) -> CodeTest {
     if covered { CodeTest::All } else { CodeTest::Values }
 }
 
-fn on_codes(block: &Block, column: usize, test: &Test) -> CodeTest {
+fn on_codes(block: Frozen<'_>, column: usize, test: &Test) -> CodeTest {
     let segment = block.segment(column);
     match test {
         Test::IsNull => CodeTest::Range(segment.null_code, segment.null_code),
-        Test::IsNotNull => CodeTest::Range(0, code_last(block, column)),
+        Test::IsNotNull => CodeTest::Range(0, code_last(&block, column)),
         Test::Keys(test) => match test {
             KeyTest::Range(lo, hi) => key_range(block, column, *lo, *hi),
             KeyTest::Not(key) => not_key(block, column, *key),
             KeyTest::Set(keys) => {
                 // Several entries may share one key (0.0 and -0.0): a range each.
                 let codes = keys.iter().flat_map(|&k| key_codes(block, column, k, k));
-                set(block, column, codes.collect())
+                set(&block, column, codes.collect())
             }
         },
         Test::Texts(test) => match test {
             TextTest::Range(low, high) => text_range(block, column, low, high),
-            TextTest::Not(text) => not(block, column, text_code(block, column, text)),
+            TextTest::Not(text) => not(&block, column, text_code(block, column, text)),
             TextTest::Set(texts) => {
                 let codes = texts.iter().filter_map(|t| text_code(block, column, t));
-                set(block, column, codes.collect())
+                set(&block, column, codes.collect())
             }
         },
         // Decided by the caller, who knows how many rows are left.
@@ -187,7 +187,7 @@ fn on_codes(block: &Block, column: usize, test: &Test) -> CodeTest {
 }
 
 /// The codes of keys `lo..=hi`.
-fn key_codes(block: &Block, column: usize, lo: i128, hi: i128) -> std::ops::Range<u32> {
+fn key_codes(block: Frozen<'_>, column: usize, lo: i128, hi: i128) -> std::ops::Range<u32> {
     let segment = block.segment(column);
     if segment.scheme == Scheme::Truncation {
         let (min, max) = block.sma_keys(column).expect("a truncated segment has values");
@@ -209,19 +209,19 @@ fn key_codes(block: &Block, column: usize, lo: i128, hi: i128) -> std::ops::Rang
 }
 
 /// Every value with another key; several entries may share one (0.0 and -0.0).
-fn not_key(block: &Block, column: usize, key: i128) -> CodeTest {
+fn not_key(block: Frozen<'_>, column: usize, key: i128) -> CodeTest {
     let codes = key_codes(block, column, key, key);
     if codes.len() < 2 {
-        return not(block, column, codes.into_iter().next());
+        return not(&block, column, codes.into_iter().next());
     }
-    let last = code_last(block, column);
+    let last = code_last(&block, column);
     let others = (0..=last).filter(|code| !codes.contains(code));
-    set(block, column, others.collect())
+    set(&block, column, others.collect())
 }
 
-fn key_range(block: &Block, column: usize, lo: i128, hi: i128) -> CodeTest {
+fn key_range(block: Frozen<'_>, column: usize, lo: i128, hi: i128) -> CodeTest {
     let codes = key_codes(block, column, lo, hi);
-    range(block, column, codes)
+    range(&block, column, codes)
 }
 
 fn range(block: &Block, column: usize, codes: std::ops::Range<u32>) -> CodeTest {
@@ -268,7 +268,7 @@ fn set(block: &Block, column: usize, codes: Vec<u32>) -> CodeTest {
     CodeTest::Bits(bits)
 }
 
-fn text_rank(block: &Block, column: usize, before: impl Fn(&[u8]) -> bool) -> u32 {
+fn text_rank(block: Frozen<'_>, column: usize, before: impl Fn(&[u8]) -> bool) -> u32 {
     let (mut lo, mut hi) = (0, block.segment(column).entries as usize);
     while lo < hi {
         let middle = lo + (hi - lo) / 2;
@@ -281,14 +281,14 @@ fn text_rank(block: &Block, column: usize, before: impl Fn(&[u8]) -> bool) -> u3
     lo as u32
 }
 
-fn text_code(block: &Block, column: usize, text: &[u8]) -> Option<u32> {
+fn text_code(block: Frozen<'_>, column: usize, text: &[u8]) -> Option<u32> {
     let rank = text_rank(block, column, |entry| entry < text);
     let found = rank < block.segment(column).entries && block.string(column, rank as usize) == text;
     found.then_some(rank)
 }
 
 fn text_range(
-    block: &Block,
+    block: Frozen<'_>,
     column: usize,
     low: &Bound<std::sync::Arc<[u8]>>,
     high: &Bound<std::sync::Arc<[u8]>>,
@@ -303,14 +303,14 @@ fn text_range(
         Bound::Included(high) => text_rank(block, column, |e| e <= &high[..]),
         Bound::Excluded(high) => text_rank(block, column, |e| e < &high[..]),
     };
-    range(block, column, first..end)
+    range(&block, column, first..end)
 }
 
 /// Decides a predicate or filter for every code at once, when codes are fewer than `rows_left`;
 /// None when they are not, or when the predicate fails on a value (which may be none of a row that
 /// is left).
 pub(super) fn decide_codes(
-    block: &Block,
+    block: Frozen<'_>,
     column: usize,
     test: &Test,
     rows_left: usize,
@@ -321,7 +321,7 @@ pub(super) fn decide_codes(
             shared_entries(block, column)
         }
         Scheme::Truncation if segment.width == 1 && rows_left > 256 => {
-            std::sync::Arc::new(code_values(block, column))
+            std::sync::Arc::new(code_values(&block, column))
         }
         _ => return None,
     };

@@ -18,7 +18,7 @@ use types::budget;
 use super::Table;
 use super::entries::{Holder, KeyLatches, Scratch, encode_key, with_scratch};
 use super::write::publish_insert;
-use crate::block::{BLOCK_ROWS_MAX, Block};
+use crate::block::{BLOCK_ROWS_MAX, Block, Pinned};
 use crate::datum::{Datum, RowBuffer};
 use crate::freeze::freeze;
 use crate::hot::rows_that_fit;
@@ -253,6 +253,7 @@ impl Table {
     /// Makes the index entries of the rows of a new block from row `entered`, which says at any
     /// time how many rows have theirs.
     fn enter_block(&self, block: &Block, entered: &mut u32, txn: TxnId) -> Result<(), WriteError> {
+        let block = block.pin()?;
         while *entered < block.rows() as u32 {
             let guard = epoch::pin();
             let indexes = self.index_list(&guard);
@@ -266,7 +267,7 @@ impl Table {
                     if scratch.keys.len() <= i {
                         scratch.keys.push(KeyBuffer::new());
                     }
-                    newest_key(block, row, index, &mut scratch.row, &mut scratch.keys[i])?;
+                    newest_key(&block, row, index, &mut scratch.row, &mut scratch.keys[i])?;
                 }
                 let who = (txn, Some(tid));
                 let latches = self.admit_keys(indexes, scratch, |_| true, who, &guard)?;
@@ -295,28 +296,29 @@ impl Table {
         let _latch = self.indexes_change.lock();
         let blocks = Arc::clone(&self.blocks.lock().all);
         index.bulk_build(threads, blocks.len(), |part, run| {
+            let block = blocks[part].pin()?;
             let guard = epoch::pin();
             let (mut key, mut row) = (KeyBuffer::new(), RowBuffer::new());
             let mut keys: Vec<KeyBuffer> = Vec::new();
-            for number in 0..blocks[part].rows() as u32 {
+            for number in 0..block.rows() as u32 {
                 if number.is_multiple_of(LOOK_ROWS) {
                     budget::check()?;
                 }
-                let tid = Tid::new(blocks[part].id(), number);
-                let word = blocks[part].word(number).map_or(0, settled);
+                let tid = Tid::new(block.id(), number);
+                let word = block.word(number).map_or(0, settled);
                 if word == DEAD {
                     continue;
                 }
                 let kind = newest(word, &guard).map(RecordRef::kind);
                 // An expression may raise what it likes of a row that is no longer there.
                 if !matches!(kind, Some(Kind::Delete | Kind::Void)) {
-                    newest_key(&blocks[part], number, &index, &mut row, &mut key)?;
+                    newest_key(&block, number, &index, &mut row, &mut key)?;
                 }
                 if word == 0 {
                     push_entry(run, &key, tid)?;
                 } else {
                     keys.clear();
-                    self.version_keys(&blocks[part], number, word, &index, &mut keys, &guard);
+                    self.version_keys(&block, number, word, &index, &mut keys, &guard);
                     keys.iter().try_for_each(|key| push_entry(run, key, tid))?;
                 }
             }
@@ -345,6 +347,7 @@ impl Table {
         }
         let distinct = index.spec().unique == Uniqueness::Distinct;
         for block in blocks {
+            let block = block.pin()?;
             let is_there = |row: &u32| block.word(*row).is_none_or(|word| settled(word) != DEAD);
             for row in (0..block.rows() as u32).filter(is_there) {
                 if row.is_multiple_of(LOOK_ROWS) {
@@ -355,15 +358,15 @@ impl Table {
                 with_scratch(|scratch| {
                     let mut key = KeyBuffer::new();
                     // Rows that are there have a key, or the index would not have been built.
-                    let made = newest_key(block, row, index, &mut scratch.row, &mut key);
+                    let made = newest_key(&block, row, index, &mut scratch.row, &mut key);
                     if made.is_err()
                         || key.is_absent()
                         || distinct && key.has_null()
-                        || !self.has(index, &key, tid, txn, scratch, &guard)
+                        || !self.has(index, &key, tid, txn, scratch, &guard)?
                     {
                         return Ok(());
                     }
-                    match self.find_holder(index, &key, txn, Some(tid), scratch, &guard) {
+                    match self.find_holder(index, &key, txn, Some(tid), scratch, &guard)? {
                         Holder::Nobody => Ok(()),
                         Holder::Row(tid) => Err(WriteError::Duplicate { index: number, tid }),
                         Holder::Running(txn) => Err(WriteError::Wait(txn)),
@@ -374,7 +377,8 @@ impl Table {
         Ok(())
     }
 
-    /// As [`Self::check_unique`], by neighbours in the order of keys.
+    /// As [`Self::check_unique`], by neighbours in the order of keys: rows are looked at only where
+    /// keys are equal, which are next to each other here and far apart in the table.
     fn check_unique_ordered(
         &self,
         index: &TableIndex,
@@ -383,7 +387,7 @@ impl Table {
     ) -> Result<(), WriteError> {
         let all = KeyRange { low: std::ops::Bound::Unbounded, high: std::ops::Bound::Unbounded };
         let mut cursor = index.range(all, Direction::Forward);
-        let mut last: Option<(Vec<u8>, Tid)> = None;
+        let mut last = EqualKeys::default();
         let distinct = index.spec().unique == Uniqueness::Distinct;
         let mut entries = 0;
         while let Some((key, tid)) = cursor.next() {
@@ -391,30 +395,25 @@ impl Table {
                 budget::check()?;
             }
             entries = entries.wrapping_add(1);
+            if last.entries == 0 || last.key[..] != *key {
+                last.begin(key, tid);
+                continue;
+            }
             let guard = epoch::pin();
-            let same = last.as_ref().is_some_and(|(other, _)| other[..] == *key);
-            with_scratch(|scratch| {
-                if distinct && self.has_null(index, tid, scratch, &guard)
-                    || !self.has(index, key, tid, txn, scratch, &guard)
-                {
-                    return Ok(());
+            let found = with_scratch(|scratch| -> Result<Option<Tid>> {
+                let mut has = |tid: Tid| -> Result<bool> {
+                    Ok(!(distinct && self.has_null(index, tid, scratch, &guard)?)
+                        && self.has(index, key, tid, txn, scratch, &guard)?)
+                };
+                if let Some(first) = last.first.take() {
+                    last.holder = has(first)?.then_some(first);
                 }
-                match &mut last {
-                    Some((_, tid)) if same => {
-                        Err(WriteError::Duplicate { index: number, tid: *tid })
-                    }
-                    Some((other, other_tid)) => {
-                        other.clear();
-                        other.extend_from_slice(key);
-                        *other_tid = tid;
-                        Ok(())
-                    }
-                    None => {
-                        last = Some((key.to_vec(), tid));
-                        Ok(())
-                    }
-                }
+                Ok(if has(tid)? { last.holder.replace(tid) } else { None })
             })?;
+            last.entries += 1;
+            if let Some(tid) = found {
+                return Err(WriteError::Duplicate { index: number, tid });
+            }
         }
         Ok(())
     }
@@ -428,19 +427,25 @@ impl Table {
         txn: TxnId,
         scratch: &mut Scratch,
         guard: &Guard,
-    ) -> bool {
+    ) -> Result<bool> {
         let block = self.directory.get(tid.block(), guard);
         // Rows that have moved are found where they are.
-        block.is_some_and(|block| block.moved_to().is_none())
-            && self.holder(index, key, tid, txn, scratch, guard) != Holder::Nobody
+        Ok(block.is_some_and(|block| block.moved_to().is_none())
+            && self.holder(index, key, tid, txn, scratch, guard)? != Holder::Nobody)
     }
 
-    fn has_null(&self, index: &TableIndex, tid: Tid, scratch: &mut Scratch, guard: &Guard) -> bool {
-        self.directory.get(tid.block(), guard).is_some_and(|block| {
-            let mut key = KeyBuffer::new();
-            let made = newest_key(&block, tid.row(), index, &mut scratch.row, &mut key);
-            made.is_err() || key.has_null()
-        })
+    fn has_null(
+        &self,
+        index: &TableIndex,
+        tid: Tid,
+        scratch: &mut Scratch,
+        guard: &Guard,
+    ) -> Result<bool> {
+        let Some(block) = self.directory.get(tid.block(), guard) else { return Ok(false) };
+        let block = Pinned::new(block.get())?;
+        let mut key = KeyBuffer::new();
+        let made = newest_key(&block, tid.row(), index, &mut scratch.row, &mut key);
+        Ok(made.is_err() || key.has_null())
     }
 
     /// The keys of all versions of a row, each once.
@@ -453,7 +458,7 @@ impl Table {
         keys: &mut Vec<KeyBuffer>,
         guard: &Guard,
     ) {
-        let mut version = super::entries::Version::newest(block, row);
+        let mut version = super::entries::Version::newest(block.pin_again(), row);
         let mut buffer = RowBuffer::new();
         let mut next = newest(word, guard);
         loop {
@@ -473,6 +478,26 @@ impl Table {
     }
 }
 
+/// Neighbouring entries of one key.
+#[derive(Default)]
+struct EqualKeys {
+    key: Vec<u8>,
+    entries: usize,
+    /// The first of them, until it is looked at.
+    first: Option<Tid>,
+    /// A row that has the key.
+    holder: Option<Tid>,
+}
+
+impl EqualKeys {
+    /// The entry `tid` of another key.
+    fn begin(&mut self, key: &[u8], tid: Tid) {
+        self.key.clear();
+        self.key.extend_from_slice(key);
+        (self.entries, self.first, self.holder) = (1, Some(tid), None);
+    }
+}
+
 /// Makes an entry, unless rows with `key` have none.
 fn push_entry(run: &mut KeyRun<'_, '_>, key: &KeyBuffer, tid: Tid) -> Result<()> {
     if key.is_absent() { Ok(()) } else { run.push(key, tid) }
@@ -483,7 +508,7 @@ fn push_entry(run: &mut KeyRun<'_, '_>, key: &KeyBuffer, tid: Tid) -> Result<()>
 /// # Errors
 /// Errors that an expression of the index raises.
 fn newest_key(
-    block: &Block,
+    block: &Pinned<&Block>,
     row: u32,
     index: &TableIndex,
     values: &mut RowBuffer,

@@ -9,6 +9,8 @@
 //! Invariants: an index has an entry for every version of a row that some snapshot may see. Entries
 //! are made after the row is published and removed under its latch, so that a key that comes back
 //! (A, B, A) is either found in the row by who removes, or its entry made after the removal.
+//! Blocks that a transaction wrote stay in memory until its versions are collected, so that what is
+//! undone and collected finds the keys.
 //! A thread holds key latches in the order of the indexes, and takes latches of rows for an instant
 //! while it does; who has a row latched takes no key latch.
 
@@ -21,7 +23,7 @@ use parking_lot::MutexGuard;
 use types::Result;
 
 use super::Table;
-use crate::block::{Block, NEVER};
+use crate::block::{Block, NEVER, Pinned};
 use crate::datum::{Datum, RowBuffer};
 use crate::index::{KeyBuffer, KeyGap, TableIndex, Uniqueness};
 use crate::record::{Image, Kind, RecordRef};
@@ -124,13 +126,13 @@ impl<'i> KeyLatches<'i> {
 
 /// A version of a row: its newest values with some before-images put over them.
 pub(super) struct Version<'b> {
-    block: &'b Block,
+    block: Pinned<&'b Block>,
     row: u32,
     over: Vec<Image>,
 }
 
 impl<'b> Version<'b> {
-    pub(super) fn newest(block: &'b Block, row: u32) -> Self {
+    pub(super) fn newest(block: Pinned<&'b Block>, row: u32) -> Self {
         Self { block, row, over: Vec::new() }
     }
 
@@ -200,7 +202,7 @@ impl Table {
             }
             let result = self.find_holder(index, &key, txn, own, scratch, guard);
             scratch.keys[i] = key;
-            match result {
+            match result? {
                 Holder::Nobody => {}
                 Holder::Running(txn) => return Err(WriteError::Wait(txn)),
                 Holder::Row(tid) => return Err(WriteError::Duplicate { index: i, tid }),
@@ -218,7 +220,7 @@ impl Table {
         own: Option<Tid>,
         scratch: &mut Scratch,
         guard: &Guard,
-    ) -> Holder {
+    ) -> Result<Holder> {
         let mut tids = std::mem::take(&mut scratch.tids);
         tids.clear();
         // Rows are looked at outside of the index, which may have latches of its own.
@@ -229,13 +231,17 @@ impl Table {
         let tids_now = tids.iter().map(|&tid| self.moved(tid, guard));
         let others = tids_now.filter(|&tid| Some(tid) != own);
         let mut holders = others.map(|tid| self.holder(index, key, tid, txn, scratch, guard));
-        let holder = holders.find(|h| *h != Holder::Nobody).unwrap_or(Holder::Nobody);
+        let is_one = |holder: &Result<Holder>| !matches!(holder, Ok(Holder::Nobody));
+        let holder = holders.find(is_one).unwrap_or(Ok(Holder::Nobody));
         drop(holders);
         scratch.tids = tids;
         holder
     }
 
     /// Holder of `key` if row `tid` has it now, or may have it when its writer has ended.
+    ///
+    /// # Errors
+    /// Errors of reading its block.
     pub(super) fn holder(
         &self,
         index: &TableIndex,
@@ -244,24 +250,26 @@ impl Table {
         txn: TxnId,
         scratch: &mut Scratch,
         guard: &Guard,
-    ) -> Holder {
+    ) -> Result<Holder> {
         let Some(block) = self.directory.get(tid.block(), guard) else {
-            return Holder::Nobody;
+            return Ok(Holder::Nobody);
         };
+        // Nothing is read from a file while the row is latched.
+        let pinned = Pinned::new(block.get())?;
         let Some(word) = block.word(tid.row()) else {
-            return self.holder_at(index, key, (&block, tid, 0), txn, scratch, guard);
+            return Ok(self.holder_at(index, key, (pinned, tid, 0), txn, scratch, guard));
         };
         let found = latch(word);
-        let holder = self.holder_at(index, key, (&block, tid, found), txn, scratch, guard);
+        let holder = self.holder_at(index, key, (pinned, tid, found), txn, scratch, guard);
         publish(word, found);
-        holder
+        Ok(holder)
     }
 
     fn holder_at(
         &self,
         index: &TableIndex,
         key: &[u8],
-        (block, tid, word): (&Block, Tid, u64),
+        (pinned, tid, word): (Pinned<&Block>, Tid, u64),
         txn: TxnId,
         scratch: &mut Scratch,
         guard: &Guard,
@@ -269,7 +277,10 @@ impl Table {
         if word == DEAD {
             return Holder::Nobody;
         }
-        let mut version = Version::newest(block, tid.row());
+        let created = pinned.created();
+        // Rows on their way here are looked for where they are.
+        let is_on_its_way = pinned.is_target() && is_running(created);
+        let mut version = Version::newest(pinned, tid.row());
         let mut writer = None;
         let mut next = newest(word, guard);
         while let Some(record) = next {
@@ -297,9 +308,6 @@ impl Table {
             }
             version.undo(record);
         }
-        let created = block.created();
-        // Rows on their way here are looked for where they are.
-        let is_on_its_way = block.is_target() && is_running(created);
         if created == NEVER || is_on_its_way || !version.has_key(index, key, scratch) {
             return Holder::Nobody;
         }
@@ -340,7 +348,7 @@ impl Table {
             return;
         }
         let tid = Tid::new(block.id(), row);
-        let version = Version::newest(block, row);
+        let version = Version::newest(block.pin_again(), row);
         with_scratch(|scratch| {
             for index in indexes {
                 version.key(index, &mut scratch.row, &mut scratch.key);
@@ -361,7 +369,7 @@ impl Table {
         let undone: Vec<(&Arc<TableIndex>, KeyBuffer)> = affected
             .map(|index| {
                 let mut key = KeyBuffer::new();
-                Version::newest(block, row).key(index, &mut RowBuffer::new(), &mut key);
+                Version::newest(block.pin_again(), row).key(index, &mut RowBuffer::new(), &mut key);
                 (index, key)
             })
             .collect();
@@ -389,7 +397,7 @@ impl Table {
         guard: &Guard,
     ) -> bool {
         with_scratch(|scratch| {
-            let mut version = Version::newest(block, row);
+            let mut version = Version::newest(block.pin_again(), row);
             let mut next = newest(word, guard);
             loop {
                 if version.has_key(index, key, scratch) {
@@ -424,7 +432,7 @@ impl Table {
                 continue;
             }
             let (mut kept, mut old): (Vec<KeyBuffer>, Vec<KeyBuffer>) = (Vec::new(), Vec::new());
-            let mut version = Version::newest(block, record.row());
+            let mut version = Version::newest(block.pin_again(), record.row());
             let mut is_kept = !ends;
             let mut next = newest(word, guard);
             loop {

@@ -8,6 +8,7 @@ use std::ops::ControlFlow;
 
 use crossbeam_epoch as epoch;
 use crossbeam_epoch::Guard;
+use types::Result;
 
 use super::Table;
 use super::entries::{Holder, encode_known, with_scratch};
@@ -43,13 +44,13 @@ pub(super) struct KeyReader<'a> {
 impl KeyReader<'_> {
     /// [`Table::get`] by the bytes of the key.
     #[inline]
-    pub(super) fn get(&self, key: &[u8], out: &mut RowBuffer) -> Option<Tid> {
+    pub(super) fn get(&self, key: &[u8], out: &mut RowBuffer) -> Result<Option<Tid>> {
         let mut found = None;
         let _ = self.visit(key, out, |tid, _| {
             found = Some(tid);
             ControlFlow::Break(())
-        });
-        found
+        })?;
+        Ok(found)
     }
 
     /// [`Table::read_key`].
@@ -59,48 +60,55 @@ impl KeyReader<'_> {
         key: &[u8],
         out: &mut RowBuffer,
         mut visit: impl FnMut(Tid, &RowBuffer) -> ControlFlow<()>,
-    ) -> ControlFlow<()> {
-        self.read.index.lookup(key, |tid| {
-            if self.read_entry(key, tid, out) { visit(tid, out) } else { ControlFlow::Continue(()) }
-        })
+    ) -> Result<ControlFlow<()>> {
+        let mut failed = None;
+        let flow = self.read.index.lookup(key, |tid| match self.read_entry(key, tid, out) {
+            Ok(true) => visit(tid, out),
+            Ok(false) => ControlFlow::Continue(()),
+            Err(error) => {
+                failed = Some(error);
+                ControlFlow::Break(())
+            }
+        });
+        failed.map_or(Ok(flow), Err)
     }
 
     /// Reads the row of an entry; false when the snapshot does not see the row with this key.
     #[inline]
-    pub(super) fn read_entry(&self, key: &[u8], tid: Tid, out: &mut RowBuffer) -> bool {
+    pub(super) fn read_entry(&self, key: &[u8], tid: Tid, out: &mut RowBuffer) -> Result<bool> {
         let KeyRead { index, at, columns } = self.read;
-        let Some(block) = self.table.locate(tid, self.guard) else { return false };
-        if !block.read(tid.row(), at, columns, out, self.guard)
-            && !self.has_just_moved(tid, columns, out)
+        let Some(block) = self.table.locate(tid, self.guard) else { return Ok(false) };
+        if !block.read(tid.row(), at, columns, out, self.guard)?
+            && !self.has_just_moved(tid, columns, out)?
         {
-            return false;
+            return Ok(false);
         }
         // Looked at after the row: a new key that was read was noted before it was written.
-        !index.is_rekeyed() || self.has_key(key, tid)
+        if index.is_rekeyed() { self.has_key(key, tid) } else { Ok(true) }
     }
 
     /// True when who reads the newest state missed the row because it is elsewhere now: its new
     /// entry may have been passed before that. Others see it in one place only.
     #[cold]
-    fn has_just_moved(&self, tid: Tid, columns: &[usize], out: &mut RowBuffer) -> bool {
+    fn has_just_moved(&self, tid: Tid, columns: &[usize], out: &mut RowBuffer) -> Result<bool> {
         let at = self.read.at;
-        at.base() == Snapshot::ALL.base()
+        Ok(at.base() == Snapshot::ALL.base()
             && self.table.moved(tid, self.guard) != tid
-            && self.table.read(at, tid, columns, out)
+            && self.table.read(at, tid, columns, out)?)
     }
 
     /// True when the row has `key` in the snapshot.
-    fn has_key(&self, key: &[u8], tid: Tid) -> bool {
+    fn has_key(&self, key: &[u8], tid: Tid) -> Result<bool> {
         let KeyRead { index, at, .. } = self.read;
-        let Some(block) = self.table.locate(tid, self.guard) else { return false };
+        let Some(block) = self.table.locate(tid, self.guard) else { return Ok(false) };
         with_scratch(|scratch| {
-            if !block.read(tid.row(), at, index.ordinals(), &mut scratch.row, self.guard)
-                && !self.has_just_moved(tid, index.ordinals(), &mut scratch.row)
+            if !block.read(tid.row(), at, index.ordinals(), &mut scratch.row, self.guard)?
+                && !self.has_just_moved(tid, index.ordinals(), &mut scratch.row)?
             {
-                return false;
+                return Ok(false);
             }
             encode_known(index, &mut scratch.key, &scratch.row);
-            scratch.key[..] == *key
+            Ok(scratch.key[..] == *key)
         })
     }
 }
@@ -109,6 +117,9 @@ impl Table {
     /// Puts `columns` of the row that `at` sees with `key` in all columns of the unique index
     /// number `index` into `out`; its TID. `buffer` is memory for the key. When a non-unique index
     /// has several such rows it is one of them.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
     ///
     /// # Panics
     /// If there is no such index or column, or the key does not fit it.
@@ -120,7 +131,7 @@ impl Table {
         buffer: &mut KeyBuffer,
         columns: &[usize],
         out: &mut RowBuffer,
-    ) -> Option<Tid> {
+    ) -> Result<Option<Tid>> {
         let guard = epoch::pin();
         let index = &self.index_list(&guard)[index];
         index.encode(key, buffer);
@@ -136,6 +147,9 @@ impl Table {
     /// Visits the rows with `key`, a whole key of the index, with the columns of each in `out`,
     /// until `visit` breaks.
     ///
+    /// # Errors
+    /// As [`Self::read`].
+    ///
     /// # Panics
     /// If `key` is not a whole key of the index, or there is no such column.
     pub fn read_key(
@@ -144,13 +158,16 @@ impl Table {
         key: &[u8],
         out: &mut RowBuffer,
         visit: impl FnMut(Tid, &RowBuffer) -> ControlFlow<()>,
-    ) -> ControlFlow<()> {
+    ) -> Result<ControlFlow<()>> {
         self.reader(read, &epoch::pin()).visit(key, out, visit)
     }
 
     /// Visits the rows among the next entries of a range of the index that `state` reads, with the
     /// columns of each in `out`, until `visit` breaks: the next call goes on behind that row.
     /// Continues when the range has ended.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
     ///
     /// # Panics
     /// If there is no such column.
@@ -160,19 +177,22 @@ impl Table {
         state: &mut RangeState,
         out: &mut RowBuffer,
         mut visit: impl FnMut(Tid, &RowBuffer) -> ControlFlow<()>,
-    ) -> ControlFlow<()> {
+    ) -> Result<ControlFlow<()>> {
         let guard = epoch::pin();
         let reader = self.reader(read, &guard);
         while let Some((key, tid)) = read.index.next(state) {
-            if reader.read_entry(key, tid, out) {
-                visit(tid, out)?;
+            if reader.read_entry(key, tid, out)? && visit(tid, out).is_break() {
+                return Ok(ControlFlow::Break(()));
             }
         }
-        ControlFlow::Continue(())
+        Ok(ControlFlow::Continue(()))
     }
 
     /// Visits the rows that `at` sees with keys in `range` of the ordered index number `index`, in
     /// `direction`, with `columns` of each in `out`, until `visit` breaks.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
     ///
     /// # Panics
     /// If there is no such index or column, or the index has no order.
@@ -186,22 +206,26 @@ impl Table {
         columns: &[usize],
         out: &mut RowBuffer,
         mut visit: impl FnMut(Tid, &RowBuffer) -> ControlFlow<()>,
-    ) {
+    ) -> Result<()> {
         let guard = epoch::pin();
         let index = &self.index_list(&guard)[index];
         let mut state = RANGE.take().unwrap_or_default();
         let reader = self.reader(KeyRead { index, at, columns }, &guard);
         index.start(range, direction, &mut state);
         while let Some((key, tid)) = index.next(&mut state) {
-            if reader.read_entry(key, tid, out) && visit(tid, out).is_break() {
+            if reader.read_entry(key, tid, out)? && visit(tid, out).is_break() {
                 break;
             }
         }
         RANGE.set(Some(state));
+        Ok(())
     }
 
     /// The TIDs, in the order of the index, of rows that `at` sees with keys in `range` of the
     /// ordered index number `index`, into `tids`.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
     ///
     /// # Panics
     /// If there is no such index, or it has no order.
@@ -212,15 +236,18 @@ impl Table {
         range: KeyRange<'_>,
         direction: Direction,
         tids: &mut Vec<Tid>,
-    ) {
+    ) -> Result<()> {
         let mut row = RowBuffer::new();
         self.range(index, at, range, direction, &[], &mut row, |tid, _| {
             tids.push(tid);
             ControlFlow::Continue(())
-        });
+        })
     }
 
     /// The TIDs of rows that `at` sees with `key` in all columns of index number `index`.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
     ///
     /// # Panics
     /// If there is no such index, or the key does not fit it.
@@ -231,7 +258,7 @@ impl Table {
         key: &[Datum<'_>],
         buffer: &mut KeyBuffer,
         tids: &mut Vec<Tid>,
-    ) {
+    ) -> Result<()> {
         let guard = epoch::pin();
         let index = &self.index_list(&guard)[index];
         index.encode(key, buffer);
@@ -240,14 +267,16 @@ impl Table {
         let _ = reader.visit(buffer, &mut row, |tid, _| {
             tids.push(tid);
             ControlFlow::Continue(())
-        });
+        })?;
+        Ok(())
     }
 
     /// Visits the rows that begin with `key` in the first columns of index number `index`, in their
     /// newest state: committed, or written by `txn` itself.
     ///
     /// # Errors
-    /// [`WriteError::Wait`] for a running transaction that makes or unmakes such a row.
+    /// [`WriteError::Wait`] for a running transaction that makes or unmakes such a row; those of
+    /// [`Self::read`].
     ///
     /// # Panics
     /// If there is no such index, the key does not fit it, or is a prefix and the index has no
@@ -278,7 +307,7 @@ impl Table {
             }
         }
         for (key, tid) in entries {
-            match self.keeper(index, &key, self.moved(tid, &guard), txn, &guard) {
+            match self.keeper(index, &key, self.moved(tid, &guard), txn, &guard)? {
                 Holder::Nobody => {}
                 Holder::Running(other) => return Err(WriteError::Wait(other)),
                 Holder::Row(tid) => {
@@ -300,13 +329,13 @@ impl Table {
         tid: Tid,
         txn: TxnId,
         guard: &Guard,
-    ) -> Holder {
-        let holder = with_scratch(|scratch| self.holder(index, key, tid, txn, scratch, guard));
-        let Holder::Running(writer) = holder else { return holder };
+    ) -> Result<Holder> {
+        let holder = with_scratch(|scratch| self.holder(index, key, tid, txn, scratch, guard))?;
+        let Holder::Running(writer) = holder else { return Ok(holder) };
         // As the row is if the writer commits, and as it is if the writer does not.
         let after = Snapshot::new(Snapshot::ALL.base(), writer);
         let before = Snapshot::new(Snapshot::ALL.base(), txn);
         let keeps = |at| self.reader(KeyRead { index, at, columns: &[] }, guard).has_key(key, tid);
-        if keeps(after) && keeps(before) { Holder::Row(tid) } else { holder }
+        Ok(if keeps(after)? && keeps(before)? { Holder::Row(tid) } else { holder })
     }
 }

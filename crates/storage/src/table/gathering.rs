@@ -28,6 +28,9 @@ const ROWS_AT_ONCE: u64 = 4096;
 /// Rows read where there are more, and nothing is known.
 const PEEK_ROWS: u64 = 1024;
 
+/// Blocks that are read for a peek where they are not in memory.
+const PEEK_LOADS: usize = 16;
+
 /// Bytes of strings from which on a peek has seen enough.
 const PEEK_BYTES: usize = 1 << 20;
 
@@ -111,6 +114,7 @@ impl Table {
         // Rows that are dead say nothing.
         let dead = total / self.live_rows().max(1);
         let tries = (PEEK_ROWS * dead.clamp(1, 4)).min(total);
+        let stride = blocks.len().div_ceil(PEEK_LOADS).max(1);
         let (mut row, mut bytes) = (RowBuffer::new(), 0);
         let (mut block, mut before) = (0, 0);
         for i in 0..tries {
@@ -119,8 +123,12 @@ impl Table {
                 before += blocks[block].rows() as u64;
                 block += 1;
             }
+            if !blocks[block].is_resident() && block % stride != 0 {
+                continue;
+            }
             let tid = Tid::new(blocks[block].id(), (at - before) as u32);
-            if !self.read(Snapshot::ALL, tid, &columns, &mut row) {
+            // A block that cannot be read says nothing: who needs its rows is told.
+            if !self.read(Snapshot::ALL, tid, &columns, &mut row).unwrap_or(false) {
                 continue;
             }
             for (builder, datum) in builders.iter_mut().zip(row.iter()) {

@@ -63,15 +63,20 @@ impl Table {
     /// Builds the index sub-blocks that `block` should have and does not.
     ///
     /// # Errors
-    /// 53200 without memory.
+    /// 53200 without memory; those of reading the block.
     pub(crate) fn build_sub_blocks(&self, block: &Block) -> Result<()> {
         if block.layout() != BlockLayout::Frozen {
             return Ok(());
         }
         let specs = Arc::clone(&self.sub_blocks.lock());
+        if specs.is_empty() {
+            return Ok(());
+        }
+        let pinned = block.pin()?;
+        let frozen = pinned.frozen().expect("a frozen block");
         for spec in specs.iter() {
             if block.sub_blocks().iter().all(|known| known.id() != spec.id) {
-                block.add_sub_block(SubBlock::build(block, spec, &self.pool)?);
+                block.add_sub_block(SubBlock::build(frozen, spec, &self.pool)?);
             }
         }
         Ok(())

@@ -14,6 +14,7 @@
 use std::ops::{ControlFlow, Range};
 
 use crossbeam_epoch as epoch;
+use types::Result;
 
 use super::Table;
 use super::find::{KeyRead, KeyReader};
@@ -82,6 +83,9 @@ impl Table {
     /// As [`Self::get`], for key number `i` of `batch`, which is of index number `index`; cheap
     /// when keys are asked for in order, with the same columns.
     ///
+    /// # Errors
+    /// As [`Self::read`].
+    ///
     /// # Panics
     /// If there is no such index, column or key.
     pub fn get_nth(
@@ -92,15 +96,21 @@ impl Table {
         i: usize,
         columns: &[usize],
         out: &mut RowBuffer,
-    ) -> Option<Tid> {
+    ) -> Result<Option<Tid>> {
         let guard = epoch::pin();
         let index = &self.index_list(&guard)[index];
         let reader = self.reader(KeyRead { index, at, columns }, &guard);
-        reader.read_ahead(batch, i, out).or_else(|| reader.get(batch.key(i), out))
+        match reader.read_ahead(batch, i, out)? {
+            Some(tid) => Ok(Some(tid)),
+            None => reader.get(batch.key(i), out),
+        }
     }
 
     /// As [`Self::read_key`], for key number `i` of `batch`, which is of the index; cheap when keys
     /// are asked for in order, with the same columns.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
     ///
     /// # Panics
     /// If there is no such column or key.
@@ -111,11 +121,11 @@ impl Table {
         i: usize,
         out: &mut RowBuffer,
         mut visit: impl FnMut(Tid, &RowBuffer) -> ControlFlow<()>,
-    ) -> ControlFlow<()> {
+    ) -> Result<ControlFlow<()>> {
         let guard = epoch::pin();
         let reader = self.reader(read, &guard);
-        match reader.read_ahead(batch, i, out) {
-            Some(tid) => visit(tid, out),
+        match reader.read_ahead(batch, i, out)? {
+            Some(tid) => Ok(visit(tid, out)),
             None => reader.visit(batch.key(i), out, visit),
         }
     }
@@ -124,12 +134,17 @@ impl Table {
 impl KeyReader<'_> {
     /// Reads the row of key number `i` if its only entry leads there.
     #[inline]
-    fn read_ahead(&self, batch: &mut KeyBatch, i: usize, out: &mut RowBuffer) -> Option<Tid> {
+    fn read_ahead(
+        &self,
+        batch: &mut KeyBatch,
+        i: usize,
+        out: &mut RowBuffer,
+    ) -> Result<Option<Tid>> {
         if !batch.group.contains(&i) {
             self.look_ahead(batch, i);
         }
-        let tid = batch.tids[i - batch.group.start]?;
-        self.read_entry(batch.key(i), tid, out).then_some(tid)
+        let Some(tid) = batch.tids[i - batch.group.start] else { return Ok(None) };
+        Ok(self.read_entry(batch.key(i), tid, out)?.then_some(tid))
     }
 
     /// Looks up the group of keys that begins with number `first`, and asks the processor for

@@ -262,6 +262,7 @@ impl Table {
         if indexes.is_empty() {
             return Ok(());
         }
+        let target = target.pin()?;
         for row in 0..target.rows() as u32 {
             if (row as usize).is_multiple_of(LOOK_ROWS) {
                 budget::check()?;

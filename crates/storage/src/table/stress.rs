@@ -64,13 +64,20 @@ fn check_row(values: [Value; 4]) -> i64 {
     balance
 }
 
+/// Reads all columns of a row; true when `at` sees it.
+fn is_read(table: &Table, at: Snapshot, tid: Tid, row: &mut RowBuffer) -> bool {
+    table.read(at, tid, &[0, 1, 2, 3], row).expect("in memory")
+}
+
 /// The row of an account that `at` sees.
 fn find(table: &Table, at: Snapshot, account: i64, row: &mut RowBuffer) -> Tid {
     let mut tids = Vec::new();
-    table.tids_of(0, at, &[Datum::I64(account)], &mut KeyBuffer::new(), &mut tids);
+    table
+        .tids_of(0, at, &[Datum::I64(account)], &mut KeyBuffer::new(), &mut tids)
+        .expect("in memory");
     assert_eq!(tids.len(), 1, "one version of an account is always there");
     let tid = tids[0];
-    assert!(table.read(at, tid, &[0, 1, 2, 3], row));
+    assert!(is_read(table, at, tid, row));
     tid
 }
 

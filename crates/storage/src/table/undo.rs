@@ -20,7 +20,7 @@ use crossbeam_epoch as epoch;
 use types::{Error, Result, SqlState};
 
 use super::{BlockRef, Table};
-use crate::block::{Block, NEVER};
+use crate::block::{Block, NEVER, Pinned};
 use crate::datum::{Datum, RowBuffer};
 use crate::record::{Arena, Image, Kind, Record, RecordRef};
 use crate::row::{latch, publish};
@@ -48,7 +48,8 @@ unsafe impl Sync for UndoBuffer {}
 #[derive(Debug)]
 struct Place {
     table: Arc<Table>,
-    block: Arc<Block>,
+    /// In memory until the versions are collected: what is undone, logged and collected needs it.
+    block: Pinned<Arc<Block>>,
     /// Rows inserted less rows deleted.
     rows: i64,
     changes: u64,
@@ -96,7 +97,7 @@ pub struct Change<'a> {
     pub kind: ChangeKind,
     /// Where the row went on, for a Delete that is half of a move.
     pub moved_to: Option<Tid>,
-    block: &'a Block,
+    block: &'a Pinned<Arc<Block>>,
     record: RecordRef<'a>,
 }
 
@@ -261,7 +262,7 @@ impl UndoBuffer {
     /// buffer and, once linked, as long as a reader may be on it.
     ///
     /// # Errors
-    /// 53200 without memory.
+    /// 53200 without memory; those of reading a frozen block that is not in memory.
     #[inline]
     pub(crate) fn add<'r>(
         &mut self,
@@ -272,7 +273,7 @@ impl UndoBuffer {
         columns: usize,
     ) -> Result<RecordRef<'r>> {
         debug_assert!(!self.ended, "an ended transaction writes no more");
-        let place = self.place_of(table, block);
+        let place = self.place_of(table, block)?;
         let stamp = self.txn.0;
         let statement = self.statement;
         let record =
@@ -300,15 +301,15 @@ impl UndoBuffer {
         place.changes += rows.unsigned_abs().max(1);
     }
 
-    fn place_of(&mut self, table: &Arc<Table>, block: BlockRef<'_>) -> u32 {
+    fn place_of(&mut self, table: &Arc<Table>, block: BlockRef<'_>) -> Result<u32> {
         let recent = self.places.len().saturating_sub(PLACES_SEARCHED);
         let same = |p: &Place| std::ptr::eq(&*p.block, &*block);
         if let Some(i) = self.places[recent..].iter().rposition(same) {
-            return (recent + i) as u32;
+            return Ok((recent + i) as u32);
         }
-        let (table, block) = (Arc::clone(table), block.shared());
+        let (table, block) = (Arc::clone(table), Pinned::new(block.shared())?);
         self.places.push(Place { table, block, rows: 0, changes: 0 });
-        self.places.len() as u32 - 1
+        Ok(self.places.len() as u32 - 1)
     }
 
     /// Undoes all changes after `mark`: values are as before, index entries of undone keys gone.

@@ -216,7 +216,10 @@ impl Table {
     ) -> WriteError {
         let columns: Vec<usize> = (0..self.types.len()).collect();
         let mut values = RowBuffer::new();
-        block.push_newest(&columns, tid.row(), &mut values);
+        match block.pin() {
+            Ok(block) => block.push_newest(&columns, tid.row(), &mut values),
+            Err(error) => return error.into(),
+        }
         let mut row: Vec<Datum<'_>> = values.iter().collect();
         changes.iter().for_each(|&(column, datum)| row[column] = datum);
         self.with_row(error, row.iter().map(Datum::to_value))
@@ -338,10 +341,11 @@ impl Table {
     ) -> Result<()> {
         let mut values = std::mem::take(&mut scratch.row);
         values.clear();
+        let pinned = block.pin()?;
         for &ordinal in indexes.iter().flat_map(|index| index.ordinals()) {
             match changes.iter().find(|c| c.0 == ordinal) {
                 Some(&(column, datum)) => values.push(self.widened(column, datum)),
-                None => block.push_newest(&[ordinal], row, &mut values),
+                None => pinned.push_newest(&[ordinal], row, &mut values),
             }
         }
         let mut next = 0;
@@ -514,7 +518,7 @@ impl Table {
         let record = self.end_row(undo, at, found)?;
         let columns: Vec<usize> = (0..self.types.len()).collect();
         let mut values = RowBuffer::new();
-        block.push_newest(&columns, tid.row(), &mut values);
+        block.pin_again().push_newest(&columns, tid.row(), &mut values);
         let mut row: Vec<Datum<'_>> = values.iter().collect();
         changes.iter().for_each(|&(column, datum)| row[column] = datum);
         let inserted = match self.check(row.iter().copied().enumerate()) {

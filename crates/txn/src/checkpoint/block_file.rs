@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use host::{Failure, Finding};
-use host::{File, Io, Pace, read_file, write_uncached};
+use host::{File, Io, OpenMode, Pace, read_file, write_uncached};
 use types::codec::{read_u32, read_u64};
 
 const MAGIC: &[u8; 8] = b"TESSBLK\n";
@@ -151,6 +151,33 @@ impl BlockFile {
         Ok((file, Seal { bytes: HEADER_BYTES as u64 + lengths[0] + lengths[1], crc }))
     }
 
+    /// Reads the block of a file into `into`, which is as long, and verifies it.
+    pub(super) fn read_content(
+        io: &dyn Io,
+        path: &Path,
+        of: Owner<'_>,
+        seal: Seal,
+        into: &mut [u8],
+    ) -> Result<(), Failure> {
+        let damaged = |(offset, expectation)| Finding::new(path, offset, expectation);
+        let file = io.open(path, OpenMode::Read)?;
+        let mut header = [0; HEADER_BYTES];
+        let read = file.read_at(0, &mut header)?;
+        let found = file.bytes()?;
+        verify_header(&header[..read], found, of, seal).map_err(damaged)?;
+        let content_bytes = read_u64(&header, 56);
+        if content_bytes != into.len() as u64 {
+            return Err(damaged((56, format!("{} bytes of content", into.len()))).into());
+        }
+        let read = file.read_at(HEADER_BYTES as u64, into)?;
+        if read < into.len() {
+            let end = (HEADER_BYTES + read) as u64;
+            return Err(damaged((end, format!("{content_bytes} bytes of content"))).into());
+        }
+        verify_part(&header, 72, into, HEADER_BYTES as u64).map_err(damaged)?;
+        Ok(())
+    }
+
     /// Reads a file and verifies all of it; `seal` is from who names it.
     pub(super) fn read(
         io: &dyn Io,
@@ -177,13 +204,34 @@ fn header_crc(header: &[u8]) -> u32 {
 }
 
 /// Bytes of content; or an offset and what was expected there.
-fn verify(
+fn verify(file: &[u8], of: Owner<'_>, seal: Seal) -> Result<usize, (u64, String)> {
+    verify_header(file, file.len() as u64, of, seal)?;
+    let content_bytes = read_u64(file, 56);
+    let (content, dead) = file[HEADER_BYTES..].split_at(content_bytes as usize);
+    verify_part(file, 72, content, HEADER_BYTES as u64)?;
+    verify_part(file, 76, dead, HEADER_BYTES as u64 + content_bytes)?;
+    Ok(content_bytes as usize)
+}
+
+/// Compares the bytes of a part, from `offset` on, with the checksum at `at` of the header.
+fn verify_part(header: &[u8], at: usize, part: &[u8], offset: u64) -> Result<(), (u64, String)> {
+    let (stored, computed) = (read_u32(header, at), crc32c::crc32c(part));
+    if stored == computed {
+        return Ok(());
+    }
+    let expectation = format!("{} bytes of checksum {stored:08x}", part.len());
+    Err((offset, format!("{expectation}, found {computed:08x}")))
+}
+
+/// Looks at the header of a file of `found` bytes that begins with `file`.
+fn verify_header(
     file: &[u8],
+    found: u64,
     Owner { database, name }: Owner<'_>,
     Seal { bytes, crc }: Seal,
-) -> Result<usize, (u64, String)> {
-    if file.len() as u64 != bytes || file.len() < HEADER_BYTES {
-        return Err((file.len() as u64, format!("{bytes} bytes, found {}", file.len())));
+) -> Result<(), (u64, String)> {
+    if found != bytes || file.len() < HEADER_BYTES {
+        return Err((found, format!("{bytes} bytes, found {found}")));
     }
     if &file[..8] != MAGIC {
         return Err((0, "the first bytes of a block file".into()));
@@ -206,18 +254,9 @@ fn verify(
         }
     }
     let (content_bytes, dead_bytes) = (read_u64(file, 56), read_u64(file, 64));
-    let rest = (file.len() - HEADER_BYTES) as u64;
+    let rest = found - HEADER_BYTES as u64;
     if content_bytes.checked_add(dead_bytes) != Some(rest) {
         return Err((56, format!("{rest} bytes of content, found {content_bytes}, {dead_bytes}")));
     }
-    let (content, dead) = file[HEADER_BYTES..].split_at(content_bytes as usize);
-    for (at, part) in [(72, content), (76, dead)] {
-        let (stored, computed) = (read_u32(file, at), crc32c::crc32c(part));
-        if stored != computed {
-            let offset = part.as_ptr() as usize - file.as_ptr() as usize;
-            let expectation = format!("{} bytes of checksum {stored:08x}", part.len());
-            return Err((offset as u64, format!("{expectation}, found {computed:08x}")));
-        }
-    }
-    Ok(content_bytes as usize)
+    Ok(())
 }

@@ -237,20 +237,29 @@ impl Directory {
         self.path.join(BLOCKS_NAME).join(name.to_string())
     }
 
+    /// Reader of block files that does not hold the directory.
+    pub fn reader(&self) -> BlockReader {
+        let (io, path) = (Arc::clone(&self.io), Arc::from(&*self.path));
+        BlockReader { io, path, database: self.database }
+    }
+
     /// Removes the block files that `old` names and `new`, which is published, does not. Returns
     /// how many.
     ///
     /// # Errors
-    /// Errors of `io`; files that stay are removed by the next [`Self::sweep`].
+    /// As [`Self::remove`].
     pub fn remove_replaced(&self, old: &Manifest, new: &Manifest) -> Result<usize> {
-        let kept: HashSet<_> = new.files().collect();
-        let replaced = old.files().filter(|name| !kept.contains(name));
-        let mut removed = 0;
-        for name in replaced {
-            self.io.remove(&self.block_path(&name))?;
-            removed += 1;
-        }
-        Ok(removed)
+        let replaced = old.replaced_by(new);
+        self.remove(&replaced)?;
+        Ok(replaced.len())
+    }
+
+    /// Removes block files that nobody names any more.
+    ///
+    /// # Errors
+    /// Errors of `io`; files that stay are removed by the next [`Self::sweep`].
+    pub fn remove(&self, names: &[BlockFileName]) -> Result<()> {
+        names.iter().try_for_each(|name| self.io.remove(&self.block_path(name)))
     }
 
     /// Removes everything in `blocks/` that neither `manifest`, the newest, names nor `is_used`
@@ -282,6 +291,39 @@ impl Directory {
             }
         }
         Ok(removed)
+    }
+}
+
+/// Reads block files of a database again and again, whoever has it open.
+#[derive(Clone, Debug)]
+pub struct BlockReader {
+    io: Arc<dyn Io>,
+    path: Arc<Path>,
+    database: u64,
+}
+
+impl BlockReader {
+    /// Fills `into`, which is as long as the block, with the block of a file, verified.
+    ///
+    /// # Errors
+    /// As [`Directory::read_block`].
+    pub fn read_content(&self, table: u64, file: &BlockReference, into: &mut [u8]) -> Result<()> {
+        let BlockReference { block, version, bytes, crc } = *file;
+        let name = BlockFileName { table, block, version, kind: BlockFileKind::Block };
+        let path = self.path.join(BLOCKS_NAME).join(name.to_string());
+        let of = Owner { database: self.database, name: &name };
+        let read = BlockFile::read_content(&*self.io, &path, of, Seal { bytes, crc }, into);
+        Ok(read.map_err(|failure| missing(failure, &path))?)
+    }
+}
+
+/// Damage, when a file that is named is missing.
+fn missing(failure: Failure, path: &Path) -> Failure {
+    match failure {
+        Failure::Other(error) if error.state() == SqlState::UNDEFINED_FILE => {
+            Finding::new(path, 0, "the file, which is missing").into()
+        }
+        other => other,
     }
 }
 
@@ -459,12 +501,8 @@ impl Files<'_> {
 
     fn read_named(self, name: &BlockFileName, seal: Seal) -> Result<BlockFile, Failure> {
         let path = self.path.join(BLOCKS_NAME).join(name.to_string());
-        match BlockFile::read(self.io, &path, Owner { database: self.database, name }, seal) {
-            Err(Failure::Other(error)) if error.state() == SqlState::UNDEFINED_FILE => {
-                Err(Finding::new(path, 0, "the file, which is missing").into())
-            }
-            outcome => outcome,
-        }
+        let of = Owner { database: self.database, name };
+        BlockFile::read(self.io, &path, of, seal).map_err(|failure| missing(failure, &path))
     }
 
     /// Verifies both files of an entry.

@@ -5,6 +5,7 @@
 //! body: varints: snapshot, lsn, incarnation, next file version; catalog; sequences; tables
 //! ```
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use host::Finding;
@@ -82,6 +83,12 @@ pub struct Manifest {
 }
 
 impl Manifest {
+    /// The files that it names and `new` does not.
+    pub fn replaced_by(&self, new: &Self) -> Vec<BlockFileName> {
+        let kept: HashSet<_> = new.files().collect();
+        self.files().filter(|name| !kept.contains(name)).collect()
+    }
+
     /// The files in `blocks/` that it names.
     pub fn files(&self) -> impl Iterator<Item = BlockFileName> {
         self.tables.iter().flat_map(|table| {

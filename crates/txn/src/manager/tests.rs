@@ -34,7 +34,7 @@ fn commit(txn: Transaction) {
 
 fn read(table: &Table, txn: &Transaction, tid: Tid) -> Option<i64> {
     let mut row = RowBuffer::new();
-    let seen = table.read(txn.snapshot(), tid, &[0], &mut row);
+    let seen = table.read(txn.snapshot(), tid, &[0], &mut row).expect("in memory");
     seen.then(|| match row.get(0) {
         Datum::I64(v) => v,
         other => panic!("a BIGINT, not {other:?}"),

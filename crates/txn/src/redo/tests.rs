@@ -308,7 +308,8 @@ fn changes_of_a_transaction_bring_its_rows_back() {
         assert_eq!(redone.len(), tids.len());
         let mut buffer = RowBuffer::new();
         for tid in tids {
-            assert!(table.read(Snapshot::ALL, tid, &[0, 1, 2, 3], &mut buffer));
+            let seen = table.read(Snapshot::ALL, tid, &[0, 1, 2, 3], &mut buffer);
+            assert!(seen.expect("in memory"));
             let row: Vec<Value> = buffer.iter().map(|datum| datum.to_value()).collect();
             assert_eq!(redone[&tid.0], row, "{tid:?}");
         }

@@ -126,6 +126,9 @@ impl World {
             // Whose transaction has defined something goes on alone: others would wait for it.
             let who = clients.iter().position(Client::has_defined).unwrap_or(who);
             outcome = self.act(&database, &mut clients, who);
+            if self.random.chance(25) {
+                database.pool().evict_to(0);
+            }
             if outcome == Outcome::Broken {
                 break;
             }

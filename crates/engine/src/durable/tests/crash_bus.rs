@@ -176,7 +176,8 @@ impl World {
                 Outcome::Done
             }
             (6, false) => {
-                client.session.execute("VACUUM FREEZE").expect("nothing is written");
+                // Rows that move are written; without the disk they stay where they are.
+                let _ = client.session.execute("VACUUM FREEZE");
                 Outcome::Done
             }
             (7..=10, _) => self.send(database, client),

@@ -90,7 +90,8 @@ pub(super) fn disconnect(
         let mut row = RowBuffer::new();
         for &tid in &waiting {
             row.clear();
-            let is_there = tables.message.storage().read(at, tid, &[message::DEADLINE], &mut row);
+            let is_there =
+                tables.message.storage().read(at, tid, &[message::DEADLINE], &mut row)?;
             if is_there && is_later(row.get(0), now) {
                 running.session.work_mut().txn.rollback_to(mark);
                 return Ok(false);
@@ -179,7 +180,7 @@ impl Tables {
         let (index, at) = (index(&self.sender, own)?, look(running.session.work()));
         let (mut buffer, mut row) = (KeyBuffer::new(), RowBuffer::new());
         let key = [Datum::I64(id), Datum::I32(kind)];
-        Ok(self.sender.storage().get(index, at, &key, &mut buffer, &[], &mut row).is_some())
+        Ok(self.sender.storage().get(index, at, &key, &mut buffer, &[], &mut row)?.is_some())
     }
 
     /// How often the client receives a message of type `kind` at most, and the type of what
@@ -196,7 +197,7 @@ impl Tables {
         let key = [Datum::I64(id), Datum::I32(kind)];
         let columns = [registration::MAX_RECEIPTS, registration::DEAD_LETTER];
         let storage = self.receiver.storage();
-        let found = storage.get(index, at, &key, &mut buffer, &columns, &mut row);
+        let found = storage.get(index, at, &key, &mut buffer, &columns, &mut row)?;
         let number = |datum: Datum<'_>| match datum {
             Datum::I32(value) => Some(value),
             _ => None,

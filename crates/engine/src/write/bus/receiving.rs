@@ -217,7 +217,7 @@ fn look_once(running: &mut Running<'_>, tables: &Tables, wanted: &Wanted) -> Res
                 ControlFlow::Break(())
             }
         });
-        is_last |= more.is_continue();
+        is_last |= more?.is_continue();
         if one.take_all(running, portion)? {
             break;
         }
@@ -263,7 +263,7 @@ impl Look<'_> {
         };
         let is_dead = limit.is_some_and(|(max, _)| receipts >= max);
         let mut copy = RowBuffer::new();
-        if !self.tables.message.storage().read(self.at, tid, &ALL, &mut copy) {
+        if !self.tables.message.storage().read(self.at, tid, &ALL, &mut copy)? {
             self.found.is_stale = true;
             return Ok(());
         }

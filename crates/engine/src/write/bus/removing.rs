@@ -46,7 +46,7 @@ pub(super) fn delete(
             let mut copy = RowBuffer::new();
             let at = look(running.session.work());
             let is_kept =
-                arguments.is_set(2) && tables.message.storage().read(at, tid, &ALL, &mut copy);
+                arguments.is_set(2) && tables.message.storage().read(at, tid, &ALL, &mut copy)?;
             if edit(running, &tables.message, tid, &Edit::Delete)? {
                 count += 1;
                 if is_kept {
@@ -89,7 +89,7 @@ pub(super) fn cancel(
     let mut row = RowBuffer::new();
     for tid in tids {
         row.clear();
-        if !tables.message.storage().read(at, tid, &columns, &mut row) {
+        if !tables.message.storage().read(at, tid, &columns, &mut row)? {
             continue;
         }
         if let (Datum::I64(receiver), Datum::I64(sender), Datum::Bool(is_cancellable)) =
@@ -138,7 +138,7 @@ pub(super) fn extend(
         for tid in newest(running, &tables.message, COPIES, &key)? {
             row.clear();
             let at = look(running.session.work());
-            let is_there = tables.message.storage().read(at, tid, &columns, &mut row);
+            let is_there = tables.message.storage().read(at, tid, &columns, &mut row)?;
             let is_leased = is_there
                 && matches!(
                     (row.get(0), row.get(1)),

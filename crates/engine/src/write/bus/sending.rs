@@ -163,7 +163,7 @@ fn receivers_of(running: &Running<'_>, tables: &Tables, kind: i32) -> Result<Vec
             found.push(id);
         }
         ControlFlow::Continue(())
-    });
+    })?;
     Ok(found)
 }
 

@@ -147,7 +147,7 @@ impl Tables {
         let (at, columns) = (look(session.work()), [client::ID, client::OWNER]);
         let (mut buffer, mut row) = (KeyBuffer::new(), RowBuffer::new());
         let storage = self.client.storage();
-        let found = storage.get(index, at, &[key], &mut buffer, &columns, &mut row);
+        let found = storage.get(index, at, &[key], &mut buffer, &columns, &mut row)?;
         Ok(found.and_then(|_| match (row.get(0), row.get(1)) {
             (Datum::I64(id), Datum::Str(owner)) => {
                 Some((id, String::from_utf8_lossy(owner).into_owned()))
@@ -238,7 +238,7 @@ pub(super) fn edit(
     loop {
         let (work, cancel) = running.session.work_and_cancel();
         let at = look(work);
-        if !storage.read(at, tid, &[], &mut row) {
+        if !storage.read(at, tid, &[], &mut row)? {
             return Ok(false);
         }
         let outcome = attempt(work, cancel, |undo| match edit {

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use kernels::hash::{hash_bytes, mix};
 use types::{PhysicalType, Result};
 
-use crate::block::{Block, Scheme, with_codes};
+use crate::block::{Frozen, Scheme, with_codes};
 use crate::fixed::{Fixed, with_fixed};
 use crate::memory::{BufferPool, Memory, MemoryCategory};
 use crate::restriction::{KeyTest, Test, TextTest};
@@ -38,7 +38,7 @@ impl Bloom {
     /// # Errors
     /// 53200 without memory.
     pub(super) fn build(
-        block: &Block,
+        block: Frozen<'_>,
         column: usize,
         bits_per_key: u32,
         pool: &Arc<BufferPool>,
@@ -106,7 +106,7 @@ fn hash_key(key: i128) -> u64 {
 }
 
 /// The hashes of the values of all rows that are not NULL.
-fn hashes(block: &Block, column: usize) -> Vec<u64> {
+fn hashes(block: Frozen<'_>, column: usize) -> Vec<u64> {
     let segment = block.segment(column);
     let validity = block.validity_words(column);
     let is_valid = |row: &usize| validity.is_none_or(|v| v[row / 64] >> (row % 64) & 1 == 1);

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use types::Result;
 
 use super::{CodeRange, Domain};
-use crate::block::Block;
+use crate::block::Frozen;
 use crate::memory::{BufferPool, Memory, MemoryCategory, Plain, bytes_of};
 
 const NODE_BYTES: usize = 64;
@@ -49,7 +49,7 @@ impl Csb {
     /// # Errors
     /// 53200 without memory.
     pub(super) fn build(
-        block: &Block,
+        block: Frozen<'_>,
         column: usize,
         domain: &Domain,
         pool: &Arc<BufferPool>,
@@ -126,7 +126,12 @@ impl<K: Key> Tree<K> {
     /// Keys of an inner node: 56, 28, 14 or 7.
     const INNER: usize = (NODE_BYTES - HEADER_BYTES) / size_of::<K>();
 
-    fn of(block: &Block, column: usize, domain: &Domain, pool: &Arc<BufferPool>) -> Result<Self> {
+    fn of(
+        block: Frozen<'_>,
+        column: usize,
+        domain: &Domain,
+        pool: &Arc<BufferPool>,
+    ) -> Result<Self> {
         let mut entries = Vec::with_capacity(block.rows());
         domain.each(block, column, |row, code| entries.push((K::of(code), row as u16)));
         sort(&mut entries);

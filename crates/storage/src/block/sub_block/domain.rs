@@ -6,7 +6,7 @@
 //! single, text             none
 //! ```
 
-use crate::block::{Block, Nulls, Scheme, with_codes};
+use crate::block::{Block, Frozen, Nulls, Scheme, with_codes};
 use crate::fixed::{Fixed, with_fixed};
 use crate::restriction::KeyTest;
 use types::PhysicalType;
@@ -48,7 +48,7 @@ impl Domain {
     }
 
     /// Calls `visit(row, code)` for each row whose value is not NULL, in order of rows.
-    pub(super) fn each(&self, block: &Block, column: usize, mut visit: impl FnMut(u32, u64)) {
+    pub(super) fn each(&self, block: Frozen<'_>, column: usize, mut visit: impl FnMut(u32, u64)) {
         let Some(base) = self.base else {
             let null = self.null;
             with_codes!(block.codes(column), codes => {

@@ -14,6 +14,11 @@ use crate::memory::MemoryCategory;
 use crate::restriction::{KeyTest, TextTest};
 
 /// Integers spread so that their codes need about `bits` bits, some NULL, some often the same.
+/// [`SubBlock::build`] over a block that is in memory.
+fn build(block: &Block, spec: &SubBlockSpec, pool: &Arc<BufferPool>) -> Result<SubBlock> {
+    SubBlock::build(block.pin_again().frozen().expect("frozen"), spec, pool)
+}
+
 fn numbers(random: &mut Random, rows: usize, bits: u32) -> Vec<Option<i64>> {
     let nulls = [0, 5, 50][random.below(3) as usize];
     let hot = random.bits() as i64 >> (64 - bits);
@@ -52,7 +57,7 @@ fn rows_of(words: &[u64]) -> Vec<u32> {
 fn by_code(block: &Block, values: &[Option<i64>]) -> Vec<(u64, i64)> {
     let domain = Domain::of(block, 0).expect("integers have codes");
     let mut by_code = BTreeMap::new();
-    domain.each(block, 0, |row, code| {
+    domain.each(block.pin_again().frozen().expect("frozen"), 0, |row, code| {
         by_code.insert(code, values[row as usize].expect("only values are visited"));
     });
     by_code.into_iter().collect()
@@ -68,7 +73,7 @@ fn check_block(random: &mut Random, rows: usize, bits: u32) {
         SubBlockKind::BitWeaving(WeaveForm::Vertical),
         SubBlockKind::BitWeaving(WeaveForm::Horizontal),
     ];
-    let built = all.map(|kind| SubBlock::build(&block, &spec(kind), &pool).expect("fits"));
+    let built = all.map(|kind| build(&block, &spec(kind), &pool).expect("fits"));
     let held: u64 = built.iter().map(SubBlock::bytes).sum();
     assert_eq!(pool.usage()[MemoryCategory::Indexes as usize].1 - before, held);
     if Domain::of(&block, 0).is_none() || block.scheme(0) == Scheme::Single {
@@ -139,7 +144,7 @@ proptest! {
         let values = numbers(random, rows, bits);
         let block = block_of(&vector(&values), &pool);
         let bits_per_key = 2 + random.below(63) as u32;
-        let bloom = SubBlock::build(&block, &spec(SubBlockKind::Bloom { bits_per_key }), &pool);
+        let bloom = build(&block, &spec(SubBlockKind::Bloom { bits_per_key }), &pool);
         let bloom = bloom.expect("fits");
         for value in values.iter().flatten() {
             let key = i128::from(*value);
@@ -161,7 +166,7 @@ fn a_filter_denies_most_absent_values() {
     let mut shares = Vec::new();
     for bits_per_key in [4, 10, 20] {
         let kind = SubBlockKind::Bloom { bits_per_key };
-        let bloom = SubBlock::build(&block, &spec(kind), &pool).expect("fits");
+        let bloom = build(&block, &spec(kind), &pool).expect("fits");
         assert_eq!(bloom.entries(&block), 65_536);
         let excludes = |_: &i32| {
             let key = i128::from(random.bits() as i64 | 1);
@@ -191,7 +196,7 @@ fn filters_know_texts_however_they_are_held() {
         let block = block_of(&builder.finish(), &pool);
         assert_eq!(block.scheme(0), what);
         let kind = SubBlockKind::Bloom { bits_per_key: 12 };
-        let bloom = SubBlock::build(&block, &spec(kind), &pool).expect("fits");
+        let bloom = build(&block, &spec(kind), &pool).expect("fits");
         let equal = |text: &str| {
             use std::ops::Bound::Included;
             let text: Arc<[u8]> = text.as_bytes().into();
@@ -218,19 +223,19 @@ fn what_cannot_be_indexed_has_nothing_and_memory_is_given_back() {
     let bloom = SubBlockKind::Bloom { bits_per_key: 10 };
     for kind in [SubBlockKind::Csb, SubBlockKind::BitWeaving(WeaveForm::Vertical), bloom] {
         for block in [&same, &none] {
-            let built = SubBlock::build(block, &spec(kind), &pool).expect("fits");
+            let built = build(block, &spec(kind), &pool).expect("fits");
             assert_eq!((built.bytes(), built.entries(block)), (0, 0));
         }
     }
-    let built = SubBlock::build(&few, &spec(bloom), &pool).expect("fits");
+    let built = build(&few, &spec(bloom), &pool).expect("fits");
     assert_eq!(built.bytes(), 0, "the dictionary knows");
-    let built = SubBlock::build(&few, &spec(SubBlockKind::Csb), &pool).expect("fits");
+    let built = build(&few, &spec(SubBlockKind::Csb), &pool).expect("fits");
     assert_eq!(built.entries(&few), 3_000);
     assert!(pool.total() > held);
     drop(built);
     assert_eq!(pool.total(), held);
     let small = BufferPool::new(1_000);
-    let error = SubBlock::build(&few, &spec(SubBlockKind::Csb), &small).expect_err("too large");
+    let error = build(&few, &spec(SubBlockKind::Csb), &small).expect_err("too large");
     assert_eq!(error.state(), types::SqlState::OUT_OF_MEMORY);
 }
 
@@ -242,7 +247,7 @@ fn a_tree_takes_few_bytes_an_entry() {
         let values: Vec<Option<i64>> =
             (0..65_536).map(|_| Some(random.bits() as i64 >> (64 - bits))).collect();
         let block = block_of(&vector(&values), &pool);
-        let tree = SubBlock::build(&block, &spec(SubBlockKind::Csb), &pool).expect("fits");
+        let tree = build(&block, &spec(SubBlockKind::Csb), &pool).expect("fits");
         let bytes = tree.bytes() as f64 / 65_536.0;
         assert!(bytes < bytes_max, "{bytes} bytes an entry of {bits} bits");
     }

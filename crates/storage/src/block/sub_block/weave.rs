@@ -6,7 +6,7 @@ use kernels::weave::{CODE_BITS_MAX, CodeCompare, code_bits, horizontal, vertical
 use types::Result;
 
 use super::{CodeRange, Domain, WeaveForm};
-use crate::block::Block;
+use crate::block::Frozen;
 use crate::memory::{BufferPool, Memory, MemoryCategory};
 
 /// The woven codes of one segment.
@@ -30,7 +30,7 @@ impl Weave {
     /// # Errors
     /// 53200 without memory.
     pub(super) fn build(
-        block: &Block,
+        block: Frozen<'_>,
         column: usize,
         domain: &Domain,
         form: WeaveForm,

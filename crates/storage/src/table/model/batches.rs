@@ -53,7 +53,7 @@ pub(super) fn check_batches(
             let wanted = expected.iter().filter(|(_, row)| key_of(index, row) == keys[i]);
             assert_eq!(all, wanted.map(|(tid, _)| *tid).collect());
             let found = table.get_nth(number, at, &mut batch, i, &columns, &mut buffer);
-            let Some(tid) = found else {
+            let Some(tid) = found.expect("in memory") else {
                 assert!(all.is_empty(), "{:?} of {all:?}", keys[i]);
                 continue;
             };

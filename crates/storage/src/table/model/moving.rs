@@ -9,10 +9,21 @@ impl Model {
     /// Moves the rows of some blocks, if nobody writes them: also not in the steps between the copy
     /// and the commit. No copy for a checkpoint is going on.
     pub(super) fn move_rows(&mut self) {
+        if self.random.chance(30) {
+            self.be_quiet();
+        }
         self.try_to_move();
         if self.running.is_empty() {
             self.begin();
         }
+    }
+
+    /// Ends all transactions: blocks of a hot table are seldom without versions otherwise.
+    fn be_quiet(&mut self) {
+        for running in std::mem::take(&mut self.running) {
+            self.manager.abort(running.txn);
+        }
+        self.collect();
     }
 
     fn try_to_move(&mut self) {

@@ -242,7 +242,8 @@ impl<'q> Task<'q> {
                     high.map_or(std::ops::Bound::Unbounded, |k| std::ops::Bound::Excluded(&k[..]));
                 let mut tids: Vec<Tid> = Vec::new();
                 let (range, at) = (KeyRange { low, high }, Snapshot::ALL);
-                stored.table.tids_in(*index, at, range, Direction::Forward, &mut tids);
+                let read = stored.table.tids_in(*index, at, range, Direction::Forward, &mut tids);
+                read.map_err(|error| error.to_string())?;
                 out.rows += tids.len() as u64;
                 if projection.is_empty() {
                     return Ok(());
@@ -252,7 +253,8 @@ impl<'q> Task<'q> {
                 }
                 let mut row = RowBuffer::new();
                 for tid in tids {
-                    if !stored.table.read(at, tid, projection, &mut row) {
+                    let seen = stored.table.read(at, tid, projection, &mut row);
+                    if !seen.map_err(|error| error.to_string())? {
                         return Err(format!("no row {tid:?}"));
                     }
                     out.cells.extend(row.iter().map(C::of));
