@@ -8,8 +8,8 @@ use engine::{Config, Database, Session};
 use support::run;
 use testkit::Scratch;
 
-const MEMORY_BYTES: u64 = 16 << 20;
-const LOADS: i64 = 14;
+const MEMORY_BYTES: u64 = 24 << 20;
+const LOADS: i64 = 16;
 const ROWS: i64 = 20_000;
 
 fn open(path: &Path) -> (Database, Session) {

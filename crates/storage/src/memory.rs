@@ -330,7 +330,8 @@ impl BufferPool {
             return Ok(());
         }
         let evicted = || self.evictor.as_ref().is_some_and(|evictor| evictor.make_room(fits));
-        if bytes <= self.limit && (evicted() || self.make_room(fits)) {
+        // Versions that are collected pin blocks no longer.
+        if bytes <= self.limit && (evicted() || self.make_room(fits) || evicted()) {
             return Ok(());
         }
         Err(out_of_memory(category, bytes, self.limit))
