@@ -91,6 +91,8 @@ const LONG: &str = "SELECT count(*), max(a.l_comment) FROM lineitem a JOIN linei
 fn a_cancel_gives_all_memory_back() {
     let (database, mut session) = loaded(Config { threads: 2, ..Config::default() });
     session.execute("SET work_mem = '8kB'").expect("a setting");
+    // Statistics that planning makes stay with their tables.
+    session.execute(&format!("EXPLAIN {LONG}")).expect("a plan");
     let before = database.pool().total();
     let cancel = session.cancel_handle();
     let canceller = std::thread::spawn(move || {
