@@ -8,7 +8,6 @@ mod read;
 mod records;
 mod shape;
 
-use std::io::Write as _;
 use std::sync::Arc;
 
 use engine::registry::{FileFormat, FileOptions, FileWriter, OpenedFile};
@@ -101,14 +100,6 @@ struct JsonWriter {
     text: Vec<u8>,
 }
 
-impl JsonWriter {
-    fn flush(&mut self) -> Result<()> {
-        let written = self.output.write_all(&self.text);
-        self.text.clear();
-        written.map_err(|error| self.output.error(&error))
-    }
-}
-
 impl FileWriter for JsonWriter {
     fn write(&mut self, batch: &Batch) -> Result<()> {
         let columns: Vec<Arc<Vector>> = batch.columns.iter().map(Column::to_plain).collect();
@@ -127,7 +118,7 @@ impl FileWriter for JsonWriter {
             }
             self.text.extend_from_slice(if self.columns.is_empty() { b"{}" } else { b"}" });
         }
-        self.flush()
+        self.output.take(&mut self.text)
     }
 
     fn finish(mut self: Box<Self>) -> Result<()> {
@@ -138,7 +129,7 @@ impl FileWriter for JsonWriter {
             (true, _) => b"\n]\n",
         };
         self.text.extend_from_slice(end);
-        self.flush()?;
+        self.output.take(&mut self.text)?;
         self.output.finish()
     }
 }

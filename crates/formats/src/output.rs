@@ -79,6 +79,16 @@ impl Output {
         io_error(&self.path, "write", error)
     }
 
+    /// Writes `bytes`, which are empty then.
+    ///
+    /// # Errors
+    /// Those of writing, as the user hears them.
+    pub(crate) fn take(&mut self, bytes: &mut Vec<u8>) -> Result<()> {
+        let written = self.write_all(bytes);
+        bytes.clear();
+        written.map_err(|error| self.error(&error))
+    }
+
     /// Gives the file its name.
     pub(crate) fn finish(mut self) -> Result<()> {
         self.flush().map_err(|e| self.error(&e))?;

@@ -7,7 +7,6 @@
 //! lines (`text`), the same with a client (`stream`).
 
 use std::fs::File;
-use std::io::Write as _;
 use std::sync::Arc;
 
 use engine::registry::{FileFormat, FileOptions, FileWriter, OpenedFile};
@@ -66,7 +65,7 @@ impl FileFormat for TextFiles {
         let mut lines = Lines { output: Output::create(path)?, writer, lines: Vec::new() };
         if has_header {
             lines.writer.names(columns.iter().map(|(name, _)| name.clone()), &mut lines.lines);
-            lines.write_lines()?;
+            lines.output.take(&mut lines.lines)?;
         }
         Ok(Box::new(lines))
     }
@@ -155,21 +154,13 @@ struct Lines {
     lines: Vec<u8>,
 }
 
-impl Lines {
-    fn write_lines(&mut self) -> Result<()> {
-        let written = self.output.write_all(&self.lines);
-        self.lines.clear();
-        written.map_err(|error| self.output.error(&error))
-    }
-}
-
 impl FileWriter for Lines {
     fn write(&mut self, batch: &Batch) -> Result<()> {
         let columns: Vec<_> = batch.columns.iter().map(Column::to_plain).collect();
         for row in 0..batch.rows {
             self.writer.row(&columns, row, &mut self.lines);
         }
-        self.write_lines()
+        self.output.take(&mut self.lines)
     }
 
     fn finish(self: Box<Self>) -> Result<()> {

@@ -1,6 +1,5 @@
 //! Writing.
 
-use std::io::Write as _;
 use std::sync::Arc;
 
 use engine::registry::{FileOptions, FileWriter};
@@ -25,7 +24,7 @@ pub(crate) fn create(
     if matches!(options.header, Some(Header::Present | Header::Match)) {
         let names: Vec<String> = columns.iter().map(|(name, _)| name.clone()).collect();
         write_names(&mut writer.lines, &names, &writer.dialect);
-        writer.write_lines()?;
+        writer.output.take(&mut writer.lines)?;
     }
     Ok(Box::new(writer))
 }
@@ -101,21 +100,13 @@ struct CsvWriter {
     lines: Vec<u8>,
 }
 
-impl CsvWriter {
-    fn write_lines(&mut self) -> Result<()> {
-        let written = self.output.write_all(&self.lines);
-        self.lines.clear();
-        written.map_err(|e| self.output.error(&e))
-    }
-}
-
 impl FileWriter for CsvWriter {
     fn write(&mut self, batch: &Batch) -> Result<()> {
         let columns: Vec<_> = batch.columns.iter().map(Column::to_plain).collect();
         for row in 0..batch.rows {
             write_row(&mut self.lines, &columns, row, &self.types, &self.dialect);
         }
-        self.write_lines()
+        self.output.take(&mut self.lines)
     }
 
     fn finish(self: Box<Self>) -> Result<()> {
