@@ -82,7 +82,7 @@ impl Output {
     /// Writes `bytes`, which are empty then.
     ///
     /// # Errors
-    /// Those of writing, as the user hears them.
+    /// Errors of writing, as the user hears them.
     pub(crate) fn take(&mut self, bytes: &mut Vec<u8>) -> Result<()> {
         let written = self.write_all(bytes);
         bytes.clear();
