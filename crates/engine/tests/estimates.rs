@@ -3,8 +3,9 @@
 use engine::{Config, Database, Session};
 use storage::Layout;
 
+/// A session of one worker: which worker loads a row decides whether a sample holds the row.
 fn session() -> Session {
-    let config = Config { threads: 2, memory_bytes: 1 << 30, layout: Layout::Auto };
+    let config = Config { threads: 1, memory_bytes: 1 << 30, layout: Layout::Auto };
     Database::open_in_memory(config).expect("opens").session()
 }
 

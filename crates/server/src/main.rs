@@ -33,6 +33,7 @@ use clap::Parser as _;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
+    storage::return_freed_memory();
     let words = match config::expanded(std::env::args_os().collect()) {
         Ok(words) => words,
         Err(message) => {

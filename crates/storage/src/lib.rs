@@ -46,6 +46,8 @@ pub use index::{
     KeyRange, KeyRun, Membership, RangeCursor, RangeState, TableIndex, Uniqueness,
 };
 pub use load::{BlockShape, BulkWriter, TableLoad, batch_of};
+#[cfg(feature = "mimalloc")]
+pub use memory::return_freed_memory;
 pub use memory::{
     AtomicMemory, BufferPool, EvictionCounts, EvictionPolicy, Lru, Lru2, Memory, MemoryCategory,
     RandomEviction, Reservation, Usage, settle,

@@ -13,6 +13,8 @@
 //! Source: Patel 2018, section 3.4. Departure: the limit is hard (53200), because an operator that
 //! is told can spill; huge pages are asked for, not demanded; only what a file holds is evicted.
 
+#[cfg(feature = "mimalloc")]
+mod allocator;
 mod deferred;
 mod evict;
 mod region;
@@ -27,6 +29,8 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use types::{Error, Result, SqlState};
 
+#[cfg(feature = "mimalloc")]
+pub use allocator::return_freed_memory;
 pub(crate) use deferred::defer;
 pub use deferred::settle;
 pub(crate) use evict::{Cached, Evictable, Evictor};

@@ -314,6 +314,8 @@ enum Suite {
 }
 
 fn main() -> ExitCode {
+    #[cfg(feature = "tessera")]
+    storage::return_freed_memory();
     match run(Cli::parse().command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(message) => {
