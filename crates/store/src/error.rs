@@ -7,7 +7,8 @@ use types::{Error, SqlState};
 /// The result of a call.
 pub type Result<T, E = StoreError> = std::result::Result<T, E>;
 
-/// Why a call did nothing: after any of them the table is as it was before.
+/// Why a call did nothing: after any of them but [`Self::Unreachable`] the table is as it was
+/// before.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StoreError {
     /// The key has no version in the snapshot, and none outside of it; or is deleted there, and
@@ -30,6 +31,10 @@ pub enum StoreError {
     InvalidSnapshot,
     /// The row does not fit the table's schema, or is larger than a page holds.
     InvalidTuple(String),
+    /// The store does not answer, or its connection broke: whether a write happened is not known.
+    Unreachable(String),
+    /// The caller's node was declared dead: nothing of it is taken any more.
+    Fenced,
 }
 
 /// The kind of outcome of a call, as a number for protocols.
@@ -56,6 +61,10 @@ pub enum Status {
     InvalidSnapshot = 8,
     /// [`StoreError::InvalidTuple`].
     InvalidTuple = 9,
+    /// [`StoreError::Unreachable`].
+    Unreachable = 10,
+    /// [`StoreError::Fenced`].
+    Fenced = 11,
 }
 
 impl Status {
@@ -78,6 +87,8 @@ impl StoreError {
             Self::InvalidTable(_) => Status::InvalidTable,
             Self::InvalidSnapshot => Status::InvalidSnapshot,
             Self::InvalidTuple(_) => Status::InvalidTuple,
+            Self::Unreachable(_) => Status::Unreachable,
+            Self::Fenced => Status::Fenced,
         }
     }
 }
@@ -94,6 +105,8 @@ impl fmt::Display for StoreError {
             Self::InvalidTable(reason) => write!(f, "the table cannot be used: {reason}"),
             Self::InvalidSnapshot => write!(f, "the snapshot does not allow the call"),
             Self::InvalidTuple(reason) => write!(f, "the row does not fit the table: {reason}"),
+            Self::Unreachable(reason) => write!(f, "the store does not answer: {reason}"),
+            Self::Fenced => write!(f, "the node was declared dead and has to start again"),
         }
     }
 }
@@ -110,6 +123,8 @@ impl From<StoreError> for Error {
             StoreError::Overloaded => SqlState::TOO_MANY_CONNECTIONS,
             StoreError::InvalidTable(_) => SqlState::UNDEFINED_TABLE,
             StoreError::InvalidTuple(_) => SqlState::DATATYPE_MISMATCH,
+            StoreError::Unreachable(_) => SqlState::CONNECTION_FAILURE,
+            StoreError::Fenced => SqlState::ADMIN_SHUTDOWN,
             StoreError::NotFound | StoreError::InvalidWrite | StoreError::InvalidScan(_) => {
                 SqlState::INTERNAL_ERROR
             }

@@ -23,6 +23,7 @@ mod tuple;
 mod snapshot;
 mod query;
 mod scan;
+pub mod codec;
 mod table;
 pub mod model;
 pub mod conformance;

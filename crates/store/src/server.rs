@@ -96,6 +96,14 @@ struct Waiting {
     reply: SyncSender<Result<ScanEnd>>,
 }
 
+impl Waiting {
+    fn end(&self, end: Result<ScanEnd>) {
+        self.sink.ended(&end);
+        // Who waited may be gone.
+        drop(self.reply.send(end));
+    }
+}
+
 /// A scan that was let in.
 pub struct Pending(Receiver<Result<ScanEnd>>);
 
@@ -309,18 +317,17 @@ impl Shared {
             let scan = |requests: &[ScanRequest<'_>]| {
                 self.table(id).and_then(|table| table.scan(requests, self.options.scan_threads))
             };
-            // Who waited may be gone.
             match scan(&requests) {
                 Ok(ends) => {
                     for (waiting, end) in same.iter().zip(ends) {
-                        drop(waiting.reply.send(Ok(end)));
+                        waiting.end(Ok(end));
                     }
                 }
                 // One snapshot that is too old is not the others' fault.
                 Err(_) => {
                     for (waiting, request) in same.iter().zip(&requests) {
                         let end = scan(&[*request]).map(|mut ends| ends.remove(0));
-                        drop(waiting.reply.send(end));
+                        waiting.end(end);
                     }
                 }
             }

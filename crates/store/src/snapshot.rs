@@ -118,6 +118,38 @@ impl Snapshot {
         Ok(snapshot)
     }
 
+    /// The snapshot with these parts; `bits` as [`Self::bits`] gives them.
+    ///
+    /// # Errors
+    /// As [`Self::read_write`], and for bits of another number or above the version.
+    pub fn from_bits(
+        lowest_active: Version,
+        base: Version,
+        version: Version,
+        access: Access,
+        bits: Box<[u64]>,
+    ) -> Result<Self> {
+        let mut snapshot = Self::read_only(lowest_active, base, version, &[])?;
+        let above = (version.0 - base.0) % 64;
+        let is_clean = above == 0 || bits.last().is_none_or(|last| last >> above == 0);
+        let cannot_write = access == Access::ReadWrite && base == version;
+        if bits.len() != snapshot.bits.len() || !is_clean || cannot_write {
+            return Err(StoreError::InvalidSnapshot);
+        }
+        (snapshot.bits, snapshot.access) = (bits, access);
+        Ok(snapshot)
+    }
+
+    /// Read set above the base, a bit for each version, the lowest first.
+    pub fn bits(&self) -> &[u64] {
+        &self.bits
+    }
+
+    /// May its holder write?
+    pub fn access(&self) -> Access {
+        self.access
+    }
+
     fn add(&mut self, version: Version) {
         let bit = version.0 - self.base.0 - 1;
         self.bits[(bit / 64) as usize] |= 1 << (bit % 64);

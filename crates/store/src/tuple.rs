@@ -49,6 +49,18 @@ impl Tuple {
         &self.words
     }
 
+    /// The row of these words, which came from outside.
+    ///
+    /// # Errors
+    /// [`StoreError::InvalidTuple`] when they are no row of `schema`.
+    pub(crate) fn of_schema(schema: &Schema, words: Box<[u64]>) -> Result<Self> {
+        if !is_row(schema, &words) {
+            let message = format!("{} words that are no row", words.len());
+            return Err(StoreError::InvalidTuple(message));
+        }
+        Ok(Self { words })
+    }
+
     /// Bytes it takes, a multiple of 8.
     pub fn bytes(&self) -> usize {
         self.words.len() * 8
@@ -90,6 +102,36 @@ impl Tuple {
     pub fn value(&self, schema: &Schema, field: FieldId) -> Value {
         TupleRef { schema, words: &*self.words }.value(field.idx())
     }
+}
+
+/// True when all fields lie inside of `words`, and NULLs are empty.
+pub(crate) fn is_row(schema: &Schema, words: &[u64]) -> bool {
+    let (fixed, bytes) = (schema.heap_at(), words.len() * 8);
+    if bytes < fixed || bytes > TUPLE_BYTES_MAX {
+        return false;
+    }
+    let offset = |number| {
+        let (word, shift) = schema.offset_place(number);
+        (words[word] >> shift) as u32 as usize
+    };
+    let mut end = fixed;
+    if schema.variable_count() > 0 {
+        let is_ascending = (0..schema.variable_count()).all(|i| offset(i) <= offset(i + 1));
+        if offset(0) != fixed || !is_ascending {
+            return false;
+        }
+        end = offset(schema.variable_count());
+    }
+    if end.next_multiple_of(8) != bytes {
+        return false;
+    }
+    let row = TupleRef { schema, words };
+    schema.fields().iter().enumerate().filter(|(i, _)| row.is_null(*i)).all(
+        |(i, field)| match field.field_type.width() {
+            0 => row.range(i).is_empty(),
+            width => row.bits(i) << (64 - 8 * width) == 0,
+        },
+    )
 }
 
 /// The value as the low bits of a word; `None` when it is not of the type.

@@ -1,8 +1,11 @@
 //! Rows on their way out of a scan.
 
+use std::cmp::Ordering;
+
 use types::Value;
 
-use crate::query::Query;
+use crate::error::Result;
+use crate::query::{Aggregate, Output, Query, order};
 use crate::schema::{Key, Schema};
 use crate::snapshot::Snapshot;
 use crate::tuple::TupleRef;
@@ -39,8 +42,13 @@ impl Rows {
 
     /// Values of row `i`; `schema` is the table's, projected to the query's fields.
     pub fn values(&self, schema: &Schema, i: usize) -> Vec<Value> {
+        TupleRef { schema, words: self.words_of(i) }.values()
+    }
+
+    /// Words of row `i`.
+    pub(crate) fn words_of(&self, i: usize) -> &[u64] {
         let begin = if i == 0 { 0 } else { self.ends[i - 1] };
-        TupleRef { schema, words: &self.words[begin..self.ends[i]] }.values()
+        &self.words[begin..self.ends[i]]
     }
 
     pub(crate) fn is_full(&self) -> bool {
@@ -79,6 +87,9 @@ pub trait Sink: Send + Sync {
     fn flow(&self) -> Flow {
         Flow::Continue
     }
+
+    /// Told how a query of [`crate::server::Store::scan`] ended, behind its last rows.
+    fn ended(&self, _end: &Result<ScanEnd>) {}
 }
 
 /// One query of a shared scan.
@@ -101,4 +112,31 @@ pub struct ScanEnd {
     pub rows: u64,
     /// [`Flow::Stop`] when its sink ended it before all rows were read.
     pub flow: Flow,
+}
+
+impl ScanEnd {
+    /// Adds the end of the same query on other rows.
+    pub fn add(&mut self, other: &Self, query: &Query) {
+        self.rows += other.rows;
+        if other.flow == Flow::Stop {
+            self.flow = Flow::Stop;
+        }
+        let Output::Aggregates(aggregates) = &query.output else { return };
+        for ((value, more), aggregate) in self.values.iter_mut().zip(&other.values).zip(aggregates)
+        {
+            let is_better = |wanted| order(more, value) == Some(wanted);
+            match (&*value, more, aggregate) {
+                (_, Value::Null, _) => (),
+                (Value::Null, _, _) => *value = more.clone(),
+                (Value::I64(a), Value::I64(b), Aggregate::Rows | Aggregate::Count(_)) => {
+                    *value = Value::I64(a + b);
+                }
+                (Value::I128(a), Value::I128(b), Aggregate::Sum(_)) => *value = Value::I128(a + b),
+                (Value::F64(a), Value::F64(b), Aggregate::Sum(_)) => *value = Value::F64(a + b),
+                (_, _, Aggregate::Min(_)) if is_better(Ordering::Less) => *value = more.clone(),
+                (_, _, Aggregate::Max(_)) if is_better(Ordering::Greater) => *value = more.clone(),
+                _ => (),
+            }
+        }
+    }
 }

@@ -3,7 +3,7 @@
 //! ```text
 //! types < kernels < storage < txn      types < host < wal < txn
 //! types < host < wal < bus < sched     types < sql < plan
-//! types < kernels < store              types < host < wal < store
+//! types < kernels < store < transport  types < host < wal < store < transport < shared
 //! all of these < exec < engine < formats, workloads, wire, procs, bus_server < server, python
 //! ```
 
@@ -13,8 +13,8 @@ const CHAINS: &[&[&str]] = &[
     &["types", "host", "wal", "txn"],
     &["types", "host", "wal", "bus", "sched"],
     &["types", "sql", "plan"],
-    &["types", "kernels", "store"],
-    &["types", "host", "wal", "store"],
+    &["types", "kernels", "store", "transport", "shared"],
+    &["types", "host", "wal", "store", "transport", "shared"],
 ];
 
 /// Crates above all chains, in layers; crates of one layer do not know each other.

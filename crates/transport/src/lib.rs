@@ -1,0 +1,39 @@
+//! Calls of many tasks in few frames: numbered, answered once, over TCP or a simulated network; and
+//! tables of stores that are reached so.
+//!
+//! ```text
+//! task -> Channel::call -> entries that wait -> flush -> frame -> Outlet (TCP, simulation)
+//!  '- Pending (future; poll, then sleep)    <- receive <- frame <-'
+//! frame -> Exchange (sessions: done once) -> Service -> replies, one frame
+//!                                              '- StoreService: calls of tables, pushed scans
+//! RemoteTable (a store::Table) -> key to store by hash -> Channel of each store
+//! ```
+//! Invariants: a call that changes something happens once, however often its frame arrives, while
+//! the server keeps its incarnation; a caller hears of each call once, or that the connection
+//! broke; no bytes from outside make anything panic or take memory that they do not fill.
+//! Elsewhere: values as bytes (`store::codec`), transactions (`shared`).
+//! Source: Pilman 2017, sections 4.6.1 and 8.1; Lee et al. 2015 (RIFL) for calls that happen once.
+//! Departures: TCP in the place of RDMA, grants of bytes in the place of registered memory.
+#![forbid(unsafe_code)]
+
+// Floors: lowest first.
+mod frame;
+mod slot;
+mod channel;
+mod task;
+mod exchange;
+mod message;
+mod scans;
+mod service;
+mod remote;
+mod tcp;
+
+pub use channel::{Channel, Outlet, Part, Patience};
+pub use exchange::{Exchange, Outbox, Request, Service, Sessions};
+pub use frame::{Entry, EntryKind, FRAME_BYTES_MAX, Frame, FrameKind, HEADER_BYTES, body_bytes};
+pub use message::{layout, put_layout};
+pub use remote::{Change, Cluster, RemoteTable, store_of};
+pub use service::{StoreService, StoreServiceOptions};
+pub use slot::{Broken, Pending};
+pub use task::{Tasks, block_on};
+pub use tcp::{Connection, ConnectionOptions, Listener};

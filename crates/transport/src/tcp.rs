@@ -1,0 +1,335 @@
+//! Frames over TCP: a server with a thread for each connection, a client with one that reads.
+//!
+//! A thread reads as long as bytes come and sleeps in the kernel when none do. A client's thread
+//! that lost its connection tries to have a new one as long as it is patient; calls wait meanwhile.
+
+use std::collections::HashMap;
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+
+use crate::channel::{Channel, Outlet, Patience};
+use crate::exchange::{Exchange, Outbox, Service};
+use crate::frame::{Entry, Frame, HEADER_BYTES, body_bytes};
+use crate::slot::Broken;
+
+/// Time that a peer may take to read what we send, before its connection is closed.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// Time between two attempts to connect again.
+const RETRY: Duration = Duration::from_millis(20);
+
+/// Time that one attempt to connect may take.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Bytes that are read at first, before a frame has shown that it is longer.
+const READ_BYTES: usize = 64 << 10;
+
+/// The writing half of a connection.
+struct Wire(Mutex<TcpStream>);
+
+impl Wire {
+    fn new(stream: &TcpStream) -> io::Result<Self> {
+        Ok(Self(Mutex::new(stream.try_clone()?)))
+    }
+
+    /// Sends a frame whole, or closes the connection: its reader hears of it.
+    fn write(&self, frame: &[u8]) {
+        let mut stream = self.0.lock();
+        if stream.write_all(frame).is_err() {
+            // It may be closed already.
+            drop(stream.shutdown(Shutdown::Both));
+        }
+    }
+}
+
+impl Outlet for Wire {
+    fn send(&self, frame: Vec<u8>) {
+        self.write(&frame);
+    }
+}
+
+fn prepare(stream: &TcpStream) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    stream.set_write_timeout(Some(WRITE_TIMEOUT))
+}
+
+/// Reads one frame into `frame`; memory grows with the bytes that came, not with what a header
+/// promises.
+fn read_frame(stream: &mut impl Read, frame: &mut Vec<u8>) -> io::Result<()> {
+    frame.resize(HEADER_BYTES, 0);
+    stream.read_exact(frame)?;
+    let invalid = |malformed: types::codec::Malformed| {
+        io::Error::new(io::ErrorKind::InvalidData, malformed.expectation)
+    };
+    let mut left = body_bytes(frame).map_err(invalid)?;
+    while left > 0 {
+        let (at, more) = (frame.len(), left.min(READ_BYTES.max(frame.len())));
+        frame.resize(at + more, 0);
+        stream.read_exact(&mut frame[at..])?;
+        left -= more;
+    }
+    Ok(())
+}
+
+/// A server's end of one connection, for answers that come later.
+struct ConnectionOutbox<S> {
+    wire: Wire,
+    client: AtomicU64,
+    exchange: Arc<Exchange<S>>,
+}
+
+impl<S: Service> Outbox for ConnectionOutbox<S> {
+    fn put(&self, entry: &Entry<'_>) {
+        let client = self.client.load(Ordering::Relaxed);
+        self.wire.write(&self.exchange.later(client, entry));
+    }
+}
+
+#[derive(Default)]
+struct Accepting {
+    is_closed: AtomicBool,
+    /// Connections that live, to be closed with the listener.
+    streams: Mutex<HashMap<u64, TcpStream>>,
+    next: AtomicU64,
+}
+
+/// A server of a service. It ends when it is dropped, and so do its connections.
+pub struct Listener {
+    address: SocketAddr,
+    accepting: Arc<Accepting>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Listener {
+    /// Serves `exchange` at `listener`, to at most `connections` at a time.
+    ///
+    /// # Errors
+    /// Errors of the system.
+    pub fn start<S: Service + 'static>(
+        listener: TcpListener,
+        exchange: Arc<Exchange<S>>,
+        connections: usize,
+    ) -> io::Result<Self> {
+        let address = listener.local_addr()?;
+        let accepting = Arc::new(Accepting::default());
+        let thread = {
+            let accepting = Arc::clone(&accepting);
+            let accept = move || accept(&listener, &exchange, &accepting, connections);
+            thread::Builder::new().name("transport-accept".into()).spawn(accept)?
+        };
+        Ok(Self { address, accepting, thread: Some(thread) })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Closes all connections; new ones may come.
+    pub fn disconnect(&self) {
+        for stream in self.accepting.streams.lock().values() {
+            // It may be closed already.
+            drop(stream.shutdown(Shutdown::Both));
+        }
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        self.accepting.is_closed.store(true, Ordering::Release);
+        // Wakes the thread that accepts; an error says that it is gone.
+        drop(TcpStream::connect_timeout(&self.address, CONNECT_TIMEOUT));
+        if let Some(thread) = self.thread.take() {
+            drop(thread.join());
+        }
+        self.disconnect();
+    }
+}
+
+fn accept<S: Service + 'static>(
+    listener: &TcpListener,
+    exchange: &Arc<Exchange<S>>,
+    accepting: &Arc<Accepting>,
+    connections: usize,
+) {
+    for stream in listener.incoming() {
+        if accepting.is_closed.load(Ordering::Acquire) {
+            return;
+        }
+        let Ok(stream) = stream else { continue };
+        if accepting.streams.lock().len() >= connections {
+            continue;
+        }
+        let number = accepting.next.fetch_add(1, Ordering::Relaxed);
+        let Ok(copy) = stream.try_clone() else { continue };
+        accepting.streams.lock().insert(number, copy);
+        let serve = {
+            let (exchange, accepting) = (Arc::clone(exchange), Arc::clone(accepting));
+            move || {
+                // Whatever ended it, the client sees it end.
+                drop(serve(stream, exchange));
+                accepting.streams.lock().remove(&number);
+            }
+        };
+        let spawned = thread::Builder::new().name("transport-serve".into()).spawn(serve);
+        if spawned.is_err() {
+            accepting.streams.lock().remove(&number);
+        }
+    }
+}
+
+fn serve<S: Service + 'static>(
+    mut stream: TcpStream,
+    exchange: Arc<Exchange<S>>,
+) -> io::Result<()> {
+    prepare(&stream)?;
+    let (wire, client) = (Wire::new(&stream)?, AtomicU64::new(0));
+    let connection = Arc::new(ConnectionOutbox { wire, client, exchange: Arc::clone(&exchange) });
+    let outbox: Arc<dyn Outbox> = Arc::clone(&connection) as Arc<dyn Outbox>;
+    let outcome = answer_all(&mut stream, &connection, &outbox);
+    exchange.service().left(connection.client.load(Ordering::Relaxed));
+    drop(stream.shutdown(Shutdown::Both));
+    outcome
+}
+
+fn answer_all<S: Service>(
+    stream: &mut TcpStream,
+    connection: &ConnectionOutbox<S>,
+    outbox: &Arc<dyn Outbox>,
+) -> io::Result<()> {
+    let mut bytes = Vec::new();
+    loop {
+        read_frame(stream, &mut bytes)?;
+        let malformed = |_| io::Error::from(io::ErrorKind::InvalidData);
+        let client = Frame::read(&bytes).map_err(malformed)?.client;
+        connection.client.store(client, Ordering::Relaxed);
+        if let Some(answers) = connection.exchange.receive(&bytes, outbox).map_err(malformed)? {
+            connection.wire.write(&answers);
+        }
+    }
+}
+
+/// Choices for a client.
+#[derive(Clone, Copy, Debug)]
+pub struct ConnectionOptions {
+    /// Number of the session: no two clients of a server have the same.
+    pub client: u64,
+    /// Time that calls wait for a new connection when theirs broke; 0 to fail at once.
+    pub patience: Duration,
+}
+
+struct Dial {
+    address: SocketAddr,
+    patience: Duration,
+    channel: Arc<Channel>,
+    is_closed: AtomicBool,
+    /// The stream of this moment, to be closed with the connection.
+    stream: Mutex<Option<TcpStream>>,
+}
+
+/// A client's connection. It ends when it is dropped; calls without an answer fail then.
+pub struct Connection {
+    dial: Arc<Dial>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Connection {
+    /// Connects to a server.
+    ///
+    /// # Errors
+    /// Errors of the system; `InvalidData` when the peer speaks another protocol.
+    pub fn open(address: SocketAddr, options: ConnectionOptions) -> io::Result<Self> {
+        let ConnectionOptions { client, patience } = options;
+        let kind = if patience.is_zero() { Patience::None } else { Patience::Resend };
+        let channel = Arc::new(Channel::new(client, kind));
+        let (is_closed, stream) = (AtomicBool::new(false), Mutex::new(None));
+        let dial = Arc::new(Dial { address, patience, channel, is_closed, stream });
+        let first = dial.connect()?;
+        let thread = {
+            let dial = Arc::clone(&dial);
+            thread::Builder::new().name("transport-read".into()).spawn(move || dial.run(first))?
+        };
+        Ok(Self { dial, thread: Some(thread) })
+    }
+
+    /// Its channel.
+    pub fn channel(&self) -> &Arc<Channel> {
+        &self.dial.channel
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.dial.is_closed.store(true, Ordering::Release);
+        if let Some(stream) = self.dial.stream.lock().take() {
+            // It may be closed already.
+            drop(stream.shutdown(Shutdown::Both));
+        }
+        if let Some(thread) = self.thread.take() {
+            drop(thread.join());
+        }
+    }
+}
+
+impl Dial {
+    /// A stream on which the server has named its incarnation.
+    fn connect(&self) -> io::Result<TcpStream> {
+        let mut stream = TcpStream::connect_timeout(&self.address, CONNECT_TIMEOUT)?;
+        prepare(&stream)?;
+        stream.write_all(&self.channel.hello())?;
+        stream.set_read_timeout(Some(CONNECT_TIMEOUT))?;
+        let mut frame = Vec::new();
+        read_frame(&mut stream, &mut frame)?;
+        stream.set_read_timeout(None)?;
+        let invalid = |_| io::Error::from(io::ErrorKind::InvalidData);
+        self.channel.receive(&frame).map_err(invalid)?;
+        *self.stream.lock() = Some(stream.try_clone()?);
+        self.channel.attach(Arc::new(Wire::new(&stream)?));
+        Ok(stream)
+    }
+
+    fn run(&self, first: TcpStream) {
+        let mut stream = first;
+        loop {
+            let reason = self.read(&mut stream);
+            drop(stream.shutdown(Shutdown::Both));
+            self.channel.lost(&format!("the connection to {} broke: {reason}", self.address));
+            match self.connect_again() {
+                Some(next) => stream = next,
+                None => break,
+            }
+        }
+        let reason = format!("there is no connection to {}", self.address);
+        self.channel.fail(&Broken(reason));
+    }
+
+    /// Reads until the connection ends; gives the reason.
+    fn read(&self, stream: &mut TcpStream) -> String {
+        let mut frame = Vec::new();
+        loop {
+            if let Err(error) = read_frame(stream, &mut frame) {
+                return error.to_string();
+            }
+            if let Err(malformed) = self.channel.receive(&frame) {
+                return malformed.in_bytes_of("a frame").to_string();
+            }
+        }
+    }
+
+    fn connect_again(&self) -> Option<TcpStream> {
+        let deadline = Instant::now() + self.patience;
+        while Instant::now() < deadline && !self.is_closed.load(Ordering::Acquire) {
+            if let Ok(stream) = self.connect() {
+                return Some(stream);
+            }
+            thread::sleep(RETRY);
+        }
+        None
+    }
+}
