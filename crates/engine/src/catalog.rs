@@ -373,6 +373,17 @@ const TEMPORARY: &str = "pg_temp.";
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Schema;
 
+/// An extension that was created.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Extension {
+    /// Schema in which its functions are found.
+    pub(crate) schema: String,
+    /// Role that created it; empty for who owns the database.
+    pub(crate) owner: String,
+    /// Version that was created.
+    pub(crate) version: String,
+}
+
 /// One version of the catalog. Relations go by [`RelationName::key`].
 #[derive(Clone, Default)]
 pub(crate) struct State {
@@ -383,6 +394,8 @@ pub(crate) struct State {
     pub(crate) sequences: BTreeMap<String, Arc<Sequence>>,
     /// Types that users made, under keys as relations have them.
     pub(crate) types: BTreeMap<String, UserType>,
+    /// Extensions that were created, by name.
+    pub(crate) extensions: BTreeMap<String, Extension>,
     /// None of them is temporary.
     pub(crate) roles: BTreeMap<String, Role>,
     /// Rights on permanent objects.
@@ -510,6 +523,12 @@ impl State {
         })
     }
 
+    /// The names of the extensions of a schema.
+    pub(crate) fn extensions_in(&self, schema: &str) -> Vec<String> {
+        let of = self.extensions.iter().filter(|(_, extension)| extension.schema == schema);
+        of.map(|(name, _)| name.clone()).collect()
+    }
+
     /// True when there is a schema `name`.
     pub(crate) fn has_schema(&self, name: &str) -> bool {
         name == SCHEMA_NAME || self.schemas.contains_key(name)
@@ -534,6 +553,7 @@ impl State {
             && self.sequences.is_empty()
             && self.schemas.is_empty()
             && self.types.is_empty()
+            && self.extensions.is_empty()
     }
 
     /// True when both have the very same relations.
@@ -546,6 +566,7 @@ impl State {
             && self.views == other.views
             && self.schemas == other.schemas
             && self.types == other.types
+            && self.extensions == other.extensions
             && self.roles == other.roles
             && self.rights == other.rights
             && self.default_privileges == other.default_privileges

@@ -9,6 +9,7 @@ pub(crate) mod index;
 pub(crate) mod table;
 mod alter;
 mod domain;
+mod extension;
 mod drop;
 mod followers;
 mod names;
@@ -68,6 +69,7 @@ pub(crate) fn run(running: &mut Running<'_>, statement: Statement) -> Result<Que
         Statement::Role(statement) => crate::define::role::run(running.session, *statement),
         Statement::Privilege(statement) => privilege::run(running.session, *statement),
         Statement::Schema(statement) => schema::run(running.session, *statement),
+        Statement::Extension(statement) => extension::run(running, *statement),
         Statement::Type(statement) => user_type::run_statement(running.session, *statement),
         Statement::Domain(statement) => domain::run_statement(running.session, *statement),
         _ => Err(Error::unsupported("this statement")),
@@ -98,6 +100,7 @@ fn command_of(statement: &Statement) -> &'static str {
         Statement::Role(statement) => statement.command(),
         Statement::Privilege(statement) => statement.command(),
         Statement::Schema(statement) => statement.command(),
+        Statement::Extension(statement) => statement.command(),
         Statement::Type(statement) => statement.command(),
         Statement::Domain(statement) => statement.command(),
         _ => "this statement",

@@ -91,3 +91,48 @@ fn comments_are_as_they_were_left() {
         assert_eq!(run(&mut session, ours), ["ours"]);
     }
 }
+
+#[test]
+fn extensions_are_as_they_were_left() {
+    let scratch = Scratch::new("extensions");
+    let all = "SELECT e.extname || ' ' || n.nspname || ' ' || obj_description(e.oid) \
+               FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = e.extnamespace \
+               WHERE e.extname <> 'plpgsql' ORDER BY 1";
+    let trigrams = "text similarity measurement and index searching based on trigrams";
+    let steps: [(&[&str], &[&str]); 3] = [
+        (
+            &[
+                "CREATE SCHEMA s",
+                "CREATE EXTENSION pg_trgm",
+                "CREATE EXTENSION pgcrypto SCHEMA s",
+                "CREATE EXTENSION unaccent",
+                "COMMENT ON EXTENSION pgcrypto IS 'ours'",
+                "CREATE TABLE t (a text, b text DEFAULT s.digest('a', 'md5')::text)",
+            ],
+            &["pg_trgm public TRIGRAMS", "pgcrypto s ours", "unaccent public WORDS"],
+        ),
+        (
+            &["CHECKPOINT", "ALTER EXTENSION pg_trgm SET SCHEMA s", "DROP EXTENSION unaccent"],
+            &["pg_trgm s TRIGRAMS", "pgcrypto s ours"],
+        ),
+        (&["CHECKPOINT", "DROP EXTENSION pg_trgm"], &["pgcrypto s ours"]),
+    ];
+    for (statements, wanted) in steps {
+        {
+            let database = Database::open(scratch.path(), Config::default()).expect("open");
+            let mut session = database.session();
+            statements.iter().for_each(|sql| drop(run(&mut session, sql)));
+        }
+        let database = Database::open(scratch.path(), Config::default()).expect("it was closed");
+        let mut session = database.session();
+        let found: Vec<String> = run(&mut session, all)
+            .into_iter()
+            .map(|line| {
+                let line = line.replace(trigrams, "TRIGRAMS");
+                line.replace("text search dictionary that removes accents", "WORDS")
+            })
+            .collect();
+        assert_eq!(found, wanted);
+        run(&mut session, "INSERT INTO t (a) VALUES ('x')");
+    }
+}

@@ -45,6 +45,7 @@ pub mod text_fn;
 pub mod time_fn;
 pub mod json_fn;
 pub mod wide;
+pub mod extension_fn;
 pub mod cast;
 
 pub use batch::{BATCH_ROWS, Batch, Column};

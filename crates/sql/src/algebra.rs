@@ -10,6 +10,7 @@
 mod bus;
 mod domain;
 mod function;
+mod extension;
 mod json;
 mod null_rule;
 mod session;
@@ -18,6 +19,7 @@ mod table;
 pub use crate::definition::{Direction, NullsOrder};
 pub use bus::{BusArgument, BusFunction, BusParameter};
 pub use domain::{DomainTest, DomainTests};
+pub use extension::ExtensionFunction;
 pub use function::Function;
 pub use json::JsonFunction;
 pub use null_rule::NullRule;

@@ -26,6 +26,7 @@ mod ddl;
 mod into;
 mod like;
 mod absent;
+mod extension;
 mod effectless;
 mod write;
 mod insert;
@@ -101,6 +102,7 @@ use crate::statement::{Access, Extent, Privilege, Privileges, Statement};
 use scope::Level;
 
 pub use domain::bind_domain_tests;
+pub use extension::extension_functions;
 pub use generated::bind_generated;
 pub use index_terms::bind_index_terms;
 pub use retyped::refuse_unfit_key;

@@ -183,6 +183,17 @@ impl UserType {
     }
 }
 
+/// Where a function is looked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Called<'a> {
+    /// In the schemas of the search path.
+    ByPath,
+    /// In this schema.
+    In(&'a str),
+    /// In text that is kept, which means what was there when it was written, wherever it moved.
+    InKeptText,
+}
+
 /// How the types of exact results are chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Digits {
@@ -223,6 +234,19 @@ pub trait Catalog {
     /// The text that is bound names the label `position` of `ty` in a literal at this place.
     fn names_label(&self, ty: EnumType, position: i32, at: Position) {
         let _ = (ty, position, at);
+    }
+
+    /// True when functions called in this way may be those of the extension `name`, which was
+    /// created.
+    fn finds_extension(&self, name: &str, called: Called<'_>) -> bool {
+        let _ = (name, called);
+        false
+    }
+
+    /// The session's value of a setting that extensions have; None where nobody set it.
+    fn setting(&self, name: &str) -> Option<String> {
+        let _ = name;
+        None
     }
 
     /// The schema of new relations whose names have none; None is `public`.

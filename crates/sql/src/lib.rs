@@ -21,11 +21,11 @@ pub mod statement;
 mod bind;
 
 pub use bind::{
-    bind, bind_domain_tests, bind_generated, bind_index_terms, bind_row_exprs, refuse_unfit_key,
-    type_named,
+    bind, bind_domain_tests, bind_generated, bind_index_terms, bind_row_exprs, extension_functions,
+    refuse_unfit_key, type_named,
 };
 pub use implication::{implies, normalised};
 pub use parse::{
-    Effect, Followed, ParsedStatement, default_text, followed, names_in, parse, query_in_schema,
-    sequences_in, types_in, with_escapes, with_literals,
+    Effect, Followed, ParsedStatement, default_text, followed, functions_in, names_in, parse,
+    query_in_schema, sequences_in, types_in, with_escapes, with_literals, with_schemas,
 };

@@ -19,12 +19,14 @@ mod effectless;
 mod elements;
 mod error;
 mod executed;
+mod extension;
 mod followed;
 mod forms;
 mod grant;
 mod missing;
 mod name;
 mod operator;
+mod qualified;
 mod quoted;
 mod reader;
 mod reserved;
@@ -59,6 +61,7 @@ pub(crate) use effectless::{
 pub use followed::{Followed, followed};
 pub(crate) use forms::{JOIN_NAME, ROWS_FROM};
 pub(crate) use name::folded;
+pub use qualified::with_schemas;
 pub use quoted::with_escapes;
 pub(crate) use reserved::is_reserved;
 pub(crate) use search::{Cycle, RecursionClauses, Search, SearchOrder, recursion_clauses};
@@ -66,7 +69,7 @@ pub(crate) use sequence::SequenceOption;
 pub(crate) use setting::{option_word, path_value, set_value};
 pub(crate) use shorthand::BY_NAME;
 pub use shown::{default_text, names_in, query_in_schema, sequences_in};
-pub use typed::{types_in, with_literals};
+pub use typed::{functions_in, types_in, with_literals};
 pub(crate) use visit::rewrite_queries;
 
 use error::{lexical_error, near, syntax_error};
@@ -84,9 +87,10 @@ use types::{Error, Position, Result, SqlState};
 use crate::algebra::BusFunction;
 use crate::definition::IdentityKind;
 use crate::words::{
-    Chain, ConstraintMode, CursorOptions, Discard, DropBehaviour, Fetch, IfExists, IfMissing,
-    LockWait, Persistence, PrivilegeStatement, RoleStatement, RowLockStrength, SchemaStatement,
-    SetScope, TableLockMode, TransactionModes, TypeStatement, VacuumAnalyze, VacuumFreeze,
+    Chain, ConstraintMode, CursorOptions, Discard, DropBehaviour, ExtensionStatement, Fetch,
+    IfExists, IfMissing, LockWait, Persistence, PrivilegeStatement, RoleStatement, RowLockStrength,
+    SchemaStatement, SetScope, TableLockMode, TransactionModes, TypeStatement, VacuumAnalyze,
+    VacuumFreeze,
 };
 
 /// Nesting that the parser follows; a sub-query takes three of it.
@@ -208,6 +212,8 @@ pub(crate) enum SessionTree {
     Effectless(Box<EffectlessTree>),
     /// About objects of kinds that there are none of.
     Absent(Absent),
+    /// CREATE, ALTER, DROP EXTENSION.
+    Extension(ExtensionStatement),
     /// ALTER VIEW ... RENAME, of the view or a column.
     RenameView {
         name: ast::ObjectName,
@@ -603,14 +609,17 @@ fn is_word(word: &Word, text: &str) -> bool {
     word.quote_style.is_none() && word.value.eq_ignore_ascii_case(text)
 }
 
-/// The operator in `OPERATOR(pg_catalog.op)`, which begins at `at_idx`, and the index after it.
+/// The operator in `OPERATOR(pg_catalog.op)`, which begins at `at_idx`, and the index after it;
+/// those of extensions may be in any schema.
 fn named_operator(tokens: &[TokenWithSpan], at_idx: usize) -> Option<(Token, usize)> {
     let rest = tokens.get(at_idx + 1..)?;
     let [open, schema, period, operator, close, ..] = rest else { return None };
     let is_catalog =
         matches!(&schema.token, Token::Word(word) if word.value.eq_ignore_ascii_case("pg_catalog"));
+    let is_other =
+        || matches!(schema.token, Token::Word(_)) && qualified::is_of_extensions(&operator.token);
     let is_form = open.token == Token::LParen
-        && is_catalog
+        && (is_catalog || is_other())
         && period.token == Token::Period
         && close.token == Token::RParen;
     is_form.then(|| (operator.token.clone(), at_idx + 6))

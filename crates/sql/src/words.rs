@@ -4,6 +4,7 @@
 //! Made by `parse`, carried by `statement`, where other crates find them.
 
 mod cursor;
+mod extension;
 mod privilege;
 mod relation;
 mod role;
@@ -14,6 +15,7 @@ mod user_type;
 pub use cursor::{
     CursorForm, CursorHold, CursorOptions, CursorScroll, Fetch, FetchAction, FetchTo,
 };
+pub use extension::{ALWAYS_THERE, EXTENSIONS, ExtensionInfo, ExtensionStatement};
 pub use privilege::{
     Access, DefaultKind, Extent, GrantAction, GrantOption, ObjectKind, Objects, Privilege,
     PrivilegeStatement, Privileges, RoleName, privileges_in,

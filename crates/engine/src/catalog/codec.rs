@@ -17,7 +17,7 @@ use sql::catalog::{ForeignKeyDef, IndexColumn, IndexMeta, UserType, WideDef, Wid
 use types::Result;
 
 use self::field::{Reader, Writer, damaged};
-use super::{Role, Sequence, TableDef, TableEntry, View};
+use super::{Extension, Role, Sequence, TableDef, TableEntry, View};
 use crate::catalog::comments::Commented;
 use crate::catalog::rights::{DefaultsOf, Grant, Rights};
 
@@ -105,6 +105,23 @@ pub(crate) fn decode_user_type(bytes: &[u8]) -> Result<UserType> {
     let ty = reader.field()?;
     reader.end()?;
     Ok(ty)
+}
+
+/// Appends an extension that was created.
+pub(crate) fn encode_extension(extension: &Extension, out: &mut Vec<u8>) {
+    out.push(VERSION);
+    Writer::new(out).field(extension);
+}
+
+/// Reads an extension; the bytes hold nothing else.
+///
+/// # Errors
+/// XX001 when they are none.
+pub(crate) fn decode_extension(bytes: &[u8]) -> Result<Extension> {
+    let mut reader = versioned(bytes)?;
+    let extension = reader.field()?;
+    reader.end()?;
+    Ok(extension)
 }
 
 /// Appends a role.

@@ -4,7 +4,7 @@
 //! the catalog ends with [`State::settle_comments`].
 
 use sql::catalog::TableRef;
-use sql::statement::RelationName;
+use sql::statement::{ALWAYS_THERE, RelationName};
 
 use crate::catalog::{State, TableDef};
 
@@ -25,6 +25,8 @@ pub(crate) enum Commented {
     Role(String),
     /// A type that users made.
     Type(String),
+    /// An extension.
+    Extension(String),
 }
 
 impl State {
@@ -45,6 +47,9 @@ impl State {
             Commented::Role(name) => !self.roles.contains_key(name),
             Commented::Schema(name) => !self.has_schema(name),
             Commented::Type(key) => !self.types.contains_key(key),
+            Commented::Extension(name) => {
+                name != ALWAYS_THERE && !self.extensions.contains_key(name)
+            }
             Commented::Database => false,
         };
         let gone: Vec<Commented> = self.comments.keys().filter(|on| gone(on)).cloned().collect();

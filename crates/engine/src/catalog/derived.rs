@@ -12,7 +12,7 @@ use std::sync::{Arc, OnceLock};
 use exec::expr::Evaluator;
 use kernels::{Batch, Column, VectorBuilder};
 use sql::algebra::{ColumnId, Expr};
-use sql::catalog::{Arguments, BoundTerms, Catalog, ColumnDef, IndexMeta, Relation};
+use sql::catalog::{Arguments, BoundTerms, Called, Catalog, ColumnDef, IndexMeta, Relation};
 use sql::catalog::{IndexTerms, TableFunctionRef, UserType};
 use sql::statement::RelationName;
 use storage::{ColumnSpec, Datum, Derivation, Membership, RowBuffer, Table, TableIndex};
@@ -32,6 +32,11 @@ impl Catalog for Nothing<'_> {
         let key = RelationName { schema, name }.key();
         let own = self.0.iter().filter_map(|column| enum_in(column.ty));
         own.into_iter().find(|ty| ty.key() == key).map(UserType::Enum)
+    }
+
+    /// Always true: functions in the text were found when the index was made.
+    fn finds_extension(&self, _: &str, _: Called<'_>) -> bool {
+        true
     }
 
     fn relation(&self, _: Option<&str>, _: &str) -> Option<Relation> {

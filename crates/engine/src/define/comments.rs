@@ -85,17 +85,24 @@ fn target(session: &Session, on: &CommentTarget) -> Result<Commented> {
             super::user_type::check_owner(&state, &who, &key)?;
             Commented::Type(key)
         }
-        CommentTarget::Role(name) => {
-            if !state.roles.contains_key(name) {
-                let message = format!("role \"{name}\" does not exist");
-                return Err(Error::new(SqlState::UNDEFINED_OBJECT, message));
-            }
-            if !state.is_superuser(&who) {
-                return Err(denied("permission denied to comment on a role".to_owned()));
-            }
-            Commented::Role(name.clone())
+        CommentTarget::Extension(name) => {
+            super::extension::check_owner(&state, &who, name)?;
+            Commented::Extension(name.clone())
         }
+        CommentTarget::Role(name) => role(&state, &who, name)?,
     })
+}
+
+/// A role that is meant.
+fn role(state: &State, who: &Who, name: &str) -> Result<Commented> {
+    if !state.roles.contains_key(name) {
+        let message = format!("role \"{name}\" does not exist");
+        return Err(Error::new(SqlState::UNDEFINED_OBJECT, message));
+    }
+    if !state.is_superuser(who) {
+        return Err(denied("permission denied to comment on a role".to_owned()));
+    }
+    Ok(Commented::Role(name.to_owned()))
 }
 
 /// A constraint that is meant.

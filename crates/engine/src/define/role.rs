@@ -341,6 +341,7 @@ fn rename_everywhere(state: &mut State, from: &str, to: &str) {
             grant.grantee.iter_mut().for_each(follow);
         }
     }
+    state.extensions.values_mut().for_each(|extension| follow(&mut extension.owner));
     for (mut of, mut grants) in std::mem::take(&mut state.default_privileges) {
         follow(&mut of.role);
         for grant in &mut grants {
@@ -371,6 +372,8 @@ fn check_unused(state: &State, name: &str) -> Result<()> {
             }
         }
     }
+    let extensions = state.extensions.iter().filter(|(_, extension)| extension.owner == name);
+    uses.extend(extensions.map(|(extension, _)| format!("owner of extension {extension}")));
     for (of, grants) in &state.default_privileges {
         let granted =
             |grant: &crate::catalog::rights::Grant| grant.grantee.as_deref() == Some(name);

@@ -9,11 +9,12 @@ use sql::statement::{
 };
 use types::{Error, Result, SqlState};
 
-use super::{alter, drop, names, sequence, user_type, view};
+use super::{alter, drop, extension, names, sequence, user_type, view};
 use crate::catalog::comments::Commented;
 use crate::catalog::rights::{DATABASE_NAME, DefaultsOf, Object, Rights, SCHEMA_NAME};
 use crate::catalog::{Schema, State, undefined_schema, undefined_table};
 use crate::define::privilege::{one_role, schema_named};
+use crate::statement::running::Running;
 use crate::words::who::{Who, denied};
 use crate::{QueryResult, Session};
 
@@ -99,6 +100,7 @@ struct Content {
     views: Vec<String>,
     sequences: Vec<String>,
     types: Vec<String>,
+    extensions: Vec<String>,
 }
 
 impl Content {
@@ -109,6 +111,7 @@ impl Content {
             views: state.views.keys().filter(is_in).cloned().collect(),
             sequences: state.sequences.keys().filter(is_in).cloned().collect(),
             types: state.types.keys().filter(is_in).cloned().collect(),
+            extensions: state.extensions_in(schema),
         }
     }
 }
@@ -142,6 +145,11 @@ fn drop_all(
         if behaviour == DropBehaviour::Restrict {
             refuse_content(name, &content)?;
         }
+        extension::drop_named(
+            &mut Running::own(session),
+            &content.extensions,
+            DropBehaviour::Cascade,
+        )?;
         let drop = |keys: Vec<String>| DropRelations {
             names: keys.iter().map(|key| RelationName::of_key(key)).collect(),
             if_missing: IfMissing::Skip,
@@ -171,6 +179,7 @@ fn refuse_content(name: &str, content: &Content) -> Result<()> {
         ("view", &content.views),
         ("sequence", &content.sequences),
         ("type", &content.types),
+        ("extension", &content.extensions),
     ];
     let lines = kinds.iter().flat_map(|(kind, keys)| {
         keys.iter().map(move |key| format!("{kind} {key} depends on schema {name}"))
@@ -200,6 +209,11 @@ fn rename(session: &mut Session, name: &str, to: &str) -> Result<()> {
     session.change_catalog(|state| {
         state.schemas.remove(name);
         state.schemas.insert(to.to_owned(), Schema);
+        for extension in &content.extensions {
+            if let Some(extension) = state.extensions.get_mut(extension) {
+                to.clone_into(&mut extension.schema);
+            }
+        }
         if let Some(rights) = state.rights.remove(&object) {
             state.rights.insert(Object::Schema(to.to_owned()), rights);
         }

@@ -179,6 +179,15 @@ pub(super) fn users_of_type(session: &Session, key: &str) -> Vec<Place> {
     named.filter(|(_, text)| !named_in(text, key).is_empty()).map(|(place, _)| place).collect()
 }
 
+/// The texts that call one of these functions, and which of them.
+pub(super) fn users_of_functions(session: &Session, names: &[&str]) -> Vec<(Place, String)> {
+    let of = |(place, text): (Place, String)| {
+        let mut called = sql::functions_in(&text).into_iter();
+        called.find(|name| names.contains(&name.as_str())).map(|name| (place, name))
+    };
+    texts(&session.state()).into_iter().filter_map(of).collect()
+}
+
 /// Gives the type another name in the texts of `users`; the catalog has it under the new one.
 pub(super) fn rename_type(
     session: &mut Session,

@@ -23,6 +23,7 @@ use crate::catalog::rights::Object;
 use crate::catalog::user_types::enum_in;
 use crate::catalog::{State, View, undefined_schema};
 use crate::show::pg_catalog;
+use crate::statement::running::Running;
 use crate::words::names::{quoted, quoted_relation};
 use crate::words::who::{Who, denied};
 use crate::{QueryResult, Session};
@@ -420,6 +421,13 @@ fn drop_user(session: &mut Session, user: &User) -> Result<()> {
     }
 }
 
+/// Drops what has its text in one of `places`, defaults of domains apart, and says so.
+pub(super) fn drop_places(running: &mut Running<'_>, places: &[&texts::Place]) -> Result<()> {
+    let users: Vec<User> = places.iter().filter_map(|place| of_text(place, "", &[])).collect();
+    tell_cascade(running.session, &users);
+    users.iter().try_for_each(|user| drop_user(running.session, user))
+}
+
 /// Notices of what goes with a type.
 fn tell_cascade(session: &mut Session, users: &[User]) {
     let lines: Vec<String> =
@@ -491,7 +499,7 @@ fn users_of(session: &Session, ty: UserType) -> Vec<User> {
     }
     let named = texts::users_of_type(session, ty.key());
     let shown = |view: &View| view.output.iter().any(|(_, ty)| is_it(*ty));
-    let of_texts: Vec<User> = named.iter().filter_map(|p| of_text(p, ty, &users)).collect();
+    let of_texts: Vec<User> = named.iter().filter_map(|p| of_text(p, ty.name(), &users)).collect();
     users.extend(of_texts);
     let others = state.views.iter().filter(|(key, view)| {
         let is_named = |place: &texts::Place| *place == texts::Place::View((*key).clone());
@@ -502,7 +510,7 @@ fn users_of(session: &Session, ty: UserType) -> Vec<User> {
 }
 
 /// The object that needs the type because of its text; None for what goes with one of `known`.
-fn of_text(place: &texts::Place, ty: UserType, known: &[User]) -> Option<User> {
+fn of_text(place: &texts::Place, ty: &str, known: &[User]) -> Option<User> {
     use texts::Place as P;
     let is_column = |table: &str, column: &str| {
         known.iter().any(|user| matches!(user, User::Column(t, c, _) if t == table && c == column))
@@ -514,7 +522,7 @@ fn of_text(place: &texts::Place, ty: UserType, known: &[User]) -> Option<User> {
         P::Default(table, column) if is_column(&table, &column) => None,
         P::Default(table, column) => Some(User::Default(table, column)),
         P::Generated(table, column) if is_column(&table, &column) => None,
-        P::Generated(table, column) => Some(User::Column(table, column, ty.name().to_owned())),
+        P::Generated(table, column) => Some(User::Column(table, column, ty.to_owned())),
         P::Check(table, name) => Some(User::Check(table, name)),
         P::Index(table, name, _) | P::Predicate(table, name) => Some(User::Index(table, name)),
         P::DomainDefault(domain) | P::DomainCheck(domain, _) if is_domain(&domain) => None,

@@ -157,6 +157,14 @@ impl sql::catalog::Catalog for Noting<'_> {
         self.labels.borrow_mut().push((Label { ty, position }, at));
     }
 
+    fn finds_extension(&self, name: &str, called: sql::catalog::Called<'_>) -> bool {
+        self.inner.finds_extension(name, called)
+    }
+
+    fn setting(&self, name: &str) -> Option<String> {
+        self.inner.setting(name)
+    }
+
     fn template(&self, name: &str, count: usize) -> Option<&'static str> {
         self.inner.template(name, count)
     }

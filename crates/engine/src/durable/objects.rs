@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! Catalog { kind, name, bytes }    kind: table, view, sequence, value, role, rights, comment,
-//!                                  default privileges, type
+//!                                  default privileges, type, extension
 //!                                  gone: 16 +
 //! value of a sequence: | last i64 | called u8 |
 //! end of a wide table: | number of its storage u64 |
@@ -22,14 +22,16 @@ use types::Result;
 
 use super::damaged;
 use crate::catalog::codec::{
-    decode_comment, decode_defaults, decode_rights, decode_role, decode_sequence, decode_table,
-    decode_user_type, decode_view, encode_comment, encode_defaults, encode_rights, encode_role,
-    encode_sequence, encode_table, encode_user_type, encode_view,
+    decode_comment, decode_defaults, decode_extension, decode_rights, decode_role, decode_sequence,
+    decode_table, decode_user_type, decode_view, encode_comment, encode_defaults, encode_extension,
+    encode_rights, encode_role, encode_sequence, encode_table, encode_user_type, encode_view,
 };
 use crate::catalog::locks::TableLock;
 use crate::catalog::rights::{Grant, Object, Rights, SCHEMA_NAME};
 use crate::catalog::stored::schema_of;
-use crate::catalog::{Indexes, Role, Schema, Sequence, SequenceValue, State, TableEntry, View};
+use crate::catalog::{
+    Extension, Indexes, Role, Schema, Sequence, SequenceValue, State, TableEntry, View,
+};
 
 mod kind {
     pub(super) const TABLE: u8 = 1;
@@ -49,6 +51,8 @@ mod kind {
     pub(super) const SCHEMA: u8 = 11;
     pub(super) const DEFAULTS: u8 = 12;
     pub(super) const USER_TYPE: u8 = 13;
+    pub(super) const EXTENSION: u8 = 80;
+    pub(super) const EXTENSION_GONE: u8 = 81;
     pub(super) const TABLE_GONE: u8 = 17;
     pub(super) const VIEW_GONE: u8 = 18;
     pub(super) const SEQUENCE_GONE: u8 = 19;
@@ -135,6 +139,16 @@ impl Same for UserType {
     }
 }
 
+impl Same for Extension {
+    fn is_same(&self, old: &Self) -> bool {
+        self == old
+    }
+
+    fn is_permanent(&self) -> bool {
+        true
+    }
+}
+
 impl Same for Rights {
     fn is_same(&self, old: &Self) -> bool {
         self == old
@@ -210,6 +224,7 @@ pub(super) fn write_difference(old: &State, new: &State, writer: &mut RedoWriter
         encode_user_type(ty, &mut bytes);
         writer.catalog(kind::USER_TYPE, key, &bytes);
     }
+    write_extensions(old, new, writer);
     gone(&old.roles, &new.roles).for_each(|n| writer.catalog(kind::ROLE_GONE, n, &[]));
     for object in gone(&old.rights, &new.rights) {
         match object {
@@ -264,6 +279,18 @@ pub(super) fn write_difference(old: &State, new: &State, writer: &mut RedoWriter
         bytes.clear();
         encode_comment(on, text, &mut bytes);
         writer.catalog(kind::COMMENT, "", &bytes);
+    }
+}
+
+/// Extensions that came, moved and went.
+fn write_extensions(old: &State, new: &State, writer: &mut RedoWriter<'_>) {
+    for name in gone(&old.extensions, &new.extensions) {
+        writer.catalog(kind::EXTENSION_GONE, name, &[]);
+    }
+    for (name, extension) in changed(&old.extensions, &new.extensions) {
+        let mut bytes = Vec::new();
+        encode_extension(extension, &mut bytes);
+        writer.catalog(kind::EXTENSION, name, &bytes);
     }
 }
 
@@ -379,6 +406,7 @@ impl Objects {
             | kind::TYPE_RIGHTS_GONE => {
                 self.apply_rights(kind, name, bytes)?;
             }
+            kind::EXTENSION | kind::EXTENSION_GONE => self.apply_extension(kind, name, bytes)?,
             kind::USER_TYPE | kind::USER_TYPE_GONE => self.apply_type(kind, name, bytes)?,
             kind::SCHEMA => {
                 state.schemas.insert(name, Schema);
@@ -427,6 +455,17 @@ impl Objects {
             types.insert(name, decode_user_type(bytes)?);
         } else {
             types.remove(&name).ok_or_else(|| missing("type", &name))?;
+        }
+        Ok(())
+    }
+
+    /// [`Self::apply`] of extensions.
+    fn apply_extension(&mut self, kind: u8, name: String, bytes: &[u8]) -> Result<()> {
+        let extensions = &mut self.state.extensions;
+        if kind == kind::EXTENSION {
+            extensions.insert(name, decode_extension(bytes)?);
+        } else {
+            extensions.remove(&name).ok_or_else(|| missing("extension", &name))?;
         }
         Ok(())
     }

@@ -16,6 +16,7 @@ mod columns;
 mod counts;
 mod depends;
 mod domains;
+mod extensions;
 mod functions;
 mod keywords;
 pub(crate) mod numbers;
@@ -27,6 +28,9 @@ mod stats;
 mod system;
 mod tables;
 
+use std::borrow::Cow;
+use std::collections::HashMap;
+
 use sql::catalog::{Arguments, TableFunctionRef};
 use sql::statement::RelationName;
 use types::array::ArrayBuilder;
@@ -36,7 +40,7 @@ pub(crate) use functions::template;
 
 use crate::Database;
 use crate::catalog::rights::{Object, SCHEMA_NAME};
-use crate::catalog::{Role, State};
+use crate::catalog::{Extension, Role, State};
 use crate::session::cursors::Cursors;
 use crate::session::prepared::kept::PreparedStatements;
 use crate::show::system::counted_function;
@@ -82,6 +86,24 @@ impl Subject<'_> {
     /// A relation as messages show it: with its schema where its name alone means another one.
     fn shown(&self, key: &str) -> String {
         self.seen().shown(key)
+    }
+
+    /// A text of a definition: functions of extensions have their schema where the search path
+    /// does not find them.
+    fn text_shown<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        let path: Vec<&str> = self.settings.schemas().collect();
+        let is_hidden = |extension: &Extension| !path.contains(&extension.schema.as_str());
+        let all = self.state.extensions.iter().filter(|(_, extension)| is_hidden(extension));
+        let of = |(name, extension): (&String, &Extension)| {
+            let schema = relations::quoted(&extension.schema).into_owned();
+            let functions = sql::extension_functions(name).into_iter();
+            functions.map(move |function| (function, schema.clone())).collect::<Vec<_>>()
+        };
+        let hidden: HashMap<&str, String> = all.flat_map(of).collect();
+        if hidden.is_empty() {
+            return Cow::Borrowed(text);
+        }
+        Cow::Owned(sql::with_schemas(text, &|name| hidden.get(name).cloned()))
     }
 
     /// All roles; whoever was let in without being asked is one.

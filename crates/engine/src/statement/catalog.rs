@@ -6,8 +6,8 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use sql::catalog::{
-    Arguments, Catalog, Digits, Relation, SequenceDef, TableFunctionRef, TableMeta, TableRef,
-    UserType, ViewRights,
+    Arguments, Called, Catalog, Digits, Relation, SequenceDef, TableFunctionRef, TableMeta,
+    TableRef, UserType, ViewRights,
 };
 use sql::statement::{Access, Persistence, Privilege, Privileges, RelationName};
 use types::calendar::TimeZone;
@@ -315,6 +315,26 @@ impl Catalog for StatementCatalog<'_> {
                 Err(Error::new(SqlState::UNDEFINED_SCHEMA, message))
             }
         }
+    }
+
+    fn finds_extension(&self, name: &str, called: Called<'_>) -> bool {
+        let Some(extension) = self.state.extensions.get(name) else { return false };
+        let own = extension.schema.as_str();
+        match called {
+            Called::InKeptText => true,
+            _ if self.names == Names::Public => true,
+            Called::In(schema) => schema == own,
+            Called::ByPath if own == SCHEMA_NAME && self.is_usual() => true,
+            Called::ByPath => {
+                self.is_enough.set(false);
+                self.settings.schemas().any(|known| known == own) && self.is_searched(own)
+            }
+        }
+    }
+
+    fn setting(&self, name: &str) -> Option<String> {
+        self.is_enough.set(false);
+        self.settings.get(name).ok().filter(|value| !value.is_empty())
     }
 
     fn text_style(&self) -> types::text::TextStyle {

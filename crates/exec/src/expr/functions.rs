@@ -3,6 +3,7 @@
 mod arrays;
 mod bounds;
 mod domain;
+mod extension;
 mod json;
 mod numbers;
 mod text;
@@ -141,6 +142,9 @@ pub(super) fn kernel(
     }
     if let Function::Json(function) = function {
         return Ok((json::kernel(function, &signature)?, FALLIBLE));
+    }
+    if let Function::Extension(function) = function {
+        return Ok(extension::kernel(function));
     }
     if let Some(found) = text::kernel(function, &signature)? {
         return Ok(found);

@@ -430,6 +430,8 @@ pub enum Function {
     Session(super::SessionFunction),
     /// gen_random_uuid(); volatile.
     GenRandomUuid,
+    /// A function of an extension.
+    Extension(super::ExtensionFunction),
     /// hash of the argument, for tests of skew: hashtext(TEXT) -> INTEGER.
     HashText,
     /// pg_typeof(any) -> TEXT; folded by the binder.
@@ -448,7 +450,11 @@ impl Function {
     pub fn is_volatile(self) -> bool {
         // The catalog is the same for a whole statement.
         let looks_up = matches!(self, Self::Session(super::SessionFunction::Object(..)));
-        matches!(self, Self::Random | Self::GenRandomUuid) || (self.reads_sequences() && !looks_up)
+        match self {
+            Self::Random | Self::GenRandomUuid => true,
+            Self::Extension(function) => function.is_volatile(),
+            _ => self.reads_sequences() && !looks_up,
+        }
     }
 
     /// True when a call changes something outside of the query.

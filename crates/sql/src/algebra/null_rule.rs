@@ -46,6 +46,7 @@ impl Function {
             F::AllElements(_) => NullRule::Second,
             F::RecordField(_) | F::Nearest(_) => NullRule::Any,
             F::Json(function) => function.null_rule(),
+            F::Extension(function) if !function.is_volatile() => NullRule::Any,
             strict if STRICT.contains(&strict) => NullRule::Any,
             _ => NullRule::Never,
         }

@@ -1,17 +1,14 @@
 //! DROP of objects of kinds that no database here has, as PostgreSQL answers where there is none
-//! of the name; CREATE EXTENSION.
+//! of the name.
 
 use sqlparser::ast;
 use types::{DataType, Result, SqlState};
 
-use super::name::{object_at, object_parts};
-use super::{Binder, fail, unsupported};
+use super::name::object_parts;
+use super::{Binder, fail};
 use crate::catalog::Relation;
-use crate::parse::{Absent, AbsentForm, AbsentKind, AbsentObject, folded};
+use crate::parse::{Absent, AbsentForm, AbsentKind, AbsentObject};
 use crate::statement::{IfMissing, Skipped, Statement};
-
-/// The one extension that is always there, as in a new database of PostgreSQL.
-const EXTENSION: &str = "plpgsql";
 
 /// An error instead of a notice: its SQLSTATE and text.
 type Missing = (SqlState, String);
@@ -19,7 +16,6 @@ type Missing = (SqlState, String);
 impl Binder<'_> {
     pub(super) fn bind_absent(&mut self, absent: &Absent) -> Result<Statement> {
         match absent {
-            Absent::CreateExtension { name, skip } => create_extension(name, *skip),
             Absent::Drop { kind, if_missing, objects } => {
                 let mut notices = Vec::with_capacity(objects.len());
                 for object in objects {
@@ -58,9 +54,6 @@ impl Binder<'_> {
         let plain = format!("{label} \"{written}\"");
         let missing = |state, text: &str| (state, format!("{text} does not exist"));
         match kind.form {
-            AbsentForm::Global if label == "extension" && written == EXTENSION => {
-                unsupported("DROP EXTENSION plpgsql", object_at(&object.name))
-            }
             AbsentForm::Global => Ok((plain.clone(), missing(undefined, &plain))),
             AbsentForm::Relation => {
                 let name = self.relation_name(&object.name)?;
@@ -167,19 +160,4 @@ fn in_notice(written: &ast::DataType, ty: DataType) -> String {
         },
     };
     format!("pg_catalog.{name}")
-}
-
-fn create_extension(ident: &ast::Ident, skip: bool) -> Result<Statement> {
-    let name = folded(ident);
-    if name != EXTENSION {
-        let message = format!("extension \"{name}\" is not available");
-        return fail(SqlState::FEATURE_NOT_SUPPORTED, message, None);
-    }
-    let message = format!("extension \"{name}\" already exists");
-    let state = SqlState::DUPLICATE_OBJECT;
-    if !skip {
-        return fail(state, message, None);
-    }
-    let notices = vec![(state, format!("{message}, skipping"))];
-    Ok(Statement::Skipped(Skipped { command: "CREATE EXTENSION", notices }))
 }

@@ -48,6 +48,7 @@ impl Binder<'_> {
             "schema" => CommentTarget::Schema(single()?),
             "database" => CommentTarget::Database(single()?),
             "role" => CommentTarget::Role(single()?),
+            "extension" => CommentTarget::Extension(single()?),
             "type" | "domain" => {
                 let written = self.written_name(object)?;
                 let is_domain = kind == "domain";
@@ -61,7 +62,7 @@ impl Binder<'_> {
     /// Binds COMMENT on objects that no database here has; those that every one has keep theirs.
     fn comment_on_absent(&mut self, absent: &Absent) -> Result<Statement> {
         if let Absent::Drop { kind, objects, .. } = absent
-            && matches!(kind.label, "extension" | "language")
+            && kind.label == "language"
             && let [object] = objects.as_slice()
             && name::object_parts(&object.name)? == ["plpgsql"]
         {

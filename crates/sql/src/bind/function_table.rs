@@ -20,6 +20,7 @@ pub(super) enum Kind {
     Timestamp,
     TimestampTz,
     Interval,
+    Uuid,
     /// Anything, as its text.
     Shown,
     /// Anything, cast to text.
@@ -357,6 +358,7 @@ impl Kind {
             Timestamp => DataType::TIMESTAMP,
             TimestampTz => DataType::TIMESTAMPTZ,
             Interval => DataType::Interval,
+            Kind::Uuid => DataType::Uuid,
         }
     }
 

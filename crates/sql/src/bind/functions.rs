@@ -18,7 +18,7 @@ use super::{Binder, Bound, aggregate, fail, place, unsupported, window};
 use crate::algebra::{Expr, ExprKind, Function, Place};
 
 /// An argument that is an expression; the row of a relation is its name.
-fn plain_argument(arg: &ast::FunctionArg) -> Option<ast::Expr> {
+pub(super) fn plain_argument(arg: &ast::FunctionArg) -> Option<ast::Expr> {
     match arg {
         ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(expr)) => Some(expr.clone()),
         ast::FunctionArg::Unnamed(ast::FunctionArgExpr::QualifiedWildcard(name)) => {
@@ -116,6 +116,9 @@ impl Binder<'_> {
         args: &[ast::FunctionArg],
     ) -> Result<Option<Bound>> {
         if let Some(bound) = self.twin_call(function, name)? {
+            return Ok(Some(bound));
+        }
+        if let Some(bound) = self.extension_call(function, name, args)? {
             return Ok(Some(bound));
         }
         if self.catalog.template(name, args.len()).is_none() {
@@ -233,7 +236,12 @@ impl Binder<'_> {
         self.apply(overload, arguments, at)
     }
 
-    fn apply(&mut self, overload: &Overload, arguments: Vec<Bound>, at: Place) -> Result<Bound> {
+    pub(super) fn apply(
+        &mut self,
+        overload: &Overload,
+        arguments: Vec<Bound>,
+        at: Place,
+    ) -> Result<Bound> {
         let mut list = Vec::with_capacity(arguments.len());
         for (argument, kind) in arguments.into_iter().zip(kinds(overload)) {
             list.push(match kind {
@@ -483,6 +491,19 @@ impl Binder<'_> {
 ///
 /// Source: PostgreSQL manual, "Function Type Resolution".
 fn choose(name: &str, arguments: &[Bound], at: Place) -> Result<&'static Overload> {
+    choose_among(overloads(name).collect(), name, arguments, at)
+}
+
+/// [`choose`] among the overloads `known`.
+///
+/// # Errors
+/// 42883 and 42725 when none, or none better than others, fits.
+pub(super) fn choose_among(
+    known: Vec<&'static Overload>,
+    name: &str,
+    arguments: &[Bound],
+    at: Place,
+) -> Result<&'static Overload> {
     let fits = |overload: &&Overload| {
         let count = overload.parameters.len();
         let arity = match overload.rest {
@@ -495,7 +516,7 @@ fn choose(name: &str, arguments: &[Bound], at: Place) -> Result<&'static Overloa
                     || can_cast(argument.ty(), kind.target(), Context::Implicit)
             })
     };
-    let mut candidates: Vec<&'static Overload> = overloads(name).filter(fits).collect();
+    let mut candidates: Vec<&'static Overload> = known.into_iter().filter(fits).collect();
     keep_best(&mut candidates, |overload| {
         let exact = |(kind, argument): &(Kind, &Bound)| kind.is_exactly(argument.ty());
         kinds(overload).zip(arguments).filter(exact).count()

@@ -11,7 +11,7 @@ use super::name::object_parts;
 use super::scope::Clause;
 use super::types::{Category, Context, can_cast, category};
 use super::{Binder, Bound, fail, place};
-use crate::algebra::{Expr, ExprKind, Function};
+use crate::algebra::{Expr, ExprKind, ExtensionFunction, Function};
 use crate::catalog::{Catalog, ColumnDef, Digits};
 use crate::parse::visit::rewrite_expressions;
 
@@ -48,6 +48,7 @@ pub fn bind_generated(
         if let Some(sql) = &column.generated {
             let tree = crate::parse::parse_expr(sql)?;
             let mut binder = Binder::new(catalog, &[]);
+            binder.definition_depth = 1;
             binder.zone.read_definition();
             binder.digits = Digits::All;
             exprs.push((ordinal, binder.generation(&tree, table, columns, ordinal)?));
@@ -184,6 +185,7 @@ fn depends(function: Function, arguments: &[Expr]) -> bool {
         | F::ArrayToString => true,
         F::ToTimestamp => arguments.len() == 2,
         F::Extract | F::DateTrunc | F::TimestampAdd | F::TimestampSubtract => zoned(),
+        F::Extension(ExtensionFunction::Unaccent) => true,
         other => other.is_volatile(),
     }
 }

@@ -48,6 +48,9 @@ impl Binder<'_> {
         if let Some(expr) = self.json_operator(op, &mut left, &mut right)? {
             return Ok(Bound::new(expr, at));
         }
+        if let Some(expr) = self.extension_operator(op, [&left, &right])? {
+            return Ok(Bound::new(expr, at));
+        }
         let expr = match op {
             Op::Eq | Op::NotEq | Op::Lt | Op::LtEq | Op::Gt | Op::GtEq => {
                 self.comparison(op, left, right)?
@@ -85,7 +88,9 @@ impl Binder<'_> {
             | Op::QuestionPipe
             | Op::HashMinus
             | Op::AtQuestion
-            | Op::AtAt => {
+            | Op::AtAt
+            | Op::LtDashGt
+            | Op::Custom(_) => {
                 let (a, b) = (self.retyped(left).ty(), self.retyped(right).ty());
                 if a == DataType::Unknown && b == DataType::Unknown {
                     return Err(ambiguous_operator(&format!("unknown {op} unknown"), at));

@@ -258,6 +258,7 @@ fn other_name(function: Function) -> Option<&'static str> {
         Function::Greatest => "greatest",
         Function::Least => "least",
         Function::GenRandomUuid => "gen_random_uuid",
+        Function::Extension(function) => function.name(),
         Function::Session(_) => "session_function",
         Function::NextVal => "nextval",
         Function::CurrVal => "currval",

@@ -1,11 +1,11 @@
-//! Statements about objects of kinds that no database here has: DROP of them, CREATE EXTENSION.
+//! Statements about objects of kinds that no database here has: DROP of them.
 
 use sqlparser::ast;
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::Token;
 
 use super::SessionTree;
-use super::reader::{Parsed, at_end, expect, peek_word, word, words};
+use super::reader::{Parsed, expect, peek_word, word, words};
 use crate::words::IfMissing;
 
 /// A kind of objects.
@@ -75,7 +75,6 @@ const KINDS: &[Kind] = &[
     kind(&["access", "method"], "DROP ACCESS METHOD", "access method", Form::Global),
     kind(&["foreign", "table"], "DROP FOREIGN TABLE", "foreign table", Form::InSchema),
     kind(&["materialized", "view"], "DROP MATERIALIZED VIEW", "materialized view", Form::Relation),
-    kind(&["extension"], "DROP EXTENSION", "extension", Form::Global),
     kind(&["language"], "DROP LANGUAGE", "language", Form::Global),
     kind(&["procedural", "language"], "DROP LANGUAGE", "language", Form::Global),
     kind(&["publication"], "DROP PUBLICATION", "publication", Form::Global),
@@ -112,20 +111,10 @@ pub(crate) struct Object {
 #[derive(Clone, Debug)]
 pub(crate) enum Absent {
     Drop { kind: Kind, if_missing: IfMissing, objects: Vec<Object> },
-    CreateExtension { name: ast::Ident, skip: bool },
 }
 
 /// The statement, when it is one of these.
 pub(super) fn parse(parser: &mut Parser<'_>) -> Parsed<Option<SessionTree>> {
-    if words(parser, &["create", "extension"]) {
-        let skip = words(parser, &["if", "not", "exists"]);
-        let name = parser.parse_identifier()?;
-        // SCHEMA, VERSION and CASCADE say nothing of one that is there.
-        while !at_end(parser) {
-            parser.next_token();
-        }
-        return Ok(Some(SessionTree::Absent(Absent::CreateExtension { name, skip })));
-    }
     let is_named = |kind: &&Kind| {
         let mut named = kind.words.iter().enumerate();
         named.all(|(at, text)| peek_word(parser, at + 1, text))

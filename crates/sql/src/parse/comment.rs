@@ -28,8 +28,18 @@ pub(crate) struct CommentTree {
     pub(crate) text: Option<String>,
 }
 
-const OBJECTS: [&str; 10] = [
-    "table", "view", "index", "sequence", "column", "schema", "database", "role", "type", "domain",
+const OBJECTS: [&str; 11] = [
+    "table",
+    "view",
+    "index",
+    "sequence",
+    "column",
+    "schema",
+    "database",
+    "role",
+    "type",
+    "domain",
+    "extension",
 ];
 
 /// Kinds of objects whose names are more than a name.

@@ -96,6 +96,7 @@ fn effect_of_session(tree: &SessionTree) -> Effect {
         | SessionTree::SchemaElements(..)
         | SessionTree::Effectless(_)
         | SessionTree::Absent(_)
+        | SessionTree::Extension(_)
         | SessionTree::RenameView { .. }
         | SessionTree::Execute { .. }
         | SessionTree::CreateExecuted { .. }

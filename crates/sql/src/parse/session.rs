@@ -75,6 +75,7 @@ fn definition(parser: &mut Parser<'_>) -> Parsed<Option<SessionTree>> {
         super::cursor::parse,
         super::wide::parse,
         super::alter::parse,
+        super::extension::parse,
         super::absent::parse,
         super::effectless::parse,
         super::comment::parse,

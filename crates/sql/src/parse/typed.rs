@@ -26,6 +26,31 @@ pub fn types_in(sql: &str) -> Vec<(RelationName, Range<usize>)> {
     found
 }
 
+/// Functions that the query or expression `sql` calls, by their names without a schema, and
+/// operators that only extensions have.
+pub fn functions_in(sql: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut each = |expr: &mut ast::Expr| match expr {
+        ast::Expr::Function(function) => {
+            let last = function.name.0.last().and_then(|part| part.as_ident());
+            found.extend(last.map(folded));
+        }
+        ast::Expr::BinaryOp { op, .. } => match op {
+            ast::BinaryOperator::Custom(_) | ast::BinaryOperator::LtDashGt => {
+                found.push(op.to_string());
+            }
+            _ => {}
+        },
+        _ => {}
+    };
+    if let Ok(mut query) = parse_query(sql) {
+        rewrite_query(&mut query, &mut each, &mut |_| ());
+    } else if let Ok(mut expr) = parse_expr(sql) {
+        rewrite_expressions(&mut expr, &mut each);
+    }
+    found
+}
+
 /// The name of the type that `expr` casts to.
 fn name_in(sql: &str, expr: &ast::Expr) -> Option<(RelationName, Range<usize>)> {
     use ast::ArrayElemTypeDef as E;

@@ -41,6 +41,8 @@ pub enum CommentTarget {
     Database(String),
     /// A role.
     Role(String),
+    /// An extension.
+    Extension(String),
     /// A type that users made.
     Type {
         /// As which kind the statement names it.

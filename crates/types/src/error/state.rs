@@ -144,6 +144,8 @@ states! {
     DEPENDENT_OBJECTS = b"2BP01";
     /// No such cursor or portal.
     INVALID_CURSOR_NAME = b"34000";
+    /// Function that cannot do this with its arguments.
+    EXTERNAL_ROUTINE = b"39000";
     /// No such savepoint.
     INVALID_SAVEPOINT_SPECIFICATION = b"3B001";
     /// No such database.
@@ -246,6 +248,8 @@ states! {
     CANNOT_CONNECT_NOW = b"57P03";
     /// Session was idle for too long.
     IDLE_SESSION_TIMEOUT = b"57P05";
+    /// Failure of the operating system.
+    SYSTEM_ERROR = b"58000";
     /// File cannot be read or written.
     IO_ERROR = b"58030";
     /// File does not exist.

@@ -20,7 +20,7 @@ use types::{
 use super::field::{Codec, Decode, Reader, Writer, damaged};
 use crate::catalog::comments::Commented;
 use crate::catalog::rights::{DefaultsOf, Grant, Membership, Rights, SCHEMA_NAME};
-use crate::catalog::{Role, Sequence, SequenceValue, TableDef, View};
+use crate::catalog::{Extension, Role, Sequence, SequenceValue, TableDef, View};
 
 /// A struct is its fields in this order; what stands behind `;` is written only where it, or what
 /// follows it, is not the default, and so may be missing.
@@ -153,6 +153,7 @@ record!(WideNode { table, link });
 record!(WideLink { from, columns, references });
 record!(View { sql, columns, output, depends_on, persistence; keys });
 record!(Sequence { id, name, def, owner, persistence, value });
+record!(Extension { schema, owner, version });
 record!(Membership { role, admin });
 record!(Grant { grantee, grantor, privileges, grantable });
 record!(Rights { owner, grants; columns });
@@ -410,6 +411,10 @@ impl Codec for Commented {
                 out.raw(&[7]);
                 out.field(key);
             }
+            Self::Extension(name) => {
+                out.raw(&[80]);
+                out.field(name);
+            }
         }
     }
 }
@@ -425,6 +430,7 @@ impl Decode for Commented {
             5 => Self::Schema(from.field()?),
             6 => Self::Constraint(from.field()?, from.field()?),
             7 => Self::Type(from.field()?),
+            80 => Self::Extension(from.field()?),
             _ => return Err(damaged("a comment on something unknown")),
         })
     }

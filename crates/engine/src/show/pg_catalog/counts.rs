@@ -45,12 +45,7 @@ pub(super) fn rows(name: &str, subject: &Subject<'_>) -> Option<Vec<Row>> {
             vec![Row::default()]
         }
         "pg_catalog.pg_shadow" => super::tables::shadows(subject),
-        "pg_catalog.pg_extension" => {
-            let row = Row::default().number("oid", 13_559).text("extname", "plpgsql");
-            let row = row.number("extowner", subject.owner()).text("extversion", "1.0");
-            vec![row.number("extnamespace", numbers::PG_CATALOG)]
-        }
-        _ => return None,
+        name => return super::extensions::rows(name, subject),
     })
 }
 

@@ -76,6 +76,10 @@ pub(super) fn rows(subject: &Subject<'_>) -> Vec<Row> {
             of_domain(domain, &mut depends);
         }
     }
+    for (name, extension) in &state.extensions {
+        let schema = ("pg_namespace", numbers::schema(&extension.schema), 0);
+        depends.add(("pg_extension", numbers::extension(name), 0), "n", schema);
+    }
     for entry in state.tables.values() {
         of_table(subject, &entry.def, &mut depends);
     }

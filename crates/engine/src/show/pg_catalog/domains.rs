@@ -64,7 +64,8 @@ pub(super) fn constraints(subject: &Subject<'_>) -> Vec<Row> {
     for domain in domains(subject) {
         for check in &domain.checks {
             let schema = RelationName::schema_of_key(&domain.key);
-            let text = format!("CHECK ({}){}", check.sql, check.validity.sql());
+            let sql = subject.text_shown(&check.sql);
+            let text = format!("CHECK ({sql}){}", check.validity.sql());
             let row = relations::without_actions()
                 .number("oid", numbers::domain_constraint(&domain.key, &check.name))
                 .text("conname", &check.name)

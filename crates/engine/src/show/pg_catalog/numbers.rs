@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use sql::catalog::{ColumnDef, IndexKind};
+use sql::statement::ALWAYS_THERE;
 use types::{DataType, ElementType, NumericDisplay, NumericType, WideDigits};
 
 use super::builtin::{self, TypeEntry};
@@ -30,6 +31,14 @@ pub(super) fn schema(name: &str) -> i64 {
     match name {
         "public" => PUBLIC,
         name => (FIRST + hash("schema", name)) as i64,
+    }
+}
+
+/// The number of an extension.
+pub(super) fn extension(name: &str) -> i64 {
+    match name {
+        ALWAYS_THERE => 13_559,
+        name => (FIRST + hash("extension", name)) as i64,
     }
 }
 

@@ -28,6 +28,7 @@ pub(super) fn view_query(subject: &Subject<'_>, name: &str, view: &View) -> Stri
         state.contains(&key) && !subject.is_visible(&key)
     };
     let sql = sql::query_in_schema(&view.sql, SCHEMA_NAME, is_meant);
+    let sql = subject.text_shown(&sql).into_owned();
     if view.columns.is_empty() {
         return sql;
     }
@@ -212,7 +213,8 @@ pub(super) fn attributes(subject: &Subject<'_>) -> Vec<Row> {
 
 /// A default as PostgreSQL shows it.
 pub(super) fn shown_default(subject: &Subject<'_>, text: &str) -> String {
-    sql::default_text(text, |name| subject.shown(&name.key()))
+    let text = subject.text_shown(text);
+    sql::default_text(&text, |name| subject.shown(&name.key()))
 }
 
 /// pg_attrdef.
@@ -342,7 +344,7 @@ pub(super) fn index_rows(subject: &Subject<'_>) -> Vec<Row> {
                 .vector("indcollation", ElementType::Oid, &collations)
                 .vector("indclass", ElementType::Oid, &classes)
                 .vector("indoption", ElementType::SmallInt, &options)
-                .text("indexdef", &index_definition(&entry.def, index));
+                .text("indexdef", &subject.text_shown(&index_definition(&entry.def, index)));
             rows.push(row);
         }
     }
@@ -440,7 +442,8 @@ pub(super) fn constraints(subject: &Subject<'_>) -> Vec<Row> {
             add(&key.name, Validity::Valid, row);
         }
         for check in &def.checks {
-            let text = format!("CHECK ({}){}", check.sql, check.validity.sql());
+            let sql = subject.text_shown(&check.sql);
+            let text = format!("CHECK ({sql}){}", check.validity.sql());
             let read = sql::names_in(&check.sql);
             let read =
                 read.iter().filter_map(|name| def.columns.iter().position(|c| c.name == *name));

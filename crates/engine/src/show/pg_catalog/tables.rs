@@ -1,11 +1,11 @@
 //! Rows of each table of the catalog.
 use sql::catalog::UserType;
-use sql::statement::{Privilege, Privileges, RelationName};
+use sql::statement::{ALWAYS_THERE, Privilege, Privileges, RelationName};
 use types::Value;
 
 use super::{
-    Row, SYSTEM_SCHEMAS, Subject, activity, catalogs, columns, counts, depends, domains, numbers,
-    relations, rights, stats,
+    Row, SYSTEM_SCHEMAS, Subject, activity, catalogs, columns, counts, depends, domains,
+    extensions, numbers, relations, rights, stats,
 };
 use crate::catalog::comments::Commented;
 use crate::catalog::numbers as catalog_numbers;
@@ -101,9 +101,14 @@ fn comments(subject: &Subject<'_>) -> Vec<Row> {
             let number = i64::from(subject.state.types.get(key)?.number());
             Some(row("pg_type", number, 0, text))
         }
+        Commented::Extension(name) => Some(row("pg_extension", numbers::extension(name), 0, text)),
         Commented::Database | Commented::Role(_) => None,
     };
-    subject.state.comments.iter().filter_map(of).collect()
+    let comments = &subject.state.comments;
+    // The one that every database has says what it is, unless somebody says otherwise.
+    let usual = (Commented::Extension(ALWAYS_THERE.to_owned()), extensions::usual_comment());
+    let own = (!comments.contains_key(&usual.0)).then_some((&usual.0, &usual.1));
+    comments.iter().chain(own).filter_map(of).collect()
 }
 
 /// pg_shdescription.
@@ -426,6 +431,7 @@ fn indexes(subject: &Subject<'_>) -> Vec<Row> {
         for index in entry.def.visible_indexes() {
             let row = placed(name, "tablename");
             let definition = relations::index_definition(&entry.def, index);
+            let definition = subject.text_shown(&definition);
             rows.push(row.text("indexname", &index.name).text("indexdef", &definition));
         }
     }

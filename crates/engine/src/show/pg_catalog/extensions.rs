@@ -1,0 +1,76 @@
+//! Extensions: those that were created, and those that can be.
+
+use sql::statement::{ALWAYS_THERE, EXTENSIONS, ExtensionInfo};
+
+use super::{Row, Subject, numbers};
+
+/// The rows of a table of extensions; None for others.
+pub(super) fn rows(name: &str, subject: &Subject<'_>) -> Option<Vec<Row>> {
+    match name {
+        "pg_catalog.pg_extension" => Some(created(subject)),
+        "pg_catalog.pg_available_extensions" => Some(available(subject)),
+        "pg_catalog.pg_available_extension_versions" => Some(versions(subject)),
+        _ => None,
+    }
+}
+
+/// Description of [`ALWAYS_THERE`].
+pub(super) fn usual_comment() -> String {
+    let info = ExtensionInfo::named(ALWAYS_THERE);
+    info.map(|info| info.comment.to_owned()).unwrap_or_default()
+}
+
+fn created(subject: &Subject<'_>) -> Vec<Row> {
+    let row = |name: &str, schema: i64, version: &str| {
+        Row::default()
+            .number("oid", numbers::extension(name))
+            .text("extname", name)
+            .number("extnamespace", schema)
+            .text("extversion", version)
+    };
+    let always = row(ALWAYS_THERE, numbers::PG_CATALOG, "1.0").number("extowner", subject.owner());
+    let mut rows = vec![always];
+    for (name, extension) in &subject.state.extensions {
+        let owner = match extension.owner.as_str() {
+            "" => subject.owner(),
+            owner => numbers::role(owner),
+        };
+        let row = row(name, numbers::schema(&extension.schema), &extension.version);
+        rows.push(row.number("extowner", owner).flag("extrelocatable", true));
+    }
+    rows
+}
+
+/// True for one that was created.
+fn is_created(subject: &Subject<'_>, name: &str) -> bool {
+    name == ALWAYS_THERE || subject.state.extensions.contains_key(name)
+}
+
+fn available(subject: &Subject<'_>) -> Vec<Row> {
+    let row = |info: &ExtensionInfo| {
+        let row = Row::default()
+            .text("name", info.name)
+            .text("default_version", info.version)
+            .text("comment", info.comment);
+        if is_created(subject, info.name) {
+            row.text("installed_version", info.version)
+        } else {
+            row
+        }
+    };
+    EXTENSIONS.iter().map(row).collect()
+}
+
+fn versions(subject: &Subject<'_>) -> Vec<Row> {
+    let row = |info: &ExtensionInfo| {
+        Row::default()
+            .text("name", info.name)
+            .text("version", info.version)
+            .flag("installed", is_created(subject, info.name))
+            .flag("superuser", true)
+            .flag("trusted", true)
+            .flag("relocatable", info.name != ALWAYS_THERE)
+            .text("comment", info.comment)
+    };
+    EXTENSIONS.iter().map(row).collect()
+}
