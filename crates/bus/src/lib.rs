@@ -4,7 +4,7 @@
 //! semantics (Bus, words, order, codes) < model (the oracle) < conformance (one suite for all)
 //!        '-------- record (changes as bytes) < native (in memory; a log or a store below)
 //!                                            < kv (five kinds of keys; also a store; a feature)
-//!        '----------------------------------- sqlite (five tables; a feature)
+//!        '----------------------------------- sqlite, postgres (five tables; features)
 //! ```
 //! Invariant: no table, no SQL and no thread pool is known here; whoever wants queues links this
 //! crate alone.
@@ -20,6 +20,8 @@ mod store;
 pub mod native;
 #[cfg(feature = "kv")]
 pub mod kv;
+#[cfg(feature = "postgres")]
+pub mod postgres;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
 

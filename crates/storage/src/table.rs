@@ -490,7 +490,7 @@ impl Table {
 
 impl Drop for Table {
     fn drop(&mut self) {
-        let indexes = std::mem::replace(&mut self.indexes, Atomic::null());
+        let indexes = std::mem::take(&mut self.indexes);
         // SAFETY: nobody else has the table.
         drop(unsafe { indexes.try_into_owned() });
     }

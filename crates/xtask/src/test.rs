@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use crate::python::Extension;
-use crate::workspace::{cargo, in_workspace, root, text};
+use crate::workspace::{cargo, in_workspace, lints_while_building, root, text};
 use crate::{Outcome, check, python};
 
 /// Runs the checks, then the tests of the Python package, then every test of the workspace, the SQL
@@ -15,9 +15,11 @@ use crate::{Outcome, check, python};
 /// First failure; of tests, the programs that failed twice.
 pub fn run() -> Outcome {
     check::run(true)?;
-    let all = ["--workspace", "--features", "xtask/tessera,bus/kv,bus/sqlite"];
+    let all = ["--workspace", "--features", "xtask/tessera,bus/kv,bus/sqlite,bus/postgres"];
     // All tests with all libraries, among them the extension module.
-    cargo(&[&["build", "--lib", "--tests"], &all[..]].concat())?;
+    let built: &[&str] =
+        if lints_while_building() { &["--all-targets"] } else { &["--lib", "--tests"] };
+    cargo(&[&["build"], built, &all[..]].concat())?;
     python::run(Extension::Built)?;
     let failed = test_programs(&all)?;
     again(&failed)

@@ -31,6 +31,13 @@ pub(crate) fn in_workspace() -> Command {
     command
 }
 
+/// Whether clippy is the compiler of the workspace's crates, as in `.ci/run`: what is built is
+/// linted, too.
+pub(crate) fn lints_while_building() -> bool {
+    let wrapper = std::env::var_os("RUSTC_WORKSPACE_WRAPPER");
+    wrapper.is_some_and(|wrapper| Path::new(&wrapper).ends_with("clippy-driver"))
+}
+
 /// Runs cargo in the workspace.
 ///
 /// # Errors

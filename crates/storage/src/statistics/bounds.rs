@@ -53,7 +53,7 @@ struct Texts {
 
 impl Drop for Column {
     fn drop(&mut self) {
-        let texts = std::mem::replace(&mut self.texts, Atomic::null());
+        let texts = std::mem::take(&mut self.texts);
         // SAFETY: nobody else has the column.
         drop(unsafe { texts.try_into_owned() });
     }

@@ -43,7 +43,7 @@ const HEAVY: &[(&str, &[&str])] = &[
     ("sqllogictest", &["testkit"]),
     ("rusqlite", &["workloads", "bus"]),
     ("redb", &["bus"]),
-    ("postgres", &["xtask", "wire"]),
+    ("postgres", &["xtask", "wire", "bus"]),
     ("pyo3", &["python"]),
 ];
 

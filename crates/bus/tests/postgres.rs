@@ -1,0 +1,159 @@
+//! The bus in a PostgreSQL database passes the suite, lives through random histories beside the
+//! model, and is shared by processes.
+
+mod history;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+use bus::conformance::{Effort, Stack};
+use bus::postgres::Postgres;
+use bus::{Address, Bus, BusError, Copies, MessageType, ReceiveOptions, SendOptions, Wait};
+use history::{Step, Twin, steps};
+use host::SimClock;
+use postgres::{Config, NoTls};
+use proptest::prelude::*;
+use testkit::postgres::Postgres as Server;
+
+static SERVER: Mutex<Weak<Server>> = Mutex::new(Weak::new());
+static SCHEMAS: AtomicU64 = AtomicU64::new(0);
+
+/// A schema of its own on the server that all tests of a moment share.
+struct InSchema {
+    server: Arc<Server>,
+    schema: String,
+    clock: SimClock,
+}
+
+impl InSchema {
+    fn new() -> Self {
+        let mut shared = SERVER.lock().unwrap_or_else(PoisonError::into_inner);
+        let server = shared.upgrade().unwrap_or_else(|| {
+            Arc::new(Server::start_with("").unwrap_or_else(|error| panic!("{error}")))
+        });
+        *shared = Arc::downgrade(&server);
+        let number = SCHEMAS.fetch_add(1, Ordering::Relaxed);
+        Self { server, schema: format!("bus_{number}"), clock: SimClock::at(1000) }
+    }
+
+    fn config(&self) -> Config {
+        let mut config = Config::new();
+        config.host_path(self.server.folder()).user("postgres").dbname("postgres");
+        config
+    }
+
+    fn open(&self) -> Postgres {
+        Postgres::open(self.config(), &self.schema, Arc::new(self.clock.clone())).expect("opens")
+    }
+}
+
+impl Stack for InSchema {
+    fn start(&mut self) -> Arc<dyn Bus> {
+        Arc::new(self.open())
+    }
+
+    fn clock(&self) -> &SimClock {
+        &self.clock
+    }
+
+    fn crash(&mut self, bus: Arc<dyn Bus>) -> Result<Arc<dyn Bus>, Arc<dyn Bus>> {
+        drop(bus);
+        Ok(self.start())
+    }
+
+    fn effort(&self) -> Effort {
+        Effort::Reduced
+    }
+}
+
+bus::conformance!(InSchema::new());
+
+fn copies() -> impl Strategy<Value = Copies> + Clone {
+    prop_oneof![Just(Copies::One), Just(Copies::Each)]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(8))]
+
+    #[test]
+    fn histories(steps in proptest::collection::vec(steps(copies()), 1..60)) {
+        let schema = InSchema::new();
+        let mut twin = Twin::new(schema.clock.clone());
+        for part in steps.chunks(20) {
+            let bus = schema.open();
+            part.iter().for_each(|step: &Step| _ = twin.step(&bus, step));
+            twin.settle(&bus);
+        }
+        nothing_is_left_over(&schema);
+    }
+}
+
+/// Messages without a queue and copies without a message would pile up unseen.
+fn nothing_is_left_over(place: &InSchema) {
+    let mut client = place.config().connect(NoTls).expect("connects");
+    client.batch_execute(&format!("SET search_path = {}", place.schema)).expect("a setting");
+    for query in [
+        "SELECT count(*) FROM message WHERE id NOT IN (SELECT message FROM queued_message)",
+        "SELECT count(*) FROM queued_message WHERE message NOT IN (SELECT id FROM message)
+            OR receiver NOT IN (SELECT id FROM client)",
+    ] {
+        let row = client.query_one(query, &[]).expect("counts");
+        assert_eq!(row.get::<_, i64>(0), 0, "{query}");
+    }
+}
+
+const TYPE: MessageType = MessageType(3);
+
+/// Two values are what two processes would have.
+#[test]
+fn a_receive_that_waits_hears_of_a_send_elsewhere() {
+    let place = InSchema::new();
+    let (here, there) = (place.open(), place.open());
+    let (sender, receiver) = (here.connect().expect("a client"), there.connect().expect("one"));
+    here.register_sender(sender, TYPE).expect("registers");
+    there.register_receiver(receiver, TYPE).expect("registers");
+    std::thread::scope(|scope| {
+        let waits = scope.spawn(|| there.receive(&ReceiveOptions::next(receiver)));
+        let sent = here.send(&SendOptions::new(sender, TYPE, Address::Any, *b"hello"));
+        let found = waits.join().expect("ends").expect("receives");
+        assert_eq!(
+            (found[0].body.to_vec(), found[0].key.id),
+            (b"hello".to_vec(), sent.expect("sent").id)
+        );
+    });
+    let soon = Wait::AtMost(Duration::from_millis(1));
+    let options = ReceiveOptions { wait: soon, ..ReceiveOptions::next(sender) };
+    assert_eq!(there.receive(&options), Err(BusError::Timeout));
+}
+
+/// A broken connection fails the calls that it carries; the next ones have a new one.
+#[test]
+fn connections_are_opened_anew() {
+    let place = InSchema::new();
+    let bus = place.open();
+    let client = bus.connect().expect("a client");
+    let mut other = place.config().connect(NoTls).expect("connects");
+    let end = "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity
+        WHERE pid <> pg_backend_pid() AND query LIKE '%' || $1::text || '%'";
+    other.query(end, &[&place.schema]).expect("ends them");
+    let calls = || bus.register_receiver(client, TYPE);
+    let outcome = calls().or_else(|error| match error {
+        BusError::Network(_) => calls(),
+        other => Err(other),
+    });
+    assert_eq!(outcome, Ok(()));
+    assert_eq!(bus.clients().expect("clients")[0].receives, [TYPE]);
+}
+
+#[test]
+fn names_of_schemas_are_plain() {
+    let place = InSchema::new();
+    for name in ["", "Bus", "a b", "a\";--"] {
+        let refused = Postgres::open(place.config(), name, Arc::new(place.clock.clone()));
+        let error = refused.map(|_| ()).expect_err("refused");
+        assert!(
+            matches!(&error, BusError::Storage(e) if e.state() == types::SqlState::INVALID_NAME)
+        );
+    }
+}
