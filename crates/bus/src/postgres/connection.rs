@@ -21,7 +21,7 @@ pub(super) struct Connection {
     tell: String,
 }
 
-/// What does not work is a matter of the network when the connection ended, else of the server:
+/// An error of the network when the connection ended, else one of the server:
 /// 53100 on a full disk, 58030 for what has no state here, with the server's own state in words.
 impl From<::postgres::Error> for BusError {
     fn from(error: ::postgres::Error) -> Self {

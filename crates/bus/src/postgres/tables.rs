@@ -298,7 +298,7 @@ fn number(client: ClientId) -> i64 {
     client.0.cast_signed()
 }
 
-/// What queues are ordered by first: smaller for higher priorities.
+/// First column of the order of queues: smaller for higher priorities.
 fn urgency(priority: Priority) -> i64 {
     -i64::from(priority.0)
 }
