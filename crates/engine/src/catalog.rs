@@ -21,8 +21,8 @@ use std::sync::{Arc, OnceLock};
 
 use parking_lot::{Mutex, RwLock};
 use sql::catalog::{
-    BoundTerms, CheckDef, ColumnDef, ForeignKeyDef, Identity, IndexMeta, KeyDef, SequenceDef,
-    TableMeta, UserType, WideDef,
+    BoundTerms, CheckDef, CheckOption, ColumnDef, ForeignKeyDef, Identity, IndexMeta, KeyDef,
+    SequenceDef, TableMeta, UserType, ViewWrites, WideDef,
 };
 use sql::statement::{OnCommit, Persistence, RelationName};
 use storage::{BlockShape, BulkWriter, Layout, Table, TableIndex, TableLoad};
@@ -293,6 +293,35 @@ pub(crate) struct View {
     pub(crate) persistence: Persistence,
     /// Tables whose primary key its GROUP BY relies on.
     pub(crate) keys: Vec<String>,
+    /// Options as `name=value`, in the order in which they were given.
+    pub(crate) options: Vec<String>,
+    /// Defaults of its columns, by name: expressions as text.
+    pub(crate) defaults: Vec<(String, String)>,
+}
+
+impl View {
+    /// The value of an option.
+    pub(crate) fn option(&self, name: &str) -> Option<&str> {
+        self.options.iter().find_map(|option| option.strip_prefix(name)?.strip_prefix('='))
+    }
+
+    /// True when an option that is true or false is true.
+    pub(crate) fn is_on(&self, name: &str) -> bool {
+        self.option(name).is_some_and(|value| matches!(value, "true" | "on" | "yes" | "1"))
+    }
+
+    /// What it says of rows that are written through it.
+    pub(crate) fn writes(&self) -> ViewWrites {
+        let check = match self.option("check_option") {
+            Some("local") => Some(CheckOption::Local),
+            Some("cascaded") => Some(CheckOption::Cascaded),
+            _ => None,
+        };
+        let place = |column: &String| self.output.iter().position(|(known, _)| known == column);
+        let defaults = self.defaults.iter();
+        let defaults = defaults.filter_map(|(c, text)| Some((place(c)?, text.clone()))).collect();
+        ViewWrites { check, defaults }
+    }
 }
 
 /// Where a sequence stands.

@@ -20,6 +20,7 @@ pub(crate) mod writer;
 
 mod fitted;
 mod returning;
+mod tests_of_rows;
 pub(crate) mod foreign;
 pub(crate) mod deferred;
 pub(crate) mod at_end;

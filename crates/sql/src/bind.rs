@@ -29,6 +29,7 @@ mod absent;
 mod extension;
 mod effectless;
 mod write;
+mod view_target;
 mod insert;
 mod conflict;
 mod merge;
@@ -108,6 +109,7 @@ pub use index_terms::bind_index_terms;
 pub use retyped::refuse_unfit_key;
 pub use row_expr::bind_row_exprs;
 pub use types::type_named;
+pub use view_target::written_columns;
 
 /// Binds `statement` to what `catalog` knows. `parameters` are the types of `$1`, `$2` ... as far
 /// as the caller knows them ([`DataType::Unknown`] where it does not); the others are inferred, and

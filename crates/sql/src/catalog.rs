@@ -115,6 +115,24 @@ pub enum ViewRights {
     Asker,
 }
 
+/// WITH CHECK OPTION.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CheckOption {
+    /// Rows are tested by this view, and by those below it that say so themselves.
+    Local,
+    /// Rows are tested by this view and all below it.
+    Cascaded,
+}
+
+/// What a view says of rows that are written through it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ViewWrites {
+    /// WITH CHECK OPTION.
+    pub check: Option<CheckOption>,
+    /// Defaults of its columns, by ordinal: expressions as text.
+    pub defaults: Vec<(usize, String)>,
+}
+
 /// Arguments of a table function or procedure: positional ones first, then named.
 #[derive(Clone, Debug, Default)]
 pub struct Arguments {
@@ -209,6 +227,13 @@ pub trait Catalog {
     /// The relation called `name` (already case-folded), `schema` when qualified; without one it is
     /// of `public`, of the session, or of the system.
     fn relation(&self, schema: Option<&str>, name: &str) -> Option<Relation>;
+
+    /// What the view whose key is `name` says of rows that are written through it; None for what
+    /// is no view of users.
+    fn view_writes(&self, name: &str) -> Option<ViewWrites> {
+        let _ = name;
+        None
+    }
 
     /// The number of the row type of the relation whose key is `name`.
     fn row_type(&self, name: &str) -> u32 {

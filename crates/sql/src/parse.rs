@@ -44,6 +44,7 @@ mod tokens;
 mod typed;
 mod user_type;
 pub(crate) mod visit;
+mod view;
 mod wide;
 mod wrapped;
 
@@ -70,6 +71,7 @@ pub(crate) use setting::{option_word, path_value, set_value};
 pub(crate) use shorthand::BY_NAME;
 pub use shown::{default_text, names_in, query_in_schema, sequences_in};
 pub use typed::{functions_in, types_in, with_literals};
+pub(crate) use view::{ViewAction, check_option};
 pub(crate) use visit::rewrite_queries;
 
 use error::{lexical_error, near, syntax_error};
@@ -214,6 +216,12 @@ pub(crate) enum SessionTree {
     Absent(Absent),
     /// CREATE, ALTER, DROP EXTENSION.
     Extension(ExtensionStatement),
+    /// ALTER VIEW with options or a default.
+    AlterView {
+        name: ast::ObjectName,
+        if_missing: IfMissing,
+        action: ViewAction,
+    },
     /// ALTER VIEW ... RENAME, of the view or a column.
     RenameView {
         name: ast::ObjectName,
@@ -485,12 +493,16 @@ fn parse_tree(mut tokens: Vec<TokenWithSpan>) -> Result<Tree> {
     shorthand::rewrite(&mut tokens);
     clauses::rewrite(&mut tokens);
     search::rewrite(&mut tokens);
+    if let Some(tree) = view::alter(&tokens)? {
+        return Ok(tree);
+    }
     if let Some(tree) = effectless::take_actions(&tokens, parse_tree)? {
         return Ok(tree);
     }
-    storage::take(&mut tokens)?;
+    let view_options = storage::take(&mut tokens)?;
     forms::rewrite(&mut tokens)?;
-    let (aside, locks) = aside::take(&mut tokens).map_err(syntax_error)?;
+    let (mut aside, locks) = aside::take(&mut tokens).map_err(syntax_error)?;
+    aside.view_options = view_options;
     let calls_bus = tokens.iter().any(names_call);
     let mut parser = parser(tokens);
     let first_lock = locks.first().and_then(|lock| lock.at);

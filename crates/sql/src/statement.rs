@@ -11,17 +11,18 @@ mod transaction;
 pub use comment::{Comment, CommentTarget};
 pub use cursor::{AtCursor, CursorRows, Declare};
 pub use define::{
-    AlterAction, AlterSequence, AlterTable, ColumnSequence, CreateIndex, CreateSequence,
+    AlterAction, AlterSequence, AlterTable, AlterView, ColumnSequence, CreateIndex, CreateSequence,
     CreateTable, CreateTableAs, CreateView, CreateWideTable, DropRelations, Effectless, Naming,
     Nullability, OnCommit, RenameView, SequenceChange, Skipped, Truncate, TruncateIdentity,
-    WithData,
+    ViewChange, WithData,
 };
 pub use domain::{DomainChange, DomainStatement, NewDomain};
 pub use schema::SchemaElements;
 pub use transaction::{CreateExecuted, Execute, LockTable, Prepare, SetConstraints};
 pub use write::{
     BusCall, BusCalls, ConflictAction, ConflictTarget, Delete, Insert, Matches, Merge, MergeAction,
-    OnConflict, Part, Returning, RowLock, RowPlace, SelectForUpdate, Turn, Update, WithChanges,
+    OnConflict, Part, Returning, RowLock, RowPlace, RowRule, RowTest, SelectForUpdate, Turn,
+    Update, WithChanges,
 };
 
 pub use crate::words::{
@@ -160,6 +161,8 @@ pub enum Statement {
         /// The new one.
         to: String,
     },
+    /// ALTER VIEW with options or a default.
+    AlterView(AlterView),
     /// ALTER VIEW ... RENAME.
     RenameView(RenameView),
     /// Statements that found nothing to do.

@@ -2,8 +2,8 @@
 
 use sql::Followed;
 use sql::statement::{
-    CreateView, DropBehaviour, DropRelations, IfExists, Persistence, RelationName, RenameView,
-    Statement,
+    AlterView, CreateView, DropBehaviour, DropRelations, IfExists, Persistence, RelationName,
+    RenameView, Statement, ViewChange,
 };
 use types::calendar::TimeZone;
 use types::{DataType, Error, NumericDisplay, Position, Result, SqlState};
@@ -29,18 +29,23 @@ pub(super) fn create(session: &mut Session, create: CreateView) -> Result<QueryR
     } else {
         persistence_of(&create.name, create.persistence)
     };
-    let view = View {
+    let mut view = View {
         sql: create.sql,
         columns: create.columns,
         output: create.output,
         depends_on,
         persistence,
         keys,
+        options: create.options,
+        defaults: Vec::new(),
     };
     session.change_catalog(|state| {
         let old = state.views.get(&name).filter(|_| create.if_exists == IfExists::Replace);
         let may = match old {
-            Some(old) => check_replaced(&old.output, &view.output).map(|()| true),
+            Some(old) => {
+                view.defaults.clone_from(&old.defaults);
+                check_replaced(&old.output, &view.output).map(|()| true)
+            }
             None => may_create(state, &name, create.if_exists),
         };
         if may? {
@@ -269,6 +274,39 @@ pub(super) fn drop_all(session: &mut Session, drop: &DropRelations) -> Result<Qu
     Ok(QueryResult::command("DROP VIEW"))
 }
 
+/// ALTER VIEW with options or a default.
+///
+/// # Errors
+/// 0A000 for CHECK OPTION of a view that cannot be written.
+pub(super) fn alter(session: &mut Session, alter: AlterView) -> Result<QueryResult> {
+    let name = session.state().key_of(&alter.name)?;
+    session.change_catalog(|state| {
+        let view = state.views.get_mut(&name).ok_or_else(|| undefined_table(&name))?;
+        match alter.change {
+            ViewChange::Set(options) => {
+                let is_new =
+                    |known: &String| options.iter().any(|o| option_name(o) == option_name(known));
+                view.options.retain(|known| !is_new(known));
+                view.options.extend(options);
+            }
+            ViewChange::Reset(names) => {
+                view.options.retain(|known| !names.iter().any(|name| name == option_name(known)));
+            }
+            ViewChange::Default(column, value) => {
+                view.defaults.retain(|(known, _)| *known != column);
+                view.defaults.extend(value.map(|value| (column, value)));
+            }
+        }
+        Ok(())
+    })?;
+    Ok(QueryResult::command("ALTER VIEW"))
+}
+
+/// The name of an option that is kept as `name=value`.
+fn option_name(option: &str) -> &str {
+    option.split('=').next().unwrap_or_default()
+}
+
 /// ALTER VIEW ... RENAME.
 ///
 /// # Errors
@@ -341,6 +379,9 @@ fn rename_column(view: &mut View, name: &str, column: &str, to: &str) -> Result<
         return Err(Error::new(SqlState::DUPLICATE_COLUMN, message));
     }
     to.clone_into(&mut view.output[at].0);
+    for (known, _) in view.defaults.iter_mut().filter(|(known, _)| known == column) {
+        to.clone_into(known);
+    }
     view.columns = view.output.iter().map(|(known, _)| known.clone()).collect();
     Ok(())
 }

@@ -580,6 +580,8 @@ mod tests {
             depends_on: Vec::new(),
             persistence: Persistence::Permanent,
             keys: Vec::new(),
+            options: Vec::new(),
+            defaults: Vec::new(),
         };
         for name in ["plain", "old.name", ".new.name"] {
             objects.state.views.insert(name.to_owned(), view.clone());

@@ -94,6 +94,8 @@ pub(crate) enum OwnQuery {
     /// The assignments of ON CONFLICT DO UPDATE.
     Assignments,
     Returning,
+    /// The test of this number of the rows that it writes.
+    Test(usize),
 }
 
 /// A query of a statement with parts: the key of its kept plan.

@@ -27,6 +27,7 @@ mod schema;
 mod stats;
 mod system;
 mod tables;
+mod updatable;
 
 use std::borrow::Cow;
 use std::collections::HashMap;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use sql::catalog::{
     Arguments, Called, Catalog, Digits, Relation, SequenceDef, TableFunctionRef, TableMeta,
-    TableRef, UserType, ViewRights,
+    TableRef, UserType, ViewRights, ViewWrites,
 };
 use sql::statement::{Access, Persistence, Privilege, Privileges, RelationName};
 use types::calendar::TimeZone;
@@ -17,7 +17,7 @@ use crate::Database;
 use crate::catalog::numbers as catalog_numbers;
 use crate::catalog::rights::{Object, SCHEMA_NAME};
 use crate::catalog::wide::WideReader;
-use crate::catalog::{SequenceValue, State, wide};
+use crate::catalog::{SequenceValue, State, View, wide};
 use crate::instance::registry::{Outside, Registry};
 use crate::session::cursors::Cursors;
 use crate::session::prepared::kept::PreparedStatements;
@@ -231,6 +231,7 @@ impl Catalog for StatementCatalog<'_> {
         if let Some(view) = self.state.views.get(name) {
             let (sql, columns) = (view.sql.clone(), view.columns.clone());
             let rights = match view.persistence {
+                _ if view.is_on("security_invoker") => ViewRights::Asker,
                 Persistence::Temporary => ViewRights::Asker,
                 Persistence::Permanent => {
                     let owner = self.state.owner_of(&Object::Relation(name.to_owned()));
@@ -246,6 +247,10 @@ impl Catalog for StatementCatalog<'_> {
         }
         let view = || pg_catalog::view(None, asked).or_else(|| self.function_view(asked));
         schema.is_none().then(view).flatten().map(system_view)
+    }
+
+    fn view_writes(&self, name: &str) -> Option<ViewWrites> {
+        self.state.views.get(name).map(View::writes)
     }
 
     fn schema_of(&self, name: &str) -> Option<String> {

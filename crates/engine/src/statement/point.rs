@@ -24,6 +24,9 @@ pub(crate) const KEY_COLUMNS: usize = 8;
 impl Point {
     /// The point of `statement`; None when the general way is to be taken.
     pub(crate) fn new(session: &Session, statement: &Statement, version: u64) -> Option<Self> {
+        if statement.tests_rows() {
+            return None;
+        }
         if let Statement::Insert(insert) = statement {
             let entry = entry_of(session, &insert.table)?;
             let (table, storage) = (insert.table.clone(), Arc::clone(entry.storage()));

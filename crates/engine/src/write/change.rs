@@ -6,12 +6,13 @@ use std::sync::Arc;
 use exec::{Recheck, ResultSet};
 use kernels::{Batch, Column};
 use sql::algebra::Query;
-use sql::statement::{Delete, Matches, Returning, RowPlace, Update};
+use sql::statement::{Delete, Matches, Returning, RowPlace, RowTest, Update};
 use storage::{Datum, Snapshot, Tid};
 use types::Result;
 
 use super::returning::{Written, returning};
 use super::rows::{Found, RowError, RowReader, attempt, columns_at};
+use super::tests_of_rows;
 use super::writer::{Changed, ReadBack, TableWriter};
 use crate::catalog::TableEntry;
 use crate::catalog::generated::Assigned;
@@ -46,6 +47,13 @@ struct Source<'a> {
     matches: Matches,
 }
 
+/// Readers of the rows as they were written.
+#[derive(Clone, Copy, Default)]
+struct Read<'a> {
+    returning: Option<&'a Returning>,
+    tests: &'a [RowTest],
+}
+
 /// A statement while it writes.
 struct Change<'a> {
     entry: &'a Arc<TableEntry>,
@@ -53,6 +61,8 @@ struct Change<'a> {
     /// The columns of an update.
     assigned: Assigned<'a>,
     returning: Option<&'a Returning>,
+    /// Use of the rows after the change.
+    kept: Kept,
     /// Rows done, where the source may repeat them.
     seen: Option<HashSet<Tid>>,
     /// Writer with the checks and indexes of the rows.
@@ -62,13 +72,24 @@ struct Change<'a> {
     changed: Vec<Changed>,
 }
 
+/// Use of the rows after the change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kept {
+    /// RETURNING or a test reads them.
+    Yes,
+    No,
+}
+
 pub(crate) fn update(running: &mut Running<'_>, update: &Update) -> Result<QueryResult> {
     running.session.work().check_writable("UPDATE")?;
     let entry = running.session.write_table(&update.table)?;
     let action = Action::Update(&update.columns);
     let source = Source { query: &update.source, matches: update.matches };
     let returns = update.returning.as_ref();
-    let written = run(running, &entry, action, source, returns)?;
+    let tests = &update.tests;
+    let read = Read { returning: returns, tests };
+    let written = run(running, &entry, action, source, read)?;
+    tests_of_rows::verify(running, &entry, tests, &written.batches)?;
     let tag = format!("UPDATE {}", written.count);
     returning(running, returns, written, tag)
 }
@@ -78,7 +99,8 @@ pub(crate) fn delete(running: &mut Running<'_>, delete: &Delete) -> Result<Query
     let entry = running.session.write_table(&delete.table)?;
     let returns = delete.returning.as_ref();
     let source = Source { query: &delete.source, matches: delete.matches };
-    let written = run(running, &entry, Action::Delete, source, returns)?;
+    let read = Read { returning: returns, tests: &[] };
+    let written = run(running, &entry, Action::Delete, source, read)?;
     let tag = format!("DELETE {}", written.count);
     returning(running, returns, written, tag)
 }
@@ -88,10 +110,10 @@ fn run(
     entry: &Arc<TableEntry>,
     action: Action<'_>,
     source: Source<'_>,
-    returning: Option<&Returning>,
+    read: Read<'_>,
 ) -> Result<Written> {
     let Source { query: source, matches } = source;
-    let mut change = Change::new(running.session, entry, action, matches, returning)?;
+    let mut change = Change::new(running.session, entry, action, matches, read)?;
     if let Some(parts) = &running.parts {
         change.seen = Some(parts.changed(entry.storage().id()));
     }
@@ -157,8 +179,11 @@ impl<'a> Change<'a> {
         entry: &'a Arc<TableEntry>,
         action: Action<'a>,
         matches: Matches,
-        returning: Option<&'a Returning>,
+        read: Read<'a>,
     ) -> Result<Self> {
+        let Read { returning, tests } = read;
+        let is_read = returning.is_some() || !tests.is_empty();
+        let kept = if is_read { Kept::Yes } else { Kept::No };
         let columns = if let Action::Update(columns) = action { columns } else { &[] };
         let assigned = Assigned::new(entry, columns)?;
         let writer = match action {
@@ -170,6 +195,7 @@ impl<'a> Change<'a> {
             action,
             assigned,
             returning,
+            kept,
             seen: (matches == Matches::Repeated).then(HashSet::new),
             writer,
             written: Written::default(),
@@ -265,7 +291,7 @@ impl<'a> Change<'a> {
             }
             Action::Delete => {}
             Action::Update(_) => {
-                let read = if self.returning.is_some() { ReadBack::Yes } else { ReadBack::No };
+                let read = if self.kept == Kept::Yes { ReadBack::Yes } else { ReadBack::No };
                 let batch = self.writer.updated(session, &done.tids, read)?;
                 if let (Some(batch), ReadBack::Yes) = (batch, read) {
                     self.keep(batch.columns, rows, &done);
@@ -314,7 +340,7 @@ pub(crate) fn apply_rows(
     batch: &Batch,
 ) -> Result<u64> {
     let at = running.session.work().txn.snapshot();
-    let mut change = Change::new(running.session, entry, action, Matches::Once, None)?;
+    let mut change = Change::new(running.session, entry, action, Matches::Once, Read::default())?;
     let mut conflicts = Vec::new();
     change.apply(running, at, &Rows::new(batch), &mut conflicts)?;
     if !conflicts.is_empty() {
@@ -333,7 +359,7 @@ pub(crate) fn cascade(
 ) -> Result<()> {
     let work = running.session.work();
     let at = recheck_snapshot(work).unwrap_or_else(|| work.txn.snapshot());
-    let mut change = Change::new(running.session, entry, action, Matches::Once, None)?;
+    let mut change = Change::new(running.session, entry, action, Matches::Once, Read::default())?;
     let mut conflicts = Vec::new();
     change.apply(running, at, &Rows::new(batch), &mut conflicts)?;
     if !conflicts.is_empty() {

@@ -15,6 +15,7 @@ use types::calendar::TimeZone;
 use super::conflict;
 use super::returning::{Written, returning};
 use super::rows::{attempt, push_error};
+use super::tests_of_rows;
 use super::writer::TableWriter;
 use crate::QueryResult;
 use crate::catalog::TableEntry;
@@ -104,6 +105,7 @@ pub(crate) fn insert(running: &mut Running<'_>, insert: &Insert) -> Result<Query
     let (plan, context) = running.plan_query(&insert.source, Run::of(OwnQuery::Source))?;
     let simple = insert.on_conflict.is_none()
         && insert.returning.is_none()
+        && insert.tests.is_empty()
         && entry.foreign_keys().is_empty();
     let is_load = simple && plan.root.rows >= BULK_ROWS;
     running.admit(&plan, &context, if is_load { Rows::HandedOn } else { Rows::Kept })?;
@@ -123,6 +125,7 @@ pub(crate) fn insert(running: &mut Running<'_>, insert: &Insert) -> Result<Query
         Some(on_conflict) => conflict::insert(running, &entry, &mut result, on_conflict)?,
         None => insert_result(running, &entry, &mut result)?,
     };
+    tests_of_rows::verify(running, &entry, &insert.tests, &written.batches)?;
     let tag = format!("INSERT 0 {}", written.count);
     returning(running, insert.returning.as_ref(), written, tag)
 }

@@ -15,7 +15,7 @@ use crate::algebra::{Expr, Place};
 use crate::catalog::{
     ColumnDef, Identity, IdentityKind, IndexMeta, IndexTerms, Relation, TableRef, Validity,
 };
-use crate::parse::{IdentityChange, TableChange, folded};
+use crate::parse::{IdentityChange, TableChange, ViewAction, folded};
 use crate::statement::{
     AlterAction, AlterTable, DropBehaviour, IfMissing, Nullability, RenameView, Skipped, Statement,
 };
@@ -48,6 +48,23 @@ impl Binder<'_> {
         {
             let to = object_parts(to)?.pop().unwrap_or_default();
             return Ok(Statement::RenameView(RenameView { name, column: None, to }));
+        }
+        if let (
+            Some(Relation::View { .. }),
+            [
+                Op::AlterColumn {
+                    column_name,
+                    op: op @ (ColumnOp::SetDefault { .. } | ColumnOp::DropDefault),
+                },
+            ],
+        ) = (&relation, alter.operations.as_slice())
+        {
+            let value = match op {
+                ColumnOp::SetDefault { value } => Some(Box::new(value.clone())),
+                _ => None,
+            };
+            let action = ViewAction::Default(column_name.clone(), value);
+            return self.bind_alter_view(&alter.name, IfMissing::Fail, &action);
         }
         let exists = relation.is_some();
         if alter.if_exists && !exists {

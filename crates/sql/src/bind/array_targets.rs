@@ -9,7 +9,7 @@ use types::{DataType, Error, Result, SqlState};
 
 use super::array::UNBOUNDED;
 use super::name::ident_at;
-use super::write::column_at;
+use super::write::{Target, column_at};
 use super::{Binder, Bound, BoundColumn, BoundQuery, fail, unsupported};
 use crate::algebra::{Expr, Function, Place, Plan};
 use crate::catalog::{ColumnDef, TableRef};
@@ -88,18 +88,19 @@ impl Binder<'_> {
         }
     }
 
-    /// `SET a[1] = value` over the target's row, which is the first relation in sight, or over what
+    /// `SET a[1] = value` over the target's row, or over what
     /// was assigned to `a` before.
     pub(super) fn assigned_part(
         &mut self,
-        table: &TableRef,
-        target: PartTarget<'_>,
+        target: &Target,
+        part: PartTarget<'_>,
         value: &ast::Expr,
         before: Option<Expr>,
     ) -> Result<Expr> {
-        let PartTarget { ordinal, subscripts } = target;
+        let PartTarget { ordinal, subscripts } = part;
         let at = super::name::expr_at(value);
-        let part = self.target_part(column_at(table, ordinal)?, subscripts, at)?;
+        let column = column_at(&target.table, ordinal)?;
+        let part = self.target_part(column, subscripts, at)?;
         if super::insert::is_default(value) {
             return fail(
                 SqlState::FEATURE_NOT_SUPPORTED,
@@ -112,10 +113,9 @@ impl Binder<'_> {
         let array = match before {
             Some(array) => array,
             None => {
-                let relation = self.level()?.scope.relations.first();
-                let column = relation.and_then(|relation| relation.columns.get(ordinal));
-                let column = column.ok_or_else(|| Error::internal("a target is a relation"))?;
-                column.expr.clone()
+                let id = target.ids.get(ordinal);
+                let id = id.ok_or_else(|| Error::internal("a target is a relation"))?;
+                Expr::column(*id, column.ty)
             }
         };
         self.array_with(array, subscripts, value)

@@ -1,19 +1,22 @@
 //! ON CONFLICT: the unique indexes that count, and what DO UPDATE assigns.
 
+use std::collections::HashMap;
+
 use sqlparser::ast;
 use types::{DataType, Error, Result, SqlState};
 
 use super::cte::Definition;
 use super::index::column_named;
-use super::name::{ident_at, object_at};
+use super::name::{expr_at, ident_at, object_at};
 use super::scope::{Clause, Scope, ScopeColumn, ScopeRelation, Whole};
 use super::select::filter;
+use super::view_target::WriteKind;
 use super::write::Target;
-use super::{Binder, Bound, BoundQuery, fail, place};
+use super::{Binder, Bound, BoundQuery, fail, place, unsupported};
 use crate::algebra::{ColumnId, Expr, InputColumn, Place, Plan};
 use crate::catalog::{BoundTerms, TableRef, Uniqueness};
 use crate::implication::{implies, normalised};
-use crate::parse::Inference;
+use crate::parse::{Inference, folded};
 use crate::statement::{ConflictAction, ConflictTarget, OnConflict, Privilege};
 
 /// ON CONFLICT, bound but for its parameters.
@@ -33,7 +36,7 @@ impl Binder<'_> {
         let key = match &conflict.conflict_target {
             None => None,
             Some(named) => {
-                let found = self.conflict_target(&target.table, named)?;
+                let found = self.conflict_target(target, named)?;
                 self.note_arbiters(target, &found);
                 Some(found)
             }
@@ -62,7 +65,11 @@ impl Binder<'_> {
             let mut ordinals: Vec<usize> = plain.map(|column| column.ordinal).collect();
             ordinals.extend(target.table.index_terms(at).into_iter().flat_map(BoundTerms::reads));
             for ordinal in ordinals {
-                let column = target.relation.columns.get(ordinal);
+                let position = match &target.view {
+                    Some(view) => view.position(ordinal),
+                    None => Some(ordinal),
+                };
+                let column = position.and_then(|at| target.relation.columns.get(at));
                 self.note_read(column.and_then(|column| column.source));
             }
         }
@@ -71,13 +78,14 @@ impl Binder<'_> {
     /// The unique indexes that a conflict target names.
     fn conflict_target(
         &mut self,
-        table: &TableRef,
-        target: &ast::ConflictTarget,
+        target: &Target,
+        named: &ast::ConflictTarget,
     ) -> Result<ConflictTarget> {
-        let indexes = match target {
+        let table = &target.table;
+        let indexes = match named {
             ast::ConflictTarget::OnConstraint(name) => vec![constraint_index(table, name)?],
             ast::ConflictTarget::Columns(names) => {
-                let wanted = self.arbiter(table, names)?;
+                let wanted = self.arbiter(target, names)?;
                 let all = 0..table.indexes().len();
                 all.filter(|&at| wanted.matches(table, at)).collect()
             }
@@ -91,7 +99,17 @@ impl Binder<'_> {
     }
 
     /// Columns and expressions of the unique index that a target means.
-    fn arbiter(&mut self, table: &TableRef, names: &[ast::Ident]) -> Result<Arbiter> {
+    fn arbiter(&mut self, target: &Target, names: &[ast::Ident]) -> Result<Arbiter> {
+        let table = &target.table;
+        let column_named = |ident: &ast::Ident| match &target.view {
+            None => column_named(table, ident),
+            Some(view) => {
+                let (name, at) = (folded(ident), ident_at(ident));
+                let found = view.ordinal(&name, WriteKind::Insert, at)?;
+                let message = format!("column \"{name}\" does not exist");
+                found.map_or_else(|| fail(SqlState::UNDEFINED_COLUMN, message, at), Ok)
+            }
+        };
         let mut arbiter = Arbiter::default();
         let inferred = match names {
             [name] => self.aside.inference(ident_at(name)),
@@ -99,14 +117,17 @@ impl Binder<'_> {
         };
         let Some(Inference { elements, predicate }) = inferred.cloned() else {
             for ident in names {
-                arbiter.columns.push(column_named(table, ident)?);
+                arbiter.columns.push(column_named(ident)?);
             }
             return Ok(arbiter);
         };
         for element in &elements {
             if let ast::Expr::Identifier(ident) = element {
-                arbiter.columns.push(column_named(table, ident)?);
+                arbiter.columns.push(column_named(ident)?);
                 continue;
+            }
+            if target.view.is_some() {
+                return unsupported("an expression in ON CONFLICT of a view", expr_at(element));
             }
             super::index_terms::check_form(element)?;
             let bound = self.inferred(Clause::IndexExpression, element, table)?.expr;
@@ -152,9 +173,9 @@ impl Binder<'_> {
         if let Some(expr) = &update.selection {
             plan = filter(plan, self.bind_condition(expr, Clause::Where)?);
         }
-        let (plan, assigned) = self.bind_assignments(table, &update.assignments, plan)?;
+        let (plan, assigned) = self.bind_assignments(target, &update.assignments, plan)?;
         let (ordinals, values): (Vec<usize>, Vec<Expr>) = assigned.into_iter().unzip();
-        self.require_columns(table.name(), Privilege::Update, ordinals.iter().copied());
+        self.require_written(target, Privilege::Update, Some(&ordinals));
         let exprs = std::iter::once(Expr::column(number, DataType::BigInt)).chain(values);
         Ok((ordinals, self.projected_exprs(plan, exprs.collect())))
     }
@@ -184,6 +205,18 @@ impl Binder<'_> {
 /// The row proposed, as a relation: to read it takes the right to read the table.
 fn excluded_relation(target: &Target, ids: &[ColumnId]) -> ScopeRelation {
     let table = &target.table;
+    if target.view.is_some() {
+        let map: HashMap<ColumnId, ColumnId> =
+            target.ids.iter().copied().zip(ids.iter().copied()).collect();
+        let proposed = |column: &ScopeColumn| {
+            let mut expr = column.expr.clone();
+            super::series::rename(&mut expr, &map);
+            ScopeColumn { expr, relation: "excluded".to_owned(), ..column.clone() }
+        };
+        let columns = target.relation.columns.iter().map(proposed).collect();
+        let name = "excluded".to_owned();
+        return ScopeRelation { name, columns, schema: None, at: None, ..target.relation.clone() };
+    }
     let column = |(at, (def, id)): (usize, (&crate::catalog::ColumnDef, &ColumnId))| ScopeColumn {
         name: def.name.clone(),
         expr: Expr::column(*id, def.ty),

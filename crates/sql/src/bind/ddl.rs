@@ -5,7 +5,7 @@ use std::sync::Arc;
 use sqlparser::ast::{self, Statement as Ast};
 use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::keywords::Keyword;
-use sqlparser::tokenizer::{Token, Tokenizer};
+use sqlparser::tokenizer::{Location, Token, Tokenizer};
 use types::{DataType, Result, SqlState};
 
 use super::constraint::Definition;
@@ -13,10 +13,11 @@ use super::name::{ident_at, object_at};
 use super::{Binder, Unknowns, fail, unsupported};
 use crate::algebra::Place;
 use crate::catalog::{ColumnDef, Relation};
-use crate::parse::folded;
+use crate::parse::{ViewAction, check_option, folded};
 use crate::statement::{
-    CreateTable, CreateTableAs, CreateView, DropBehaviour, DropRelations, IfExists, IfMissing,
-    OnCommit, Persistence, RelationName, RenameView, Skipped, Statement, WithData,
+    AlterView, CreateTable, CreateTableAs, CreateView, DropBehaviour, DropRelations, IfExists,
+    IfMissing, OnCommit, Persistence, RelationName, RenameView, Skipped, Statement, ViewChange,
+    WithData,
 };
 
 impl Binder<'_> {
@@ -148,6 +149,8 @@ impl Binder<'_> {
             super::composite::refuse_record_column(&name, column.ty, at)?;
             output.push((name, column.ty));
         }
+        let options = self.aside.view_options.clone();
+        self.check_options(create, &options)?;
         let sql = self.defined_query(&create.query).or_else(|| query_text(text));
         let sql = sql.unwrap_or_else(|| create.query.to_string());
         Ok(Statement::CreateView(Box::new(CreateView {
@@ -161,7 +164,69 @@ impl Binder<'_> {
                 (false, false) => IfExists::Fail,
             },
             persistence: persistence(create.temporary),
+            options,
         })))
+    }
+
+    /// ALTER VIEW with options or a default.
+    pub(super) fn bind_alter_view(
+        &mut self,
+        view: &ast::ObjectName,
+        if_missing: IfMissing,
+        action: &ViewAction,
+    ) -> Result<Statement> {
+        let name = match self.altered_view(view, if_missing)? {
+            Ok(name) => name,
+            Err(skipped) => return Ok(skipped),
+        };
+        let change = match action {
+            ViewAction::Set(options) => ViewChange::Set(options.clone()),
+            ViewAction::Reset(names) => ViewChange::Reset(names.clone()),
+            ViewAction::Default(ident, value) => {
+                let column = folded(ident);
+                let scope = self.bind_relation(view, None)?.1;
+                self.required.clear();
+                let Some(known) = scope.columns.iter().find(|known| known.name == column) else {
+                    let message =
+                        format!("column \"{column}\" of relation \"{}\" does not exist", name.name);
+                    return fail(SqlState::UNDEFINED_COLUMN, message, ident_at(ident));
+                };
+                let value = match value {
+                    None => None,
+                    Some(value) => {
+                        self.check_default(value, known.expr.ty, &column)?;
+                        Some(self.defined(value).to_string())
+                    }
+                };
+                ViewChange::Default(column, value)
+            }
+        };
+        Ok(Statement::AlterView(AlterView { name, change }))
+    }
+
+    /// The view that ALTER VIEW names, or what is to be said where it is missing.
+    fn altered_view(
+        &self,
+        view: &ast::ObjectName,
+        if_missing: IfMissing,
+    ) -> Result<std::result::Result<RelationName, Statement>> {
+        let name = self.relation_name(view)?;
+        match self.catalog.relation(name.schema.as_deref(), &name.name) {
+            Some(Relation::View { .. }) => Ok(Ok(name)),
+            Some(_) => {
+                let message = format!("\"{}\" is not a view", name.name);
+                fail(SqlState::WRONG_OBJECT_TYPE, message, object_at(view))
+            }
+            None => {
+                let message = format!("relation \"{}\" does not exist", view);
+                if if_missing == IfMissing::Fail {
+                    return fail(SqlState::UNDEFINED_TABLE, message, None);
+                }
+                let notices =
+                    vec![(SqlState::SUCCESSFUL_COMPLETION, format!("{message}, skipping"))];
+                Ok(Err(Statement::Skipped(Skipped { command: "ALTER VIEW", notices })))
+            }
+        }
     }
 
     /// ALTER VIEW ... RENAME.
@@ -172,24 +237,10 @@ impl Binder<'_> {
         column: Option<&ast::Ident>,
         to: &str,
     ) -> Result<Statement> {
-        let name = self.relation_name(view)?;
-        let at = object_at(view);
-        match self.catalog.relation(name.schema.as_deref(), &name.name) {
-            Some(Relation::View { .. }) => {}
-            Some(_) => {
-                let message = format!("\"{}\" is not a view", name.name);
-                return fail(SqlState::WRONG_OBJECT_TYPE, message, at);
-            }
-            None => {
-                let message = format!("relation \"{}\" does not exist", view);
-                if if_missing == IfMissing::Fail {
-                    return fail(SqlState::UNDEFINED_TABLE, message, None);
-                }
-                let notices =
-                    vec![(SqlState::SUCCESSFUL_COMPLETION, format!("{message}, skipping"))];
-                return Ok(Statement::Skipped(Skipped { command: "ALTER VIEW", notices }));
-            }
-        }
+        let name = match self.altered_view(view, if_missing)? {
+            Ok(name) => name,
+            Err(skipped) => return Ok(skipped),
+        };
         let (column, to) = (column.map(folded), to.to_owned());
         Ok(Statement::RenameView(RenameView { name, column, to }))
     }
@@ -299,6 +350,15 @@ fn refuse_table_extensions(create: &ast::CreateTable, at: Place) -> Result<()> {
     }
 }
 
+/// The place in `text` of a position.
+fn offset_of(text: &str, at: Location) -> Option<usize> {
+    let line = usize::try_from(at.line.checked_sub(1)?).ok()?;
+    let column = usize::try_from(at.column.checked_sub(1)?).ok()?;
+    let start: usize = text.split_inclusive('\n').take(line).map(str::len).sum();
+    let rest = text.get(start..)?;
+    rest.char_indices().nth(column).map(|(at, _)| start + at)
+}
+
 /// The query of a CREATE VIEW as the user wrote it: what follows the first AS outside parentheses.
 /// None for a RECURSIVE view, whose query is a part of the view's.
 fn query_text(text: &str) -> Option<String> {
@@ -316,7 +376,9 @@ fn query_text(text: &str) -> Option<String> {
                 let start: usize = text.split_inclusive('\n').take(line).map(str::len).sum();
                 let rest = text.get(start..)?;
                 let skip = rest.char_indices().nth(column).map(|(at, _)| at)?;
-                return Some(rest.get(skip..)?.trim().to_owned());
+                let end = check_option(&tokens).map(|(at, _)| tokens[at].span.start);
+                let end = end.and_then(|end| offset_of(text, end)).unwrap_or(text.len());
+                return Some(text.get(start + skip..end)?.trim().to_owned());
             }
             _ => {}
         }

@@ -350,8 +350,10 @@ impl Binder<'_> {
         let access = (!is_system)
             .then(|| self.require_any(&full.key(), select, Extent::Columns(BTreeSet::new())));
         let outer = self.on_behalf.clone();
-        if let ViewRights::Owner(owner) = rights {
-            self.on_behalf = Some(owner);
+        match rights {
+            ViewRights::Owner(owner) => self.on_behalf = Some(owner),
+            ViewRights::Asker => self.on_behalf = None,
+            ViewRights::System => {}
         }
         let bound = self.bind_view(sql, at);
         self.on_behalf = outer;
@@ -554,7 +556,10 @@ pub(super) fn named_relation(
     }
 }
 
-fn with_alias(relation: ScopeRelation, alias: Option<&ast::TableAlias>) -> Result<ScopeRelation> {
+pub(super) fn with_alias(
+    relation: ScopeRelation,
+    alias: Option<&ast::TableAlias>,
+) -> Result<ScopeRelation> {
     match alias {
         Some(alias) => {
             let system = relation.system;

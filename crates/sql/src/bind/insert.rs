@@ -6,7 +6,8 @@ use types::{DataType, Result, SqlState};
 use super::name::object_at;
 use super::scope::{Clause, Level, Scope};
 use super::types::{Context, can_cast};
-use super::write::column_at;
+use super::view_target::{Write, WriteKind};
+use super::write::{Target, column_at};
 use super::{Binder, Bound, BoundColumn, BoundQuery, Unknowns, at_span, fail, place, unsupported};
 use crate::algebra::{Expr, ExprKind, Place, Plan};
 use crate::catalog::{ColumnDef, IdentityKind, TableRef};
@@ -78,7 +79,7 @@ fn or_conflict(
 
 /// The columns that VALUES lists fill.
 struct ValueTargets<'q> {
-    table: &'q TableRef,
+    target: &'q Target,
     ordinals: &'q [usize],
     /// Types and names of the values.
     wanted: &'q [ColumnDef],
@@ -105,8 +106,16 @@ impl Binder<'_> {
             return unsupported("this form of INSERT", at);
         }
         let definitions = self.definitions(with)?;
-        let table = self.writable_table(name)?;
-        let source = self.insert_source(&table, insert, at)?;
+        let alias = insert.table_alias.as_ref().map(|alias| ast::TableAlias {
+            explicit: alias.explicit,
+            name: alias.alias.clone(),
+            columns: Vec::new(),
+            at: None,
+        });
+        let write = Write::of(WriteKind::Insert);
+        let (target, _) = self.target_named(name, alias.as_ref(), write)?;
+        let table = target.table.clone();
+        let source = self.insert_source(&target, insert, at)?;
         let last =
             |name: &ast::ObjectName| Ok(super::name::object_parts(name)?.pop().unwrap_or_default());
         let is_named = !is_by_name(&insert.columns);
@@ -114,16 +123,12 @@ impl Binder<'_> {
         let named = named.collect::<Result<Vec<String>>>()?;
         let (plan, columns) = self.exact(source);
         let source = BoundQuery { plan, columns };
-        let alias = insert.table_alias.as_ref().map(|alias| ast::TableAlias {
-            explicit: alias.explicit,
-            name: alias.alias.clone(),
-            columns: Vec::new(),
-            at: None,
-        });
-        let (target, _) = self.target_named(name, alias.as_ref())?;
         let conflict = match &insert.on {
             None => match insert.or {
                 None => None,
+                Some(_) if target.view.is_some() => {
+                    return unsupported("INSERT OR ... into a view", at);
+                }
                 Some(or) => {
                     let conflict = or_conflict(or, &table, &named, at)?;
                     Some(self.bind_conflict(&conflict, &target, at)?)
@@ -146,17 +151,20 @@ impl Binder<'_> {
             Some(conflict) => Some(self.finish_conflict(conflict, &definitions)?),
             None => None,
         };
+        self.settle_reads(&target);
         let (source, returning) = self.finish_write(source, returning, definitions)?;
-        Ok(Insert { table, source, on_conflict, returning })
+        let tests = self.row_tests(&target)?;
+        Ok(Insert { table, source, on_conflict, returning, tests })
     }
 
     /// The rows to insert, with all columns of the table.
     fn insert_source(
         &mut self,
-        table: &TableRef,
+        target: &Target,
         insert: &ast::Insert,
         at: Place,
     ) -> Result<BoundQuery> {
+        let table = &target.table;
         let (by_name, columns) = match &insert.source {
             Some(query) if is_by_name(&insert.columns) => {
                 let bound = self.bind_query(query, Unknowns::Keep)?;
@@ -168,7 +176,7 @@ impl Binder<'_> {
             _ => (None, insert.columns.clone()),
         };
         let overriding = self.aside.overriding(at_span(insert.insert_token.0.span));
-        let (ordinals, parts) = self.insert_targets(table, &columns)?;
+        let (ordinals, parts) = self.insert_targets(target, &columns)?;
         let wanted = self.wanted_columns(table, &ordinals, &parts, at)?;
         let (source, defaults) = match insert.source.as_deref() {
             Some(_) if let Some(bound) = by_name => (bound, Vec::new()),
@@ -176,7 +184,7 @@ impl Binder<'_> {
             Some(query) => match plain_values(query) {
                 Some(values) => {
                     let (ordinals, wanted, parts) = (&ordinals, &wanted, &parts);
-                    let targets = ValueTargets { table, ordinals, wanted, parts, overriding };
+                    let targets = ValueTargets { target, ordinals, wanted, parts, overriding };
                     let bound = self.bind_value_rows(targets, values)?;
                     (bound, default_columns(values, ordinals.len()))
                 }
@@ -194,16 +202,24 @@ impl Binder<'_> {
                 return fail(SqlState::SYNTAX_ERROR, message, at);
             }
             std::cmp::Ordering::Greater => {
+                if let (true, Some(view)) = (implicit, &target.view) {
+                    view.refuse_fixed(ordinals.len(), at)?;
+                }
                 let message = "INSERT has more expressions than target columns";
                 let extra = source.columns.get(ordinals.len()).and_then(|column| column.at);
                 return fail(SqlState::SYNTAX_ERROR, message, extra.or(at));
             }
         };
-        self.require_columns(table.name(), Privilege::Insert, named.iter().copied());
+        if let Some(view) = &target.view
+            && parts.iter().all(Option::is_none)
+        {
+            view.check_inserted(table, &named)?;
+        }
+        self.require_written(target, Privilege::Insert, Some(&named));
         let source = self.assigned(&wanted, &parts, source)?;
         let (named, source) = self.whole_arrays(table, named, &parts, source)?;
         let named = self.identities_given(table, named, &defaults, overriding)?;
-        self.with_defaults(table, &named, source)
+        self.with_defaults(target, &named, source)
     }
 
     /// The ordinals of the source's columns; None for those whose value does not count because
@@ -249,7 +265,7 @@ impl Binder<'_> {
 
     pub(super) fn target_ordinals(
         &self,
-        table: &TableRef,
+        target: &Target,
         columns: &[ast::ObjectName],
     ) -> Result<Vec<usize>> {
         let mut idents = Vec::with_capacity(columns.len());
@@ -259,14 +275,17 @@ impl Binder<'_> {
                 _ => return unsupported("a qualified column in INSERT", object_at(name)),
             }
         }
-        self.column_ordinals(table, &idents)
+        match &target.view {
+            Some(view) => view.ordinals(&idents),
+            None => self.column_ordinals(&target.table, &idents),
+        }
     }
 
     /// The columns that INSERT names, and the subscripts under which parts of them are meant; a
     /// column may be there for several parts.
     fn insert_targets(
         &self,
-        table: &TableRef,
+        target: &Target,
         columns: &[ast::ObjectName],
     ) -> Result<(Vec<usize>, Vec<Option<Vec<ast::Subscript>>>)> {
         let mut parts = Vec::with_capacity(columns.len());
@@ -277,13 +296,13 @@ impl Binder<'_> {
             });
         }
         if parts.iter().all(Option::is_none) {
-            let ordinals = self.target_ordinals(table, columns)?;
+            let ordinals = self.target_ordinals(target, columns)?;
             let parts = vec![None; ordinals.len()];
             return Ok((ordinals, parts));
         }
         let mut ordinals: Vec<usize> = Vec::with_capacity(columns.len());
         for (name, part) in columns.iter().zip(&parts) {
-            let one = self.target_ordinals(table, std::slice::from_ref(name))?;
+            let one = self.target_ordinals(target, std::slice::from_ref(name))?;
             for ordinal in one {
                 let known = ordinals.iter().position(|known| *known == ordinal);
                 if known.is_some_and(|at| part.is_none() || parts.get(at) == Some(&None)) {
@@ -320,7 +339,8 @@ impl Binder<'_> {
         targets: ValueTargets<'_>,
         values: &ast::Values,
     ) -> Result<BoundQuery> {
-        let ValueTargets { table, ordinals, wanted, parts, overriding } = targets;
+        let ValueTargets { target, ordinals, wanted, parts, overriding } = targets;
+        let table = &target.table;
         let clause = if values.rows.len() == 1 { Clause::InsertRow } else { Clause::Values };
         self.levels.push(Level::new(clause));
         let mut rows = Vec::with_capacity(values.rows.len());
@@ -350,7 +370,7 @@ impl Binder<'_> {
                         Bound::new(Expr::null(column.ty), None)
                     }
                     (Some(_), None) if is_default(expr) => {
-                        Bound::new(self.column_default(table, ordinal)?, None)
+                        Bound::new(self.column_default(target, ordinal)?, None)
                     }
                     (Some(column), part) => {
                         let bound = self.bind_expr(expr)?;
@@ -427,10 +447,11 @@ impl Binder<'_> {
     /// The source with all columns of the table, in order: those not named get their default.
     fn with_defaults(
         &mut self,
-        table: &TableRef,
+        target: &Target,
         named: &[Option<usize>],
         source: BoundQuery,
     ) -> Result<BoundQuery> {
+        let table = &target.table;
         let mut columns: Vec<BoundColumn> = Vec::with_capacity(table.columns().len());
         let mut added = Vec::new();
         for (ordinal, def) in table.columns().iter().enumerate() {
@@ -439,7 +460,7 @@ impl Binder<'_> {
                 Some(column) => BoundColumn { name: def.name.clone(), ..column.clone() },
                 None => {
                     let id = self.fresh();
-                    added.push((id, self.column_default(table, ordinal)?));
+                    added.push((id, self.column_default(target, ordinal)?));
                     BoundColumn { name: def.name.clone(), ty: def.ty, id, at: None }
                 }
             };
@@ -462,8 +483,13 @@ impl Binder<'_> {
 
     /// The default of a column, bound: its identity's next value, or NULL when it has none. The
     /// value of a generated column is computed when the row is written.
-    pub(super) fn column_default(&mut self, table: &TableRef, ordinal: usize) -> Result<Expr> {
+    pub(super) fn column_default(&mut self, target: &Target, ordinal: usize) -> Result<Expr> {
+        let table = &target.table;
         let column = column_at(table, ordinal)?;
+        let of_view = target.view.as_ref().and_then(|view| view.default(ordinal));
+        if let Some(text) = of_view {
+            return self.default_text(text, column);
+        }
         if let Some(identity) = table.identity(ordinal) {
             let next = super::sequence::next_value(&identity.sequence);
             return self.coerce(Bound::new(next, None), column.ty, Context::Assignment);
@@ -475,11 +501,14 @@ impl Binder<'_> {
     pub(super) fn kept_default(&mut self, column: &ColumnDef) -> Result<Expr> {
         match column.default_or_domains() {
             None => Ok(Expr::null(column.ty)),
-            Some(text) => {
-                let expr = crate::parse::parse_expr(text)?;
-                self.in_definition(|binder| binder.default_value(&expr, column.ty, &column.name))
-            }
+            Some(text) => self.default_text(text, column),
         }
+    }
+
+    /// The default that the kept `text` says.
+    pub(super) fn default_text(&mut self, text: &str, column: &ColumnDef) -> Result<Expr> {
+        let expr = crate::parse::parse_expr(text)?;
+        self.in_definition(|binder| binder.default_value(&expr, column.ty, &column.name))
     }
 
     /// Looks at a DEFAULT expression where it is defined. A value that does not fit its column is

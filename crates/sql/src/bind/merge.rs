@@ -14,10 +14,10 @@ use super::insert::is_default;
 use super::name::expr_at;
 use super::scope::{Clause, Scope};
 use super::select::filter;
+use super::view_target::WriteKind;
 use super::write::{Target, column_at};
 use super::{Binder, BoundQuery, at_span, fail, unsupported};
 use crate::algebra::{ColumnId, Expr, ExprKind, JoinKind, Plan};
-use crate::catalog::TableRef;
 use crate::statement::{Merge, MergeAction, Privilege};
 
 /// A WHEN clause, bound.
@@ -42,7 +42,7 @@ impl Binder<'_> {
         };
         let definitions = self.definitions(with)?;
         let bound = self.in_level(Clause::From, |binder| {
-            let (target, scan) = binder.bind_target(&merge.table)?;
+            let (target, scan) = binder.bind_target(&merge.table, WriteKind::Merge)?;
             let source = ast::TableWithJoins { relation: merge.source.clone(), joins: Vec::new() };
             let source = binder.bind_from(&[source])?;
             let source_scope = std::mem::take(&mut binder.level()?.scope);
@@ -139,7 +139,7 @@ impl Binder<'_> {
                 };
                 let before = Plan::one_row();
                 let (after, assigned) =
-                    self.bind_assignments(&target.table, assignments, before.clone())?;
+                    self.bind_assignments(target, assignments, before.clone())?;
                 if after != before {
                     return unsupported("a sub-query of several columns in MERGE", at);
                 }
@@ -151,7 +151,7 @@ impl Binder<'_> {
             ast::MergeAction::Update(_) => misplaced("UPDATE"),
             ast::MergeAction::Insert(_) if matched => misplaced("INSERT"),
             ast::MergeAction::Insert(insert) => {
-                let values = self.bind_merge_insert(insert, &target.table)?;
+                let values = self.bind_merge_insert(insert, target)?;
                 Ok((MergeAction::Insert { values_from: 0 }, values))
             }
         }
@@ -161,8 +161,9 @@ impl Binder<'_> {
     fn bind_merge_insert(
         &mut self,
         insert: &ast::MergeInsertExpr,
-        table: &TableRef,
+        target: &Target,
     ) -> Result<Vec<Expr>> {
+        let table = &target.table;
         let at = at_span(insert.insert_token.0.span);
         let ast::MergeInsertKind::Values(values) = &insert.kind else {
             return unsupported("this form of INSERT in MERGE", at);
@@ -173,7 +174,7 @@ impl Binder<'_> {
         if insert.insert_predicate.is_some() {
             return unsupported("WHERE in MERGE", at);
         }
-        let ordinals = self.target_ordinals(table, &insert.columns)?;
+        let ordinals = self.target_ordinals(target, &insert.columns)?;
         let count = row.content.len();
         if count > ordinals.len() {
             let message = "INSERT has more expressions than target columns";
@@ -198,7 +199,7 @@ impl Binder<'_> {
                     let bound = self.bind_expr(expr)?;
                     self.assign(bound, column_at(table, ordinal)?)?
                 }
-                _ => self.column_default(table, ordinal)?,
+                _ => self.column_default(target, ordinal)?,
             });
         }
         Ok(list)

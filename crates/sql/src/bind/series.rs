@@ -255,7 +255,7 @@ impl Binder<'_> {
 }
 
 /// Gives the columns that `expr` reads their new ids, in its sub-queries, too.
-fn rename(expr: &mut Expr, ids: &HashMap<ColumnId, ColumnId>) {
+pub(super) fn rename(expr: &mut Expr, ids: &HashMap<ColumnId, ColumnId>) {
     fn in_plan(plan: &mut Plan, ids: &HashMap<ColumnId, ColumnId>) {
         plan.each_expr_mut(&mut |expr| rename(expr, ids));
         plan.inputs_mut().into_iter().for_each(|input| in_plan(input, ids));

@@ -42,6 +42,7 @@ impl Binder<'_> {
             | SessionTree::CreateExecuted { .. }
             | SessionTree::AtCursor { .. }
             | SessionTree::Effectless(_)
+            | SessionTree::AlterView { .. }
             | SessionTree::RenameView { .. }
             | SessionTree::Absent(_) => self.bind_definition(tree)?,
             SessionTree::Described(tree) => self.bind_described(tree)?,
@@ -105,6 +106,9 @@ impl Binder<'_> {
             }
             SessionTree::Effectless(tree) => self.bind_effectless(tree),
             SessionTree::Absent(absent) => self.bind_absent(absent),
+            SessionTree::AlterView { name, if_missing, action } => {
+                self.bind_alter_view(name, *if_missing, action)
+            }
             SessionTree::RenameView { name, if_missing, column, to } => {
                 self.bind_rename_view(name, *if_missing, column.as_ref(), to)
             }

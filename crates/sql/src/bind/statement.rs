@@ -205,6 +205,7 @@ impl Binder<'_> {
     fn bind_copy(&mut self, copy: &CopyTree) -> Result<Copy> {
         let item = match &copy.source {
             CopySource::Table(name, columns) => {
+                self.refuse_copied_view(name, copy)?;
                 let table =
                     if copy.from { self.writable_table(name)? } else { self.table_named(name)? };
                 if table.wide().is_some() {
@@ -258,6 +259,23 @@ impl Binder<'_> {
             format,
             options,
         })
+    }
+
+    /// # Errors
+    /// 42809 for COPY of a view, which takes a query, and into one.
+    fn refuse_copied_view(&self, name: &ast::ObjectName, copy: &CopyTree) -> Result<()> {
+        let full = self.relation_name(name)?;
+        if self.catalog.view_writes(&full.key()).is_none() {
+            return Ok(());
+        }
+        let (preposition, hint) = if copy.from {
+            ("to", "To enable copying to a view, provide an INSTEAD OF INSERT trigger.")
+        } else {
+            ("from", "Try the COPY (SELECT ...) TO variant.")
+        };
+        let message = format!("cannot copy {preposition} view \"{}\"", full.name);
+        let error = Error::new(SqlState::WRONG_OBJECT_TYPE, message).with_hint(hint);
+        Err(place(error, object_at(name)))
     }
 
     /// Rows that COPY (...) TO moves: of a query, or of RETURNING.

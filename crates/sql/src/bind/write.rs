@@ -19,9 +19,10 @@ use super::from::join;
 use super::name::{expr_at, ident_at, object_at};
 use super::scope::{Clause, Scope, ScopeRelation};
 use super::select::filter;
+use super::view_target::{ViewTarget, ViewTest, Write, WriteKind, WrittenView};
 use super::{Binder, Bound, BoundColumn, BoundQuery, fail, place, unsupported};
 use crate::algebra::{ColumnId, Expr, InputColumn, JoinKind, Place, Plan, Query};
-use crate::catalog::{ColumnDef, IdentityKind, TID_COLUMN, TableRef};
+use crate::catalog::{ColumnDef, IdentityKind, Relation, TID_COLUMN, TableRef};
 use crate::parse::folded;
 use crate::statement::{Delete, Extent, Matches, Privilege, Returning, RowPlace, Update};
 
@@ -32,6 +33,19 @@ pub(super) struct Target {
     /// Ids of the columns, by ordinal.
     pub(super) ids: Vec<ColumnId>,
     pub(super) tid: ColumnId,
+    /// What is read of the table: a position among what the statement needs.
+    pub(super) access: Option<usize>,
+    /// The view that the statement names, in the place of its table.
+    pub(super) view: Option<Box<ViewTarget>>,
+    /// Conditions by which views test rows, in order.
+    pub(super) tests: Vec<ViewTest>,
+}
+
+impl Target {
+    /// The name that the statement calls it by, without the schema.
+    fn shown(&self) -> &str {
+        self.view.as_ref().map_or_else(|| self.table.name(), |view| &view.name)
+    }
 }
 
 /// RETURNING, bound, and the columns of other tables that it reads.
@@ -47,7 +61,7 @@ pub(super) type Assigned = (usize, Expr);
 /// The columns in `SET (a, b) = ...`, by ordinal.
 #[derive(Clone, Copy)]
 struct RowTargets<'q> {
-    table: &'q TableRef,
+    target: &'q Target,
     ordinals: &'q [usize],
 }
 
@@ -74,22 +88,24 @@ impl Binder<'_> {
         };
         let definitions = self.definitions(with)?;
         let (source, columns, target, returning) = self.in_level(Clause::From, |binder| {
-            let (target, plan) =
-                binder.joined_target(&update.table, from, update.selection.as_ref())?;
+            let (target, plan) = binder.joined_target(&update.table, from, WriteKind::Update)?;
+            let plan = binder.selected_rows(plan, update.selection.as_ref())?;
             let (plan, assigned) = binder.in_clause(Clause::Update, |binder| {
-                binder.bind_assignments(&target.table, &update.assignments, plan)
+                binder.bind_assignments(&target, &update.assignments, plan)
             })?;
-            let changed = assigned.iter().map(|(ordinal, _)| *ordinal);
-            binder.require_columns(target.table.name(), Privilege::Update, changed);
+            let changed: Vec<usize> = assigned.iter().map(|(ordinal, _)| *ordinal).collect();
+            binder.require_written(&target, Privilege::Update, Some(&changed));
             let returning = binder.bind_returning(update.returning.as_deref(), &target)?;
             let (columns, values): (Vec<usize>, Vec<Expr>) = assigned.into_iter().unzip();
             let extras = returning.as_ref().map_or(&[][..], |returning| &returning.extras);
             let source = binder.write_source(plan, &target, values, extras);
             Ok((source, columns, target, returning))
         })?;
+        self.settle_reads(&target);
         let matches = if from.is_empty() { Matches::Once } else { Matches::Repeated };
         let (source, returning) = self.finish_write(source, returning, definitions)?;
-        Ok(Update { table: target.table, columns, source, matches, returning })
+        let tests = self.row_tests(&target)?;
+        Ok(Update { table: target.table, columns, source, matches, returning, tests })
     }
 
     /// DELETE under the CTEs of `with`.
@@ -113,13 +129,15 @@ impl Binder<'_> {
         let using = delete.using.as_deref().unwrap_or_default();
         let definitions = self.definitions(with)?;
         let (source, target, returning) = self.in_level(Clause::From, |binder| {
-            let (target, plan) = binder.joined_target(table, using, delete.selection.as_ref())?;
-            binder.require(target.table.name(), Privilege::Delete);
+            let (target, plan) = binder.joined_target(table, using, WriteKind::Delete)?;
+            let plan = binder.selected_rows(plan, delete.selection.as_ref())?;
+            binder.require_written(&target, Privilege::Delete, None);
             let returning = binder.bind_returning(delete.returning.as_deref(), &target)?;
             let extras = returning.as_ref().map_or(&[][..], |returning| &returning.extras);
             let source = binder.write_source(plan, &target, Vec::new(), extras);
             Ok((source, target, returning))
         })?;
+        self.settle_reads(&target);
         let matches = if using.is_empty() { Matches::Once } else { Matches::Repeated };
         let (source, returning) = self.finish_write(source, returning, definitions)?;
         Ok(Delete { table: target.table, source, matches, returning })
@@ -134,18 +152,18 @@ impl Binder<'_> {
         Ok(definitions)
     }
 
-    /// Target, FROM or USING, and WHERE; the level's scope is all of them.
+    /// Target, and FROM or USING; the level's scope is all of them.
     fn joined_target(
         &mut self,
         table: &ast::TableWithJoins,
         from: &[ast::TableWithJoins],
-        selection: Option<&ast::Expr>,
+        kind: WriteKind,
     ) -> Result<(Target, Plan)> {
         if !table.joins.is_empty() {
             let at = super::at_span(sqlparser::ast::Spanned::span(table));
             return fail(SqlState::SYNTAX_ERROR, "syntax error: the target is one table", at);
         }
-        let (target, mut plan) = self.bind_target(&table.relation)?;
+        let (target, mut plan) = self.bind_target(&table.relation, kind)?;
         // The target is not in sight of FROM.
         let right = self.bind_from(from)?;
         let mut scope = Scope::of(target.relation.clone());
@@ -154,18 +172,27 @@ impl Binder<'_> {
         if !from.is_empty() {
             plan = join(plan, right, JoinKind::Inner, Expr::boolean(true));
         }
-        if let Some(expr) = selection {
-            plan = filter(plan, self.bind_condition(expr, Clause::Where)?);
-        }
         Ok((target, plan))
     }
 
-    /// A scan of the table to change, with its TID.
-    pub(super) fn bind_target(&mut self, factor: &ast::TableFactor) -> Result<(Target, Plan)> {
+    /// WHERE.
+    fn selected_rows(&mut self, plan: Plan, selection: Option<&ast::Expr>) -> Result<Plan> {
+        match selection {
+            Some(expr) => Ok(filter(plan, self.bind_condition(expr, Clause::Where)?)),
+            None => Ok(plan),
+        }
+    }
+
+    /// A scan of the table to change, with its TID; of a view, its rows of the table below.
+    pub(super) fn bind_target(
+        &mut self,
+        factor: &ast::TableFactor,
+        kind: WriteKind,
+    ) -> Result<(Target, Plan)> {
         let ast::TableFactor::Table { name, alias, args: None, .. } = factor else {
             return unsupported("a target that is no table", None);
         };
-        self.target_named(name, alias.as_ref())
+        self.target_named(name, alias.as_ref(), Write::of(kind))
     }
 
     /// As [`Self::bind_target`], by name.
@@ -173,7 +200,24 @@ impl Binder<'_> {
         &mut self,
         name: &ast::ObjectName,
         alias: Option<&ast::TableAlias>,
+        write: Write,
     ) -> Result<(Target, Plan)> {
+        let full = self.relation_name(name)?;
+        match self.catalog.relation(full.schema.as_deref(), &full.name) {
+            Some(Relation::View { .. }) if write.kind == WriteKind::Merge => {
+                let message = format!("cannot execute MERGE on relation \"{}\"", full.name);
+                let error = Error::new(SqlState::FEATURE_NOT_SUPPORTED, message)
+                    .with_detail("This operation is not supported for views.");
+                return Err(place(error, object_at(name)));
+            }
+            Some(Relation::View { sql, columns, rights }) => {
+                if let Some(says) = self.catalog.view_writes(&full.key()) {
+                    let view = WrittenView { full, sql, names: columns, rights, says, write };
+                    return self.view_target(view, alias);
+                }
+            }
+            _ => {}
+        }
         let table = self.writable_table(name)?;
         let read = Extent::Read(BTreeSet::new());
         let (mut plan, mut scope) = self.bind_table(table.clone(), name, alias, Some(read))?;
@@ -190,17 +234,20 @@ impl Binder<'_> {
             Some(relation) => relation,
             None => return Err(Error::internal("a table is a relation")),
         };
-        Ok((Target { table, relation, ids, tid }, plan))
+        let source = relation.columns.first().and_then(|column| column.source);
+        let access = source.map(|source| source.access);
+        Ok((Target { table, relation, ids, tid, access, view: None, tests: Vec::new() }, plan))
     }
 
     /// SET: ordinals and values of their columns' types, over `plan`, which a sub-query with
     /// several columns is joined to.
     pub(super) fn bind_assignments(
         &mut self,
-        table: &TableRef,
+        target: &Target,
         assignments: &[ast::Assignment],
         mut plan: Plan,
     ) -> Result<(Plan, Vec<Assigned>)> {
+        let table = &target.table;
         let mut assigned: Vec<Assigned> = Vec::new();
         // Columns of which parts are assigned, perhaps several.
         let mut in_parts: Vec<usize> = Vec::new();
@@ -211,20 +258,20 @@ impl Binder<'_> {
             };
             let mut ordinals = Vec::with_capacity(names.len());
             if let Some((name, subscript)) = self.subscripted_target(&assignment.target)? {
-                let ordinal = assigned_column(table, name)?;
+                let ordinal = assigned_column(target, name)?;
                 let known = assigned.iter().position(|(known, _)| *known == ordinal);
                 if known.is_none() || in_parts.contains(&ordinal) {
                     self.refuse_generated(table, ordinal)?;
                     let before = known.map(|at| assigned.remove(at).1);
-                    let target = PartTarget { ordinal, subscripts: &subscript };
-                    let value = self.assigned_part(table, target, &assignment.value, before)?;
+                    let part = PartTarget { ordinal, subscripts: &subscript };
+                    let value = self.assigned_part(target, part, &assignment.value, before)?;
                     assigned.push((ordinal, value));
                     in_parts.push(ordinal);
                     continue;
                 }
             }
             for name in names {
-                let ordinal = assigned_column(table, name)?;
+                let ordinal = assigned_column(target, name)?;
                 let known = assigned.iter().map(|(known, _)| known).chain(&ordinals);
                 if known.into_iter().any(|known| *known == ordinal) {
                     let column = folded_last(name);
@@ -236,12 +283,12 @@ impl Binder<'_> {
             match &assignment.target {
                 ast::AssignmentTarget::ColumnName(_) => {
                     for ordinal in ordinals {
-                        let value = self.assigned_value(table, ordinal, &assignment.value)?;
+                        let value = self.assigned_value(target, ordinal, &assignment.value)?;
                         assigned.push((ordinal, value));
                     }
                 }
                 ast::AssignmentTarget::Tuple(_) => {
-                    let targets = RowTargets { table, ordinals: &ordinals };
+                    let targets = RowTargets { target, ordinals: &ordinals };
                     plan = self.assign_row(targets, assignment, plan, &mut assigned)?;
                 }
             }
@@ -279,7 +326,8 @@ impl Binder<'_> {
         plan: Plan,
         assigned: &mut Vec<Assigned>,
     ) -> Result<Plan> {
-        let RowTargets { table, ordinals } = targets;
+        let RowTargets { target, ordinals } = targets;
+        let table = &target.table;
         let at = expr_at(&assignment.value);
         let mut value = &assignment.value;
         while let ast::Expr::Nested(inner) = value {
@@ -296,7 +344,7 @@ impl Binder<'_> {
         if let Some(fields) = super::row::plain_fields(value) {
             count(fields.len())?;
             for (ordinal, field) in ordinals.iter().zip(fields) {
-                assigned.push((*ordinal, self.assigned_value(table, *ordinal, field)?));
+                assigned.push((*ordinal, self.assigned_value(target, *ordinal, field)?));
             }
             return Ok(plan);
         }
@@ -329,15 +377,21 @@ impl Binder<'_> {
 
     fn assigned_value(
         &mut self,
-        table: &TableRef,
+        target: &Target,
         ordinal: usize,
         value: &ast::Expr,
     ) -> Result<Expr> {
-        let column = column_at(table, ordinal)?;
+        let column = column_at(&target.table, ordinal)?;
         if super::insert::is_default(value) {
-            return self.column_default(table, ordinal);
+            return match &target.view {
+                None => self.column_default(target, ordinal),
+                Some(view) => match view.own_default(ordinal).map(str::to_owned) {
+                    None => Ok(Expr::null(column.ty)),
+                    Some(text) => self.default_text(&text, column),
+                },
+            };
         }
-        self.refuse_generated(table, ordinal)?;
+        self.refuse_generated(&target.table, ordinal)?;
         let bound = self.bind_expr(value)?;
         self.assign(bound, column)
     }
@@ -488,16 +542,19 @@ fn folded_last(name: &ast::ObjectName) -> String {
 }
 
 /// The ordinal of a column named in SET.
-fn assigned_column(table: &TableRef, name: &ast::ObjectName) -> Result<usize> {
+fn assigned_column(target: &Target, name: &ast::ObjectName) -> Result<usize> {
     let [ast::ObjectNamePart::Identifier(ident), rest @ ..] = name.0.as_slice() else {
         return unsupported("this form of column name", object_at(name));
     };
     let (column, at): (String, Place) = (folded(ident), ident_at(ident));
-    let found = table.columns().iter().position(|known| known.name == column);
+    let found = match &target.view {
+        Some(view) => view.ordinal(&column, WriteKind::Update, at)?,
+        None => target.table.columns().iter().position(|known| known.name == column),
+    };
     if let (Some(ordinal), []) = (found, rest) {
         return Ok(ordinal);
     }
-    let message = format!("column \"{column}\" of relation \"{}\" does not exist", table.name());
+    let message = format!("column \"{column}\" of relation \"{}\" does not exist", target.shown());
     let error = Error::new(SqlState::UNDEFINED_COLUMN, message);
     let error = match rest {
         [] => error,

@@ -41,6 +41,8 @@ use super::{LockTree, position};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Aside {
     clauses: BTreeMap<Position, Clause>,
+    /// Options of CREATE VIEW, as `name=value`.
+    pub(crate) view_options: Vec<String>,
 }
 
 #[derive(Clone, Debug)]

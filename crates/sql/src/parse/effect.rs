@@ -97,6 +97,7 @@ fn effect_of_session(tree: &SessionTree) -> Effect {
         | SessionTree::Effectless(_)
         | SessionTree::Absent(_)
         | SessionTree::Extension(_)
+        | SessionTree::AlterView { .. }
         | SessionTree::RenameView { .. }
         | SessionTree::Execute { .. }
         | SessionTree::CreateExecuted { .. }

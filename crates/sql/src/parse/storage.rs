@@ -2,8 +2,7 @@
 //!
 //! - `TABLESPACE pg_default`, `USING heap`, `WITHOUT OIDS` of CREATE TABLE and CREATE INDEX,
 //! - `USING INDEX TABLESPACE pg_default` of constraints,
-//! - `CONCURRENTLY` of DROP INDEX,
-//! - `WITH (security_barrier)` of CREATE VIEW.
+//! - `CONCURRENTLY` of DROP INDEX.
 
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 use types::{Error, Result, SqlState};
@@ -14,27 +13,26 @@ use super::tokens::{is, significant};
 /// Where tables and indexes may be.
 const TABLESPACES: [&str; 3] = ["pg_default", "pg_global", "\"\""];
 
-/// Takes the words out.
+/// Takes the words out, and the options of a view, which it gives.
 ///
 /// # Errors
-/// 42704 for a tablespace or access method that there is none of, 0A000 for options of views that
-/// would mean something.
-pub(super) fn take(tokens: &mut Vec<TokenWithSpan>) -> Result<()> {
+/// 42704 for a tablespace or access method that there is none of; errors of options.
+pub(super) fn take(tokens: &mut Vec<TokenWithSpan>) -> Result<Vec<String>> {
     let places = significant(tokens);
     let word = |at: usize, text: &str| places.get(at).is_some_and(|at| is(&tokens[*at], text));
     if word(0, "drop") && word(1, "index") && word(2, "concurrently") {
         tokens.remove(places[2]);
-        return Ok(());
+        return Ok(Vec::new());
     }
     if !word(0, "create") {
-        return Ok(());
+        return Ok(Vec::new());
     }
     let head = (1..6.min(places.len()))
         .find(|at| ["table", "index", "view"].iter().any(|kind| word(*at, kind)));
     match head {
-        Some(at) if word(at, "view") => take_view_options(tokens, &places[at..]),
-        Some(at) => take_storage(tokens, &places[at..]),
-        None => Ok(()),
+        Some(at) if word(at, "view") => super::view::take(tokens, &places[at..]),
+        Some(at) => take_storage(tokens, &places[at..]).map(|()| Vec::new()),
+        None => Ok(Vec::new()),
     }
 }
 
@@ -106,58 +104,4 @@ fn check_name(
         Some(at) => error.at(at),
         None => error,
     })
-}
-
-/// Takes `WITH (...)` out that stands before AS.
-fn take_view_options(tokens: &mut Vec<TokenWithSpan>, places: &[usize]) -> Result<()> {
-    let mut depth = 0_usize;
-    let mut from = None;
-    for (at, place) in places.iter().enumerate() {
-        let token = &tokens[*place];
-        match token.token {
-            Token::LParen => depth += 1,
-            Token::RParen if depth == 1 && from.is_some() => {
-                let from = from.unwrap_or(at);
-                check_view_options(&places[from..at], tokens)?;
-                for place in places[from..=at].iter().rev() {
-                    tokens.remove(*place);
-                }
-                return Ok(());
-            }
-            Token::RParen => depth = depth.saturating_sub(1),
-            _ if depth == 0 && is(token, "as") => return Ok(()),
-            _ if depth == 0 && is(token, "with") => from = Some(at),
-            _ => {}
-        }
-    }
-    Ok(())
-}
-
-fn check_view_options(places: &[usize], tokens: &[TokenWithSpan]) -> Result<()> {
-    let mut words = places.iter().map(|at| &tokens[*at]).skip(2).peekable();
-    while let Some(token) = words.next() {
-        let Token::Word(word) = &token.token else { continue };
-        let name = word.value.to_ascii_lowercase();
-        let mut value = "true".to_owned();
-        if words.next_if(|next| next.token == Token::Eq).is_some() {
-            value = words.next().map_or_else(String::new, |value| value.token.to_string());
-        }
-        let is_off = ["false", "off", "0", "'false'", "'off'", "no"]
-            .contains(&value.to_ascii_lowercase().as_str());
-        let at = at_location(token.span.start);
-        let error = match name.as_str() {
-            "security_barrier" => continue,
-            "security_invoker" if is_off => continue,
-            "security_invoker" | "check_option" => Error::unsupported(format!("{name} of a view")),
-            _ => {
-                let message = format!("unrecognized parameter \"{name}\"");
-                Error::new(SqlState::INVALID_PARAMETER, message)
-            }
-        };
-        return Err(match at {
-            Some(at) => error.at(at),
-            None => error,
-        });
-    }
-    Ok(())
 }

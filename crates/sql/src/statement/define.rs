@@ -110,6 +110,28 @@ pub struct CreateView {
     pub if_exists: IfExists,
     /// TEMPORARY or not.
     pub persistence: Persistence,
+    /// Options as `name=value`, in order.
+    pub options: Vec<String>,
+}
+
+/// ALTER VIEW with options or a default.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AlterView {
+    /// The view.
+    pub name: RelationName,
+    /// What changes.
+    pub change: ViewChange,
+}
+
+/// Change of a view that leaves its query as it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ViewChange {
+    /// SET: options as `name=value`.
+    Set(Vec<String>),
+    /// RESET: names of options.
+    Reset(Vec<String>),
+    /// SET DEFAULT of a column, an expression as text, or DROP DEFAULT.
+    Default(String, Option<String>),
 }
 
 /// ALTER VIEW ... RENAME.

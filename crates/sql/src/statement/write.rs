@@ -40,6 +40,23 @@ pub enum RowPlace {
     Last,
 }
 
+/// A condition that each row has to meet as a statement writes it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RowTest {
+    /// Reads [`crate::algebra::Plan::Input`] slot 0: all columns of the target by ordinal, as
+    /// written. Gives those rows, all columns, that do not meet the condition.
+    pub query: Query,
+    /// Rule that such a row breaks.
+    pub rule: RowRule,
+}
+
+/// Rule for the rows that a statement writes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RowRule {
+    /// WITH CHECK OPTION of the view of this name.
+    View(String),
+}
+
 /// INSERT.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Insert {
@@ -52,6 +69,8 @@ pub struct Insert {
     pub on_conflict: Option<OnConflict>,
     /// RETURNING, without extras.
     pub returning: Option<Returning>,
+    /// Conditions of the rows as they are inserted, or updated by ON CONFLICT.
+    pub tests: Vec<RowTest>,
 }
 
 /// ON CONFLICT.
@@ -99,6 +118,8 @@ pub struct Update {
     pub matches: Matches,
     /// RETURNING.
     pub returning: Option<Returning>,
+    /// Conditions of the rows after the change.
+    pub tests: Vec<RowTest>,
 }
 
 /// DELETE.
@@ -252,10 +273,12 @@ impl Statement {
                     ConflictAction::Nothing => None,
                 });
                 let others = assignments.into_iter().chain(returned(&insert.returning));
-                std::iter::once(&insert.source).chain(others).collect()
+                let tests = insert.tests.iter().map(|test| &test.query);
+                std::iter::once(&insert.source).chain(others).chain(tests).collect()
             }
             Self::Update(own) => {
-                std::iter::once(&own.source).chain(returned(&own.returning)).collect()
+                let tests = own.tests.iter().map(|test| &test.query);
+                std::iter::once(&own.source).chain(returned(&own.returning)).chain(tests).collect()
             }
             Self::Delete(own) => {
                 std::iter::once(&own.source).chain(returned(&own.returning)).collect()
@@ -264,6 +287,15 @@ impl Statement {
                 std::iter::once(&own.source).chain(returned(&own.returning)).collect()
             }
             _ => Vec::new(),
+        }
+    }
+
+    /// True when rows that it writes have to meet conditions of its own.
+    pub fn tests_rows(&self) -> bool {
+        match self {
+            Self::Insert(insert) => !insert.tests.is_empty(),
+            Self::Update(update) => !update.tests.is_empty(),
+            _ => false,
         }
     }
 }

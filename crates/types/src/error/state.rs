@@ -118,6 +118,8 @@ states! {
     FOREIGN_KEY_VIOLATION = b"23503";
     /// Duplicate key.
     UNIQUE_VIOLATION = b"23505";
+    /// Row that the CHECK OPTION of a view refuses.
+    CHECK_OPTION_VIOLATION = b"44000";
     /// Row that a CHECK constraint refuses.
     CHECK_VIOLATION = b"23514";
     /// Cursor that stands on no row.

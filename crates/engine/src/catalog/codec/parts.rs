@@ -151,7 +151,7 @@ macro_rules! variants {
 record!(WideDef { nodes, columns });
 record!(WideNode { table, link });
 record!(WideLink { from, columns, references });
-record!(View { sql, columns, output, depends_on, persistence; keys });
+record!(View { sql, columns, output, depends_on, persistence; keys, options, defaults });
 record!(Sequence { id, name, def, owner, persistence, value });
 record!(Extension { schema, owner, version });
 record!(Membership { role, admin });

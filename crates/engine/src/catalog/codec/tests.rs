@@ -232,6 +232,8 @@ fn view() -> impl Strategy<Value = View> {
             depends_on,
             persistence,
             keys: Vec::new(),
+            options: vec!["check_option=local".to_owned()],
+            defaults: vec![("a".to_owned(), "1".to_owned())],
         })
 }
 

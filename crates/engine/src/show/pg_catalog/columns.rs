@@ -4,7 +4,7 @@ use sql::catalog::{Deferral, Identity, IdentityKind};
 use sql::statement::{Persistence, RelationName};
 use types::{DataType, EnumType, NumericDisplay, Value};
 
-use super::{Row, SYSTEM_SCHEMAS, Subject, domains, numbers, relations};
+use super::{Row, SYSTEM_SCHEMAS, Subject, domains, numbers, relations, updatable};
 use crate::catalog::TableDef;
 use crate::catalog::user_types::enum_in;
 
@@ -61,7 +61,7 @@ fn tables(subject: &Subject<'_>) -> Vec<Row> {
     };
     let view = |name: &String| {
         let row = placed(name).text("table_type", "VIEW").text("is_typed", "NO");
-        row.text("is_insertable_into", "NO")
+        row.text("is_insertable_into", yes(updatable::events(subject, name) & 8 != 0))
     };
     let tables = subject.state.tables.keys().map(table);
     tables.chain(subject.state.views.keys().map(view)).collect()
@@ -190,9 +190,14 @@ fn columns(subject: &Subject<'_>) -> Vec<Row> {
         }
     }
     for (name, view) in &subject.state.views {
+        let written = updatable::columns(subject, name).unwrap_or_default();
         for (ordinal, (of, ty)) in view.output.iter().enumerate() {
-            let row = column(name, of, *ty, ordinal).text("is_nullable", "YES");
-            rows.push(row.text("is_updatable", "NO").text("is_generated", "NEVER"));
+            let mut row = column(name, of, *ty, ordinal).text("is_nullable", "YES");
+            if let Some((_, default)) = view.defaults.iter().find(|(known, _)| known == of) {
+                row = row.text("column_default", &relations::shown_default(subject, default));
+            }
+            let is_written = written.get(ordinal) == Some(&true);
+            rows.push(row.text("is_updatable", yes(is_written)).text("is_generated", "NEVER"));
         }
     }
     rows
@@ -201,8 +206,12 @@ fn columns(subject: &Subject<'_>) -> Vec<Row> {
 fn views(subject: &Subject<'_>) -> Vec<Row> {
     let row = |(name, view): (&String, &crate::catalog::View)| {
         let query = relations::view_query(subject, name, view);
-        let row = placed(name).text("view_definition", &query).text("is_updatable", "NO");
-        let row = row.text("check_option", "NONE").text("is_insertable_into", "NO");
+        let events = updatable::events(subject, name);
+        let check = view.option("check_option").map(str::to_uppercase);
+        let row = placed(name).text("view_definition", &query);
+        let row = row.text("is_updatable", yes(events & 20 == 20));
+        let row = row.text("check_option", check.as_deref().unwrap_or("NONE"));
+        let row = row.text("is_insertable_into", yes(events & 8 != 0));
         let row = row.text("is_trigger_updatable", "NO").text("is_trigger_deletable", "NO");
         row.text("is_trigger_insertable_into", "NO")
     };

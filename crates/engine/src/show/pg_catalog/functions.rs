@@ -199,9 +199,15 @@ const LAST_VALUE: &str = lookup!("pg_sequence", "seqrelid", "last", "($1)::regcl
 const UPDATABLE: &str = lookup!(
     "pg_class",
     "oid",
-    "CASE WHEN relkind IN ('r', 'p') THEN 28 ELSE 0 END",
+    "CASE WHEN relkind IN ('r', 'p') THEN 28 ELSE coalesce(updatable, 0) END",
     "($1)::regclass"
 );
+
+const COLUMN_UPDATABLE: &str = "(pg_relation_is_updatable($1, $3) & 20 = 20 AND ($2 < 0 OR \
+     NOT EXISTS (SELECT FROM information_schema.columns AS pgc, pg_catalog.pg_class AS pgd, \
+     pg_catalog.pg_namespace AS pge WHERE pgc.is_updatable = 'NO' AND pgc.ordinal_position = $2 \
+     AND pgd.oid = $1::regclass AND pgc.table_name = pgd.relname AND pge.oid = pgd.relnamespace \
+     AND pgc.table_schema = pge.nspname)))";
 
 /// The place of a column of a table in the key of an index.
 const INDEX_POSITION: &str = "(SELECT pgc.pgc_place FROM (SELECT indexrelid AS pgc_index, \
@@ -282,7 +288,7 @@ const TEMPLATES: &[(&str, &[usize], &str)] = &[
     ("pg_operator_is_visible", &[1], "true"),
     ("pg_sequence_last_value", &[1], LAST_VALUE),
     ("pg_relation_is_updatable", &[2], UPDATABLE),
-    ("pg_column_is_updatable", &[3], "(pg_relation_is_updatable($1, $3) & 28 = 28)"),
+    ("pg_column_is_updatable", &[3], COLUMN_UPDATABLE),
     ("pg_relation_filenode", &[1], lookup!("pg_class", "oid", "relfilenode", "($1)::regclass")),
     ("pg_get_function_sqlbody", &[1], "NULL::text"),
     ("pg_get_partition_constraintdef", &[1], "NULL::text"),

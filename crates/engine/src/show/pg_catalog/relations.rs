@@ -10,7 +10,7 @@ use sql::catalog::{
 use sql::statement::{Persistence, RelationName};
 use types::{ElementType, Value, array};
 
-use super::{Row, Subject, builtin, full_name, numbers, rights};
+use super::{Row, Subject, builtin, full_name, numbers, rights, updatable};
 use crate::catalog::numbers as catalog_numbers;
 use crate::catalog::rights::{Object, SCHEMA_NAME};
 use crate::catalog::{TableDef, View};
@@ -119,7 +119,8 @@ pub(super) fn classes(subject: &Subject<'_>) -> Vec<Row> {
         let text = format!(" {};", view_query(subject, name, view));
         let row = row.number("relnatts", view.output.len() as i64).flag("relhasrules", true);
         let row = row.number("reltype", i64::from(catalog_numbers::row_type(name)));
-        rows.push(row.text("viewdef", &text));
+        let row = row.number("updatable", updatable::events(subject, name));
+        rows.push(row.text("viewdef", &text).set("reloptions", options(&view.options)));
     }
     let sequences = state.sequences.keys();
     let sequence =
@@ -204,11 +205,21 @@ pub(super) fn attributes(subject: &Subject<'_>) -> Vec<Row> {
         for (ordinal, (column, ty)) in view.output.iter().enumerate() {
             let row = attribute(number(name), column, *ty, ordinal);
             let rights = rights::list_of_column(subject, name, column);
-            let row = row.set("attacl", rights);
+            let has_default = view.defaults.iter().any(|(known, _)| known == column);
+            let row = row.set("attacl", rights).flag("atthasdef", has_default);
             rows.push(row.text("attidentity", "").text("attgenerated", ""));
         }
     }
     rows
+}
+
+/// A list of options; NULL when there are none.
+fn options(list: &[String]) -> Value {
+    let list: Vec<Value> = list.iter().map(|option| Value::text(option)).collect();
+    if list.is_empty() {
+        return Value::Null;
+    }
+    array::from_values(&list, ElementType::Text).unwrap_or(Value::Null)
 }
 
 /// A default as PostgreSQL shows it.
@@ -228,6 +239,17 @@ pub(super) fn defaults(subject: &Subject<'_>) -> Vec<Row> {
             let text = shown_default(subject, text);
             let row = Row::default().number("oid", number).text("adbin", &text);
             let relation = numbers.get(name).copied().unwrap_or(0);
+            rows.push(row.number("adrelid", relation).number("adnum", ordinal as i64 + 1));
+        }
+    }
+    for (name, view) in &subject.state.views {
+        let relation = numbers.get(name).copied().unwrap_or(0);
+        for (column, text) in &view.defaults {
+            let place = view.output.iter().position(|(known, _)| known == column);
+            let Some(ordinal) = place else { continue };
+            let text = shown_default(subject, text);
+            let number = numbers::default(name, ordinal);
+            let row = Row::default().number("oid", number).text("adbin", &text);
             rows.push(row.number("adrelid", relation).number("adnum", ordinal as i64 + 1));
         }
     }
