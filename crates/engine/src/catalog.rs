@@ -310,7 +310,7 @@ impl View {
         self.option(name).is_some_and(|value| matches!(value, "true" | "on" | "yes" | "1"))
     }
 
-    /// What it says of rows that are written through it.
+    /// Check option and defaults for rows that are written through it.
     pub(crate) fn writes(&self) -> ViewWrites {
         let check = match self.option("check_option") {
             Some("local") => Some(CheckOption::Local),

@@ -49,7 +49,7 @@ pub(crate) fn run(running: &mut Running<'_>, statement: Statement) -> Result<Que
         Statement::CreateTable(create) => table::create(running.session, *create),
         Statement::CreateTableAs(create) => table::create_as(running, *create),
         Statement::CreateView(create) => view::create(running.session, *create),
-        Statement::AlterView(alter) => view::alter(running.session, alter),
+        Statement::AlterView(alter) => view::alter(running, alter),
         Statement::RenameView(rename) => view::rename(running.session, &rename),
         Statement::CreateIndex(create) => index::create(running.session, *create),
         Statement::CreateSequence(create) => sequence::create(running.session, *create),

@@ -124,7 +124,7 @@ pub enum CheckOption {
     Cascaded,
 }
 
-/// What a view says of rows that are written through it.
+/// Properties of a view that count for rows which are written through it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ViewWrites {
     /// WITH CHECK OPTION.
@@ -228,7 +228,7 @@ pub trait Catalog {
     /// of `public`, of the session, or of the system.
     fn relation(&self, schema: Option<&str>, name: &str) -> Option<Relation>;
 
-    /// What the view whose key is `name` says of rows that are written through it; None for what
+    /// Properties of the view whose key is `name` for rows that are written through it; None for what
     /// is no view of users.
     fn view_writes(&self, name: &str) -> Option<ViewWrites> {
         let _ = name;

@@ -12,6 +12,7 @@ use super::followers::{self, Change};
 use super::{drop, may_create, names, needed, persistence_of, wide};
 use crate::catalog::comments::Commented;
 use crate::catalog::{State, View, undefined_table};
+use crate::statement::running::Running;
 use crate::words::names::{quoted, quoted_relation};
 use crate::{QueryResult, Session};
 
@@ -278,9 +279,9 @@ pub(super) fn drop_all(session: &mut Session, drop: &DropRelations) -> Result<Qu
 ///
 /// # Errors
 /// 0A000 for CHECK OPTION of a view that cannot be written.
-pub(super) fn alter(session: &mut Session, alter: AlterView) -> Result<QueryResult> {
-    let name = session.state().key_of(&alter.name)?;
-    session.change_catalog(|state| {
+pub(super) fn alter(running: &mut Running<'_>, alter: AlterView) -> Result<QueryResult> {
+    let name = running.session.state().key_of(&alter.name)?;
+    running.session.change_catalog(|state| {
         let view = state.views.get_mut(&name).ok_or_else(|| undefined_table(&name))?;
         match alter.change {
             ViewChange::Set(options) => {

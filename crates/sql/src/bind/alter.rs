@@ -15,9 +15,9 @@ use crate::algebra::{Expr, Place};
 use crate::catalog::{
     ColumnDef, Identity, IdentityKind, IndexMeta, IndexTerms, Relation, TableRef, Validity,
 };
-use crate::parse::{IdentityChange, TableChange, ViewAction, folded};
+use crate::parse::{IdentityChange, TableChange, folded};
 use crate::statement::{
-    AlterAction, AlterTable, DropBehaviour, IfMissing, Nullability, RenameView, Skipped, Statement,
+    AlterAction, AlterTable, DropBehaviour, IfMissing, Nullability, Skipped, Statement,
 };
 
 /// A table while it is altered.
@@ -41,30 +41,10 @@ impl Binder<'_> {
         let at = object_at(&alter.name);
         let name = self.relation_name(&alter.name)?;
         let relation = self.catalog.relation(name.schema.as_deref(), &name.name);
-        if let (
-            Some(Relation::View { .. }),
-            [Op::RenameTable { table_name: ast::RenameTableNameKind::To(to) }],
-        ) = (&relation, alter.operations.as_slice())
+        if let Some(Relation::View { .. }) = &relation
+            && let Some(altered) = self.bind_view_as_table(alter, &name)?
         {
-            let to = object_parts(to)?.pop().unwrap_or_default();
-            return Ok(Statement::RenameView(RenameView { name, column: None, to }));
-        }
-        if let (
-            Some(Relation::View { .. }),
-            [
-                Op::AlterColumn {
-                    column_name,
-                    op: op @ (ColumnOp::SetDefault { .. } | ColumnOp::DropDefault),
-                },
-            ],
-        ) = (&relation, alter.operations.as_slice())
-        {
-            let value = match op {
-                ColumnOp::SetDefault { value } => Some(Box::new(value.clone())),
-                _ => None,
-            };
-            let action = ViewAction::Default(column_name.clone(), value);
-            return self.bind_alter_view(&alter.name, IfMissing::Fail, &action);
+            return Ok(altered);
         }
         let exists = relation.is_some();
         if alter.if_exists && !exists {

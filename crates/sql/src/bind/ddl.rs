@@ -204,6 +204,29 @@ impl Binder<'_> {
         Ok(Statement::AlterView(AlterView { name, change }))
     }
 
+    /// ALTER TABLE with actions that views have, too: of a view they are ALTER VIEW.
+    pub(super) fn bind_view_as_table(
+        &mut self,
+        alter: &ast::AlterTable,
+        name: &RelationName,
+    ) -> Result<Option<Statement>> {
+        use ast::{AlterColumnOperation as ColumnOp, AlterTableOperation as Op};
+        let (column, value) = match alter.operations.as_slice() {
+            [Op::RenameTable { table_name: ast::RenameTableNameKind::To(to) }] => {
+                let to = super::name::object_parts(to)?.pop().unwrap_or_default();
+                let rename = RenameView { name: name.clone(), column: None, to };
+                return Ok(Some(Statement::RenameView(rename)));
+            }
+            [Op::AlterColumn { column_name, op: ColumnOp::SetDefault { value } }] => {
+                (column_name, Some(Box::new(value.clone())))
+            }
+            [Op::AlterColumn { column_name, op: ColumnOp::DropDefault }] => (column_name, None),
+            _ => return Ok(None),
+        };
+        let action = ViewAction::Default(column.clone(), value);
+        self.bind_alter_view(&alter.name, IfMissing::Fail, &action).map(Some)
+    }
+
     /// The view that ALTER VIEW names, or what is to be said where it is missing.
     fn altered_view(
         &self,

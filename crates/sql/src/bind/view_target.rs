@@ -62,7 +62,7 @@ pub(super) struct ViewTarget {
     pub(super) columns: Vec<ViewColumn>,
     /// Defaults of the table's columns that views say, by ordinal of the table.
     defaults: Vec<(usize, String)>,
-    /// Those that this view says itself: what DEFAULT of UPDATE means.
+    /// Defaults that this view says itself: the meaning of DEFAULT in UPDATE.
     own_defaults: Vec<(usize, String)>,
     /// Its columns that have a default and cannot be written.
     fixed_defaults: Vec<usize>,
@@ -90,7 +90,7 @@ struct Fixed {
 struct Layer {
     key: String,
     asker: Option<String>,
-    /// What is read of it: a position among what the statement needs.
+    /// Reads of it: a position among what the statement needs.
     access: usize,
     /// The table's columns that its columns are.
     ordinals: Vec<Option<usize>>,
@@ -113,7 +113,7 @@ pub(super) struct WrittenView {
     pub(super) write: Write,
 }
 
-/// What is written, and who tests it.
+/// Kind of a statement that writes, and who tests its rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Write {
     pub(super) kind: WriteKind,

@@ -33,7 +33,7 @@ pub(super) struct Target {
     /// Ids of the columns, by ordinal.
     pub(super) ids: Vec<ColumnId>,
     pub(super) tid: ColumnId,
-    /// What is read of the table: a position among what the statement needs.
+    /// Reads of the table: a position among what the statement needs.
     pub(super) access: Option<usize>,
     /// The view that the statement names, in the place of its table.
     pub(super) view: Option<Box<ViewTarget>>,
@@ -274,7 +274,10 @@ impl Binder<'_> {
                 let ordinal = assigned_column(target, name)?;
                 let known = assigned.iter().map(|(known, _)| known).chain(&ordinals);
                 if known.into_iter().any(|known| *known == ordinal) {
-                    let column = folded_last(name);
+                    let column = match &target.view {
+                        Some(_) => column_at(table, ordinal)?.name.clone(),
+                        None => folded_last(name),
+                    };
                     let message = format!("multiple assignments to same column \"{column}\"");
                     return fail(SqlState::SYNTAX_ERROR, message, object_at(name));
                 }

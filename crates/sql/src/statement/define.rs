@@ -119,7 +119,7 @@ pub struct CreateView {
 pub struct AlterView {
     /// The view.
     pub name: RelationName,
-    /// What changes.
+    /// The change.
     pub change: ViewChange,
 }
 

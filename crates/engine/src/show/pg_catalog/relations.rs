@@ -197,7 +197,7 @@ pub(super) fn attributes(subject: &Subject<'_>) -> Vec<Row> {
                 let key = RelationName::key_beside(&def.name, &index.name);
                 let row = attribute(number(&key), name, ty, position)
                     .text("attindexdef", &index_column(def, index, column, Form::Short));
-                rows.push(row.text("attidentity", "").text("attgenerated", ""));
+                rows.push(plain(row));
             }
         }
     }
@@ -206,11 +206,15 @@ pub(super) fn attributes(subject: &Subject<'_>) -> Vec<Row> {
             let row = attribute(number(name), column, *ty, ordinal);
             let rights = rights::list_of_column(subject, name, column);
             let has_default = view.defaults.iter().any(|(known, _)| known == column);
-            let row = row.set("attacl", rights).flag("atthasdef", has_default);
-            rows.push(row.text("attidentity", "").text("attgenerated", ""));
+            rows.push(plain(row.set("attacl", rights).flag("atthasdef", has_default)));
         }
     }
     rows
+}
+
+/// The row of a column that is computed of nothing.
+fn plain(row: Row) -> Row {
+    row.text("attidentity", "").text("attgenerated", "")
 }
 
 /// A list of options; NULL when there are none.

@@ -12,7 +12,7 @@ use types::{DataType, RegKind, Result, Value};
 
 use super::Subject;
 
-/// What exists, without rights: names are those that definitions keep.
+/// The catalog without rights: names are those that definitions keep.
 struct Known<'a>(&'a Subject<'a>);
 
 /// The relation's key; None for those of the system.
@@ -85,7 +85,7 @@ pub(super) fn columns(subject: &Subject<'_>, key: &str) -> Option<Vec<bool>> {
     sql::written_columns(&Known(subject), &name)
 }
 
-/// What statements can do with the view, as PostgreSQL counts it: 4 for UPDATE, 8 for INSERT, 16
+/// Statements that can write the view, as PostgreSQL counts it: 4 for UPDATE, 8 for INSERT, 16
 /// for DELETE.
 pub(super) fn events(subject: &Subject<'_>, key: &str) -> i64 {
     match columns(subject, key) {
