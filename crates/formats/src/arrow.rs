@@ -61,7 +61,8 @@ fn arrow_type(ty: DataType) -> Arrow {
         | DataType::Uuid
         | DataType::Enum(_)
         | DataType::Json
-        | DataType::Jsonb => Arrow::Utf8,
+        | DataType::Jsonb
+        | DataType::JsonPath => Arrow::Utf8,
     }
 }
 

@@ -98,7 +98,8 @@ fn convert(
             }
         }
         // The same text.
-        (T::Json | T::Jsonb, T::Json | T::Text | T::Varchar(None)) => Ok(vector.clone()),
+        (T::Json | T::Jsonb, T::Json | T::Text | T::Varchar(None))
+        | (T::JsonPath, T::Text | T::Varchar(None)) => Ok(vector.clone()),
         (_, T::Jsonb) if from.is_text() || from == T::Json => json_fn::canonical(vector),
         (T::Array(a), T::Array(b)) if types::same_array_form(a, b) && !has_length(b) => {
             Ok(vector.clone())

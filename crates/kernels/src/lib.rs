@@ -44,6 +44,7 @@ pub mod regexp;
 pub mod text_fn;
 pub mod time_fn;
 pub mod json_fn;
+pub mod json_path;
 pub mod wide;
 pub mod extension_fn;
 pub mod cast;

@@ -15,6 +15,7 @@ pub use find::{Finding, all_groups, count, groups, nth_place, nth_substring, rep
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use types::json_path::PathPattern;
 use types::{Error, Result};
 
 use matcher::Matcher;
@@ -78,6 +79,21 @@ pub fn is_like(text: &Vector, pattern: &Vector, flags: &Vector) -> Result<Vector
         let options = Options::parse(flag_texts.str(i)?)?.once("regexp_like")?;
         Ok(u8::from(last.get(patterns.str(i)?, options)?.is_match(texts.str(i)?)?))
     })
+}
+
+/// `text like_regex pattern` in a path, whose flags are those of XQuery.
+///
+/// # Errors
+/// 2201B when the pattern is not well formed.
+pub(crate) fn is_like_in_path(text: &str, pattern: &PathPattern) -> Result<bool> {
+    let case = if pattern.is_case_insensitive { Case::Insensitive } else { Case::Sensitive };
+    let options = Options {
+        line_ends: !pattern.dot_matches_line_end,
+        anchors: pattern.is_multi_line,
+        literal: pattern.is_literal,
+        ..Options::new(case)
+    };
+    cached(&pattern.pattern, options)?.is_match(text)
 }
 
 /// `text ~ pattern` and `text ~* pattern` -> Bool.

@@ -81,6 +81,7 @@ mod parameter_names;
 mod variadic;
 mod json;
 mod json_names;
+mod json_paths;
 mod function_table;
 mod array;
 mod array_functions;

@@ -74,6 +74,7 @@ fn value_bytes(element: ElementType, bytes: &[u8]) -> usize {
         | E::Bytea
         | E::Json
         | E::Jsonb
+        | E::JsonPath
         | E::Record(_) => {
             let mut at = 0;
             loop {
@@ -226,6 +227,7 @@ pub fn decode(raw: RawElement<'_>, element: ElementType) -> Value {
         | E::Bytea
         | E::Json
         | E::Jsonb
+        | E::JsonPath
         | E::Record(_) => Value::Str(text_bytes(raw).into()),
     }
 }

@@ -102,6 +102,7 @@ fn convert(
             Ok(Value::Str(json::canonical(bytes)?.into()))
         }
         (Value::Str(bytes), T::Jsonb) if from == T::Jsonb => Ok(Value::Str(bytes.clone())),
+        (Value::Str(bytes), T::JsonPath) if from == T::JsonPath => Ok(Value::Str(bytes.clone())),
         (Value::Str(bytes), _) if from == T::Jsonb => json_scalar(bytes, to),
         (Value::Str(bytes), _) if from.is_text() => text::parse_in(utf8(bytes)?, to, zone),
         (Value::Bool(v), T::Boolean) => Ok(Value::Bool(*v)),

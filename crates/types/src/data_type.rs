@@ -132,6 +132,8 @@ pub enum DataType {
     Json,
     /// JSONB, as canonical text: see [`crate::json`].
     Jsonb,
+    /// JSONPATH, as canonical text: see [`crate::json_path`].
+    JsonPath,
     /// An array of one dimension: see [`crate::array`].
     Array(ElementType),
     /// A row of several fields: see [`crate::record`].
@@ -231,6 +233,7 @@ impl DataType {
             | Self::Bytea
             | Self::Json
             | Self::Jsonb
+            | Self::JsonPath
             | Self::Array(_)
             | Self::Record(_) => PhysicalType::Str,
             Self::Interval => PhysicalType::Interval,

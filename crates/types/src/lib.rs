@@ -24,6 +24,7 @@ pub mod json;
 pub mod stack;
 pub mod waiting;
 pub mod wide;
+pub mod json_path;
 mod nearest;
 pub mod array;
 pub mod record;

@@ -36,6 +36,7 @@ impl DataType {
             Self::Enum(ty) => ty.name(),
             Self::Json => "json",
             Self::Jsonb => "jsonb",
+            Self::JsonPath => "jsonpath",
             Self::Array(element) => array_name(element),
             Self::Record(record) => record.name(),
         }
@@ -74,6 +75,7 @@ fn array_name(element: ElementType) -> &'static str {
         E::Enum(ty) => ty.array_name(),
         E::Json => "json[]",
         E::Jsonb => "jsonb[]",
+        E::JsonPath => "jsonpath[]",
         E::Record(_) => "record[]",
     }
 }

@@ -26,6 +26,7 @@ pub use style::{BytesForm, DateForm, TextStyle, append_styled};
 
 use crate::calendar::TimeZone;
 use crate::characters::{syntax_error, trim};
+use crate::json_path::JsonPath;
 use crate::wide::Wide;
 use crate::{DataType, Error, RegKind, Result, SqlState, Value, catalog_type, decimal, json};
 
@@ -87,6 +88,7 @@ pub fn parse_in(text: &str, ty: DataType, zone: &TimeZone) -> Result<Value> {
             Value::text(text)
         }
         DataType::Jsonb => Value::Str(json::canonical(text.as_bytes())?.into()),
+        DataType::JsonPath => Value::Str(JsonPath::parse(text)?.text().into()),
         DataType::Array(element) => Value::Str(array::parse_array(text, element, zone)?.into()),
         DataType::Record(ty) => Value::Str(record::parse_record(text, ty, zone)?.into()),
     })

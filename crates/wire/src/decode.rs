@@ -113,10 +113,10 @@ fn binary(bytes: &[u8], ty: DataType) -> Result<Value, Failure> {
         }
         DataType::Uuid => Value::I128(i128::from_be_bytes(fixed(bytes)?) ^ i128::MIN),
         DataType::Json | DataType::Enum(_) => text::parse(utf8(bytes)?, ty)?,
-        DataType::Jsonb => match bytes {
+        DataType::Jsonb | DataType::JsonPath => match bytes {
             [JSONB_VERSION, text @ ..] => text::parse(utf8(text)?, ty)?,
             [version, ..] => {
-                let message = format!("unsupported jsonb version number {version}");
+                let message = format!("unsupported {} version number {version}", ty.name());
                 return Err(Error::new(SqlState::INTERNAL_ERROR, message).into());
             }
             [] => return Err(Failure::Form),

@@ -236,7 +236,7 @@ fn push_binary(out: &mut Vec<u8>, value: Value, ty: DataType) {
         }
         (Value::Str(v), DataType::Array(element)) => push_array(out, &v, element),
         (Value::Str(v), DataType::Record(record)) => push_record(out, &v, record),
-        (Value::Str(v), DataType::Jsonb) => {
+        (Value::Str(v), DataType::Jsonb | DataType::JsonPath) => {
             out.push(JSONB_VERSION);
             out.extend_from_slice(&v);
         }

@@ -45,6 +45,7 @@ pub(crate) fn of(ty: DataType) -> (u32, i16, i32) {
         DataType::Enum(ty) => (ty.number(), 4, -1),
         DataType::Json => (114, -1, -1),
         DataType::Jsonb => (3802, -1, -1),
+        DataType::JsonPath => (4072, -1, -1),
         DataType::Record(record) => (record.number().unwrap_or(2249), -1, -1),
         // Arrays of rows of relations are arrays of records.
         DataType::Array(ElementType::Record(_)) => (2287, -1, -1),
@@ -87,6 +88,7 @@ const ARRAYS: &[(u32, u32)] = &[
     (2950, 2951),
     (114, 199),
     (3802, 3807),
+    (4072, 4073),
 ];
 
 /// The type of a parameter that the client declares by number; 0 leaves it to the statement.
@@ -122,6 +124,7 @@ pub(crate) fn parameter(oid: u32) -> Result<DataType> {
         2950 => DataType::Uuid,
         114 => DataType::Json,
         3802 => DataType::Jsonb,
+        4072 => DataType::JsonPath,
         other => {
             // Clients write names of objects.
             let is_object = |kind: RegKind| kind.numbers().0 == other;

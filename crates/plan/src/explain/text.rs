@@ -277,6 +277,7 @@ fn literal_name(ty: DataType) -> Literal {
         D::Bytea => Literal::Typed("bytea"),
         D::Json => Literal::Typed("json"),
         D::Jsonb => Literal::Typed("jsonb"),
+        D::JsonPath => Literal::Typed("jsonpath"),
         _ => Literal::Quoted,
     }
 }

@@ -1,5 +1,7 @@
 //! Functions on JSON and JSONB.
 
+use types::json_path::PathResult;
+
 /// A function on JSON. Arguments called JSON are of either type, in the first of which those are
 /// that make one; without more said the result is of the type of the expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -58,6 +60,9 @@ pub enum JsonFunction {
     AggregateArray,
     /// json_object_agg of the TEXT[] of pairs that was collected.
     AggregateObject,
+    /// Values that a JSONPATH leads to in a JSONB: which of them. Behind those two may be JSONB
+    /// variables, BOOLEAN silent and a TEXT time zone.
+    PathResult(PathResult),
     /// json_array_elements(JSON) as an array.
     Elements,
     /// json_array_elements_text(JSON) -> TEXT[].
@@ -113,6 +118,11 @@ impl JsonFunction {
             Self::Pair => "json_pair",
             Self::AggregateArray => "json_agg",
             Self::AggregateObject => "json_object_agg",
+            Self::PathResult(PathResult::Exists) => "jsonb_path_exists",
+            Self::PathResult(PathResult::Match) => "jsonb_path_match",
+            Self::PathResult(PathResult::Query) => "jsonb_path_query",
+            Self::PathResult(PathResult::Array) => "jsonb_path_query_array",
+            Self::PathResult(PathResult::First) => "jsonb_path_query_first",
             Self::Elements => "json_array_elements",
             Self::ElementTexts => "json_array_elements_text",
             Self::Keys => "json_object_keys",

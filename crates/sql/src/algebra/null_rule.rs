@@ -76,7 +76,8 @@ impl JsonFunction {
             | J::ArrayLength
             | J::StripNulls
             | J::LineFeeds
-            | J::Pretty => NullRule::Any,
+            | J::Pretty
+            | J::PathResult(_) => NullRule::Any,
             _ => NullRule::Never,
         }
     }

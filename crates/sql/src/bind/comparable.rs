@@ -22,12 +22,15 @@ pub(super) enum ComparedFor {
 pub(super) fn comparable(expr: Expr, what: ComparedFor, at: Place) -> Result<Expr> {
     let what = if what == ComparedFor::Equality { "equality" } else { "ordering" };
     match expr.ty {
-        DataType::Json | DataType::Array(ElementType::Json) => Err(no_order(what, at)),
+        ty if has_no_order(ty) => Err(no_order(what, ty, at)),
         DataType::Jsonb => Ok(Expr::call(Function::Json(J::Key), vec![expr], DataType::Bytea)),
         DataType::Array(ElementType::Jsonb) => unsupported("a comparison of arrays of jsonb", at),
         DataType::Record(record) | DataType::Array(ElementType::Record(record)) => {
-            let json = |ty| matches!(ty, DataType::Json | DataType::Array(ElementType::Json));
-            if record.any_field(&json) { Err(no_order(what, at)) } else { Ok(keyed(expr)) }
+            match record.fields().iter().find(|field| has_no_order(field.ty)) {
+                Some(field) => Err(no_order(what, field.ty, at)),
+                None if record.any_field(&has_no_order) => Err(no_order(what, expr.ty, at)),
+                None => Ok(keyed(expr)),
+            }
         }
         _ => Ok(keyed(expr)),
     }
@@ -50,6 +53,14 @@ pub(super) fn unkeyed(expr: &Expr) -> &Expr {
     }
 }
 
+/// True for types whose values are not compared at all.
+pub(super) fn has_no_order(ty: DataType) -> bool {
+    match ty {
+        DataType::Array(element) => has_no_order(element.data_type()),
+        _ => matches!(ty, DataType::Json | DataType::JsonPath),
+    }
+}
+
 /// True for types whose values are compared by something else than their bytes.
 pub(super) fn needs_key(ty: DataType) -> bool {
     has_key(ty) || ty.has_wide()
@@ -58,7 +69,7 @@ pub(super) fn needs_key(ty: DataType) -> bool {
 /// True for types that are not compared as they are held.
 pub(super) fn has_key(ty: DataType) -> bool {
     use ElementType as E;
-    ty.is_json() || matches!(ty, DataType::Array(E::Json | E::Jsonb))
+    ty.is_json() || has_no_order(ty) || matches!(ty, DataType::Array(E::Jsonb))
 }
 
 /// 42883 or 0A000 for DISTINCT in an aggregate that keeps values of JSON.
@@ -70,9 +81,9 @@ pub(super) fn refuse_distinct(value: &Expr, at: Place) -> Result<()> {
     Ok(())
 }
 
-/// 42883 for an operator between values that have no such one because one is a JSON.
+/// 42883 for an operator between values that have no such one because one has no order.
 pub(super) fn refuse_json(op: &str, a: DataType, b: DataType, at: Place) -> Result<()> {
-    if a == DataType::Json || b == DataType::Json { Err(no_operator(op, a, b, at)) } else { Ok(()) }
+    if has_no_order(a) || has_no_order(b) { Err(no_operator(op, a, b, at)) } else { Ok(()) }
 }
 
 /// Refuses a column of an index: indexes are in the order of what is held.
@@ -81,9 +92,11 @@ pub(super) fn refuse_json(op: &str, a: DataType, b: DataType, at: Place) -> Resu
 /// 42704 for JSON, as in PostgreSQL; 0A000 for JSONB and arrays of both.
 pub(super) fn refuse_index(ty: DataType, at: Place) -> Result<()> {
     match ty {
-        DataType::Json => {
-            let message =
-                "data type json has no default operator class for access method \"btree\"";
+        DataType::Json | DataType::JsonPath => {
+            let message = format!(
+                "data type {} has no default operator class for access method \"btree\"",
+                ty.name()
+            );
             let error = Error::new(SqlState::UNDEFINED_OBJECT, message).with_hint(
                 "You must specify an operator class for the index or define a default operator \
                  class for the data type.",
@@ -97,8 +110,9 @@ pub(super) fn refuse_index(ty: DataType, at: Place) -> Result<()> {
 
 /// 42883 for a type that has no order.
 #[cold]
-fn no_order(what: &str, at: Place) -> Error {
-    let message = format!("could not identify an {what} operator for type json");
+fn no_order(what: &str, ty: DataType, at: Place) -> Error {
+    let ty = ty.element().unwrap_or(ty);
+    let message = format!("could not identify an {what} operator for type {}", ty.name());
     let error = Error::new(SqlState::UNDEFINED_FUNCTION, message);
     let error = match what {
         "ordering" => error.with_hint("Use an explicit ordering operator or modify the query."),

@@ -10,9 +10,11 @@
 //! Elsewhere: what the functions do (`types::json`); those that give rows (`table_function`).
 
 use sqlparser::ast::{self, BinaryOperator as Op, Expr as Ast};
+use types::json_path::PathResult;
 use types::{DataType, ElementType, Error, Result, SqlState};
 
 use super::comparable::refuse_distinct;
+use super::json_paths::path_call;
 use super::name::ident_at;
 use super::scope::{ScopeRelation, Whole};
 use super::types::{Category, Context, can_cast, category};
@@ -52,7 +54,7 @@ pub(super) fn made(name: &str) -> DataType {
 }
 
 /// Functions on JSON that are not there.
-const MISSING: [&str; 21] = [
+const MISSING: [&str; 11] = [
     "json_populate_record",
     "jsonb_populate_record",
     "json_populate_recordset",
@@ -61,16 +63,6 @@ const MISSING: [&str; 21] = [
     "jsonb_to_record",
     "json_to_recordset",
     "jsonb_to_recordset",
-    "jsonb_path_exists",
-    "jsonb_path_match",
-    "jsonb_path_query",
-    "jsonb_path_query_array",
-    "jsonb_path_query_first",
-    "jsonb_path_exists_tz",
-    "jsonb_path_match_tz",
-    "jsonb_path_query_tz",
-    "jsonb_path_query_array_tz",
-    "jsonb_path_query_first_tz",
     "json_to_tsvector",
     "jsonb_to_tsvector",
     "jsonb_object_agg_unique",
@@ -162,8 +154,11 @@ impl Binder<'_> {
             Op::AtArrow | Op::ArrowAt if both(a) && both(b) => {
                 (J::Contains, DataType::Jsonb, DataType::Boolean)
             }
-            Op::AtQuestion | Op::AtAt if a == DataType::Jsonb => {
-                return unsupported(format!("operator {op}: jsonpath"), left.at);
+            Op::AtQuestion if a == DataType::Jsonb => {
+                (J::PathResult(PathResult::Exists), DataType::JsonPath, DataType::Boolean)
+            }
+            Op::AtAt if a == DataType::Jsonb => {
+                (J::PathResult(PathResult::Match), DataType::JsonPath, DataType::Boolean)
             }
             _ => return Ok(None),
         };
@@ -262,6 +257,10 @@ impl Binder<'_> {
             | "jsonb_extract_path"
             | "json_extract_path_text"
             | "jsonb_extract_path_text" => self.extracted(name, list, at)?,
+            _ if path_call(name).is_some() => match self.path_called(name, arguments, at)? {
+                Some(expr) => expr,
+                None => return Ok(None),
+            },
             _ => match signature(name) {
                 Some(signature) => self.signed(name, signature, list, at)?,
                 None => return self.json_called(name, arguments, at),
@@ -541,6 +540,10 @@ impl Binder<'_> {
         arguments: &[Bound],
         at: Place,
     ) -> Result<Option<(Expr, DataType)>> {
+        if let Some((PathResult::Query, _)) = path_call(name) {
+            let query = self.path_called(name, arguments, at)?;
+            return Ok(query.map(|query| (query, DataType::Jsonb)));
+        }
         let Some(function) = parts_named(name) else {
             return Ok(None);
         };
@@ -574,7 +577,7 @@ fn parts_named(name: &str) -> Option<J> {
 
 /// True for functions on JSON that give rows.
 pub(super) fn is_parts_function(name: &str) -> bool {
-    parts_named(name).is_some()
+    parts_named(name).is_some() || matches!(path_call(name), Some((PathResult::Query, _)))
 }
 
 /// The columns of a function on JSON that gives rows, of which `row` is one: their names, None

@@ -48,7 +48,12 @@ fn parameters(function: &str) -> Option<&'static [Parameter]> {
         | "jsonb_path_match"
         | "jsonb_path_query"
         | "jsonb_path_query_array"
-        | "jsonb_path_query_first" => PATH,
+        | "jsonb_path_query_first"
+        | "jsonb_path_exists_tz"
+        | "jsonb_path_match_tz"
+        | "jsonb_path_query_tz"
+        | "jsonb_path_query_array_tz"
+        | "jsonb_path_query_first_tz" => PATH,
         "json_object_field"
         | "json_object_field_text"
         | "jsonb_object_field"

@@ -36,7 +36,7 @@ pub(super) enum Category {
     Enum,
     Json,
     Array,
-    /// Types without kin: `"char"`, ACLITEM, XID, TID.
+    /// Types without kin: `"char"`, ACLITEM, XID, TID, JSONPATH.
     Other,
 }
 
@@ -57,7 +57,7 @@ pub(super) fn category(ty: DataType) -> Category {
             Category::Text
         }
         DataType::InternalChar => Category::Text,
-        DataType::AclItem | DataType::Xid | DataType::Tid => Category::Other,
+        DataType::AclItem | DataType::Xid | DataType::Tid | DataType::JsonPath => Category::Other,
         DataType::Bytea => Category::Bytes,
         DataType::Date | DataType::Time(_) | DataType::Timestamp(_) | DataType::TimestampTz(_) => {
             Category::Time
@@ -582,6 +582,7 @@ pub(super) fn type_called(name: &str) -> Option<DataType> {
         "uuid" => DataType::Uuid,
         "json" => DataType::Json,
         "jsonb" => DataType::Jsonb,
+        "jsonpath" => DataType::JsonPath,
         name => DataType::Reg(RegKind::from_name(name)?),
     })
 }
@@ -624,6 +625,7 @@ fn custom_type(name: &ast::ObjectName, modifiers: &[String], at: Place) -> Resul
         "uuid" => DataType::Uuid,
         "json" => DataType::Json,
         "jsonb" => DataType::Jsonb,
+        "jsonpath" => DataType::JsonPath,
         "interval" => DataType::Interval,
         name => {
             if let Some(kind) = RegKind::from_name(name) {

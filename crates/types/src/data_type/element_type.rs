@@ -67,6 +67,7 @@ element_types!(
     Enum(labels: EnumType),
     Json,
     Jsonb,
+    JsonPath,
     Record(record: RecordType)
 );
 

@@ -104,6 +104,22 @@ states! {
     INVALID_ESCAPE = b"22025";
     /// Subscript or dimension of an array that cannot be.
     ARRAY_SUBSCRIPT = b"2202E";
+    /// Text is no date or time that a path wants.
+    INVALID_ARGUMENT_FOR_SQL_JSON_DATETIME = b"22031";
+    /// Subscript of a path outside of its array.
+    INVALID_SQL_JSON_SUBSCRIPT = b"22033";
+    /// Value in a path that is no number.
+    NON_NUMERIC_SQL_JSON_ITEM = b"22036";
+    /// Several values of a path where one is wanted.
+    SINGLETON_SQL_JSON_ITEM_REQUIRED = b"22038";
+    /// Value in a path that is no array.
+    SQL_JSON_ARRAY_NOT_FOUND = b"22039";
+    /// Field that an object in a path lacks.
+    SQL_JSON_MEMBER_NOT_FOUND = b"2203A";
+    /// Operand in a path that is no number.
+    SQL_JSON_NUMBER_NOT_FOUND = b"2203B";
+    /// Value in a path that is no object.
+    SQL_JSON_OBJECT_NOT_FOUND = b"2203C";
     /// Text that is not a value of the type.
     INVALID_TEXT = b"22P02";
     /// Bytes that are not the binary form of the type.

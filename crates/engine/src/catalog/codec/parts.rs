@@ -538,6 +538,7 @@ impl Codec for DataType {
             Self::WideNumeric(None) => 31,
             Self::WideNumeric(Some(_)) => 32,
             Self::Enum(_) => 33,
+            Self::JsonPath => 130,
             Self::Timestamp(Some(_)) => 22,
             Self::TimestampTz(Some(_)) => 23,
         };
@@ -617,6 +618,7 @@ fn scalar_type(number: u8, from: &mut Reader<'_>) -> Result<DataType> {
             T::WideNumeric(Some(WideDigits { precision, scale }))
         }
         33 => T::Enum(EnumType::get(from)?),
+        130 => T::JsonPath,
         22 => T::Timestamp(Some(u8::get(from)?)),
         23 => T::TimestampTz(Some(u8::get(from)?)),
         _ => return Err(damaged("an unknown type")),

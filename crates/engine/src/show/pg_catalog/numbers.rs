@@ -140,6 +140,7 @@ pub(super) fn of_type(ty: DataType) -> (i64, i64) {
         DataType::Enum(ty) => (i64::from(ty.number()), -1),
         DataType::Json => (114, -1),
         DataType::Jsonb => (3802, -1),
+        DataType::JsonPath => (4072, -1),
         DataType::Record(record) => (record.number().map_or(2249, i64::from), -1),
         DataType::Array(ElementType::VectorSmallInt) => (22, -1),
         DataType::Array(ElementType::VectorOid) => (30, -1),

@@ -52,6 +52,9 @@ pub(super) fn kernel(function: J, signature: &Signature) -> Result<Kernel> {
             })
         }),
         J::Assign => Box::new(|a: &[&Vector], _| json_fn::assign(a[0], a[1], a[2])),
+        J::PathResult(wanted) => {
+            Box::new(move |a: &[&Vector], _| kernels::json_path::find(wanted, a))
+        }
         J::Elements => parts(Parts::Elements, signature)?,
         J::ElementTexts => parts(Parts::ElementTexts, signature)?,
         J::Keys => parts(Parts::Keys, signature)?,
