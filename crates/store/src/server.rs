@@ -214,6 +214,11 @@ impl Store {
         self.shared.lowest_active.fetch_max(snapshot.lowest_active().0, Ordering::AcqRel);
     }
 
+    /// The largest `lowest_active` that it heard of.
+    pub fn lowest_active(&self) -> Version {
+        Version(self.shared.lowest_active.load(Ordering::Acquire))
+    }
+
     /// Puts a query into the queue; its rows go to `sink`.
     ///
     /// # Errors

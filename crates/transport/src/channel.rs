@@ -91,6 +91,12 @@ impl Channel {
         self.client
     }
 
+    /// Life of the server that it speaks to, 0 before the server named it. Answers of earlier lives
+    /// that have not come by now do not come any more.
+    pub fn incarnation(&self) -> u64 {
+        self.inner.lock().incarnation
+    }
+
     /// Frames sent so far.
     pub fn frames(&self) -> u64 {
         self.inner.lock().frames
@@ -212,10 +218,7 @@ impl Channel {
                 return Err(Malformed { offset: 3, expectation: "a frame of a server".into() });
             }
             FrameKind::Stale => {
-                // One that was late, or came twice, says nothing new.
-                let is_news = self.inner.lock().incarnation != frame.incarnation;
-                if is_news {
-                    self.inner.lock().incarnation = frame.incarnation;
+                if self.is_newer(frame.incarnation) {
                     self.resend();
                     self.flush();
                 }
@@ -223,10 +226,22 @@ impl Channel {
             }
             FrameKind::Replies => (),
         }
+        // What an earlier life said late is void: the calls were made again.
+        if self.inner.lock().incarnation != frame.incarnation {
+            return Ok(());
+        }
         for entry in &frame.entries {
             self.take(entry);
         }
         Ok(())
+    }
+
+    /// Goes over to a later life of the server, if it is one.
+    fn is_newer(&self, incarnation: u64) -> bool {
+        let mut inner = self.inner.lock();
+        let is_newer = incarnation > inner.incarnation;
+        inner.incarnation = inner.incarnation.max(incarnation);
+        is_newer
     }
 
     fn take(&self, entry: &Entry<'_>) {

@@ -111,8 +111,8 @@ pub struct Exchange<S> {
 }
 
 impl<S: Service> Exchange<S> {
-    /// The exchange of a life of a server; no two lives have the same `incarnation`, and none has
-    /// 0.
+    /// The exchange of a life of a server; each life has a larger `incarnation` than those before,
+    /// from 1 on.
     pub fn new(service: S, incarnation: u64) -> Self {
         Self { service, incarnation: incarnation.max(1), sessions: Sessions::default() }
     }

@@ -10,6 +10,7 @@
 //! torture -> kill -9 at random, recovery, audit
 //! python -> the Python packages: pip install, pytest
 //! bus    -> long runs of the message bus: simulation by seeds, kills; bench bus
+//! shared -> long runs of the simulation of shared data
 //! test  -> check, python, cargo test (tests/slt included)  what CI runs
 //! verify, bench -> Tessera beside DuckDB, DataFusion or PostgreSQL on the same data
 //! bench tpcc    -> transactions on Tessera, SQLite or PostgreSQL (feature `peers`)
@@ -33,6 +34,7 @@ mod venv;
 pub mod clients;
 pub mod python;
 pub mod bus;
+pub mod shared;
 pub mod test;
 #[cfg(feature = "tessera")]
 pub mod tessera;

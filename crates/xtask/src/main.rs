@@ -14,10 +14,12 @@ use xtask::clients::ClientsArgs;
 use xtask::fuzz_wire::FuzzWireArgs;
 use xtask::python::Extension;
 use xtask::regress::RegressArgs;
+use xtask::shared::SharedCommand;
 use xtask::torture::{ChildArgs, TortureArgs};
 use xtask::wire::WireArgs;
 use xtask::{
-    Outcome, bus, check, clients, fuzz_wire, histories, python, regress, slt, test, torture, wire,
+    Outcome, bus, check, clients, fuzz_wire, histories, python, regress, shared, slt, test,
+    torture, wire,
 };
 
 /// The allocator of the binary `tessera`: what is measured here is what users run.
@@ -65,6 +67,9 @@ enum Command {
     /// Tests the message bus for long
     #[command(subcommand)]
     Bus(BusCommand),
+    /// Tests shared data for long
+    #[command(subcommand)]
+    Shared(SharedCommand),
     /// Builds the Python packages with pip and tests them with pytest
     Python {
         /// Take the extension that `cargo build --workspace --lib --tests` built, as `test` does
@@ -333,6 +338,7 @@ fn run(command: Command) -> Outcome {
         Command::FuzzWire(args) => fuzz_wire::run(&args),
         Command::Regress(args) => regress::run(&args),
         Command::Bus(command) => bus::run(command),
+        Command::Shared(command) => shared::run(command),
         Command::Bench(Bench::Bus) => bus::bench(),
         Command::Python { built: true } => python::run(Extension::Built),
         Command::Python { built: false } => python::run(Extension::Pip),
@@ -416,6 +422,7 @@ fn run_product(command: Command) -> Outcome {
         | Command::FuzzWire(_)
         | Command::Regress(_)
         | Command::Bus(_)
+        | Command::Shared(_)
         | Command::Python { .. }
         | Command::Test
         | Command::Bench(Bench::Bus | Bench::Tpcc(_) | Bench::Wire(_) | Bench::Oltp(_)) => {

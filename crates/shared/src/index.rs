@@ -1,0 +1,194 @@
+//! Indexes of tables: trees whose keys say until when an entry holds.
+//!
+//! ```text
+//! unique     fields in byte order | valid to u64, big-endian            -> key of the row
+//! others     fields in byte order | key of the row u64 | valid to u64   -> key of the row
+//! ```
+//! An entry that holds is valid to 2^64 - 1. A transaction that takes it away puts one beside it
+//! that is valid to its own version, then removes the first; who does not see that version still
+//! finds the row. Entries of transactions in progress lead to rows that nobody else sees.
+//! Source: Pilman 2017, section 7.8.
+
+use store::{FieldId, Schema, Snapshot, Tuple, Version};
+use types::Value;
+
+use crate::error::{Result, SharedError};
+use crate::records::Records;
+use crate::tree::{Inserted, Tree};
+
+/// May two rows have the same key?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Uniqueness {
+    /// No two rows that a snapshot sees.
+    Unique,
+    /// Any number.
+    Many,
+}
+
+/// Valid to the end of time.
+const FOREVER: u64 = u64::MAX;
+
+/// An index, as one thread uses it.
+pub struct Index<R> {
+    name: String,
+    fields: Vec<FieldId>,
+    uniqueness: Uniqueness,
+    tree: Tree<R>,
+}
+
+/// An entry to be put or taken away.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct EntryChange {
+    /// Number of the index in its table.
+    pub index: usize,
+    pub what: Entry,
+    pub is_new: bool,
+}
+
+/// Key and row of an entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Entry {
+    /// Fields, and for an index that is not unique the row.
+    pub prefix: Vec<u8>,
+    pub row: u64,
+}
+
+impl Entry {
+    fn until(&self, version: u64) -> Vec<u8> {
+        let mut key = self.prefix.clone();
+        key.extend(version.to_be_bytes());
+        key
+    }
+}
+
+/// Appends a value so that byte order is the order of values, and no key begins another.
+fn put_value(out: &mut Vec<u8>, value: &Value) {
+    match value {
+        Value::Null => out.push(0),
+        Value::I32(v) => {
+            out.push(1);
+            out.extend((*v as u32 ^ 1 << 31).to_be_bytes());
+        }
+        Value::I64(v) => {
+            out.push(1);
+            out.extend((*v as u64 ^ 1 << 63).to_be_bytes());
+        }
+        Value::F64(v) => {
+            let bits = v.to_bits();
+            let flip = if bits >> 63 == 1 { u64::MAX } else { 1 << 63 };
+            out.push(1);
+            out.extend((bits ^ flip).to_be_bytes());
+        }
+        Value::Str(bytes) => {
+            out.push(1);
+            for byte in bytes.iter() {
+                out.push(*byte);
+                if *byte == 0 {
+                    out.push(0xff);
+                }
+            }
+            out.extend([0, 0]);
+        }
+        // Rows of stores have no others.
+        _ => out.push(2),
+    }
+}
+
+impl<R: Records> Index<R> {
+    /// The index `name` over `fields` of a table.
+    pub fn new(name: &str, fields: Vec<FieldId>, uniqueness: Uniqueness, tree: Tree<R>) -> Self {
+        Self { name: name.into(), fields, uniqueness, tree }
+    }
+
+    /// Its name, which its records have.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its tree.
+    pub fn tree(&self) -> &Tree<R> {
+        &self.tree
+    }
+
+    /// Its kind.
+    pub fn uniqueness(&self) -> Uniqueness {
+        self.uniqueness
+    }
+
+    /// The first bytes of keys of rows with these values of its first fields.
+    pub fn prefix(values: &[Value]) -> Vec<u8> {
+        let mut out = Vec::new();
+        values.iter().for_each(|value| put_value(&mut out, value));
+        out
+    }
+
+    /// Key of a row without what follows the fields.
+    pub(crate) fn fields_of(&self, schema: &Schema, tuple: &Tuple) -> Vec<u8> {
+        let values: Vec<Value> = self.fields.iter().map(|f| tuple.value(schema, *f)).collect();
+        Self::prefix(&values)
+    }
+
+    pub(crate) fn entry_of(&self, schema: &Schema, row: u64, tuple: &Tuple) -> Entry {
+        let mut prefix = self.fields_of(schema, tuple);
+        if self.uniqueness == Uniqueness::Many {
+            prefix.extend(row.to_be_bytes());
+        }
+        Entry { prefix, row }
+    }
+
+    /// Rows of entries that begin with `prefix` and hold in the snapshot, or may: a row tells by
+    /// itself. Entries that hold in no snapshot any more are removed on the way.
+    pub(crate) async fn candidates(&self, snapshot: &Snapshot, prefix: &[u8]) -> Result<Vec<u64>> {
+        let (mut rows, mut from) = (Vec::new(), prefix.to_vec());
+        loop {
+            let run = self.tree.run_from(&from).await?;
+            for (key, row) in &run.entries {
+                if !key.starts_with(prefix) {
+                    return Ok(rows);
+                }
+                let valid_to = valid_to(key)?;
+                if valid_to == FOREVER || !snapshot.sees(Version(valid_to)) {
+                    rows.push(*row);
+                } else if valid_to <= snapshot.lowest_active().0 {
+                    self.tree.remove(key, *row).await?;
+                }
+            }
+            match run.next {
+                Some(next) if next.starts_with(prefix) || next.as_slice() < prefix => from = next,
+                _ => return Ok(rows),
+            }
+        }
+    }
+
+    /// Does what a transaction with this version wants.
+    pub(crate) async fn apply(&self, change: &EntryChange, version: Version) -> Result<()> {
+        let entry = &change.what;
+        if change.is_new {
+            return match self.tree.insert(&entry.until(FOREVER), entry.row).await? {
+                Inserted::Done => Ok(()),
+                Inserted::Exists(_) => Err(SharedError::UniqueViolation),
+            };
+        }
+        self.tree.insert(&entry.until(version.0), entry.row).await?;
+        self.tree.remove(&entry.until(FOREVER), entry.row).await.map(drop)
+    }
+
+    /// Undoes what [`Self::apply`] did, or did in part, or not at all.
+    pub(crate) async fn undo(&self, change: &EntryChange, version: Version) -> Result<()> {
+        let entry = &change.what;
+        if change.is_new {
+            return self.tree.remove(&entry.until(FOREVER), entry.row).await.map(drop);
+        }
+        // Only one that was dated may be missing.
+        if self.tree.find(&entry.until(version.0)).await? == Some(entry.row) {
+            self.tree.insert(&entry.until(FOREVER), entry.row).await?;
+            self.tree.remove(&entry.until(version.0), entry.row).await?;
+        }
+        Ok(())
+    }
+}
+
+fn valid_to(key: &[u8]) -> Result<u64> {
+    let end = key.last_chunk().ok_or_else(|| SharedError::Corrupt("an index entry".into()))?;
+    Ok(u64::from_be_bytes(*end))
+}

@@ -1,0 +1,96 @@
+//! State that a manager has on disk: enough that a new life repeats no version.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use host::{Io, read_file, replace_file};
+use types::Result;
+use types::codec::{Input, Malformed, put_u64};
+
+use super::{NodeId, list, put_list};
+
+/// State of a manager that outlives it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Kept {
+    /// Lives so far.
+    pub life: u64,
+    /// No version above was given.
+    pub limit: u64,
+    /// All versions up to this one are finished; others may be.
+    pub base: u64,
+    /// Nodes so far.
+    pub next_node: u64,
+    /// Nodes that joined, and neither left nor were recovered.
+    pub nodes: BTreeSet<NodeId>,
+}
+
+/// Place of a manager's state.
+pub trait Keeper: Send {
+    /// The state that was kept last.
+    ///
+    /// # Errors
+    /// Errors of the disk; XX001 when it is damaged.
+    fn load(&mut self) -> Result<Option<Kept>>;
+
+    /// Keeps it; durable when this returns.
+    ///
+    /// # Errors
+    /// Errors of the disk.
+    fn keep(&mut self, kept: &Kept) -> Result<()>;
+}
+
+/// A file.
+#[derive(Debug)]
+pub struct FileKeeper {
+    io: Arc<dyn Io>,
+    path: PathBuf,
+}
+
+impl FileKeeper {
+    /// The file `manager` in `directory`, which is made.
+    ///
+    /// # Errors
+    /// Errors of `io`.
+    pub fn open(io: Arc<dyn Io>, directory: PathBuf) -> Result<Self> {
+        io.create_directory(&directory)?;
+        Ok(Self { io, path: directory.join("manager") })
+    }
+}
+
+impl Keeper for FileKeeper {
+    fn load(&mut self) -> Result<Option<Kept>> {
+        let directory = self.path.parent().unwrap_or(&self.path);
+        let is_there = self.io.list(directory)?.iter().any(|name| name == "manager");
+        if !is_there {
+            return Ok(None);
+        }
+        let bytes = read_file(&*self.io, &self.path)?;
+        let what = format!("\"{}\"", self.path.display());
+        read(&bytes).map(Some).map_err(|malformed| malformed.in_bytes_of(&what))
+    }
+
+    fn keep(&mut self, kept: &Kept) -> Result<()> {
+        let mut out = vec![FORMAT];
+        let numbers = [kept.life, kept.limit, kept.base, kept.next_node];
+        numbers.iter().for_each(|number| put_u64(&mut out, *number));
+        put_list(&mut out, kept.nodes.iter().map(|id| id.0));
+        replace_file(&*self.io, &self.path, &out)
+    }
+}
+
+const FORMAT: u8 = 1;
+
+fn read(bytes: &[u8]) -> Result<Kept, Malformed> {
+    let mut input = Input::new(bytes);
+    if input.u8()? != FORMAT {
+        return Err(input.malformed("a manager's state of format 1"));
+    }
+    Ok(Kept {
+        life: input.u64()?,
+        limit: input.u64()?,
+        base: input.u64()?,
+        next_node: input.u64()?,
+        nodes: list(&mut input)?.into_iter().map(NodeId).collect(),
+    })
+}

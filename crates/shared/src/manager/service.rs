@@ -1,0 +1,231 @@
+//! Calls of a manager as bytes: the service, and who calls it.
+
+use std::sync::Arc;
+
+use host::Clock;
+use parking_lot::Mutex;
+use store::{StoreError, Version, codec};
+use transport::{Channel, Pending, Request, Service};
+use types::codec::{Input, Malformed, put_u64};
+
+use super::{Begun, Class, Keeper, Manager, NodeId, Recovery, Refusal, Ticket, list, put_list};
+use crate::error::{Result, SharedError};
+
+const JOIN: u8 = 0;
+const BEGIN: u8 = 1;
+const FINISH: u8 = 2;
+const BEAT: u8 = 3;
+const RECOVERED: u8 = 4;
+const LEAVE: u8 = 5;
+
+/// A manager behind a network.
+pub struct ManagerService<K> {
+    manager: Mutex<Manager<K>>,
+    clock: Arc<dyn Clock>,
+}
+
+impl<K: Keeper> ManagerService<K> {
+    /// The service of `manager`.
+    pub fn new(manager: Manager<K>, clock: Arc<dyn Clock>) -> Self {
+        Self { manager: Mutex::new(manager), clock }
+    }
+
+    /// The manager.
+    pub fn manager(&self) -> &Mutex<Manager<K>> {
+        &self.manager
+    }
+
+    fn call(&self, request: &Request<'_>) -> Result<Vec<u8>, Outcome> {
+        let mut input = Input::new(request.payload);
+        let mut manager = self.manager.lock();
+        let (node, now) = (NodeId(request.client), self.clock.micros());
+        let mut out = vec![OK];
+        match input.u8()? {
+            JOIN => put_u64(&mut out, manager.join(now)?.0),
+            BEGIN => {
+                let class = match input.u8()? {
+                    0 => Class::ReadWrite,
+                    1 => Class::ReadOnly,
+                    _ => Class::Analytical,
+                };
+                let begun = manager.begin(node, class)?;
+                put_u64(&mut out, begun.ticket.0);
+                put_u64(&mut out, begun.life);
+                codec::put_snapshot(&mut out, &begun.snapshot);
+            }
+            FINISH => manager.finish(node, Ticket(input.u64()?))?,
+            BEAT => {
+                let (life, mut open) = (input.u64()?, Vec::new());
+                for _ in 0..input.count(2)? {
+                    open.push((Ticket(input.u64()?), Version(input.u64()?)));
+                }
+                let work = manager.beat(node, life, &open, now)?;
+                let work = work.unwrap_or(Recovery { dead: Vec::new(), versions: Vec::new() });
+                put_list(&mut out, work.dead.iter().map(|id| id.0));
+                put_list(&mut out, work.versions.iter().map(|version| version.0));
+            }
+            RECOVERED => {
+                let dead: Vec<NodeId> = list(&mut input)?.into_iter().map(NodeId).collect();
+                manager.recovered(node, &dead)?;
+            }
+            LEAVE => manager.leave(node)?,
+            _ => return Err(input.malformed("a call of a commit manager").into()),
+        }
+        Ok(out)
+    }
+}
+
+const OK: u8 = 0;
+
+/// Number of an answer that is not [`OK`].
+struct Outcome(u8);
+
+impl From<Refusal> for Outcome {
+    fn from(refusal: Refusal) -> Self {
+        Self(match refusal {
+            Refusal::Dead => 1,
+            Refusal::NotYet => 2,
+            Refusal::Disk => 3,
+        })
+    }
+}
+
+impl From<Malformed> for Outcome {
+    fn from(_: Malformed) -> Self {
+        Self(4)
+    }
+}
+
+impl<K: Keeper> Service for ManagerService<K> {
+    fn answer(&self, request: &Request<'_>) -> Option<Vec<u8>> {
+        Some(self.call(request).unwrap_or_else(|outcome| vec![outcome.0]))
+    }
+
+    fn happens_once(&self, payload: &[u8]) -> bool {
+        payload.first() != Some(&BEAT)
+    }
+
+    fn refusal(&self) -> Vec<u8> {
+        vec![Outcome::from(Refusal::Dead).0]
+    }
+}
+
+/// Answer of a beat.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BeatAnswer {
+    /// The node is known, and may have to recover others.
+    Alive(Option<Recovery>),
+    /// The node was declared dead.
+    Dead,
+}
+
+/// Calls of a manager through a channel.
+pub struct Calls<'a>(pub &'a Channel);
+
+impl Calls<'_> {
+    /// A new node: called through a channel whose session no node has.
+    ///
+    /// # Errors
+    /// [`SharedError::Store`].
+    pub async fn join(&self) -> Result<NodeId> {
+        loop {
+            let answer = self.0.write(vec![JOIN]).await;
+            match read(answer, |input| Ok(NodeId(input.u64()?)))? {
+                Some(id) => return Ok(id),
+                None => continue,
+            }
+        }
+    }
+
+    /// Begins a transaction; `None` while the manager asks its nodes.
+    ///
+    /// # Errors
+    /// [`SharedError::Stopped`], [`SharedError::Store`].
+    pub async fn begin(&self, class: Class) -> Result<Option<Begun>> {
+        let number = match class {
+            Class::ReadWrite => 0,
+            Class::ReadOnly => 1,
+            Class::Analytical => 2,
+        };
+        let begun = |input: &mut Input<'_>| {
+            let (ticket, life) = (Ticket(input.u64()?), input.u64()?);
+            Ok(Begun { ticket, life, snapshot: codec::snapshot(input)? })
+        };
+        read(self.0.write(vec![BEGIN, number]).await, begun)
+    }
+
+    /// Ends a transaction.
+    ///
+    /// # Errors
+    /// As [`Self::begin`].
+    pub async fn finish(&self, ticket: Ticket) -> Result<()> {
+        let mut payload = vec![FINISH];
+        put_u64(&mut payload, ticket.0);
+        read(self.0.write(payload).await, |_| Ok(())).map(drop)
+    }
+
+    /// Says that the node lives, and what it had open when its channel knew of life `life`. The
+    /// call is made at once.
+    pub fn beat(&self, life: u64, open: &[(Ticket, Version)]) -> Pending {
+        let mut payload = vec![BEAT];
+        put_u64(&mut payload, life);
+        put_u64(&mut payload, open.len() as u64);
+        for (ticket, base) in open {
+            put_u64(&mut payload, ticket.0);
+            put_u64(&mut payload, base.0);
+        }
+        self.0.read(payload)
+    }
+
+    /// Reads the answer of a beat.
+    ///
+    /// # Errors
+    /// As [`Self::begin`].
+    pub async fn beaten(beat: Pending) -> Result<BeatAnswer> {
+        let recovery = |input: &mut Input<'_>| {
+            let dead: Vec<NodeId> = list(input)?.into_iter().map(NodeId).collect();
+            let versions = list(input)?.into_iter().map(Version).collect();
+            Ok((!dead.is_empty()).then_some(Recovery { dead, versions }))
+        };
+        match read(beat.await, recovery) {
+            Ok(work) => Ok(BeatAnswer::Alive(work.flatten())),
+            Err(SharedError::Stopped) => Ok(BeatAnswer::Dead),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Says that dead nodes were recovered.
+    ///
+    /// # Errors
+    /// As [`Self::begin`].
+    pub async fn recovered(&self, dead: &[NodeId]) -> Result<()> {
+        let mut payload = vec![RECOVERED];
+        put_list(&mut payload, dead.iter().map(|id| id.0));
+        read(self.0.write(payload).await, |_| Ok(())).map(drop)
+    }
+
+    /// Takes a node without transactions out.
+    ///
+    /// # Errors
+    /// As [`Self::begin`].
+    pub async fn leave(&self) -> Result<()> {
+        read(self.0.write(vec![LEAVE]).await, |_| Ok(())).map(drop)
+    }
+}
+
+/// Reads an answer; `None` for one that is to be asked for again.
+fn read<T>(
+    answer: Result<Vec<u8>, transport::Broken>,
+    value: impl FnOnce(&mut Input<'_>) -> Result<T, Malformed>,
+) -> Result<Option<T>> {
+    let payload = answer.map_err(|broken| StoreError::Unreachable(broken.0))?;
+    let mut input = Input::new(&payload);
+    let corrupt =
+        |m: Malformed| SharedError::Corrupt(m.in_bytes_of("an answer of the manager").to_string());
+    match input.u8().map_err(corrupt)? {
+        OK => value(&mut input).map(Some).map_err(corrupt),
+        1 => Err(SharedError::Stopped),
+        2 | 3 => Ok(None),
+        _ => Err(SharedError::Corrupt("a call of the manager".into())),
+    }
+}

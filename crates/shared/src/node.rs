@@ -1,0 +1,311 @@
+//! A processing node: no state of its own but what is open, a way to the manager and to the stores.
+//!
+//! A node that the manager declared dead, or that has not heard of the manager for half of the time
+//! after which it would be, stops by itself; stores refuse it in any case before its transactions
+//! are rolled back.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+
+use parking_lot::Mutex;
+use store::server::Layout;
+use store::{Schema, StoreError, Version};
+use transport::{Channel, Cluster, Pending, RemoteTable};
+
+use crate::error::{Result, SharedError};
+use crate::index::{Index, Uniqueness};
+use crate::manager::{BeatAnswer, Begun, Calls, Class, NodeId, Recovery, Ticket};
+use crate::records::{Records as _, StoredRecords};
+use crate::tree::{Fill, Tree};
+use crate::undo::{self, TableUndo, UNDO};
+
+/// A node. Threads share it; trees and tables are each thread's own.
+pub struct Node {
+    id: NodeId,
+    manager: Arc<Channel>,
+    cluster: Cluster,
+    undo: StoredRecords,
+    open: Mutex<BTreeMap<Ticket, Version>>,
+    is_stopped: AtomicBool,
+    is_recovering: AtomicBool,
+    heard_us: AtomicI64,
+}
+
+/// A table with its indexes, as one thread uses it.
+pub struct SharedTable {
+    pub(crate) name: String,
+    pub(crate) rows: RemoteTable,
+    pub(crate) indexes: Vec<Index<StoredRecords>>,
+}
+
+impl SharedTable {
+    /// Its columns.
+    pub fn schema(&self) -> &Arc<Schema> {
+        store::Table::schema(&self.rows)
+    }
+
+    /// Its rows in the stores.
+    pub fn rows(&self) -> &RemoteTable {
+        &self.rows
+    }
+
+    /// Its indexes.
+    pub fn indexes(&self) -> &[Index<StoredRecords>] {
+        &self.indexes
+    }
+}
+
+/// An index to be opened with its table.
+#[derive(Clone, Debug)]
+pub struct IndexPlan {
+    /// Its name, unique in the database.
+    pub name: String,
+    /// Fields of its keys.
+    pub fields: Vec<store::FieldId>,
+    /// Its kind.
+    pub uniqueness: Uniqueness,
+}
+
+/// The table of this name, made if there is none.
+async fn found_or_made(
+    cluster: &Cluster,
+    name: &str,
+    schema: &Schema,
+    layout: Layout,
+) -> Result<RemoteTable> {
+    match cluster.find(name).await {
+        Ok(table) => return Ok(table),
+        Err(StoreError::InvalidTable(_)) => (),
+        Err(error) => return Err(error.into()),
+    }
+    match cluster.create(name, schema, layout).await {
+        Ok(table) => Ok(table),
+        // Somebody else made it meanwhile, or is making it.
+        Err(StoreError::InvalidTable(_)) => loop {
+            match cluster.find(name).await {
+                Err(StoreError::InvalidTable(_)) => (),
+                found => return Ok(found?),
+            }
+        },
+        Err(error) => Err(error.into()),
+    }
+}
+
+impl Node {
+    /// The node `id`, which joined; its channels have that number as their session.
+    ///
+    /// # Errors
+    /// [`SharedError::Store`].
+    pub async fn open(
+        id: NodeId,
+        manager: Arc<Channel>,
+        cluster: Cluster,
+        now_us: i64,
+    ) -> Result<Self> {
+        let undo = found_or_made(&cluster, UNDO, &StoredRecords::schema(), Layout::Rows).await?;
+        Ok(Self {
+            id,
+            manager,
+            cluster,
+            undo: StoredRecords::new(undo),
+            open: Mutex::default(),
+            is_stopped: AtomicBool::new(false),
+            is_recovering: AtomicBool::new(false),
+            heard_us: AtomicI64::new(now_us),
+        })
+    }
+
+    /// Its number.
+    pub fn id(&self) -> NodeId {
+        self.id
+    }
+
+    /// Its stores.
+    pub fn cluster(&self) -> &Cluster {
+        &self.cluster
+    }
+
+    /// Sends what waits, to the manager and to the stores.
+    pub fn flush(&self) {
+        self.manager.flush();
+        self.cluster.flush();
+    }
+
+    /// A table with indexes, made if there is none.
+    ///
+    /// # Errors
+    /// [`SharedError::Store`].
+    pub async fn table(
+        &self,
+        name: &str,
+        schema: &Schema,
+        indexes: &[IndexPlan],
+    ) -> Result<SharedTable> {
+        let rows = found_or_made(&self.cluster, name, schema, Layout::Rows).await?;
+        let mut table = SharedTable { name: name.into(), rows, indexes: Vec::new() };
+        for plan in indexes {
+            table.indexes.push(self.index(plan).await?);
+        }
+        Ok(table)
+    }
+
+    async fn index(&self, plan: &IndexPlan) -> Result<Index<StoredRecords>> {
+        let IndexPlan { name, fields, uniqueness } = plan;
+        let schema = StoredRecords::schema();
+        let records = found_or_made(&self.cluster, name, &schema, Layout::Rows).await?;
+        let tree = Tree::open(StoredRecords::new(records), Fill::default()).await?;
+        Ok(Index::new(name, fields.clone(), *uniqueness, tree))
+    }
+
+    /// True when it does nothing any more.
+    pub fn is_stopped(&self) -> bool {
+        self.is_stopped.load(Ordering::Acquire)
+    }
+
+    /// Stops it: its transactions are left to others.
+    pub fn stop(&self) {
+        self.is_stopped.store(true, Ordering::Release);
+    }
+
+    fn admit(&self) -> Result<()> {
+        if self.is_stopped() { Err(SharedError::Stopped) } else { Ok(()) }
+    }
+
+    pub(crate) async fn begin(&self, class: Class) -> Result<Begun> {
+        loop {
+            self.admit()?;
+            if let Some(begun) = Calls(&self.manager).begin(class).await? {
+                let mut open = self.open.lock();
+                // A manager that has started again was told what is open, without this one.
+                if begun.life == self.manager.incarnation() {
+                    open.insert(begun.ticket, begun.snapshot.base());
+                    return Ok(begun);
+                }
+            }
+        }
+    }
+
+    pub(crate) async fn finish(&self, ticket: Ticket) -> Result<()> {
+        self.admit()?;
+        let finished = Calls(&self.manager).finish(ticket).await;
+        self.open.lock().remove(&ticket);
+        finished
+    }
+
+    /// Makes a beat; [`Self::beaten`] takes its answer.
+    pub fn beat(&self) -> Pending {
+        let open = self.open.lock();
+        let life = self.manager.incarnation();
+        let list: Vec<_> = open.iter().map(|(ticket, base)| (*ticket, *base)).collect();
+        drop(open);
+        Calls(&self.manager).beat(life, &list)
+    }
+
+    /// Takes the answer of a beat that was made at `sent_us`: stops, or recovers others if that is
+    /// asked of it.
+    ///
+    /// # Errors
+    /// [`SharedError::Store`]: the work is given again with a later beat.
+    pub async fn beaten(&self, beat: Pending, sent_us: i64) -> Result<()> {
+        match Calls::beaten(beat).await? {
+            BeatAnswer::Dead => self.stop(),
+            BeatAnswer::Alive(work) => {
+                self.heard_us.fetch_max(sent_us, Ordering::AcqRel);
+                if let Some(work) = work {
+                    return self.recover(&work).await;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Stops when no beat that was made in the last `silence_us` was answered.
+    pub fn watch(&self, now_us: i64, silence_us: i64) {
+        if now_us - self.heard_us.load(Ordering::Acquire) > silence_us {
+            self.stop();
+        }
+    }
+
+    async fn recover(&self, work: &Recovery) -> Result<()> {
+        if self.is_recovering.swap(true, Ordering::AcqRel) {
+            return Ok(());
+        }
+        let outcome = self.recover_alone(work).await;
+        self.is_recovering.store(false, Ordering::Release);
+        outcome
+    }
+
+    async fn recover_alone(&self, work: &Recovery) -> Result<()> {
+        for dead in &work.dead {
+            self.cluster.fence(dead.0).await?;
+        }
+        for version in &work.versions {
+            self.admit()?;
+            if let Some(record) = self.undo.read(version.0).await? {
+                self.roll_back(*version, &undo::read(&record.bytes)?).await?;
+                // Lost: another one recovers the same.
+                self.undo.remove(version.0, record.version).await?;
+            }
+        }
+        Calls(&self.manager).recovered(&work.dead).await
+    }
+
+    /// Notes what a transaction is going to write.
+    pub(crate) async fn put_undo(&self, version: Version, tables: &[TableUndo]) -> Result<()> {
+        let bytes = undo::bytes(tables)?;
+        self.undo.write(version.0, None, &bytes).await.map(drop)
+    }
+
+    /// Ends the time in which a transaction may be rolled back.
+    pub(crate) async fn drop_undo(&self, version: Version) -> Result<()> {
+        self.undo.remove(version.0, Version(1)).await.map(drop)
+    }
+
+    /// Takes back whatever of these changes happened. Again, or for changes that did not happen,
+    /// nothing happens.
+    ///
+    /// Entries of indexes are changed when all rows are written, and taken back before any row is:
+    /// so those of a row whose newest version is another one were not changed, or are taken back.
+    pub(crate) async fn roll_back(&self, version: Version, tables: &[TableUndo]) -> Result<()> {
+        for undo in tables {
+            self.roll_back_entries(version, undo).await?;
+        }
+        for undo in tables {
+            let rows = self.cluster.find(&undo.table).await?;
+            let reverts: Vec<_> =
+                undo.keys.iter().map(|key| rows.revert_later(version, *key)).collect();
+            for revert in reverts {
+                revert.await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn roll_back_entries(&self, version: Version, undo: &TableUndo) -> Result<()> {
+        let rows = self.cluster.find(&undo.table).await?;
+        let newest: Vec<_> =
+            undo.entries.iter().map(|change| rows.newest_later(change.what.row)).collect();
+        let mut own = Vec::new();
+        for (change, newest) in undo.entries.iter().zip(newest) {
+            if newest.await? == version {
+                own.push(change);
+            }
+        }
+        if own.is_empty() {
+            return Ok(());
+        }
+        let mut indexes = Vec::new();
+        for name in &undo.indexes {
+            let (name, fields, uniqueness) = (name.clone(), Vec::new(), Uniqueness::Many);
+            indexes.push(self.index(&IndexPlan { name, fields, uniqueness }).await?);
+        }
+        // In the other order than they were made.
+        for is_new in [true, false] {
+            for change in own.iter().filter(|change| change.is_new == is_new) {
+                indexes[change.index].undo(change, version).await?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,153 @@
+//! Rows 39 to 42 and 49: the commit manager by itself.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use host::{SimIo, Tear};
+use shared::manager::{Begun, Class, FileKeeper, Manager, ManagerOptions, NodeId, Refusal, Ticket};
+use store::{Access, Version};
+use testkit::Random;
+
+const OPTIONS: ManagerOptions = ManagerOptions { range: 16, timeout_us: 1000 };
+
+fn open(disk: &SimIo, now_us: i64) -> Manager<FileKeeper> {
+    let keeper = FileKeeper::open(Arc::new(disk.clone()), PathBuf::from("m")).expect("opens");
+    Manager::open(keeper, OPTIONS, now_us).expect("opens")
+}
+
+fn new() -> (Manager<FileKeeper>, SimIo) {
+    let disk = SimIo::new(1, Tear::Bytes);
+    (open(&disk, 0), disk)
+}
+
+/// Snapshots are those of a set of finished transactions, in whatever order they end.
+#[test]
+fn row_39_snapshots_have_what_was_finished() {
+    for seed in 0..50 {
+        let (mut manager, _) = new();
+        let mut random = Random::new(seed);
+        let node = manager.join(0).expect("joins");
+        let mut open: Vec<Begun> = Vec::new();
+        let (mut finished, mut begun) = (BTreeSet::new(), BTreeSet::new());
+        for _ in 0..400 {
+            if open.len() < 6 && random.chance(55) || open.is_empty() {
+                let class = match random.below(4) {
+                    0 => Class::ReadOnly,
+                    1 => Class::Analytical,
+                    _ => Class::ReadWrite,
+                };
+                let txn = manager.begin(node, class).expect("serves");
+                let own = (class == Class::ReadWrite).then_some(txn.ticket.0);
+                assert!(own.is_none_or(|own| begun.insert(own)), "a version was given twice");
+                let snapshot = &txn.snapshot;
+                let last = begun.last().copied().unwrap_or_default();
+                let sees: BTreeSet<u64> =
+                    (1..=last + 2).filter(|v| snapshot.sees(Version(*v))).collect();
+                let mut expected = finished.clone();
+                if class == Class::Analytical {
+                    let gap = (1..).find(|v| !expected.contains(v)).expect("there is one");
+                    expected.retain(|v| *v < gap);
+                }
+                expected.extend(own);
+                assert_eq!(sees, expected, "seed {seed}, {class:?}");
+                let access = if own.is_some() { Access::ReadWrite } else { Access::ReadOnly };
+                assert_eq!(snapshot.access(), access);
+                let lowest = open.iter().map(|txn| txn.snapshot.base()).min();
+                assert!(snapshot.lowest_active() <= lowest.unwrap_or(snapshot.base()));
+                open.push(txn);
+            } else {
+                let at = random.below(open.len() as u64) as usize;
+                let txn = open.swap_remove(at);
+                for _ in 0..2 {
+                    manager.finish(node, txn.ticket).expect("ends");
+                }
+                if begun.contains(&txn.ticket.0) {
+                    finished.insert(txn.ticket.0);
+                }
+            }
+        }
+        open.iter().for_each(|txn| manager.finish(node, txn.ticket).expect("ends"));
+        assert_eq!(manager.base().0, begun.len() as u64);
+    }
+}
+
+/// Short transactions beside a long reader: its base stays, the bitmap of the others does not grow.
+#[test]
+fn rows_40_and_41_readers_do_not_hold_the_base() {
+    let (mut manager, _) = new();
+    let node = manager.join(0).expect("joins");
+    let run = |manager: &mut Manager<FileKeeper>| {
+        let txn = manager.begin(node, Class::ReadWrite).expect("serves");
+        manager.finish(node, txn.ticket).expect("ends");
+        txn.snapshot
+    };
+    run(&mut manager);
+    let long = manager.begin(node, Class::ReadOnly).expect("serves");
+    for _ in 0..1000 {
+        let snapshot = run(&mut manager);
+        assert_eq!(snapshot.bitmap_bytes(), 1);
+        assert_eq!(snapshot.lowest_active(), long.snapshot.base(), "its versions are kept");
+    }
+    assert_eq!(manager.begin(node, Class::Analytical).expect("serves").snapshot.bits().len(), 0);
+    manager.finish(node, long.ticket).expect("ends");
+}
+
+/// A life of the manager repeats no version of another, and asks the nodes what is open.
+#[test]
+fn row_39_a_new_life_repeats_nothing() {
+    let (mut manager, disk) = new();
+    let (one, two) = (manager.join(0).expect("joins"), manager.join(0).expect("joins"));
+    let mut given = BTreeSet::new();
+    for life in 0..20 {
+        let txns: Vec<Begun> =
+            (0..7).map(|_| manager.begin(one, Class::ReadWrite).expect("serves")).collect();
+        assert!(txns.iter().all(|txn| given.insert(txn.ticket)), "life {life}");
+        txns[1..].iter().for_each(|txn| manager.finish(one, txn.ticket).expect("ends"));
+        drop(manager);
+        disk.crash();
+        manager = open(&disk, 0);
+        let number = manager.life();
+        assert_eq!(manager.begin(two, Class::ReadWrite), Err(Refusal::NotYet));
+        manager.beat(two, number, &[], 0).expect("is known");
+        // What a node said before it knew of this life does not count.
+        manager.beat(one, number - 1, &[], 0).expect("is known");
+        assert_eq!(manager.begin(two, Class::ReadWrite), Err(Refusal::NotYet));
+        let list = [(txns[0].ticket, txns[0].snapshot.base())];
+        manager.beat(one, number, &list, 0).expect("is known");
+        let next = manager.begin(two, Class::ReadWrite).expect("serves");
+        assert!(given.insert(next.ticket), "life {life}");
+        let sees = |txn: &Begun| next.snapshot.sees(Version(txn.ticket.0));
+        assert_eq!(txns.iter().map(sees).collect::<Vec<_>>()[..2], [false, true]);
+        manager.finish(one, txns[0].ticket).expect("ends");
+        manager.finish(two, next.ticket).expect("ends");
+    }
+}
+
+/// A silent node is dead: its calls are refused, another one gets its transactions, and a third one
+/// when that dies, too.
+#[test]
+fn rows_48_and_49_silent_nodes_are_recovered_by_others() {
+    let (mut manager, _) = new();
+    let nodes: Vec<NodeId> = (0..3).map(|_| manager.join(0).expect("joins")).collect();
+    let lost = manager.begin(nodes[0], Class::ReadWrite).expect("serves");
+    let version = Version(lost.ticket.0);
+    let life = manager.life();
+    assert_eq!(manager.beat(nodes[1], life, &[], 900), Ok(None));
+    assert_eq!(manager.beat(nodes[2], life, &[], 900), Ok(None));
+    let work = manager.beat(nodes[1], life, &[], 1800).expect("lives").expect("gets work");
+    assert_eq!((work.dead, work.versions), (vec![nodes[0]], vec![version]));
+    assert_eq!(manager.finish(nodes[0], lost.ticket), Err(Refusal::Dead));
+    assert_eq!(manager.beat(nodes[0], life, &[], 1800), Err(Refusal::Dead));
+    assert_eq!(manager.beat(nodes[2], life, &[], 1800), Ok(None));
+    assert_eq!(manager.beat(nodes[2], life, &[], 2700), Ok(None));
+    // The recoverer falls silent.
+    let work = manager.beat(nodes[2], life, &[], 2900).expect("lives").expect("gets work");
+    assert_eq!((work.dead, work.versions), (vec![nodes[0], nodes[1]], vec![version]));
+    let before = manager.begin(nodes[2], Class::ReadOnly).expect("serves");
+    assert!(!before.snapshot.sees(version));
+    manager.recovered(nodes[2], &[nodes[0], nodes[1]]).expect("lives");
+    assert_eq!(manager.open_count(), 1);
+    assert_eq!(manager.finish(nodes[2], Ticket(1 << 40)), Ok(()));
+    assert_eq!(manager.base(), version);
+}

@@ -1,0 +1,369 @@
+//! Parties: the manager, stores and nodes, and the network between them.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use host::{Clock as _, SimClock, SimIo, Tear};
+use parking_lot::Mutex;
+use shared::Node;
+use shared::manager::{Calls, FileKeeper, Manager, ManagerOptions, ManagerService};
+use store::server::{Store, StoreOptions};
+use testkit::Random;
+use testkit::histories::{End, History};
+use testkit::sim::{Party, PartyId, World};
+use transport::{
+    Channel, Cluster, Entry, Exchange, Frame, Outbox, Outlet, Patience, StoreService,
+    StoreServiceOptions, Tasks,
+};
+
+use crate::work::{self, Audit};
+
+pub(crate) const STORES: usize = 2;
+pub(crate) const NODES: usize = 3;
+
+/// Silence after which a node is dead, and after which it stops by itself.
+const TIMEOUT_US: i64 = 60_000;
+
+/// Time between two beats, and between two attempts.
+const TICK_US: i64 = 6_000;
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd)]
+pub(crate) enum Phase {
+    #[default]
+    Work,
+    Rest,
+    Audit,
+}
+
+/// The test's own notes, which outlive crashes.
+#[derive(Clone, Default)]
+pub(crate) struct Shared(Rc<Notes>);
+
+#[derive(Default)]
+pub(crate) struct Notes {
+    pub(crate) phase: Cell<Phase>,
+    pub(crate) history: RefCell<History>,
+    pub(crate) next_value: Cell<u32>,
+    pub(crate) committed: Cell<usize>,
+    pub(crate) audit: RefCell<Option<Audit>>,
+    pub(crate) is_audited: Cell<bool>,
+    tick: Cell<u64>,
+}
+
+impl Notes {
+    /// Larger with each call.
+    pub(crate) fn tick(&self) -> u64 {
+        self.tick.set(self.tick.get() + 1);
+        self.tick.get()
+    }
+}
+
+impl Shared {
+    pub(crate) fn end_work(&self) {
+        self.0.phase.set(Phase::Rest);
+    }
+
+    pub(crate) fn begin_audit(&self) {
+        self.0.phase.set(Phase::Audit);
+    }
+
+    pub(crate) fn is_audited(&self) -> bool {
+        self.0.audit.borrow().is_some()
+    }
+
+    pub(crate) fn audit(&self, seed: u64) {
+        self.0.audit.borrow().as_ref().expect("was audited").check(seed);
+    }
+
+    pub(crate) fn committed(&self) -> usize {
+        self.0.committed.get()
+    }
+
+    pub(crate) fn history(&self) -> History {
+        let mut history = self.0.history.borrow().clone();
+        if let Some(audit) = &*self.0.audit.borrow() {
+            history.final_lists.clone_from(&audit.lists);
+        }
+        let last = self.0.tick() + 1;
+        for txn in history.txns.iter_mut().filter(|txn| txn.end == End::Unknown) {
+            txn.ended = last;
+        }
+        history
+    }
+}
+
+struct Nowhere;
+
+impl Outbox for Nowhere {
+    fn put(&self, _: &Entry<'_>) {}
+}
+
+/// Frames on their way out of a node, with their receivers.
+type Mail = Arc<Mutex<Vec<(PartyId, Vec<u8>)>>>;
+
+struct To(PartyId, Mail);
+
+impl Outlet for To {
+    fn send(&self, frame: Vec<u8>) {
+        self.1.lock().push((self.0, frame));
+    }
+}
+
+/// Channels of a node, by their peers.
+#[derive(Clone, Default)]
+pub(crate) struct Net {
+    mail: Mail,
+    channels: Rc<RefCell<Vec<(PartyId, Arc<Channel>)>>>,
+}
+
+impl Net {
+    fn channel(&self, to: PartyId, client: u64) -> Arc<Channel> {
+        let channel = Arc::new(Channel::new(client, Patience::Resend));
+        channel.attach(Arc::new(To(to, Arc::clone(&self.mail))));
+        self.channels.borrow_mut().push((to, Arc::clone(&channel)));
+        channel
+    }
+
+    /// A node that joins: its first session at the manager has a number of its own.
+    pub(crate) async fn join(&self, stranger: u64, now_us: i64) -> Rc<Node> {
+        let first = self.channel(PartyId(0), stranger);
+        let id = Calls(&first).join().await.expect("is answered");
+        let manager = self.channel(PartyId(0), id.0);
+        let stores = (0..STORES).map(|store| self.channel(PartyId(1 + store), id.0));
+        let cluster = Cluster::new(stores.collect());
+        Rc::new(Node::open(id, manager, cluster, now_us).await.expect("is answered"))
+    }
+}
+
+pub(crate) struct ManagerParty {
+    disk: SimIo,
+    clock: SimClock,
+    life: Option<Exchange<ManagerService<FileKeeper>>>,
+}
+
+pub(crate) struct NodeParty {
+    notes: Shared,
+    random: Random,
+    clock: SimClock,
+    net: Net,
+    node: Rc<RefCell<Option<Rc<Node>>>>,
+    main: Tasks<'static, ()>,
+    beats: Tasks<'static, ()>,
+}
+
+pub(crate) enum Peer {
+    Manager(ManagerParty),
+    Store(Exchange<StoreService>),
+    Node(Box<NodeParty>),
+}
+
+impl Peer {
+    pub(crate) fn all(seed: u64, shared: &Shared) -> Vec<Self> {
+        let disk = SimIo::new(seed, Tear::Bytes);
+        let mut all =
+            vec![Self::Manager(ManagerParty { disk, clock: SimClock::at(0), life: None })];
+        for _ in 0..STORES {
+            let options = StoreOptions { page_bytes: 32 << 10, ..StoreOptions::default() };
+            let store = Arc::new(Store::open(options).expect("opens"));
+            let service = StoreService::new(store, StoreServiceOptions::default());
+            all.push(Self::Store(Exchange::new(service, 1)));
+        }
+        for node in 0..NODES as u64 {
+            all.push(Self::Node(Box::new(NodeParty {
+                notes: shared.clone(),
+                random: Random::new(seed * 10 + node),
+                clock: SimClock::at(0),
+                net: Net::default(),
+                node: Rc::default(),
+                main: Tasks::default(),
+                beats: Tasks::default(),
+            })));
+        }
+        all
+    }
+
+    /// True when it has nothing to do.
+    pub(crate) fn is_idle(&self) -> bool {
+        match self {
+            Self::Manager(manager) => manager.life.as_ref().is_some_and(|life| {
+                let manager = life.service().manager().lock();
+                manager.is_serving() && manager.open_count() == 0
+            }),
+            Self::Store(_) => true,
+            Self::Node(node) => node.main.is_empty(),
+        }
+    }
+}
+
+fn set(clock: &SimClock, now: i64) {
+    clock.advance(Duration::from_micros((now - clock.micros()).max(0) as u64));
+}
+
+impl ManagerParty {
+    fn open(&mut self) {
+        let io = Arc::new(self.disk.clone());
+        let keeper = FileKeeper::open(io, PathBuf::from("manager")).expect("opens");
+        let options = ManagerOptions { range: 32, timeout_us: TIMEOUT_US };
+        let manager = Manager::open(keeper, options, self.clock.micros()).expect("opens");
+        let life = manager.life();
+        let service = ManagerService::new(manager, Arc::new(self.clock.clone()));
+        self.life = Some(Exchange::new(service, life));
+    }
+}
+
+impl NodeParty {
+    fn begin(&mut self) {
+        self.net = Net::default();
+        self.node = Rc::default();
+        self.beats = Tasks::default();
+        self.main = Tasks::default();
+        let (net, notes, place) = (self.net.clone(), self.notes.clone(), Rc::clone(&self.node));
+        let (stranger, seed) = (self.random.bits() | 1 << 63, self.random.bits());
+        let clock = self.clock.clone();
+        self.main.spawn(async move {
+            let node = net.join(stranger, clock.micros()).await;
+            *place.borrow_mut() = Some(Rc::clone(&node));
+            work::live(&node, &notes.0, Random::new(seed)).await;
+        });
+    }
+
+    fn tick(&mut self) {
+        for (_, channel) in &*self.net.channels.borrow() {
+            channel.resend();
+        }
+        let node = self.node.borrow().clone();
+        if let Some(node) = node {
+            node.watch(self.clock.micros(), TIMEOUT_US / 2);
+            if node.is_stopped() {
+                return self.begin();
+            }
+            if self.beats.len() < 4 {
+                let (beat, now) = (node.beat(), self.clock.micros());
+                self.beats.spawn(async move {
+                    // What failed is asked for again.
+                    drop(node.beaten(beat, now).await);
+                });
+            }
+        }
+        if self.main.is_empty() && self.notes.0.phase.get() != Phase::Rest {
+            self.again();
+        }
+    }
+
+    /// A main task that ended goes on when the phase is another one.
+    fn again(&mut self) {
+        let Some(node) = self.node.borrow().clone() else { return };
+        if self.notes.is_audited() {
+            return;
+        }
+        let (notes, seed) = (self.notes.clone(), self.random.bits());
+        self.main.spawn(async move { work::live(&node, &notes.0, Random::new(seed)).await });
+    }
+
+    fn go_on(&mut self, world: &mut World<'_, Vec<u8>>) {
+        while self.main.is_ready() || self.beats.is_ready() {
+            self.main.round();
+            self.beats.round();
+        }
+        for (_, channel) in &*self.net.channels.borrow() {
+            channel.flush();
+        }
+        let mail: Vec<_> = self.net.mail.lock().drain(..).collect();
+        mail.into_iter().for_each(|(to, frame)| world.send(to, frame));
+    }
+}
+
+impl Party for Peer {
+    type Message = Vec<u8>;
+
+    fn start(&mut self, world: &mut World<'_, Vec<u8>>) {
+        match self {
+            Self::Manager(manager) => {
+                set(&manager.clock, world.now_micros());
+                manager.open();
+            }
+            Self::Store(_) => (),
+            Self::Node(node) => {
+                set(&node.clock, world.now_micros());
+                node.begin();
+                node.go_on(world);
+            }
+        }
+        world.wake_after(TICK_US, 0);
+    }
+
+    fn receive(&mut self, from: PartyId, frame: Vec<u8>, world: &mut World<'_, Vec<u8>>) {
+        let outbox: Arc<dyn Outbox> = Arc::new(Nowhere);
+        match self {
+            Self::Manager(manager) => {
+                set(&manager.clock, world.now_micros());
+                let Some(life) = &manager.life else { return };
+                let answers = life.receive(&frame, &outbox).expect("a frame");
+                answers.into_iter().for_each(|answers| world.send(from, answers));
+            }
+            Self::Store(store) => {
+                let answers = store.receive(&frame, &outbox).expect("a frame");
+                answers.into_iter().for_each(|answers| world.send(from, answers));
+            }
+            Self::Node(node) => {
+                set(&node.clock, world.now_micros());
+                let client = Frame::read(&frame).expect("a frame").client;
+                let channels = node.net.channels.borrow().clone();
+                let mut known =
+                    channels.iter().filter(|(to, c)| *to == from && c.client() == client);
+                if let Some((_, channel)) = known.next() {
+                    channel.receive(&frame).expect("a frame");
+                }
+                node.go_on(world);
+            }
+        }
+    }
+
+    fn wake(&mut self, timer: u64, world: &mut World<'_, Vec<u8>>) {
+        match self {
+            Self::Manager(manager) => {
+                set(&manager.clock, world.now_micros());
+                if let Some(life) = &manager.life {
+                    life.service().manager().lock().tick(manager.clock.micros());
+                }
+            }
+            Self::Store(store) => {
+                let tables = store.service().store().tables();
+                for (id, _) in tables {
+                    let lowest = store.service().store().lowest_active();
+                    let table = store.service().store().table(id).expect("is there");
+                    table.collect(lowest).expect("there is room");
+                }
+            }
+            Self::Node(node) => {
+                set(&node.clock, world.now_micros());
+                node.tick();
+                node.go_on(world);
+            }
+        }
+        world.wake_after(TICK_US, timer);
+    }
+
+    fn crash(&mut self) {
+        match self {
+            Self::Manager(manager) => {
+                manager.disk.crash();
+                manager.life = None;
+            }
+            Self::Store(_) => (),
+            Self::Node(node) => {
+                node.main = Tasks::default();
+                node.beats = Tasks::default();
+                node.node = Rc::default();
+                node.net = Net::default();
+            }
+        }
+    }
+}
+
+/// Values by list, for the audit.
+pub(crate) type Lists = BTreeMap<testkit::histories::Key, Vec<testkit::histories::Value>>;
