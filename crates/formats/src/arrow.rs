@@ -62,7 +62,8 @@ fn arrow_type(ty: DataType) -> Arrow {
         | DataType::Enum(_)
         | DataType::Json
         | DataType::Jsonb
-        | DataType::JsonPath => Arrow::Utf8,
+        | DataType::JsonPath
+        | DataType::Packed(_) => Arrow::Utf8,
     }
 }
 
@@ -146,7 +147,7 @@ fn array_of(vector: &Vector, ty: DataType) -> Result<ArrayRef> {
     let nulls = nulls(vector);
     Ok(match (&vector.data, ty) {
         (_, DataType::Numeric(n)) => return numeric(vector, n.precision, n.scale),
-        (_, DataType::WideNumeric(_) | DataType::Enum(_)) => {
+        (_, DataType::WideNumeric(_) | DataType::Enum(_) | DataType::Packed(_)) => {
             return text_array(&kernels::cast::cast(vector, ty, DataType::Text)?);
         }
         (VectorData::Bool(v), _) => {

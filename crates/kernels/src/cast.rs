@@ -9,6 +9,7 @@ mod tests;
 
 use std::ops::Range;
 
+use types::calendar::TimeZone;
 use types::cast::{assign_value, cast_value, double_to_real, float_to_integer};
 use types::text::{self, Excess};
 use types::{
@@ -104,6 +105,12 @@ fn convert(
         (T::Array(a), T::Array(b)) if types::same_array_form(a, b) && !has_length(b) => {
             Ok(vector.clone())
         }
+        (T::Packed(a), T::Packed(b)) if a.same_form(b) && !has_length(ElementType::Packed(b)) => {
+            Ok(vector.clone())
+        }
+        _ if from.is_text() && to.has_bit_length() => {
+            one_by_one(vector, from, to, physical, excess)
+        }
         (T::Record(a), T::Record(b)) if types::same_record_form(a, b) && !record_length(b) => {
             Ok(vector.clone())
         }
@@ -128,6 +135,7 @@ fn has_length(element: ElementType) -> bool {
     matches!(element, ElementType::Char(_) | ElementType::Varchar(Some(_)))
         || matches!(element, ElementType::Name | ElementType::InternalChar)
         || element.data_type().second_digits().is_some()
+        || element.data_type().has_bit_length()
 }
 
 fn to_numeric(
@@ -270,6 +278,9 @@ fn write_text(vector: &Vector, from: DataType) -> Result<Vector> {
             (VectorData::Str(v), DataType::WideNumeric(_)) => {
                 types::wide::look(v.get(i).len())?;
                 text::format_into(out, &vector.value(i), from);
+            }
+            (VectorData::Str(_), DataType::Packed(_)) => {
+                out.push_str(&text::format_cast(&vector.value(i), from, &TimeZone::UTC));
             }
             _ => text::format_into(out, &vector.value(i), from),
         }

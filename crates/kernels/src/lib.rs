@@ -47,6 +47,7 @@ pub mod json_fn;
 pub mod json_path;
 pub mod wide;
 pub mod extension_fn;
+pub mod packed_fn;
 pub mod cast;
 
 pub use batch::{BATCH_ROWS, Batch, Column};

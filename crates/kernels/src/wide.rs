@@ -89,6 +89,13 @@ pub fn key(a: &Vector, ty: DataType) -> Result<Vector> {
     if let DataType::WideNumeric(_) = ty {
         return try_narrow(a, &[a], |_, bytes| Ok(0..wide::key(bytes).len()));
     }
+    if let DataType::Packed(ty) = ty {
+        let values = Texts::new(a);
+        return try_write(&[a], |i, out| {
+            out.extend_from_slice(&types::packed::key(values.bytes(i), ty));
+            Ok(())
+        });
+    }
     let values = Texts::new(a);
     try_write(&[a], |i, out| {
         out.extend_from_slice(&key_bytes(values.bytes(i), ty));
@@ -100,6 +107,7 @@ pub fn key(a: &Vector, ty: DataType) -> Result<Vector> {
 pub fn key_bytes(bytes: &[u8], ty: DataType) -> Cow<'_, [u8]> {
     match ty {
         DataType::WideNumeric(_) => Cow::Borrowed(wide::key(bytes)),
+        DataType::Packed(ty) => Cow::Owned(types::packed::key(bytes, ty)),
         // A key is no longer than its value, so that no array becomes too large.
         _ => compound_key(bytes, ty).map_or(Cow::Borrowed(bytes), Cow::Owned),
     }
@@ -109,6 +117,9 @@ pub fn key_bytes(bytes: &[u8], ty: DataType) -> Cow<'_, [u8]> {
 fn compound_key(bytes: &[u8], ty: DataType) -> Result<Vec<u8>> {
     let simplified = |value: Value, ty: DataType| match (&value, ty) {
         (Value::Str(bytes), DataType::WideNumeric(_)) => Ok(Value::Str(wide::key(bytes).into())),
+        (Value::Str(bytes), DataType::Packed(packed)) if ty.has_wide() => {
+            Ok(Value::Str(types::packed::key(bytes, packed).into()))
+        }
         (Value::Str(bytes), DataType::Record(_) | DataType::Array(_)) if ty.has_wide() => {
             Ok(Value::Str(compound_key(bytes, ty)?.into()))
         }

@@ -45,7 +45,7 @@ pub(crate) fn cell<'py>(
         (VectorData::I64(v), _) => v[row].into_bound_py_any(py)?,
         (VectorData::F64(v), _) => PyFloat::new(py, v[row]).into_any(),
         (VectorData::Str(v), DataType::Bytea) => PyBytes::new(py, v.get(row)).into_any(),
-        (VectorData::Str(_), DataType::Char(_)) => {
+        (VectorData::Str(_), DataType::Char(_) | DataType::Packed(_)) => {
             PyString::new(py, &text::format(&column.value(row), ty)).into_any()
         }
         (VectorData::Str(v), DataType::Array(element)) => list(py, v.get(row), element)?,

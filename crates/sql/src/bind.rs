@@ -66,6 +66,7 @@ mod group;
 mod order;
 mod expr;
 mod object;
+mod packed;
 mod operators;
 mod predicate;
 mod row;

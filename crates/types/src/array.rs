@@ -75,7 +75,8 @@ fn value_bytes(element: ElementType, bytes: &[u8]) -> usize {
         | E::Json
         | E::Jsonb
         | E::JsonPath
-        | E::Record(_) => {
+        | E::Record(_)
+        | E::Packed(_) => {
             let mut at = 0;
             loop {
                 match bytes[at..].iter().position(|&b| b == 0) {
@@ -228,7 +229,8 @@ pub fn decode(raw: RawElement<'_>, element: ElementType) -> Value {
         | E::Json
         | E::Jsonb
         | E::JsonPath
-        | E::Record(_) => Value::Str(text_bytes(raw).into()),
+        | E::Record(_)
+        | E::Packed(_) => Value::Str(text_bytes(raw).into()),
     }
 }
 

@@ -10,8 +10,8 @@ use crate::json::{Json, Kind};
 use crate::text::{self, Excess};
 use crate::wide::Wide;
 use crate::{
-    DataType, ElementType, EnumType, Error, Interval, NumericType, Result, SqlState, Value, array,
-    catalog_type, json, record,
+    DataType, ElementType, EnumType, Error, Interval, NumericType, PackedType, RangeKind, Result,
+    SqlState, Value, array, catalog_type, json, packed, record,
 };
 
 /// `value` of type `from` as `to`, by the rules of an explicit cast: overlong text is cut.
@@ -49,12 +49,26 @@ pub fn depends_on_zone(from: DataType, to: DataType) -> bool {
         }
         (from, T::Record(to)) => is_text(from) && to.any_field(&|ty| depends_on_zone(from, ty)),
         (T::TimestampTz(_), T::Timestamp(_) | T::Date | T::Time(_)) => true,
+        (T::Time(_) | T::TimestampTz(_), T::Packed(PackedType::TimeTz(_))) => true,
         (T::Timestamp(_) | T::Date, T::TimestampTz(_)) => true,
         (T::TimestampTz(_), to) => is_text(to),
         // Those without a zone may be `now` or `today`.
         (from, T::TimestampTz(_) | T::Timestamp(_) | T::Date | T::Time(_)) => is_text(from),
+        (T::Packed(ty), to) => is_text(to) && is_zoned(ty),
+        (from, T::Packed(ty)) => is_text(from) && (is_zoned(ty) || is_of_time(ty)),
         _ => false,
     }
+}
+
+/// True for types whose text goes by the time zone, whichever way.
+fn is_zoned(ty: PackedType) -> bool {
+    ty.range() == Some(RangeKind::TsTz)
+}
+
+/// True for types whose values may be given as `now`, or without a zone.
+fn is_of_time(ty: PackedType) -> bool {
+    matches!(ty, PackedType::TimeTz(_))
+        || matches!(ty.range(), Some(RangeKind::Ts | RangeKind::Date))
 }
 
 /// As [`cast_value`] by the rules of assignment (INSERT, UPDATE): overlong text is 22001 unless the
@@ -80,6 +94,14 @@ fn convert(
         }
         (Value::I32(v), T::InternalChar) => catalog_type::numbered_byte(*v),
         (_, to) if to.is_text() || to == T::AclItem => to_text(value, (from, to), excess, zone),
+        (Value::Str(bytes), T::Packed(ty)) if from.is_text() && to.has_bit_length() => {
+            let plain = T::Packed(ty.without_length());
+            convert(&text::parse_in(utf8(bytes)?, plain, zone)?, (plain, to), excess, zone)
+        }
+        _ if is_packed(from) || is_packed(to) && !from.is_text() => {
+            let converted = packed::convert(value, (from, to), excess, zone)?;
+            converted.ok_or_else(|| no_cast(from, to))
+        }
         (Value::Str(bytes), _) if matches!(from, T::Reg(_)) => from_object(bytes, from, to),
         (Value::Str(bytes), T::Bytea) if from == T::Bytea => Ok(Value::Str(bytes.clone())),
         (Value::Str(bytes), T::Array(target)) => match from {
@@ -132,6 +154,10 @@ fn convert(
     }
 }
 
+fn is_packed(ty: DataType) -> bool {
+    matches!(ty, DataType::Packed(_))
+}
+
 /// A value of `regclass` or its kin as a number.
 fn from_object(bytes: &Arc<[u8]>, from: DataType, to: DataType) -> Result<Value> {
     match to {
@@ -160,6 +186,7 @@ fn array_value(
 fn parse_array(text: &str, to: ElementType, excess: Excess, zone: &TimeZone) -> Result<Value> {
     let plain = match to {
         ElementType::Char(_) | ElementType::Varchar(_) => ElementType::Text,
+        ElementType::Packed(ty) => ElementType::Packed(ty.without_length()),
         other => other,
     };
     match text::parse_in(text, DataType::Array(plain), zone)? {
@@ -203,7 +230,7 @@ fn to_text(
             }
         }
         _ => {
-            held = text::format_in(value, from, zone);
+            held = text::format_cast(value, from, zone);
             &held
         }
     };

@@ -57,3 +57,12 @@ pub(crate) fn syntax_error(type_name: &str, text: &str) -> Error {
     let message = format!("invalid input syntax for type {type_name}: \"{text}\"");
     Error::new(SqlState::INVALID_TEXT, message)
 }
+
+/// Treatment of text that is too long for its type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Excess {
+    /// 22001, unless it is blank: assignment.
+    Error,
+    /// The text is cut off: explicit casts.
+    Cut,
+}

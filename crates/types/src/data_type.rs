@@ -3,12 +3,14 @@
 mod element_type;
 mod enum_type;
 mod form;
+mod packed_type;
 mod record_type;
 mod reg_kind;
 
 pub use element_type::ElementType;
 pub use enum_type::{EnumLabel, EnumType, LABEL_BYTES_MAX, LabelPlace};
 pub use form::{same_array_form, same_record_form};
+pub use packed_type::{PackedType, RangeKind};
 pub use record_type::{RecordField, RecordType};
 pub use reg_kind::RegKind;
 
@@ -138,6 +140,8 @@ pub enum DataType {
     Array(ElementType),
     /// A row of several fields: see [`crate::record`].
     Record(RecordType),
+    /// Bytes in the order of the type: see [`crate::packed`].
+    Packed(PackedType),
 }
 
 /// How the rows of a column look in memory while a query runs.
@@ -153,8 +157,8 @@ pub enum PhysicalType {
     I128,
     /// DOUBLE PRECISION; REAL, rounded to 32 bits after each operation (exact for + - * / sqrt).
     F64,
-    /// Text of all types, BYTEA, JSON, wide decimals, arrays, records, `regclass` and its kin: a
-    /// 16-byte view.
+    /// Text of all types, BYTEA, JSON, wide decimals, arrays, records, packed types, `regclass` and
+    /// its kin: a 16-byte view.
     Str,
     /// INTERVAL, 16 bytes.
     Interval,
@@ -184,6 +188,7 @@ impl DataType {
                     _ => None,
                 }
             }
+            Self::Packed(PackedType::TimeTz(Some(digits))) if digits < 6 => Some(digits),
             _ => None,
         }
     }
@@ -194,6 +199,7 @@ impl DataType {
             Self::Time(_) => Self::TIME,
             Self::Timestamp(_) => Self::TIMESTAMP,
             Self::TimestampTz(_) => Self::TIMESTAMPTZ,
+            Self::Packed(ty) => Self::Packed(ty.without_length()),
             other => other,
         }
     }
@@ -235,7 +241,8 @@ impl DataType {
             | Self::Jsonb
             | Self::JsonPath
             | Self::Array(_)
-            | Self::Record(_) => PhysicalType::Str,
+            | Self::Record(_)
+            | Self::Packed(_) => PhysicalType::Str,
             Self::Interval => PhysicalType::Interval,
         }
     }
@@ -273,8 +280,14 @@ impl DataType {
             Self::WideNumeric(_) => true,
             Self::Array(element) => element.data_type().has_wide(),
             Self::Record(record) => record.any_field(&|ty| ty.has_wide()),
+            Self::Packed(ty) => matches!(ty.range(), Some(RangeKind::Num)),
             _ => false,
         }
+    }
+
+    /// True when bits are counted that a value has, or may have at most.
+    pub const fn has_bit_length(self) -> bool {
+        matches!(self, Self::Packed(PackedType::Bit(Some(_)) | PackedType::VarBit(Some(_))))
     }
 
     /// JSON and JSONB.

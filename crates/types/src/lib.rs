@@ -28,6 +28,7 @@ pub mod json_path;
 mod nearest;
 pub mod array;
 pub mod record;
+pub mod packed;
 pub mod text;
 pub mod cast;
 pub mod to_json;
@@ -39,8 +40,8 @@ pub use catalog_type::{
 pub use compare_op::CompareOp;
 pub use data_type::{
     DataType, ElementType, EnumLabel, EnumType, LABEL_BYTES_MAX, LabelPlace, NumericDisplay,
-    NumericType, PhysicalType, RecordField, RecordType, RegKind, WideDigits, same_array_form,
-    same_record_form,
+    NumericType, PackedType, PhysicalType, RangeKind, RecordField, RecordType, RegKind, WideDigits,
+    same_array_form, same_record_form,
 };
 pub use error::{About, Error, Position, Result, SqlState};
 pub use interval::Interval;

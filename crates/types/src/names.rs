@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{DataType, ElementType, NumericDisplay};
+use crate::{DataType, ElementType, NumericDisplay, PackedType};
 
 impl DataType {
     /// The name without length, precision and scale.
@@ -39,6 +39,7 @@ impl DataType {
             Self::JsonPath => "jsonpath",
             Self::Array(element) => array_name(element),
             Self::Record(record) => record.name(),
+            Self::Packed(ty) => ty.name(),
         }
     }
 }
@@ -77,6 +78,7 @@ fn array_name(element: ElementType) -> &'static str {
         E::Jsonb => "jsonb[]",
         E::JsonPath => "jsonpath[]",
         E::Record(_) => "record[]",
+        E::Packed(ty) => ty.array_name(),
     }
 }
 
@@ -93,7 +95,11 @@ impl fmt::Display for DataType {
                 write!(f, "({},{})", n.precision, n.scale)
             }
             Self::WideNumeric(Some(digits)) => write!(f, "({},{})", digits.precision, digits.scale),
-            Self::Char(n @ 1..) | Self::Varchar(Some(n)) => write!(f, "({n})"),
+            Self::Char(n @ 1..)
+            | Self::Varchar(Some(n))
+            | Self::Packed(PackedType::Bit(Some(n)) | PackedType::VarBit(Some(n))) => {
+                write!(f, "({n})")
+            }
             _ => Ok(()),
         }
     }

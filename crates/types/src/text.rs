@@ -14,7 +14,9 @@ mod datetime;
 mod interval;
 mod interval_style;
 mod number;
+mod packed;
 mod print;
+mod range;
 mod record;
 mod style;
 mod tokens;
@@ -24,11 +26,15 @@ pub use array::joined;
 pub use interval_style::IntervalStyle;
 pub use style::{BytesForm, DateForm, TextStyle, append_styled};
 
+pub use crate::characters::Excess;
+
 use crate::calendar::TimeZone;
 use crate::characters::{syntax_error, trim};
 use crate::json_path::JsonPath;
 use crate::wide::Wide;
-use crate::{DataType, Error, RegKind, Result, SqlState, Value, catalog_type, decimal, json};
+use crate::{
+    DataType, Error, PackedType, RegKind, Result, SqlState, Value, catalog_type, decimal, json,
+};
 
 pub use bytes::{parse_escaped, parse_hex, push_escaped, push_hex};
 pub use interval::parse_interval_of;
@@ -91,6 +97,7 @@ pub fn parse_in(text: &str, ty: DataType, zone: &TimeZone) -> Result<Value> {
         DataType::JsonPath => Value::Str(JsonPath::parse(text)?.text().into()),
         DataType::Array(element) => Value::Str(array::parse_array(text, element, zone)?.into()),
         DataType::Record(ty) => Value::Str(record::parse_record(text, ty, zone)?.into()),
+        DataType::Packed(ty) => Value::Str(packed::parse_packed(text, ty, zone)?.into()),
     })
 }
 
@@ -107,6 +114,16 @@ pub fn format_in(value: &Value, ty: DataType, zone: &TimeZone) -> String {
     append_in(&mut out, value, ty, zone);
     String::from_utf8(out)
         .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+}
+
+/// As [`format_in`] the way a cast to text shows values: an INET always with its bits.
+pub fn format_cast(value: &Value, ty: DataType, zone: &TimeZone) -> String {
+    let shown = if ty == DataType::Packed(PackedType::Inet) {
+        DataType::Packed(PackedType::Cidr)
+    } else {
+        ty
+    };
+    format_in(value, shown, zone)
 }
 
 /// As [`format()`], appended to `out`.
@@ -157,6 +174,7 @@ pub fn append_in(out: &mut Vec<u8>, value: &Value, ty: DataType, zone: &TimeZone
         (Value::Str(v), DataType::Bytea) => bytes::format_bytea(out, v),
         (Value::Str(v), DataType::Array(element)) => array::format_array(out, v, element, zone),
         (Value::Str(v), DataType::Record(ty)) => record::format_record(out, v, ty, zone),
+        (Value::Str(v), DataType::Packed(ty)) => packed::format_packed(out, v, ty, zone),
         (Value::Str(v), ty) => append_text(out, v, ty),
     }
 }
@@ -169,15 +187,6 @@ pub fn append_text(out: &mut Vec<u8>, text: &[u8], ty: DataType) {
         let length = text.iter().filter(|&&byte| byte & 0xc0 != 0x80).count();
         out.extend(std::iter::repeat_n(b' ', (n as usize).saturating_sub(length)));
     }
-}
-
-/// Treatment of text that is too long for its type.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Excess {
-    /// 22001, unless it is blank: assignment.
-    Error,
-    /// The text is cut off: explicit casts.
-    Cut,
 }
 
 /// The byte at which character `count` starts, None when there are no more than `count` characters.

@@ -53,7 +53,7 @@ pub fn append_bytes(out: &mut Vec<u8>, bytes: &[u8], ty: DataType, zone: &TimeZo
         }
         DataType::Record(ty) => append_record(out, bytes, ty, zone),
         DataType::WideNumeric(_) => append_number(out, &Value::Str(bytes.into()), ty, zone),
-        DataType::Bytea | DataType::Char(_) | DataType::Reg(_) => {
+        DataType::Bytea | DataType::Char(_) | DataType::Reg(_) | DataType::Packed(_) => {
             let mut shown = Vec::with_capacity(bytes.len() * 2 + 2);
             text::append_in(&mut shown, &Value::Str(bytes.into()), ty, zone);
             push_quoted(out, &shown);

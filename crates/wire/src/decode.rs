@@ -1,8 +1,10 @@
 //! Values of parameters from text or binary.
 
+mod packed;
+
 use types::array::{self, ArrayBuilder};
 use types::calendar::TimeZone;
-use types::{DataType, ElementType, Error, Interval, Result, SqlState, Value, text};
+use types::{DataType, ElementType, Error, Interval, PackedType, Result, SqlState, Value, text};
 
 use crate::encode::{EPOCH_DAYS, EPOCH_MICROS, Format, JSONB_VERSION};
 use crate::{numeric, oid};
@@ -122,6 +124,7 @@ fn binary(bytes: &[u8], ty: DataType) -> Result<Value, Failure> {
             [] => return Err(Failure::Form),
         },
         DataType::Array(element) => Value::Str(array(bytes, element)?.into()),
+        DataType::Packed(ty) => Value::Str(packed_value(bytes, ty)?.into()),
         DataType::Tid => {
             let [a, b, c, d, e, f] = fixed::<6>(bytes)?;
             let block = i64::from(u32::from_be_bytes([a, b, c, d]));
@@ -133,6 +136,12 @@ fn binary(bytes: &[u8], ty: DataType) -> Result<Value, Failure> {
             return Err(Error::unsupported(message).into());
         }
     })
+}
+
+/// A packed value; a BIT of another length is an error of its own.
+fn packed_value(bytes: &[u8], ty: PackedType) -> Result<Vec<u8>, Failure> {
+    let value = packed::read(bytes, ty)?.ok_or(Failure::Form)?;
+    Ok(types::packed::fit_bits(&value, ty, text::Excess::Error)?)
 }
 
 /// An array: dimensions, whether it has NULLs, the elements' type, size and first subscript of each

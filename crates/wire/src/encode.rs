@@ -1,5 +1,7 @@
 //! Rows as DataRow messages, in text or binary.
 
+pub(crate) mod packed;
+
 use engine::{ColumnOrigin, QueryResult};
 use kernels::Vector;
 use kernels::print::append_text;
@@ -236,6 +238,7 @@ fn push_binary(out: &mut Vec<u8>, value: Value, ty: DataType) {
         }
         (Value::Str(v), DataType::Array(element)) => push_array(out, &v, element),
         (Value::Str(v), DataType::Record(record)) => push_record(out, &v, record),
+        (Value::Str(v), DataType::Packed(ty)) => packed::push(out, &v, ty),
         (Value::Str(v), DataType::Jsonb | DataType::JsonPath) => {
             out.push(JSONB_VERSION);
             out.extend_from_slice(&v);

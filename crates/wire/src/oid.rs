@@ -1,6 +1,6 @@
 //! SQL types under PostgreSQL's numbers.
 
-use types::{DataType, ElementType, Error, RegKind, Result, SqlState};
+use types::{DataType, ElementType, Error, PackedType, RegKind, Result, SqlState};
 
 /// Its number, bytes (negative when they vary) and modifier (-1 without one).
 pub(crate) fn of(ty: DataType) -> (u32, i16, i32) {
@@ -53,6 +53,8 @@ pub(crate) fn of(ty: DataType) -> (u32, i16, i32) {
         DataType::Array(ElementType::VectorOid) => (30, -1, -1),
         DataType::Array(ElementType::Enum(ty)) => (ty.array_number(), -1, -1),
         DataType::Array(ElementType::Reg(kind)) => (kind.numbers().1, -1, -1),
+        DataType::Packed(ty) => (ty.number(), ty.postgres_bytes(), ty.modifier()),
+        DataType::Array(ElementType::Packed(ty)) => (ty.array_number(), -1, ty.modifier()),
         DataType::Array(element) => {
             let (number, _, modifier) = of(element.data_type());
             let array = ARRAYS.iter().find(|(scalar, _)| *scalar == number);
@@ -90,6 +92,10 @@ const ARRAYS: &[(u32, u32)] = &[
     (3802, 3807),
     (4072, 4073),
 ];
+
+fn oid_of_array(element: ElementType) -> u32 {
+    of(DataType::Array(element)).0
+}
 
 /// The type of a parameter that the client declares by number; 0 leaves it to the statement.
 ///
@@ -130,6 +136,13 @@ pub(crate) fn parameter(oid: u32) -> Result<DataType> {
             let is_object = |kind: RegKind| kind.numbers().0 == other;
             if RegKind::ALL.into_iter().any(is_object) {
                 return Ok(DataType::Text);
+            }
+            let packed = PackedType::ALL.into_iter();
+            let mut packed = packed.filter(|ty| [ty.number(), ty.array_number()].contains(&other));
+            if let Some(ty) = packed.next() {
+                let ty = ElementType::Packed(ty);
+                let is_array = oid_of_array(ty) == other;
+                return Ok(if is_array { DataType::Array(ty) } else { ty.data_type() });
             }
             let scalar = ARRAYS.iter().find(|(_, array)| *array == other);
             if let Some((scalar, _)) = scalar

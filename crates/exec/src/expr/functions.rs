@@ -9,7 +9,7 @@ mod numbers;
 mod text;
 mod wide;
 
-use kernels::{Vector, VectorBuilder, VectorData, cast, math_fn, record_fn, time_fn};
+use kernels::{Vector, VectorBuilder, VectorData, cast, math_fn, packed_fn, record_fn, time_fn};
 use plan::physical::{Expr, ExprKind};
 use sql::algebra::Function;
 use types::calendar::{EXTRACT_TYPE, Field, INFINITE_FIELD, MINUS_INFINITE_FIELD, extract_type};
@@ -138,6 +138,11 @@ pub(super) fn kernel(
         return Ok((kernel, FALLIBLE));
     }
     if let Some(kernel) = record(function, &signature)? {
+        return Ok((kernel, FALLIBLE));
+    }
+    if let Function::Packed(call) = function {
+        let types: Vec<DataType> = arguments.iter().map(|argument| argument.ty).collect();
+        let kernel = Box::new(move |a: &[&Vector], _| packed_fn::compute(call, a, &types, ty));
         return Ok((kernel, FALLIBLE));
     }
     if let Function::Json(function) = function {

@@ -177,6 +177,7 @@ fn write_call(function: Function, list: &[Expr], columns: &[OutputColumn], out: 
     }
     match function {
         Function::Json(json) => out.push_str(json.name()),
+        Function::Packed(_) => out.push_str(sql::display::function_name(function)),
         other => out.push_str(&function_name(other)),
     }
     out.push('(');
@@ -202,6 +203,9 @@ fn symbol(function: Function) -> Option<&'static str> {
         F::ShiftRight => ">>",
         F::RegexpMatch => "~",
         F::RegexpMatchInsensitive => "~*",
+        F::Packed(call) => {
+            return Some(call.function().operator).filter(|symbol| !symbol.is_empty());
+        }
         _ => return None,
     })
 }
@@ -228,6 +232,7 @@ fn type_name(ty: DataType) -> String {
         DataType::Varchar(Some(n)) => format!("varchar({n})"),
         DataType::Varchar(None) => "varchar".into(),
         DataType::Double => "double precision".into(),
+        DataType::Packed(ty) => DataType::Packed(ty).to_string(),
         other => format!("{other:?}").to_ascii_lowercase(),
     }
 }

@@ -1,6 +1,7 @@
 //! The scalar functions of the algebra.
 
 use types::CompareOp;
+use types::packed::PackedCall;
 
 /// Built-in scalar functions and operators. Unless said otherwise a NULL argument gives NULL.
 ///
@@ -442,6 +443,8 @@ pub enum Function {
     /// The value, if it is one of a domain; 23502, 23514 if it is none. Behind it, where a
     /// condition asks: now() and clock_timestamp(), TIMESTAMPTZ, and the session's time zone, TEXT.
     Domain(super::DomainTests),
+    /// A function on packed types; most are strict.
+    Packed(PackedCall),
 }
 
 impl Function {

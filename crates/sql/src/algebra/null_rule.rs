@@ -47,6 +47,7 @@ impl Function {
             F::RecordField(_) | F::Nearest(_) => NullRule::Any,
             F::Json(function) => function.null_rule(),
             F::Extension(function) if !function.is_volatile() => NullRule::Any,
+            F::Packed(call) if call.function().is_strict => NullRule::Any,
             strict if STRICT.contains(&strict) => NullRule::Any,
             _ => NullRule::Never,
         }

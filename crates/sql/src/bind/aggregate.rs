@@ -1,12 +1,13 @@
 //! Aggregate calls: their level, their types.
 
 use sqlparser::ast;
-use types::{DataType, Error, Result, SqlState};
+use types::{DataType, Error, PackedType, Result, SqlState};
 
 use super::comparable::{ComparedFor, comparable, has_key, refuse_distinct, unkeyed};
 use super::json::JsonAggregate;
 use super::name::{expr_at, object_at};
 use super::operators::wide;
+use super::packed::{has_extremes, packed_collected};
 use super::scope::Clause;
 use super::series::is_volatile;
 use super::types::{Category, Context, as_numeric, can_cast, category, is_exact, unmodified};
@@ -36,6 +37,7 @@ fn function_named(name: &str) -> Option<A> {
         "string_agg" => A::StringAgg,
         "array_agg" => A::ArrayAgg,
         // What they are made of.
+        "range_agg" | "range_intersect_agg" => A::ArrayAgg,
         "json_agg" | "jsonb_agg" | "json_object_agg" | "jsonb_object_agg" => A::ArrayAgg,
         "stddev_pop" => A::StddevPop,
         "stddev_samp" | "stddev" => A::StddevSamp,
@@ -128,7 +130,7 @@ impl Binder<'_> {
         let result = Expr::column(id, ty);
         Ok(match JsonAggregate::named(name) {
             Some(json) => Bound::new(self.json_collected(json, result, argument.as_ref()), at),
-            None => Bound::new(result, at),
+            None => Bound::new(packed_collected(name, result), at),
         })
     }
 
@@ -190,6 +192,8 @@ impl Binder<'_> {
         let typed = match (ordered_set, JsonAggregate::named(name)) {
             (true, _) => self.ordered_set(&mut call, arguments)?,
             (false, Some(json)) => self.json_aggregate(json, &mut call, arguments, at)?,
+            (false, None) if self.packed_aggregate(name, &mut call, &arguments) => true,
+            (false, None) if name.starts_with("range_") => false,
             (false, None) if name == "regr_count" => self.regr_count(&mut call, arguments)?,
             (false, None) => self.plain_aggregate(&mut call, arguments)?,
         };
@@ -473,6 +477,8 @@ fn result_type(digits: Digits, function: A, ty: DataType) -> Option<DataType> {
                 return None;
             }
             ty if has_key(ty) => return None,
+            DataType::Packed(PackedType::Cidr) => DataType::Packed(PackedType::Inet),
+            DataType::Packed(ty) if !has_extremes(ty) => return None,
             ty if ty.is_plain_text() || matches!(ty, DataType::Varchar(_)) => DataType::Text,
             ty => unmodified(ty),
         },

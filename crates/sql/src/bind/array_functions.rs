@@ -183,7 +183,14 @@ impl Binder<'_> {
                 );
                 Err(super::place(error, at))
             }
-            ty => Err(no_function(format!("function unnest({}) does not exist", ty.name()), at)),
+            ty => {
+                if let Some(ranges) = self.multirange_parts(array)?
+                    && let Some(element) = ranges.ty.element()
+                {
+                    return Ok((vec![ranges], element));
+                }
+                Err(no_function(format!("function unnest({}) does not exist", ty.name()), at))
+            }
         }
     }
 

@@ -110,7 +110,9 @@ impl Binder<'_> {
     /// Text, or what becomes text, which may be too long for the column that it goes to.
     fn assigned_text(&mut self, expr: Expr, to: DataType) -> Expr {
         let from = expr.ty;
-        let is_text = category(from) == Category::Text || matches!(to, DataType::Array(_));
+        let is_bits = matches!((from, to), (DataType::Packed(_), DataType::Packed(_)));
+        let is_text =
+            category(from) == Category::Text || matches!(to, DataType::Array(_)) || is_bits;
         let text = match (is_text, from) {
             // What goes by the time zone has become text before lengths count.
             (true, DataType::Array(_)) if types::cast::depends_on_zone(from, to) => {
@@ -438,7 +440,8 @@ impl Binder<'_> {
             return Ok(None);
         };
         let text = String::from_utf8_lossy(bytes);
-        match (category(to), context) {
+        let kind = if to.has_bit_length() { Category::Text } else { category(to) };
+        match (kind, context) {
             (Category::Array, _) if types::cast::depends_on_zone(from, to) => {
                 self.read_literal(&text, to, at).map(Some)
             }
@@ -492,7 +495,11 @@ fn has_mixed_operators(from: DataType, to: DataType) -> bool {
 fn needs_length_check(from: DataType, to: DataType) -> bool {
     if let (DataType::Array(from), DataType::Array(to)) = (from, to) {
         let (from, to) = (from.data_type(), to.data_type());
-        return category(from) == Category::Text && needs_length_check(from, to);
+        let is_checked = category(from) == Category::Text || to.has_bit_length();
+        return is_checked && needs_length_check(from, to);
+    }
+    if let (DataType::Packed(from), DataType::Packed(to)) = (from, to) {
+        return DataType::Packed(to).has_bit_length() && from != to;
     }
     let limit = match to {
         DataType::Char(n @ 1..) | DataType::Varchar(Some(n)) => n,

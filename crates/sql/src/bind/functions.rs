@@ -147,6 +147,9 @@ impl Binder<'_> {
         if let Some(bound) = self.sequence_call(name, &arguments, at)? {
             return Ok(bound);
         }
+        if let Some(bound) = self.packed_call(name, &arguments, at)? {
+            return Ok(bound);
+        }
         match name {
             "coalesce" | "greatest" | "least" => return self.choice(name, arguments, at),
             "nullif" => return self.null_if(arguments, at),

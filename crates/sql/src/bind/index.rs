@@ -242,7 +242,7 @@ fn index_order(
 
 /// Operator classes whose order is that of their type. Text has the order of its bytes, so the
 /// pattern classes are like the usual ones.
-const CLASSES: [&str; 24] = [
+const CLASSES: [&str; 33] = [
     "text_ops",
     "varchar_ops",
     "bpchar_ops",
@@ -267,6 +267,15 @@ const CLASSES: [&str; 24] = [
     "uuid_ops",
     "char_ops",
     "enum_ops",
+    "inet_ops",
+    "macaddr_ops",
+    "macaddr8_ops",
+    "bit_ops",
+    "varbit_ops",
+    "timetz_ops",
+    "money_ops",
+    "range_ops",
+    "multirange_ops",
 ];
 
 /// An operator class for keys of type `ty`; None for the usual one.

@@ -3,7 +3,7 @@
 use sqlparser::ast;
 use types::calendar::rounded_micros;
 use types::wide::Wide;
-use types::{DataType, Interval, NumericType, Result, SqlState, Value};
+use types::{DataType, Interval, NumericType, PackedType, Result, SqlState, Value};
 
 use super::{Binder, Bound, at_span, fail, place, unsupported};
 use crate::algebra::{Expr, ExprKind, Place};
@@ -22,6 +22,14 @@ impl Binder<'_> {
             | V::UnicodeStringLiteral(text)
             | V::NationalStringLiteral(text) => unknown(text),
             V::DollarQuotedString(text) => unknown(&text.value),
+            V::SingleQuotedByteStringLiteral(digits) => bits('b', digits, at)?,
+            // `X'1F'` has three characters beside its digits, `0x1F` two.
+            V::HexStringLiteral(digits)
+                if value.span.end.column.saturating_sub(value.span.start.column)
+                    == digits.chars().count() as u64 + 3 =>
+            {
+                bits('x', digits, at)?
+            }
             V::HexStringLiteral(digits) => number(&format!("0x{digits}"), at)?,
             V::Placeholder(name) => return self.bind_parameter(name, at),
             other => return unsupported(format!("literal {other}"), at),
@@ -116,6 +124,13 @@ fn truncated(value: Interval, field: &ast::DateTimeField) -> Interval {
         F::Minute | F::Minutes => Interval { micros: value.micros / MINUTE * MINUTE, ..value },
         _ => value,
     }
+}
+
+/// `B'101'` and `X'1F'`.
+fn bits(kind: char, digits: &str, at: Place) -> Result<Expr> {
+    let ty = DataType::Packed(PackedType::Bit(None));
+    let value = types::text::parse(&format!("{kind}{digits}"), ty);
+    Ok(Expr::literal(value.map_err(|error| place(error, at))?, ty))
 }
 
 /// A quoted literal before its type is known.

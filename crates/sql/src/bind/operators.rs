@@ -51,6 +51,9 @@ impl Binder<'_> {
         if let Some(expr) = self.extension_operator(op, [&left, &right])? {
             return Ok(Bound::new(expr, at));
         }
+        if let Some(expr) = self.packed_operator(op, &left, &right)? {
+            return Ok(Bound::new(expr, at));
+        }
         let expr = match op {
             Op::Eq | Op::NotEq | Op::Lt | Op::LtEq | Op::Gt | Op::GtEq => {
                 self.comparison(op, left, right)?
@@ -95,6 +98,10 @@ impl Binder<'_> {
                 if a == DataType::Unknown && b == DataType::Unknown {
                     return Err(ambiguous_operator(&format!("unknown {op} unknown"), at));
                 }
+                return Err(no_operator(&op.to_string(), a, b, at));
+            }
+            Op::AndLt | Op::AndGt | Op::Custom(_) if is_of_packed(op) => {
+                let (a, b) = (self.retyped(left).ty(), self.retyped(right).ty());
                 return Err(no_operator(&op.to_string(), a, b, at));
             }
             other => return unsupported(format!("operator {other}"), at),
@@ -313,6 +320,11 @@ impl Binder<'_> {
     pub(super) fn as_shown(&mut self, bound: Bound) -> Result<Expr> {
         match bound.ty() {
             DataType::Char(_) => self.padded_text(bound),
+            // Its bits only where there are fewer than all.
+            DataType::Packed(types::PackedType::Inet) => {
+                let at = bound.at;
+                Ok(self.call("abbrev", vec![bound], at)?.expr)
+            }
             DataType::Boolean => {
                 let text = self.as_text(bound, DataType::Text)?;
                 let list = vec![text, Expr::integer(1)];
@@ -393,6 +405,9 @@ impl Binder<'_> {
     pub(super) fn bind_unary(&mut self, op: UnaryOperator, operand: &Ast) -> Result<Bound> {
         let bound = self.bind_expr(operand)?;
         let at = bound.at;
+        if let Some(expr) = self.packed_prefix(op, &bound)? {
+            return Ok(Bound::new(expr, at));
+        }
         match op {
             UnaryOperator::Not => {
                 let expr = self.coerce_clause(bound, DataType::Boolean, "NOT")?;
@@ -534,6 +549,11 @@ fn time_operator(
         }
         _ => return None,
     })
+}
+
+/// True for operators that packed types have.
+fn is_of_packed(op: &Op) -> bool {
+    types::packed::PackedCall::of_operator(&op.to_string()).next().is_some()
 }
 
 /// The comparison that an operator is.

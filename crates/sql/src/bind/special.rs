@@ -1,7 +1,7 @@
 //! Functions with a syntax of their own: EXTRACT, SUBSTRING, POSITION, TRIM, OVERLAY, AT TIME ZONE.
 
 use sqlparser::ast::{self, Expr as Ast};
-use types::{DataType, Result, SqlState, calendar};
+use types::{DataType, PackedType, Result, SqlState, calendar};
 
 use super::literal::constant_text;
 use super::name::expr_at;
@@ -73,6 +73,9 @@ impl Binder<'_> {
         let at = value.at;
         let field = field.trim_matches(['\'', '"']).to_lowercase();
         let value = self.retyped(value);
+        if let DataType::Packed(PackedType::TimeTz(_)) = value.ty() {
+            return self.extract_zoned(&field, value);
+        }
         match category(value.ty()) {
             Category::Time | Category::Span => {}
             Category::Unknown => {
@@ -103,6 +106,34 @@ impl Binder<'_> {
         };
         let arguments = vec![Expr::text(&field), value.expr];
         Ok(Bound::new(self.call_in_zone(Function::Extract, arguments, ty), at))
+    }
+
+    /// `extract(field FROM timetz)`: fields of the time by its own clock, and of its offset.
+    fn extract_zoned(&mut self, field: &str, value: Bound) -> Result<Bound> {
+        use ast::BinaryOperator as Op;
+        let at = value.at;
+        let number = |value: i32| Bound::new(Expr::integer(value), None);
+        let (part, over) = match field {
+            "timezone" => ("#offset", number(1)),
+            "timezone_h" | "timezone_hour" => ("#offset", number(3_600)),
+            "timezone_m" | "timezone_minute" => ("#offset", number(60)),
+            "epoch" => ("#micros", Bound::new(super::literal::numeric(1, 6), None)),
+            _ => {
+                let time = self.coerce(value, DataType::TIME, Context::Explicit)?;
+                return self.extract(field, Bound::new(time, at));
+            }
+        };
+        let part = self.call(part, vec![value], at)?;
+        let part = match field {
+            "epoch" => return self.bind_binary(&Op::Multiply, part, over),
+            "timezone_m" | "timezone_minute" => {
+                self.bind_binary(&Op::Modulo, part, number(3_600))?
+            }
+            _ => part,
+        };
+        let part = self.bind_binary(&Op::Divide, part, over)?;
+        let part = self.coerce(part, DataType::NUMERIC, Context::Explicit)?;
+        Ok(Bound::new(part, at))
     }
 
     /// `date_part('field', value)`: extract as DOUBLE PRECISION.
@@ -188,6 +219,13 @@ impl Binder<'_> {
         let at = text.at;
         let what = self.bind_expr(what)?;
         let from = self.bind_expr(from)?;
+        if category(self.type_now(&text)) == Category::Packed {
+            let mut arguments = vec![text, what, from];
+            if let Some(count) = count {
+                arguments.push(self.bind_expr(count)?);
+            }
+            return self.call("overlay", arguments, at);
+        }
         let count = match count {
             Some(count) => self.bind_expr(count)?,
             None => {

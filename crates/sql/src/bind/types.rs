@@ -1,10 +1,14 @@
 //! Type rules: names, categories, which casts exist, common types, the types of arithmetic results.
 
+mod packed;
+
 use sqlparser::ast::{self, DataType as Ast};
 use types::{
-    DataType, ElementType, Error, NumericDisplay, NumericType, RecordField, RecordType, RegKind,
-    Result, SqlState, WideDigits,
+    DataType, ElementType, Error, NumericDisplay, NumericType, PackedType, RecordField, RecordType,
+    RegKind, Result, SqlState, WideDigits,
 };
+
+use packed::{can_cast_packed, compared_packed};
 
 use super::{name, unsupported};
 use crate::algebra::Place;
@@ -36,6 +40,8 @@ pub(super) enum Category {
     Enum,
     Json,
     Array,
+    /// Types whose functions are in a table of their own.
+    Packed,
     /// Types without kin: `"char"`, ACLITEM, XID, TID, JSONPATH.
     Other,
 }
@@ -68,6 +74,7 @@ pub(super) fn category(ty: DataType) -> Category {
         DataType::Json | DataType::Jsonb => Category::Json,
         DataType::Array(_) => Category::Array,
         DataType::Record(_) => Category::Record,
+        DataType::Packed(_) => Category::Packed,
     }
 }
 
@@ -109,6 +116,9 @@ pub(super) fn can_cast(from: DataType, to: DataType, context: Context) -> bool {
     }
     if let (T::Enum(from), T::Enum(to)) = (from, to) {
         return from.is_same_object(to);
+    }
+    if let Some(can) = can_cast_packed(from, to, context) {
+        return can;
     }
     if from == T::Unknown || std::mem::discriminant(&from) == std::mem::discriminant(&to) {
         return true;
@@ -199,6 +209,7 @@ pub(super) fn interchangeable(a: DataType, b: DataType) -> bool {
         (T::Time(_), T::Time(_))
         | (T::Timestamp(_), T::Timestamp(_))
         | (T::TimestampTz(_), T::TimestampTz(_)) => true,
+        (T::Packed(x), T::Packed(y)) => x.same_form(y),
         _ => a == b,
     }
 }
@@ -336,6 +347,9 @@ pub(super) fn comparison_type(digits: Digits, a: DataType, b: DataType) -> Optio
     }
     if interchangeable(a, b) {
         return Some(a.of_all_digits());
+    }
+    if let Some(ty) = compared_packed(a, b) {
+        return Some(ty);
     }
     if let Some(ty) = operand_union(digits, a, b) {
         return Some(ty);
@@ -479,6 +493,14 @@ pub(super) fn data_type(ty: &Ast, at: Place) -> Result<DataType> {
         Ast::Time(precision, Zone::None | Zone::WithoutTimeZone) => {
             DataType::Time(precision.map(second_digits))
         }
+        Ast::Time(precision, Zone::WithTimeZone | Zone::Tz) => {
+            DataType::Packed(PackedType::TimeTz(precision.map(second_digits)))
+        }
+        Ast::Bit(length) => DataType::Packed(PackedType::Bit(Some(bits(length.or(Some(1)), at)?))),
+        Ast::BitVarying(None) | Ast::VarBit(None) => DataType::Packed(PackedType::VarBit(None)),
+        Ast::BitVarying(length) | Ast::VarBit(length) => {
+            DataType::Packed(PackedType::VarBit(Some(bits(*length, at)?)))
+        }
         Ast::Timestamp(precision, Zone::None | Zone::WithoutTimeZone) => {
             DataType::Timestamp(precision.map(second_digits))
         }
@@ -583,7 +605,10 @@ pub(super) fn type_called(name: &str) -> Option<DataType> {
         "json" => DataType::Json,
         "jsonb" => DataType::Jsonb,
         "jsonpath" => DataType::JsonPath,
-        name => DataType::Reg(RegKind::from_name(name)?),
+        name => match PackedType::called(name) {
+            Some(ty) => DataType::Packed(ty),
+            None => DataType::Reg(RegKind::from_name(name)?),
+        },
     })
 }
 
@@ -631,6 +656,9 @@ fn custom_type(name: &ast::ObjectName, modifiers: &[String], at: Place) -> Resul
             if let Some(kind) = RegKind::from_name(name) {
                 return Ok(DataType::Reg(kind));
             }
+            if let Some(ty) = PackedType::called(name) {
+                return Ok(DataType::Packed(ty));
+            }
             if let Some(ty) = wider_type(name, at)? {
                 return Ok(ty);
             }
@@ -660,6 +688,21 @@ fn length_of(length: &Option<ast::CharacterLength>, at: Place) -> Result<Option<
             ),
         },
         Some(ast::CharacterLength::Max) => Ok(None),
+    }
+}
+
+/// How many bits a type of bits has.
+fn bits(length: Option<u64>, at: Place) -> Result<u32> {
+    match length.and_then(|length| u32::try_from(length).ok()) {
+        Some(length @ 1..=83_886_080) => Ok(length),
+        Some(0) => {
+            super::fail(SqlState::INVALID_PARAMETER, "length for type bit must be at least 1", at)
+        }
+        _ => super::fail(
+            SqlState::INVALID_PARAMETER,
+            "length for type bit cannot exceed 83886080",
+            at,
+        ),
     }
 }
 

@@ -49,6 +49,12 @@ impl Binder<'_> {
             }
             return Err(no_function(missing, at));
         }
+        if let DataType::Array(ElementType::Packed(_)) = array.ty()
+            && list.is_empty()
+            && let Some(bound) = self.packed_call(name, std::slice::from_ref(&array), at)?
+        {
+            return Ok(Some(bound));
+        }
         let bound = match (name, list.len()) {
             ("concat", 0) => {
                 let separator = Bound::new(Expr::text(""), at);

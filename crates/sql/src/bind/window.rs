@@ -7,6 +7,7 @@ use super::aggregate::{call_arguments, is_aggregate, misplaced};
 use super::comparable::{ComparedFor, comparable};
 use super::json::JsonAggregate;
 use super::name::{ident_at, object_at};
+use super::packed::packed_collected;
 use super::scope::Clause;
 use super::types::{Category, Context, as_numeric, can_cast, category, unmodified};
 use super::zone::is_of_hours;
@@ -157,7 +158,7 @@ impl Binder<'_> {
         let json = JsonAggregate::named(name);
         let collected = |binder: &mut Self, id| match json {
             Some(json) => binder.json_collected(json, Expr::column(id, ty), argument.as_ref()),
-            None => Expr::column(id, ty),
+            None => packed_collected(name, Expr::column(id, ty)),
         };
         if let Some((id, _)) = level.windows.iter().find(|(_, known)| *known == call) {
             let id = *id;

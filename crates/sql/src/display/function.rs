@@ -1,6 +1,7 @@
 //! Names of functions and operators.
 
 use types::CompareOp;
+use types::packed::PackedCall;
 
 use crate::algebra::{AggregateFunction, Function, WindowFunction};
 
@@ -268,6 +269,7 @@ fn other_name(function: Function) -> Option<&'static str> {
         Function::TypeOf => "pg_typeof",
         Function::AssignText => "assign_text",
         Function::Domain(tests) => tests.used.domain.name(),
+        Function::Packed(call) => packed_name(call),
         _ => return None,
     })
 }
@@ -301,8 +303,20 @@ pub(super) fn infix(function: Function) -> Option<&'static str> {
         F::ConcatOperator => "||",
         F::RegexpMatch => "~",
         F::RegexpMatchInsensitive => "~*",
+        F::Packed(call) if call.function().parameters.len() == 2 => {
+            return Some(call.function().operator).filter(|operator| !operator.is_empty());
+        }
         _ => return None,
     })
+}
+
+/// The function's name, or the operator that it is.
+fn packed_name(call: PackedCall) -> &'static str {
+    let function = call.function();
+    match function.name {
+        "" => function.operator,
+        name => name.trim_start_matches('#'),
+    }
 }
 
 /// The aggregate function as SQL calls it.

@@ -45,6 +45,9 @@ impl Dialect for TesseraDialect {
                 let Token::Word(word) = parser.next_token().token else { return None };
                 return Some(Ok(niladic(word)));
             }
+            Token::Word(word) if is_packed(word) && is_string(parser) => {
+                return Some(typed_string(parser));
+            }
             Token::LParen if is_values(parser) || is_combined(parser) => {
                 return Some(parse_query(parser));
             }
@@ -170,6 +173,26 @@ impl Dialect for TesseraDialect {
 /// CURRENT_ROLE, which the grammar lacks among functions without parentheses.
 fn is_current_role(word: &Word) -> bool {
     word.quote_style.is_none() && word.value.eq_ignore_ascii_case("current_role")
+}
+
+/// The name of a packed type, with or without quotes.
+fn is_packed(word: &Word) -> bool {
+    types::PackedType::called(&word.value.to_ascii_lowercase()).is_some()
+        && word.keyword != Keyword::BIT
+}
+
+/// True when a string follows the next word.
+fn is_string(parser: &Parser<'_>) -> bool {
+    matches!(parser.peek_nth_token_ref(1).token, Token::SingleQuotedString(_))
+}
+
+/// `inet '...'`, which the grammar has for types that it knows.
+fn typed_string(parser: &mut Parser<'_>) -> Result<ast::Expr, ParserError> {
+    Ok(ast::Expr::TypedString(ast::TypedString {
+        data_type: parser.parse_data_type()?,
+        value: parser.parse_value()?,
+        uses_odbc_syntax: false,
+    }))
 }
 
 fn opens_call(parser: &Parser<'_>) -> bool {

@@ -1,6 +1,6 @@
 //! Types of array elements: every type of a single value.
 
-use crate::{DataType, EnumType, NumericType, RecordType, RegKind, WideDigits};
+use crate::{DataType, EnumType, NumericType, PackedType, RecordType, RegKind, WideDigits};
 
 macro_rules! element_types {
     ($($name:ident $(($field:ident: $ty:ty))?),*) => {
@@ -68,7 +68,8 @@ element_types!(
     Json,
     Jsonb,
     JsonPath,
-    Record(record: RecordType)
+    Record(record: RecordType),
+    Packed(packed: PackedType)
 );
 
 impl DataType {

@@ -21,6 +21,7 @@ pub fn same_array_form(a: ElementType, b: ElementType) -> bool {
         (E::Time(_), E::Time(_))
         | (E::Timestamp(_), E::Timestamp(_))
         | (E::TimestampTz(_), E::TimestampTz(_)) => true,
+        (E::Packed(x), E::Packed(y)) => x.same_form(y),
         _ => a == b,
     }
 }

@@ -56,6 +56,8 @@ states! {
     INVALID_GRANT_OPERATION = b"0LP01";
     /// Sub-query returned more than one row.
     CARDINALITY_VIOLATION = b"21000";
+    /// Value that makes no sense: a range whose ends are in the wrong order.
+    DATA_EXCEPTION = b"22000";
     /// Value too long for its type.
     STRING_TOO_LONG = b"22001";
     /// Numeric value out of range.
@@ -102,6 +104,8 @@ states! {
     INVALID_PARAMETER = b"22023";
     /// LIKE pattern ends in its escape character.
     INVALID_ESCAPE = b"22025";
+    /// Bits of another length than those that they go with.
+    LENGTH_MISMATCH = b"22026";
     /// Subscript or dimension of an array that cannot be.
     ARRAY_SUBSCRIPT = b"2202E";
     /// Text is no date or time that a path wants.

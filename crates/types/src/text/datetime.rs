@@ -11,6 +11,7 @@ use crate::calendar::{
     DATE_INFINITY, DATE_MINUS_INFINITY, DAY, SECOND, TIMESTAMP_INFINITY, TIMESTAMP_MINUS_INFINITY,
     TimeZone, check_date, check_timestamp, date_from_civil, days_from_civil,
 };
+use crate::packed::ZonedTime;
 use crate::{DataType, Error, Result, SqlState};
 
 use decode::{Fields, Subject};
@@ -213,6 +214,41 @@ pub(super) fn parse_time(text: &str, zone: &TimeZone) -> Result<i64> {
         }
     });
     parsed.map_err(|f| f.into_error(text, "time", "time"))
+}
+
+/// TIMETZ; without a zone, or now, it is by clocks of `zone`.
+pub(super) fn parse_zoned_time(text: &str, zone: &TimeZone) -> Result<ZonedTime> {
+    let today = || zone.midnight(zone.now(), 0);
+    let parsed = read(text, Subject::TimeOnly, zone).and_then(|fields| {
+        if let Some(Special::Now) = fields.special {
+            let now = zone.now();
+            let offset = zone.offset_at(now);
+            let micros = (now + offset * SECOND).rem_euclid(DAY);
+            return Ok((micros, offset));
+        }
+        if fields.special.is_some() || !fields.has_time() {
+            return Err(Failure::Format);
+        }
+        let named = match &fields.zone {
+            Some(Zone::Named(named)) => !named.is_constant(),
+            _ => false,
+        };
+        if named && !fields.has_date() {
+            return Err(Failure::Format);
+        }
+        let time = fields.time()?;
+        let midnight = if fields.has_date() { i64::from(days_of(&fields)?) * DAY } else { today() };
+        let local = midnight + time;
+        let utc = match &fields.zone {
+            Some(named) => named.to_utc(local, fields.summer()),
+            None => zone.to_utc(local),
+        };
+        let utc = utc.map_err(|_| Failure::Overflow)?;
+        Ok((time, (local - utc) / SECOND))
+    });
+    let parsed = parsed.map_err(|f| f.into_error(text, "time with time zone", "time"));
+    // An offset is below a day.
+    parsed.map(|(micros, offset)| ZonedTime { micros, west: -offset as i32 })
 }
 
 /// TIMESTAMP, where a zone in the text is ignored, or TIMESTAMPTZ, in `zone` unless it names one.

@@ -13,8 +13,8 @@ use sql::catalog::{
 use sql::statement::{DefaultKind, OnCommit, Persistence, Privileges, RelationName};
 use storage::Layout;
 use types::{
-    DataType, ElementType, EnumLabel, EnumType, NumericDisplay, NumericType, RegKind, Result,
-    WideDigits,
+    DataType, ElementType, EnumLabel, EnumType, NumericDisplay, NumericType, PackedType, RegKind,
+    Result, WideDigits,
 };
 
 use super::field::{Codec, Decode, Reader, Writer, damaged};
@@ -541,6 +541,7 @@ impl Codec for DataType {
             Self::JsonPath => 130,
             Self::Timestamp(Some(_)) => 22,
             Self::TimestampTz(Some(_)) => 23,
+            Self::Packed(_) => 90,
         };
         out.raw(&[number]);
         match self {
@@ -552,6 +553,7 @@ impl Codec for DataType {
                 out.raw(&digits.scale.to_le_bytes());
             }
             Self::Enum(ty) => ty.put(out),
+            Self::Packed(ty) => put_packed(*ty, out),
             Self::Char(length) => length.put(out),
             Self::Varchar(length) => length.put(out),
             Self::Time(Some(digits))
@@ -574,6 +576,29 @@ impl Decode for DataType {
             number => scalar_type(number, from),
         }
     }
+}
+
+/// The place in the list of packed types, whose order never changes, and the length.
+fn put_packed(ty: PackedType, out: &mut Writer<'_>) {
+    let place = PackedType::ALL.iter().position(|known| *known == ty.without_length());
+    // There are some dozens.
+    out.raw(&[place.unwrap_or(0) as u8]);
+    match ty {
+        PackedType::Bit(length) | PackedType::VarBit(length) => length.put(out),
+        PackedType::TimeTz(digits) => digits.put(out),
+        _ => {}
+    }
+}
+
+fn get_packed(from: &mut Reader<'_>) -> Result<PackedType> {
+    let place = usize::from(u8::get(from)?);
+    let ty = PackedType::ALL.get(place).ok_or_else(|| damaged("an unknown packed type"))?;
+    Ok(match ty {
+        PackedType::Bit(_) => PackedType::Bit(Option::get(from)?),
+        PackedType::VarBit(_) => PackedType::VarBit(Option::get(from)?),
+        PackedType::TimeTz(_) => PackedType::TimeTz(Option::get(from)?),
+        other => *other,
+    })
 }
 
 fn scalar_type(number: u8, from: &mut Reader<'_>) -> Result<DataType> {
@@ -619,6 +644,7 @@ fn scalar_type(number: u8, from: &mut Reader<'_>) -> Result<DataType> {
         }
         33 => T::Enum(EnumType::get(from)?),
         130 => T::JsonPath,
+        90 => T::Packed(get_packed(from)?),
         22 => T::Timestamp(Some(u8::get(from)?)),
         23 => T::TimestampTz(Some(u8::get(from)?)),
         _ => return Err(damaged("an unknown type")),

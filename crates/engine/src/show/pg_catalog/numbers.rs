@@ -145,6 +145,10 @@ pub(super) fn of_type(ty: DataType) -> (i64, i64) {
         DataType::Array(ElementType::VectorSmallInt) => (22, -1),
         DataType::Array(ElementType::VectorOid) => (30, -1),
         DataType::Array(ElementType::Enum(ty)) => (i64::from(ty.array_number()), -1),
+        DataType::Packed(ty) => (i64::from(ty.number()), i64::from(ty.modifier())),
+        DataType::Array(ElementType::Packed(ty)) => {
+            (i64::from(ty.array_number()), i64::from(ty.modifier()))
+        }
         DataType::Array(element) => {
             let (number, modifier) = of_type(element.data_type());
             (array_of(number), modifier)

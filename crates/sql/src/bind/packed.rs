@@ -1,0 +1,275 @@
+//! Functions, operators and aggregates on packed types: addresses, bits, money, ranges and others.
+//!
+//! ```text
+//! a << b, host(a)             rows of the table of packed functions, chosen as PostgreSQL chooses
+//! sum(money), bit_and(bits)   array_agg(x), folded
+//! range_agg(r)                likewise
+//! unnest(multirange)          unnest of the array of its ranges
+//! ```
+//! Elsewhere: what the functions do (`types::packed`); comparisons, which go by the bytes.
+
+use sqlparser::ast::{BinaryOperator as Op, UnaryOperator};
+use types::packed::{PackedCall, Parameter};
+use types::{DataType, ElementType, PackedType, RangeKind, Result};
+
+use super::types::{Context, can_cast};
+use super::unmatched::no_function;
+use super::{Binder, Bound};
+use crate::algebra::{AggregateCall, AggregateFunction, Expr, Function, Place};
+
+/// True when a value of the type is packed, or an array of such.
+fn is_packed(ty: DataType) -> bool {
+    packed_of(ty).is_some()
+}
+
+/// The packed type that `ty` is, or is an array of.
+fn packed_of(ty: DataType) -> Option<PackedType> {
+    match ty {
+        DataType::Packed(ty) | DataType::Array(ElementType::Packed(ty)) => Some(ty),
+        _ => None,
+    }
+}
+
+/// A function, and what the ranges in its call are of.
+#[derive(Clone, Copy)]
+struct Chosen {
+    call: PackedCall,
+    kind: RangeKind,
+}
+
+impl Chosen {
+    /// The types of `count` arguments.
+    fn parameters(self, count: usize) -> impl Iterator<Item = DataType> {
+        let function = self.call.function();
+        let rest = std::iter::repeat(function.rest).map_while(|rest| rest);
+        let all = function.parameters.iter().copied().chain(rest).take(count);
+        all.map(move |parameter| parameter.of(self.kind))
+    }
+}
+
+/// What the ranges among arguments of these types are of, when they fit `call`.
+fn fitted(call: PackedCall, types: &[DataType]) -> Option<Chosen> {
+    let function = call.function();
+    let arity = match function.rest {
+        Some(_) => types.len() >= function.parameters.len(),
+        None => types.len() == function.parameters.len(),
+    };
+    if !arity {
+        return None;
+    }
+    let is_open = function.parameters.iter().any(|parameter| parameter.is_open());
+    let known = types.iter().find_map(|ty| packed_of(*ty)?.range());
+    let kind = if is_open { known? } else { RangeKind::Int4 };
+    let chosen = Chosen { call, kind };
+    let open = function.parameters.iter().map(|parameter| parameter.is_open());
+    let open = open.chain(std::iter::repeat(false));
+    let fits = |((to, is_open), from): ((DataType, bool), &DataType)| {
+        // Types that depend on each other are taken as they are.
+        if is_open && *from != DataType::Unknown {
+            is_exact(*from, to)
+        } else {
+            can_cast(*from, to, Context::Implicit)
+        }
+    };
+    chosen.parameters(types.len()).zip(open).zip(types).all(fits).then_some(chosen)
+}
+
+/// True when an argument of type `from` is one of type `to` already.
+fn is_exact(from: DataType, to: DataType) -> bool {
+    from.of_all_digits() == to
+        || from.is_numeric() && to.is_numeric()
+        || matches!((from, to), (DataType::Array(x), DataType::Array(y))
+            if types::same_array_form(x, y))
+}
+
+/// True for the type that others of its kind prefer to become.
+fn is_preferred(ty: DataType) -> bool {
+    const INET: DataType = DataType::Packed(PackedType::Inet);
+    const VARBIT: DataType = DataType::Packed(PackedType::VarBit(None));
+    matches!(ty, DataType::Double | DataType::Text | DataType::TimestampTz(_))
+        || ty == INET
+        || ty == VARBIT
+}
+
+/// The function that fits arguments of these types best.
+///
+/// Source: PostgreSQL manual, "Operator Type Resolution".
+fn choose(candidates: impl Iterator<Item = PackedCall>, types: &[DataType]) -> Option<Chosen> {
+    let mut fitting: Vec<Chosen> = candidates.filter_map(|call| fitted(call, types)).collect();
+    if let [a, b] = *types
+        && (a == DataType::Unknown) != (b == DataType::Unknown)
+    {
+        // What has no type yet has that of the other operand, if there is such an operator.
+        let ty = if a == DataType::Unknown { b } else { a };
+        let both = |chosen: &&Chosen| chosen.parameters(2).all(|to| is_exact(ty, to));
+        if let Some(chosen) = fitting.iter().find(both) {
+            return Some(*chosen);
+        }
+    }
+    keep_best(&mut fitting, |chosen| {
+        let exact = |(to, from): &(DataType, &DataType)| is_exact(**from, *to);
+        chosen.parameters(types.len()).zip(types).filter(exact).count()
+    });
+    keep_best(&mut fitting, |chosen| {
+        let good = |(to, from): &(DataType, &DataType)| is_exact(**from, *to) || is_preferred(*to);
+        chosen.parameters(types.len()).zip(types).filter(good).count()
+    });
+    fitting.first().copied()
+}
+
+fn keep_best(candidates: &mut Vec<Chosen>, score: impl Fn(&Chosen) -> usize) {
+    let best = candidates.iter().map(&score).max().unwrap_or(0);
+    candidates.retain(|chosen| score(chosen) == best);
+}
+
+impl Binder<'_> {
+    /// `left op right` of an operator on packed types; None when neither operand is one, or there
+    /// is no such operator on them.
+    pub(super) fn packed_operator(
+        &mut self,
+        op: &Op,
+        left: &Bound,
+        right: &Bound,
+    ) -> Result<Option<Expr>> {
+        let types = [self.type_now(left), self.type_now(right)];
+        if !types.iter().any(|ty| matches!(ty, DataType::Packed(_))) {
+            return Ok(None);
+        }
+        let Some(chosen) = choose(PackedCall::of_operator(&op.to_string()), &types) else {
+            return Ok(None);
+        };
+        self.packed_apply(chosen, vec![left.clone(), right.clone()]).map(Some)
+    }
+
+    /// `op operand`, likewise.
+    pub(super) fn packed_prefix(
+        &mut self,
+        op: UnaryOperator,
+        operand: &Bound,
+    ) -> Result<Option<Expr>> {
+        let types = [self.type_now(operand)];
+        if !is_packed(types[0]) {
+            return Ok(None);
+        }
+        match choose(PackedCall::of_operator(&op.to_string()), &types) {
+            Some(chosen) => self.packed_apply(chosen, vec![operand.clone()]).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// A call of a function on packed types; None when `name` is another function, or one that
+    /// other types have, too, and these arguments are such.
+    ///
+    /// # Errors
+    /// 42883 for arguments that a function on packed types alone does not take.
+    pub(super) fn packed_call(
+        &mut self,
+        name: &str,
+        arguments: &[Bound],
+        at: Place,
+    ) -> Result<Option<Bound>> {
+        if PackedCall::named(name).next().is_none() {
+            return Ok(None);
+        }
+        let types: Vec<DataType> = arguments.iter().map(|bound| self.type_now(bound)).collect();
+        let is_shared = super::function_table::overloads(name).next().is_some()
+            || super::types::type_called(name).is_some() && arguments.len() == 1;
+        if is_shared && !types.iter().any(|ty| is_packed(*ty)) {
+            return Ok(None);
+        }
+        match choose(PackedCall::named(name), &types) {
+            Some(chosen) => {
+                let expr = self.packed_apply(chosen, arguments.to_vec())?;
+                Ok(Some(Bound::new(expr, at)))
+            }
+            None if is_shared => Ok(None),
+            None => {
+                let types: Vec<&str> = types.iter().map(|ty| ty.name()).collect();
+                let message = format!("function {name}({}) does not exist", types.join(", "));
+                Err(no_function(message, at))
+            }
+        }
+    }
+
+    fn packed_apply(&mut self, chosen: Chosen, arguments: Vec<Bound>) -> Result<Expr> {
+        let mut list = Vec::with_capacity(arguments.len());
+        let types: Vec<DataType> = chosen.parameters(arguments.len()).collect();
+        for (argument, ty) in arguments.into_iter().zip(types) {
+            list.push(self.coerce(argument, ty, Context::Implicit)?);
+        }
+        let ty = chosen.call.function().gives.of(chosen.kind);
+        Ok(Expr::call(Function::Packed(chosen.call), list, ty))
+    }
+
+    /// The array of a multirange's ranges.
+    pub(super) fn multirange_parts(&mut self, multirange: Bound) -> Result<Option<Expr>> {
+        let types = [multirange.ty()];
+        match choose(PackedCall::named("#unnest"), &types) {
+            Some(chosen) => self.packed_apply(chosen, vec![multirange]).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Types an aggregate call that collects what [`packed_collected`] folds; false for others.
+    pub(super) fn packed_aggregate(
+        &mut self,
+        name: &str,
+        call: &mut AggregateCall,
+        arguments: &[Bound],
+    ) -> bool {
+        let [argument] = arguments else { return false };
+        let ty = argument.ty();
+        let Some(array) = collected_type(name, ty) else { return false };
+        call.function = AggregateFunction::ArrayAgg;
+        call.arguments = vec![argument.expr.clone()];
+        call.ty = array;
+        true
+    }
+}
+
+/// The array of what an aggregate folds; None when it is no aggregate on packed types.
+fn collected_type(name: &str, ty: DataType) -> Option<DataType> {
+    let DataType::Packed(packed) = ty else { return None };
+    let is_folded = match name {
+        "sum" => packed == PackedType::Money,
+        "bit_and" | "bit_or" | "bit_xor" => packed.is_bits(),
+        "range_agg" | "range_intersect_agg" => packed.range().is_some(),
+        _ => false,
+    };
+    is_folded.then(|| DataType::array_of(ty.of_all_digits())).flatten()
+}
+
+/// The value of an aggregate that collected an array; `collected` itself for other aggregates.
+pub(super) fn packed_collected(name: &str, collected: Expr) -> Expr {
+    let DataType::Array(ElementType::Packed(_)) = collected.ty else { return collected };
+    let fold = PackedCall::named(match name {
+        "sum" => "#sum",
+        "bit_and" => "#bit_and",
+        "bit_or" => "#bit_or",
+        "bit_xor" => "#bit_xor",
+        "range_agg" => "#range_agg",
+        "range_intersect_agg" => "#range_intersect_agg",
+        _ => return collected,
+    });
+    match choose_collected(fold, collected.ty) {
+        Some(chosen) => {
+            let ty = chosen.call.function().gives.of(chosen.kind);
+            Expr::call(Function::Packed(chosen.call), vec![collected], ty)
+        }
+        None => collected,
+    }
+}
+
+/// The fold of arrays of type `ty`; bits of both types are folded alike.
+fn choose_collected(folds: impl Iterator<Item = PackedCall>, ty: DataType) -> Option<Chosen> {
+    let folds: Vec<PackedCall> = folds.collect();
+    let kind = packed_of(ty).and_then(PackedType::range).unwrap_or(RangeKind::Int4);
+    let exact = folds.iter().find_map(|call| fitted(*call, &[ty]));
+    let plain = |call: &&PackedCall| matches!(call.function().parameters, [Parameter::Is(_)]);
+    exact.or_else(|| folds.iter().find(plain).map(|call| Chosen { call: *call, kind }))
+}
+
+/// True when PostgreSQL has min and max of the type.
+pub(super) fn has_extremes(ty: PackedType) -> bool {
+    ty.is_network() || matches!(ty, PackedType::Money | PackedType::TimeTz(_))
+}

@@ -1,0 +1,235 @@
+//! Types whose values are held as bytes in the order of the type: see [`crate::packed`].
+
+use crate::{DataType, ElementType};
+
+/// The type that a range is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RangeKind {
+    /// INTEGER.
+    Int4,
+    /// BIGINT.
+    Int8,
+    /// NUMERIC.
+    Num,
+    /// DATE.
+    Date,
+    /// TIMESTAMP.
+    Ts,
+    /// TIMESTAMPTZ.
+    TsTz,
+}
+
+impl RangeKind {
+    /// All of them, in an order that never changes.
+    pub const ALL: [Self; 6] =
+        [Self::Int4, Self::Int8, Self::Num, Self::Date, Self::Ts, Self::TsTz];
+
+    /// The type of the bounds.
+    pub const fn bound(self) -> DataType {
+        self.element().data_type()
+    }
+
+    /// The type of the bounds, as one of elements.
+    pub const fn element(self) -> ElementType {
+        match self {
+            Self::Int4 => ElementType::Integer,
+            Self::Int8 => ElementType::BigInt,
+            Self::Num => ElementType::WideNumeric(None),
+            Self::Date => ElementType::Date,
+            Self::Ts => ElementType::Timestamp(None),
+            Self::TsTz => ElementType::TimestampTz(None),
+        }
+    }
+
+    /// True for types whose values have a next one.
+    pub const fn is_discrete(self) -> bool {
+        matches!(self, Self::Int4 | Self::Int8 | Self::Date)
+    }
+}
+
+/// A type whose values are bytes in the order of the type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum PackedType {
+    /// INET: an address with the length of its network's prefix.
+    Inet,
+    /// CIDR: a network.
+    Cidr,
+    /// MACADDR.
+    MacAddr,
+    /// MACADDR8.
+    MacAddr8,
+    /// BIT(n): exactly n bits when given.
+    Bit(Option<u32>),
+    /// BIT VARYING(n): at most n bits when given.
+    VarBit(Option<u32>),
+    /// TIMETZ, rounded to so many digits of a second when given.
+    TimeTz(Option<u8>),
+    /// MONEY: hundredths.
+    Money,
+    /// A range.
+    Range(RangeKind),
+    /// Ranges that neither overlap nor touch, in order.
+    Multirange(RangeKind),
+}
+
+/// Names and numbers of a packed type in PostgreSQL's catalog.
+struct Entry {
+    name: &'static str,
+    array_name: &'static str,
+    /// The name that the catalog has.
+    short: &'static str,
+    number: u32,
+    array_number: u32,
+    /// Bytes in PostgreSQL, -1 when they vary.
+    bytes: i16,
+}
+
+macro_rules! entry {
+    ($name:literal, $short:literal, $numbers:expr, $bytes:literal) => {
+        Entry {
+            name: $name,
+            array_name: concat!($name, "[]"),
+            short: $short,
+            number: $numbers[0],
+            array_number: $numbers[1],
+            bytes: $bytes,
+        }
+    };
+}
+
+impl PackedType {
+    /// All of them, without lengths, in an order that never changes.
+    pub const ALL: [Self; 20] = [
+        Self::Inet,
+        Self::Cidr,
+        Self::MacAddr,
+        Self::MacAddr8,
+        Self::Bit(None),
+        Self::VarBit(None),
+        Self::TimeTz(None),
+        Self::Money,
+        Self::Range(RangeKind::Int4),
+        Self::Range(RangeKind::Int8),
+        Self::Range(RangeKind::Num),
+        Self::Range(RangeKind::Date),
+        Self::Range(RangeKind::Ts),
+        Self::Range(RangeKind::TsTz),
+        Self::Multirange(RangeKind::Int4),
+        Self::Multirange(RangeKind::Int8),
+        Self::Multirange(RangeKind::Num),
+        Self::Multirange(RangeKind::Date),
+        Self::Multirange(RangeKind::Ts),
+        Self::Multirange(RangeKind::TsTz),
+    ];
+
+    const fn entry(self) -> Entry {
+        use RangeKind as K;
+        match self {
+            Self::Inet => entry!("inet", "inet", [869, 1041], -1),
+            Self::Cidr => entry!("cidr", "cidr", [650, 651], -1),
+            Self::MacAddr => entry!("macaddr", "macaddr", [829, 1040], 6),
+            Self::MacAddr8 => entry!("macaddr8", "macaddr8", [774, 775], 8),
+            Self::Bit(_) => entry!("bit", "bit", [1560, 1561], -1),
+            Self::VarBit(_) => entry!("bit varying", "varbit", [1562, 1563], -1),
+            Self::TimeTz(_) => entry!("time with time zone", "timetz", [1266, 1270], 12),
+            Self::Money => entry!("money", "money", [790, 791], 8),
+            Self::Range(K::Int4) => entry!("int4range", "int4range", [3904, 3905], -1),
+            Self::Range(K::Num) => entry!("numrange", "numrange", [3906, 3907], -1),
+            Self::Range(K::Ts) => entry!("tsrange", "tsrange", [3908, 3909], -1),
+            Self::Range(K::TsTz) => entry!("tstzrange", "tstzrange", [3910, 3911], -1),
+            Self::Range(K::Date) => entry!("daterange", "daterange", [3912, 3913], -1),
+            Self::Range(K::Int8) => entry!("int8range", "int8range", [3926, 3927], -1),
+            Self::Multirange(kind) => multirange_entry(kind),
+        }
+    }
+
+    /// The name without a length.
+    pub const fn name(self) -> &'static str {
+        self.entry().name
+    }
+
+    /// The name of the type of arrays.
+    pub const fn array_name(self) -> &'static str {
+        self.entry().array_name
+    }
+
+    /// The number of the type.
+    pub const fn number(self) -> u32 {
+        self.entry().number
+    }
+
+    /// The number of the type of arrays.
+    pub const fn array_number(self) -> u32 {
+        self.entry().array_number
+    }
+
+    /// Bytes of a value in PostgreSQL, -1 when they vary.
+    pub const fn postgres_bytes(self) -> i16 {
+        self.entry().bytes
+    }
+
+    /// The length or precision as PostgreSQL's catalog has it, -1 without one.
+    pub fn modifier(self) -> i32 {
+        match self {
+            Self::Bit(Some(bits)) | Self::VarBit(Some(bits)) => {
+                i32::try_from(bits).unwrap_or(i32::MAX)
+            }
+            Self::TimeTz(Some(digits)) => i32::from(digits),
+            _ => -1,
+        }
+    }
+
+    /// The type that PostgreSQL's catalog has under `name`.
+    pub fn called(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|ty| ty.entry().short == name)
+    }
+
+    /// The type with this number in PostgreSQL's catalog.
+    pub fn numbered(number: u32) -> Option<Self> {
+        Self::ALL.into_iter().find(|ty| ty.number() == number)
+    }
+
+    /// The type without a length.
+    pub const fn without_length(self) -> Self {
+        match self {
+            Self::Bit(_) => Self::Bit(None),
+            Self::VarBit(_) => Self::VarBit(None),
+            Self::TimeTz(_) => Self::TimeTz(None),
+            other => other,
+        }
+    }
+
+    /// True when values of both types are the same bytes.
+    pub fn same_form(self, other: Self) -> bool {
+        self.without_length() == other.without_length()
+    }
+
+    /// What a range or multirange is of.
+    pub const fn range(self) -> Option<RangeKind> {
+        match self {
+            Self::Range(kind) | Self::Multirange(kind) => Some(kind),
+            _ => None,
+        }
+    }
+
+    /// INET and CIDR.
+    pub const fn is_network(self) -> bool {
+        matches!(self, Self::Inet | Self::Cidr)
+    }
+
+    /// BIT and BIT VARYING.
+    pub const fn is_bits(self) -> bool {
+        matches!(self, Self::Bit(_) | Self::VarBit(_))
+    }
+}
+
+const fn multirange_entry(kind: RangeKind) -> Entry {
+    match kind {
+        RangeKind::Int4 => entry!("int4multirange", "int4multirange", [4451, 6150], -1),
+        RangeKind::Num => entry!("nummultirange", "nummultirange", [4532, 6151], -1),
+        RangeKind::Ts => entry!("tsmultirange", "tsmultirange", [4533, 6152], -1),
+        RangeKind::TsTz => entry!("tstzmultirange", "tstzmultirange", [4534, 6153], -1),
+        RangeKind::Date => entry!("datemultirange", "datemultirange", [4535, 6155], -1),
+        RangeKind::Int8 => entry!("int8multirange", "int8multirange", [4536, 6157], -1),
+    }
+}

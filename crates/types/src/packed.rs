@@ -1,0 +1,56 @@
+//! Types whose values are bytes in the order of the type.
+//!
+//! ```text
+//! INET, CIDR     0 or 1 (version 6), network 4 or 16, bits 1, [address, when it is no network]
+//! MACADDR        6 bytes; MACADDR8 8
+//! BIT, VARBIT    groups of 8 bytes, each behind it the bits used: FF where another one follows
+//! TIMETZ         microseconds in UTC 8, seconds west of it 4: big-endian, sign flipped
+//! MONEY          hundredths 8, likewise
+//! range          00 (empty) | 01 lower upper
+//!   lower        00 (no bound) | 01 value 00 (in it) or 01 (not in it)
+//!   upper        01 value 00 (not in it) or 01 (in it) | 02 (no bound)
+//!   value        as an element of an array: see `array`
+//! multirange     { 01 lower upper }* 00
+//! ```
+//! Values of one type are equal when their bytes are, and ordered as their bytes are; ranges of
+//! NUMERIC by their key, without the digits that numbers are shown with. So blocks, indexes, hashes,
+//! groups, sorts, the log and spilling take them as they take BYTEA, and know nothing of them. What
+//! is left to each type: text and binary form, casts, and the functions of `functions`.
+//!
+//! Elsewhere: names and numbers (`data_type::packed_type`), text (`text::packed`).
+
+mod binary;
+mod bits;
+mod call;
+mod convert;
+mod functions;
+mod mac;
+mod money;
+mod network;
+mod range;
+mod range_functions;
+mod zoned_time;
+
+pub use binary::{decode, encode};
+pub use bits::{Bits, fit_bits};
+pub use call::{Arg, Call, Given, PackedCall, PackedFunction, Parameter};
+pub use convert::convert;
+pub(crate) use mac::{format_mac, parse_mac, parse_mac8};
+pub(crate) use money::{format_money, parse_money};
+pub(crate) use network::{format_network, parse_network};
+pub use range::{Bound, Span, key, multirange_value, range_of, range_value, spans};
+pub(crate) use range::{merged, push_multirange, push_span};
+pub use zoned_time::ZonedTime;
+
+/// Appends an integer in the order of its bytes.
+fn push_i64(out: &mut Vec<u8>, value: i64) {
+    out.extend_from_slice(&(value as u64 ^ 1 << 63).to_be_bytes());
+}
+
+/// The integer that begins `bytes`.
+fn read_i64(bytes: &[u8]) -> i64 {
+    let mut eight = [0; 8];
+    let length = bytes.len().min(8);
+    eight[..length].copy_from_slice(&bytes[..length]);
+    (u64::from_be_bytes(eight) ^ 1 << 63) as i64
+}

@@ -1,0 +1,88 @@
+//! The binary form of packed types that clients read; that of ranges is made of their bounds'.
+
+use super::network::Network;
+use super::{Bits, ZonedTime, push_i64, read_i64};
+use crate::PackedType;
+
+/// Numbers of the versions of addresses.
+const FAMILIES: [u8; 2] = [2, 3];
+
+/// Appends a value of a type that is no range.
+pub fn encode(out: &mut Vec<u8>, bytes: &[u8], ty: PackedType) {
+    match ty {
+        PackedType::Inet | PackedType::Cidr => {
+            let network = Network::read(bytes);
+            let length = network.bytes();
+            // At most 16.
+            let header = [
+                FAMILIES[usize::from(network.is_v6)],
+                network.bits,
+                u8::from(ty == PackedType::Cidr),
+                length as u8,
+            ];
+            out.extend_from_slice(&header);
+            out.extend_from_slice(&network.address[..length]);
+        }
+        PackedType::Bit(_) | PackedType::VarBit(_) => {
+            let bits = Bits::read(bytes);
+            out.extend_from_slice(&(bits.count as i32).to_be_bytes());
+            out.extend_from_slice(&bits.bytes);
+        }
+        PackedType::TimeTz(_) => {
+            let time = ZonedTime::read(bytes);
+            out.extend_from_slice(&time.micros.to_be_bytes());
+            out.extend_from_slice(&time.west.to_be_bytes());
+        }
+        PackedType::Money => out.extend_from_slice(&read_i64(bytes).to_be_bytes()),
+        _ => out.extend_from_slice(bytes),
+    }
+}
+
+/// The value that binary data hold, of a type that is no range; None when they hold none.
+pub fn decode(bytes: &[u8], ty: PackedType) -> Option<Vec<u8>> {
+    let mut out = Vec::new();
+    match ty {
+        PackedType::Inet | PackedType::Cidr => {
+            let [family, bits, _, length, rest @ ..] = bytes else { return None };
+            let is_v6 = FAMILIES.iter().position(|known| known == family)? == 1;
+            let mut network = Network { is_v6, bits: *bits, address: [0; 16] };
+            if usize::from(*length) != network.bytes() || rest.len() != network.bytes() {
+                return None;
+            }
+            network.address[..rest.len()].copy_from_slice(rest);
+            let fits = usize::from(*bits) <= rest.len() * 8;
+            let is_whole = ty == PackedType::Inet || network.network() == network;
+            if !fits || !is_whole {
+                return None;
+            }
+            network.write(&mut out);
+        }
+        PackedType::Bit(_) | PackedType::VarBit(_) => {
+            let (count, rest) = bytes.split_at_checked(4)?;
+            let count = usize::try_from(i32::from_be_bytes(count.try_into().ok()?)).ok()?;
+            if rest.len() != count.div_ceil(8) {
+                return None;
+            }
+            let unused = rest.len() * 8 - count;
+            let mut bits = Bits { count, bytes: rest.to_vec() };
+            if let Some(last) = bits.bytes.last_mut() {
+                *last = *last >> unused << unused;
+            }
+            bits.write(&mut out);
+        }
+        PackedType::TimeTz(digits) => {
+            let (micros, west) = bytes.split_at_checked(8)?;
+            let micros = i64::from_be_bytes(micros.try_into().ok()?);
+            let west = i32::from_be_bytes(west.try_into().ok()?);
+            let fits = (0..=86_400_000_000).contains(&micros) && west.abs() < 16 * 3600;
+            fits.then(|| ZonedTime { micros, west }.rounded(digits).write(&mut out))?;
+        }
+        PackedType::Money => push_i64(&mut out, i64::from_be_bytes(bytes.try_into().ok()?)),
+        PackedType::MacAddr | PackedType::MacAddr8 => {
+            let expected = if ty == PackedType::MacAddr { 6 } else { 8 };
+            (bytes.len() == expected).then(|| out.extend_from_slice(bytes))?;
+        }
+        PackedType::Range(_) | PackedType::Multirange(_) => return None,
+    }
+    Some(out)
+}

@@ -1,0 +1,380 @@
+//! The functions and operators on packed types.
+
+use super::call::Parameter::{self, Bound, Is, Multirange, Multiranges, Range, Ranges};
+use super::{Call, Given, PackedFunction, bits, mac, money, network, range_functions, zoned_time};
+use crate::{DataType, PackedType, RangeKind, Result};
+
+type Compute = fn(&Call<'_>, &mut Vec<u8>) -> Result<Given>;
+
+const INET: Parameter = packed(PackedType::Inet);
+const CIDR: Parameter = packed(PackedType::Cidr);
+const MAC: Parameter = packed(PackedType::MacAddr);
+const MAC8: Parameter = packed(PackedType::MacAddr8);
+const BIT: Parameter = packed(PackedType::Bit(None));
+const VARBIT: Parameter = packed(PackedType::VarBit(None));
+const TIMETZ: Parameter = packed(PackedType::TimeTz(None));
+const MONEY: Parameter = packed(PackedType::Money);
+const TEXT: Parameter = Is(DataType::Text);
+const INT: Parameter = Is(DataType::Integer);
+const SHORT: Parameter = Is(DataType::SmallInt);
+const LONG: Parameter = Is(DataType::BigInt);
+const REAL: Parameter = Is(DataType::Real);
+const DOUBLE: Parameter = Is(DataType::Double);
+const BOOL: Parameter = Is(DataType::Boolean);
+const SPAN: Parameter = Is(DataType::Interval);
+const DATE: Parameter = Is(DataType::Date);
+const INSTANT: Parameter = Is(DataType::TIMESTAMPTZ);
+
+const fn packed(ty: PackedType) -> Parameter {
+    Is(DataType::Packed(ty))
+}
+
+/// A function under its name and that of the operator that it is.
+const fn row(
+    name: (&'static str, &'static str),
+    parameters: &'static [Parameter],
+    gives: Parameter,
+    compute: Compute,
+) -> PackedFunction {
+    let (name, operator) = name;
+    PackedFunction { name, operator, parameters, rest: None, gives, is_strict: true, compute }
+}
+
+const fn function(
+    name: &'static str,
+    parameters: &'static [Parameter],
+    gives: Parameter,
+    compute: Compute,
+) -> PackedFunction {
+    row((name, ""), parameters, gives, compute)
+}
+
+/// All functions, those of one type together.
+pub(super) static GROUPS: [&[PackedFunction]; 9] = [
+    NETWORKS,
+    MACS,
+    BITS,
+    TIMES,
+    AMOUNTS,
+    RANGES,
+    RANGE_OPERATORS,
+    MULTIRANGE_OPERATORS,
+    CONSTRUCTORS,
+];
+
+const NETWORKS: &[PackedFunction] = &[
+    function("host", &[INET], TEXT, network::host),
+    function("text", &[INET], TEXT, network::text),
+    function("abbrev", &[INET], TEXT, network::abbrev_inet),
+    function("abbrev", &[CIDR], TEXT, network::abbrev_cidr),
+    function("masklen", &[INET], INT, network::masklen),
+    function("family", &[INET], INT, network::family),
+    function("network", &[INET], CIDR, network::network),
+    function("broadcast", &[INET], INET, network::broadcast),
+    function("netmask", &[INET], INET, network::netmask),
+    function("hostmask", &[INET], INET, network::hostmask),
+    function("set_masklen", &[INET, INT], INET, network::set_masklen),
+    function("set_masklen", &[CIDR, INT], CIDR, network::set_masklen_cidr),
+    function("inet_same_family", &[INET, INET], BOOL, network::same_family),
+    function("inet_merge", &[INET, INET], CIDR, network::merge),
+    row(("network_sub", "<<"), &[INET, INET], BOOL, network::within),
+    row(("network_subeq", "<<="), &[INET, INET], BOOL, network::within_or_same),
+    row(("network_sup", ">>"), &[INET, INET], BOOL, network::contains),
+    row(("network_supeq", ">>="), &[INET, INET], BOOL, network::contains_or_same),
+    row(("network_overlap", "&&"), &[INET, INET], BOOL, network::overlaps),
+    row(("inetnot", "~"), &[INET], INET, network::not),
+    row(("inetand", "&"), &[INET, INET], INET, network::and),
+    row(("inetor", "|"), &[INET, INET], INET, network::or),
+    row(("inetpl", "+"), &[INET, LONG], INET, network::add),
+    row(("int8pl_inet", "+"), &[LONG, INET], INET, network::add_to),
+    row(("inetmi_int8", "-"), &[INET, LONG], INET, network::subtract),
+    row(("inetmi", "-"), &[INET, INET], LONG, network::difference),
+];
+
+const MACS: &[PackedFunction] = &[
+    function("trunc", &[MAC], MAC, mac::trunc),
+    function("trunc", &[MAC8], MAC8, mac::trunc),
+    function("macaddr8_set7bit", &[MAC8], MAC8, mac::set7bit),
+    row(("macaddr_not", "~"), &[MAC], MAC, mac::not),
+    row(("macaddr_and", "&"), &[MAC, MAC], MAC, mac::and),
+    row(("macaddr_or", "|"), &[MAC, MAC], MAC, mac::or),
+    row(("macaddr8_not", "~"), &[MAC8], MAC8, mac::not),
+    row(("macaddr8_and", "&"), &[MAC8, MAC8], MAC8, mac::and),
+    row(("macaddr8_or", "|"), &[MAC8, MAC8], MAC8, mac::or),
+];
+
+const BITS: &[PackedFunction] = &[
+    row(("bitand", "&"), &[BIT, BIT], BIT, bits::and),
+    row(("bitor", "|"), &[BIT, BIT], BIT, bits::or),
+    row(("bitxor", "#"), &[BIT, BIT], BIT, bits::xor),
+    row(("bitnot", "~"), &[BIT], BIT, bits::not),
+    row(("bitshiftleft", "<<"), &[BIT, INT], BIT, bits::shift_left),
+    row(("bitshiftright", ">>"), &[BIT, INT], BIT, bits::shift_right),
+    row(("bitcat", "||"), &[VARBIT, VARBIT], VARBIT, bits::concatenate),
+    function("length", &[BIT], INT, bits::length),
+    function("bit_length", &[BIT], INT, bits::length),
+    function("octet_length", &[BIT], INT, bits::octet_length),
+    function("bit_count", &[BIT], LONG, bits::bit_count),
+    function("substring", &[BIT, INT], BIT, bits::substring),
+    function("substring", &[BIT, INT, INT], BIT, bits::substring),
+    function("overlay", &[BIT, BIT, INT], BIT, bits::overlay),
+    function("overlay", &[BIT, BIT, INT, INT], BIT, bits::overlay),
+    function("position", &[BIT, BIT], INT, bits::position),
+    function("get_bit", &[BIT, INT], INT, bits::get_bit),
+    function("set_bit", &[BIT, INT, INT], BIT, bits::set_bit),
+];
+
+const TIMES: &[PackedFunction] = &[
+    row(("timetz_pl_interval", "+"), &[TIMETZ, SPAN], TIMETZ, zoned_time::add),
+    row(("interval_pl_timetz", "+"), &[SPAN, TIMETZ], TIMETZ, zoned_time::add_to),
+    row(("timetz_mi_interval", "-"), &[TIMETZ, SPAN], TIMETZ, zoned_time::subtract),
+    row(("datetimetz_pl", "+"), &[DATE, TIMETZ], INSTANT, zoned_time::on_date),
+    row(("timetzdate_pl", "+"), &[TIMETZ, DATE], INSTANT, zoned_time::to_date),
+    function("timezone", &[SPAN, TIMETZ], TIMETZ, zoned_time::at_offset),
+    function("timezone", &[TEXT, TIMETZ], TIMETZ, zoned_time::at_zone),
+    function("#offset", &[TIMETZ], INT, zoned_time::offset),
+    function("#micros", &[TIMETZ], LONG, zoned_time::micros),
+];
+
+const AMOUNTS: &[PackedFunction] = &[
+    row(("cash_pl", "+"), &[MONEY, MONEY], MONEY, money::add),
+    row(("cash_mi", "-"), &[MONEY, MONEY], MONEY, money::subtract),
+    row(("cash_mul_int2", "*"), &[MONEY, SHORT], MONEY, money::times_integer),
+    row(("cash_mul_int4", "*"), &[MONEY, INT], MONEY, money::times_integer),
+    row(("cash_mul_int8", "*"), &[MONEY, LONG], MONEY, money::times_integer),
+    row(("cash_mul_flt4", "*"), &[MONEY, REAL], MONEY, money::times_double),
+    row(("cash_mul_flt8", "*"), &[MONEY, DOUBLE], MONEY, money::times_double),
+    row(("int2_mul_cash", "*"), &[SHORT, MONEY], MONEY, money::integer_times),
+    row(("int4_mul_cash", "*"), &[INT, MONEY], MONEY, money::integer_times),
+    row(("int8_mul_cash", "*"), &[LONG, MONEY], MONEY, money::integer_times),
+    row(("flt4_mul_cash", "*"), &[REAL, MONEY], MONEY, money::double_times),
+    row(("flt8_mul_cash", "*"), &[DOUBLE, MONEY], MONEY, money::double_times),
+    row(("cash_div_int2", "/"), &[MONEY, SHORT], MONEY, money::by_integer),
+    row(("cash_div_int4", "/"), &[MONEY, INT], MONEY, money::by_integer),
+    row(("cash_div_int8", "/"), &[MONEY, LONG], MONEY, money::by_integer),
+    row(("cash_div_flt4", "/"), &[MONEY, REAL], MONEY, money::by_double),
+    row(("cash_div_flt8", "/"), &[MONEY, DOUBLE], MONEY, money::by_double),
+    row(("cash_div_cash", "/"), &[MONEY, MONEY], DOUBLE, money::quotient),
+    function("cash_words", &[MONEY], TEXT, money::in_words),
+    function("#sum", &[array_of(PackedType::Money)], MONEY, money::sum),
+    function("#bit_and", &[array_of(PackedType::Bit(None))], BIT, bits::all_and),
+    function("#bit_or", &[array_of(PackedType::Bit(None))], BIT, bits::all_or),
+    function("#bit_xor", &[array_of(PackedType::Bit(None))], BIT, bits::all_xor),
+];
+
+const fn array_of(ty: PackedType) -> Parameter {
+    Is(DataType::Array(crate::ElementType::Packed(ty)))
+}
+
+const RANGES: &[PackedFunction] = &[
+    function("lower", &[Range], Bound, range_functions::lower),
+    function("upper", &[Range], Bound, range_functions::upper),
+    function("isempty", &[Range], BOOL, range_functions::is_empty),
+    function("lower_inc", &[Range], BOOL, range_functions::lower_inc),
+    function("upper_inc", &[Range], BOOL, range_functions::upper_inc),
+    function("lower_inf", &[Range], BOOL, range_functions::lower_inf),
+    function("upper_inf", &[Range], BOOL, range_functions::upper_inf),
+    function("range_merge", &[Range, Range], Range, range_functions::merge),
+    function("lower", &[Multirange], Bound, range_functions::lower),
+    function("upper", &[Multirange], Bound, range_functions::upper),
+    function("isempty", &[Multirange], BOOL, range_functions::is_empty),
+    function("lower_inc", &[Multirange], BOOL, range_functions::lower_inc),
+    function("upper_inc", &[Multirange], BOOL, range_functions::upper_inc),
+    function("lower_inf", &[Multirange], BOOL, range_functions::lower_inf),
+    function("upper_inf", &[Multirange], BOOL, range_functions::upper_inf),
+    function("range_merge", &[Multirange], Range, range_functions::merge),
+    function("multirange", &[Range], Multirange, range_functions::multirange),
+    function("#unnest", &[Multirange], Ranges, range_functions::ranges),
+    function("#range_agg", &[Ranges], Multirange, range_functions::union_of_all),
+    function("#range_agg", &[Multiranges], Multirange, range_functions::union_of_all),
+    function("#range_intersect_agg", &[Ranges], Range, range_functions::shared_by_all),
+    function("#range_intersect_agg", &[Multiranges], Multirange, range_functions::shared_by_all),
+];
+
+const RANGE_OPERATORS: &[PackedFunction] = &[
+    row(("range_contains_elem", "@>"), &[Range, Bound], BOOL, range_functions::contains_value),
+    row(("range_contains", "@>"), &[Range, Range], BOOL, range_functions::contains),
+    row(("elem_contained_by_range", "<@"), &[Bound, Range], BOOL, range_functions::value_contained),
+    row(("range_contained_by", "<@"), &[Range, Range], BOOL, range_functions::contained),
+    row(("range_overlaps", "&&"), &[Range, Range], BOOL, range_functions::overlaps),
+    row(("range_before", "<<"), &[Range, Range], BOOL, range_functions::before),
+    row(("range_after", ">>"), &[Range, Range], BOOL, range_functions::after),
+    row(("range_overleft", "&<"), &[Range, Range], BOOL, range_functions::ends_by),
+    row(("range_overright", "&>"), &[Range, Range], BOOL, range_functions::begins_at),
+    row(("range_adjacent", "-|-"), &[Range, Range], BOOL, range_functions::adjacent),
+    row(("range_union", "+"), &[Range, Range], Range, range_functions::union),
+    row(("range_intersect", "*"), &[Range, Range], Range, range_functions::intersection),
+    row(("range_minus", "-"), &[Range, Range], Range, range_functions::difference),
+];
+
+const MULTIRANGE_OPERATORS: &[PackedFunction] = &[
+    row(
+        ("multirange_contains_elem", "@>"),
+        &[Multirange, Bound],
+        BOOL,
+        range_functions::contains_value,
+    ),
+    row(("multirange_contains_range", "@>"), &[Multirange, Range], BOOL, range_functions::contains),
+    row(("range_contains_multirange", "@>"), &[Range, Multirange], BOOL, range_functions::contains),
+    row(
+        ("multirange_contains_multirange", "@>"),
+        &[Multirange, Multirange],
+        BOOL,
+        range_functions::contains,
+    ),
+    row(
+        ("elem_contained_by_multirange", "<@"),
+        &[Bound, Multirange],
+        BOOL,
+        range_functions::value_contained,
+    ),
+    row(
+        ("range_contained_by_multirange", "<@"),
+        &[Range, Multirange],
+        BOOL,
+        range_functions::contained,
+    ),
+    row(
+        ("multirange_contained_by_range", "<@"),
+        &[Multirange, Range],
+        BOOL,
+        range_functions::contained,
+    ),
+    row(
+        ("multirange_contained_by_multirange", "<@"),
+        &[Multirange, Multirange],
+        BOOL,
+        range_functions::contained,
+    ),
+    row(("range_overlaps_multirange", "&&"), &[Range, Multirange], BOOL, range_functions::overlaps),
+    row(("multirange_overlaps_range", "&&"), &[Multirange, Range], BOOL, range_functions::overlaps),
+    row(
+        ("multirange_overlaps_multirange", "&&"),
+        &[Multirange, Multirange],
+        BOOL,
+        range_functions::overlaps,
+    ),
+    row(("range_before_multirange", "<<"), &[Range, Multirange], BOOL, range_functions::before),
+    row(("multirange_before_range", "<<"), &[Multirange, Range], BOOL, range_functions::before),
+    row(
+        ("multirange_before_multirange", "<<"),
+        &[Multirange, Multirange],
+        BOOL,
+        range_functions::before,
+    ),
+    row(("range_after_multirange", ">>"), &[Range, Multirange], BOOL, range_functions::after),
+    row(("multirange_after_range", ">>"), &[Multirange, Range], BOOL, range_functions::after),
+    row(
+        ("multirange_after_multirange", ">>"),
+        &[Multirange, Multirange],
+        BOOL,
+        range_functions::after,
+    ),
+    row(("range_overleft_multirange", "&<"), &[Range, Multirange], BOOL, range_functions::ends_by),
+    row(("multirange_overleft_range", "&<"), &[Multirange, Range], BOOL, range_functions::ends_by),
+    row(
+        ("multirange_overleft_multirange", "&<"),
+        &[Multirange, Multirange],
+        BOOL,
+        range_functions::ends_by,
+    ),
+    row(
+        ("range_overright_multirange", "&>"),
+        &[Range, Multirange],
+        BOOL,
+        range_functions::begins_at,
+    ),
+    row(
+        ("multirange_overright_range", "&>"),
+        &[Multirange, Range],
+        BOOL,
+        range_functions::begins_at,
+    ),
+    row(
+        ("multirange_overright_multirange", "&>"),
+        &[Multirange, Multirange],
+        BOOL,
+        range_functions::begins_at,
+    ),
+    row(
+        ("range_adjacent_multirange", "-|-"),
+        &[Range, Multirange],
+        BOOL,
+        range_functions::adjacent,
+    ),
+    row(
+        ("multirange_adjacent_range", "-|-"),
+        &[Multirange, Range],
+        BOOL,
+        range_functions::adjacent,
+    ),
+    row(
+        ("multirange_adjacent_multirange", "-|-"),
+        &[Multirange, Multirange],
+        BOOL,
+        range_functions::adjacent,
+    ),
+    row(("multirange_union", "+"), &[Multirange, Multirange], Multirange, range_functions::union),
+    row(
+        ("multirange_intersect", "*"),
+        &[Multirange, Multirange],
+        Multirange,
+        range_functions::intersection,
+    ),
+    row(
+        ("multirange_minus", "-"),
+        &[Multirange, Multirange],
+        Multirange,
+        range_functions::difference,
+    ),
+];
+
+/// The constructors of a kind of ranges.
+macro_rules! constructors {
+    ($(($range:literal, $multirange:literal, $kind:expr)),*) => {
+        &[$(
+            constructor($range, &[Is($kind.bound()), Is($kind.bound())], $kind),
+            constructor($range, &[Is($kind.bound()), Is($kind.bound()), TEXT], $kind),
+            several($multirange, &[], $kind, range_functions::multirange),
+            several($multirange, &[packed(PackedType::Range($kind))], $kind,
+                range_functions::multirange),
+            several($multirange, &[array_of(PackedType::Range($kind))], $kind,
+                range_functions::multirange_of_array),
+        )*]
+    };
+}
+
+const CONSTRUCTORS: &[PackedFunction] = constructors!(
+    ("int4range", "int4multirange", RangeKind::Int4),
+    ("int8range", "int8multirange", RangeKind::Int8),
+    ("numrange", "nummultirange", RangeKind::Num),
+    ("daterange", "datemultirange", RangeKind::Date),
+    ("tsrange", "tsmultirange", RangeKind::Ts),
+    ("tstzrange", "tstzmultirange", RangeKind::TsTz)
+);
+
+const fn constructor(
+    name: &'static str,
+    parameters: &'static [Parameter],
+    kind: RangeKind,
+) -> PackedFunction {
+    PackedFunction {
+        is_strict: false,
+        ..function(name, parameters, packed(PackedType::Range(kind)), range_functions::construct)
+    }
+}
+
+/// A constructor of a multirange; one that takes a range takes more of them.
+const fn several(
+    name: &'static str,
+    parameters: &'static [Parameter],
+    kind: RangeKind,
+    compute: Compute,
+) -> PackedFunction {
+    let rest = match parameters {
+        [Is(DataType::Packed(_))] => Some(packed(PackedType::Range(kind))),
+        _ => None,
+    };
+    let gives = packed(PackedType::Multirange(kind));
+    PackedFunction { rest, ..function(name, parameters, gives, compute) }
+}
