@@ -94,13 +94,8 @@ fn convert(
         }
         (Value::I32(v), T::InternalChar) => catalog_type::numbered_byte(*v),
         (_, to) if to.is_text() || to == T::AclItem => to_text(value, (from, to), excess, zone),
-        (Value::Str(bytes), T::Packed(ty)) if from.is_text() && to.has_bit_length() => {
-            let plain = T::Packed(ty.without_length());
-            convert(&text::parse_in(utf8(bytes)?, plain, zone)?, (plain, to), excess, zone)
-        }
-        _ if is_packed(from) || is_packed(to) && !from.is_text() => {
-            let converted = packed::convert(value, (from, to), excess, zone)?;
-            converted.ok_or_else(|| no_cast(from, to))
+        _ if is_packed(from) || is_packed(to) && (!from.is_text() || to.has_bit_length()) => {
+            packed_value(value, from, to, excess, zone)
         }
         (Value::Str(bytes), _) if matches!(from, T::Reg(_)) => from_object(bytes, from, to),
         (Value::Str(bytes), T::Bytea) if from == T::Bytea => Ok(Value::Str(bytes.clone())),
@@ -152,6 +147,25 @@ fn convert(
             _ => Err(no_cast(from, to)),
         },
     }
+}
+
+/// A value of a packed type, or made of one; bits are read whole before they are cut.
+fn packed_value(
+    value: &Value,
+    from: DataType,
+    to: DataType,
+    excess: Excess,
+    zone: &TimeZone,
+) -> Result<Value> {
+    if let (Value::Str(bytes), DataType::Packed(ty)) = (value, to)
+        && from.is_text()
+    {
+        let plain = DataType::Packed(ty.without_length());
+        let bits = text::parse_in(utf8(bytes)?, plain, zone)?;
+        return convert(&bits, (plain, to), excess, zone);
+    }
+    let converted = packed::convert(value, from, to, excess, zone)?;
+    converted.ok_or_else(|| no_cast(from, to))
 }
 
 fn is_packed(ty: DataType) -> bool {

@@ -13,9 +13,9 @@
 //! multirange     { 01 lower upper }* 00
 //! ```
 //! Values of one type are equal when their bytes are, and ordered as their bytes are; ranges of
-//! NUMERIC by their key, without the digits that numbers are shown with. So blocks, indexes, hashes,
-//! groups, sorts, the log and spilling take them as they take BYTEA, and know nothing of them. What
-//! is left to each type: text and binary form, casts, and the functions of `functions`.
+//! NUMERIC by their key, without the digits that numbers are shown with. So blocks, indexes,
+//! hashes, groups, sorts, the log and spilling take them as they take BYTEA, and know nothing of
+//! them. What is left to each type: text and binary form, casts, and the functions of `functions`.
 //!
 //! Elsewhere: names and numbers (`data_type::packed_type`), text (`text::packed`).
 
@@ -33,8 +33,9 @@ mod zoned_time;
 
 pub use binary::{decode, encode};
 pub use bits::{Bits, fit_bits};
-pub use call::{Arg, Call, Given, PackedCall, PackedFunction, Parameter};
+pub use call::{Arg, Call, Given, PackedFunction, Parameter};
 pub use convert::convert;
+pub use functions::PackedCall;
 pub(crate) use mac::{format_mac, parse_mac, parse_mac8};
 pub(crate) use money::{format_money, parse_money};
 pub(crate) use network::{format_network, parse_network};

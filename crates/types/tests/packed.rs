@@ -18,9 +18,16 @@ fn shown(bytes: &[u8], ty: PackedType) -> String {
 }
 
 /// An address of version 4 and its bits: narrow ones, which agree in their networks, and any.
-fn address() -> impl Strategy<Value = (u32, u32)> {
+#[derive(Clone, Copy, Debug)]
+struct Address {
+    number: u32,
+    bits: u32,
+}
+
+fn address() -> impl Strategy<Value = Address> {
     let near = (0_u32..4).prop_map(|low| 0x0a00_0000 | low << 22 | low);
     (prop_oneof![near, any::<u32>()], 0_u32..=32)
+        .prop_map(|(number, bits)| Address { number, bits })
 }
 
 fn mask(bits: u32) -> u32 {
@@ -28,13 +35,14 @@ fn mask(bits: u32) -> u32 {
 }
 
 /// Order of two addresses: the bits that both networks have, then the shorter one, then all bits.
-fn compare_addresses((a, x): (u32, u32), (b, y): (u32, u32)) -> Ordering {
-    let common = mask(x.min(y));
-    (a & common).cmp(&(b & common)).then(x.cmp(&y)).then(a.cmp(&b))
+fn compare_addresses(a: Address, b: Address) -> Ordering {
+    let common = mask(a.bits.min(b.bits));
+    let networks = (a.number & common).cmp(&(b.number & common));
+    networks.then(a.bits.cmp(&b.bits)).then(a.number.cmp(&b.number))
 }
 
-fn written((address, bits): (u32, u32)) -> String {
-    format!("{}/{bits}", std::net::Ipv4Addr::from(address))
+fn written(address: Address) -> String {
+    format!("{}/{}", std::net::Ipv4Addr::from(address.number), address.bits)
 }
 
 /// Bits as text: few of them, or more than a group holds.
@@ -42,17 +50,24 @@ fn digits() -> impl Strategy<Value = String> {
     prop_oneof!["[01]{0,9}", "1{60}[01]{0,12}", "0{120}[01]{0,20}"]
 }
 
-/// Ends of a range of integers: None where there is none; then which are in it.
-type Ends = (Option<i8>, Option<i8>, bool, bool);
+/// Ends of a range of integers: None where there is none, and which are in it.
+#[derive(Clone, Copy, Debug)]
+struct Ends {
+    low: Option<i8>,
+    high: Option<i8>,
+    low_in: bool,
+    high_in: bool,
+}
 
 fn ends() -> impl Strategy<Value = Ends> {
     let end = || prop_oneof![Just(None), (-4_i8..4).prop_map(Some)];
-    (end(), end(), any::<bool>(), any::<bool>()).prop_filter("in order", |(low, high, ..)| {
-        low.zip(*high).is_none_or(|(low, high)| low <= high)
-    })
+    let all = (end(), end(), any::<bool>(), any::<bool>());
+    let all = all.prop_map(|(low, high, low_in, high_in)| Ends { low, high, low_in, high_in });
+    all.prop_filter("in order", |ends| ends.low.zip(ends.high).is_none_or(|(a, b)| a <= b))
 }
 
-fn range((low, high, low_in, high_in): Ends) -> String {
+fn range(ends: Ends) -> String {
+    let Ends { low, high, low_in, high_in } = ends;
     let end = |end: Option<i8>| end.map(|end| end.to_string()).unwrap_or_default();
     let open = if low_in { '[' } else { '(' };
     let close = if high_in { ']' } else { ')' };
@@ -60,7 +75,8 @@ fn range((low, high, low_in, high_in): Ends) -> String {
 }
 
 /// A range of integers as the first number in it and the first one behind it; None when empty.
-fn span((low, high, low_in, high_in): Ends) -> Option<(i32, i32)> {
+fn span(ends: Ends) -> Option<(i32, i32)> {
+    let Ends { low, high, low_in, high_in } = ends;
     let low = low.map_or(-1_000, |low| i32::from(low) + i32::from(!low_in));
     let high = high.map_or(1_000, |high| i32::from(high) + i32::from(high_in));
     (low < high).then_some((low, high))

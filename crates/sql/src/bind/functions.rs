@@ -144,10 +144,7 @@ impl Binder<'_> {
     pub(super) fn call(&mut self, name: &str, arguments: Vec<Bound>, at: Place) -> Result<Bound> {
         let mut arguments: Vec<Bound> =
             arguments.into_iter().map(|bound| self.retyped(bound)).collect();
-        if let Some(bound) = self.sequence_call(name, &arguments, at)? {
-            return Ok(bound);
-        }
-        if let Some(bound) = self.packed_call(name, &arguments, at)? {
+        if let Some(bound) = self.early_call(name, &arguments, at)? {
             return Ok(bound);
         }
         match name {
@@ -213,6 +210,14 @@ impl Binder<'_> {
         }
         refuse_missing(name, at)?;
         self.overloaded(name, arguments, at)
+    }
+
+    /// A function whose arguments go by rules of their own: on sequences, on packed types.
+    fn early_call(&mut self, name: &str, arguments: &[Bound], at: Place) -> Result<Option<Bound>> {
+        match self.sequence_call(name, arguments, at)? {
+            Some(bound) => Ok(Some(bound)),
+            None => self.packed_call(name, arguments, at),
+        }
     }
 
     /// A function of the table of overloads, whose arguments have their types.

@@ -47,7 +47,7 @@ impl Chosen {
     }
 }
 
-/// What the ranges among arguments of these types are of, when they fit `call`.
+/// The function with the kind of the ranges among arguments of these types, when they fit it.
 fn fitted(call: PackedCall, types: &[DataType]) -> Option<Chosen> {
     let function = call.function();
     let arity = match function.rest {

@@ -18,9 +18,6 @@ pub fn element_key(raw: &[u8], element: ElementType) -> Cow<'_, [u8]> {
             Cow::Borrowed(bytes) => Cow::Borrowed(crate::wide::key(bytes)),
             Cow::Owned(bytes) => Cow::Owned(crate::wide::key(&bytes).to_vec()),
         },
-        ElementType::Packed(ty) if element.data_type().has_wide() => {
-            Cow::Owned(crate::packed::key(&super::text_bytes(raw), ty))
-        }
         _ => Cow::Borrowed(raw),
     }
 }

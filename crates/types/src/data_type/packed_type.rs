@@ -204,7 +204,7 @@ impl PackedType {
         self.without_length() == other.without_length()
     }
 
-    /// What a range or multirange is of.
+    /// The kind of a range or multirange.
     pub const fn range(self) -> Option<RangeKind> {
         match self {
             Self::Range(kind) | Self::Multirange(kind) => Some(kind),

@@ -1,6 +1,5 @@
-//! Calls of functions on packed types: what they take and give, and how they are named.
+//! Calls of functions on packed types: their arguments, results and names.
 
-use super::functions;
 use crate::{DataType, Interval, PackedType, RangeKind, Result, Value, array};
 
 /// An argument, in the form that its type has in memory.
@@ -16,11 +15,11 @@ pub enum Arg<'a> {
     Double(f64),
     /// INTERVAL.
     Interval(Interval),
-    /// Whatever is held as bytes.
+    /// A value that is held as bytes.
     Bytes(&'a [u8]),
 }
 
-/// What a function gives.
+/// A result of a function.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Given {
     /// NULL.
@@ -31,7 +30,7 @@ pub enum Given {
     Int(i64),
     /// DOUBLE.
     Double(f64),
-    /// What was appended to the buffer.
+    /// Bytes that were appended to the buffer.
     Bytes,
 }
 
@@ -87,7 +86,7 @@ impl<'a> Call<'a> {
         array::Elements::new(self.bytes(at), element).flatten().map(array::text_bytes).collect()
     }
 
-    /// What the arguments or the result are ranges of.
+    /// The type of the ranges among the arguments, or of the result.
     pub(super) fn any_kind(&self) -> RangeKind {
         let of = |ty: &DataType| match ty.element().unwrap_or(*ty) {
             DataType::Packed(ty) => ty.range(),
@@ -146,45 +145,12 @@ pub struct PackedFunction {
     pub parameters: &'static [Parameter],
     /// The type of any number of further arguments.
     pub rest: Option<Parameter>,
-    /// What it gives.
+    /// The type of its result.
     pub gives: Parameter,
     /// False when NULL is an argument like others.
     pub is_strict: bool,
     /// Computes one row; bytes are appended to the buffer, which is empty.
     pub compute: fn(&Call<'_>, &mut Vec<u8>) -> Result<Given>,
-}
-
-/// A function on packed types, by its place in their table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct PackedCall {
-    group: u8,
-    at: u16,
-}
-
-impl PackedCall {
-    /// All functions.
-    pub fn all() -> impl Iterator<Item = Self> {
-        let groups = functions::GROUPS.iter().enumerate();
-        groups.flat_map(|(group, rows)| {
-            // There are some hundreds.
-            (0..rows.len()).map(move |at| Self { group: group as u8, at: at as u16 })
-        })
-    }
-
-    /// The function.
-    pub fn function(self) -> &'static PackedFunction {
-        &functions::GROUPS[usize::from(self.group)][usize::from(self.at)]
-    }
-
-    /// The functions called `name`.
-    pub fn named(name: &str) -> impl Iterator<Item = Self> {
-        Self::all().filter(move |call| call.function().name == name)
-    }
-
-    /// The functions that the operator `operator` stands for.
-    pub fn of_operator(operator: &str) -> impl Iterator<Item = Self> {
-        Self::all().filter(move |call| call.function().operator == operator)
-    }
 }
 
 /// A value as an argument.

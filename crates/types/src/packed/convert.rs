@@ -15,7 +15,8 @@ use crate::{DataType, NumericType, PackedType, Result, Value};
 /// 22001, 22003, 22026.
 pub fn convert(
     value: &Value,
-    (from, to): (DataType, DataType),
+    from: DataType,
+    to: DataType,
     excess: Excess,
     zone: &TimeZone,
 ) -> Result<Option<Value>> {

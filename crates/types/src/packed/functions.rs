@@ -31,12 +31,12 @@ const fn packed(ty: PackedType) -> Parameter {
 
 /// A function under its name and that of the operator that it is.
 const fn row(
-    name: (&'static str, &'static str),
+    name: &'static str,
+    operator: &'static str,
     parameters: &'static [Parameter],
     gives: Parameter,
     compute: Compute,
 ) -> PackedFunction {
-    let (name, operator) = name;
     PackedFunction { name, operator, parameters, rest: None, gives, is_strict: true, compute }
 }
 
@@ -46,11 +46,44 @@ const fn function(
     gives: Parameter,
     compute: Compute,
 ) -> PackedFunction {
-    row((name, ""), parameters, gives, compute)
+    row(name, "", parameters, gives, compute)
+}
+
+/// A function on packed types, by its place in their table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct PackedCall {
+    group: u8,
+    at: u16,
+}
+
+impl PackedCall {
+    /// All functions.
+    pub fn all() -> impl Iterator<Item = Self> {
+        let groups = GROUPS.iter().enumerate();
+        groups.flat_map(|(group, rows)| {
+            // There are some hundreds.
+            (0..rows.len()).map(move |at| Self { group: group as u8, at: at as u16 })
+        })
+    }
+
+    /// The function.
+    pub fn function(self) -> &'static PackedFunction {
+        &GROUPS[usize::from(self.group)][usize::from(self.at)]
+    }
+
+    /// The functions called `name`.
+    pub fn named(name: &str) -> impl Iterator<Item = Self> {
+        Self::all().filter(move |call| call.function().name == name)
+    }
+
+    /// The functions that the operator `operator` stands for.
+    pub fn of_operator(operator: &str) -> impl Iterator<Item = Self> {
+        Self::all().filter(move |call| call.function().operator == operator)
+    }
 }
 
 /// All functions, those of one type together.
-pub(super) static GROUPS: [&[PackedFunction]; 9] = [
+static GROUPS: [&[PackedFunction]; 9] = [
     NETWORKS,
     MACS,
     BITS,
@@ -77,40 +110,40 @@ const NETWORKS: &[PackedFunction] = &[
     function("set_masklen", &[CIDR, INT], CIDR, network::set_masklen_cidr),
     function("inet_same_family", &[INET, INET], BOOL, network::same_family),
     function("inet_merge", &[INET, INET], CIDR, network::merge),
-    row(("network_sub", "<<"), &[INET, INET], BOOL, network::within),
-    row(("network_subeq", "<<="), &[INET, INET], BOOL, network::within_or_same),
-    row(("network_sup", ">>"), &[INET, INET], BOOL, network::contains),
-    row(("network_supeq", ">>="), &[INET, INET], BOOL, network::contains_or_same),
-    row(("network_overlap", "&&"), &[INET, INET], BOOL, network::overlaps),
-    row(("inetnot", "~"), &[INET], INET, network::not),
-    row(("inetand", "&"), &[INET, INET], INET, network::and),
-    row(("inetor", "|"), &[INET, INET], INET, network::or),
-    row(("inetpl", "+"), &[INET, LONG], INET, network::add),
-    row(("int8pl_inet", "+"), &[LONG, INET], INET, network::add_to),
-    row(("inetmi_int8", "-"), &[INET, LONG], INET, network::subtract),
-    row(("inetmi", "-"), &[INET, INET], LONG, network::difference),
+    row("network_sub", "<<", &[INET, INET], BOOL, network::within),
+    row("network_subeq", "<<=", &[INET, INET], BOOL, network::within_or_same),
+    row("network_sup", ">>", &[INET, INET], BOOL, network::contains),
+    row("network_supeq", ">>=", &[INET, INET], BOOL, network::contains_or_same),
+    row("network_overlap", "&&", &[INET, INET], BOOL, network::overlaps),
+    row("inetnot", "~", &[INET], INET, network::not),
+    row("inetand", "&", &[INET, INET], INET, network::and),
+    row("inetor", "|", &[INET, INET], INET, network::or),
+    row("inetpl", "+", &[INET, LONG], INET, network::add),
+    row("int8pl_inet", "+", &[LONG, INET], INET, network::add_to),
+    row("inetmi_int8", "-", &[INET, LONG], INET, network::subtract),
+    row("inetmi", "-", &[INET, INET], LONG, network::difference),
 ];
 
 const MACS: &[PackedFunction] = &[
     function("trunc", &[MAC], MAC, mac::trunc),
     function("trunc", &[MAC8], MAC8, mac::trunc),
     function("macaddr8_set7bit", &[MAC8], MAC8, mac::set7bit),
-    row(("macaddr_not", "~"), &[MAC], MAC, mac::not),
-    row(("macaddr_and", "&"), &[MAC, MAC], MAC, mac::and),
-    row(("macaddr_or", "|"), &[MAC, MAC], MAC, mac::or),
-    row(("macaddr8_not", "~"), &[MAC8], MAC8, mac::not),
-    row(("macaddr8_and", "&"), &[MAC8, MAC8], MAC8, mac::and),
-    row(("macaddr8_or", "|"), &[MAC8, MAC8], MAC8, mac::or),
+    row("macaddr_not", "~", &[MAC], MAC, mac::not),
+    row("macaddr_and", "&", &[MAC, MAC], MAC, mac::and),
+    row("macaddr_or", "|", &[MAC, MAC], MAC, mac::or),
+    row("macaddr8_not", "~", &[MAC8], MAC8, mac::not),
+    row("macaddr8_and", "&", &[MAC8, MAC8], MAC8, mac::and),
+    row("macaddr8_or", "|", &[MAC8, MAC8], MAC8, mac::or),
 ];
 
 const BITS: &[PackedFunction] = &[
-    row(("bitand", "&"), &[BIT, BIT], BIT, bits::and),
-    row(("bitor", "|"), &[BIT, BIT], BIT, bits::or),
-    row(("bitxor", "#"), &[BIT, BIT], BIT, bits::xor),
-    row(("bitnot", "~"), &[BIT], BIT, bits::not),
-    row(("bitshiftleft", "<<"), &[BIT, INT], BIT, bits::shift_left),
-    row(("bitshiftright", ">>"), &[BIT, INT], BIT, bits::shift_right),
-    row(("bitcat", "||"), &[VARBIT, VARBIT], VARBIT, bits::concatenate),
+    row("bitand", "&", &[BIT, BIT], BIT, bits::and),
+    row("bitor", "|", &[BIT, BIT], BIT, bits::or),
+    row("bitxor", "#", &[BIT, BIT], BIT, bits::xor),
+    row("bitnot", "~", &[BIT], BIT, bits::not),
+    row("bitshiftleft", "<<", &[BIT, INT], BIT, bits::shift_left),
+    row("bitshiftright", ">>", &[BIT, INT], BIT, bits::shift_right),
+    row("bitcat", "||", &[VARBIT, VARBIT], VARBIT, bits::concatenate),
     function("length", &[BIT], INT, bits::length),
     function("bit_length", &[BIT], INT, bits::length),
     function("octet_length", &[BIT], INT, bits::octet_length),
@@ -125,11 +158,11 @@ const BITS: &[PackedFunction] = &[
 ];
 
 const TIMES: &[PackedFunction] = &[
-    row(("timetz_pl_interval", "+"), &[TIMETZ, SPAN], TIMETZ, zoned_time::add),
-    row(("interval_pl_timetz", "+"), &[SPAN, TIMETZ], TIMETZ, zoned_time::add_to),
-    row(("timetz_mi_interval", "-"), &[TIMETZ, SPAN], TIMETZ, zoned_time::subtract),
-    row(("datetimetz_pl", "+"), &[DATE, TIMETZ], INSTANT, zoned_time::on_date),
-    row(("timetzdate_pl", "+"), &[TIMETZ, DATE], INSTANT, zoned_time::to_date),
+    row("timetz_pl_interval", "+", &[TIMETZ, SPAN], TIMETZ, zoned_time::add),
+    row("interval_pl_timetz", "+", &[SPAN, TIMETZ], TIMETZ, zoned_time::add_to),
+    row("timetz_mi_interval", "-", &[TIMETZ, SPAN], TIMETZ, zoned_time::subtract),
+    row("datetimetz_pl", "+", &[DATE, TIMETZ], INSTANT, zoned_time::on_date),
+    row("timetzdate_pl", "+", &[TIMETZ, DATE], INSTANT, zoned_time::to_date),
     function("timezone", &[SPAN, TIMETZ], TIMETZ, zoned_time::at_offset),
     function("timezone", &[TEXT, TIMETZ], TIMETZ, zoned_time::at_zone),
     function("#offset", &[TIMETZ], INT, zoned_time::offset),
@@ -137,24 +170,24 @@ const TIMES: &[PackedFunction] = &[
 ];
 
 const AMOUNTS: &[PackedFunction] = &[
-    row(("cash_pl", "+"), &[MONEY, MONEY], MONEY, money::add),
-    row(("cash_mi", "-"), &[MONEY, MONEY], MONEY, money::subtract),
-    row(("cash_mul_int2", "*"), &[MONEY, SHORT], MONEY, money::times_integer),
-    row(("cash_mul_int4", "*"), &[MONEY, INT], MONEY, money::times_integer),
-    row(("cash_mul_int8", "*"), &[MONEY, LONG], MONEY, money::times_integer),
-    row(("cash_mul_flt4", "*"), &[MONEY, REAL], MONEY, money::times_double),
-    row(("cash_mul_flt8", "*"), &[MONEY, DOUBLE], MONEY, money::times_double),
-    row(("int2_mul_cash", "*"), &[SHORT, MONEY], MONEY, money::integer_times),
-    row(("int4_mul_cash", "*"), &[INT, MONEY], MONEY, money::integer_times),
-    row(("int8_mul_cash", "*"), &[LONG, MONEY], MONEY, money::integer_times),
-    row(("flt4_mul_cash", "*"), &[REAL, MONEY], MONEY, money::double_times),
-    row(("flt8_mul_cash", "*"), &[DOUBLE, MONEY], MONEY, money::double_times),
-    row(("cash_div_int2", "/"), &[MONEY, SHORT], MONEY, money::by_integer),
-    row(("cash_div_int4", "/"), &[MONEY, INT], MONEY, money::by_integer),
-    row(("cash_div_int8", "/"), &[MONEY, LONG], MONEY, money::by_integer),
-    row(("cash_div_flt4", "/"), &[MONEY, REAL], MONEY, money::by_double),
-    row(("cash_div_flt8", "/"), &[MONEY, DOUBLE], MONEY, money::by_double),
-    row(("cash_div_cash", "/"), &[MONEY, MONEY], DOUBLE, money::quotient),
+    row("cash_pl", "+", &[MONEY, MONEY], MONEY, money::add),
+    row("cash_mi", "-", &[MONEY, MONEY], MONEY, money::subtract),
+    row("cash_mul_int2", "*", &[MONEY, SHORT], MONEY, money::times_integer),
+    row("cash_mul_int4", "*", &[MONEY, INT], MONEY, money::times_integer),
+    row("cash_mul_int8", "*", &[MONEY, LONG], MONEY, money::times_integer),
+    row("cash_mul_flt4", "*", &[MONEY, REAL], MONEY, money::times_double),
+    row("cash_mul_flt8", "*", &[MONEY, DOUBLE], MONEY, money::times_double),
+    row("int2_mul_cash", "*", &[SHORT, MONEY], MONEY, money::integer_times),
+    row("int4_mul_cash", "*", &[INT, MONEY], MONEY, money::integer_times),
+    row("int8_mul_cash", "*", &[LONG, MONEY], MONEY, money::integer_times),
+    row("flt4_mul_cash", "*", &[REAL, MONEY], MONEY, money::double_times),
+    row("flt8_mul_cash", "*", &[DOUBLE, MONEY], MONEY, money::double_times),
+    row("cash_div_int2", "/", &[MONEY, SHORT], MONEY, money::by_integer),
+    row("cash_div_int4", "/", &[MONEY, INT], MONEY, money::by_integer),
+    row("cash_div_int8", "/", &[MONEY, LONG], MONEY, money::by_integer),
+    row("cash_div_flt4", "/", &[MONEY, REAL], MONEY, money::by_double),
+    row("cash_div_flt8", "/", &[MONEY, DOUBLE], MONEY, money::by_double),
+    row("cash_div_cash", "/", &[MONEY, MONEY], DOUBLE, money::quotient),
     function("cash_words", &[MONEY], TEXT, money::in_words),
     function("#sum", &[array_of(PackedType::Money)], MONEY, money::sum),
     function("#bit_and", &[array_of(PackedType::Bit(None))], BIT, bits::all_and),
@@ -192,137 +225,131 @@ const RANGES: &[PackedFunction] = &[
 ];
 
 const RANGE_OPERATORS: &[PackedFunction] = &[
-    row(("range_contains_elem", "@>"), &[Range, Bound], BOOL, range_functions::contains_value),
-    row(("range_contains", "@>"), &[Range, Range], BOOL, range_functions::contains),
-    row(("elem_contained_by_range", "<@"), &[Bound, Range], BOOL, range_functions::value_contained),
-    row(("range_contained_by", "<@"), &[Range, Range], BOOL, range_functions::contained),
-    row(("range_overlaps", "&&"), &[Range, Range], BOOL, range_functions::overlaps),
-    row(("range_before", "<<"), &[Range, Range], BOOL, range_functions::before),
-    row(("range_after", ">>"), &[Range, Range], BOOL, range_functions::after),
-    row(("range_overleft", "&<"), &[Range, Range], BOOL, range_functions::ends_by),
-    row(("range_overright", "&>"), &[Range, Range], BOOL, range_functions::begins_at),
-    row(("range_adjacent", "-|-"), &[Range, Range], BOOL, range_functions::adjacent),
-    row(("range_union", "+"), &[Range, Range], Range, range_functions::union),
-    row(("range_intersect", "*"), &[Range, Range], Range, range_functions::intersection),
-    row(("range_minus", "-"), &[Range, Range], Range, range_functions::difference),
+    row("range_contains_elem", "@>", &[Range, Bound], BOOL, range_functions::contains_value),
+    row("range_contains", "@>", &[Range, Range], BOOL, range_functions::contains),
+    row("elem_contained_by_range", "<@", &[Bound, Range], BOOL, range_functions::value_contained),
+    row("range_contained_by", "<@", &[Range, Range], BOOL, range_functions::contained),
+    row("range_overlaps", "&&", &[Range, Range], BOOL, range_functions::overlaps),
+    row("range_before", "<<", &[Range, Range], BOOL, range_functions::before),
+    row("range_after", ">>", &[Range, Range], BOOL, range_functions::after),
+    row("range_overleft", "&<", &[Range, Range], BOOL, range_functions::ends_by),
+    row("range_overright", "&>", &[Range, Range], BOOL, range_functions::begins_at),
+    row("range_adjacent", "-|-", &[Range, Range], BOOL, range_functions::adjacent),
+    row("range_union", "+", &[Range, Range], Range, range_functions::union),
+    row("range_intersect", "*", &[Range, Range], Range, range_functions::intersection),
+    row("range_minus", "-", &[Range, Range], Range, range_functions::difference),
 ];
 
 const MULTIRANGE_OPERATORS: &[PackedFunction] = &[
     row(
-        ("multirange_contains_elem", "@>"),
+        "multirange_contains_elem",
+        "@>",
         &[Multirange, Bound],
         BOOL,
         range_functions::contains_value,
     ),
-    row(("multirange_contains_range", "@>"), &[Multirange, Range], BOOL, range_functions::contains),
-    row(("range_contains_multirange", "@>"), &[Range, Multirange], BOOL, range_functions::contains),
+    row("multirange_contains_range", "@>", &[Multirange, Range], BOOL, range_functions::contains),
+    row("range_contains_multirange", "@>", &[Range, Multirange], BOOL, range_functions::contains),
     row(
-        ("multirange_contains_multirange", "@>"),
+        "multirange_contains_multirange",
+        "@>",
         &[Multirange, Multirange],
         BOOL,
         range_functions::contains,
     ),
     row(
-        ("elem_contained_by_multirange", "<@"),
+        "elem_contained_by_multirange",
+        "<@",
         &[Bound, Multirange],
         BOOL,
         range_functions::value_contained,
     ),
     row(
-        ("range_contained_by_multirange", "<@"),
+        "range_contained_by_multirange",
+        "<@",
         &[Range, Multirange],
         BOOL,
         range_functions::contained,
     ),
     row(
-        ("multirange_contained_by_range", "<@"),
+        "multirange_contained_by_range",
+        "<@",
         &[Multirange, Range],
         BOOL,
         range_functions::contained,
     ),
     row(
-        ("multirange_contained_by_multirange", "<@"),
+        "multirange_contained_by_multirange",
+        "<@",
         &[Multirange, Multirange],
         BOOL,
         range_functions::contained,
     ),
-    row(("range_overlaps_multirange", "&&"), &[Range, Multirange], BOOL, range_functions::overlaps),
-    row(("multirange_overlaps_range", "&&"), &[Multirange, Range], BOOL, range_functions::overlaps),
+    row("range_overlaps_multirange", "&&", &[Range, Multirange], BOOL, range_functions::overlaps),
+    row("multirange_overlaps_range", "&&", &[Multirange, Range], BOOL, range_functions::overlaps),
     row(
-        ("multirange_overlaps_multirange", "&&"),
+        "multirange_overlaps_multirange",
+        "&&",
         &[Multirange, Multirange],
         BOOL,
         range_functions::overlaps,
     ),
-    row(("range_before_multirange", "<<"), &[Range, Multirange], BOOL, range_functions::before),
-    row(("multirange_before_range", "<<"), &[Multirange, Range], BOOL, range_functions::before),
+    row("range_before_multirange", "<<", &[Range, Multirange], BOOL, range_functions::before),
+    row("multirange_before_range", "<<", &[Multirange, Range], BOOL, range_functions::before),
     row(
-        ("multirange_before_multirange", "<<"),
+        "multirange_before_multirange",
+        "<<",
         &[Multirange, Multirange],
         BOOL,
         range_functions::before,
     ),
-    row(("range_after_multirange", ">>"), &[Range, Multirange], BOOL, range_functions::after),
-    row(("multirange_after_range", ">>"), &[Multirange, Range], BOOL, range_functions::after),
+    row("range_after_multirange", ">>", &[Range, Multirange], BOOL, range_functions::after),
+    row("multirange_after_range", ">>", &[Multirange, Range], BOOL, range_functions::after),
     row(
-        ("multirange_after_multirange", ">>"),
+        "multirange_after_multirange",
+        ">>",
         &[Multirange, Multirange],
         BOOL,
         range_functions::after,
     ),
-    row(("range_overleft_multirange", "&<"), &[Range, Multirange], BOOL, range_functions::ends_by),
-    row(("multirange_overleft_range", "&<"), &[Multirange, Range], BOOL, range_functions::ends_by),
+    row("range_overleft_multirange", "&<", &[Range, Multirange], BOOL, range_functions::ends_by),
+    row("multirange_overleft_range", "&<", &[Multirange, Range], BOOL, range_functions::ends_by),
     row(
-        ("multirange_overleft_multirange", "&<"),
+        "multirange_overleft_multirange",
+        "&<",
         &[Multirange, Multirange],
         BOOL,
         range_functions::ends_by,
     ),
+    row("range_overright_multirange", "&>", &[Range, Multirange], BOOL, range_functions::begins_at),
+    row("multirange_overright_range", "&>", &[Multirange, Range], BOOL, range_functions::begins_at),
     row(
-        ("range_overright_multirange", "&>"),
-        &[Range, Multirange],
-        BOOL,
-        range_functions::begins_at,
-    ),
-    row(
-        ("multirange_overright_range", "&>"),
-        &[Multirange, Range],
-        BOOL,
-        range_functions::begins_at,
-    ),
-    row(
-        ("multirange_overright_multirange", "&>"),
+        "multirange_overright_multirange",
+        "&>",
         &[Multirange, Multirange],
         BOOL,
         range_functions::begins_at,
     ),
+    row("range_adjacent_multirange", "-|-", &[Range, Multirange], BOOL, range_functions::adjacent),
+    row("multirange_adjacent_range", "-|-", &[Multirange, Range], BOOL, range_functions::adjacent),
     row(
-        ("range_adjacent_multirange", "-|-"),
-        &[Range, Multirange],
-        BOOL,
-        range_functions::adjacent,
-    ),
-    row(
-        ("multirange_adjacent_range", "-|-"),
-        &[Multirange, Range],
-        BOOL,
-        range_functions::adjacent,
-    ),
-    row(
-        ("multirange_adjacent_multirange", "-|-"),
+        "multirange_adjacent_multirange",
+        "-|-",
         &[Multirange, Multirange],
         BOOL,
         range_functions::adjacent,
     ),
-    row(("multirange_union", "+"), &[Multirange, Multirange], Multirange, range_functions::union),
+    row("multirange_union", "+", &[Multirange, Multirange], Multirange, range_functions::union),
     row(
-        ("multirange_intersect", "*"),
+        "multirange_intersect",
+        "*",
         &[Multirange, Multirange],
         Multirange,
         range_functions::intersection,
     ),
     row(
-        ("multirange_minus", "-"),
+        "multirange_minus",
+        "-",
         &[Multirange, Multirange],
         Multirange,
         range_functions::difference,

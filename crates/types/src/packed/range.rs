@@ -58,39 +58,50 @@ fn compare_values(a: &[u8], b: &[u8], element: ElementType) -> Ordering {
     element_key(a, element).cmp(&element_key(b, element))
 }
 
+/// A bound, and which end of its range it is.
+#[derive(Clone, Copy)]
+struct End<'a> {
+    bound: &'a Bound<'a>,
+    side: Side,
+}
+
 /// Order of two ends.
 ///
 /// Source: PostgreSQL 15, rangetypes.c: `range_cmp_bounds`.
-pub(super) fn compare(
-    (a, a_side): (&Bound<'_>, Side),
-    (b, b_side): (&Bound<'_>, Side),
-    element: ElementType,
-) -> Ordering {
+fn compare(a: End<'_>, b: End<'_>, element: ElementType) -> Ordering {
     // An end that is not there lies beyond all, one that is not in its range beside its value.
     let far = |side| if side == Side::Lower { Ordering::Less } else { Ordering::Greater };
-    let beside = |bound: &Bound<'_>, side| match (bound.inclusive, side) {
+    let beside = |end: End<'_>| match (end.bound.inclusive, end.side) {
         (true, _) => 0,
         (false, Side::Lower) => 1,
         (false, Side::Upper) => -1,
     };
-    match (&a.value, &b.value) {
-        (None, None) if a_side == b_side => Ordering::Equal,
-        (None, _) => far(a_side),
-        (_, None) => far(b_side).reverse(),
+    match (&a.bound.value, &b.bound.value) {
+        (None, None) if a.side == b.side => Ordering::Equal,
+        (None, _) => far(a.side),
+        (_, None) => far(b.side).reverse(),
         (Some(x), Some(y)) => {
             let values = compare_values(x, y, element);
-            values.then_with(|| beside(a, a_side).cmp(&beside(b, b_side)))
+            values.then_with(|| beside(a).cmp(&beside(b)))
         }
     }
 }
 
 impl<'a> Span<'a> {
+    fn begin(&self) -> End<'_> {
+        End { bound: &self.lower, side: Side::Lower }
+    }
+
+    fn end(&self) -> End<'_> {
+        End { bound: &self.upper, side: Side::Upper }
+    }
+
     fn compare_lower(&self, other: &Self, element: ElementType) -> Ordering {
-        compare((&self.lower, Side::Lower), (&other.lower, Side::Lower), element)
+        compare(self.begin(), other.begin(), element)
     }
 
     fn compare_upper(&self, other: &Self, element: ElementType) -> Ordering {
-        compare((&self.upper, Side::Upper), (&other.upper, Side::Upper), element)
+        compare(self.end(), other.end(), element)
     }
 
     /// The range between two ends; None when it is empty.
@@ -121,14 +132,14 @@ impl<'a> Span<'a> {
     }
 
     pub(super) fn is_before(&self, other: &Self, element: ElementType) -> bool {
-        compare((&self.upper, Side::Upper), (&other.lower, Side::Lower), element).is_lt()
+        compare(self.end(), other.begin(), element).is_lt()
     }
 
     pub(super) fn contains(&self, other: &Self, element: ElementType) -> bool {
         self.compare_lower(other, element).is_le() && self.compare_upper(other, element).is_ge()
     }
 
-    /// What both have in common.
+    /// The part that both have.
     pub(super) fn shared(&self, other: &Self, element: ElementType) -> Option<Self> {
         if self.is_before(other, element) || other.is_before(self, element) {
             return None;
@@ -220,11 +231,11 @@ fn push_bound(out: &mut Vec<u8>, bound: &Bound<'_>, side: Side, only: Part, elem
     out.push(u8::from(bound.inclusive != (side == Side::Lower)));
 }
 
-/// What of a value is written.
+/// The part of a value that is written.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Part {
     Whole,
-    /// What equal values have in common.
+    /// The bytes that equal values have in common.
     Key,
 }
 

@@ -185,7 +185,7 @@ pub(super) fn overlaps(call: &Call<'_>, _: &mut Vec<u8>) -> Computed {
     Ok(Given::Bool(!shared(&a, &b, call.any_kind()).is_empty()))
 }
 
-/// What two lists of parts in order have in common.
+/// The parts that two lists in order have in common.
 fn shared<'a>(a: &[Span<'a>], b: &[Span<'a>], kind: RangeKind) -> Vec<Span<'a>> {
     let element = kind.element();
     let (mut i, mut j, mut found) = (0, 0, Vec::new());

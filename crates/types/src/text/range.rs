@@ -24,7 +24,7 @@ struct Ends<'t> {
     lower_in: bool,
     upper: Option<String>,
     upper_in: bool,
-    /// What stands behind the range.
+    /// The text behind the range.
     rest: &'t str,
 }
 
@@ -85,7 +85,7 @@ fn span(ends: Ends<'_>, kind: RangeKind, zone: &TimeZone) -> Result<Option<Span<
     range_of(lower, bound(ends.upper, ends.upper_in)?, kind)
 }
 
-/// What follows the word `empty`, when that stands first.
+/// The text behind the word `empty`, when that stands first.
 fn behind_empty(text: &str) -> Option<&str> {
     let word = text.get(..5)?;
     word.eq_ignore_ascii_case("empty").then(|| &text[5..])
