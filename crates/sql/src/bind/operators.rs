@@ -93,15 +93,13 @@ impl Binder<'_> {
             | Op::AtQuestion
             | Op::AtAt
             | Op::LtDashGt
+            | Op::AndLt
+            | Op::AndGt
             | Op::Custom(_) => {
                 let (a, b) = (self.retyped(left).ty(), self.retyped(right).ty());
                 if a == DataType::Unknown && b == DataType::Unknown {
                     return Err(ambiguous_operator(&format!("unknown {op} unknown"), at));
                 }
-                return Err(no_operator(&op.to_string(), a, b, at));
-            }
-            Op::AndLt | Op::AndGt | Op::Custom(_) if is_of_packed(op) => {
-                let (a, b) = (self.retyped(left).ty(), self.retyped(right).ty());
                 return Err(no_operator(&op.to_string(), a, b, at));
             }
             other => return unsupported(format!("operator {other}"), at),
@@ -549,11 +547,6 @@ fn time_operator(
         }
         _ => return None,
     })
-}
-
-/// True for operators that packed types have.
-fn is_of_packed(op: &Op) -> bool {
-    types::packed::PackedCall::of_operator(&op.to_string()).next().is_some()
 }
 
 /// The comparison that an operator is.
