@@ -7,6 +7,7 @@ pub(crate) mod derived;
 pub(crate) mod checks;
 pub(crate) mod generated;
 pub(crate) mod numbers;
+pub(crate) mod partitions;
 pub(crate) mod rights;
 pub(crate) mod comments;
 pub(crate) mod keys;
@@ -20,9 +21,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::{Mutex, RwLock};
+use sql::algebra::partition::PartitionTree;
 use sql::catalog::{
     BoundTerms, CheckDef, CheckOption, ColumnDef, ForeignKeyDef, Identity, IndexMeta, KeyDef,
-    SequenceDef, TableMeta, UserType, ViewWrites, WideDef,
+    PartitionKey, PartitionOf, SequenceDef, TableMeta, UserType, ViewWrites, WideDef,
 };
 use sql::statement::{OnCommit, Persistence, RelationName};
 use storage::{BlockShape, BulkWriter, Layout, Table, TableIndex, TableLoad};
@@ -63,6 +65,10 @@ pub(crate) struct TableDef {
     pub(crate) on_commit: OnCommit,
     /// Definition of a wide table; None for other tables.
     pub(crate) wide: Option<WideDef>,
+    /// How it is partitioned, if it is.
+    pub(crate) partition_by: Option<PartitionKey>,
+    /// Its place in the table that it is a partition of.
+    pub(crate) partition_of: Option<PartitionOf>,
 }
 
 impl TableDef {
@@ -79,6 +85,11 @@ impl TableDef {
     /// Makes an error name one of the table's columns.
     pub(crate) fn about_column(&self, name: &str) -> About {
         About { column: Some(name.to_owned()), ..self.about() }
+    }
+
+    /// Makes an error name the table.
+    pub(crate) fn about_table(&self) -> About {
+        self.about()
     }
 
     fn about(&self) -> About {
@@ -103,6 +114,8 @@ impl TableDef {
             persistence: Persistence::Permanent,
             on_commit: OnCommit::Keep,
             wide: None,
+            partition_by: None,
+            partition_of: None,
         }
     }
 
@@ -135,6 +148,8 @@ pub struct TableEntry {
     terms: Terms,
     /// Snapshots for which the rows of a wide table hold.
     pub(crate) freshness: Arc<Freshness>,
+    /// The tables that have its rows, if it is partitioned; see [`partitions::settle`].
+    partitions: Option<Arc<PartitionTree>>,
 }
 
 /// Indexes of a definition as the storage has them.
@@ -168,7 +183,17 @@ impl TableEntry {
         let (terms, freshness) = Default::default();
         let checks = Checks::of(&def);
         let generated = Generated::of(&def.columns);
-        let entry = Self { def, storage, lock, indexes_built, checks, generated, terms, freshness };
+        let entry = Self {
+            def,
+            storage,
+            lock,
+            indexes_built,
+            checks,
+            generated,
+            terms,
+            freshness,
+            partitions: None,
+        };
         if indexes == Indexes::Built {
             entry.set_indexed();
         }
@@ -183,7 +208,15 @@ impl TableEntry {
         let (freshness, checks) = (Arc::clone(&self.freshness), Checks::of(&def));
         let (indexes_built, terms) = (built.into(), Terms::default());
         let generated = Generated::of(&def.columns);
-        Self { def, storage, lock, indexes_built, checks, generated, terms, freshness }
+        let partitions = None;
+        Self { def, storage, lock, indexes_built, checks, generated, terms, freshness, partitions }
+    }
+
+    /// The same partitioned table with these partitions.
+    pub(crate) fn with_partitions(&self, partitions: Arc<PartitionTree>) -> Self {
+        let same = self.redefined(self.def.clone(), self.built());
+        let indexes_built = self.indexes_built.clone();
+        Self { partitions: Some(partitions), indexes_built, ..same }
     }
 
     /// The same wide table, whose rows hold for other snapshots.
@@ -258,6 +291,18 @@ impl TableMeta for TableEntry {
 
     fn wide(&self) -> Option<&WideDef> {
         self.def.wide.as_ref()
+    }
+
+    fn partition_key(&self) -> Option<&PartitionKey> {
+        self.def.partition_by.as_ref()
+    }
+
+    fn partition_of(&self) -> Option<&PartitionOf> {
+        self.def.partition_of.as_ref()
+    }
+
+    fn partitions(&self) -> Option<&Arc<PartitionTree>> {
+        self.partitions.as_ref()
     }
 
     fn identity(&self, ordinal: usize) -> Option<&Identity> {

@@ -13,6 +13,7 @@ mod extension;
 mod drop;
 mod followers;
 mod names;
+pub(crate) mod partition;
 mod redefined;
 mod schema;
 pub(crate) mod bus;
@@ -55,6 +56,7 @@ pub(crate) fn run(running: &mut Running<'_>, statement: Statement) -> Result<Que
         Statement::CreateSequence(create) => sequence::create(running.session, *create),
         Statement::AlterTable(Some(alter)) => alter::alter(running.session, &alter),
         Statement::AlterTable(None) => Ok(QueryResult::command("ALTER TABLE")),
+        Statement::Partition(statement) => partition::run(running, *statement),
         Statement::AlterSequence(Some(alter)) => sequence::alter(running.session, *alter),
         Statement::AlterSequence(None) => Ok(QueryResult::command("ALTER SEQUENCE")),
         Statement::RenameIndex { name, to } => index::rename(running.session, &name, to),
@@ -86,7 +88,7 @@ fn command_of(statement: &Statement) -> &'static str {
         Statement::AlterView(_) | Statement::RenameView(_) => "ALTER VIEW",
         Statement::CreateIndex(_) => "CREATE INDEX",
         Statement::CreateSequence(_) => "CREATE SEQUENCE",
-        Statement::AlterTable(_) => "ALTER TABLE",
+        Statement::AlterTable(_) | Statement::Partition(_) => "ALTER TABLE",
         Statement::AlterSequence(_) => "ALTER SEQUENCE",
         Statement::RenameIndex { .. } => "ALTER INDEX",
         Statement::CreateWideTable(_) => "CREATE WIDE TABLE",

@@ -62,8 +62,16 @@ pub type ReadLog = Mutex<Vec<(Arc<Table>, Vec<Restriction>)>>;
 pub struct Recheck {
     /// Snapshot of these rows; other tables are read at the query's own snapshot.
     pub at: Snapshot,
-    /// The rows, ascending.
-    pub tids: Vec<Tid>,
+    /// The rows of each table, by its number, ascending.
+    pub tids: Vec<(u64, Vec<Tid>)>,
+}
+
+impl Recheck {
+    /// The rows of one table.
+    pub(crate) fn tids_of(&self, table: &Table) -> Vec<Tid> {
+        let own = self.tids.iter().find(|(id, _)| *id == table.id());
+        own.map_or_else(Vec::new, |(_, tids)| tids.clone())
+    }
 }
 
 /// Where and from when on a query spills.

@@ -9,7 +9,9 @@ use std::time::Instant;
 
 use kernels::{BATCH_ROWS, Batch, Bitmap, Column, Vector, VectorBuilder};
 use plan::Technique;
-use plan::physical::{BoundKind, Expr, Node, Operator, OperatorId, ScanRestrictionKind, ScanRows};
+use plan::physical::{
+    BoundKind, Expr, ExprKind, Node, Operator, OperatorId, ScanRestrictionKind, ScanRows,
+};
 use storage::{
     AccessPath, BlockCursor, ColumnPredicate, Positions, Restriction, RestrictionKind, ScanPlan,
     ScanTechniques, TID_COLUMN, TableSnapshot, Tid,
@@ -24,6 +26,35 @@ use crate::pipeline::{Demand, Push, Source, Stream};
 use crate::simple::FilterOperator;
 use crate::stored::stored_table;
 use flavours::{Flavour, Flavours, SCAN_ROWS_MIN};
+
+/// True when a condition has a part without columns that is not true: no row passes.
+///
+/// # Errors
+/// Errors that the part raises.
+fn is_never(condition: &Expr) -> Result<bool> {
+    let parts = match &condition.kind {
+        ExprKind::And(parts) => parts.as_slice(),
+        _ => std::slice::from_ref(condition),
+    };
+    for part in parts.iter().filter(|part| is_plain(part)) {
+        let found = Evaluator::new(part)?.evaluate(&Batch::new(Vec::new(), 1))?;
+        if !matches!(found.value(0), Value::Bool(true)) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// True for a comparison of constants and the like.
+fn is_plain(expr: &Expr) -> bool {
+    match &expr.kind {
+        ExprKind::Literal(_) => true,
+        ExprKind::Compare(_, left, right) => is_plain(left) && is_plain(right),
+        ExprKind::InList(operand, list) => is_plain(operand) && list.iter().all(is_plain),
+        ExprKind::And(parts) => parts.iter().all(is_plain),
+        _ => false,
+    }
+}
 
 /// Opens [`Operator::Scan`].
 pub(crate) fn open(opener: &mut Opener, node: &Node, filters: Vec<PushedFilter>) -> Result<Stream> {
@@ -56,7 +87,7 @@ pub(crate) fn open(opener: &mut Opener, node: &Node, filters: Vec<PushedFilter>)
         // Only the target of a statement hands out TIDs.
         Some(recheck) if columns.contains(&TID_COLUMN) => {
             let snapshot = table.snapshot(recheck.at);
-            let tids = recheck.tids.clone();
+            let tids = recheck.tids_of(&table);
             Arc::new(RecheckSource { context, snapshot, plan, columns, tids })
         }
         _ => {
@@ -72,6 +103,9 @@ pub(crate) fn open(opener: &mut Opener, node: &Node, filters: Vec<PushedFilter>)
     let mut stream = Stream::new(source, Some(node.id));
     if let Some(residual) = residual {
         let residual = opener.resolve(residual)?;
+        if is_never(&residual)? {
+            return Ok(Stream::default());
+        }
         stream.push_operator(Arc::new(FilterOperator::new(&residual, None)?));
     }
     Ok(stream)

@@ -1,7 +1,7 @@
 //! Plans queries: from the bound logical algebra to a physical plan.
 //!
 //! ```text
-//! Query -> fold -> cte -> unnest -> fold -> push_down -> fold -> prune -> wide
+//! Query -> fold -> cte -> unnest -> fold -> push_down -> fold -> prune -> partitions -> wide
 //!       -> join_order -> eager -> lower
 //! ```
 //! Every pass but the last rewrites `sql::algebra::Plan`; `lower` makes ordinals, physical types
@@ -30,6 +30,7 @@ mod cte;
 mod push_down;
 mod unnest;
 mod prune;
+mod partitions;
 mod wide;
 mod fingerprint;
 mod cost;

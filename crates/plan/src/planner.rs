@@ -10,7 +10,7 @@ use crate::physical::PhysicalPlan;
 use crate::prune::Order;
 use crate::{
     PlanOptions, Statistics, Technique, WideTables, cte, eager, estimate, fold, guard, join_order,
-    lower, prune, push_down, tree, unnest, wide,
+    lower, partitions, prune, push_down, tree, unnest, wide,
 };
 
 /// Plans `query`. The root's output columns are `query.columns` in order.
@@ -31,6 +31,7 @@ pub fn plan(
     unnest_all(&mut context, &mut root)?;
     cte::inline_single(&mut context, &mut root);
     rewrite_all(&mut context, &mut root, query);
+    expand_partitions(&mut context, &mut root);
     let wide = match options.wide_tables {
         WideTables::Avoid => None,
         _ => with_wide_tables(&context, &root, query),
@@ -45,6 +46,23 @@ pub fn plan(
     let joined = finish(context, root, query)?;
     let costs = |plan: &PhysicalPlan| estimate::plan_cost(plan, statistics);
     Ok(if costs(&wide) <= costs(&joined) { wide } else { joined })
+}
+
+/// Reads partitions in the place of partitioned tables.
+fn expand_partitions(context: &mut Context<'_>, root: &mut Plan) {
+    let mut scalars = std::mem::take(&mut context.scalars);
+    scalars.iter_mut().for_each(|plan| partitions::expand(context, plan));
+    context.scalars = scalars;
+    let mut ctes = std::mem::take(&mut context.ctes);
+    for cte in &mut ctes {
+        cte.body.plans_mut(&mut |plan| partitions::expand(context, plan));
+    }
+    context.ctes = ctes;
+    partitions::expand(context, root);
+    let bodies = context.ctes.iter_mut();
+    bodies.for_each(|cte| cte.body.plans_mut(&mut partitions::limit_parts));
+    context.scalars.iter_mut().for_each(partitions::limit_parts);
+    partitions::limit_parts(root);
 }
 
 /// The query with wide tables in the place of joins, if they can stand for some.

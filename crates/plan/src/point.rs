@@ -96,6 +96,8 @@ pub fn point(statement: &Statement) -> Option<PointPlan> {
             let output = build.outputs(&select.query, select.width)?;
             build.finish(PointAction::Lock(lock.clone()), output)
         }
+        // New values of a partition may not be its own.
+        Statement::Update(update) if update.table.partition_of().is_some() => None,
         Statement::Update(update) if update.matches == Matches::Once => {
             let mut build = Build::of(&update.source)?;
             let mut assignments = Vec::with_capacity(update.columns.len());
@@ -160,6 +162,9 @@ impl<'q> Build<'q> {
         let Plan::Scan { table, columns, .. } = plan else {
             return None;
         };
+        if table.partitions().is_some() {
+            return None;
+        }
         if made.is_empty() {
             made.extend(
                 plan.output_types().into_iter().map(|(id, ty)| (id, Logical::column(id, ty))),

@@ -13,6 +13,7 @@ mod function;
 mod extension;
 mod json;
 mod null_rule;
+pub mod partition;
 mod session;
 mod table;
 

@@ -4,7 +4,8 @@ pub use crate::algebra::{BoundTableFunction, BoundTerms, TableFunctionRef, Table
 pub use crate::definition::{
     CheckDef, ColumnDef, Deferral, Domain, DomainDef, DomainOf, DomainUse, ForeignKeyDef,
     INDEX_EXPRESSION, Identity, IdentityKind, IndexColumn, IndexExpression, IndexKind, IndexMeta,
-    IndexTerms, KeyDef, KeyMatch, KeyNulls, ReferentialAction, SequenceDef, SequenceWrap,
+    IndexTerms, KeyDef, KeyMatch, KeyNulls, PARTITION_SHIFT, PartitionBound, PartitionKey,
+    PartitionOf, PartitionStrategy, RangeEnd, ReferentialAction, SequenceDef, SequenceWrap,
     TID_COLUMN, Uniqueness, Validity, WeaveForm, WideDef, WideLink, WideNode,
 };
 

@@ -4,9 +4,11 @@
 
 mod domain;
 mod foreign_key;
+mod partition;
 
 pub use domain::{Domain, DomainDef, DomainOf, DomainUse};
 pub use foreign_key::{ForeignKeyDef, KeyMatch, ReferentialAction};
+pub use partition::{PartitionBound, PartitionKey, PartitionOf, PartitionStrategy, RangeEnd};
 
 use types::DataType;
 
@@ -51,6 +53,10 @@ impl ColumnDef {
 /// Ordinal that stands for the TID of a row in [`crate::algebra::Plan::Scan`]: a BIGINT, never
 /// NULL. It has no name in SQL.
 pub const TID_COLUMN: usize = 0xffff;
+
+/// Bits of a TID below the number of the partition whose row it is, counted as the leaves of a
+/// [`crate::algebra::partition::PartitionTree`] are, in plans that read a partitioned table.
+pub const PARTITION_SHIFT: u32 = 48;
 
 /// PRIMARY KEY or UNIQUE.
 #[derive(Clone, Debug, PartialEq)]

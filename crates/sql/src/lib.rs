@@ -22,7 +22,7 @@ mod bind;
 
 pub use bind::{
     bind, bind_domain_tests, bind_generated, bind_index_terms, bind_row_exprs, extension_functions,
-    refuse_unfit_key, type_named, written_columns,
+    object_name, refuse_unfit_key, type_named, written_columns,
 };
 pub use implication::{implies, normalised};
 pub use parse::{

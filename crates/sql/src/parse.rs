@@ -27,6 +27,7 @@ mod missing;
 mod name;
 mod operator;
 mod qualified;
+mod partition;
 mod quoted;
 mod reader;
 mod reserved;
@@ -62,6 +63,7 @@ pub(crate) use effectless::{
 pub use followed::{Followed, followed};
 pub(crate) use forms::{JOIN_NAME, ROWS_FROM};
 pub(crate) use name::folded;
+pub(crate) use partition::{BoundTree, PartitionTree, RangeTree};
 pub use qualified::with_schemas;
 pub use quoted::with_escapes;
 pub(crate) use reserved::is_reserved;
@@ -222,6 +224,8 @@ pub(crate) enum SessionTree {
         if_missing: IfMissing,
         action: ViewAction,
     },
+    /// ATTACH and DETACH PARTITION.
+    Partition(Box<PartitionTree>),
     /// ALTER VIEW ... RENAME, of the view or a column.
     RenameView {
         name: ast::ObjectName,
@@ -538,14 +542,13 @@ fn expect_end(parser: &Parser<'_>) -> Result<()> {
 /// - `TABLE t` at the beginning to `SELECT * FROM t`,
 /// - `OPERATOR(pg_catalog.~)` to `~`,
 /// - `>-` to `>` and `-`,
-/// - `FROM ONLY t` to `FROM t` and its like (see `silent`),
+/// - `FROM ONLY t` to a name with a part more ([`ONLY`]),
 /// - `(row).*` to `(row)."*"`, which the binder knows (see `bind::composite`),
 /// - `CREATE TABLE t (a, b) AS` to one with types, which the binder ignores.
 fn prepare(tokens: &[TokenWithSpan]) -> Vec<TokenWithSpan> {
     let mut after_between = false;
     let mut prepared = Vec::with_capacity(tokens.len());
-    let untyped = untyped_columns(tokens);
-    let mut passed_end = 0;
+    let (untyped, mut passed_end) = (untyped_columns(tokens), 0);
     for (at_idx, token) in tokens.iter().enumerate() {
         let mut token = token.clone();
         passed_end = passed_end.max(silent::end(tokens, at_idx, &prepared).unwrap_or(0));
@@ -554,6 +557,10 @@ fn prepare(tokens: &[TokenWithSpan]) -> Vec<TokenWithSpan> {
         }
         match &token.token {
             Token::Whitespace(_) => {}
+            Token::Word(_) if silent::is_only(tokens, at_idx, &prepared) => {
+                prepared.extend(spelled(only(), Span::empty()));
+                continue;
+            }
             Token::Mul if follows_field_of_value(&prepared) => {
                 token.token = Token::make_word("*", Some('"'));
             }
@@ -607,6 +614,14 @@ fn prepare(tokens: &[TokenWithSpan]) -> Vec<TokenWithSpan> {
         }
     }
     prepared
+}
+
+/// The first part of the name of a table that is meant without its partitions.
+pub(crate) const ONLY: &str = "\u{1}only";
+
+/// [`ONLY`] in front of a name.
+fn only() -> [Token; 2] {
+    [Token::make_word(ONLY, Some('"')), Token::Period]
 }
 
 /// Tokens in the place of one at `span`.

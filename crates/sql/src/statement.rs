@@ -13,8 +13,8 @@ pub use cursor::{AtCursor, CursorRows, Declare};
 pub use define::{
     AlterAction, AlterSequence, AlterTable, AlterView, ColumnSequence, CreateIndex, CreateSequence,
     CreateTable, CreateTableAs, CreateView, CreateWideTable, DropRelations, Effectless, Naming,
-    Nullability, OnCommit, RenameView, SequenceChange, Skipped, Truncate, TruncateIdentity,
-    ViewChange, WithData,
+    Nullability, OnCommit, PartitionPlace, PartitionStatement, RenameView, RenamedColumn,
+    SequenceChange, Skipped, Truncate, TruncateIdentity, ViewChange, WithData,
 };
 pub use domain::{DomainChange, DomainStatement, NewDomain};
 pub use schema::SchemaElements;
@@ -154,6 +154,8 @@ pub enum Statement {
     CreateTableAs(Box<CreateTableAs>),
     /// ALTER TABLE; None when IF EXISTS found nothing.
     AlterTable(Option<Box<AlterTable>>),
+    /// ATTACH and DETACH PARTITION.
+    Partition(Box<PartitionStatement>),
     /// ALTER INDEX ... RENAME TO.
     RenameIndex {
         /// Its name.

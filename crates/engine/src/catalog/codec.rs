@@ -236,6 +236,15 @@ fn check_ordinals(def: &TableDef) -> Result<()> {
     if !def.foreign_keys.iter().all(paired) {
         return Err(damaged("a foreign key with unequal sides"));
     }
+    if let Some(key) = &def.partition_by {
+        let is_known = |column: &IndexColumn| match column.expression() {
+            Some(number) => number < key.terms.expressions.len(),
+            None => column.ordinal < def.columns.len(),
+        };
+        if key.columns.is_empty() || !key.columns.iter().all(is_known) {
+            return Err(damaged("a partition key of no column"));
+        }
+    }
     match &def.wide {
         Some(wide) => check_wide(wide, def.columns.len()),
         None => Ok(()),

@@ -71,7 +71,7 @@ impl Terms {
 }
 
 /// The terms over a row of the table.
-fn bind(def: &TableDef, terms: &IndexTerms) -> Result<BoundTerms> {
+pub(crate) fn bind(def: &TableDef, terms: &IndexTerms) -> Result<BoundTerms> {
     sql::bind_index_terms(def.bare_name(), &def.columns, terms, &Nothing(&def.columns))
 }
 

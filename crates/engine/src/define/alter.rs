@@ -17,13 +17,14 @@ use sql::algebra::Query;
 use sql::catalog::{CheckDef, ForeignKeyDef, IdentityKind, KeyDef, Uniqueness, Validity};
 use sql::statement::{
     AlterAction, AlterTable, ColumnSequence, DropBehaviour, Nullability, Persistence, RelationName,
+    RenamedColumn,
 };
 use types::{DataType, Error, Result, SqlState};
 
 use super::followers::{self, Change, Reader};
 use super::redefined::{self, Redefined};
 use super::table::{check_persistence, new_filled};
-use super::{drop, names, needed, sequence, validate, view, wide};
+use super::{drop, names, needed, partition, sequence, validate, view, wide};
 use crate::catalog::comments::Commented;
 use crate::catalog::locks::LockMode;
 use crate::catalog::stored::{foreign_index, key_index};
@@ -85,7 +86,15 @@ pub(super) fn alter(session: &mut Session, alter: &AlterTable) -> Result<QueryRe
     for action in &alter.actions {
         altering.apply(session, action)?;
     }
+    let key = altering.table.def.name.clone();
     altering.finish(session, alter.rewrite.as_deref())?;
+    let changes = |part: &&AlterTable| !part.actions.is_empty() || part.rewrite.is_some();
+    for part in alter.partitions.iter().filter(changes) {
+        self::alter(session, part)?;
+    }
+    if !alter.partitions.is_empty() {
+        partition::follow_parts(&mut Running::own(session), &key)?;
+    }
     Ok(QueryResult::command("ALTER TABLE"))
 }
 
@@ -104,7 +113,7 @@ fn is_renaming(action: &AlterAction) -> bool {
     matches!(
         action,
         AlterAction::Rename(_)
-            | AlterAction::RenameColumn { .. }
+            | AlterAction::RenameColumn(_)
             | AlterAction::RenameConstraint { .. }
     )
 }
@@ -143,18 +152,7 @@ impl Altering {
                 let gone = DroppedColumn { name, indexes, behaviour: *behaviour };
                 self.drop_column(session, *column, gone)?;
             }
-            AlterAction::RenameColumn { column, name, checks, generated, terms } => {
-                let old = std::mem::replace(&mut def.columns[*column].name, name.clone());
-                def.checks.clone_from(checks);
-                for (column, sql) in generated {
-                    def.columns[*column].generated = Some(sql.clone());
-                }
-                for (index, terms) in terms {
-                    let indexes = def.indexes.iter_mut().filter(|known| known.name == *index);
-                    indexes.for_each(|known| known.terms.clone_from(terms));
-                }
-                self.renamed.push((old, name.clone()));
-            }
+            AlterAction::RenameColumn(renamed) => self.rename_column(renamed),
             AlterAction::Rename(to) => {
                 let to = RelationName::key_beside(&def.name, to);
                 self.rename(session, &to)?;
@@ -197,6 +195,24 @@ impl Altering {
             }
         }
         Ok(())
+    }
+
+    fn rename_column(&mut self, renamed: &RenamedColumn) {
+        let def = &mut self.table.def;
+        let RenamedColumn { column, name, checks, generated, terms, key } = renamed;
+        if let (Some(partition), Some(terms)) = (&mut def.partition_by, key) {
+            partition.terms.clone_from(terms);
+        }
+        let old = std::mem::replace(&mut def.columns[*column].name, name.clone());
+        def.checks.clone_from(checks);
+        for (column, sql) in generated {
+            def.columns[*column].generated = Some(sql.clone());
+        }
+        for (index, terms) in terms {
+            let indexes = def.indexes.iter_mut().filter(|known| known.name == *index);
+            indexes.for_each(|known| known.terms.clone_from(terms));
+        }
+        self.renamed.push((old, name.clone()));
     }
 
     /// Another type of a column: what is said of it holds for its new values, too.
@@ -451,7 +467,10 @@ impl Altering {
         let indexes = indexes.flat_map(|i| &mut i.columns);
         let indexes = indexes.filter(|c| c.expression().is_none()).map(|c| &mut c.ordinal);
         let identities = def.identities.iter_mut().map(|(column, _)| column);
-        let ordinals = keys.chain(indexes).chain(identities).chain(&mut def.order_by);
+        let of_key = def.partition_by.iter_mut().flat_map(|key| &mut key.columns);
+        let of_key = of_key.filter(|c| c.expression().is_none()).map(|c| &mut c.ordinal);
+        let ordinals = keys.chain(indexes).chain(identities).chain(of_key);
+        let ordinals = ordinals.chain(&mut def.order_by);
         ordinals.for_each(|column| *column -= usize::from(*column > ordinal));
         for key in def.foreign_keys.iter_mut().chain(&mut self.foreign_keys) {
             shift(&mut key.columns, ordinal);
@@ -514,6 +533,9 @@ impl Altering {
                 sequence::drop_owned(state, &old, Some(&column.name), column.behaviour)?;
             }
             sequence::drop_each(state, &lost)?;
+            for (from, to) in &renamed_constraints {
+                partition::rename_index(state, &def.name, from, to);
+            }
             follow(state, &old, &def.name, &dropped);
             sequence::change_owned(state, &old, |(_, column)| {
                 let new = renamed.iter().find(|(from, _)| *from == column);
@@ -533,12 +555,30 @@ impl Altering {
         followers::follow(session, &readers, &change)?;
         let first = dropped.first().map(|column| (column.name.as_str(), column.behaviour));
         view::check_readers(session, &def.name, first)?;
-        validate::retyped(session, &def, &retyped)?;
-        for check in &checks {
-            validate::check(session, &def, check)?;
+        let wanted = NewTests { retyped: &retyped, checks: &checks, foreign_keys: &foreign_keys };
+        wanted.run(&mut Running::own(session), &def)
+    }
+}
+
+/// Tests of rows that an altered table owes.
+struct NewTests<'a> {
+    retyped: &'a [String],
+    checks: &'a [CheckDef],
+    foreign_keys: &'a [ForeignKeyDef],
+}
+
+impl NewTests<'_> {
+    /// Tests the rows; of a partitioned table its partitions do that.
+    fn run(&self, running: &mut Running<'_>, def: &TableDef) -> Result<()> {
+        if def.partition_by.is_some() {
+            return Ok(());
         }
-        for key in &foreign_keys {
-            validate::foreign_key(session, &def, key)?;
+        validate::retyped(running.session, def, self.retyped)?;
+        for check in self.checks {
+            validate::check(running.session, def, check)?;
+        }
+        for key in self.foreign_keys {
+            validate::foreign_key(running.session, def, key)?;
         }
         Ok(())
     }
@@ -577,7 +617,8 @@ fn rewritten(
                 origin.map(|o| quoted(&old.columns[o].name)).unwrap_or_default()
             };
             let columns: Vec<String> = origins.iter().map(name).collect();
-            let text = format!("SELECT {} FROM {}", columns.join(", "), quoted_relation(&old.name));
+            let from = quoted_relation(&old.name);
+            let text = format!("SELECT {} FROM ONLY {from}", columns.join(", "));
             own = validate::bind(session, &text)?;
             &own
         }
@@ -605,8 +646,17 @@ fn contains_nulls(def: &TableDef, error: Error) -> Error {
     }
 }
 
-/// Foreign keys of other tables follow the table's new name and the new places of its columns.
+/// Foreign keys of other tables follow the table's new name and the new places of its columns,
+/// partitions its new name.
 fn follow(state: &mut State, old: &str, new: &str, dropped: &[Dropped]) {
+    for entry in state.tables.clone().into_values().filter(|_| old != new) {
+        let mut def = entry.def.clone();
+        let place = def.partition_of.as_mut().filter(|place| place.parent == old);
+        let Some(place) = place else { continue };
+        new.clone_into(&mut place.parent);
+        let changed = entry.redefined(def, entry.built());
+        state.tables.insert(entry.def.name.clone(), Arc::new(changed));
+    }
     for entry in state.tables.clone().into_values() {
         if entry.def.name == new || !entry.def.foreign_keys.iter().any(|fk| fk.table.name == old) {
             continue;

@@ -11,8 +11,9 @@ use sql::statement::{
 use types::{Error, Result, SqlState};
 
 use super::redefined::{self, Redefined};
-use super::{index, needed, sequence, table, view, wide};
+use super::{index, needed, partition, sequence, table, view, wide};
 use crate::catalog::{State, TableEntry};
+use crate::statement::running::Running;
 use crate::write::deferred;
 use crate::{QueryResult, Session};
 
@@ -72,6 +73,7 @@ pub(super) fn existing(
 pub(super) fn tables(session: &mut Session, drop: &DropRelations) -> Result<QueryResult> {
     let names = existing(session, drop, "table", SqlState::UNDEFINED_TABLE)?;
     let state = session.state();
+    let names = partition::with_parts(&state, &names);
     for name in &names {
         let entry = redefined::locked_named(session, name)?;
         deferred::refuse_waiting(session, &entry, "DROP TABLE")?;
@@ -133,6 +135,8 @@ pub(super) fn indexes(session: &mut Session, drop: &DropRelations) -> Result<Que
         let state = session.state();
         let Some(entry) = state.table_of_index(&key) else { continue };
         let (table, name) = (&entry.def.name, RelationName::name_of_key(&key));
+        partition::check_dropped(entry, name)?;
+        let parted = entry.partitions().is_some().then(|| table.clone());
         let Some(position) = entry.def.indexes.iter().position(|i| i.name == name) else {
             let mut table = Redefined::new(redefined::locked_named(session, table)?);
             table.retain_block_indexes(|index| index.name != name);
@@ -162,6 +166,9 @@ pub(super) fn indexes(session: &mut Session, drop: &DropRelations) -> Result<Que
             table.remove_index(position);
         }
         index::replace(session, table)?;
+        if let Some(parted) = parted {
+            partition::follow_parts(&mut Running::own(session), &parted)?;
+        }
     }
     Ok(QueryResult::command("DROP INDEX"))
 }

@@ -5,9 +5,10 @@ use sql::statement::{CreateIndex, Naming, Persistence, RelationName};
 use types::Result;
 
 use super::redefined::{self, Redefined};
-use super::{may_create, names};
+use super::{may_create, names, partition};
 use crate::catalog::locks::LockMode;
 use crate::catalog::{State, TableDef, undefined_table};
+use crate::statement::running::Running;
 use crate::write::deferred;
 use crate::{QueryResult, Session};
 
@@ -40,7 +41,11 @@ pub(super) fn create(session: &mut Session, create: CreateIndex) -> Result<Query
     } else {
         table.add_index(meta);
     }
+    let key = table.def.name.clone();
     replace(session, table)?;
+    if !create.partitions.is_empty() {
+        partition::follow_parts(&mut Running::own(session), &key)?;
+    }
     Ok(done)
 }
 
@@ -82,11 +87,13 @@ pub(super) fn rename(
     let indexes = def.indexes.iter_mut().chain(&mut def.block_indexes);
     indexes.filter(|index| index.name == name).for_each(|index| to.clone_into(&mut index.name));
     let entry = table.finish(session)?;
+    let table = entry.def.name.clone();
     session.change_catalog(|state| {
         if entry.def.persistence == Persistence::Permanent {
             state.rename_comments(&key, &RelationName::key_beside(&key, &to));
         }
         state.tables.insert(entry.def.name.clone(), entry);
+        partition::rename_index(state, &table, name, &to);
         Ok(())
     })?;
     Ok(QueryResult::command("ALTER INDEX"))

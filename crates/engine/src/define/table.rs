@@ -13,7 +13,8 @@ use storage::Table;
 use types::{Error, Result, SqlState};
 
 use super::{
-    drop, layout_of, may_create, names, order_of, persistence_of, redefined, sequence, wide,
+    drop, layout_of, may_create, names, order_of, partition, persistence_of, redefined, sequence,
+    wide,
 };
 use crate::catalog::locks::{LockMode, TableLock};
 use crate::catalog::rights::Object;
@@ -104,6 +105,19 @@ pub(super) fn create(session: &mut Session, create: CreateTable) -> Result<Query
     (def.keys, def.checks) = (create.keys, create.checks);
     (def.foreign_keys, def.persistence) = (create.foreign_keys, persistence);
     def.on_commit = create.on_commit;
+    def.partition_by = create.partition_by;
+    let mut place = match &create.partition_of {
+        Some(place) => {
+            let mode = LockMode::ShareRowExclusive;
+            let parent = redefined::locked_in(session, &place.parent, mode)?;
+            partition::check_persistence(&parent.def, &def)?;
+            Some((
+                partition::place(&mut Running::own(session), &parent, &name, &place.bound)?,
+                parent,
+            ))
+        }
+        None => None,
+    };
     names::name_keys(&mut def, &session.state())?;
     for key in &def.foreign_keys {
         check_persistence(&session.state(), &def, key)?;
@@ -123,7 +137,13 @@ pub(super) fn create(session: &mut Session, create: CreateTable) -> Result<Query
         let name = names::free(&index.name, is_taken);
         def.indexes.push(IndexMeta { name, ..index });
     }
+    if let Some((place, parent)) = &mut place {
+        partition::take_over_new(&session.state(), &parent.def, &mut def, place);
+    }
+    let parent = place.as_ref().map(|(_, parent)| parent.def.name.clone());
+    def.partition_of = place.map(|(place, _)| place);
     let (entry, _) = new_filled(&mut Running::own(session), def, Arc::default(), None)?;
+    let own = name.clone();
     session.change_catalog(|state| {
         state.sequences.extend(sequences.into_iter().map(|s| (s.name.clone(), s)));
         if persistence == Persistence::Permanent {
@@ -132,6 +152,9 @@ pub(super) fn create(session: &mut Session, create: CreateTable) -> Result<Query
         state.tables.insert(name, entry);
         Ok(())
     })?;
+    if let Some(parent) = parent {
+        partition::verify_default(&mut Running::own(session), &parent, &own)?;
+    }
     Ok(done)
 }
 

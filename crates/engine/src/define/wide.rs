@@ -44,6 +44,13 @@ pub(super) fn create(session: &mut Session, create: &CreateWideTable) -> Result<
     }
     let fact = &session.state().key_of(&create.fact)?;
     let nodes = walk(&session.state(), fact)?;
+    let is_parted = |table: &str| {
+        let entry = session.state().tables.get(table).cloned();
+        entry.is_some_and(|entry| entry.def.partition_by.is_some())
+    };
+    if nodes.iter().any(|node| is_parted(&node.table)) {
+        return Err(Error::unsupported("a wide table over partitioned tables"));
+    }
     lock_all(session, &nodes)?;
     let (state, who) = (session.state(), session.who());
     for node in &nodes {

@@ -22,6 +22,7 @@ use super::objects::Objects;
 use super::replay::Replay;
 use crate::Config;
 use crate::catalog::derived::new_index;
+use crate::catalog::partitions;
 use crate::catalog::stored::sub_block_spec;
 use crate::catalog::{State, TableEntry};
 
@@ -106,6 +107,7 @@ impl<'a> Means<'a> {
         report.commits = replay.commits;
         let mut last_object = replay.objects.last_object;
         self.build_indexes(&replay.objects, &mut last_object)?;
+        partitions::settle(&mut replay.objects.state.tables)?;
         report.indexes = begun.elapsed() - report.blocks - report.log;
         Ok(Recovered {
             state: replay.objects.state,

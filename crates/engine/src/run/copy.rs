@@ -24,6 +24,7 @@ use crate::statement::catalog::no_files;
 use crate::statement::defaults::{default_of, query_of};
 use crate::statement::running::{Run, Running};
 use crate::write::insert::{insert_result, load_stream};
+use crate::write::partitioned::{self, Routes};
 use crate::{QueryResult, Session};
 
 /// Endings of compressed files, behind which stands that of what they hold.
@@ -207,6 +208,12 @@ struct TableColumns {
 
 impl TableColumns {
     fn new(table: &TableRef, columns: &[usize]) -> Result<Self> {
+        if table.partitions().is_some() {
+            let name = table.bare_name();
+            let message = format!("cannot copy from partitioned table \"{name}\"");
+            return Err(Error::new(SqlState::WRONG_OBJECT_TYPE, message)
+                .with_hint("Try the COPY (SELECT ...) TO variant."));
+        }
         let storage = exec::stored_table(table)?;
         let name = |&c: &usize| (table.columns()[c].name.clone(), table.columns()[c].ty);
         let names = columns.iter().map(name).collect();
@@ -285,6 +292,8 @@ struct Load<'a> {
     counted: Vec<(usize, String)>,
     /// Rows that it is not true for are left out.
     condition: Option<Arc<Condition>>,
+    /// Ways into partitions, if the table has some or is one.
+    routes: Option<Routes>,
     rows: u64,
 }
 
@@ -300,7 +309,8 @@ impl<'a> Load<'a> {
             Some(text) => Some(Arc::new(Condition::new(running.session, table, text.clone())?)),
             None => None,
         };
-        Ok(Self { table, columns, entry, full, counted, condition, rows: 0 })
+        let routes = Routes::of(running.session, &entry)?;
+        Ok(Self { table, columns, entry, full, counted, condition, routes, rows: 0 })
     }
 
     fn add(
@@ -318,7 +328,9 @@ impl<'a> Load<'a> {
             source = Arc::new(Filtered { source, condition: Arc::clone(condition) });
         }
         let stream = Stream::new(source, None);
-        let is_plain = self.entry.foreign_keys().is_empty() && self.counted.is_empty();
+        let is_plain = self.entry.foreign_keys().is_empty()
+            && self.counted.is_empty()
+            && self.routes.is_none();
         self.rows += if is_plain && size == Size::Large {
             load_stream(running, &context, &stream, &self.entry)?
         } else {
@@ -330,7 +342,13 @@ impl<'a> Load<'a> {
                     condition.keep(batch)?;
                 }
             }
-            insert_result(running, &self.entry, &mut result)?.count
+            match &mut self.routes {
+                Some(routes) if size == Size::Large && self.entry.foreign_keys().is_empty() => {
+                    partitioned::load(running, routes, result.batches)?
+                }
+                Some(routes) => partitioned::insert(running, routes, result.batches)?.count,
+                None => insert_result(running, &self.entry, &mut result)?.count,
+            }
         };
         Ok(())
     }

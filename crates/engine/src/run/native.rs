@@ -119,6 +119,9 @@ impl Database {
         let version = self.inner().stores.relations.version();
         let state = self.inner().stores.relations.snapshot();
         let entry = state.tables.get(name).cloned().ok_or_else(|| undefined_table(name))?;
+        if entry.def.partition_by.is_some() || entry.def.partition_of.is_some() {
+            return Err(Error::unsupported("native transactions on partitioned tables"));
+        }
         let mut session = self.session();
         let constrained = !entry.checks.is_empty()
             || !entry.generated.is_empty()

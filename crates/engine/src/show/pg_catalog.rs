@@ -21,6 +21,7 @@ mod functions;
 mod keywords;
 pub(crate) mod numbers;
 pub(crate) mod objects;
+pub(crate) mod partitions;
 mod relations;
 mod rights;
 mod schema;

@@ -370,6 +370,10 @@ impl Catalog for StatementCatalog<'_> {
         if let Some(table) = pg_catalog::as_function(name, arguments) {
             return Some(self.rows_of(&table));
         }
+        let seen = Seen { state: &self.state, settings: self.settings };
+        if let Some(rows) = pg_catalog::partitions::function(name, arguments, &seen) {
+            return Some(rows);
+        }
         let function = self.registry.function(name)?;
         if function.reads_files() && !self.state.is_superuser(self.settings.who()) {
             return Some(Err(no_files("read")));

@@ -1,15 +1,22 @@
 //! UPDATE and DELETE.
 
+mod parts;
+
 use std::collections::HashSet;
 use std::sync::Arc;
+
+use parts::PartsChange;
+pub(crate) use parts::apply_parts;
 
 use exec::{Recheck, ResultSet};
 use kernels::{Batch, Column};
 use sql::algebra::Query;
+use sql::catalog::TableRef;
 use sql::statement::{Delete, Matches, Returning, RowPlace, RowTest, Update};
 use storage::{Datum, Snapshot, Tid};
 use types::Result;
 
+use super::partitioned::Routes;
 use super::returning::{Written, returning};
 use super::rows::{Found, RowError, RowReader, attempt, columns_at};
 use super::tests_of_rows;
@@ -82,13 +89,14 @@ enum Kept {
 
 pub(crate) fn update(running: &mut Running<'_>, update: &Update) -> Result<QueryResult> {
     running.session.work().check_writable("UPDATE")?;
-    let entry = running.session.write_table(&update.table)?;
+    let target = Target::of(running, &update.table)?;
     let action = Action::Update(&update.columns);
     let source = Source { query: &update.source, matches: update.matches };
     let returns = update.returning.as_ref();
     let tests = &update.tests;
     let read = Read { returning: returns, tests };
-    let written = run(running, &entry, action, source, read)?;
+    let entry = Arc::clone(&target.entry);
+    let written = run(running, target, action, source, read)?;
     tests_of_rows::verify(running, &entry, tests, &written.batches)?;
     let tag = format!("UPDATE {}", written.count);
     returning(running, returns, written, tag)
@@ -96,43 +104,117 @@ pub(crate) fn update(running: &mut Running<'_>, update: &Update) -> Result<Query
 
 pub(crate) fn delete(running: &mut Running<'_>, delete: &Delete) -> Result<QueryResult> {
     running.session.work().check_writable("DELETE")?;
-    let entry = running.session.write_table(&delete.table)?;
+    let target = Target::of(running, &delete.table)?;
     let returns = delete.returning.as_ref();
     let source = Source { query: &delete.source, matches: delete.matches };
     let read = Read { returning: returns, tests: &[] };
-    let written = run(running, &entry, Action::Delete, source, read)?;
+    let written = run(running, target, Action::Delete, source, read)?;
     let tag = format!("DELETE {}", written.count);
     returning(running, returns, written, tag)
 }
 
+/// The table that a statement changes.
+struct Target {
+    entry: Arc<TableEntry>,
+    /// Ways into partitions, if it has some or is one.
+    routes: Option<Routes>,
+    /// Its partitions, locked; itself without.
+    entries: Vec<Arc<TableEntry>>,
+}
+
+impl Target {
+    fn of(running: &mut Running<'_>, table: &TableRef) -> Result<Self> {
+        let entry = running.session.write_table(table)?;
+        let routes = Routes::of_table(running.session, table, &entry)?;
+        let entries = match &routes {
+            Some(routes) => routes.entries(running)?,
+            None => Vec::new(),
+        };
+        Ok(Self { entry, routes, entries })
+    }
+}
+
 fn run(
     running: &mut Running<'_>,
-    entry: &Arc<TableEntry>,
+    target: Target,
     action: Action<'_>,
     source: Source<'_>,
     read: Read<'_>,
 ) -> Result<Written> {
     let Source { query: source, matches } = source;
-    let mut change = Change::new(running.session, entry, action, matches, read)?;
-    if let Some(parts) = &running.parts {
-        change.seen = Some(parts.changed(entry.storage().id()));
-    }
+    let Target { entry, routes, entries } = target;
+    let mut change = match routes {
+        Some(routes) => AnyChange::Parts(PartsChange::new(routes, &entries, action, matches, read)),
+        None => AnyChange::One(Change::started(running, &entry, action, matches, read)?),
+    };
     let mut at = running.session.work().txn.snapshot();
     let mut result = running.run_query(source, Run::of(OwnQuery::Source))?;
     loop {
         let conflicts = change.apply_all(running, at, &result)?;
-        if conflicts.is_empty() {
+        let mut tids = Vec::with_capacity(conflicts.len());
+        for (entry, conflicts) in conflicts {
+            let (again, locked) = settle(running, &entry, conflicts)?;
+            at = again;
+            tids.push((entry.storage().id(), locked));
+        }
+        if tids.iter().all(|(_, tids)| tids.is_empty()) {
             break;
         }
-        let (again, tids) = settle(running, entry, conflicts)?;
-        if tids.is_empty() {
-            break;
-        }
-        at = again;
         let recheck = Some(Recheck { at, tids });
         result = running.run_query(source, Run { recheck, ..Run::of(OwnQuery::Source) })?;
     }
     change.finish(running)
+}
+
+/// Change of one table, or of partitions.
+enum AnyChange<'a> {
+    One(Change<'a>),
+    Parts(PartsChange<'a>),
+}
+
+/// Rows that others changed meanwhile, by table.
+type Conflicts = Vec<(Arc<TableEntry>, Vec<Tid>)>;
+
+impl AnyChange<'_> {
+    /// Writes what the source found; the rows that others changed meanwhile.
+    fn apply_all(
+        &mut self,
+        running: &mut Running<'_>,
+        at: Snapshot,
+        result: &ResultSet,
+    ) -> Result<Conflicts> {
+        let mut all = Conflicts::new();
+        for batch in &result.batches {
+            running.session.cancel_handle().check()?;
+            match self {
+                Self::One(change) => {
+                    let mut conflicts = Vec::new();
+                    change.apply(running, at, &Rows::new(batch), &mut conflicts)?;
+                    note_conflicts(&mut all, change.entry, conflicts);
+                }
+                Self::Parts(change) => change.apply(running, at, batch, &mut all)?,
+            }
+        }
+        Ok(all)
+    }
+
+    fn finish(self, running: &mut Running<'_>) -> Result<Written> {
+        match self {
+            Self::One(change) => change.finish(running),
+            Self::Parts(change) => change.finish(running),
+        }
+    }
+}
+
+/// Adds rows of a table.
+fn note_conflicts(all: &mut Conflicts, entry: &Arc<TableEntry>, conflicts: Vec<Tid>) {
+    if conflicts.is_empty() {
+        return;
+    }
+    match all.iter_mut().find(|(known, _)| Arc::ptr_eq(known, entry)) {
+        Some((_, tids)) => tids.extend(conflicts),
+        None => all.push((Arc::clone(entry), conflicts)),
+    }
 }
 
 /// Locks rows that changed under the statement, as they are now; those that are gone are left
@@ -203,28 +285,29 @@ impl<'a> Change<'a> {
         })
     }
 
-    /// Writes what the source found; the rows that others changed meanwhile.
-    fn apply_all(
-        &mut self,
-        running: &mut Running<'_>,
-        at: Snapshot,
-        result: &ResultSet,
-    ) -> Result<Vec<Tid>> {
-        let mut conflicts = Vec::new();
-        for batch in &result.batches {
-            running.session.cancel_handle().check()?;
-            self.apply(running, at, &Rows::new(batch), &mut conflicts)?;
+    /// As [`Self::new`], of a statement, whose other parts may have changed rows.
+    fn started(
+        running: &Running<'_>,
+        entry: &'a Arc<TableEntry>,
+        action: Action<'a>,
+        matches: Matches,
+        read: Read<'a>,
+    ) -> Result<Self> {
+        let mut change = Self::new(running.session, entry, action, matches, read)?;
+        if let Some(parts) = &running.parts {
+            change.seen = Some(parts.changed(entry.storage().id()));
         }
-        Ok(conflicts)
+        Ok(change)
     }
 
+    /// Writes rows of the source, and says which; adds those that others changed meanwhile.
     fn apply(
         &mut self,
         running: &mut Running<'_>,
         at: Snapshot,
         rows: &Rows,
         conflicts: &mut Vec<Tid>,
-    ) -> Result<()> {
+    ) -> Result<Vec<u32>> {
         let storage = Arc::clone(self.entry.storage());
         let cancel = running.session.cancel_handle();
         let mut done = Done::default();
@@ -271,7 +354,9 @@ impl<'a> Change<'a> {
             }
         }
         let before = before.map(RowReader::finish);
-        self.note(running.session, rows, done, before)
+        let written = done.rows.clone();
+        self.note(running.session, rows, done, before)?;
+        Ok(written)
     }
 
     /// Keeps what RETURNING and foreign keys need, and tests CHECK constraints.

@@ -1,6 +1,6 @@
 //! INSERT ... ON CONFLICT.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -10,6 +10,7 @@ use sql::statement::{ConflictAction, ConflictTarget, OnConflict};
 use storage::{Datum, RowBuffer, Tid, Uniqueness};
 use types::{Error, PhysicalType, Result, SqlState};
 
+use super::partitioned::{Routes, grouped, in_order, pick, tagged};
 use super::returning::{Written, slices};
 use super::rows::{Found, RowError, RowReader, attempt, index_number, index_position, read_rows};
 use super::writer::{Changed, ReadBack, TableWriter};
@@ -100,17 +101,55 @@ pub(crate) fn insert(
     Ok(all)
 }
 
-/// The rows of all `batches`, by their numbers in `order`.
-fn in_order(batches: &[Batch], order: &[u32]) -> Batch {
-    let width = batches.iter().find(|batch| batch.rows > 0).map_or(0, |b| b.columns.len());
-    let column = |column: usize| {
-        let parts = batches.iter().filter(|batch| batch.rows > 0);
-        let parts: Vec<Arc<Vector>> = parts.map(|b| b.columns[column].to_plain()).collect();
-        let mut builder = VectorBuilder::with_capacity(parts[0].physical(), order.len());
-        parts.iter().for_each(|part| builder.append(part, None));
-        Column::plain(builder.finish()).gather(order)
-    };
-    Batch::new((0..width).map(column).collect(), order.len())
+/// As [`insert`], each row into its partition.
+///
+/// # Errors
+/// As [`insert`]; 0A000 when DO UPDATE would move a row to another partition.
+pub(crate) fn insert_parts(
+    running: &mut Running<'_>,
+    routes: &mut Routes,
+    result: ResultSet,
+    on_conflict: &OnConflict,
+) -> Result<Written> {
+    let mut parts: BTreeMap<usize, Vec<Batch>> = BTreeMap::new();
+    for batch in &result.batches {
+        for (leaf, rows) in grouped(&routes.leaves(batch)?) {
+            parts.entry(leaf).or_default().push(pick(batch, &rows));
+        }
+    }
+    let mut all = Written::default();
+    for (leaf, batches) in parts {
+        let entry = routes.entry(running, leaf)?;
+        let target = match &on_conflict.target {
+            Some(target) => Some(ConflictTarget { indexes: routes.indexes(&entry, target)? }),
+            None => None,
+        };
+        let own = OnConflict { target, action: on_conflict.action.clone() };
+        let mut rows = ResultSet::from_batches(result.columns.clone(), batches);
+        let written = insert(running, &entry, &mut rows, &own)?;
+        if let ConflictAction::Update { columns, .. } = &own.action
+            && routes.depends_on(columns)
+        {
+            for batch in written.batches.iter().filter(|batch| batch.rows > 0) {
+                if routes.leaves(batch)?.iter().any(|now| *now != leaf) {
+                    return Err(moves());
+                }
+            }
+        }
+        all.count += written.count;
+        all.batches.extend(written.batches);
+        for tids in written.tids {
+            all.tids.push(tids.into_iter().map(|tid| tagged(leaf, tid)).collect());
+        }
+    }
+    Ok(all)
+}
+
+fn moves() -> Error {
+    let message = "invalid ON UPDATE specification";
+    Error::new(SqlState::FEATURE_NOT_SUPPORTED, message).with_detail(
+        "The result tuple would appear in a different partition than the original tuple.",
+    )
 }
 
 /// Takes the first of those that met the same row; the others have a turn when it was left as it

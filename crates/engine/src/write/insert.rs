@@ -12,11 +12,12 @@ use storage::{BulkWriter, TableLoad};
 use types::Result;
 use types::calendar::TimeZone;
 
-use super::conflict;
+use super::partitioned::Routes;
 use super::returning::{Written, returning};
 use super::rows::{attempt, push_error};
 use super::tests_of_rows;
 use super::writer::TableWriter;
+use super::{conflict, partitioned};
 use crate::QueryResult;
 use crate::catalog::TableEntry;
 use crate::catalog::checks::Clocks;
@@ -103,11 +104,12 @@ pub(crate) fn insert(running: &mut Running<'_>, insert: &Insert) -> Result<Query
     running.session.work().check_writable("INSERT")?;
     let entry = running.session.write_table(&insert.table)?;
     let (plan, context) = running.plan_query(&insert.source, Run::of(OwnQuery::Source))?;
+    let routes = Routes::of(running.session, &entry)?;
     let simple = insert.on_conflict.is_none()
         && insert.returning.is_none()
         && insert.tests.is_empty()
         && entry.foreign_keys().is_empty();
-    let is_load = simple && plan.root.rows >= BULK_ROWS;
+    let is_load = simple && routes.is_none() && plan.root.rows >= BULK_ROWS;
     running.admit(&plan, &context, if is_load { Rows::HandedOn } else { Rows::Kept })?;
     if is_load {
         let mut opener = Opener::new(Arc::clone(&context));
@@ -117,6 +119,12 @@ pub(crate) fn insert(running: &mut Running<'_>, insert: &Insert) -> Result<Query
         return Ok(QueryResult::command(format!("INSERT 0 {rows}")));
     }
     let mut result = exec::execute(&plan, &context)?;
+    if let Some(mut routes) = routes {
+        let written = insert_parts(running, &mut routes, result, insert)?;
+        tests_of_rows::verify(running, &entry, &insert.tests, &written.batches)?;
+        let tag = format!("INSERT 0 {}", written.count);
+        return returning(running, insert.returning.as_ref(), written, tag);
+    }
     if simple && result.rows() as f64 >= BULK_ROWS {
         let rows = load_result(running, &entry, result)?;
         return Ok(QueryResult::command(format!("INSERT 0 {rows}")));
@@ -128,6 +136,26 @@ pub(crate) fn insert(running: &mut Running<'_>, insert: &Insert) -> Result<Query
     tests_of_rows::verify(running, &entry, &insert.tests, &written.batches)?;
     let tag = format!("INSERT 0 {}", written.count);
     returning(running, insert.returning.as_ref(), written, tag)
+}
+
+/// Writes all rows of a result into partitions.
+fn insert_parts(
+    running: &mut Running<'_>,
+    routes: &mut Routes,
+    result: ResultSet,
+    insert: &Insert,
+) -> Result<Written> {
+    if let Some(on_conflict) = &insert.on_conflict {
+        return conflict::insert_parts(running, routes, result, on_conflict);
+    }
+    let is_plain = insert.returning.is_none()
+        && insert.tests.is_empty()
+        && insert.table.foreign_keys().is_empty();
+    if is_plain && result.rows() as f64 >= BULK_ROWS {
+        let count = partitioned::load(running, routes, result.batches)?;
+        return Ok(Written { count, ..Written::default() });
+    }
+    partitioned::insert(running, routes, result.batches)
 }
 
 /// Writes all rows of a result, whose memory counts them as long as it lives.

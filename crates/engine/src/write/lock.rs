@@ -12,12 +12,13 @@ use sql::statement::{LockWait, RowLock, SelectForUpdate};
 use storage::{Snapshot, Tid, WriteError};
 use types::{Error, Result, SqlState, Value, budget};
 
+use super::partitioned::untagged;
 use super::rows::{RowError, attempt};
 use crate::QueryResult;
 use crate::catalog::TableEntry;
 use crate::session::compiled::OwnQuery;
 use crate::statement::running::{Run, Running};
-use crate::transaction::work::{lost_update, recheck_snapshot};
+use crate::transaction::work::{lost_update, recheck_snapshot, stale};
 use crate::words::rows::Rows;
 
 /// Outcome of locking one row.
@@ -43,7 +44,14 @@ pub(crate) fn locked(
     running.session.work().check_writable("SELECT FOR UPDATE")?;
     let mut entries = Vec::with_capacity(select.locks.len());
     for lock in &select.locks {
-        entries.push(running.session.row_share_table(&lock.table)?);
+        let entry = running.session.row_share_table(&lock.table)?;
+        entries.push(match lock.table.partitions() {
+            None => vec![entry],
+            Some(tree) => {
+                let leaves = tree.leaves.iter();
+                leaves.map(|leaf| running.session.row_share_table(leaf)).collect::<Result<_>>()?
+            }
+        });
     }
     let limit = bound(running, select.limit.as_deref())?;
     let offset = bound(running, select.offset.as_deref())?.unwrap_or(0);
@@ -93,7 +101,7 @@ struct Wanted {
 fn lock_rows(
     running: &mut Running<'_>,
     select: &SelectForUpdate,
-    entries: &[Arc<TableEntry>],
+    entries: &[Vec<Arc<TableEntry>>],
     result: &ResultSet,
     wanted: Wanted,
 ) -> Result<Option<(ResultSet, u64)>> {
@@ -130,14 +138,19 @@ fn lock_rows(
 fn lock_row(
     running: &mut Running<'_>,
     select: &SelectForUpdate,
-    entries: &[Arc<TableEntry>],
+    entries: &[Vec<Arc<TableEntry>>],
     rows: &Rows,
     row: usize,
 ) -> Result<Locked> {
     for (i, (lock, entry)) in select.locks.iter().zip(entries).enumerate() {
         let storage::Datum::I64(tid) = rows.get(select.width + i, row) else { continue };
         let at = running.session.work().txn.snapshot();
-        match lock_one(running, lock, entry, at, Tid(tid as u64))? {
+        let (leaf, tid) = match entry.as_slice() {
+            [_] if lock.table.partitions().is_none() => (0, Tid(tid as u64)),
+            _ => untagged(Tid(tid as u64)),
+        };
+        let entry = entry.get(leaf).ok_or_else(stale)?;
+        match lock_one(running, lock, entry, at, tid)? {
             Locked::Yes => {}
             other => return Ok(other),
         }

@@ -4,11 +4,13 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use kernels::{Batch, Column, Vector, VectorBuilder, VectorData};
+use sql::catalog::TableRef;
 use sql::statement::{Merge, MergeAction};
 use storage::{Datum, Tid};
 use types::{Error, PhysicalType, Result, SqlState};
 
-use super::change::{Action, apply_rows};
+use super::change::{Action, apply_parts, apply_rows};
+use super::partitioned::{self, Routes};
 use super::writer::TableWriter;
 use crate::QueryResult;
 use crate::catalog::TableEntry;
@@ -22,6 +24,8 @@ pub(crate) fn merge(running: &mut Running<'_>, merge: &Merge) -> Result<QueryRes
         return Err(Error::unsupported("RETURNING of MERGE"));
     }
     let entry = running.session.write_table(&merge.table)?;
+    let is_routed = Routes::of_table(running.session, &merge.table, &entry)?.is_some();
+    let target = MergeTarget { table: &merge.table, entry: &entry, is_routed };
     let result = running.run_query(&merge.source, Run::of(OwnQuery::Source))?;
     let mut seen = HashSet::new();
     let mut count = 0;
@@ -33,7 +37,7 @@ pub(crate) fn merge(running: &mut Running<'_>, merge: &Merge) -> Result<QueryRes
                 .filter(|&row| action_of(&rows, row as usize) == Some(number))
                 .collect();
             if !wanted.is_empty() {
-                count += act(running, &entry, &rows, action, &wanted)?;
+                count += act(running, &target, &rows, action, &wanted)?;
             }
         }
     }
@@ -62,31 +66,65 @@ fn refuse_repeats(rows: &Rows, seen: &mut HashSet<Tid>) -> Result<()> {
     Ok(())
 }
 
+/// The table that MERGE writes.
+struct MergeTarget<'a> {
+    table: &'a TableRef,
+    entry: &'a Arc<TableEntry>,
+    /// True when it has partitions or is one.
+    is_routed: bool,
+}
+
+impl MergeTarget<'_> {
+    /// Inserts rows.
+    fn insert(&self, running: &mut Running<'_>, batch: Batch) -> Result<()> {
+        if self.is_routed
+            && let Some(mut routes) = Routes::of_table(running.session, self.table, self.entry)?
+        {
+            partitioned::insert(running, &mut routes, vec![batch])?;
+        } else {
+            TableWriter::inserting(self.entry).insert(running, &mut [batch])?;
+        }
+        Ok(())
+    }
+
+    /// Changes or deletes rows; how many.
+    fn apply(&self, running: &mut Running<'_>, action: Action<'_>, batch: &Batch) -> Result<u64> {
+        if self.is_routed
+            && let Some(routes) = Routes::of_table(running.session, self.table, self.entry)?
+        {
+            let entries = routes.entries(running)?;
+            return apply_parts(running, routes, &entries, action, batch);
+        }
+        apply_rows(running, self.entry, action, batch)
+    }
+}
+
 /// Runs one action for some rows; how many it changed.
 fn act(
     running: &mut Running<'_>,
-    entry: &Arc<TableEntry>,
+    target: &MergeTarget<'_>,
     rows: &Rows,
     action: &MergeAction,
     wanted: &[u32],
 ) -> Result<u64> {
+    let entry = target.entry;
     match action {
         MergeAction::Nothing => Ok(0),
         MergeAction::Insert { values_from } => {
             let range = *values_from..*values_from + entry.def.columns.len();
             let batch = Batch::new(rows.pick(range, wanted), wanted.len());
-            TableWriter::inserting(entry).insert(running, &mut [batch])?;
+            target.insert(running, batch)?;
             Ok(wanted.len() as u64)
         }
         MergeAction::Update { columns, values_from } => {
             let mut source = vec![tids(rows, wanted)];
             source.extend(rows.pick(*values_from..*values_from + columns.len(), wanted));
             let batch = Batch::new(source, wanted.len());
-            apply_rows(running, entry, Action::Update(columns), &batch)
+            target.apply(running, Action::Update(columns), &batch)
         }
         MergeAction::Delete => {
             let batch = Batch::new(vec![tids(rows, wanted)], wanted.len());
-            apply_rows(running, entry, Action::Delete, &batch)
+            target.apply(running, Action::Delete, &batch)
         }
     }
 }

@@ -112,7 +112,7 @@ impl Access {
         if let Some(recheck) = &opener.context.recheck
             && columns.contains(&TID_COLUMN)
         {
-            (at, only) = (recheck.at, Some(recheck.tids.clone()));
+            (at, only) = (recheck.at, Some(recheck.tids_of(&table)));
         }
         let mut stored: Vec<usize> = Vec::new();
         let place = |&ordinal: &usize| {

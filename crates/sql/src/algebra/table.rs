@@ -9,7 +9,11 @@ use std::sync::Arc;
 use types::DataType;
 
 use super::Expr;
-use crate::definition::{CheckDef, ColumnDef, ForeignKeyDef, Identity, IndexMeta, KeyDef, WideDef};
+use super::partition::PartitionTree;
+use crate::definition::{
+    CheckDef, ColumnDef, ForeignKeyDef, Identity, IndexMeta, KeyDef, PartitionKey, PartitionOf,
+    WideDef,
+};
 use crate::words::RelationName;
 
 /// [`IndexTerms`](crate::catalog::IndexTerms) over a row, whose column `i` is
@@ -64,6 +68,18 @@ pub trait TableMeta: Send + Sync {
     fn wide(&self) -> Option<&WideDef> {
         None
     }
+    /// How it is partitioned, if it is.
+    fn partition_key(&self) -> Option<&PartitionKey> {
+        None
+    }
+    /// Its place in the table that it is a partition of.
+    fn partition_of(&self) -> Option<&PartitionOf> {
+        None
+    }
+    /// The tables that have its rows, if it is partitioned: it has none itself.
+    fn partitions(&self) -> Option<&Arc<PartitionTree>> {
+        None
+    }
     /// The identity of column `ordinal`, if it is an identity column.
     fn identity(&self, ordinal: usize) -> Option<&Identity> {
         let _ = ordinal;
@@ -109,6 +125,50 @@ impl std::ops::Deref for TableRef {
     type Target = dyn TableMeta;
     fn deref(&self) -> &Self::Target {
         &*self.0
+    }
+}
+
+/// A table without its partitions: ONLY.
+struct Alone(TableRef);
+
+impl TableMeta for Alone {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+    fn columns(&self) -> &[ColumnDef] {
+        self.0.columns()
+    }
+    fn keys(&self) -> &[KeyDef] {
+        self.0.keys()
+    }
+    fn checks(&self) -> &[CheckDef] {
+        self.0.checks()
+    }
+    fn foreign_keys(&self) -> &[ForeignKeyDef] {
+        self.0.foreign_keys()
+    }
+    fn identity(&self, ordinal: usize) -> Option<&Identity> {
+        self.0.identity(ordinal)
+    }
+    fn indexes(&self) -> &[IndexMeta] {
+        self.0.indexes()
+    }
+    fn index_terms(&self, position: usize) -> Option<&BoundTerms> {
+        self.0.index_terms(position)
+    }
+    fn index_object(&self, position: usize) -> Option<Arc<dyn Any + Send + Sync>> {
+        self.0.index_object(position)
+    }
+    fn object(&self) -> Arc<dyn Any + Send + Sync> {
+        self.0.object()
+    }
+}
+
+impl TableRef {
+    /// The table itself, without its partitions.
+    #[must_use]
+    pub fn alone(self) -> Self {
+        if self.partitions().is_some() { Self(Arc::new(Alone(self))) } else { self }
     }
 }
 

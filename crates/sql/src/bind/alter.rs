@@ -4,20 +4,20 @@
 use sqlparser::ast::{self, AlterColumnOperation as ColumnOp, AlterTableOperation as Op};
 use types::{DataType, Error, Result, SqlState};
 
-use super::constraint::{Definition, IdentityClause, deferral_of, identity_kind, renamed_column};
+use super::constraint::{Definition, IdentityClause, identity_kind, renamed_column};
 use super::domain::Declared;
 use super::name::{ident_at, object_at, object_parts};
 use super::retyped::NewType;
 use super::scope::{Clause, Scope};
 use super::types::{Context, can_cast};
 use super::{Binder, Bound, adopted_index, fail, index_terms, place, unsupported};
-use crate::algebra::{Expr, Place};
+use crate::algebra::{Expr, Place, Query};
 use crate::catalog::{
-    ColumnDef, Identity, IdentityKind, IndexMeta, IndexTerms, Relation, TableRef, Validity,
+    ColumnDef, IdentityKind, IndexMeta, IndexTerms, Relation, TableRef, Validity,
 };
-use crate::parse::{IdentityChange, TableChange, folded};
+use crate::parse::folded;
 use crate::statement::{
-    AlterAction, AlterTable, DropBehaviour, IfMissing, Nullability, Skipped, Statement,
+    AlterAction, AlterTable, DropBehaviour, Nullability, RenamedColumn, Statement,
 };
 
 /// A table while it is altered.
@@ -51,7 +51,7 @@ impl Binder<'_> {
             return Ok(Statement::AlterTable(None));
         }
         let table = self.writable_table(&alter.name)?;
-        let (scan, scope) = self.bind_table(table.clone(), &alter.name, None, None)?;
+        let (scan, scope) = self.bind_table(table.clone().alone(), &alter.name, None, None)?;
         let row = scan.output_types().into_iter().map(|(id, ty)| Expr::column(id, ty)).collect();
         let identities = (0..table.columns().len()).filter(|at| table.identity(*at).is_some());
         let mut altered = Altered {
@@ -81,73 +81,7 @@ impl Binder<'_> {
             None
         };
         let Altered { table, actions, .. } = altered;
-        Ok(Statement::AlterTable(Some(Box::new(AlterTable { table, actions, rewrite }))))
-    }
-
-    /// ALTER TABLE with the actions that are parsed by ourselves.
-    pub(super) fn bind_table_changes(
-        &mut self,
-        name: &ast::ObjectName,
-        if_missing: IfMissing,
-        changes: &[TableChange],
-    ) -> Result<Statement> {
-        let full = self.relation_name(name)?;
-        let exists = self.catalog.relation(full.schema.as_deref(), &full.name).is_some();
-        if if_missing == IfMissing::Skip && !exists {
-            return Ok(Statement::AlterTable(None));
-        }
-        let table = self.writable_table(name)?;
-        let mut actions = Vec::with_capacity(changes.len());
-        let mut notices = Vec::new();
-        for change in changes {
-            actions.extend(match change {
-                TableChange::Constraint(ident, characteristics) => {
-                    Some(alter_constraint(&table, ident, characteristics.as_ref())?)
-                }
-                TableChange::DropExpression(ident, if_missing) => {
-                    drop_expression(&table, ident, *if_missing)?
-                }
-                TableChange::Identity(ident, changes) => {
-                    Some(self.change_identity(&table, ident, changes)?)
-                }
-                TableChange::DropIdentity(ident, if_missing) => match identity_of(&table, ident) {
-                    Ok((column, _)) => Some(AlterAction::DropIdentity { column }),
-                    Err(error)
-                        if *if_missing == IfMissing::Skip
-                            && error.state() == SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE =>
-                    {
-                        let message = format!("{}, skipping", error.message());
-                        notices.push((SqlState::SUCCESSFUL_COMPLETION, message));
-                        None
-                    }
-                    Err(error) => return Err(error),
-                },
-            });
-        }
-        if actions.is_empty() && !notices.is_empty() {
-            return Ok(Statement::Skipped(Skipped { command: "ALTER TABLE", notices }));
-        }
-        Ok(Statement::AlterTable(Some(Box::new(AlterTable { table, actions, rewrite: None }))))
-    }
-
-    /// ALTER COLUMN ... SET GENERATED, SET of options, RESTART.
-    fn change_identity(
-        &mut self,
-        table: &TableRef,
-        ident: &ast::Ident,
-        changes: &[IdentityChange],
-    ) -> Result<AlterAction> {
-        let (column, mut identity) = identity_of(table, ident)?;
-        let mut options = Vec::new();
-        for change in changes {
-            match change {
-                IdentityChange::Kind(kind) => identity.kind = *kind,
-                IdentityChange::Option(option) => options.push(option.clone()),
-            }
-        }
-        let (definition, restart) =
-            self.changed_sequence(&identity.sequence, &options, ident_at(ident))?;
-        Ok(AlterAction::SetIdentity { column, kind: identity.kind, definition, restart })
+        Ok(altered_table(table, actions, rewrite))
     }
 
     fn alter(&mut self, altered: &mut Altered, operation: &Op, at: Place) -> Result<()> {
@@ -566,6 +500,15 @@ impl Binder<'_> {
     }
 }
 
+pub(super) fn altered_table(
+    table: TableRef,
+    actions: Vec<AlterAction>,
+    rewrite: Option<Box<Query>>,
+) -> Statement {
+    let partitions = Vec::new();
+    Statement::AlterTable(Some(Box::new(AlterTable { table, actions, rewrite, partitions })))
+}
+
 /// Refuses a type that no index has, for a column that one has.
 fn refuse_indexed(altered: &Altered, column: usize, ty: DataType, at: Place) -> Result<()> {
     let in_key = altered.definition.keys.iter().any(|key| key.columns.contains(&column));
@@ -580,64 +523,6 @@ fn refuse_indexed(altered: &Altered, column: usize, ty: DataType, at: Place) -> 
 fn unmarkable(what: &str, at: Place) -> Result<()> {
     let message = format!("{what} constraints cannot be marked NOT VALID");
     fail(SqlState::FEATURE_NOT_SUPPORTED, message, at)
-}
-
-/// ALTER CONSTRAINT: when a foreign key is tested.
-fn alter_constraint(
-    table: &TableRef,
-    ident: &ast::Ident,
-    characteristics: Option<&ast::ConstraintCharacteristics>,
-) -> Result<AlterAction> {
-    let (name, at) = (folded(ident), ident_at(ident));
-    let of = format!("constraint \"{name}\" of relation \"{}\"", table.bare_name());
-    let deferral = deferral_of(characteristics).map_err(|error| place(error, at))?;
-    if table.foreign_keys().iter().any(|key| key.name == name) {
-        return Ok(AlterAction::SetDeferral { name, deferral });
-    }
-    let is_other = table.keys().iter().any(|key| key.name == name)
-        || table.checks().iter().any(|check| check.name == name);
-    if is_other {
-        let message = format!("{of} is not a foreign key constraint");
-        return fail(SqlState::WRONG_OBJECT_TYPE, message, at);
-    }
-    fail(SqlState::UNDEFINED_OBJECT, format!("{of} does not exist"), at)
-}
-
-/// An identity column and its sequence.
-fn identity_of(table: &TableRef, ident: &ast::Ident) -> Result<(usize, Identity)> {
-    let name = folded(ident);
-    let of = format!("column \"{name}\" of relation \"{}\"", table.bare_name());
-    let Some(column) = table.columns().iter().position(|column| column.name == name) else {
-        return fail(SqlState::UNDEFINED_COLUMN, format!("{of} does not exist"), None);
-    };
-    match table.identity(column) {
-        Some(identity) => Ok((column, identity.clone())),
-        None => {
-            let message = format!("{of} is not an identity column");
-            fail(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, message, None)
-        }
-    }
-}
-
-/// ALTER COLUMN ... DROP EXPRESSION; None when IF EXISTS finds none.
-fn drop_expression(
-    table: &TableRef,
-    ident: &ast::Ident,
-    if_missing: IfMissing,
-) -> Result<Option<AlterAction>> {
-    let (name, at) = (folded(ident), ident_at(ident));
-    let of = format!("column \"{name}\" of relation \"{}\"", table.bare_name());
-    match table.columns().iter().position(|column| column.name == name) {
-        None => fail(SqlState::UNDEFINED_COLUMN, format!("{of} does not exist"), at),
-        Some(column) if table.columns()[column].generated.is_some() => {
-            Ok(Some(AlterAction::DropExpression { column }))
-        }
-        Some(_) if if_missing == IfMissing::Skip => Ok(None),
-        Some(_) => {
-            let message = format!("{of} is not a stored generated column");
-            fail(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, message, at)
-        }
-    }
 }
 
 impl Altered {
@@ -766,8 +651,11 @@ impl Altered {
         for (_, terms) in &mut self.terms {
             *terms = index_terms::renamed(terms, &before, to)?;
         }
+        let key = self.table.partition_key().filter(|key| !key.terms.is_empty());
+        let key = key.map(|key| index_terms::renamed(&key.terms, &before, to)).transpose()?;
         let (checks, terms) = (self.definition.checks.clone(), self.terms.clone());
-        self.actions.push(AlterAction::RenameColumn { column, name, checks, generated, terms });
+        let renamed = RenamedColumn { column, name, checks, generated, terms, key };
+        self.actions.push(AlterAction::RenameColumn(Box::new(renamed)));
         Ok(())
     }
 

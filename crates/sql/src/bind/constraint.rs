@@ -576,6 +576,9 @@ impl Binder<'_> {
     /// The table that a foreign key refers to.
     fn referenced(&self, name: &RelationName, at: Place) -> Result<Definition> {
         match self.catalog.relation(name.schema.as_deref(), &name.name) {
+            Some(Relation::Table(table)) if table.partition_key().is_some() => {
+                unsupported("a foreign key to a partitioned table", at)
+            }
             Some(Relation::Table(table) | Relation::StaleWide { table, .. }) => {
                 Ok(Definition::of(name.clone(), &table))
             }
@@ -623,8 +626,8 @@ fn referenced_columns(target: &Definition, names: &[ast::Ident], at: Place) -> R
     fail(SqlState::INVALID_FOREIGN_KEY, message, at)
 }
 
-/// `table_column_label`, shortened to what PostgreSQL keeps of a name.
-pub(super) fn object_name(table: &str, columns: &[&str], label: &str) -> String {
+/// `table_column_label`, cut so that PostgreSQL keeps it as it is.
+pub fn object_name(table: &str, columns: &[&str], label: &str) -> String {
     let (mut table, mut middle) = (table.to_owned(), columns.join("_"));
     let joined = |table: &str, middle: &str| {
         if middle.is_empty() {

@@ -10,14 +10,15 @@ use types::{DataType, Result, SqlState};
 
 use super::constraint::Definition;
 use super::name::{ident_at, object_at};
+use super::partition::check_keys;
 use super::{Binder, Unknowns, fail, unsupported};
 use crate::algebra::Place;
-use crate::catalog::{ColumnDef, Relation};
-use crate::parse::{ViewAction, check_option, folded};
+use crate::catalog::{ColumnDef, PartitionKey, Relation};
+use crate::parse::{BoundTree, ViewAction, check_option, folded};
 use crate::statement::{
     AlterView, CreateTable, CreateTableAs, CreateView, DropBehaviour, DropRelations, IfExists,
-    IfMissing, OnCommit, Persistence, RelationName, RenameView, Skipped, Statement, ViewChange,
-    WithData,
+    IfMissing, OnCommit, PartitionPlace, Persistence, RelationName, RenameView, Skipped, Statement,
+    ViewChange, WithData,
 };
 
 impl Binder<'_> {
@@ -38,6 +39,9 @@ impl Binder<'_> {
         let on_commit = on_commit(create, &name, at)?;
         let options = table_options(&create.table_options, at)?;
         if let Some(query) = &create.query {
+            if create.partition_by.is_some() || create.partition_of.is_some() {
+                return unsupported("PARTITION in CREATE TABLE AS", at);
+            }
             let head = TableHead { name, if_exists, options, persistence, on_commit };
             return self.bind_create_as(create, query, head);
         }
@@ -45,7 +49,11 @@ impl Binder<'_> {
         let aside = Arc::clone(&self.aside);
         let mut likes = aside.likes().peekable();
         let mut taken_over = Vec::new();
-        for column in &create.columns {
+        let partition_of = match &create.partition_of {
+            Some(parent) => Some(self.define_partition(&mut definition, parent, create)?),
+            None => None,
+        };
+        for column in create.columns.iter().filter(|_| partition_of.is_none()) {
             let at = ident_at(&column.name);
             while let Some((_, like)) = likes.next_if(|(like_at, _)| Some(*like_at) < at) {
                 taken_over.push(self.define_like(&mut definition, like)?);
@@ -61,6 +69,7 @@ impl Binder<'_> {
         }
         self.finish_constraints(&mut definition)?;
         let indexes = self.take_over(&mut definition, &taken_over)?;
+        let partition_by = self.partitioned_by(create, &definition, partition_of.as_ref())?;
         let Definition { columns, keys, checks, foreign_keys, sequences, .. } = definition;
         Ok(Statement::CreateTable(Box::new(CreateTable {
             name,
@@ -75,7 +84,46 @@ impl Binder<'_> {
             options,
             persistence,
             on_commit,
+            partition_by,
+            partition_of,
         })))
+    }
+
+    /// PARTITION BY, and whether the keys of the table go with it.
+    fn partitioned_by(
+        &mut self,
+        create: &ast::CreateTable,
+        definition: &Definition,
+        partition_of: Option<&PartitionPlace>,
+    ) -> Result<Option<PartitionKey>> {
+        let Some(expr) = &create.partition_by else { return Ok(None) };
+        let key = self.partition_key(expr, definition)?;
+        let own = definition.name.key();
+        if definition.foreign_keys.iter().any(|foreign| foreign.table.name == own) {
+            return unsupported("a foreign key to a partitioned table", object_at(&create.name));
+        }
+        let inherited = partition_of.into_iter().flat_map(|place| place.parent.keys());
+        let keys: Vec<_> = definition.keys.iter().chain(inherited).cloned().collect();
+        check_keys(&definition.name.name, &definition.columns, &keys, &key)?;
+        Ok(Some(key))
+    }
+
+    /// PARTITION OF: the columns and constraints of the partitioned table.
+    fn define_partition(
+        &mut self,
+        definition: &mut Definition,
+        parent: &ast::ObjectName,
+        create: &ast::CreateTable,
+    ) -> Result<PartitionPlace> {
+        let at = object_at(parent);
+        let table = self.table_named(parent)?;
+        if let Some(column) = create.columns.first() {
+            return unsupported("a list of columns in PARTITION OF", ident_at(&column.name));
+        }
+        definition.columns = table.columns().to_vec();
+        definition.checks = table.checks().to_vec();
+        let bound = create.for_values.as_ref().map_or(BoundTree::Default, BoundTree::from);
+        self.partition_place(table, &bound, at)
     }
 
     fn bind_create_as(
@@ -363,8 +411,6 @@ fn refuse_table_extensions(create: &ast::CreateTable, at: Place) -> Result<()> {
         (create.external, "CREATE EXTERNAL TABLE"),
         (create.like.is_some(), "LIKE in CREATE TABLE"),
         (create.clone.is_some(), "CLONE"),
-        (create.partition_by.is_some(), "PARTITION BY"),
-        (create.partition_of.is_some(), "PARTITION OF"),
         (create.inherits.is_some(), "INHERITS"),
     ];
     match what.iter().find(|(present, _)| *present) {

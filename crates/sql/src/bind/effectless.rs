@@ -184,7 +184,12 @@ impl Binder<'_> {
             )
         });
         let actions = vec![AlterAction::SetOrder { column: column.transpose()? }];
-        Ok(Statement::AlterTable(Some(Box::new(AlterTable { table, actions, rewrite: None }))))
+        Ok(Statement::AlterTable(Some(Box::new(AlterTable {
+            table,
+            actions,
+            rewrite: None,
+            partitions: Vec::new(),
+        }))))
     }
 
     /// Looks up what actions of ALTER TABLE name; gives notices.

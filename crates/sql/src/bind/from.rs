@@ -8,7 +8,7 @@ use types::{CompareOp, DataType, Result, SqlState, stack};
 
 use super::comparable::{ComparedFor, comparable, refuse_json};
 use super::file::file_path;
-use super::name::{ident_at, object_at, refuse_reserved, renamed};
+use super::name::{ident_at, is_only, object_at, refuse_reserved, renamed};
 use super::scope::{Clause, Level, Scope, ScopeColumn, ScopeRelation, Source, Whole, find_column};
 use super::types::{Context, comparison_type, unmodified};
 use super::{Binder, Bound, BoundQuery, Unknowns, fail, place, unsupported};
@@ -307,6 +307,7 @@ impl Binder<'_> {
         }
         match relation {
             Some(Relation::Table(table)) => {
+                let table = if is_only(name) { table.alone() } else { table };
                 let is_wide = table.wide().is_some();
                 let read = Extent::Columns(BTreeSet::new());
                 let (mut plan, scope) = self.bind_table(table, name, alias, Some(read))?;

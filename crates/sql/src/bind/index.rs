@@ -6,6 +6,7 @@ use types::{DataType, Result, SqlState};
 use super::comparable::refuse_index;
 use super::constraint::object_name;
 use super::name::{expr_at, ident_at, object_at, object_parts};
+use super::partition::{UniqueOver, check_unique, partitions_of};
 use super::{Binder, fail, index_terms, unsupported};
 use crate::algebra::{Direction, NullsOrder, Place};
 use crate::catalog::{
@@ -57,17 +58,13 @@ impl Binder<'_> {
         if kind.is_of_blocks() && !terms.is_empty() {
             return unsupported(format!("an expression or WHERE in a {} index", kind.method()), at);
         }
-        let (name, naming) = match &create.name {
-            Some(name) => (object_parts(name)?.pop().unwrap_or_default(), Naming::Given),
-            None => {
-                let name = |column: &IndexColumn| match column.expression() {
-                    Some(number) => terms.expressions[number].name.as_str(),
-                    None => table.columns().get(column.ordinal).map_or("", |def| def.name.as_str()),
-                };
-                let names: Vec<&str> = columns.iter().map(name).collect();
-                (object_name(table.bare_name(), &names, "idx"), Naming::Chosen)
-            }
-        };
+        let (name, naming) = index_name(create, &table, &columns, &terms)?;
+        if let (true, Some(key)) = (create.unique, table.partition_key()) {
+            let over: Vec<usize> = columns.iter().map(|column| column.ordinal).collect();
+            let (table, columns) = (table.bare_name(), table.columns());
+            check_unique(UniqueOver { table, columns, kind: "UNIQUE", over: &over }, key)?;
+        }
+        let partitions = partitions_of(&table, &create.table_name);
         let if_exists = if create.if_not_exists { IfExists::Skip } else { IfExists::Fail };
         let create = Statement::CreateIndex(Box::new(CreateIndex {
             name,
@@ -78,6 +75,7 @@ impl Binder<'_> {
             kind,
             terms,
             if_exists,
+            partitions,
         }));
         if notices.is_empty() {
             return Ok(create);
@@ -122,6 +120,26 @@ impl Binder<'_> {
         let (direction, nulls) = index_order(&column.column.options, kind, at)?;
         Ok((IndexColumn { ordinal, direction, nulls }, class))
     }
+}
+
+/// The name that is given, or else chosen.
+fn index_name(
+    create: &ast::CreateIndex,
+    table: &TableRef,
+    columns: &[IndexColumn],
+    terms: &IndexTerms,
+) -> Result<(String, Naming)> {
+    Ok(match &create.name {
+        Some(name) => (object_parts(name)?.pop().unwrap_or_default(), Naming::Given),
+        None => {
+            let name = |column: &IndexColumn| match column.expression() {
+                Some(number) => terms.expressions[number].name.as_str(),
+                None => table.columns().get(column.ordinal).map_or("", |def| def.name.as_str()),
+            };
+            let names: Vec<&str> = columns.iter().map(name).collect();
+            (object_name(table.bare_name(), &names, "idx"), Naming::Chosen)
+        }
+    })
 }
 
 /// Kind of index by USING and WITH.

@@ -5,7 +5,7 @@ use types::{DataType, Error, Result, SqlState};
 
 use super::{at_span, fail, place};
 use crate::algebra::Place;
-use crate::parse::{folded, is_reserved};
+use crate::parse::{ONLY, folded, is_reserved};
 
 /// 42601 for a reserved word that is not quoted.
 pub(super) fn refuse_reserved(ident: &ast::Ident) -> Result<()> {
@@ -44,6 +44,27 @@ pub(super) fn object_parts(name: &ast::ObjectName) -> Result<Vec<String>> {
         )),
     };
     name.0.iter().map(part).collect()
+}
+
+/// The name and the arguments of `name(a, b)`, which are no more than expressions.
+pub(super) fn folded_call(expr: &ast::Expr) -> Option<(String, Vec<&ast::Expr>)> {
+    let ast::Expr::Function(function) = expr else { return None };
+    let [ast::ObjectNamePart::Identifier(name)] = function.name.0.as_slice() else { return None };
+    let ast::FunctionArguments::List(list) = &function.args else { return None };
+    let mut arguments = Vec::with_capacity(list.args.len());
+    for known in &list.args {
+        let ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(expr)) = known else {
+            return None;
+        };
+        arguments.push(expr);
+    }
+    Some((folded(name), arguments))
+}
+
+/// True when the name says ONLY.
+pub(super) fn is_only(name: &ast::ObjectName) -> bool {
+    let first = name.0.first().and_then(ast::ObjectNamePart::as_ident);
+    name.0.len() > 1 && first.is_some_and(|first| first.value == ONLY)
 }
 
 /// The place of a qualified name.

@@ -5,12 +5,12 @@
 //! name found --> the scan's TID gets a column id, noted --> the scan gets the column behind WHERE
 //! ```
 
-use types::{DataType, RegKind, Result, SqlState, Value};
+use types::{CompareOp, DataType, RegKind, Result, SqlState, Value};
 
 use super::scope::{Clause, ScopeRelation};
 use super::{Binder, Bound, fail, unsupported};
-use crate::algebra::{ColumnId, Expr, ExprKind, Place, Plan};
-use crate::catalog::TID_COLUMN;
+use crate::algebra::{ColumnId, Expr, ExprKind, Function, Place, Plan};
+use crate::catalog::{PARTITION_SHIFT, TID_COLUMN, TableRef};
 use crate::statement::RelationName;
 
 /// Column ids of TIDs, by the id of the first column of a scan.
@@ -41,6 +41,15 @@ impl RowPlaces {
             _ => unsupported("in RETURNING, ctid of another table than the target", None),
         }
     }
+}
+
+/// The place of a row in its own table.
+fn place_of(tid: Expr, table: &TableRef) -> Expr {
+    if table.partitions().is_none() {
+        return tid;
+    }
+    let own = Expr::literal(Value::I64((1 << PARTITION_SHIFT) - 1), DataType::BigInt);
+    Expr::call(Function::BitAnd, vec![tid, own], DataType::BigInt)
 }
 
 impl Binder<'_> {
@@ -83,7 +92,7 @@ impl Binder<'_> {
         };
         let clause = self.levels.get(depth).map(|level| level.clause);
         match clause {
-            Some(Clause::Returning) if name == "tableoid" => {
+            Some(Clause::Returning) if name == "tableoid" && table.partitions().is_none() => {
                 return Ok(Some(Bound::new(self.number_of_table(table.name())?, at)));
             }
             Some(Clause::Returning) => {
@@ -93,7 +102,11 @@ impl Binder<'_> {
                     self.row_places.returned.push((first, tid));
                     tid
                 });
-                let expr = Expr::column(tid, DataType::BigInt).cast(DataType::Tid);
+                let tid = Expr::column(tid, DataType::BigInt);
+                let expr = match name {
+                    "ctid" => place_of(tid, table).cast(DataType::Tid),
+                    _ => self.number_of_partition(tid, table)?,
+                };
                 return Ok(Some(Bound::new(expr, at)));
             }
             Some(
@@ -119,7 +132,8 @@ impl Binder<'_> {
         let tid = Expr::column(tid, DataType::BigInt);
         self.note_reference(depth, &tid, at);
         let expr = match name {
-            "ctid" => tid.cast(DataType::Tid),
+            "ctid" => place_of(tid, table).cast(DataType::Tid),
+            _ if table.partitions().is_some() => self.number_of_partition(tid, table)?,
             _ => {
                 // NULL where an outer join has no row.
                 let number = self.number_of_table(table.name())?;
@@ -129,6 +143,24 @@ impl Binder<'_> {
             }
         };
         Ok(Some(Bound::new(expr, at)))
+    }
+
+    /// The number of the partition whose row has the TID.
+    fn number_of_partition(&self, tid: Expr, table: &TableRef) -> Result<Expr> {
+        let Some(tree) = table.partitions() else { return self.number_of_table(table.name()) };
+        let shift = Expr::integer(i32::try_from(PARTITION_SHIFT).unwrap_or(i32::MAX));
+        let number = Expr::call(Function::ShiftRight, vec![tid, shift], DataType::BigInt);
+        let mut branches = Vec::with_capacity(tree.leaves.len());
+        for (leaf, table) in tree.leaves.iter().enumerate() {
+            let leaf = Expr::literal(Value::I64(leaf as i64), DataType::BigInt);
+            let is_it = Expr::compare(CompareOp::Equal, number.clone(), leaf);
+            branches.push((is_it, self.number_of_table(table.name())?));
+        }
+        let otherwise = Box::new(Expr::null(DataType::Oid));
+        if branches.is_empty() {
+            return Ok(*otherwise);
+        }
+        Ok(Expr { kind: ExprKind::Case { branches, otherwise }, ty: DataType::Oid })
     }
 
     fn number_of_table(&self, key: &str) -> Result<Expr> {

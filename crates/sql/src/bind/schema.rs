@@ -37,7 +37,10 @@ impl Binder<'_> {
 
     /// The name of a relation as it is written, of at most two parts behind the database.
     pub(super) fn written_name(&self, name: &ast::ObjectName) -> Result<RelationName> {
-        let parts = name::object_parts(name)?;
+        let mut parts = name::object_parts(name)?;
+        if name::is_only(name) {
+            parts.remove(0);
+        }
         if let Some(ast::ObjectNamePart::Identifier(first)) = name.0.first() {
             name::refuse_reserved(first)?;
         }

@@ -44,6 +44,7 @@ impl Binder<'_> {
             | SessionTree::Effectless(_)
             | SessionTree::AlterView { .. }
             | SessionTree::RenameView { .. }
+            | SessionTree::Partition(_)
             | SessionTree::Absent(_) => self.bind_definition(tree)?,
             SessionTree::Described(tree) => self.bind_described(tree)?,
             SessionTree::Execute { name, arguments } => self.bind_execute(name, arguments)?,
@@ -109,6 +110,7 @@ impl Binder<'_> {
             SessionTree::AlterView { name, if_missing, action } => {
                 self.bind_alter_view(name, *if_missing, action)
             }
+            SessionTree::Partition(tree) => self.bind_partition(tree),
             SessionTree::RenameView { name, if_missing, column, to } => {
                 self.bind_rename_view(name, *if_missing, column.as_ref(), to)
             }

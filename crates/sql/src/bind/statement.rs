@@ -8,6 +8,7 @@ use types::{DataType, Error, Result, SqlState};
 use super::constraint::unqualified;
 use super::lock::refuse_locks;
 use super::name::{expr_at, ident_at, object_at, object_parts};
+use super::partition::partitions_of;
 use super::scope::Clause;
 use super::types::{Context, stored_type};
 use super::{Binder, BoundQuery, Unknowns, fail, place, unsupported};
@@ -98,7 +99,7 @@ impl Binder<'_> {
             Ast::CreateTable(create) => self.bind_create_table(create),
             Ast::CreateView(create) => self.bind_create_view(create, text),
             Ast::CreateIndex(create) => self.bind_create_index(create),
-            Ast::AlterTable(alter) => self.bind_alter_table(alter),
+            Ast::AlterTable(alter) => self.bind_alter_tables(alter),
             Ast::AlterIndex { name, operation } => {
                 let ast::AlterIndexOperation::RenameIndex { index_name } = operation;
                 let to = object_parts(index_name)?.pop().unwrap_or_default();
@@ -354,7 +355,15 @@ impl Binder<'_> {
         for target in &truncate.table_names {
             let table = self.writable_table(&target.name)?;
             self.require(table.name(), Privilege::Truncate);
+            if target.only && table.partitions().is_some() {
+                let message = "cannot truncate only a partitioned table";
+                let hint = "Do not specify the ONLY keyword, or use TRUNCATE ONLY on the \
+                            partitions directly.";
+                return Err(Error::new(SqlState::WRONG_OBJECT_TYPE, message).with_hint(hint));
+            }
+            let partitions = partitions_of(&table, &target.name);
             tables.push(table);
+            tables.extend(partitions);
         }
         Ok(Statement::Truncate(Truncate {
             tables,

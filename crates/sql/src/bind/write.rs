@@ -16,7 +16,7 @@ use super::array_targets::PartTarget;
 use super::clauses::Target as Item;
 use super::cte::Definition;
 use super::from::join;
-use super::name::{expr_at, ident_at, object_at};
+use super::name::{expr_at, ident_at, is_only, object_at};
 use super::scope::{Clause, Scope, ScopeRelation};
 use super::select::filter;
 use super::view_target::{ViewTarget, ViewTest, Write, WriteKind, WrittenView};
@@ -219,6 +219,7 @@ impl Binder<'_> {
             _ => {}
         }
         let table = self.writable_table(name)?;
+        let table = if is_only(name) { table.alone() } else { table };
         let read = Extent::Read(BTreeSet::new());
         let (mut plan, mut scope) = self.bind_table(table.clone(), name, alias, Some(read))?;
         let tid = self.fresh();

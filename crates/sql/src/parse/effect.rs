@@ -98,6 +98,7 @@ fn effect_of_session(tree: &SessionTree) -> Effect {
         | SessionTree::Absent(_)
         | SessionTree::Extension(_)
         | SessionTree::AlterView { .. }
+        | SessionTree::Partition(_)
         | SessionTree::RenameView { .. }
         | SessionTree::Execute { .. }
         | SessionTree::CreateExecuted { .. }

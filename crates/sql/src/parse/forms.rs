@@ -6,7 +6,8 @@
 //! - `TYPE text COLLATE "C"` to `TYPE text`,
 //! - `INTERVAL(2) '...'` to `INTERVAL '...' SECOND(2)`,
 //! - `INTERVAL '2' days` to `INTERVAL '2' AS days`: only six words are fields,
-//! - `CREATE INDEX ON ONLY t` to `ON t`, `CREATE UNLOGGED SEQUENCE` to `CREATE SEQUENCE`,
+//! - `CREATE INDEX ON ONLY t` to a name with a part more ([`super::ONLY`]),
+//! - `CREATE UNLOGGED SEQUENCE` to `CREATE SEQUENCE`,
 //! - `CREATE RECURSIVE VIEW v (a) AS q` to a view of `WITH RECURSIVE v (a) AS (q) SELECT a FROM v`,
 //! - `name 'a'` to `'a'::name`, likewise bpchar and "char",
 //! - `INSERT DEFAULT VALUES` of MERGE to `INSERT VALUES (DEFAULT)`,
@@ -17,7 +18,7 @@
 //! - `substring(a SIMILAR b ESCAPE c)` to `substring(a FROM b FOR c)`.
 
 use sqlparser::keywords::Keyword;
-use sqlparser::tokenizer::{Token, TokenWithSpan, Word};
+use sqlparser::tokenizer::{Span, Token, TokenWithSpan, Word};
 use types::{Error, Result};
 
 use super::tokens::{is, significant};
@@ -438,7 +439,10 @@ fn definitions(tokens: &mut Vec<TokenWithSpan>) {
         Some(at) if word(at, "index") => {
             let is_only = |at: &usize| word(*at, "on") && word(at + 1, "only");
             if let Some(on) = (at..(at + 8).min(places.len())).find(is_only) {
-                tokens.remove(places[on + 1]);
+                // What stands behind it says where the name is.
+                let span = Span::empty();
+                let only = super::only().map(|token| TokenWithSpan { token, span });
+                tokens.splice(places[on + 1]..=places[on + 1], only);
             }
         }
         Some(at) if word(at - 1, "recursive") => recursive_view(tokens, &places, at),

@@ -43,8 +43,6 @@ const STATEMENTS: &[&[&str]] = &[
 
 /// Actions of ALTER TABLE that are not supported.
 const CHANGES: &[&[&str]] = &[
-    &["ATTACH", "PARTITION"],
-    &["DETACH", "PARTITION"],
     &["INHERIT"],
     &["SET", "COMPRESSION"],
     &["SET", "STATISTICS"],

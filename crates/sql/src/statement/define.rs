@@ -6,7 +6,7 @@ use super::{DropBehaviour, IfExists, IfMissing, Persistence, RelationName, State
 use crate::algebra::{Query, TableRef};
 use crate::definition::{
     CheckDef, ColumnDef, Deferral, DomainUse, ForeignKeyDef, IdentityKind, IndexColumn, IndexKind,
-    IndexMeta, IndexTerms, KeyDef, SequenceDef, Uniqueness,
+    IndexMeta, IndexTerms, KeyDef, PartitionBound, PartitionKey, SequenceDef, Uniqueness,
 };
 
 /// A sequence that belongs to a column: of GENERATED ... AS IDENTITY or `serial`.
@@ -51,6 +51,46 @@ pub struct CreateTable {
     pub persistence: Persistence,
     /// ON COMMIT.
     pub on_commit: OnCommit,
+    /// PARTITION BY.
+    pub partition_by: Option<PartitionKey>,
+    /// PARTITION OF: columns and checks are those of the partitioned table, whose keys and indexes
+    /// are to be added.
+    pub partition_of: Option<PartitionPlace>,
+}
+
+/// Place of a table among the partitions of another one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PartitionPlace {
+    /// The partitioned table.
+    pub parent: TableRef,
+    /// FOR VALUES, with the texts of expressions in the place of values.
+    pub bound: PartitionBound,
+}
+
+/// ALTER TABLE ... ATTACH and DETACH PARTITION, ALTER INDEX ... ATTACH PARTITION.
+#[derive(Clone, Debug, PartialEq)]
+pub enum PartitionStatement {
+    /// ALTER TABLE ... ATTACH PARTITION.
+    Attach {
+        /// The table that becomes a partition.
+        table: TableRef,
+        /// Place that it gets.
+        place: PartitionPlace,
+    },
+    /// ALTER TABLE ... DETACH PARTITION.
+    Detach {
+        /// The partitioned table.
+        parent: TableRef,
+        /// The partition.
+        table: TableRef,
+    },
+    /// ALTER INDEX ... ATTACH PARTITION.
+    AttachIndex {
+        /// Index of the partitioned table.
+        index: RelationName,
+        /// Index of the partition.
+        part: RelationName,
+    },
 }
 
 /// Action of the end of a transaction on a temporary table.
@@ -208,6 +248,8 @@ pub struct CreateIndex {
     pub terms: IndexTerms,
     /// When a relation of this name exists.
     pub if_exists: IfExists,
+    /// The partitions of the table that get one, too, each before those below it.
+    pub partitions: Vec<TableRef>,
 }
 
 /// Origin of a name.
@@ -272,6 +314,8 @@ pub struct AlterTable {
     /// that the table has after all actions, in order. None when the rows stay as they are but
     /// for dropped columns.
     pub rewrite: Option<Box<Query>>,
+    /// The same of its partitions, each before those below it.
+    pub partitions: Vec<AlterTable>,
 }
 
 /// One change of ALTER TABLE.
@@ -296,18 +340,7 @@ pub enum AlterAction {
         behaviour: DropBehaviour,
     },
     /// RENAME COLUMN.
-    RenameColumn {
-        /// Its ordinal.
-        column: usize,
-        /// The new name.
-        name: String,
-        /// All CHECK constraints of the table as they are then.
-        checks: Vec<CheckDef>,
-        /// Expressions of generated columns that name it, by ordinal, as they are then.
-        generated: Vec<(usize, String)>,
-        /// Terms of indexes, by the name of the index, as they are then.
-        terms: Vec<(String, IndexTerms)>,
-    },
+    RenameColumn(Box<RenamedColumn>),
     /// RENAME TO.
     Rename(String),
     /// RENAME CONSTRAINT.
@@ -400,6 +433,23 @@ pub enum AlterAction {
         /// CASCADE drops foreign keys that rely on it.
         behaviour: DropBehaviour,
     },
+}
+
+/// A column with a new name, and what names it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RenamedColumn {
+    /// Its ordinal.
+    pub column: usize,
+    /// The new name.
+    pub name: String,
+    /// All CHECK constraints of the table as they are then.
+    pub checks: Vec<CheckDef>,
+    /// Expressions of generated columns that name it, by ordinal, as they are then.
+    pub generated: Vec<(usize, String)>,
+    /// Terms of indexes, by the name of the index, as they are then.
+    pub terms: Vec<(String, IndexTerms)>,
+    /// Terms of the partition key as they are then, if it has some.
+    pub key: Option<IndexTerms>,
 }
 
 /// Treatment of NULLs by a column.

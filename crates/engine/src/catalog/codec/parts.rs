@@ -7,8 +7,9 @@ use sql::algebra::{Direction, NullsOrder};
 use sql::catalog::{
     CheckDef, ColumnDef, Deferral, Domain, DomainDef, DomainOf, DomainUse, ForeignKeyDef, Identity,
     IdentityKind, IndexColumn, IndexExpression, IndexKind, IndexMeta, IndexTerms, KeyDef, KeyMatch,
-    KeyNulls, ReferentialAction, SequenceDef, SequenceWrap, Uniqueness, UserType, Validity,
-    WeaveForm, WideDef, WideLink, WideNode,
+    KeyNulls, PartitionBound, PartitionKey, PartitionOf, PartitionStrategy, RangeEnd,
+    ReferentialAction, SequenceDef, SequenceWrap, Uniqueness, UserType, Validity, WeaveForm,
+    WideDef, WideLink, WideNode,
 };
 use sql::statement::{DefaultKind, OnCommit, Persistence, Privileges, RelationName};
 use storage::Layout;
@@ -174,7 +175,10 @@ record!(IndexTerms { expressions, predicate; classes });
 record!(IndexExpression { name, sql, ty });
 record!(IndexColumn { ordinal, direction, nulls });
 record!(RelationName { schema, name });
+record!(PartitionKey { strategy, columns, terms });
+record!(PartitionOf { parent, bound, indexes });
 
+variants!(PartitionStrategy { Range = 0, List = 1, Hash = 2 });
 variants!(DomainOf { Value = 0, Elements = 1 });
 variants!(DefaultKind { Tables = 0, Sequences = 1, Schemas = 2 });
 variants!(Layout { Row = 0, Column = 1, Frozen = 2, Auto = 3 });
@@ -198,8 +202,11 @@ variants!(Direction { Ascending = 0, Descending = 1 });
 variants!(NullsOrder { First = 0, Last = 1 });
 variants!(NumericDisplay { Fixed = 0, Trimmed = 1, Computed = 2 });
 
-/// Behind the others a wide table has one field, and a table whose blocks are sorted two: the first
-/// is what it is made of, nothing unless it is wide.
+/// Stands for no column by which blocks are sorted, where fields follow.
+const NO_COLUMN: usize = usize::MAX;
+
+/// Behind the others a wide table has one field, a table whose blocks are sorted two, a partitioned
+/// table and a partition four: the first is what it is made of, nothing unless it is wide.
 impl Codec for TableDef {
     fn put(&self, out: &mut Writer<'_>) {
         out.field(&self.name);
@@ -213,11 +220,16 @@ impl Codec for TableDef {
         out.field(&self.persistence);
         out.field(&self.block_indexes);
         let nothing = WideDef { nodes: Vec::new(), columns: Vec::new() };
-        if self.wide.is_some() || self.order_by.is_some() {
+        let has_partitions = self.partition_by.is_some() || self.partition_of.is_some();
+        if self.wide.is_some() || self.order_by.is_some() || has_partitions {
             out.field(self.wide.as_ref().unwrap_or(&nothing));
         }
-        if let Some(column) = &self.order_by {
-            out.field(column);
+        if self.order_by.is_some() || has_partitions {
+            out.field(&self.order_by.unwrap_or(NO_COLUMN));
+        }
+        if has_partitions {
+            out.field(&self.partition_by);
+            out.field(&self.partition_of);
         }
     }
 }
@@ -240,6 +252,8 @@ impl Decode for TableDef {
             on_commit: OnCommit::Keep,
             block_indexes: Vec::new(),
             wide: None,
+            partition_by: None,
+            partition_of: None,
         };
         if from.end().is_err() {
             def.block_indexes = from.field()?;
@@ -249,9 +263,73 @@ impl Decode for TableDef {
             def.wide = (!wide.nodes.is_empty()).then_some(wide);
         }
         if from.end().is_err() {
-            def.order_by = Some(from.field()?);
+            def.order_by = Some(from.field()?).filter(|column| *column != NO_COLUMN);
+        }
+        if from.end().is_err() {
+            def.partition_by = from.field()?;
+            def.partition_of = from.field()?;
         }
         Ok(def)
+    }
+}
+
+/// One byte, then what belongs to it.
+impl Codec for PartitionBound {
+    fn put(&self, out: &mut Writer<'_>) {
+        match self {
+            Self::Default => out.raw(&[0]),
+            Self::List(values) => {
+                out.raw(&[1]);
+                out.field(values);
+            }
+            Self::Range { from, to } => {
+                out.raw(&[2]);
+                out.field(from);
+                out.field(to);
+            }
+            Self::Hash { modulus, remainder } => {
+                out.raw(&[3]);
+                out.field(modulus);
+                out.field(remainder);
+            }
+        }
+    }
+}
+
+impl Decode for PartitionBound {
+    fn get(from: &mut Reader<'_>) -> Result<Self> {
+        Ok(match u8::get(from)? {
+            0 => Self::Default,
+            1 => Self::List(from.field()?),
+            2 => Self::Range { from: from.field()?, to: from.field()? },
+            3 => Self::Hash { modulus: from.field()?, remainder: from.field()? },
+            _ => return Err(damaged("an unknown PartitionBound")),
+        })
+    }
+}
+
+/// One byte, then the value.
+impl Codec for RangeEnd<String> {
+    fn put(&self, out: &mut Writer<'_>) {
+        match self {
+            Self::Min => out.raw(&[0]),
+            Self::Value(value) => {
+                out.raw(&[1]);
+                out.field(value);
+            }
+            Self::Max => out.raw(&[2]),
+        }
+    }
+}
+
+impl Decode for RangeEnd<String> {
+    fn get(from: &mut Reader<'_>) -> Result<Self> {
+        Ok(match u8::get(from)? {
+            0 => Self::Min,
+            1 => Self::Value(from.field()?),
+            2 => Self::Max,
+            _ => return Err(damaged("an unknown RangeEnd")),
+        })
     }
 }
 

@@ -190,7 +190,7 @@ fn table() -> impl Strategy<Value = TableDef> {
         validity,
     });
     let layout = select(vec![Layout::Row, Layout::Column, Layout::Frozen, Layout::Auto]);
-    let layout = (layout, option::of(0..4usize));
+    let layout = (layout, option::of(0..4usize), partitions());
     let lists = (vec(key(), 0..3), vec(check, 0..3), vec(foreign_key(), 0..3));
     (
         text(),
@@ -204,7 +204,7 @@ fn table() -> impl Strategy<Value = TableDef> {
         .prop_map(|(name, columns, lists, identities, indexes, layout, persistence)| {
             let (keys, checks, foreign_keys) = lists;
             let (indexes, block_indexes) = indexes;
-            let (layout, order_by) = layout;
+            let (layout, order_by, (partition_by, partition_of)) = layout;
             TableDef {
                 name,
                 columns,
@@ -219,8 +219,34 @@ fn table() -> impl Strategy<Value = TableDef> {
                 persistence,
                 on_commit: OnCommit::Keep,
                 wide: None,
+                partition_by,
+                partition_of,
             }
         })
+}
+
+fn partitions() -> impl Strategy<Value = (Option<PartitionKey>, Option<PartitionOf>)> {
+    let strategies = [PartitionStrategy::Range, PartitionStrategy::List, PartitionStrategy::Hash];
+    let key = (select(strategies.to_vec()), 0..4usize).prop_map(|(strategy, ordinal)| {
+        let (direction, nulls) = (Direction::Ascending, NullsOrder::Last);
+        let columns = vec![IndexColumn { ordinal, direction, nulls }];
+        PartitionKey { strategy, columns, terms: IndexTerms::default() }
+    });
+    let end = || {
+        let value = text().prop_map(RangeEnd::Value);
+        prop_oneof![Just(RangeEnd::Min), value, Just(RangeEnd::Max)]
+    };
+    let range = (vec(end(), 1..3), vec(end(), 1..3));
+    let bound = prop_oneof![
+        Just(PartitionBound::Default),
+        vec(option::of(text()), 0..3).prop_map(PartitionBound::List),
+        range.prop_map(|(from, to)| PartitionBound::Range { from, to }),
+        any::<(u32, u32)>()
+            .prop_map(|(modulus, remainder)| PartitionBound::Hash { modulus, remainder }),
+    ];
+    let place = (text(), bound, vec((text(), text()), 0..3))
+        .prop_map(|(parent, bound, indexes)| PartitionOf { parent, bound, indexes });
+    (option::of(key), option::of(place))
 }
 
 fn view() -> impl Strategy<Value = View> {

@@ -4,16 +4,16 @@ use std::borrow::Cow;
 
 use sql::algebra::{Direction, NullsOrder};
 use sql::catalog::{
-    Deferral, ForeignKeyDef, IdentityKind, IndexColumn, IndexMeta, KeyMatch, KeyNulls,
-    ReferentialAction, Uniqueness, Validity,
+    Deferral, ForeignKeyDef, IdentityKind, IndexColumn, IndexMeta, KeyMatch, KeyNulls, PartitionOf,
+    ReferentialAction, TableMeta, Uniqueness, Validity,
 };
 use sql::statement::{Persistence, RelationName};
 use types::{ElementType, Value, array};
 
-use super::{Row, Subject, builtin, full_name, numbers, rights, updatable};
+use super::{Row, Subject, builtin, full_name, numbers, partitions, rights, updatable};
 use crate::catalog::numbers as catalog_numbers;
 use crate::catalog::rights::{Object, SCHEMA_NAME};
-use crate::catalog::{TableDef, View};
+use crate::catalog::{TableDef, TableEntry, View};
 
 /// A name as SQL text.
 pub(super) fn quoted(name: &str) -> Cow<'_, str> {
@@ -70,6 +70,36 @@ fn options_of(def: &TableDef) -> Value {
     options.and_then(Result::ok).unwrap_or(Value::Null)
 }
 
+/// True when the index is a part of one of the table above.
+fn is_part(def: &TableDef, index: &str) -> bool {
+    let place = def.partition_of.as_ref();
+    place.is_some_and(|place| place.indexes.iter().any(|(_, own)| own == index))
+}
+
+/// `row` of a table with what is said of its partitions.
+fn of_partitions(
+    subject: &Subject<'_>,
+    entry: &TableEntry,
+    mut row: Row,
+    number: &dyn Fn(&str) -> i64,
+) -> Row {
+    let (state, def) = (subject.state, &entry.def);
+    let root = partitions::root(state, def).map_or(0, number);
+    row = row.number("partroot", root).flag("relispartition", def.partition_of.is_some());
+    if let Some(key) = partitions::key_definition(def) {
+        let has_any = entry.partitions().is_some_and(|tree| !tree.root.parts.is_empty());
+        row = row.text("partkeydef", &key).flag("relhassubclass", has_any);
+        row = row.number("relfilenode", 0);
+    }
+    if let Some(bound) = partitions::bound_definition(state, def) {
+        row = row.text("relpartbound", &bound);
+    }
+    match partitions::constraint_definition(state, def) {
+        Some(condition) => row.text("partconstraint", &condition),
+        None => row,
+    }
+}
+
 /// pg_class.
 pub(super) fn classes(subject: &Subject<'_>) -> Vec<Row> {
     let state = subject.state;
@@ -91,9 +121,12 @@ pub(super) fn classes(subject: &Subject<'_>) -> Vec<Row> {
         let bytes: u64 = entry.storage().block_infos().iter().map(|block| block.bytes).sum();
         let live = i64::try_from(entry.storage().live_rows()).unwrap_or(i64::MAX);
         let temporary = entry.def.persistence == Persistence::Temporary;
-        let row = acl(relation(subject, name, "r", number(name), owner(name)), name)
-            .number("relam", 2)
-            .number("reltuples", live)
+        let is_parted = entry.def.partition_by.is_some();
+        let kind = if is_parted { "p" } else { "r" };
+        let row = acl(relation(subject, name, kind, number(name), owner(name)), name);
+        let row = of_partitions(subject, entry, row, &number)
+            .number("relam", if is_parted { 0 } else { 2 })
+            .number("reltuples", if is_parted { -1 } else { live })
             .number("relpages", (bytes / 8192) as i64)
             .number("bytes", bytes as i64)
             .flag("relhasindex", entry.def.all_indexes().next().is_some())
@@ -105,7 +138,10 @@ pub(super) fn classes(subject: &Subject<'_>) -> Vec<Row> {
         rows.push(if temporary { row.text("relpersistence", "t") } else { row });
         for index in entry.def.visible_indexes() {
             let key = RelationName::key_beside(name, &index.name);
-            let row = relation(subject, &key, "i", number(&key), owner(name))
+            let kind = if is_parted { "I" } else { "i" };
+            let row = relation(subject, &key, kind, number(&key), owner(name))
+                .flag("relispartition", is_part(&entry.def, &index.name))
+                .flag("relhassubclass", is_parted)
                 .number("relam", numbers::access_method(index.kind))
                 .number("relnatts", index.columns.len() as i64);
             let option = index.kind.option();
@@ -363,7 +399,7 @@ pub(super) fn index_rows(subject: &Subject<'_>) -> Vec<Row> {
                 .flag("indnullsnotdistinct", index.unique == Uniqueness::NullsNotDistinct)
                 .flag("indisprimary", primary)
                 .flag("indimmediate", true)
-                .flag("indisvalid", true)
+                .flag("indisvalid", partitions::is_complete(entry, &index.name))
                 .flag("indisready", true)
                 .flag("indislive", true)
                 .vector("indkey", ElementType::SmallInt, &places)
@@ -434,6 +470,16 @@ pub(super) fn without_actions() -> Row {
     row.text("confmatchtype", " ")
 }
 
+/// The number of the key or foreign key of the table above that one of a partition is a part of.
+fn above_of(subject: &Subject<'_>, place: &PartitionOf, name: &str) -> Option<i64> {
+    let parent = &subject.state.tables.get(&place.parent)?.def;
+    let of = match place.indexes.iter().find(|(_, own)| own == name) {
+        Some((of, _)) if parent.keys.iter().any(|key| key.name == *of) => of,
+        _ => &parent.foreign_keys.iter().find(|key| key.name == name)?.name,
+    };
+    Some(numbers::constraint(&parent.name, of))
+}
+
 /// pg_constraint.
 pub(super) fn constraints(subject: &Subject<'_>) -> Vec<Row> {
     let numbers = catalog_numbers::relations(subject.state);
@@ -441,8 +487,11 @@ pub(super) fn constraints(subject: &Subject<'_>) -> Vec<Row> {
     let mut rows = Vec::new();
     for (table, entry) in &subject.state.tables {
         let def = &entry.def;
+        let parent = def.partition_of.as_ref();
         let mut add = |name: &str, validity: Validity, row: Row| {
+            let above = parent.and_then(|place| above_of(subject, place, name));
             let row = row
+                .number("conparentid", above.unwrap_or(0))
                 .number("oid", numbers::constraint(table, name))
                 .text("conname", name)
                 .number("connamespace", numbers::schema(RelationName::schema_of_key(table)))

@@ -5,7 +5,7 @@ use types::Value;
 
 use super::{
     Row, SYSTEM_SCHEMAS, Subject, activity, catalogs, columns, counts, depends, domains,
-    extensions, numbers, relations, rights, stats,
+    extensions, numbers, partitions, relations, rights, stats,
 };
 use crate::catalog::comments::Commented;
 use crate::catalog::numbers as catalog_numbers;
@@ -21,6 +21,8 @@ pub(super) fn rows(name: &str, subject: &Subject<'_>) -> Vec<Row> {
         "pg_catalog.pg_attribute" => relations::attributes(subject),
         "pg_catalog.pg_attrdef" => relations::defaults(subject),
         "pg_catalog.pg_index" => relations::index_rows(subject),
+        "pg_catalog.pg_partitioned_table" => partitions::partitioned(subject),
+        "pg_catalog.pg_inherits" => partitions::inherits(subject),
         "pg_catalog.pg_constraint" => relations::constraints(subject)
             .into_iter()
             .chain(domains::constraints(subject))

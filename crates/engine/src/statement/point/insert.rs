@@ -12,7 +12,8 @@ use crate::statement::statistics::StoredStatistics;
 
 /// The row of `insert` into `entry`; None when the general way is to be taken.
 pub(super) fn new_row(entry: &TableEntry, insert: &Insert) -> Option<NewRow> {
-    if insert.on_conflict.is_some() {
+    let is_routed = insert.table.partitions().is_some() || insert.table.partition_of().is_some();
+    if insert.on_conflict.is_some() || is_routed {
         return None;
     }
     let schema = entry.storage().schema().columns();

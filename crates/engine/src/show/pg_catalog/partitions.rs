@@ -1,0 +1,378 @@
+//! Partitioned tables and partitions: pg_partitioned_table, pg_inherits, and texts of their
+//! definitions.
+
+use sql::algebra::partition::{Below, PartitionNode};
+use sql::catalog::{
+    Arguments, PartitionBound, PartitionStrategy, RangeEnd, TableFunctionRef, TableMeta,
+};
+use sql::statement::RelationName;
+use types::{DataType, ElementType, RegKind, Result, Value};
+
+use super::objects::Seen;
+use super::{Row, Subject, builtin, numbers};
+use crate::catalog::numbers as catalog_numbers;
+use crate::catalog::partitions::{key_exprs, key_names};
+use crate::catalog::{State, TableDef, TableEntry};
+use crate::show::system::counted_function;
+
+/// How a table is partitioned, as SQL text.
+pub(super) fn key_definition(def: &TableDef) -> Option<String> {
+    let key = def.partition_by.as_ref()?;
+    Some(format!("{} ({})", key.strategy.name(), key_names(def, key).join(", ")))
+}
+
+/// The types of the key of a partitioned table.
+fn key_types(def: &TableDef) -> Vec<DataType> {
+    let key = def.partition_by.as_ref();
+    let keys = key.and_then(|key| key_exprs(def, key).ok()).unwrap_or_default();
+    keys.into_iter().map(|key| key.ty).collect()
+}
+
+/// A value of a bound as PostgreSQL writes it.
+fn literal(text: &str, ty: DataType) -> String {
+    let is_number = ty.is_integer()
+        || ty.is_numeric()
+        || matches!(ty, DataType::Real | DataType::Double | DataType::Oid);
+    let is_plain = is_number && text.chars().all(|c| "0123456789+eE.".contains(c));
+    if is_plain || ty == DataType::Boolean {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', "''"))
+}
+
+/// FOR VALUES of a partition, as SQL text.
+pub(super) fn bound_definition(state: &State, def: &TableDef) -> Option<String> {
+    let place = def.partition_of.as_ref()?;
+    let types = key_types(&state.tables.get(&place.parent)?.def);
+    let first = types.first().copied().unwrap_or(DataType::Text);
+    let ends = |ends: &[RangeEnd<String>]| -> String {
+        let end = |(end, ty): (&RangeEnd<String>, &DataType)| match end {
+            RangeEnd::Min => "MINVALUE".to_owned(),
+            RangeEnd::Max => "MAXVALUE".to_owned(),
+            RangeEnd::Value(text) => literal(text, *ty),
+        };
+        ends.iter().zip(&types).map(end).collect::<Vec<_>>().join(", ")
+    };
+    Some(match &place.bound {
+        PartitionBound::Default => "DEFAULT".to_owned(),
+        PartitionBound::List(values) => {
+            let value = |text: &Option<String>| match text {
+                Some(text) => literal(text, first),
+                None => "NULL".to_owned(),
+            };
+            let values: Vec<String> = values.iter().map(value).collect();
+            format!("FOR VALUES IN ({})", values.join(", "))
+        }
+        PartitionBound::Range { from, to } => {
+            format!("FOR VALUES FROM ({}) TO ({})", ends(from), ends(to))
+        }
+        PartitionBound::Hash { modulus, remainder } => {
+            format!("FOR VALUES WITH (modulus {modulus}, remainder {remainder})")
+        }
+    })
+}
+
+/// The condition that the rows of a partition satisfy, those of the tables above included; None
+/// where it is that of a default partition, or there is none.
+pub(super) fn constraint_definition(state: &State, def: &TableDef) -> Option<String> {
+    let mut conditions = Vec::new();
+    let mut child = def;
+    while let Some(place) = &child.partition_of {
+        let parent = &state.tables.get(&place.parent)?.def;
+        conditions.push(condition(parent, &place.bound)?);
+        child = parent;
+    }
+    conditions.reverse();
+    match conditions.len() {
+        0 => None,
+        1 => conditions.pop(),
+        _ => Some(format!("({})", conditions.join(" AND "))),
+    }
+}
+
+fn condition(parent: &TableDef, bound: &PartitionBound) -> Option<String> {
+    let key = parent.partition_by.as_ref()?;
+    let names = key_names(parent, key);
+    let types = key_types(parent);
+    let typed = |text: &str, ty: DataType| {
+        let is_bare = matches!(ty, DataType::Integer | DataType::Boolean) || ty.is_numeric();
+        match literal(text, ty) {
+            bare if is_bare && !bare.starts_with('\'') => bare,
+            _ => format!("'{}'::{}", text.replace('\'', "''"), ty.name()),
+        }
+    };
+    let (name, ty) = (names.first()?, *types.first()?);
+    Some(match bound {
+        PartitionBound::Default => return None,
+        PartitionBound::Hash { modulus, remainder } => {
+            let table = RelationName::of_key(&parent.name).quoted_in_schema();
+            format!(
+                "satisfies_hash_partition('{table}'::regclass, {modulus}, {remainder}, {})",
+                names.join(", ")
+            )
+        }
+        PartitionBound::List(values) => {
+            let some: Vec<String> = values.iter().flatten().map(|text| typed(text, ty)).collect();
+            let among = match some.as_slice() {
+                [] => None,
+                [one] => Some(format!("({name} = {one})")),
+                many => Some(format!("({name} = ANY (ARRAY[{}]))", many.join(", "))),
+            };
+            match (values.contains(&None), among) {
+                (true, None) => format!("({name} IS NULL)"),
+                (true, Some(among)) => format!("(({name} IS NULL) OR {among})"),
+                (false, among) => {
+                    format!("(({name} IS NOT NULL) AND {})", among.unwrap_or_default())
+                }
+            }
+        }
+        PartitionBound::Range { from, to } => {
+            let mut terms: Vec<String> =
+                names.iter().map(|name| format!("({name} IS NOT NULL)")).collect();
+            terms.extend(above(&names, &types, from, ">=", &typed));
+            terms.extend(above(&names, &types, to, "<", &typed));
+            format!("({})", terms.join(" AND "))
+        }
+    })
+}
+
+/// The condition of one end of a range: lexicographic, for the last column by `last`.
+fn above(
+    names: &[String],
+    types: &[DataType],
+    ends: &[RangeEnd<String>],
+    last: &str,
+    typed: &dyn Fn(&str, DataType) -> String,
+) -> Option<String> {
+    let strict = last.trim_end_matches('=');
+    let values: Vec<(&String, String)> = names
+        .iter()
+        .zip(types)
+        .zip(ends)
+        .map_while(|((name, ty), end)| match end {
+            RangeEnd::Value(text) => Some((name, typed(text, *ty))),
+            RangeEnd::Min | RangeEnd::Max => None,
+        })
+        .collect();
+    // Behind the values everything or nothing follows.
+    let is_closed = match ends.get(values.len()) {
+        Some(RangeEnd::Min) => last == ">=",
+        Some(RangeEnd::Max) => last == "<",
+        _ => false,
+    };
+    let count = values.len();
+    let mut terms = Vec::with_capacity(count);
+    for (at, (name, value)) in values.iter().enumerate() {
+        let is_last = at + 1 == count;
+        let op = match (is_last, is_closed) {
+            (true, true) => format!("{strict}="),
+            (true, false) if count == ends.len() => last.to_owned(),
+            _ => strict.to_owned(),
+        };
+        let own = format!("({name} {op} {value})");
+        let mut before: Vec<String> =
+            values[..at].iter().map(|(name, value)| format!("({name} = {value})")).collect();
+        before.push(own);
+        terms.push(match before.len() {
+            1 => before.remove(0),
+            _ => format!("({})", before.join(" AND ")),
+        });
+    }
+    match terms.len() {
+        0 => None,
+        1 => terms.pop(),
+        _ => Some(format!("({})", terms.join(" OR "))),
+    }
+}
+
+/// The highest table above, which may be the table itself; None for one that is no part of a tree.
+pub(super) fn root<'s>(state: &'s State, def: &'s TableDef) -> Option<&'s str> {
+    if def.partition_by.is_none() && def.partition_of.is_none() {
+        return None;
+    }
+    let mut table = def;
+    while let Some(place) = &table.partition_of {
+        table = &state.tables.get(&place.parent)?.def;
+    }
+    Some(&table.name)
+}
+
+/// pg_partitioned_table.
+pub(super) fn partitioned(subject: &Subject<'_>) -> Vec<Row> {
+    let numbers = catalog_numbers::relations(subject.state);
+    let number = |name: &str| numbers.get(name).copied().unwrap_or(0);
+    let row = |entry: &std::sync::Arc<TableEntry>| {
+        let def = &entry.def;
+        let key = def.partition_by.as_ref()?;
+        let types = key_types(def);
+        let place = |column: &sql::catalog::IndexColumn| match column.expression() {
+            Some(_) => 0,
+            None => column.ordinal as i64 + 1,
+        };
+        let places: Vec<i64> = key.columns.iter().map(place).collect();
+        let method = if key.strategy == PartitionStrategy::Hash { 405 } else { 403 };
+        let class = |ty: &DataType| {
+            let (number, _) = numbers::of_type(*ty);
+            builtin::operator_class(method, u32::try_from(number).unwrap_or_default())
+        };
+        let classes: Vec<i64> = types.iter().map(class).collect();
+        let collations: Vec<i64> =
+            types.iter().map(|ty| numbers::own_entry(*ty).collation).collect();
+        let default = entry.partitions().and_then(|tree| {
+            let part = &tree.root.parts[tree.root.default?];
+            Some(number(&part.table))
+        });
+        let expressions: Vec<String> =
+            key.terms.expressions.iter().map(|expression| expression.full_text()).collect();
+        let strategy = match key.strategy {
+            PartitionStrategy::Range => "r",
+            PartitionStrategy::List => "l",
+            PartitionStrategy::Hash => "h",
+        };
+        let mut row = Row::default();
+        if !expressions.is_empty() {
+            row = row.text("partexprs", &expressions.join(", "));
+        }
+        Some(
+            row.number("partrelid", number(&def.name))
+                .text("partstrat", strategy)
+                .number("partnatts", places.len() as i64)
+                .number("partdefid", default.unwrap_or(0))
+                .vector("partattrs", ElementType::SmallInt, &places)
+                .vector("partclass", ElementType::Oid, &classes)
+                .vector("partcollation", ElementType::Oid, &collations),
+        )
+    };
+    subject.state.tables.values().filter_map(row).collect()
+}
+
+/// pg_inherits: partitions, and their indexes.
+pub(super) fn inherits(subject: &Subject<'_>) -> Vec<Row> {
+    let numbers = catalog_numbers::relations(subject.state);
+    let number = |name: &str| numbers.get(name).copied().unwrap_or(0);
+    let row = |child: &str, parent: &str| {
+        Row::default()
+            .number("inhrelid", number(child))
+            .number("inhparent", number(parent))
+            .number("inhseqno", 1)
+    };
+    let mut rows = Vec::new();
+    for (name, entry) in &subject.state.tables {
+        let Some(place) = &entry.def.partition_of else { continue };
+        rows.push(row(name, &place.parent));
+        for (of, own) in &place.indexes {
+            let child = RelationName::key_beside(name, own);
+            rows.push(row(&child, &RelationName::key_beside(&place.parent, of)));
+        }
+    }
+    rows
+}
+
+/// True when all partitions have a part of the index.
+pub(super) fn is_complete(entry: &TableEntry, index: &str) -> bool {
+    entry.partitions().is_none_or(|tree| {
+        let tables = || tree.inner.iter().chain(&tree.leaves);
+        tree.root.parts.iter().all(|part| {
+            let table = tables().find(|table| table.name() == part.table);
+            let place = table.and_then(|table| table.partition_of());
+            place.is_some_and(|place| place.indexes.iter().any(|(of, _)| of == index))
+        })
+    })
+}
+
+/// `pg_partition_tree` and `pg_partition_ancestors` of a table; None for another function.
+pub(crate) fn function(
+    name: &str,
+    arguments: &Arguments,
+    seen: &Seen<'_>,
+) -> Option<Result<TableFunctionRef>> {
+    let [(value, ty)] = arguments.positional.as_slice() else { return None };
+    if !matches!(name, "pg_partition_tree" | "pg_partition_ancestors") {
+        return None;
+    }
+    let relation = match (value, ty) {
+        (Value::Str(bytes), DataType::Reg(_)) => {
+            let number = i64::from(types::object_number(bytes));
+            seen.state.relation_numbered(number).map(str::to_owned)
+        }
+        (Value::Str(bytes), _) => {
+            let text = std::str::from_utf8(bytes).unwrap_or_default();
+            match seen.named(RegKind::Class, text) {
+                Ok(Value::Str(bytes)) => {
+                    let number = i64::from(types::object_number(&bytes));
+                    seen.state.relation_numbered(number).map(str::to_owned)
+                }
+                Ok(_) => None,
+                Err(error) => return Some(Err(error)),
+            }
+        }
+        (value, _) => value.as_integer().and_then(|number| {
+            seen.state.relation_numbered(i64::try_from(number).ok()?).map(str::to_owned)
+        }),
+    };
+    let entry = relation.and_then(|name| seen.state.tables.get(&name));
+    Some(Ok(if name == "pg_partition_tree" { tree(seen, entry) } else { ancestors(seen, entry) }))
+}
+
+/// A table as a value of regclass.
+fn class(seen: &Seen<'_>, key: &str) -> Value {
+    let text = RelationName::of_key(key).quoted_in_schema();
+    seen.named(RegKind::Class, &text).unwrap_or(Value::Null)
+}
+
+const CLASS: DataType = DataType::Reg(RegKind::Class);
+
+fn tree(seen: &Seen<'_>, entry: Option<&std::sync::Arc<TableEntry>>) -> TableFunctionRef {
+    let columns = [
+        ("relid", CLASS),
+        ("parentrelid", CLASS),
+        ("isleaf", DataType::Boolean),
+        ("level", DataType::Integer),
+    ];
+    let mut rows = Vec::new();
+    if let Some(entry) = entry {
+        let def = &entry.def;
+        let parent = def.partition_of.as_ref().map(|place| class(seen, &place.parent));
+        let is_leaf = def.partition_by.is_none();
+        if !is_leaf || def.partition_of.is_some() {
+            let parent = parent.unwrap_or(Value::Null);
+            rows.push(vec![class(seen, &def.name), parent, Value::Bool(is_leaf), Value::I32(0)]);
+        }
+        if let Some(tree) = entry.partitions() {
+            below(seen, &tree.root, 1, &mut rows);
+        }
+    }
+    let count = rows.len() as u64;
+    counted_function("pg_partition_tree", &columns, &rows, count)
+}
+
+/// Level by level, as PostgreSQL lists them.
+fn below(seen: &Seen<'_>, node: &PartitionNode, level: i32, rows: &mut Vec<Vec<Value>>) {
+    for part in &node.parts {
+        let is_leaf = matches!(part.below, Below::Leaf(_));
+        rows.push(vec![
+            class(seen, &part.table),
+            class(seen, &node.table),
+            Value::Bool(is_leaf),
+            Value::I32(level),
+        ]);
+    }
+    for part in &node.parts {
+        if let Below::Node(node) = &part.below {
+            below(seen, node, level + 1, rows);
+        }
+    }
+}
+
+fn ancestors(seen: &Seen<'_>, entry: Option<&std::sync::Arc<TableEntry>>) -> TableFunctionRef {
+    let mut rows = Vec::new();
+    let mut table =
+        entry.filter(|entry| entry.def.partition_by.is_some() || entry.def.partition_of.is_some());
+    while let Some(entry) = table {
+        rows.push(vec![class(seen, &entry.def.name)]);
+        let place = entry.def.partition_of.as_ref();
+        table = place.and_then(|place| seen.state.tables.get(&place.parent));
+    }
+    let count = rows.len() as u64;
+    counted_function("pg_partition_ancestors", &[("relid", CLASS)], &rows, count)
+}

@@ -1,0 +1,251 @@
+//! UPDATE and DELETE of partitioned tables and of partitions: each row is changed where it is, and
+//! one whose new values belong elsewhere is deleted there and inserted where it belongs.
+
+use std::sync::Arc;
+
+use kernels::Batch;
+use sql::statement::{Matches, RowPlace};
+use storage::Snapshot;
+use types::Result;
+
+use super::super::partitioned::{Routes, grouped, of_partitions, pick, tagged};
+use super::super::rows::columns_at;
+use super::super::writer::TableWriter;
+use super::{Action, Change, Conflicts, Read, Written, note_conflicts};
+use crate::catalog::TableEntry;
+use crate::statement::running::Running;
+use crate::transaction::work::stale;
+use crate::words::rows::Rows;
+
+/// A statement while it writes partitions.
+pub(super) struct PartsChange<'a> {
+    routes: Routes,
+    /// The partitions, by number; the target itself, if it has none.
+    entries: &'a [Arc<TableEntry>],
+    action: Action<'a>,
+    matches: Matches,
+    read: Read<'a>,
+    /// True when new values may belong to another partition.
+    moves: bool,
+    /// Changes of rows that stay, by partition.
+    staying: Vec<Option<Change<'a>>>,
+    /// Ends of rows that move, by partition.
+    leaving: Vec<Option<Change<'a>>>,
+    /// Rows that moved, with extras, where they are now.
+    moved: Written,
+    /// New rows, for which foreign keys are looked at.
+    owed: Vec<(usize, Batch)>,
+}
+
+/// A part of the source: rows of one partition.
+struct Rest<'b> {
+    leaf: usize,
+    batch: &'b Batch,
+    at: Snapshot,
+}
+
+impl<'a> PartsChange<'a> {
+    pub(super) fn new(
+        routes: Routes,
+        entries: &'a [Arc<TableEntry>],
+        action: Action<'a>,
+        matches: Matches,
+        read: Read<'a>,
+    ) -> Self {
+        let moves = match action {
+            Action::Update(columns) => routes.depends_on(columns),
+            Action::Delete => false,
+        };
+        let none = || (0..entries.len()).map(|_| None).collect();
+        let (staying, leaving) = (none(), none());
+        let (moved, owed) = (Written::default(), Vec::new());
+        Self { routes, entries, action, matches, read, moves, staying, leaving, moved, owed }
+    }
+
+    /// Writes what a batch of the source found.
+    ///
+    /// # Errors
+    /// Errors of UPDATE and DELETE; 23514 for a row that is not one of the target any more.
+    pub(super) fn apply(
+        &mut self,
+        running: &mut Running<'_>,
+        at: Snapshot,
+        batch: &Batch,
+        conflicts: &mut Conflicts,
+    ) -> Result<()> {
+        let parts = if self.routes.is_partitioned() {
+            of_partitions(batch)
+        } else {
+            vec![(0, batch.clone())]
+        };
+        for (leaf, batch) in parts {
+            let moving = match self.action {
+                Action::Update(columns) if self.moves => {
+                    self.moving(Rest { leaf, batch: &batch, at }, columns)?
+                }
+                _ => None,
+            };
+            let Some((rows, new)) = moving else {
+                self.stay(running, Rest { leaf, batch: &batch, at }, conflicts)?;
+                continue;
+            };
+            let stays = |row: &u32| !rows.contains(row);
+            let stay: Vec<u32> = (0..batch.rows as u32).filter(stays).collect();
+            let (staying, leaving) = (pick(&batch, &stay), pick(&batch, &rows));
+            self.stay(running, Rest { leaf, batch: &staying, at }, conflicts)?;
+            self.go(running, Rest { leaf, batch: &leaving, at }, &new, conflicts)?;
+        }
+        Ok(())
+    }
+
+    fn entry(&self, leaf: usize) -> Result<&'a Arc<TableEntry>> {
+        self.entries.get(leaf).ok_or_else(stale)
+    }
+
+    /// Changes rows that stay in their partition.
+    fn stay(
+        &mut self,
+        running: &mut Running<'_>,
+        Rest { leaf, batch, at }: Rest<'_>,
+        conflicts: &mut Conflicts,
+    ) -> Result<()> {
+        if batch.rows == 0 {
+            return Ok(());
+        }
+        let entry = self.entry(leaf)?;
+        let (action, matches) = (self.action, self.matches);
+        let slot = &mut self.staying[leaf];
+        let change = match slot {
+            Some(change) => change,
+            None => slot.insert(Change::started(running, entry, action, matches, self.read)?),
+        };
+        let mut found = Vec::new();
+        change.apply(running, at, &Rows::new(batch), &mut found)?;
+        note_conflicts(conflicts, entry, found);
+        Ok(())
+    }
+
+    /// Rows that belong to another partition with their new values: their numbers, and all columns
+    /// of them.
+    fn moving(
+        &self,
+        Rest { leaf, batch, at }: Rest<'_>,
+        columns: &[usize],
+    ) -> Result<Option<(Vec<u32>, Batch)>> {
+        let entry = self.entry(leaf)?;
+        let rows = Rows::new(batch);
+        let all: Vec<usize> = (0..entry.def.columns.len()).collect();
+        let mut now = columns_at(entry.storage(), at, &rows, &all)?;
+        for (position, column) in columns.iter().enumerate() {
+            now[*column] = rows.column(position + 1);
+        }
+        let now = Batch::new(now, rows.count);
+        let leaves = self.routes.leaves(&now)?;
+        let moving: Vec<u32> =
+            (0..batch.rows as u32).filter(|row| leaves[*row as usize] != leaf).collect();
+        if moving.is_empty() {
+            return Ok(None);
+        }
+        let new = pick(&now, &moving);
+        Ok(Some((moving, new)))
+    }
+
+    /// Moves rows, which become `new`.
+    fn go(
+        &mut self,
+        running: &mut Running<'_>,
+        Rest { leaf, batch, at }: Rest<'_>,
+        new: &Batch,
+        conflicts: &mut Conflicts,
+    ) -> Result<()> {
+        let entry = self.entry(leaf)?;
+        let matches = self.matches;
+        let slot = &mut self.leaving[leaf];
+        let change = match slot {
+            Some(change) => change,
+            None => slot.insert(Change::started(
+                running,
+                entry,
+                Action::Delete,
+                matches,
+                Read::default(),
+            )?),
+        };
+        let mut found = Vec::new();
+        let gone = change.apply(running, at, &Rows::new(batch), &mut found)?;
+        note_conflicts(conflicts, entry, found);
+        let (new, source) = (pick(new, &gone), pick(batch, &gone));
+        for (target, rows) in grouped(&self.routes.leaves(&new)?) {
+            let entry = self.entry(target)?;
+            let writer = TableWriter::inserting(entry);
+            let mut part = pick(&new, &rows);
+            writer.complete(&mut part, running.session.clocks())?;
+            let tids = writer.store(running, &part)?;
+            self.owed.push((target, part.clone()));
+            self.moved.count += rows.len() as u64;
+            if self.read.returning.is_some() || !self.read.tests.is_empty() {
+                let extras = self.action.width()..source.columns.len();
+                let extras = source.columns[extras].iter().map(|c| c.gather(&rows));
+                part.columns.extend(extras);
+                self.moved.batches.push(part);
+                self.moved.tids.push(tids.into_iter().map(|tid| tagged(target, tid)).collect());
+            }
+        }
+        Ok(())
+    }
+
+    /// Finishes the rows when all are written.
+    pub(super) fn finish(mut self, running: &mut Running<'_>) -> Result<Written> {
+        let is_partitioned = self.routes.is_partitioned();
+        let has_places =
+            self.read.returning.is_some_and(|returning| returning.place == RowPlace::Last);
+        let mut all = Written::default();
+        for (leaf, change) in self.staying.into_iter().enumerate() {
+            let Some(change) = change else { continue };
+            let written = change.finish(running)?;
+            all.count += written.count;
+            all.batches.extend(written.batches);
+            for mut tids in written.tids {
+                if is_partitioned {
+                    tids.iter_mut().for_each(|tid| *tid = tagged(leaf, *tid));
+                }
+                all.tids.push(tids);
+            }
+        }
+        for change in self.leaving.into_iter().flatten() {
+            change.finish(running)?;
+        }
+        for (leaf, batch) in &self.owed {
+            let entry = self.entries.get(*leaf).ok_or_else(stale)?;
+            TableWriter::inserting(entry).inserted(running, batch)?;
+        }
+        all.count += self.moved.count;
+        all.batches.append(&mut self.moved.batches);
+        if has_places {
+            all.tids.append(&mut self.moved.tids);
+        }
+        Ok(all)
+    }
+}
+
+/// Changes or deletes the rows of `batch` (TID, values) as part of a MERGE; how many.
+///
+/// # Errors
+/// 40001 when another transaction changed one of them after the snapshot.
+pub(crate) fn apply_parts(
+    running: &mut Running<'_>,
+    routes: Routes,
+    entries: &[Arc<TableEntry>],
+    action: Action<'_>,
+    batch: &Batch,
+) -> Result<u64> {
+    let at = running.session.work().txn.snapshot();
+    let mut change = PartsChange::new(routes, entries, action, Matches::Once, Read::default());
+    let mut conflicts = Conflicts::new();
+    change.apply(running, at, batch, &mut conflicts)?;
+    if !conflicts.is_empty() {
+        // Only READ COMMITTED collects conflicts: the whole statement looks again.
+        return Err(stale());
+    }
+    change.finish(running).map(|written| written.count)
+}
