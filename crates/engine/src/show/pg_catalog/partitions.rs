@@ -34,7 +34,10 @@ fn literal(text: &str, ty: DataType) -> String {
         || ty.is_numeric()
         || matches!(ty, DataType::Real | DataType::Double | DataType::Oid);
     let is_plain = is_number && text.chars().all(|c| "0123456789+eE.".contains(c));
-    if is_plain || ty == DataType::Boolean {
+    if ty == DataType::Boolean {
+        return if text.starts_with('t') { "true" } else { "false" }.to_owned();
+    }
+    if is_plain {
         return text.to_owned();
     }
     format!("'{}'", text.replace('\'', "''"))
@@ -79,18 +82,19 @@ pub(super) fn constraint_definition(state: &State, def: &TableDef) -> Option<Str
     let mut child = def;
     while let Some(place) = &child.partition_of {
         let parent = &state.tables.get(&place.parent)?.def;
-        conditions.push(condition(parent, &place.bound)?);
+        conditions.push(terms_of(parent, &place.bound)?);
         child = parent;
     }
-    conditions.reverse();
-    match conditions.len() {
+    let mut terms: Vec<String> = conditions.into_iter().rev().flatten().collect();
+    match terms.len() {
         0 => None,
-        1 => conditions.pop(),
-        _ => Some(format!("({})", conditions.join(" AND "))),
+        1 => terms.pop(),
+        _ => Some(format!("({})", terms.join(" AND "))),
     }
 }
 
-fn condition(parent: &TableDef, bound: &PartitionBound) -> Option<String> {
+/// The conditions of one bound.
+fn terms_of(parent: &TableDef, bound: &PartitionBound) -> Option<Vec<String>> {
     let key = parent.partition_by.as_ref()?;
     let names = key_names(parent, key);
     let types = key_types(parent);
@@ -106,10 +110,10 @@ fn condition(parent: &TableDef, bound: &PartitionBound) -> Option<String> {
         PartitionBound::Default => return None,
         PartitionBound::Hash { modulus, remainder } => {
             let table = RelationName::of_key(&parent.name).quoted_in_schema();
-            format!(
+            vec![format!(
                 "satisfies_hash_partition('{table}'::regclass, {modulus}, {remainder}, {})",
                 names.join(", ")
-            )
+            )]
         }
         PartitionBound::List(values) => {
             let some: Vec<String> = values.iter().flatten().map(|text| typed(text, ty)).collect();
@@ -119,10 +123,11 @@ fn condition(parent: &TableDef, bound: &PartitionBound) -> Option<String> {
                 many => Some(format!("({name} = ANY (ARRAY[{}]))", many.join(", "))),
             };
             match (values.contains(&None), among) {
-                (true, None) => format!("({name} IS NULL)"),
-                (true, Some(among)) => format!("(({name} IS NULL) OR {among})"),
+                (true, None) => vec![format!("({name} IS NULL)")],
+                (true, Some(among)) => vec![format!("(({name} IS NULL) OR {among})")],
                 (false, among) => {
-                    format!("(({name} IS NOT NULL) AND {})", among.unwrap_or_default())
+                    let present = format!("({name} IS NOT NULL)");
+                    std::iter::once(present).chain(among).collect()
                 }
             }
         }
@@ -131,7 +136,7 @@ fn condition(parent: &TableDef, bound: &PartitionBound) -> Option<String> {
                 names.iter().map(|name| format!("({name} IS NOT NULL)")).collect();
             terms.extend(above(&names, &types, from, ">=", &typed));
             terms.extend(above(&names, &types, to, "<", &typed));
-            format!("({})", terms.join(" AND "))
+            terms
         }
     })
 }
