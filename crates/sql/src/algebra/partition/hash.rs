@@ -64,7 +64,7 @@ pub fn hash(value: Scalar<'_>, ty: DataType) -> u64 {
                 of_u32(low ^ if value >= 0 { high } else { !high }, HASH_SEED)
             }
         },
-        Scalar::Float(value) if value == 0.0 => HASH_SEED,
+        Scalar::Float(0.0) => HASH_SEED,
         Scalar::Float(value) => {
             let value = if value.is_nan() { f64::NAN } else { value };
             of_bytes(&value.to_le_bytes(), HASH_SEED)
