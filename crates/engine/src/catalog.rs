@@ -13,6 +13,7 @@ pub(crate) mod comments;
 pub(crate) mod keys;
 pub(crate) mod user_types;
 pub(crate) mod wide;
+pub(crate) mod databases;
 pub(crate) mod codec;
 
 use std::any::Any;
@@ -32,6 +33,7 @@ use types::{About, DataType, Error, Result, SqlState};
 
 use crate::catalog::checks::Checks;
 use crate::catalog::comments::Commented;
+use crate::catalog::databases::DatabaseName;
 use crate::catalog::derived::Terms;
 use crate::catalog::generated::Generated;
 use crate::catalog::locks::TableLock;
@@ -407,7 +409,7 @@ pub struct Role {
     pub inherits: bool,
     /// Roles that it is a member of.
     pub member_of: Vec<Membership>,
-    /// CREATEDB: nothing here asks for it.
+    /// CREATEDB.
     pub can_create_databases: bool,
     /// REPLICATION: nothing here asks for it.
     pub can_replicate: bool,
@@ -478,6 +480,8 @@ pub(crate) struct State {
     pub(crate) default_privileges: BTreeMap<DefaultsOf, Vec<Grant>>,
     /// COMMENT ON; none is about what is temporary.
     pub(crate) comments: BTreeMap<Commented, String>,
+    /// Name of the database.
+    pub(crate) database: DatabaseName,
     /// The numbers of its relations, once somebody asked for one.
     pub(crate) numbers: KnownNumbers,
 }

@@ -9,4 +9,5 @@ pub(crate) mod compaction;
 pub(crate) mod freezing;
 pub(crate) mod gathering;
 pub(crate) mod database;
+pub(crate) mod cluster;
 pub(crate) mod commits;

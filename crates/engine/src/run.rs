@@ -1,6 +1,7 @@
 //! Calls of clients: text, prepared statements, cursors, COPY, and the calls of the library; each
 //! statement is handed to the floor that carries it out.
 
+pub(crate) mod databases;
 pub(crate) mod open;
 pub(crate) mod transaction;
 pub(crate) mod configure;

@@ -70,7 +70,7 @@ pub trait Io: Send + Sync + Debug {
     /// See the module.
     fn rename(&self, from: &Path, to: &Path) -> Result<()>;
 
-    /// Removes a file.
+    /// Removes a file, or an empty directory.
     ///
     /// # Errors
     /// See the module.

@@ -19,9 +19,11 @@ pub(crate) fn open(path: Option<&Path>, limits: &Limits) -> Result<Database> {
         Some(path) => Database::open(path, config)?,
         None => Database::open_in_memory(config)?,
     };
-    formats::register(&database);
-    workloads::register(&database);
-    wire::register(&database);
+    database.for_each_database(|database| {
+        formats::register(database);
+        workloads::register(database);
+        wire::register(database);
+    });
     Ok(database)
 }
 

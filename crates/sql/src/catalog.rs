@@ -353,6 +353,11 @@ pub trait Catalog {
         types::object_value(0, ty.name())
     }
 
+    /// The name of the database: current_database().
+    fn database(&self) -> &str {
+        "tessera"
+    }
+
     /// Role that the session acts as: current_user.
     fn user(&self) -> &str {
         "tessera"

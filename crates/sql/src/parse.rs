@@ -11,6 +11,7 @@ mod comment;
 mod copy;
 mod current;
 mod cursor;
+mod database;
 mod described;
 mod dialect;
 mod domain;
@@ -91,10 +92,10 @@ use types::{Error, Position, Result, SqlState};
 use crate::algebra::BusFunction;
 use crate::definition::IdentityKind;
 use crate::words::{
-    Chain, ConstraintMode, CursorOptions, Discard, DropBehaviour, ExtensionStatement, Fetch,
-    IfExists, IfMissing, LockWait, Persistence, PrivilegeStatement, RoleStatement, RowLockStrength,
-    SchemaStatement, SetScope, TableLockMode, TransactionModes, TypeStatement, VacuumAnalyze,
-    VacuumFreeze,
+    Chain, ConstraintMode, CursorOptions, DatabaseStatement, Discard, DropBehaviour,
+    ExtensionStatement, Fetch, IfExists, IfMissing, LockWait, Persistence, PrivilegeStatement,
+    RoleStatement, RowLockStrength, SchemaStatement, SetScope, TableLockMode, TransactionModes,
+    TypeStatement, VacuumAnalyze, VacuumFreeze,
 };
 
 /// Nesting that the parser follows; a sub-query takes three of it.
@@ -216,6 +217,8 @@ pub(crate) enum SessionTree {
     Effectless(Box<EffectlessTree>),
     /// About objects of kinds that there are none of.
     Absent(Absent),
+    /// CREATE, ALTER, DROP DATABASE.
+    Database(Box<DatabaseStatement>),
     /// CREATE, ALTER, DROP EXTENSION.
     Extension(ExtensionStatement),
     /// ALTER VIEW with options or a default.

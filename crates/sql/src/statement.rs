@@ -27,12 +27,13 @@ pub use write::{
 
 pub use crate::words::{
     ALWAYS_THERE, Access, AccessMode, Chain, ConstraintMode, CursorForm, CursorHold, CursorOptions,
-    CursorScroll, DefaultKind, Deferral, Discard, DropBehaviour, EXTENSIONS, ExtensionInfo,
-    ExtensionStatement, Extent, Fetch, FetchAction, FetchTo, GrantAction, GrantOption, IfExists,
-    IfMissing, Isolation, LockWait, NewLabel, ObjectKind, Objects, PasswordChange, Persistence,
-    Privilege, PrivilegeStatement, Privileges, RelationName, RoleName, RoleOptions, RoleStatement,
-    RowLockStrength, SchemaStatement, Secret, SetScope, SetValue, TableLockMode, TransactionModes,
-    TypeKind, TypeStatement, VacuumAnalyze, VacuumFreeze, privileges_in,
+    CursorScroll, DatabaseOptions, DatabaseStatement, DefaultKind, Deferral, Discard,
+    DropBehaviour, EXTENSIONS, ExtensionInfo, ExtensionStatement, Extent, Fetch, FetchAction,
+    FetchTo, GrantAction, GrantOption, IfExists, IfMissing, InUse, Isolation, LockWait, NewLabel,
+    ObjectKind, Objects, PasswordChange, Persistence, Privilege, PrivilegeStatement, Privileges,
+    RelationName, RoleName, RoleOptions, RoleStatement, RowLockStrength, SchemaStatement, Secret,
+    SetScope, SetValue, TableLockMode, TransactionModes, TypeKind, TypeStatement, VacuumAnalyze,
+    VacuumFreeze, privileges_in,
 };
 
 use types::DataType;
@@ -273,6 +274,8 @@ pub enum Statement {
     Privilege(Box<PrivilegeStatement>),
     /// CREATE, ALTER, DROP SCHEMA, ALTER ... SET SCHEMA.
     Schema(Box<SchemaStatement>),
+    /// CREATE, ALTER, DROP DATABASE.
+    Database(Box<DatabaseStatement>),
     /// CREATE, ALTER, DROP EXTENSION.
     Extension(Box<ExtensionStatement>),
     /// CREATE, ALTER, DROP TYPE.

@@ -4,6 +4,7 @@
 //! Made by `parse`, carried by `statement`, where other crates find them.
 
 mod cursor;
+mod database;
 mod extension;
 mod privilege;
 mod relation;
@@ -15,6 +16,7 @@ mod user_type;
 pub use cursor::{
     CursorForm, CursorHold, CursorOptions, CursorScroll, Fetch, FetchAction, FetchTo,
 };
+pub use database::{DatabaseOptions, DatabaseStatement, InUse};
 pub use extension::{ALWAYS_THERE, EXTENSIONS, ExtensionInfo, ExtensionStatement};
 pub use privilege::{
     Access, DefaultKind, Extent, GrantAction, GrantOption, ObjectKind, Objects, Privilege,

@@ -174,7 +174,10 @@ impl Server {
         let weak = Arc::downgrade(&shared);
         let terminate =
             move |session| weak.upgrade().is_some_and(|shared| shared.terminate(session));
-        shared.database.registry().set_terminator(Arc::new(terminate));
+        let terminate: engine::registry::Terminator = Arc::new(terminate);
+        shared.database.for_each_database(move |database| {
+            database.registry().set_terminator(Arc::clone(&terminate));
+        });
         let (addresses, metrics_address, unix_path) = Default::default();
         let mut server = Self { shared, runtime, addresses, metrics_address, unix_path };
         server.listen()?;

@@ -37,11 +37,12 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// A session for `user`.
+    /// A session for `user` of the database `name`; without a name, or with the user's own, of the
+    /// first database where none is called so.
     ///
     /// # Errors
-    /// 53300 when there are too many, 57P03 when the server ends.
-    pub(crate) fn session(&self, user: &str) -> Result<Session> {
+    /// 53300 when there are too many, 57P03 when the server ends, 3D000 for an unknown database.
+    pub(crate) fn session(&self, user: &str, name: &str) -> Result<Session> {
         if self.is_ending.load(Ordering::Relaxed) {
             let message = "the database system is shutting down";
             return Err(Error::new(SqlState::CANNOT_CONNECT_NOW, message));
@@ -50,7 +51,15 @@ impl Shared {
             let message = "sorry, too many clients already";
             return Err(Error::new(SqlState::TOO_MANY_CONNECTIONS, message));
         }
-        let mut session = self.database.session();
+        let mut session = match self.database.connect(if name.is_empty() { user } else { name }) {
+            Err(error)
+                if error.state() == SqlState::UNDEFINED_DATABASE
+                    && (name.is_empty() || name == user) =>
+            {
+                self.database.session()
+            }
+            session => session?,
+        };
         if self.database.role(user).is_some_and(|role| !role.can_login) {
             let message = format!("role \"{user}\" is not permitted to log in");
             return Err(Error::new(SqlState::INVALID_AUTHORIZATION_SPECIFICATION, message));
@@ -75,7 +84,8 @@ impl Shared {
                 session.configure(name, &limit.as_millis().to_string())?;
             }
         }
-        for (name, value) in role.iter().flat_map(|role| &role.settings) {
+        let of_database = session.database().own_settings();
+        for (name, value) in of_database.iter().chain(role.iter().flat_map(|r| &r.settings)) {
             // Checked when it was said; what no longer is one hinders nobody.
             let _ = session.configure(name, value);
         }

@@ -32,6 +32,8 @@ const CANCEL_REQUEST: u32 = 80_877_102;
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Startup {
     pub(crate) user: String,
+    /// Database; nothing for the one that is called as the user.
+    pub(crate) database: String,
     /// Settings, in order.
     pub(crate) settings: Vec<(String, String)>,
     /// Options of the protocol that are not known.
@@ -85,8 +87,8 @@ fn startup(mut fields: Fields<'_>, minor: u16) -> Result<Startup> {
         let value = fields.text()?.to_owned();
         match name {
             "user" => startup.user = value,
-            // There is one database, whatever it is called.
-            "database" | "replication" if name == "database" || value == "false" => {}
+            "database" => startup.database = value,
+            "replication" if value == "false" => {}
             "replication" => return Err(Error::unsupported("replication")),
             "options" => startup.settings.extend(options(&value)?),
             name if name.starts_with("_pq_.") => startup.unknown.push(name.to_owned()),
@@ -214,7 +216,7 @@ async fn welcome(
         newcomer.write(&out).await.map_err(|error| gone(&error))?;
     }
     shared.authenticate(newcomer, &startup.user).await?;
-    let mut session = shared.session(&startup.user)?;
+    let mut session = shared.session(&startup.user, &startup.database)?;
     for (name, value) in &startup.settings {
         session.configure(name, value)?;
     }

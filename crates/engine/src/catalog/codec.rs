@@ -19,6 +19,7 @@ use types::Result;
 use self::field::{Reader, Writer, damaged};
 use super::{Extension, Role, Sequence, TableDef, TableEntry, View};
 use crate::catalog::comments::Commented;
+use crate::catalog::databases::DatabaseDef;
 use crate::catalog::rights::{DefaultsOf, Grant, Rights};
 
 /// Version of the records.
@@ -122,6 +123,23 @@ pub(crate) fn decode_extension(bytes: &[u8]) -> Result<Extension> {
     let extension = reader.field()?;
     reader.end()?;
     Ok(extension)
+}
+
+/// Appends the list of a server's databases.
+pub(crate) fn encode_databases(defs: &Vec<DatabaseDef>, out: &mut Vec<u8>) {
+    out.push(VERSION);
+    Writer::new(out).field(defs);
+}
+
+/// Reads the list of a server's databases; the bytes hold nothing else.
+///
+/// # Errors
+/// XX001 when they are none.
+pub(crate) fn decode_databases(bytes: &[u8]) -> Result<Vec<DatabaseDef>> {
+    let mut reader = versioned(bytes)?;
+    let defs = reader.field()?;
+    reader.end()?;
+    Ok(defs)
 }
 
 /// Appends a role.

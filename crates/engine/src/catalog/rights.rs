@@ -121,9 +121,8 @@ pub(crate) const DATABASE: Privileges =
 /// Privileges on types.
 pub(crate) const TYPE: Privileges = Privileges::of(&[Privilege::Usage]);
 
-/// The name of the schema that is always there, and of the database.
+/// The name of the schema that is always there.
 pub(crate) const SCHEMA_NAME: &str = "public";
-pub(crate) const DATABASE_NAME: &str = "tessera";
 
 impl Object {
     /// The schema of the relation that the catalog calls `key`.
@@ -134,13 +133,13 @@ impl Object {
 
 impl State {
     /// Kind and name of the object in messages.
-    pub(crate) fn described<'a>(&self, object: &'a Object) -> (&'static str, &'a str) {
+    pub(crate) fn described<'a>(&'a self, object: &'a Object) -> (&'static str, &'a str) {
         match object {
             Object::Relation(name) => {
                 (self.kind_of(name).unwrap_or("relation"), RelationName::name_of_key(name))
             }
             Object::Schema(name) => ("schema", name),
-            Object::Database => ("database", DATABASE_NAME),
+            Object::Database => ("database", &self.database.0),
             Object::Type(key) => ("type", RelationName::name_of_key(key)),
         }
     }
@@ -158,7 +157,12 @@ impl State {
 
     /// The owner; nothing for the superusers.
     pub(crate) fn owner_of(&self, object: &Object) -> &str {
-        self.rights.get(object).map_or("", |rights| rights.owner.as_str())
+        match (self.rights.get(object), object) {
+            (Some(rights), _) => &rights.owner,
+            // As pg_database_owner, a role of PostgreSQL.
+            (None, Object::Schema(name)) if name == SCHEMA_NAME => self.owner_of(&Object::Database),
+            (None, _) => "",
+        }
     }
 
     /// All privileges there are on the spot.
@@ -287,7 +291,7 @@ impl State {
         if let Some(grants) = rights.and_then(|rights| rights.grants.as_ref()) {
             return grants.clone();
         }
-        let owner = rights.map_or(String::new(), |rights| rights.owner.clone());
+        let owner = self.owner_of(object).to_owned();
         let grant = |grantee, privileges| Grant {
             grantee,
             grantor: owner.clone(),

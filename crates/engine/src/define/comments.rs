@@ -4,7 +4,7 @@ use sql::statement::{Comment, CommentTarget, Persistence, RelationName};
 use types::{Error, Result, SqlState};
 
 use crate::catalog::comments::Commented;
-use crate::catalog::rights::{DATABASE_NAME, Object, SCHEMA_NAME};
+use crate::catalog::rights::{Object, SCHEMA_NAME};
 use crate::catalog::{State, undefined_schema, undefined_table};
 use crate::words::who::{Who, denied};
 use crate::{QueryResult, Session};
@@ -71,7 +71,7 @@ fn target(session: &Session, on: &CommentTarget) -> Result<Commented> {
             Commented::Schema(name.to_owned())
         }
         CommentTarget::Database(name) => {
-            if name != DATABASE_NAME {
+            if *name != *state.database.0 {
                 let message = format!("database \"{name}\" does not exist");
                 return Err(Error::new(SqlState::UNDEFINED_DATABASE, message));
             }

@@ -10,7 +10,7 @@ use sql::statement::{
 use types::{Error, Result, SqlState};
 
 use crate::catalog::rights::{
-    COLUMN, DATABASE_NAME, Grant, Membership, Object, SCHEMA_NAME, SEQUENCE, Spot, TABLE,
+    COLUMN, Grant, Membership, Object, SCHEMA_NAME, SEQUENCE, Spot, TABLE,
 };
 use crate::catalog::{State, undefined_schema, undefined_table};
 use crate::define::role::undefined;
@@ -147,7 +147,7 @@ fn named(state: &State, objects: &Objects) -> Result<Vec<Object>> {
             let of = |name| super::user_type::existing(state, TypeKind::Type, name);
             names.iter().map(|name| of(name).map(Object::Type)).collect::<Result<_>>()?
         }
-        Objects::Databases(names) => match names.iter().find(|name| *name != DATABASE_NAME) {
+        Objects::Databases(names) => match names.iter().find(|name| **name != *state.database.0) {
             Some(name) => {
                 let message = format!("database \"{name}\" does not exist");
                 return Err(Error::new(SqlState::UNDEFINED_DATABASE, message));
@@ -629,9 +629,9 @@ impl Definer<'_> {
             Persistence::Temporary => {
                 let temporary = Privileges::of(&[Privilege::Temporary]);
                 state.check(who, &Object::Database, temporary).map_err(|_| {
+                    let name = &state.database.0;
                     denied(format!(
-                        "permission denied to create temporary tables in database \
-                         \"{DATABASE_NAME}\""
+                        "permission denied to create temporary tables in database \"{name}\""
                     ))
                 })
             }

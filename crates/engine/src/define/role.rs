@@ -283,6 +283,9 @@ fn rename(session: &mut Session, name: &str, to: String) -> Result<()> {
         return Err(Error::unsupported("renaming the session's own user"));
     }
     check_free(&state, &to)?;
+    if check_unused_elsewhere(session, name).is_err() {
+        return Err(Error::unsupported("another name of a role that other databases know"));
+    }
     session.change_catalog(|state| {
         state.roles.remove(name);
         rename_everywhere(state, name, &to);
@@ -310,6 +313,7 @@ fn drop_all(session: &mut Session, names: &[String], if_missing: IfMissing) -> R
             return Err(Error::new(SqlState::OBJECT_IN_USE, message));
         }
         check_unused(&state, name)?;
+        check_unused_elsewhere(session, name)?;
         session.change_catalog(|state| {
             state.roles.remove(name);
             for other in state.roles.values_mut() {
@@ -350,6 +354,24 @@ fn rename_everywhere(state: &mut State, from: &str, to: &str) {
         }
         state.default_privileges.insert(of, grants);
     }
+}
+
+/// # Errors
+/// 2BP01 when something of another database of the server belongs to the role, or it has
+/// privileges there.
+fn check_unused_elsewhere(session: &Session, name: &str) -> Result<()> {
+    let Some(cluster) = session.inner().cluster() else { return Ok(()) };
+    for (_, other) in cluster.all() {
+        let state = other.inner().stores.relations.snapshot();
+        if other.is(session.database()) {
+            continue;
+        }
+        check_unused(&state, name).map_err(|error| {
+            let detail = format!("It is needed in database {}.", state.database.0);
+            error.with_detail(detail)
+        })?;
+    }
+    Ok(())
 }
 
 /// # Errors

@@ -11,7 +11,7 @@ use types::{Error, Result, SqlState};
 
 use super::{alter, drop, extension, names, sequence, user_type, view};
 use crate::catalog::comments::Commented;
-use crate::catalog::rights::{DATABASE_NAME, DefaultsOf, Object, Rights, SCHEMA_NAME};
+use crate::catalog::rights::{DefaultsOf, Object, Rights, SCHEMA_NAME};
 use crate::catalog::{Schema, State, undefined_schema, undefined_table};
 use crate::define::privilege::{one_role, schema_named};
 use crate::statement::running::Running;
@@ -70,7 +70,7 @@ fn create(
     let creates = Privileges::of(&[Privilege::Create]);
     state
         .check(&who, &Object::Database, creates)
-        .map_err(|_| denied(format!("permission denied for database {DATABASE_NAME}")))?;
+        .map_err(|_| denied(format!("permission denied for database {}", state.database.0)))?;
     if let (Some(owner), Who::Role(own)) = (&owner, &who)
         && !state.is_superuser(&who)
         && !state.is_member(own, owner)

@@ -181,6 +181,14 @@ impl Durable {
             let message = "a backup cannot be inside the directory of the database";
             return Err(Error::new(SqlState::INVALID_PARAMETER, message));
         }
+        self.copy_to(target, check)
+    }
+
+    /// [`Self::backup`] to wherever `target` is: another database of the server, too.
+    ///
+    /// # Errors
+    /// Errors of [`Self::backup`].
+    pub(crate) fn copy_to(&self, target: &Path, check: &dyn Fn() -> Result<()>) -> Result<u64> {
         // Less log to copy, and to replay.
         self.write_checkpoint()?;
         // Until the end no checkpoint removes files and log of the newest one.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 use exec::SpillSpace;
 use host::Clock;
@@ -14,6 +14,7 @@ use types::{Error, Result};
 use super::advisory::AdvisoryLocks;
 use super::arrivals::Arrivals;
 use super::channels::Channels;
+use super::cluster::{Cluster, ToCluster};
 use super::compaction::Traces;
 use super::freezing::{Freezer, Site};
 use super::gathering::Gatherer;
@@ -77,7 +78,8 @@ pub(crate) struct Inner {
     pub(crate) index_building: Mutex<()>,
     /// Numbers of tables and indexes.
     pub(crate) objects_made: AtomicU64,
-    sessions_made: AtomicU64,
+    /// Shared by all databases of a server: clients cancel by number.
+    sessions_made: Arc<AtomicU64>,
     /// Sessions by number; those that ended are forgotten when the next one begins.
     sessions: Mutex<BTreeMap<u64, Weak<SessionInfo>>>,
     /// Transactions taken back.
@@ -102,9 +104,22 @@ pub(crate) struct Inner {
     traces: Arc<Traces>,
     /// Log and checkpoints; None in memory.
     pub(crate) durable: Option<Arc<Durable>>,
+    /// The databases of the server.
+    cluster: OnceLock<ToCluster>,
 }
 
 impl Inner {
+    /// The databases of the server; None while it begins or ends.
+    pub(crate) fn cluster(&self) -> Option<Arc<Cluster>> {
+        self.cluster.get()?.get()
+    }
+
+    /// The database is one of a server's.
+    pub(crate) fn join(&self, cluster: ToCluster) {
+        // It joins once.
+        let _ = self.cluster.set(cluster);
+    }
+
     /// A number no table or index had before.
     pub(crate) fn next_object_id(&self) -> u64 {
         self.objects_made.fetch_add(1, Ordering::Relaxed) + 1
@@ -137,6 +152,13 @@ impl Inner {
     }
 
     fn close(&self) -> Result<()> {
+        if let Some(ToCluster::Keeps(cluster)) = self.cluster.get() {
+            let others: Vec<_> =
+                cluster.members().iter().filter_map(|member| member.database.clone()).collect();
+            for database in others {
+                database.inner().close()?;
+            }
+        }
         self.freezer.stop();
         self.gatherer.stop();
         match &self.durable {
@@ -162,16 +184,22 @@ pub(crate) struct Beginning {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) spill: SpillSpace,
     pub(crate) durable: Option<Arc<Durable>>,
+    /// Database whose workers and queue it shares.
+    pub(crate) beside: Option<Database>,
 }
 
 impl Database {
     /// A database of `config` that begins so.
     pub(crate) fn begin(config: &Config, beginning: Beginning) -> Self {
-        let Beginning { pool, stores, last_object, clock, spill, durable } = beginning;
+        let Beginning { pool, stores, last_object, clock, spill, durable, beside } = beginning;
+        let beside = beside.as_ref().map(Database::inner);
+        let scheduler = beside.map(|inner| Arc::clone(&inner.scheduler));
+        let admission = beside.map(|inner| Arc::clone(&inner.admission));
+        let sessions_made = beside.map(|inner| Arc::clone(&inner.sessions_made));
         let database = Self(Arc::new(Inner {
             pool,
-            scheduler: Scheduler::new(config.threads),
-            admission: Arc::default(),
+            scheduler: scheduler.unwrap_or_else(|| Scheduler::new(config.threads)),
+            admission: admission.unwrap_or_default(),
             heavy_max: AtomicUsize::new(0),
             stores,
             registry: Registry::default(),
@@ -179,7 +207,8 @@ impl Database {
             catalog_lock: Arc::default(),
             index_building: Mutex::default(),
             objects_made: AtomicU64::new(last_object),
-            sessions_made: AtomicU64::new(0),
+            sessions_made: sessions_made.unwrap_or_default(),
+            cluster: OnceLock::new(),
             sessions: Mutex::default(),
             aborted: AtomicU64::new(0),
             opened_micros: clock.micros(),
@@ -253,6 +282,11 @@ impl Database {
 
     pub(crate) fn inner(&self) -> &Inner {
         &self.0
+    }
+
+    /// True for the same database.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
     }
 
     /// The sessions that exist, by number.

@@ -135,6 +135,7 @@ impl Running<'_> {
                 self.session.inner().checkpoint()?;
                 Ok(QueryResult::command("CHECKPOINT"))
             }
+            Statement::Database(statement) => self.session.run_databases(*statement),
             Statement::Backup(directory) => self.session.backup(&directory),
             Statement::Declare(declare) => cursor::declare(self, *declare),
             Statement::Fetch(fetch) => cursor::fetch(self.session, &fetch),

@@ -8,6 +8,7 @@ use host::{Io, RealClock, RealIo};
 use storage::{BufferPool, Lru2, Timestamp};
 use types::Result;
 
+use super::databases::begin_cluster;
 use crate::catalog::State;
 use crate::durable::{self, Stores};
 use crate::instance::database::Beginning;
@@ -18,7 +19,7 @@ use crate::{Background, BulkLoad, CheckReport, Config, Database, Files, Session}
 const TEMPORARY_NAME: &str = "temporary";
 
 /// Temporary files in `directory`.
-fn spill_in(io: Arc<dyn Io>, directory: PathBuf) -> SpillSpace {
+pub(super) fn spill_in(io: Arc<dyn Io>, directory: PathBuf) -> SpillSpace {
     SpillSpace { io, directory, work_bytes: None }
 }
 
@@ -31,10 +32,42 @@ fn sweep(space: &SpillSpace) {
 }
 
 /// A database that begins so, with the functions that show it.
-fn started(config: &Config, beginning: Beginning) -> Database {
+pub(super) fn started(config: &Config, beginning: Beginning) -> Database {
     let database = Database::begin(config, beginning);
     system::register(&database);
     database
+}
+
+/// The database in the directory `path`, beside another of its server or alone.
+///
+/// # Errors
+/// See [`Database::open`].
+pub(super) fn opened_beside(
+    path: &Path,
+    config: &Config,
+    files: &Files,
+    beside: Option<&Database>,
+) -> Result<Database> {
+    let alone = || BufferPool::evicting(config.memory_bytes, Box::new(Lru2));
+    let pool = beside.map_or_else(alone, |beside| Arc::clone(beside.pool()));
+    let opened = durable::open(path, config, files, &pool)?;
+    let durable::Opened { durable, stores, last_object } = opened;
+    let durable = Some(Arc::new(durable));
+    let spill = spill_in(Arc::clone(&files.io), path.join(TEMPORARY_NAME));
+    sweep(&spill);
+    let (clock, beside) = (Arc::clone(&files.clock), beside.cloned());
+    let beginning = Beginning { pool, stores, last_object, clock, spill, durable, beside };
+    let database = started(config, beginning);
+    if let (Some(durable), Background::Thread) = (&database.inner().durable, files.background) {
+        database.inner().start_background();
+        let database = database.downgrade();
+        durable.start(move || {
+            if let Ok(database) = database.upgrade() {
+                database.inner().checkpoint_in_background();
+            }
+        });
+    }
+    Ok(database)
 }
 
 impl Database {
@@ -47,9 +80,11 @@ impl Database {
         let stores = Stores::new(State::default(), Timestamp(1));
         let spill = spill_in(Arc::new(RealIo), std::env::temp_dir());
         let clock = Arc::new(RealClock);
-        let beginning = Beginning { pool, stores, last_object: 0, clock, spill, durable: None };
+        let (durable, beside) = Default::default();
+        let beginning = Beginning { pool, stores, last_object: 0, clock, spill, durable, beside };
         let database = started(&config, beginning);
         database.inner().start_background();
+        begin_cluster(&database, &config, None)?;
         Ok(database)
     }
 
@@ -71,24 +106,8 @@ impl Database {
     /// # Errors
     /// See [`Self::open`].
     pub fn open_with(path: impl AsRef<Path>, config: Config, files: &Files) -> Result<Self> {
-        let pool = BufferPool::evicting(config.memory_bytes, Box::new(Lru2));
-        let opened = durable::open(path.as_ref(), &config, files, &pool)?;
-        let durable::Opened { durable, stores, last_object } = opened;
-        let durable = Some(Arc::new(durable));
-        let spill = spill_in(Arc::clone(&files.io), path.as_ref().join(TEMPORARY_NAME));
-        sweep(&spill);
-        let clock = Arc::clone(&files.clock);
-        let beginning = Beginning { pool, stores, last_object, clock, spill, durable };
-        let database = started(&config, beginning);
-        if let (Some(durable), Background::Thread) = (&database.inner().durable, files.background) {
-            database.inner().start_background();
-            let database = database.downgrade();
-            durable.start(move || {
-                if let Ok(database) = database.upgrade() {
-                    database.inner().checkpoint_in_background();
-                }
-            });
-        }
+        let database = opened_beside(path.as_ref(), &config, files, None)?;
+        begin_cluster(&database, &config, Some((path.as_ref(), files)))?;
         Ok(database)
     }
 

@@ -40,7 +40,14 @@ impl Session {
             self.rollback_work();
             return Err(error);
         }
-        self.commit_work()
+        // What is committed may change roles, which all databases of the server have.
+        let before = self.work.as_ref().is_some_and(|work| !work.sees_committed_catalog());
+        let before = before.then(|| self.inner().stores.relations.snapshot());
+        self.commit_work()?;
+        match before {
+            Some(before) => super::databases::roles_follow(&self.database, &before),
+            None => Ok(()),
+        }
     }
 
     /// Commits the transaction of a single statement.

@@ -80,6 +80,14 @@ impl Subject<'_> {
         std::iter::once(SCHEMA_NAME).chain(own).map(|name| (numbers::schema(name), name))
     }
 
+    /// The number of the session's database.
+    fn database_number(&self) -> i64 {
+        let cluster = self.database.inner().cluster();
+        let all = cluster.map(|cluster| cluster.all()).unwrap_or_default();
+        let own = all.iter().find(|(def, _)| *def.name == *self.state.database.0);
+        own.map_or(numbers::DATABASE, |(def, _)| def.number())
+    }
+
     /// True when its name alone means the relation that the catalog calls `key`.
     fn is_visible(&self, key: &str) -> bool {
         self.seen().is_visible(key)
@@ -286,6 +294,23 @@ pub(crate) fn type_shown(name: &str) -> Option<&'static str> {
     builtin::types().iter().find(|ty| ty.name == name).map(|ty| ty.formatted)
 }
 
+/// Rows of information_schema name the first database: here they get the name of the session's.
+fn name_catalogs(columns: &[(&str, DataType)], rows: &mut [Vec<Value>], name: &str) {
+    if name == self::columns::DATABASE {
+        return;
+    }
+    let is_catalog =
+        |(column, _): &(&str, DataType)| column.ends_with("_catalog") || *column == "catalog_name";
+    let places: Vec<usize> = (0..columns.len()).filter(|at| is_catalog(&columns[*at])).collect();
+    for row in rows {
+        for &at in &places {
+            if row[at] != Value::Null {
+                row[at] = Value::text(name);
+            }
+        }
+    }
+}
+
 /// A relation with its schema, as SQL writes it.
 fn full_name(key: &str) -> String {
     let schema = Some(RelationName::schema_of_key(key).to_owned());
@@ -353,7 +378,10 @@ pub(crate) fn rows(name: &str, subject: &Subject<'_>) -> Result<TableFunctionRef
     let own = tables::rows(name, subject).into_iter();
     let missing = Missing::of(name);
     let own = own.map(|row| row.number(TABLE_NUMBER, number).finish(&columns, missing));
-    let rows: Vec<Vec<Value>> = builtin_rows(name, subject, &columns).chain(own).collect();
+    let mut rows: Vec<Vec<Value>> = builtin_rows(name, subject, &columns).chain(own).collect();
+    if name.starts_with("information_schema.") {
+        name_catalogs(&columns, &mut rows, &subject.state.database.0);
+    }
     // Joins look others up in these tables, so that rows come in the order of those: columns of a
     // table in theirs, which clients count on without asking for it.
     let is_looked_up = [

@@ -413,6 +413,10 @@ impl Catalog for StatementCatalog<'_> {
         i32::try_from(self.session).unwrap_or(i32::MAX)
     }
 
+    fn database(&self) -> &str {
+        &self.state.database.0
+    }
+
     fn user(&self) -> &str {
         self.settings.current_user()
     }

@@ -92,7 +92,11 @@ impl Io for RealIo {
     }
 
     fn remove(&self, path: &Path) -> Result<()> {
-        rustix::fs::unlink(path).map_err(|errno| failure("remove", path, errno))
+        let removed = match rustix::fs::unlink(path) {
+            Err(Errno::ISDIR | Errno::PERM) => rustix::fs::rmdir(path),
+            removed => removed,
+        };
+        removed.map_err(|errno| failure("remove", path, errno))
     }
 
     fn list(&self, path: &Path) -> Result<Vec<String>> {

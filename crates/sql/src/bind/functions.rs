@@ -483,8 +483,8 @@ impl Binder<'_> {
             )),
             "current_user" | "user" | "current_role" => name_of(self.catalog.user()),
             "session_user" => name_of(self.catalog.session_user()),
-            "current_database" | "current_catalog" => name_of("tessera"),
-            "database" => Expr::text("tessera"),
+            "current_database" | "current_catalog" => name_of(self.catalog.database()),
+            "database" => Expr::text(self.catalog.database()),
             "current_schema" => self.first_schema(),
             "pg_backend_pid" => {
                 let id = Value::I32(self.catalog.session_id());

@@ -54,6 +54,7 @@ impl Binder<'_> {
             SessionTree::Role(statement) => Statement::Role(Box::new(statement.clone())),
             SessionTree::Privilege(statement) => self.privileges_found(statement)?,
             SessionTree::Schema(statement) => self.relations_found(statement),
+            SessionTree::Database(statement) => Statement::Database(statement.clone()),
             SessionTree::Extension(statement) => Statement::Extension(Box::new(statement.clone())),
             SessionTree::Type(statement) => self.bind_type_statement(statement)?,
             SessionTree::Domain(tree) => self.bind_domain(tree)?,

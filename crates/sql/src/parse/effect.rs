@@ -78,6 +78,7 @@ fn effect_of_session(tree: &SessionTree) -> Effect {
         | SessionTree::Discard(_)
         | SessionTree::Checkpoint
         | SessionTree::Backup(_)
+        | SessionTree::Database(_)
         | SessionTree::Vacuum { .. } => Effect::Transaction,
         SessionTree::SetSessionTransaction(_)
         | SessionTree::Described(_)

@@ -6,7 +6,6 @@ use types::{Error, SqlState};
 
 /// How such statements begin.
 const STATEMENTS: &[&[&str]] = &[
-    &["ALTER", "DATABASE"],
     &["ALTER", "EXTENSION"],
     &["ALTER", "FOREIGN", "TABLE"],
     &["ALTER", "MATERIALIZED", "VIEW"],

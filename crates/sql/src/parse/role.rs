@@ -47,7 +47,7 @@ fn alter(parser: &mut Parser<'_>) -> Parsed<RoleStatement> {
 }
 
 /// `SET name {TO | =} value` and `RESET name`.
-fn set(parser: &mut Parser<'_>, name: String) -> Parsed<RoleStatement> {
+pub(super) fn set(parser: &mut Parser<'_>, name: String) -> Parsed<RoleStatement> {
     if words(parser, &["reset", "all"]) {
         return Ok(RoleStatement::Set { name, setting: None, value: None });
     }
@@ -103,7 +103,7 @@ fn options(parser: &mut Parser<'_>) -> Parsed<RoleOptions> {
 }
 
 /// The number of CONNECTION LIMIT.
-fn limit(parser: &mut Parser<'_>) -> Parsed<i32> {
+pub(super) fn limit(parser: &mut Parser<'_>) -> Parsed<i32> {
     let is_negative = parser.consume_token(&Token::Minus);
     let number = parser.parse_literal_uint()?;
     match i32::try_from(number) {

@@ -66,6 +66,7 @@ pub(super) fn parse(parser: &mut Parser<'_>) -> Parsed<Option<SessionTree>> {
 fn definition(parser: &mut Parser<'_>) -> Parsed<Option<SessionTree>> {
     for parse in [
         super::described::parse,
+        super::database::parse,
         super::grant::parse,
         super::grant::parse_set,
         super::schema::parse,

@@ -222,6 +222,8 @@ states! {
     UNDEFINED_PARAMETER = b"42P02";
     /// Cursor of this name exists.
     DUPLICATE_CURSOR = b"42P03";
+    /// Database that exists already.
+    DUPLICATE_DATABASE = b"42P04";
     /// Prepared statement of this name exists.
     DUPLICATE_PREPARED_STATEMENT = b"42P05";
     /// Schema of this name exists.

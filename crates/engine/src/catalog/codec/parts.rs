@@ -20,6 +20,7 @@ use types::{
 
 use super::field::{Codec, Decode, Reader, Writer, damaged};
 use crate::catalog::comments::Commented;
+use crate::catalog::databases::DatabaseDef;
 use crate::catalog::rights::{DefaultsOf, Grant, Membership, Rights, SCHEMA_NAME};
 use crate::catalog::{Extension, Role, Sequence, SequenceValue, TableDef, View};
 
@@ -154,6 +155,7 @@ record!(WideNode { table, link });
 record!(WideLink { from, columns, references });
 record!(View { sql, columns, output, depends_on, persistence; keys, options, defaults });
 record!(Sequence { id, name, def, owner, persistence, value });
+record!(DatabaseDef { id, name, connections_max, allows_connections, is_template, settings });
 record!(Extension { schema, owner, version });
 record!(Membership { role, admin });
 record!(Grant { grantee, grantor, privileges, grantable });

@@ -42,7 +42,7 @@ pub(super) fn locks(subject: &Subject<'_>) -> Vec<Row> {
             let pid = of.get(&user.txn.0).and_then(|number| i32::try_from(*number).ok());
             let row = Row::default()
                 .text("locktype", "relation")
-                .number("database", numbers::DATABASE)
+                .number("database", subject.database_number())
                 .set("relation", relation.map_or(Value::Null, Value::I64))
                 .set("pid", pid.map_or(Value::Null, Value::I32))
                 .text("mode", mode_name(user.mode))
@@ -79,8 +79,8 @@ pub(super) fn sessions(subject: &Subject<'_>) -> Vec<Row> {
         };
         let role = seen.user.as_ref().map_or(Value::Null, |u| Value::I64(numbers::role(u)));
         let row = Row::default()
-            .number("datid", numbers::DATABASE)
-            .text("datname", "tessera")
+            .number("datid", subject.database_number())
+            .text("datname", &subject.state.database.0)
             .set("pid", Value::I32(i32::try_from(number).unwrap_or(i32::MAX)))
             .set("usesysid", role)
             .set("usename", user(&seen))

@@ -7,7 +7,7 @@ use sql::statement::RelationName;
 use types::calendar::TimeZone;
 use types::{ElementType, Interval, RegKind, Value, array};
 
-use super::{Row, Subject, keywords, numbers};
+use super::{Row, Subject, keywords};
 use crate::KeptStatement;
 use crate::catalog::numbers as catalog_numbers;
 use crate::session::prepared::kept::PreparedBy;
@@ -36,7 +36,8 @@ pub(super) fn rows(name: &str, subject: &Subject<'_>) -> Option<Vec<Row>> {
         }
         "pg_catalog.pg_stat_database" => {
             let sessions = subject.database.sessions().len() as i64;
-            let row = Row::default().number("datid", numbers::DATABASE).text("datname", "tessera");
+            let row = Row::default().number("datid", subject.database_number());
+            let row = row.text("datname", &subject.state.database.0);
             vec![row.number("numbackends", sessions).number("sessions", sessions)]
         }
         "pg_catalog.pg_stat_bgwriter"

@@ -6,7 +6,7 @@ use types::{ElementType, Value, array};
 use super::{Row, Subject, catalogs, numbers, schema};
 use crate::catalog::numbers as catalog_numbers;
 use crate::catalog::rights::{
-    COLUMN, DATABASE_NAME, DefaultsOf, Grant, Object, SCHEMA, SCHEMA_NAME, SEQUENCE, Spot, TABLE,
+    COLUMN, DefaultsOf, Grant, Object, SCHEMA, SCHEMA_NAME, SEQUENCE, Spot, TABLE,
 };
 use crate::words::who::Who;
 
@@ -195,7 +195,8 @@ pub(super) fn privileges(subject: &Subject<'_>) -> Vec<Row> {
     objects.extend(subject.schemas().map(|(number, name)| {
         ("schema", number, name.to_owned(), Object::Schema(name.to_owned()))
     }));
-    objects.push(("database", numbers::DATABASE, DATABASE_NAME.to_owned(), Object::Database));
+    let database = subject.state.database.0.to_string();
+    objects.push(("database", subject.database_number(), database, Object::Database));
     let mut rows = Vec::new();
     let public = ("public".to_owned(), Who::Role("".into()));
     let roles = subject.roles().into_iter().map(|(name, _)| {
@@ -365,7 +366,7 @@ pub(super) fn granted_columns(subject: &Subject<'_>, public: Public) -> Vec<Row>
                         Row::default()
                             .text("grantor", &grantor)
                             .text("grantee", grantee)
-                            .text("table_catalog", DATABASE_NAME)
+                            .text("table_catalog", &subject.state.database.0)
                             .text("table_schema", RelationName::schema_of_key(name))
                             .text("table_name", RelationName::name_of_key(name))
                             .text("column_name", column)
@@ -405,7 +406,7 @@ pub(super) fn granted(subject: &Subject<'_>, public: Public) -> Vec<Row> {
                     Row::default()
                         .text("grantor", &grantor)
                         .text("grantee", grant.grantee.as_deref().unwrap_or("PUBLIC"))
-                        .text("table_catalog", DATABASE_NAME)
+                        .text("table_catalog", &subject.state.database.0)
                         .text("table_schema", RelationName::schema_of_key(name))
                         .text("table_name", RelationName::name_of_key(name))
                         .text("privilege_type", privilege.name())

@@ -7,7 +7,10 @@ use super::{
     Row, SYSTEM_SCHEMAS, Subject, activity, catalogs, columns, counts, depends, domains,
     extensions, numbers, partitions, relations, rights, stats,
 };
+use crate::Database;
+use crate::catalog::State;
 use crate::catalog::comments::Commented;
+use crate::catalog::databases::DatabaseDef;
 use crate::catalog::numbers as catalog_numbers;
 use crate::catalog::rights::Object;
 use crate::words::settings::Settings;
@@ -123,7 +126,7 @@ fn shared_comments(subject: &Subject<'_>) -> Vec<Row> {
             .text("class", class)
     };
     let of = |(on, text): (&Commented, &String)| match on {
-        Commented::Database => Some(row("pg_database", numbers::DATABASE, text)),
+        Commented::Database => Some(row("pg_database", subject.database_number(), text)),
         Commented::Role(name) => Some(row("pg_authid", numbers::role(name), text)),
         _ => None,
     };
@@ -322,19 +325,30 @@ pub(super) fn shadows(subject: &Subject<'_>) -> Vec<Row> {
 }
 
 fn databases(subject: &Subject<'_>) -> Vec<Row> {
-    let row = Row::default()
-        .number("oid", numbers::DATABASE)
-        .text("datname", "tessera")
-        .number("datdba", numbers::role(&subject.owner_of(&Object::Database)))
-        .set("datacl", rights::list(subject, &Object::Database))
-        .number("encoding", 6)
-        .text("datlocprovider", "c")
-        .flag("datallowconn", true)
-        .number("datconnlimit", -1)
-        .number("dattablespace", 1663)
-        .text("datcollate", "C")
-        .text("datctype", "C.UTF-8");
-    vec![row]
+    let cluster = subject.database.inner().cluster();
+    let all = cluster.map(|cluster| cluster.all()).unwrap_or_default();
+    let row = |(def, database): (DatabaseDef, Database)| {
+        let is_own = *def.name == *subject.state.database.0;
+        let committed = database.inner().stores.relations.snapshot();
+        let others: &State = &committed;
+        let state = if is_own { subject.state } else { others };
+        let owner = state.owner_of(&Object::Database);
+        let owner = subject.shown_role(&Object::Database, owner);
+        let row = Row::default()
+            .number("oid", def.number())
+            .text("datname", &def.name)
+            .number("datdba", numbers::role(&owner))
+            .number("encoding", 6)
+            .text("datlocprovider", "c")
+            .flag("datallowconn", def.allows_connections)
+            .flag("datistemplate", def.is_template)
+            .number("datconnlimit", i64::from(def.connections_max))
+            .number("dattablespace", 1663)
+            .text("datcollate", "C")
+            .text("datctype", "C.UTF-8");
+        if is_own { row.set("datacl", rights::list(subject, &Object::Database)) } else { row }
+    };
+    all.into_iter().map(row).collect()
 }
 
 fn methods() -> Vec<Row> {
