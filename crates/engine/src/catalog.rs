@@ -12,6 +12,7 @@ pub(crate) mod rights;
 pub(crate) mod comments;
 pub(crate) mod keys;
 pub(crate) mod user_types;
+pub(crate) mod routines;
 pub(crate) mod wide;
 pub(crate) mod databases;
 pub(crate) mod codec;
@@ -24,8 +25,7 @@ use std::sync::{Arc, OnceLock};
 use parking_lot::{Mutex, RwLock};
 use sql::algebra::partition::PartitionTree;
 use sql::catalog::{
-    BoundTerms, CheckDef, CheckOption, ColumnDef, ForeignKeyDef, Identity, IndexMeta, KeyDef,
-    PartitionKey, PartitionOf, SequenceDef, TableMeta, UserType, ViewWrites, WideDef,
+    BoundTerms, CheckDef, CheckOption, ColumnDef, ForeignKeyDef, Identity, IndexMeta, KeyDef, PartitionKey, PartitionOf, RoutineDef, SequenceDef, TableMeta, UserType, ViewWrites, WideDef,
 };
 use sql::statement::{OnCommit, Persistence, RelationName};
 use storage::{BlockShape, BulkWriter, Layout, Table, TableIndex, TableLoad};
@@ -472,6 +472,8 @@ pub(crate) struct State {
     pub(crate) types: BTreeMap<String, UserType>,
     /// Extensions that were created, by name.
     pub(crate) extensions: BTreeMap<String, Extension>,
+    /// Functions and procedures that users made, by [`RoutineDef::key`].
+    pub(crate) routines: BTreeMap<String, Arc<RoutineDef>>,
     /// None of them is temporary.
     pub(crate) roles: BTreeMap<String, Role>,
     /// Rights on permanent objects.
@@ -632,6 +634,7 @@ impl State {
             && self.schemas.is_empty()
             && self.types.is_empty()
             && self.extensions.is_empty()
+            && self.routines.is_empty()
     }
 
     /// True when both have the very same relations.
@@ -641,6 +644,7 @@ impl State {
         }
         same(&self.tables, &other.tables)
             && same(&self.sequences, &other.sequences)
+            && same(&self.routines, &other.routines)
             && self.views == other.views
             && self.schemas == other.schemas
             && self.types == other.types

@@ -15,6 +15,7 @@ mod followers;
 mod names;
 pub(crate) mod partition;
 mod redefined;
+mod routine;
 mod schema;
 pub(crate) mod bus;
 mod sequence;
@@ -75,6 +76,7 @@ pub(crate) fn run(running: &mut Running<'_>, statement: Statement) -> Result<Que
         Statement::Extension(statement) => extension::run(running, *statement),
         Statement::Type(statement) => user_type::run_statement(running.session, *statement),
         Statement::Domain(statement) => domain::run_statement(running.session, *statement),
+        Statement::Routine(statement) => routine::run_statement(running, *statement),
         _ => Err(Error::unsupported("this statement")),
     }
 }
@@ -106,6 +108,7 @@ fn command_of(statement: &Statement) -> &'static str {
         Statement::Extension(statement) => statement.command(),
         Statement::Type(statement) => statement.command(),
         Statement::Domain(statement) => statement.command(),
+        Statement::Routine(statement) => statement.command(),
         _ => "this statement",
     }
 }

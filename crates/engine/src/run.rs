@@ -8,6 +8,7 @@ pub(crate) mod configure;
 pub(crate) mod elements;
 pub(crate) mod explain;
 pub(crate) mod prepared;
+mod program;
 pub(crate) mod cursor;
 pub(crate) mod copy;
 mod vacuum;

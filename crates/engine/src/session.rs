@@ -13,6 +13,8 @@ pub(crate) mod boundary;
 pub(crate) mod point;
 pub(crate) mod compiled;
 pub(crate) mod prepared;
+pub(crate) mod code;
+pub(crate) mod lent;
 mod told;
 mod transact;
 
@@ -34,7 +36,9 @@ use crate::words::notice::Notice;
 use crate::words::settings::Settings;
 use crate::{CancelHandle, Commits, Database, ProgressHandle};
 use calls::SessionCalls;
+use code::CodeCache;
 use cursors::Cursors;
+use lent::Lent;
 use prepared::kept::PreparedStatements;
 use sequence::SequenceMemory;
 
@@ -69,10 +73,23 @@ pub struct Session {
     pub(crate) commits: Option<Arc<Commits>>,
     /// Where names are looked up that no relation has.
     pub(crate) outside: Option<Arc<dyn Outside>>,
+    /// Code of the routines that it called.
+    pub(crate) code: CodeCache,
+    /// Where it is while a query of it runs that calls routines.
+    pub(crate) lent: Arc<Lent>,
+    /// Session that may stand where it was.
+    spare: Option<Box<Session>>,
+    /// True for one of those.
+    is_spare: bool,
+    /// Calls of routines that run inside of each other.
+    pub(crate) call_depth: usize,
 }
 
 impl Drop for Session {
     fn drop(&mut self) {
+        if self.is_spare {
+            return;
+        }
         self.rollback_work();
         self.end_locks();
         self.inner().channels.commit(self.id(), &self.inbox, &[Pending::Unlisten(None)]);
@@ -102,6 +119,11 @@ impl Session {
             client: None,
             commits: None,
             outside: None,
+            code: CodeCache::default(),
+            lent: Arc::default(),
+            spare: None,
+            is_spare: false,
+            call_depth: 0,
         }
     }
 

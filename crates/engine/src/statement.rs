@@ -10,6 +10,7 @@ pub(crate) mod point;
 mod compile;
 pub(crate) mod defaults;
 pub(crate) mod describe;
+pub(crate) mod row_types;
 pub(crate) mod binding;
 mod calls;
 pub(crate) mod sequence;

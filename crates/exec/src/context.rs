@@ -108,6 +108,9 @@ pub struct QueryContext {
     pub reads: Option<Arc<ReadLog>>,
     /// Sequences for nextval and its kin; without them they are 0A000.
     pub sequences: Option<SequencesRef>,
+    /// True when its work orders run on the calling thread, one after the other: it calls routines,
+    /// which run there.
+    pub is_serial: bool,
     /// Where rows go that do not fit in memory; without it they are 53200.
     pub spill: Option<SpillSpace>,
     /// Which techniques are used.
@@ -206,6 +209,7 @@ impl QueryContext {
             recheck: None,
             reads: None,
             sequences: None,
+            is_serial: false,
             spill: None,
             switches: Switches::default(),
             block_paths: BlockPaths::default(),

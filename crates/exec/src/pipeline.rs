@@ -157,7 +157,11 @@ pub fn drive<S: Sink + 'static>(
         });
         let shared = Arc::clone(&run) as Arc<dyn WorkOrders>;
         let extent = Extent { slots, count: orders };
-        let outcome = context.scheduler.run(&context.ticket, shared, extent);
+        let outcome = if context.is_serial {
+            run_serially(context, &shared, extent)
+        } else {
+            context.scheduler.run(&context.ticket, shared, extent)
+        };
         if let Some(error) = run.error.lock().take() {
             return Err(error);
         }
@@ -172,6 +176,34 @@ pub fn drive<S: Sink + 'static>(
         }
     }
     Ok(locals.into_iter().flatten().collect())
+}
+
+/// One work order of others.
+struct Only {
+    orders: Arc<dyn WorkOrders>,
+    order: usize,
+}
+
+impl WorkOrders for Only {
+    fn run(&self, worker: usize, _: usize) {
+        self.orders.run(worker, self.order);
+    }
+
+    fn stopped(&self) -> bool {
+        self.orders.stopped()
+    }
+}
+
+/// Runs all orders on the calling thread: a single one is never given to a worker.
+fn run_serially(
+    context: &QueryContext,
+    orders: &Arc<dyn WorkOrders>,
+    Extent { slots, count }: Extent,
+) -> std::result::Result<(), RunError> {
+    (0..count).try_for_each(|order| {
+        let only = Arc::new(Only { orders: Arc::clone(orders), order });
+        context.scheduler.run(&context.ticket, only, Extent { slots, count: 1 })
+    })
 }
 
 /// Runs work order `order` of `segment` on the calling thread, which may be within a work order of

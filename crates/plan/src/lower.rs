@@ -122,7 +122,15 @@ pub(crate) fn lower_query(
     let operator_count = lowering.operators;
     let Lowering { preludes, considered, .. } = lowering;
     let memory_bytes = memory::held_bytes(&preludes, &node);
-    Ok(PhysicalPlan { preludes, root: node, operator_count, memory_bytes, considered })
+    let calls_routines = tree::calls_routines(&query.plan);
+    Ok(PhysicalPlan {
+        preludes,
+        root: node,
+        operator_count,
+        memory_bytes,
+        calls_routines,
+        considered,
+    })
 }
 
 /// Which positions of each CTE are read anywhere.

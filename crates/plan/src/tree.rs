@@ -372,6 +372,14 @@ pub(crate) fn has_effects(expr: &Expr) -> bool {
     any(expr, &|e| matches!(e.kind, ExprKind::Call(function, _) if function.has_effects()))
 }
 
+/// True when `plan` calls a routine that users made, sub-queries included.
+pub(crate) fn calls_routines(plan: &Plan) -> bool {
+    let calls = |e: &Expr| matches!(e.kind, ExprKind::Call(Function::Routine(_), _));
+    let mut found = false;
+    every_plan(plan, &mut |plan| exprs(plan, &mut |expr| found = found || any(expr, &calls)));
+    found
+}
+
 /// True when `expr` holds a sub-query.
 pub(crate) fn has_sub_query(expr: &Expr) -> bool {
     any(expr, &|e| sub_plan(e).is_some())

@@ -14,6 +14,7 @@ mod extension;
 mod json;
 mod null_rule;
 pub mod partition;
+mod routine;
 mod session;
 mod table;
 
@@ -24,6 +25,7 @@ pub use extension::ExtensionFunction;
 pub use function::Function;
 pub use json::JsonFunction;
 pub use null_rule::NullRule;
+pub use routine::RoutineCall;
 pub use session::{Advisory, AdvisoryMode, AdvisorySpan, ObjectKey, SessionFunction};
 pub use table::{BoundTableFunction, BoundTerms, TableFunctionRef, TableMeta, TableRef};
 

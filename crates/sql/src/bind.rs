@@ -78,6 +78,8 @@ mod table_change;
 mod refresh;
 mod special;
 mod functions;
+mod routine;
+mod routine_call;
 mod twins;
 mod hypothetical;
 mod parameter_names;

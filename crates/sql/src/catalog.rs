@@ -2,11 +2,9 @@
 
 pub use crate::algebra::{BoundTableFunction, BoundTerms, TableFunctionRef, TableMeta, TableRef};
 pub use crate::definition::{
-    CheckDef, ColumnDef, Deferral, Domain, DomainDef, DomainOf, DomainUse, ForeignKeyDef,
+    BodyForm, CheckDef, ColumnDef, Deferral, Domain, DomainDef, DomainOf, DomainUse, ForeignKeyDef,
     INDEX_EXPRESSION, Identity, IdentityKind, IndexColumn, IndexExpression, IndexKind, IndexMeta,
-    IndexTerms, KeyDef, KeyMatch, KeyNulls, PARTITION_SHIFT, PartitionBound, PartitionKey,
-    PartitionOf, PartitionStrategy, RangeEnd, ReferentialAction, SequenceDef, SequenceWrap,
-    TID_COLUMN, Uniqueness, Validity, WeaveForm, WideDef, WideLink, WideNode,
+    IndexTerms, KeyDef, KeyMatch, KeyNulls, Language, NullInput, PARTITION_SHIFT, ParameterDef, ParameterMode, PartitionBound, PartitionKey, PartitionOf, PartitionStrategy, RangeEnd, ReferentialAction, RoutineDef, RoutineKind, RoutineType, RowCount, Security, SequenceDef, SequenceWrap, TID_COLUMN, Uniqueness, Validity, Volatility, WeaveForm, WideDef, WideLink, WideNode, routine_key,
 };
 
 use std::fmt;
@@ -16,7 +14,7 @@ use types::calendar::TimeZone;
 use types::text::TextStyle;
 use types::{DataType, EnumType, Error, Position, RegKind, Result, SqlState, Value};
 
-use crate::algebra::SessionFunction;
+use crate::algebra::{RoutineCall, SessionFunction};
 use crate::words::Access;
 
 /// Functions of sequences (nextval and its kin) in the session that runs a query. Names are read by
@@ -53,6 +51,21 @@ pub trait Sequences: Send + Sync {
     fn call(&self, function: SessionFunction, arguments: &[Value]) -> Result<Value> {
         let _ = (function, arguments);
         Err(Error::unsupported("a function of the session in this place"))
+    }
+
+    /// Calls a routine that users made, once for each of `rows`, in their order; a result of type
+    /// `ty` each, an array of records for one that gives rows.
+    ///
+    /// # Errors
+    /// Errors of the routine; 0A000 where there is no session.
+    fn routine(
+        &self,
+        called: RoutineCall,
+        ty: DataType,
+        rows: &[Vec<Value>],
+    ) -> Result<Vec<Value>> {
+        let _ = (called, ty, rows);
+        Err(Error::unsupported("a call of a routine in this place"))
     }
 }
 
@@ -223,8 +236,48 @@ pub enum Digits {
     All,
 }
 
+/// Meaning of the names of a program's variables in its statements.
+pub trait Variables {
+    /// The number of the parameter, from 0, that stands for the variable, and its type; None when
+    /// there is no such variable. `$1` and its kin are names, too.
+    fn find(&self, parts: &[&str]) -> Option<(u32, DataType)>;
+
+    /// The meaning of a name that is that of a column, too.
+    fn conflict(&self) -> NameConflict;
+}
+
+/// Meaning of a name that both a column and a variable have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NameConflict {
+    /// The column.
+    Column,
+    /// None: 42702.
+    Error,
+}
+
 /// A consistent view of what exists.
 pub trait Catalog {
+    /// Variables of the program that the statement is a part of.
+    fn variables(&self) -> Option<&dyn Variables> {
+        None
+    }
+
+    /// The routines called `name` (already case-folded), `schema` when qualified; without one those
+    /// of the search path, in its order.
+    fn routines(&self, schema: Option<&str>, name: &str) -> Vec<Arc<RoutineDef>> {
+        let _ = (schema, name);
+        Vec::new()
+    }
+
+    /// Checks the right to call a routine.
+    ///
+    /// # Errors
+    /// 42501.
+    fn check_execute(&self, routine: &RoutineDef) -> Result<()> {
+        let _ = routine;
+        Ok(())
+    }
+
     /// The relation called `name` (already case-folded), `schema` when qualified; without one it is
     /// of `public`, of the session, or of the system.
     fn relation(&self, schema: Option<&str>, name: &str) -> Option<Relation>;

@@ -5,10 +5,15 @@
 mod domain;
 mod foreign_key;
 mod partition;
+mod routine;
 
 pub use domain::{Domain, DomainDef, DomainOf, DomainUse};
 pub use foreign_key::{ForeignKeyDef, KeyMatch, ReferentialAction};
 pub use partition::{PartitionBound, PartitionKey, PartitionOf, PartitionStrategy, RangeEnd};
+pub use routine::{
+    BodyForm, Language, NullInput, ParameterDef, ParameterMode, RoutineDef, RoutineKind,
+    RoutineType, RowCount, Security, Volatility, routine_key,
+};
 
 use types::DataType;
 

@@ -11,6 +11,7 @@
 // Floors: lowest first.
 mod words;
 mod definition;
+pub mod program;
 pub mod algebra;
 pub mod catalog;
 mod walk;
@@ -26,6 +27,6 @@ pub use bind::{
 };
 pub use implication::{implies, normalised};
 pub use parse::{
-    Effect, Followed, ParsedStatement, default_text, followed, functions_in, names_in, parse,
-    query_in_schema, sequences_in, types_in, with_escapes, with_literals, with_schemas,
+    Effect, Followed, ParsedStatement, calls_in, default_text, followed, functions_in, names_in,
+    parse, query_in_schema, sequences_in, types_in, with_escapes, with_literals, with_schemas,
 };

@@ -3,6 +3,7 @@
 //! The grammar is sqlparser's for PostgreSQL; COPY, whose options are open-ended, is parsed here.
 
 mod absent;
+mod calls;
 mod alter;
 mod aside;
 mod check;
@@ -33,6 +34,7 @@ mod quoted;
 mod reader;
 mod reserved;
 mod role;
+mod routine;
 mod schema;
 mod search;
 mod sequence;
@@ -52,6 +54,7 @@ mod wrapped;
 
 pub(crate) use absent::{Absent, Form as AbsentForm, Kind as AbsentKind, Object as AbsentObject};
 pub(crate) use aside::{Aside, Inference, LikeTree, Overriding};
+pub use calls::calls_in;
 pub(crate) use clauses::{ALL_ITEMS, DISTINCT_SETS, EXCLUDE, GROUPING_SETS};
 pub(crate) use comment::{CommentTree, Commented};
 pub(crate) use described::{DescribedQuery, DescribedTree};
@@ -68,6 +71,10 @@ pub(crate) use partition::{BoundTree, PartitionTree, RangeTree};
 pub use qualified::with_schemas;
 pub use quoted::with_escapes;
 pub(crate) use reserved::is_reserved;
+pub(crate) use routine::{
+    AlterRoutineTree, CreateRoutineTree, KindWord, ModeTree, ParameterTree, ReturnsTree,
+    RoutineTree, TypeTree,
+};
 pub(crate) use search::{Cycle, RecursionClauses, Search, SearchOrder, recursion_clauses};
 pub(crate) use sequence::SequenceOption;
 pub(crate) use setting::{option_word, path_value, set_value};
@@ -284,6 +291,7 @@ pub(crate) enum SessionTree {
     Schema(SchemaStatement),
     Type(TypeStatement),
     Domain(Box<DomainTree>),
+    Routine(Box<RoutineTree>),
     /// SET or, without a value, RESET of the role or the session's user.
     SetRole {
         name: String,

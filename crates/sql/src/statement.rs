@@ -4,6 +4,7 @@ mod comment;
 mod cursor;
 mod define;
 mod domain;
+mod routine;
 mod schema;
 mod write;
 mod transaction;
@@ -17,6 +18,7 @@ pub use define::{
     SequenceChange, Skipped, Truncate, TruncateIdentity, ViewChange, WithData,
 };
 pub use domain::{DomainChange, DomainStatement, NewDomain};
+pub use routine::{CallRoutine, DoBlock, RoutineChange, RoutineStatement};
 pub use schema::SchemaElements;
 pub use transaction::{CreateExecuted, Execute, LockTable, Prepare, SetConstraints};
 pub use write::{
@@ -282,6 +284,12 @@ pub enum Statement {
     Type(Box<TypeStatement>),
     /// CREATE and ALTER DOMAIN.
     Domain(Box<DomainStatement>),
+    /// CREATE, ALTER and DROP of functions and procedures.
+    Routine(Box<RoutineStatement>),
+    /// CALL of a procedure that users made.
+    CallRoutine(Box<CallRoutine>),
+    /// DO.
+    Do(DoBlock),
     /// LISTEN: the channel.
     Listen(String),
     /// UNLISTEN: the channel; None for all.
@@ -332,6 +340,7 @@ impl Statement {
             Self::Merge(merge) => &merge.source.parameters,
             Self::WithChanges(with) => with.main.parameters(),
             Self::CreateTableAs(create) => &create.query.parameters,
+            Self::CallRoutine(call) => &call.arguments.parameters,
             Self::Declare(declare) => &declare.rows.query().parameters,
             Self::AtCursor(at) => at.statement.parameters(),
             Self::Explain { statement, .. } => statement.parameters(),

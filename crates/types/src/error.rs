@@ -1,5 +1,6 @@
 //! The error that reaches the user: SQLSTATE, message, place in the statement.
 
+mod condition;
 mod state;
 
 use std::fmt;
@@ -120,6 +121,13 @@ impl Error {
     #[must_use]
     pub fn final_form(mut self) -> Self {
         self.0.is_narrow = false;
+        self
+    }
+
+    /// The same error without position: it is of a text that the user did not send.
+    #[must_use]
+    pub fn without_position(mut self) -> Self {
+        self.0.position = None;
         self
     }
 

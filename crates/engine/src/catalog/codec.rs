@@ -10,10 +10,13 @@
 
 mod field;
 mod parts;
+mod routine;
 #[cfg(test)]
 mod tests;
 
-use sql::catalog::{ForeignKeyDef, IndexColumn, IndexMeta, UserType, WideDef, WideNode};
+use sql::catalog::{
+    ForeignKeyDef, IndexColumn, IndexMeta, RoutineDef, UserType, WideDef, WideNode,
+};
 use types::Result;
 
 use self::field::{Reader, Writer, damaged};
@@ -140,6 +143,23 @@ pub(crate) fn decode_databases(bytes: &[u8]) -> Result<Vec<DatabaseDef>> {
     let defs = reader.field()?;
     reader.end()?;
     Ok(defs)
+}
+
+/// Appends a routine.
+pub(crate) fn encode_routine(routine: &RoutineDef, out: &mut Vec<u8>) {
+    out.push(VERSION);
+    Writer::new(out).field(routine);
+}
+
+/// Reads a routine; the bytes hold nothing else.
+///
+/// # Errors
+/// XX001 when they are none.
+pub(crate) fn decode_routine(bytes: &[u8]) -> Result<RoutineDef> {
+    let mut reader = versioned(bytes)?;
+    let routine = reader.field()?;
+    reader.end()?;
+    Ok(routine)
 }
 
 /// Appends a role.

@@ -27,6 +27,8 @@ pub(crate) enum Commented {
     Type(String),
     /// An extension.
     Extension(String),
+    /// A function or procedure, by its key.
+    Routine(String),
 }
 
 impl State {
@@ -50,6 +52,7 @@ impl State {
             Commented::Extension(name) => {
                 name != ALWAYS_THERE && !self.extensions.contains_key(name)
             }
+            Commented::Routine(key) => !self.routines.contains_key(key),
             Commented::Database => false,
         };
         let gone: Vec<Commented> = self.comments.keys().filter(|on| gone(on)).cloned().collect();

@@ -29,6 +29,8 @@ pub(crate) enum Object {
     Database,
     /// A type that users made, by its key.
     Type(String),
+    /// A function or procedure, by its key.
+    Routine(String),
 }
 
 /// Privileges that one role granted to another.
@@ -118,6 +120,9 @@ pub(crate) const SCHEMA: Privileges = Privileges::of(&[Privilege::Usage, Privile
 pub(crate) const DATABASE: Privileges =
     Privileges::of(&[Privilege::Create, Privilege::Connect, Privilege::Temporary]);
 
+/// Privileges on functions and procedures.
+pub(crate) const ROUTINE: Privileges = Privileges::of(&[Privilege::Execute]);
+
 /// Privileges on types.
 pub(crate) const TYPE: Privileges = Privileges::of(&[Privilege::Usage]);
 
@@ -141,6 +146,11 @@ impl State {
             Object::Schema(name) => ("schema", name),
             Object::Database => ("database", &self.database.0),
             Object::Type(key) => ("type", RelationName::name_of_key(key)),
+            Object::Routine(key) => {
+                let kind = self.routines.get(key).map_or("function", |found| found.kind.name());
+                let name = key.split('(').next().unwrap_or(key);
+                (kind, RelationName::name_of_key(name))
+            }
         }
     }
 
@@ -152,6 +162,7 @@ impl State {
             Object::Schema(_) => SCHEMA,
             Object::Database => DATABASE,
             Object::Type(_) => TYPE,
+            Object::Routine(_) => ROUTINE,
         }
     }
 
@@ -285,6 +296,17 @@ impl State {
         view.map_or_else(Vec::new, |view| view.output.iter().map(|(n, _)| n.as_str()).collect())
     }
 
+    /// Types and routines that are new belong to `owner`.
+    fn settle_others(&mut self, before: &Self, owner: &str) {
+        let types = self.types.keys().filter(|key| !before.types.contains_key(*key));
+        let routines = self.routines.keys().filter(|key| !before.routines.contains_key(*key));
+        let types = types.cloned().map(Object::Type);
+        for object in types.chain(routines.cloned().map(Object::Routine)).collect::<Vec<_>>() {
+            let rights = || Rights { owner: owner.to_owned(), ..Rights::default() };
+            self.rights.entry(object).or_insert_with(rights);
+        }
+    }
+
     /// The grants on an object, those that nobody spelled out included.
     pub(crate) fn grants_of(&self, object: &Object) -> Vec<Grant> {
         let rights = self.rights.get(object);
@@ -309,6 +331,7 @@ impl State {
             }
             Object::Schema(_) => {}
             Object::Type(_) => grants.push(grant(None, TYPE)),
+            Object::Routine(_) => grants.push(grant(None, ROUTINE)),
             Object::Database => {
                 let usual = Privileges::of(&[Privilege::Connect, Privilege::Temporary]);
                 grants.push(grant(None, usual));
@@ -505,6 +528,7 @@ impl State {
             Object::Schema(name) => !self.has_schema(name),
             Object::Database => false,
             Object::Type(key) => !self.types.contains_key(key),
+            Object::Routine(key) => !self.routines.contains_key(key),
         };
         let gone: Vec<Object> = self.rights.keys().filter(|object| gone(object)).cloned().collect();
         gone.iter().for_each(|object| drop(self.rights.remove(object)));
@@ -539,11 +563,7 @@ impl State {
             self.rights.entry(Object::Relation(name)).or_insert_with(rights);
         }
         if !owner.is_empty() {
-            let new = self.types.keys().filter(|key| !before.types.contains_key(*key));
-            for key in new.cloned().collect::<Vec<_>>() {
-                let rights = || Rights { owner: owner.to_owned(), ..Rights::default() };
-                self.rights.entry(Object::Type(key)).or_insert_with(rights);
-            }
+            self.settle_others(before, owner);
         }
         let schemas = self.schemas.keys().filter(|name| !before.schemas.contains_key(*name));
         for name in schemas.cloned().collect::<Vec<_>>() {

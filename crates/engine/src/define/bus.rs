@@ -48,7 +48,7 @@ pub(crate) fn ensure(session: &mut Session, statement: &Statement) -> Result<()>
         let is_bus = |object: &Object| match object {
             Object::Schema(name) => name == "bus",
             Object::Relation(key) => key.starts_with("bus."),
-            Object::Database | Object::Type(_) => false,
+            Object::Database | Object::Type(_) | Object::Routine(_) => false,
         };
         state.rights.retain(|object, _| !is_bus(object));
         Ok(())

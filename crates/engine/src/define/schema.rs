@@ -9,7 +9,7 @@ use sql::statement::{
 };
 use types::{Error, Result, SqlState};
 
-use super::{alter, drop, extension, names, sequence, user_type, view};
+use super::{alter, drop, extension, names, routine, sequence, user_type, view};
 use crate::catalog::comments::Commented;
 use crate::catalog::rights::{DefaultsOf, Object, Rights, SCHEMA_NAME};
 use crate::catalog::{Schema, State, undefined_schema, undefined_table};
@@ -101,6 +101,7 @@ struct Content {
     sequences: Vec<String>,
     types: Vec<String>,
     extensions: Vec<String>,
+    routines: Vec<String>,
 }
 
 impl Content {
@@ -112,6 +113,12 @@ impl Content {
             sequences: state.sequences.keys().filter(is_in).cloned().collect(),
             types: state.types.keys().filter(is_in).cloned().collect(),
             extensions: state.extensions_in(schema),
+            routines: state
+                .routines
+                .iter()
+                .filter(|(_, routine)| is_in(&&routine.name))
+                .map(|(key, _)| key.clone())
+                .collect(),
         }
     }
 }
@@ -161,6 +168,10 @@ fn drop_all(
         let state = session.state();
         let left = content.sequences.into_iter().filter(|key| state.sequences.contains_key(key));
         sequence::drop_all(session, &drop(left.collect()))?;
+        for key in content.routines {
+            let mut running = Running::own(session);
+            routine::drop_one(&mut running, &key, DropBehaviour::Cascade)?;
+        }
         for key in content.types {
             user_type::drop_one(session, &key, DropBehaviour::Cascade)?;
         }
@@ -180,6 +191,7 @@ fn refuse_content(name: &str, content: &Content) -> Result<()> {
         ("sequence", &content.sequences),
         ("type", &content.types),
         ("extension", &content.extensions),
+        ("function", &content.routines),
     ];
     let lines = kinds.iter().flat_map(|(kind, keys)| {
         keys.iter().map(move |key| format!("{kind} {key} depends on schema {name}"))
@@ -206,6 +218,7 @@ fn rename(session: &mut Session, name: &str, to: &str) -> Result<()> {
     state.check(&who, &Object::Database, Privileges::of(&[Privilege::Create]))?;
     check_name(&state, to)?;
     let content = Content::of(&state, name);
+    routine::move_all(&mut Running::own(session), &content.routines, to)?;
     session.change_catalog(|state| {
         state.schemas.remove(name);
         state.schemas.insert(to.to_owned(), Schema);

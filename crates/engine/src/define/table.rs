@@ -71,7 +71,7 @@ fn fill(
 ) -> Result<u64> {
     entry.generated.prepare(&entry.def, &running.session.own_catalog())?;
     let (plan, context) = running.plan_query(query, run)?;
-    let is_load = plan.root.rows >= BULK_ROWS;
+    let is_load = plan.root.rows >= BULK_ROWS && !plan.calls_routines;
     running.admit(&plan, &context, if is_load { Rows::HandedOn } else { Rows::Kept })?;
     if is_load {
         let mut opener = Opener::new(Arc::clone(&context));
@@ -79,7 +79,7 @@ fn fill(
         let stream = opener.open(&plan.root, Vec::new())?;
         return load_stream(running, &context, &stream, entry);
     }
-    let mut result = exec::execute(&plan, &context)?;
+    let mut result = running.execute(&plan, &context)?;
     if result.rows() as f64 >= BULK_ROWS {
         return load_result(running, entry, result);
     }

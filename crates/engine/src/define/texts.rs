@@ -188,6 +188,13 @@ pub(super) fn users_of_functions(session: &Session, names: &[&str]) -> Vec<(Plac
     texts(&session.state()).into_iter().filter_map(of).collect()
 }
 
+/// The texts that call a routine of this name, a key of relations.
+pub(super) fn users_of_routine(state: &State, name: &str) -> Vec<Place> {
+    let calls = |text: &str| sql::calls_in(text).iter().any(|called| called.key() == name);
+    let named = texts(state).into_iter();
+    named.filter(|(_, text)| calls(text)).map(|(place, _)| place).collect()
+}
+
 /// Gives the type another name in the texts of `users`; the catalog has it under the new one.
 pub(super) fn rename_type(
     session: &mut Session,

@@ -531,6 +531,26 @@ fn of_text(place: &texts::Place, ty: &str, known: &[User]) -> Option<User> {
     }
 }
 
+/// Drops the objects that texts are of, and tells of them.
+///
+/// # Errors
+/// Errors of dropping them.
+pub(super) fn drop_texts(running: &mut Running<'_>, places: &[texts::Place]) -> Result<()> {
+    use texts::Place as P;
+    let user = |place: &texts::Place| match place.clone() {
+        P::View(view) => User::View(view),
+        P::Default(table, column) => User::Default(table, column),
+        P::Generated(table, column) => User::Column(table, column, String::new()),
+        P::Check(table, name) => User::Check(table, name),
+        P::Index(table, name, _) | P::Predicate(table, name) => User::Index(table, name),
+        P::DomainDefault(domain) => User::Domain(domain),
+        P::DomainCheck(domain, name) => User::DomainCheck(domain, name),
+    };
+    let users: Vec<User> = places.iter().map(user).collect();
+    tell_cascade(running.session, &users);
+    users.iter().try_for_each(|user| drop_user(running.session, user))
+}
+
 fn drop_column(session: &mut Session, table: &str, column: &str) -> Result<()> {
     let (table, column) = (quoted_relation(table), quoted(column));
     run(session, &format!("ALTER TABLE {table} DROP COLUMN IF EXISTS {column} CASCADE"))

@@ -153,6 +153,14 @@ impl sql::catalog::Catalog for Noting<'_> {
         self.inner.has_schema(name)
     }
 
+    fn routines(
+        &self,
+        schema: Option<&str>,
+        name: &str,
+    ) -> Vec<std::sync::Arc<sql::catalog::RoutineDef>> {
+        self.inner.routines(schema, name)
+    }
+
     fn user_type(&self, schema: Option<&str>, name: &str) -> Option<sql::catalog::UserType> {
         let found = self.inner.user_type(schema, name);
         self.types.borrow_mut().extend(found);

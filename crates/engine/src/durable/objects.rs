@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! Catalog { kind, name, bytes }    kind: table, view, sequence, value, role, rights, comment,
-//!                                  default privileges, type, extension
-//!                                  gone: 16 +
+//!                                  default privileges, type, extension, routine
+//!                                  gone: 16 +, routine 61
 //! value of a sequence: | last i64 | called u8 |
 //! end of a wide table: | number of its storage u64 |
 //! ```
@@ -14,7 +14,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-use sql::catalog::UserType;
+use sql::catalog::{RoutineDef, UserType};
 use sql::statement::{Persistence, RelationName};
 use storage::{BufferPool, Table, Timestamp};
 use txn::redo::RedoWriter;
@@ -22,9 +22,10 @@ use types::Result;
 
 use super::damaged;
 use crate::catalog::codec::{
-    decode_comment, decode_defaults, decode_extension, decode_rights, decode_role, decode_sequence,
-    decode_table, decode_user_type, decode_view, encode_comment, encode_defaults, encode_extension,
-    encode_rights, encode_role, encode_sequence, encode_table, encode_user_type, encode_view,
+    decode_comment, decode_defaults, decode_extension, decode_rights, decode_role, decode_routine,
+    decode_sequence, decode_table, decode_user_type, decode_view, encode_comment, encode_defaults,
+    encode_extension, encode_rights, encode_role, encode_routine, encode_sequence, encode_table,
+    encode_user_type, encode_view,
 };
 use crate::catalog::locks::TableLock;
 use crate::catalog::rights::{Grant, Object, Rights, SCHEMA_NAME};
@@ -64,6 +65,10 @@ mod kind {
     pub(super) const DEFAULTS_GONE: u8 = 25;
     pub(super) const USER_TYPE_GONE: u8 = 26;
     pub(super) const TYPE_RIGHTS_GONE: u8 = 27;
+    /// A function or procedure.
+    pub(super) const ROUTINE: u8 = 60;
+    pub(super) const ROUTINE_GONE: u8 = 61;
+    pub(super) const ROUTINE_RIGHTS_GONE: u8 = 62;
 }
 
 /// Bytes of the value of a sequence.
@@ -106,6 +111,16 @@ impl Same for Arc<Sequence> {
 
     fn is_permanent(&self) -> bool {
         is_permanent(self.persistence)
+    }
+}
+
+impl Same for Arc<RoutineDef> {
+    fn is_same(&self, old: &Self) -> bool {
+        Arc::ptr_eq(self, old)
+    }
+
+    fn is_permanent(&self) -> bool {
+        true
     }
 }
 
@@ -203,6 +218,9 @@ fn place_of(name: &str) -> Result<Object> {
     if let Some(key) = name.strip_prefix("type ") {
         return Ok(Object::Type(key.to_owned()));
     }
+    if let Some(key) = name.strip_prefix("routine ") {
+        return Ok(Object::Routine(key.to_owned()));
+    }
     match (name, name.strip_prefix("schema ")) {
         ("schema", _) => Ok(Object::Schema(SCHEMA_NAME.to_owned())),
         ("database", _) => Ok(Object::Database),
@@ -225,12 +243,14 @@ pub(super) fn write_difference(old: &State, new: &State, writer: &mut RedoWriter
         writer.catalog(kind::USER_TYPE, key, &bytes);
     }
     write_extensions(old, new, writer);
+    write_routines(old, new, writer);
     gone(&old.roles, &new.roles).for_each(|n| writer.catalog(kind::ROLE_GONE, n, &[]));
     for object in gone(&old.rights, &new.rights) {
         match object {
             Object::Relation(name) => writer.catalog(kind::RIGHTS_GONE, name, &[]),
             Object::Schema(name) => writer.catalog(kind::SCHEMA_RIGHTS_GONE, name, &[]),
             Object::Type(key) => writer.catalog(kind::TYPE_RIGHTS_GONE, key, &[]),
+            Object::Routine(key) => writer.catalog(kind::ROUTINE_RIGHTS_GONE, key, &[]),
             Object::Database => {}
         }
     }
@@ -294,6 +314,17 @@ fn write_extensions(old: &State, new: &State, writer: &mut RedoWriter<'_>) {
     }
 }
 
+/// Functions and procedures.
+fn write_routines(old: &State, new: &State, writer: &mut RedoWriter<'_>) {
+    gone(&old.routines, &new.routines).for_each(|n| writer.catalog(kind::ROUTINE_GONE, n, &[]));
+    let mut bytes = Vec::new();
+    for (key, routine) in changed(&old.routines, &new.routines) {
+        bytes.clear();
+        encode_routine(routine, &mut bytes);
+        writer.catalog(kind::ROUTINE, key, &bytes);
+    }
+}
+
 /// Rights on what is there.
 fn write_rights(old: &State, new: &State, writer: &mut RedoWriter<'_>) {
     let mut bytes = Vec::new();
@@ -311,6 +342,9 @@ fn write_rights(old: &State, new: &State, writer: &mut RedoWriter<'_>) {
             Object::Database => writer.catalog(kind::PLACE_RIGHTS, "database", &bytes),
             Object::Type(key) => {
                 writer.catalog(kind::PLACE_RIGHTS, &format!("type {key}"), &bytes);
+            }
+            Object::Routine(key) => {
+                writer.catalog(kind::PLACE_RIGHTS, &format!("routine {key}"), &bytes);
             }
         }
     }
@@ -403,11 +437,13 @@ impl Objects {
             | kind::PLACE_RIGHTS
             | kind::RIGHTS_GONE
             | kind::SCHEMA_RIGHTS_GONE
-            | kind::TYPE_RIGHTS_GONE => {
+            | kind::TYPE_RIGHTS_GONE
+            | kind::ROUTINE_RIGHTS_GONE => {
                 self.apply_rights(kind, name, bytes)?;
             }
             kind::EXTENSION | kind::EXTENSION_GONE => self.apply_extension(kind, name, bytes)?,
             kind::USER_TYPE | kind::USER_TYPE_GONE => self.apply_type(kind, name, bytes)?,
+            kind::ROUTINE | kind::ROUTINE_GONE => self.apply_routine(kind, name, bytes)?,
             kind::SCHEMA => {
                 state.schemas.insert(name, Schema);
             }
@@ -470,12 +506,24 @@ impl Objects {
         Ok(())
     }
 
+    /// [`Self::apply`] of routines.
+    fn apply_routine(&mut self, kind: u8, name: String, bytes: &[u8]) -> Result<()> {
+        let routines = &mut self.state.routines;
+        if kind == kind::ROUTINE {
+            routines.insert(name, Arc::new(decode_routine(bytes)?));
+        } else {
+            routines.remove(&name).ok_or_else(|| missing("routine", &name))?;
+        }
+        Ok(())
+    }
+
     /// [`Self::apply`] of rights.
     fn apply_rights(&mut self, kind: u8, name: String, bytes: &[u8]) -> Result<()> {
         let object = match kind {
             kind::PLACE_RIGHTS => place_of(&name)?,
             kind::SCHEMA_RIGHTS_GONE => Object::Schema(name.clone()),
             kind::TYPE_RIGHTS_GONE => Object::Type(name.clone()),
+            kind::ROUTINE_RIGHTS_GONE => Object::Routine(name.clone()),
             _ => Object::Relation(name.clone()),
         };
         match kind {

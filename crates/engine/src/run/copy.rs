@@ -160,7 +160,7 @@ fn write_query(
     let output = plan.root.output.iter();
     let columns: Vec<_> = output.map(|column| (column.name.to_string(), column.ty)).collect();
     let file = FileRows { writer: create(running.session, format, path, copy, &columns)?, rows: 0 };
-    let file = exec::execute_into(&plan, &context, file);
+    let file = running.session.lend(&plan, || exec::execute_into(&plan, &context, file));
     running.session.end_progress();
     let FileRows { writer, rows } = file?;
     writer.finish()?;

@@ -8,7 +8,7 @@ use sql::statement::{SetValue, Skipped, Statement};
 use types::budget::{self, Account};
 use types::{DataType, Error, Result, SqlState, Value, stack};
 
-use super::{copy, cursor, prepared, transaction};
+use super::{copy, cursor, prepared, program, transaction};
 use crate::instance::channels::Pending;
 use crate::statement::running::Running;
 use crate::transaction::work::Begun;
@@ -108,6 +108,8 @@ impl Running<'_> {
             Statement::Explain { options, statement } => self.explain(options, *statement),
             Statement::Copy(statement) => copy::copy(self, &statement),
             Statement::Call { name, arguments } => self.session.call(&name, &arguments),
+            Statement::CallRoutine(call) => program::call(self, &call),
+            Statement::Do(block) => program::run_block(self, &block),
             Statement::Set { name, value, scope } => {
                 let value = match value {
                     SetValue::Default => None,

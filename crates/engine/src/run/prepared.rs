@@ -110,7 +110,7 @@ fn execute_with(
 }
 
 /// Runs the statement in the session's transaction, with these parameters.
-fn run_compiled(
+pub(super) fn run_compiled(
     running: &mut Running<'_>,
     prepared: &mut PreparedStatement,
 ) -> Result<QueryResult> {

@@ -12,6 +12,7 @@ use types::calendar::TimeZone;
 use types::{DataType, Error, SqlState};
 
 use super::boundary::Boundary;
+use super::code::Names;
 use super::compiled::{Compiled, Timing};
 use super::point::Point;
 use crate::Session;
@@ -32,6 +33,8 @@ pub struct PreparedStatement {
     /// Columns of its rows, if it has any; unknown for statements of PREPARE.
     pub(crate) columns: Option<Vec<(String, DataType)>>,
     pub(crate) origins: Vec<ColumnOrigin>,
+    /// Names of the program that it is a part of.
+    pub(crate) names: Option<Arc<Names>>,
 }
 
 /// Where a result column comes from, as the system's catalog has it: the number of a table or view
@@ -43,7 +46,8 @@ impl PreparedStatement {
         let (statement, timing) = (Arc::new(statement), Timing::AnyTime);
         let zone = session.settings.time_zone().clone();
         let (compiled, boundary, columns, origins) = Default::default();
-        Self { types, statement, compiled, boundary, timing, zone, columns, origins }
+        let names = None;
+        Self { types, statement, compiled, boundary, timing, zone, columns, origins, names }
     }
 
     /// The columns of its rows when it was prepared; None for a statement without rows, or CALL.

@@ -20,6 +20,15 @@ impl Session {
         }
     }
 
+    /// Tells the client what `error` says; an INFO whatever it wants to hear.
+    pub(crate) fn tell_all(&mut self, severity: Severity, error: Error) {
+        let asked = self.settings.changed("client_min_messages").unwrap_or("notice");
+        let least = Severity::from_name(asked);
+        if severity == Severity::Info || least.is_some_and(|least| severity >= least) {
+            self.notices.push(Notice { severity, error });
+        }
+    }
+
     /// Tells the client something, with this SQLSTATE.
     pub(crate) fn notice(&mut self, state: SqlState, message: String) {
         self.tell(Severity::Notice, state, message);

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
-use sql::catalog::Digits;
+use sql::catalog::{Digits, Variables};
 use sql::statement::Statement;
 use sql::{Effect, ParsedStatement};
 use types::Result;
@@ -43,6 +43,7 @@ impl Session {
             outside: self.outside.as_deref(),
             wide: self.wide_reader(),
             is_enough: Cell::new(true),
+            variables: None,
         }
     }
 
@@ -89,10 +90,13 @@ impl Session {
 
     /// Binds a prepared statement.
     pub(crate) fn compile(&self, prepared: &PreparedStatement) -> Result<Ready> {
-        let PreparedStatement { statement: parsed, types, timing, zone, .. } = prepared;
+        let PreparedStatement { statement: parsed, types, timing, zone, names, .. } = prepared;
+        let variables = names.as_deref().map(|names| names as &dyn Variables);
         let (timing, types) = (*timing, types.as_slice());
-        let catalog_for =
-            || StatementCatalog { literal_zone: zone.clone(), ..self.catalog_for(parsed) };
+        let catalog_for = || {
+            let literal_zone = zone.clone();
+            StatementCatalog { literal_zone, variables, ..self.catalog_for(parsed) }
+        };
         // Before the catalog is looked at: it may be newer, never older.
         let version = self.inner().stores.relations.version();
         let mut catalog = catalog_for();

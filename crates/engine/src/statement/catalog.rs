@@ -6,8 +6,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use sql::catalog::{
-    Arguments, Called, Catalog, Digits, Relation, SequenceDef, TableFunctionRef, TableMeta,
-    TableRef, UserType, ViewRights, ViewWrites,
+    Arguments, Called, Catalog, Digits, Relation, RoutineDef, SequenceDef, TableFunctionRef, TableMeta, TableRef, UserType, Variables, ViewRights, ViewWrites,
 };
 use sql::statement::{Access, Persistence, Privilege, Privileges, RelationName};
 use types::calendar::TimeZone;
@@ -56,6 +55,8 @@ pub(crate) struct StatementCatalog<'a> {
     pub(crate) wide: WideReader,
     /// False once binding read something outside the catalog; the plan may then not be kept.
     pub(crate) is_enough: Cell<bool>,
+    /// Variables of the program that the statement is a part of.
+    pub(crate) variables: Option<&'a dyn Variables>,
 }
 
 impl StatementCatalog<'_> {
@@ -191,6 +192,33 @@ fn key_in(schema: Option<&str>, name: &str) -> Option<String> {
 impl Catalog for StatementCatalog<'_> {
     fn row_type(&self, name: &str) -> u32 {
         catalog_numbers::row_type(name)
+    }
+
+    fn variables(&self) -> Option<&dyn Variables> {
+        self.variables
+    }
+
+    fn routines(&self, schema: Option<&str>, name: &str) -> Vec<Arc<RoutineDef>> {
+        if self.state.routines.is_empty() {
+            return Vec::new();
+        }
+        let find = |schema: Option<&str>| -> Vec<Arc<RoutineDef>> {
+            let key = key_in(schema, name);
+            key.iter().flat_map(|key| self.state.routines_called(key)).cloned().collect()
+        };
+        if schema.is_some() || self.names == Names::Public || self.is_usual() {
+            return find(schema);
+        }
+        let path = self.settings.schemas().filter(|schema| self.is_searched(schema));
+        path.flat_map(|schema| find(Some(schema))).collect()
+    }
+
+    fn check_execute(&self, routine: &RoutineDef) -> Result<()> {
+        if self.checks == Checking::Nothing {
+            return Ok(());
+        }
+        let (who, object) = (self.settings.who(), Object::Routine(routine.key()));
+        self.state.check(who, &object, Privileges::of(&[Privilege::Execute]))
     }
 
     fn relation(&self, schema: Option<&str>, name: &str) -> Option<Relation> {

@@ -80,6 +80,7 @@ impl Session {
             access: work.access,
             who: self.who(),
             calls: Arc::clone(&self.calls),
+            lent: Arc::clone(&self.lent),
         }
     }
 
@@ -144,6 +145,10 @@ impl Running<'_> {
             self.session.read_tables(&relies_on)?;
         }
         self.session.work_mut().statements += 1;
+        if plan.calls_routines && self.view.is_none() {
+            // What they write is not for the query that calls them.
+            self.view = Some(self.session.work_mut().txn.begin_statement()?);
+        }
         let planning = begin.map(|begin| begin.elapsed());
         let context = self.context(Some(&plan), run);
         if let (Some(explaining), Some(planning)) = (&mut self.explaining, planning) {
@@ -165,6 +170,7 @@ impl Running<'_> {
         context.spill = Some(self.session.spill_space());
         context.switches = self.session.settings.plan_options().switches;
         context.block_paths = self.session.settings.block_paths();
+        context.is_serial = plan.is_some_and(|plan| plan.calls_routines);
         context.profile = if self.explaining.is_some() { Profile::On } else { Profile::Off };
         context.inputs = match &self.parts {
             Some(parts) => parts.inputs(run.inputs),
@@ -192,8 +198,17 @@ impl Running<'_> {
     pub(crate) fn run_query(&mut self, query: &Query, run: Run) -> Result<ResultSet> {
         let (plan, context) = self.plan_query(query, run)?;
         self.admit(&plan, &context, Rows::Kept)?;
-        let result = exec::execute(&plan, &context);
+        let result = self.execute(&plan, &context);
         self.session.end_progress();
         result
+    }
+
+    /// Runs a plan; the routines that it calls find the session.
+    pub(crate) fn execute(
+        &mut self,
+        plan: &PhysicalPlan,
+        context: &Arc<QueryContext>,
+    ) -> Result<ResultSet> {
+        self.session.lend(plan, || exec::execute(plan, context))
     }
 }

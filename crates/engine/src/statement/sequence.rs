@@ -7,14 +7,15 @@
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use sql::algebra::SessionFunction;
+use sql::algebra::{RoutineCall, SessionFunction};
 use sql::catalog::{SequenceCalled, SequenceDef, SequenceWrap, Sequences};
 use sql::statement::{AccessMode, Privilege, Privileges, RelationName};
-use types::{Error, Result, SqlState, Value};
+use types::{DataType, Error, Result, SqlState, Value};
 
 use crate::catalog::rights::Object;
 use crate::catalog::{Sequence, SequenceValue, State, undefined_table};
 use crate::session::calls::SessionCalls;
+use crate::session::lent::Lent;
 use crate::session::sequence::SequenceMemory;
 use crate::transaction::work::UsedSequences;
 use crate::words::who::Who;
@@ -27,6 +28,8 @@ pub(crate) struct SessionSequences {
     pub(crate) access: AccessMode,
     pub(crate) who: Who,
     pub(crate) calls: Arc<SessionCalls>,
+    /// Where the session is.
+    pub(crate) lent: Arc<Lent>,
 }
 
 impl SessionSequences {
@@ -83,7 +86,27 @@ impl SessionSequences {
     }
 }
 
+/// Calls of routines by the queries of a session.
+pub(crate) trait Callee {
+    /// Calls the routine with values of the parameters that go in; a result of type `ty`.
+    ///
+    /// # Errors
+    /// Errors of the routine.
+    fn call_routine(&mut self, called: RoutineCall, ty: DataType, row: &[Value]) -> Result<Value>;
+}
+
 impl Sequences for SessionSequences {
+    fn routine(
+        &self,
+        called: RoutineCall,
+        ty: DataType,
+        rows: &[Vec<Value>],
+    ) -> Result<Vec<Value>> {
+        let missing = || Error::unsupported("a call of a routine in this place");
+        let mut session = self.lent.take().ok_or_else(missing)?;
+        rows.iter().map(|row| session.call_routine(called, ty, row)).collect()
+    }
+
     fn call(&self, function: SessionFunction, arguments: &[Value]) -> Result<Value> {
         self.calls.call(function, arguments, &self.state, &self.who)
     }

@@ -9,6 +9,8 @@ pub enum Severity {
     Debug,
     /// LOG.
     Log,
+    /// INFO: sent whatever the client wants to hear.
+    Info,
     /// NOTICE.
     Notice,
     /// WARNING.
@@ -23,6 +25,7 @@ impl Severity {
         match self {
             Self::Debug => "DEBUG",
             Self::Log => "LOG",
+            Self::Info => "INFO",
             Self::Notice => "NOTICE",
             Self::Warning => "WARNING",
             Self::Error => "ERROR",

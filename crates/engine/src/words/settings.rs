@@ -675,6 +675,22 @@ impl Settings {
         self.moved();
     }
 
+    /// Statements run as this role from now on; as the superusers for none.
+    ///
+    /// # Errors
+    /// Errors of SET.
+    pub(crate) fn act_as(&mut self, owner: &str) -> Result<()> {
+        if owner.is_empty() {
+            self.set("session_authorization", None)?;
+            self.set("role", None)?;
+            self.trusted = true;
+        } else {
+            self.set("role", Some(owner))?;
+        }
+        self.moved();
+        Ok(())
+    }
+
     /// The time that `name` says; none for 0, and for what is no time.
     pub(crate) fn time_limit(&self, name: &str) -> Option<Duration> {
         let ms = self.changed(name)?.parse().ok().filter(|ms| *ms > 0)?;

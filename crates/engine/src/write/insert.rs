@@ -109,7 +109,10 @@ pub(crate) fn insert(running: &mut Running<'_>, insert: &Insert) -> Result<Query
         && insert.returning.is_none()
         && insert.tests.is_empty()
         && entry.foreign_keys().is_empty();
-    let is_load = simple && routes.is_none() && plan.root.rows >= BULK_ROWS;
+    let is_load = simple
+        && routes.is_none()
+        && plan.root.rows >= BULK_ROWS
+        && !plan.calls_routines;
     running.admit(&plan, &context, if is_load { Rows::HandedOn } else { Rows::Kept })?;
     if is_load {
         let mut opener = Opener::new(Arc::clone(&context));
@@ -118,7 +121,7 @@ pub(crate) fn insert(running: &mut Running<'_>, insert: &Insert) -> Result<Query
         let rows = load_stream(running, &context, &stream, &entry)?;
         return Ok(QueryResult::command(format!("INSERT 0 {rows}")));
     }
-    let mut result = exec::execute(&plan, &context)?;
+    let mut result = running.execute(&plan, &context)?;
     if let Some(mut routes) = routes {
         let written = insert_parts(running, &mut routes, result, insert)?;
         tests_of_rows::verify(running, &entry, &insert.tests, &written.batches)?;

@@ -60,7 +60,8 @@ fn compile_here(expr: &Expr) -> Result<Node> {
             return Ok(Node::new(kind, expr.physical, FALLIBLE));
         }
         ExprKind::Sequence(sequences, function, arguments) => {
-            let kind = NodeKind::Call(sequence::kernel(sequences, *function), all(arguments)?);
+            let kernel = sequence::kernel(sequences, *function, (expr.ty, expr.physical));
+            let kind = NodeKind::Call(kernel, all(arguments)?);
             Node::new(kind, expr.physical, sequence::TRAITS)
         }
         ExprKind::Cast(inner) => convert(inner, expr)?,

@@ -1,17 +1,21 @@
-//! nextval and its kin, set_config and its: calls of what the session gave the query.
+//! nextval and its kin, set_config and its, routines that users made: calls of what the session
+//! gave the query.
 
 use kernels::{Vector, VectorBuilder, VectorData};
 use sql::algebra::Function;
 use sql::catalog::{SequenceCalled, SequencesRef};
-use types::{Error, PhysicalType, Result, Value};
+use types::{DataType, Error, PhysicalType, Result, Value};
 
 use super::node::{Kernel, Traits};
 
 /// Each call counts, and may fail.
 pub(super) const TRAITS: Traits = Traits { fallible: true, volatile: true };
 
-/// The kernel of `function`, which reads sequences.
-pub(super) fn kernel(sequences: &SequencesRef, function: Function) -> Kernel {
+/// Type of a result, and how a vector holds it.
+type Held = (DataType, PhysicalType);
+
+/// The kernel of `function`, which reads sequences or is a routine, with a result of type `held`.
+pub(super) fn kernel(sequences: &SequencesRef, function: Function, held: Held) -> Kernel {
     let sequences = sequences.clone();
     Box::new(move |arguments: &[&Vector], rows| match (function, arguments) {
         (Function::NextVal, [name]) if name.len() == 1 && !name.is_null(0) => {
@@ -26,6 +30,17 @@ pub(super) fn kernel(sequences: &SequencesRef, function: Function) -> Kernel {
                 let value = |v: &&Vector| v.value(if v.len() == 1 { 0 } else { row });
                 let arguments: Vec<Value> = arguments.iter().map(value).collect();
                 values.push_value(&sequences.0.call(called, &arguments)?);
+            }
+            Ok(values.finish())
+        }
+        (Function::Routine(called), _) => {
+            let (ty, physical) = held;
+            let value = |v: &&Vector, row| v.value(if v.len() == 1 { 0 } else { row });
+            let of_row = |row| arguments.iter().map(|v| value(v, row)).collect();
+            let given: Vec<Vec<Value>> = (0..rows).map(of_row).collect();
+            let mut values = VectorBuilder::new(physical);
+            for value in sequences.0.routine(called, ty, &given)? {
+                values.push_value(&value);
             }
             Ok(values.finish())
         }

@@ -3,6 +3,8 @@
 use types::CompareOp;
 use types::packed::PackedCall;
 
+use crate::definition::Volatility;
+
 /// Built-in scalar functions and operators. Unless said otherwise a NULL argument gives NULL.
 ///
 /// Arithmetic operands have one common type (integers, NUMERIC with possibly different precision
@@ -429,6 +431,8 @@ pub enum Function {
     LastVal,
     /// A function that the session carries out; volatile.
     Session(super::SessionFunction),
+    /// A routine that users made.
+    Routine(super::RoutineCall),
     /// gen_random_uuid(); volatile.
     GenRandomUuid,
     /// A function of an extension.
@@ -468,6 +472,7 @@ impl Function {
             Self::Session(S::CurrentSetting | S::ClockTimestamp | S::StatementTimestamp) => false,
             Self::Session(S::Object(..)) => false,
             Self::Session(_) => true,
+            Self::Routine(called) => called.volatility == Volatility::Volatile,
             _ => false,
         }
     }
@@ -476,7 +481,12 @@ impl Function {
     pub fn reads_sequences(self) -> bool {
         matches!(
             self,
-            Self::NextVal | Self::CurrVal | Self::SetVal | Self::LastVal | Self::Session(_)
+            Self::NextVal
+                | Self::CurrVal
+                | Self::SetVal
+                | Self::LastVal
+                | Self::Session(_)
+                | Self::Routine(_)
         )
     }
 }

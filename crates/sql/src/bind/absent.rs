@@ -134,6 +134,23 @@ impl Binder<'_> {
     }
 }
 
+impl Binder<'_> {
+    /// A missing routine as notices name it.
+    pub(super) fn missing_routine_notice(
+        &mut self,
+        label: &str,
+        name: &str,
+        arguments: &[ast::DataType],
+    ) -> String {
+        let shown = |written: &ast::DataType| match self.data_type(written, None) {
+            Ok(ty) => in_notice(written, ty),
+            Err(_) => written.to_string().to_lowercase(),
+        };
+        let written: Vec<String> = arguments.iter().map(shown).collect();
+        format!("{label} {name}({})", written.join(","))
+    }
+}
+
 /// A type as notices name it: words of SQL by their names in the catalog.
 fn in_notice(written: &ast::DataType, ty: DataType) -> String {
     use ast::DataType as A;

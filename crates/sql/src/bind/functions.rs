@@ -115,6 +115,9 @@ impl Binder<'_> {
         name: &str,
         args: &[ast::FunctionArg],
     ) -> Result<Option<Bound>> {
+        if let Some(bound) = self.routine_value(&function.name, args)? {
+            return Ok(Some(bound));
+        }
         if let Some(bound) = self.twin_call(function, name)? {
             return Ok(Some(bound));
         }

@@ -38,6 +38,11 @@ impl Binder<'_> {
     }
 
     fn bind_parameter(&mut self, name: &str, at: Place) -> Result<Bound> {
+        if self.catalog.variables().is_some() {
+            let message = || format!("there is no parameter {name}");
+            let variable = self.variable(&[name], at);
+            return variable.map_or_else(|| fail(SqlState::UNDEFINED_PARAMETER, message(), at), Ok);
+        }
         let number = name.strip_prefix('$').and_then(|digits| digits.parse::<u32>().ok());
         let Some(number @ 1..=65_535) = number else {
             return fail(SqlState::SYNTAX_ERROR, format!("there is no parameter {name}"), at);

@@ -225,7 +225,7 @@ impl Binder<'_> {
 
 impl Binder<'_> {
     /// The columns of a list such as `AS x(a int, b text)`.
-    fn listed_columns(
+    pub(super) fn listed_columns(
         &mut self,
         FunctionItem { alias, ordinality, at }: FunctionItem<'_>,
     ) -> Result<Columns> {

@@ -6,9 +6,9 @@ use types::{DataType, Result, SqlState};
 use super::name::{ident_at, refuse_reserved};
 use super::{Aliases, Binder, Bound, fail};
 use crate::algebra::{
-    AggregateCall, ColumnId, Expr, FrameUnits, Place, SeriesFunction, WindowCall,
+    AggregateCall, ColumnId, Expr, ExprKind, FrameUnits, Place, SeriesFunction, WindowCall,
 };
-use crate::catalog::TableRef;
+use crate::catalog::{NameConflict, TableRef};
 use crate::parse::folded;
 
 /// A column that a name can mean.
@@ -327,8 +327,14 @@ impl Binder<'_> {
         refuse_reserved(ident)?;
         let (name, at) = (folded(ident), ident_at(ident));
         match self.find_name(&name, at)? {
-            Some(bound) => Ok(bound),
+            Some(bound) => {
+                self.refuse_ambiguous(&[&name], at)?;
+                Ok(bound)
+            }
             None => {
+                if let Some(variable) = self.variable(&[&name], at) {
+                    return Ok(variable);
+                }
                 if let Some(row) = self.whole_row(None, &name, at)? {
                     return Ok(row);
                 }
@@ -462,8 +468,51 @@ impl Binder<'_> {
                 }
             };
         }
+        let names: Vec<String> = parts.iter().map(folded).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        if let Some(variable) = self.variable(&names, at) {
+            return Ok(variable);
+        }
+        // A field of a variable that is a row, or of one that a label leads to.
+        if let [root @ .., _] = names.as_slice()
+            && let Some(record) = self.variable(root, at)
+            && let (DataType::Record(_), Some(ident)) = (record.ty(), parts.last())
+        {
+            return self.named_field(record, ident);
+        }
         let message = format!("missing FROM-clause entry for table \"{table}\"");
         fail(SqlState::UNDEFINED_TABLE, message, at)
+    }
+
+    /// The variable of the program around the statement that `parts` name.
+    pub(super) fn variable(&mut self, parts: &[&str], at: Place) -> Option<Bound> {
+        // Texts of views and defaults are no part of the program.
+        if self.definition_depth > 0 {
+            return None;
+        }
+        let (number, ty) = self.catalog.variables()?.find(parts)?;
+        let place = number as usize;
+        if self.parameters.len() <= place {
+            self.parameters.resize(place + 1, DataType::Unknown);
+        }
+        self.parameters[place] = ty;
+        Some(Bound::new(Expr { kind: ExprKind::Parameter(number), ty }, at))
+    }
+
+    /// # Errors
+    /// 42702 when a name that a column has is that of a variable, too.
+    fn refuse_ambiguous(&self, parts: &[&str], at: Place) -> Result<()> {
+        if self.definition_depth > 0 {
+            return Ok(());
+        }
+        let Some(variables) = self.catalog.variables() else { return Ok(()) };
+        if variables.conflict() == NameConflict::Column || variables.find(parts).is_none() {
+            return Ok(());
+        }
+        let message = format!("column reference \"{}\" is ambiguous", parts.join("."));
+        let error = types::Error::new(SqlState::AMBIGUOUS_COLUMN, message)
+            .with_detail("It could refer to either a PL/pgSQL variable or a table column.");
+        Err(super::place(error, at))
     }
 
     pub(super) fn note_reference(&mut self, depth: usize, expr: &Expr, at: Place) {

@@ -58,6 +58,7 @@ impl Binder<'_> {
             SessionTree::Extension(statement) => Statement::Extension(Box::new(statement.clone())),
             SessionTree::Type(statement) => self.bind_type_statement(statement)?,
             SessionTree::Domain(tree) => self.bind_domain(tree)?,
+            SessionTree::Routine(tree) => self.bind_routine_statement(tree)?,
             SessionTree::Listen(channel) => Statement::Listen(channel.clone()),
             SessionTree::Unlisten(channel) => Statement::Unlisten(channel.clone()),
             SessionTree::Notify(channel, payload) => {

@@ -338,6 +338,9 @@ impl Binder<'_> {
     }
 
     fn bind_call(&mut self, function: &ast::Function) -> Result<Statement> {
+        if let Some(call) = self.call_routine(function)? {
+            return Ok(call);
+        }
         let name = object_parts(&function.name)?.pop().unwrap_or_default();
         let args: &[ast::FunctionArg] = match &function.args {
             ast::FunctionArguments::List(list) => &list.args,

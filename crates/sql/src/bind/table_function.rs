@@ -29,6 +29,9 @@ impl Binder<'_> {
         if function == ROWS_FROM {
             return self.bind_rows_from(args, item);
         }
+        if let Some(found) = self.routine_scan(name, args, item)? {
+            return Ok(found);
+        }
         if function == "range" && (1..=3).contains(&args.len()) && !ordinality {
             return self.bind_range(&plain_arguments(args, at)?, alias, at);
         }

@@ -261,6 +261,7 @@ fn other_name(function: Function) -> Option<&'static str> {
         Function::GenRandomUuid => "gen_random_uuid",
         Function::Extension(function) => function.name(),
         Function::Session(_) => "session_function",
+        Function::Routine(called) => called.name,
         Function::NextVal => "nextval",
         Function::CurrVal => "currval",
         Function::SetVal => "setval",

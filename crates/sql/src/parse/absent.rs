@@ -142,7 +142,7 @@ pub(super) fn named(parser: &mut Parser<'_>) -> Parsed<Option<Absent>> {
     Ok(Some(Absent::Drop { kind, if_missing: IfMissing::Fail, objects }))
 }
 
-fn object(parser: &mut Parser<'_>, form: Form) -> Parsed<Object> {
+pub(super) fn object(parser: &mut Parser<'_>, form: Form) -> Parsed<Object> {
     let mut object =
         Object { name: parser.parse_object_name(false)?, arguments: None, table: None };
     match form {

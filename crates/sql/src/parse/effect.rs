@@ -117,6 +117,7 @@ fn effect_of_session(tree: &SessionTree) -> Effect {
         | SessionTree::Schema(_)
         | SessionTree::Type(_)
         | SessionTree::Domain(_)
+        | SessionTree::Routine(_)
         | SessionTree::Role(_) => Effect::Changes,
     }
 }

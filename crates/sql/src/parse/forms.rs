@@ -15,6 +15,7 @@
 //! - `EXPLAIN (SELECT ...)` to `EXPLAIN (VERBOSE false) (SELECT ...)`,
 //! - `USING (a) AS x` to `USING (a, x."using")`, which the binder takes apart (see `bind::from`),
 //! - `ROWS FROM (f(a), g(b))` to a function of these calls (see `bind::table_function`),
+//! - `f(a) AS (b int)` to `f(a) AS f (b int)`,
 //! - `substring(a SIMILAR b ESCAPE c)` to `substring(a FROM b FOR c)`.
 
 use sqlparser::keywords::Keyword;
@@ -97,6 +98,7 @@ pub(super) fn rewrite(tokens: &mut Vec<TokenWithSpan>) -> Result<()> {
     explained_query(tokens);
     join_names(tokens);
     rows_from(tokens);
+    unnamed_columns(tokens);
     similar_parts(tokens);
     joined_source(tokens);
     let places = significant(tokens);
@@ -126,6 +128,43 @@ pub(super) fn rewrite(tokens: &mut Vec<TokenWithSpan>) -> Result<()> {
         lift_unique(tokens, &places);
     }
     Ok(())
+}
+
+/// Gives `f(...) AS (a int, b text)` the function's name as its alias.
+fn unnamed_columns(tokens: &mut Vec<TokenWithSpan>) {
+    let mut at = 0;
+    loop {
+        let places = significant(tokens);
+        let token = |at: usize| places.get(at).map(|at| &tokens[*at].token);
+        let is_word = |at: usize| matches!(token(at), Some(Token::Word(_)));
+        let begins_query = |at: usize| {
+            let words = ["select", "values", "with", "insert", "update", "delete", "table"];
+            places.get(at).is_some_and(|at| words.iter().any(|word| is(&tokens[*at], word)))
+        };
+        let is_list = |at: usize| {
+            token(at) == Some(&Token::RParen)
+                && places.get(at + 1).is_some_and(|at| is(&tokens[*at], "as"))
+                && token(at + 2) == Some(&Token::LParen)
+                && is_word(at + 3)
+                && is_word(at + 4)
+                && !begins_query(at + 3)
+        };
+        let Some(close) = (at..places.len()).find(|at| is_list(*at)) else { return };
+        at = close + 1;
+        let mut depth = 0_usize;
+        let open = (0..=close).rev().find(|at| {
+            match token(*at) {
+                Some(Token::RParen) => depth += 1,
+                Some(Token::LParen) => depth -= 1,
+                _ => {}
+            }
+            depth == 0
+        });
+        let name = open.and_then(|open| token(open.checked_sub(1)?).cloned());
+        let Some(name @ Token::Word(_)) = name else { continue };
+        let span = tokens[places[close + 1]].span;
+        tokens.insert(places[close + 1] + 1, TokenWithSpan { token: name, span });
+    }
 }
 
 fn name_token(name: &str) -> Token {

@@ -67,6 +67,7 @@ fn definition(parser: &mut Parser<'_>) -> Parsed<Option<SessionTree>> {
     for parse in [
         super::described::parse,
         super::database::parse,
+        super::routine::parse,
         super::grant::parse,
         super::grant::parse_set,
         super::schema::parse,

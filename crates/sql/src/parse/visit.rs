@@ -83,6 +83,17 @@ pub(super) fn visit_factors(query: &mut ast::Query, each: &mut dyn FnMut(&ast::T
     let _: ControlFlow<()> = query.visit(&mut walk);
 }
 
+/// Visits every expression and everything that FROM reads in `query`.
+pub(super) fn visit_all(
+    query: &mut ast::Query,
+    expr: &mut dyn FnMut(&mut ast::Expr),
+    factor: &mut dyn FnMut(&ast::TableFactor),
+) {
+    let relation = &mut |_: &mut ast::ObjectName| ControlFlow::Continue(());
+    let mut walk = Walk { expr, relation, query: &mut |_| (), factor };
+    let _: ControlFlow<()> = query.visit(&mut walk);
+}
+
 /// True when a relation that a query, or a part of one, names anywhere is one that `is_wanted`.
 pub(crate) fn names_relation(
     query: &(impl Clone + ast::VisitMut),

@@ -21,7 +21,7 @@ pub enum Privilege {
     Truncate,
     /// REFERENCES.
     References,
-    /// TRIGGER: kept, there are no triggers.
+    /// TRIGGER: of triggers on a table.
     Trigger,
     /// USAGE of a sequence or schema.
     Usage,
@@ -31,11 +31,13 @@ pub enum Privilege {
     Connect,
     /// TEMPORARY tables in a database.
     Temporary,
+    /// EXECUTE of a function or procedure.
+    Execute,
 }
 
 impl Privilege {
     /// All, in the order in which PostgreSQL shows them.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Insert,
         Self::Select,
         Self::Update,
@@ -43,6 +45,7 @@ impl Privilege {
         Self::Truncate,
         Self::References,
         Self::Trigger,
+        Self::Execute,
         Self::Usage,
         Self::Create,
         Self::Connect,
@@ -63,6 +66,7 @@ impl Privilege {
             Self::Create => "CREATE",
             Self::Connect => "CONNECT",
             Self::Temporary => "TEMPORARY",
+            Self::Execute => "EXECUTE",
         }
     }
 
@@ -80,6 +84,7 @@ impl Privilege {
             Self::Create => 'C',
             Self::Connect => 'c',
             Self::Temporary => 'T',
+            Self::Execute => 'X',
         }
     }
 

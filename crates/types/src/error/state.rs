@@ -6,7 +6,7 @@ use std::fmt;
 
 /// Five-character SQLSTATE.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct SqlState([u8; 5]);
+pub struct SqlState(pub(super) [u8; 5]);
 
 impl SqlState {
     /// The code as text.
@@ -54,6 +54,10 @@ states! {
     FEATURE_NOT_SUPPORTED = b"0A000";
     /// GRANT or REVOKE that makes no sense.
     INVALID_GRANT_OPERATION = b"0LP01";
+    /// GET STACKED DIAGNOSTICS outside of a handler.
+    NO_STACKED_DIAGNOSTICS = b"0Z002";
+    /// CASE that has no branch for its value.
+    CASE_NOT_FOUND = b"20000";
     /// Sub-query returned more than one row.
     CARDINALITY_VIOLATION = b"21000";
     /// Value that makes no sense: a range whose ends are in the wrong order.
@@ -64,6 +68,8 @@ states! {
     NUMERIC_OUT_OF_RANGE = b"22003";
     /// NULL where the function takes none.
     NULL_NOT_ALLOWED = b"22004";
+    /// Value that cannot be assigned there.
+    ASSIGNMENT_ERROR = b"22005";
     /// Date or time not well formed.
     INVALID_DATETIME = b"22007";
     /// Date or time field out of range.
@@ -164,10 +170,16 @@ states! {
     INVALID_PASSWORD = b"28P01";
     /// Objects depend on it.
     DEPENDENT_OBJECTS = b"2BP01";
+    /// COMMIT or ROLLBACK where none may be.
+    INVALID_TRANSACTION_TERMINATION = b"2D000";
+    /// Function that ended without RETURN.
+    NO_RETURN_STATEMENT = b"2F005";
     /// No such cursor or portal.
     INVALID_CURSOR_NAME = b"34000";
     /// Function that cannot do this with its arguments.
     EXTERNAL_ROUTINE = b"39000";
+    /// Trigger that gave something else than a row or NULL.
+    TRIGGER_PROTOCOL_VIOLATED = b"39P01";
     /// No such savepoint.
     INVALID_SAVEPOINT_SPECIFICATION = b"3B001";
     /// No such database.
@@ -198,6 +210,8 @@ states! {
     DUPLICATE_OBJECT = b"42710";
     /// Alias used twice in FROM.
     DUPLICATE_ALIAS = b"42712";
+    /// Function of this name and arguments exists.
+    DUPLICATE_FUNCTION = b"42723";
     /// Two functions or more fit the arguments.
     AMBIGUOUS_FUNCTION = b"42725";
     /// Column not in GROUP BY, or aggregate where none may stand.
@@ -234,6 +248,10 @@ states! {
     AMBIGUOUS_ALIAS = b"42P09";
     /// Column reference that is not allowed here.
     INVALID_COLUMN_REFERENCE = b"42P10";
+    /// Cursor that cannot be over such a statement.
+    INVALID_CURSOR_DEFINITION = b"42P11";
+    /// Function that cannot be defined so.
+    INVALID_FUNCTION_DEFINITION = b"42P13";
     /// Definition that makes no sense.
     INVALID_DEFINITION = b"42P16";
     /// Expression of a definition that may not stand there.
@@ -282,8 +300,16 @@ states! {
     DUPLICATE_FILE = b"58P02";
     /// File of the configuration that cannot be used.
     CONFIG_FILE_ERROR = b"F0000";
+    /// Error of PL/pgSQL of no state of its own.
+    PLPGSQL_ERROR = b"P0000";
+    /// RAISE without a state.
+    RAISE_EXCEPTION = b"P0001";
     /// No such row.
     NO_DATA_FOUND = b"P0002";
+    /// More rows than the one that was asked for.
+    TOO_MANY_ROWS = b"P0003";
+    /// ASSERT that does not hold.
+    ASSERT_FAILURE = b"P0004";
     /// Internal: the catalog changed while the statement waited; it runs anew.
     STALE_CATALOG = b"TS001";
     /// Our own mistake.

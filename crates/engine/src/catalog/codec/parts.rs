@@ -495,6 +495,10 @@ impl Codec for Commented {
                 out.raw(&[80]);
                 out.field(name);
             }
+            Self::Routine(key) => {
+                out.raw(&[60]);
+                out.field(key);
+            }
         }
     }
 }
@@ -511,6 +515,7 @@ impl Decode for Commented {
             6 => Self::Constraint(from.field()?, from.field()?),
             7 => Self::Type(from.field()?),
             80 => Self::Extension(from.field()?),
+            60 => Self::Routine(from.field()?),
             _ => return Err(damaged("a comment on something unknown")),
         })
     }

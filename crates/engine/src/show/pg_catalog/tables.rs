@@ -107,6 +107,10 @@ fn comments(subject: &Subject<'_>) -> Vec<Row> {
             Some(row("pg_type", number, 0, text))
         }
         Commented::Extension(name) => Some(row("pg_extension", numbers::extension(name), 0, text)),
+        Commented::Routine(key) => {
+            let number = i64::from(subject.state.routines.get(key)?.number);
+            Some(row("pg_proc", number, 0, text))
+        }
         Commented::Database | Commented::Role(_) => None,
     };
     let comments = &subject.state.comments;

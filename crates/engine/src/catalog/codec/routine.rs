@@ -1,0 +1,131 @@
+//! The form of routines.
+
+use sql::catalog::{
+    BodyForm, Language, NullInput, ParameterDef, ParameterMode, RoutineDef, RoutineKind,
+    RoutineType, RowCount, Security, Volatility,
+};
+use types::Result;
+
+use super::field::{Codec, Decode, Reader, Writer, damaged};
+
+/// A variant without fields is one byte.
+macro_rules! variants {
+    ($ty:ident { $($variant:ident = $number:literal),* }) => {
+        impl Codec for $ty {
+            fn put(&self, out: &mut Writer<'_>) {
+                out.raw(&[match self { $(Self::$variant => $number),* }]);
+            }
+        }
+
+        impl Decode for $ty {
+            fn get(from: &mut Reader<'_>) -> Result<Self> {
+                match u8::get(from)? {
+                    $($number => Ok(Self::$variant),)*
+                    _ => Err(damaged(concat!("an unknown ", stringify!($ty)))),
+                }
+            }
+        }
+    };
+}
+
+variants!(RoutineKind { Function = 0, Procedure = 1 });
+variants!(Language { Sql = 0, PlPgSql = 1 });
+variants!(BodyForm { Text = 0, Return = 1 });
+variants!(Volatility { Volatile = 0, Stable = 1, Immutable = 2 });
+variants!(NullInput { Called = 0, Strict = 1 });
+variants!(Security { Invoker = 0, Definer = 1 });
+variants!(ParameterMode { In = 0, Out = 1, InOut = 2, Table = 3 });
+variants!(RowCount { One = 0, Many = 1 });
+
+/// One byte, then what belongs to it.
+impl Codec for RoutineType {
+    fn put(&self, out: &mut Writer<'_>) {
+        match self {
+            Self::Value(ty, domain) => {
+                out.raw(&[0]);
+                out.field(ty);
+                out.field(domain);
+            }
+            Self::Row(key) => {
+                out.raw(&[1]);
+                out.field(key);
+            }
+            Self::Record => out.raw(&[2]),
+            Self::Void => out.raw(&[3]),
+            Self::Trigger => out.raw(&[4]),
+        }
+    }
+}
+
+impl Decode for RoutineType {
+    fn get(from: &mut Reader<'_>) -> Result<Self> {
+        Ok(match u8::get(from)? {
+            0 => Self::Value(from.field()?, from.field()?),
+            1 => Self::Row(from.field()?),
+            2 => Self::Record,
+            3 => Self::Void,
+            4 => Self::Trigger,
+            _ => return Err(damaged("an unknown type of a routine")),
+        })
+    }
+}
+
+impl Codec for ParameterDef {
+    fn put(&self, out: &mut Writer<'_>) {
+        out.field(&self.name);
+        out.field(&self.mode);
+        out.field(&self.ty);
+        out.field(&self.default);
+    }
+}
+
+impl Decode for ParameterDef {
+    fn get(from: &mut Reader<'_>) -> Result<Self> {
+        Ok(Self {
+            name: from.field()?,
+            mode: from.field()?,
+            ty: from.field()?,
+            default: from.field()?,
+        })
+    }
+}
+
+impl Codec for RoutineDef {
+    fn put(&self, out: &mut Writer<'_>) {
+        out.field(&self.number);
+        out.field(&self.name);
+        out.field(&self.kind);
+        out.field(&self.parameters);
+        out.field(&self.result);
+        out.field(&self.rows);
+        out.field(&self.language);
+        out.field(&self.body);
+        out.field(&self.form);
+        out.field(&self.volatility);
+        out.field(&self.nulls);
+        out.field(&self.security);
+        out.field(&self.settings);
+        out.field(&self.hints);
+    }
+}
+
+impl Decode for RoutineDef {
+    fn get(from: &mut Reader<'_>) -> Result<Self> {
+        Ok(Self {
+            number: from.field()?,
+            name: from.field()?,
+            kind: from.field()?,
+            parameters: from.field()?,
+            result: from.field()?,
+            rows: from.field()?,
+            language: from.field()?,
+            body: from.field()?,
+            form: from.field()?,
+            volatility: from.field()?,
+            nulls: from.field()?,
+            security: from.field()?,
+            settings: from.field()?,
+            hints: from.field()?,
+        })
+    }
+}

@@ -1,0 +1,216 @@
+//! Functions, procedures and DO: their bodies, run on the thread of the session and in its
+//! transaction.
+//!
+//! ```text
+//! query -> kernel -> Sequences::routine -> Callee (the session, lent)  -+
+//! CALL, DO ---------------------------------------------------------------+-> Code -> Frame
+//!   Frame: values of the variables; each statement of the body is a fragment: prepared once, its
+//!   variables are its parameters, its plan is kept as that of a prepared statement
+//! ```
+//! Invariant: an error leaves the transaction as it was before the outermost statement, or before
+//! the block that handles it; the frames of routines end with it.
+//! Elsewhere: syntax of PL/pgSQL (`sql::program`), code that is kept (`session::code`), how a call
+//! finds its routine (`sql::bind::routine_call`).
+
+mod assign;
+mod block;
+mod frame;
+mod fragment;
+mod loops;
+mod raise;
+mod result;
+mod statement;
+
+use std::sync::Arc;
+
+use sql::algebra::RoutineCall;
+use sql::catalog::{NullInput, RoutineDef, RoutineType, RowCount, Security};
+use sql::statement::{CallRoutine, DoBlock};
+use types::{DataType, ElementType, Error, RecordType, Result, SqlState, Value, stack};
+
+use crate::catalog::rights::Object;
+use crate::session::code::{Body, Code};
+use crate::statement::row_types::type_of;
+use crate::statement::running::{Run, Running};
+use crate::statement::sequence::Callee;
+use crate::transaction::work::Begun;
+use crate::{QueryResult, Session};
+use frame::{Boundaries, Frame};
+use result::Wanted;
+
+/// Calls inside of each other: more are 54001.
+const DEPTH_MAX: usize = 400;
+
+impl Callee for Session {
+    fn call_routine(&mut self, called: RoutineCall, ty: DataType, row: &[Value]) -> Result<Value> {
+        let def = routine(self, called.number)?;
+        let is_missing = def.nulls == NullInput::Strict && row.iter().any(Value::is_null);
+        if is_missing {
+            return Ok(Value::Null);
+        }
+        let wanted = Wanted::of(&def, ty);
+        self.run_routine(&def, Call { row, wanted, boundaries: Boundaries::Refused })
+    }
+}
+
+/// The routine with this number.
+///
+/// # Errors
+/// XX000 when it is gone, which no statement that was bound meets.
+fn routine(session: &Session, number: u32) -> Result<Arc<RoutineDef>> {
+    let state = session.state();
+    let found = state.routine_numbered(number).cloned();
+    found.ok_or_else(|| Error::internal("a routine that is called is there"))
+}
+
+/// A call of a routine.
+#[derive(Clone, Copy)]
+pub(super) struct Call<'a> {
+    /// Values of the parameters that go in.
+    pub(super) row: &'a [Value],
+    pub(super) wanted: Wanted,
+    pub(super) boundaries: Boundaries,
+}
+
+impl Session {
+    /// The code of a routine, parsed or kept.
+    fn code_of(&mut self, def: &Arc<RoutineDef>) -> Result<Arc<Code>> {
+        if let Some(code) = self.code.get(def) {
+            return Ok(Arc::clone(code));
+        }
+        let code = Arc::new(Code::of(def, &[])?);
+        self.code.keep(def.number, &code);
+        Ok(code)
+    }
+
+    /// Runs a routine with its own settings and rights, if it has some.
+    fn run_routine(&mut self, def: &Arc<RoutineDef>, call: Call<'_>) -> Result<Value> {
+        let code = self.code_of(def)?;
+        let is_plain = def.settings.is_empty() && def.security == Security::Invoker;
+        if is_plain {
+            return self.run_code(&code, call);
+        }
+        let before = self.settings.clone();
+        let prepared = self.prepare_settings(def);
+        let result = prepared.and_then(|()| self.run_code(&code, call));
+        self.settings.go_back(before);
+        result
+    }
+
+    /// Takes what the routine says of settings, and the rights of its owner.
+    fn prepare_settings(&mut self, def: &RoutineDef) -> Result<()> {
+        for (name, value) in &def.settings {
+            self.settings.set_local(name, Some(value))?;
+        }
+        if def.security == Security::Definer {
+            let state = self.state();
+            let owner = state.owner_of(&Object::Routine(def.key())).to_owned();
+            self.settings.act_as(&owner)?;
+        }
+        Ok(())
+    }
+
+    /// Runs code one call deeper.
+    ///
+    /// # Errors
+    /// 54001; errors of its statements.
+    fn run_code(&mut self, code: &Arc<Code>, call: Call<'_>) -> Result<Value> {
+        if self.call_depth >= DEPTH_MAX {
+            let error = Error::new(SqlState::STACK_DEPTH, "stack depth limit exceeded");
+            let hint = format!("Functions call each other {DEPTH_MAX} deep at most.");
+            return Err(error.with_hint(hint));
+        }
+        self.call_depth += 1;
+        let result = stack::deep(|| {
+            let mut frame = Frame::new(self, code, call)?;
+            match &code.body {
+                Body::Program(program) => frame.run(program),
+                Body::Sql(statements) => frame.run_sql(statements),
+            }
+        });
+        self.call_depth -= 1;
+        result
+    }
+}
+
+/// CALL.
+pub(super) fn call(running: &mut Running<'_>, call: &CallRoutine) -> Result<QueryResult> {
+    let boundaries = Boundaries::of(running.session);
+    call_with(running, call, boundaries)
+}
+
+/// CALL of a routine that may end transactions, or may not; a row of what comes out of it.
+pub(super) fn call_with(
+    running: &mut Running<'_>,
+    call: &CallRoutine,
+    boundaries: Boundaries,
+) -> Result<QueryResult> {
+    let def = routine(running.session, call.number)?;
+    let result = running.run_query(&call.arguments, Run::default())?;
+    let batch = result.batches.iter().find(|batch| batch.rows > 0);
+    let row: Vec<Value> =
+        batch.map(|b| b.columns.iter().map(|c| c.value(0)).collect()).unwrap_or_default();
+    let row: Vec<Value> = row
+        .into_iter()
+        .zip(&call.arguments.columns)
+        .map(|(value, column)| frame::widened(value, column.ty))
+        .collect();
+    drop(result);
+    let mut columns = Vec::new();
+    for output in def.outputs() {
+        columns.push((output.name.clone(), type_of(running.session, &output.ty)?));
+    }
+    let field =
+        |(name, ty): &(String, DataType)| types::RecordField { name: name.clone(), ty: *ty };
+    let record = RecordType::new(columns.iter().map(field).collect())?;
+    let wanted = Wanted::Row(record);
+    let value = running.session.run_routine(&def, Call { row: &row, wanted, boundaries })?;
+    if columns.is_empty() {
+        return Ok(QueryResult::command("CALL"));
+    }
+    let values: Vec<Value> = match &value {
+        Value::Str(bytes) => types::record::Fields::new(bytes, record).collect(),
+        _ => vec![Value::Null; columns.len()],
+    };
+    Ok(QueryResult::from_values("CALL", columns, &[values]))
+}
+
+/// DO.
+pub(super) fn run_block(running: &mut Running<'_>, block: &DoBlock) -> Result<QueryResult> {
+    let session = &mut *running.session;
+    let code = Arc::new(Code::of_block(&block.body)?);
+    let boundaries = Boundaries::of(session);
+    let call = Call { row: &[], wanted: Wanted::Nothing, boundaries };
+    session.run_code(&code, call)?;
+    Ok(QueryResult::command("DO"))
+}
+
+impl Boundaries {
+    /// Choice for a statement of the session itself.
+    fn of(session: &Session) -> Self {
+        match session.work.as_ref().map(|work| work.begun) {
+            Some(Begun::ForOneStatement) if session.call_depth == 0 => Self::Allowed,
+            _ => Self::Refused,
+        }
+    }
+}
+
+/// The record that the elements of an array are; None for other types.
+fn row_of(ty: DataType) -> Option<RecordType> {
+    match ty {
+        DataType::Array(ElementType::Record(row)) => Some(row),
+        _ => None,
+    }
+}
+
+impl Wanted {
+    /// Form that a call in an expression of type `ty` wants.
+    fn of(def: &RoutineDef, ty: DataType) -> Self {
+        match (def.rows, row_of(ty), ty) {
+            (RowCount::Many, Some(row), _) => Self::Rows(row),
+            (_, _, DataType::Record(row)) => Self::Row(row),
+            _ if def.result == RoutineType::Void => Self::Nothing,
+            _ => Self::Value(ty),
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! Variables of a routine while it runs.
+
+use std::sync::Arc;
+
+use sql::program::{Declared, Program};
+use storage::Datum;
+use types::{DataType, Error, Result, SqlState, Value, cast as casts, text};
+
+use super::Call;
+use super::result::Wanted;
+use crate::Session;
+use crate::session::code::{Body, Code, Use};
+use crate::statement::row_types::type_of;
+
+/// Choice whether COMMIT and ROLLBACK may stand in a routine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::run) enum Boundaries {
+    /// Both end the transaction: nobody above it is in one.
+    Allowed,
+    /// Both are 2D000.
+    Refused,
+}
+
+/// A value and its type.
+pub(super) struct Typed {
+    pub(super) value: Value,
+    pub(super) ty: DataType,
+}
+
+impl Typed {
+    /// NULL of no type.
+    pub(super) const NOTHING: Self = Self { value: Value::Null, ty: DataType::Unknown };
+}
+
+/// A routine that runs.
+pub(super) struct Frame<'s> {
+    pub(super) session: &'s mut Session,
+    pub(super) code: Arc<Code>,
+    /// By slot.
+    pub(super) values: Vec<Value>,
+    /// Types of the values; of a record that has none yet it is unknown.
+    pub(super) types: Vec<DataType>,
+    /// Types that values get; None for records of any shape.
+    pub(super) declared: Arc<[Option<DataType>]>,
+    pub(super) wanted: Wanted,
+    /// The value of RETURN.
+    pub(super) given: Option<Value>,
+    /// Records that RETURN NEXT and RETURN QUERY gave.
+    pub(super) rows: Vec<Value>,
+    /// Rows of the last statement.
+    pub(super) row_count: i64,
+    /// Errors that are handled, the innermost last.
+    pub(super) handled: Vec<Error>,
+    pub(super) boundaries: Boundaries,
+}
+
+/// `value` in the form that `ty` has: a query may have held it in fewer bits.
+pub(super) fn widened(value: Value, ty: DataType) -> Value {
+    match Datum::from(&value).widened(ty.physical()) {
+        Some(Datum::Str(_)) | None => value,
+        Some(datum) => datum.to_value(),
+    }
+}
+
+/// `value` of type `from` as one of type `to`, by assignment, or through text where there is no
+/// such cast.
+///
+/// # Errors
+/// Errors of the cast.
+pub(super) fn cast(session: &Session, value: Value, from: DataType, to: DataType) -> Result<Value> {
+    if from == to || value.is_null() {
+        return Ok(value);
+    }
+    let zone = session.settings.time_zone();
+    let from = if from == DataType::Unknown { DataType::Text } else { from };
+    let by_zone = casts::depends_on_zone(from, to);
+    let result = if by_zone {
+        casts::cast_value_in(&value, from, to, zone)
+    } else {
+        casts::assign_value(&value, from, to)
+    };
+    match result {
+        Err(error) if error.state() == SqlState::CANNOT_COERCE => {
+            text::parse_in(&text::format_in(&value, from, zone), to, zone)
+        }
+        result => result,
+    }
+}
+
+impl<'s> Frame<'s> {
+    /// A frame whose parameters have the values of the call.
+    pub(super) fn new(session: &'s mut Session, code: &Arc<Code>, call: Call<'_>) -> Result<Self> {
+        let declared = declared(session, code)?;
+        let count = declared.len();
+        let mut frame = Self {
+            session,
+            code: Arc::clone(code),
+            values: vec![Value::Null; count],
+            types: declared.iter().map(|ty| ty.unwrap_or(DataType::Unknown)).collect(),
+            declared,
+            wanted: call.wanted,
+            given: None,
+            rows: Vec::new(),
+            row_count: 0,
+            handled: Vec::new(),
+            boundaries: call.boundaries,
+        };
+        if let Some(def) = &code.def {
+            let slots = def.parameters.iter().enumerate();
+            let inputs = slots.filter(|(_, parameter)| parameter.mode.goes_in());
+            for ((slot, _), value) in inputs.zip(call.row) {
+                frame.values[slot] = widened(value.clone(), frame.types[slot]);
+            }
+        }
+        if let Body::Program(program) = &code.body {
+            frame.values[program.found] = Value::Bool(false);
+        }
+        Ok(frame)
+    }
+
+    /// The value of what a statement reads.
+    pub(super) fn value_of(&self, read: Use) -> Value {
+        match read {
+            Use::Slot(slot) => self.values[slot].clone(),
+            Use::Field(slot, ordinal) => match (&self.values[slot], self.types[slot]) {
+                (Value::Str(bytes), DataType::Record(ty)) => {
+                    types::record::field_at(bytes, ty, ordinal)
+                }
+                _ => Value::Null,
+            },
+        }
+    }
+
+    /// Sets FOUND.
+    pub(super) fn set_found(&mut self, found: bool) {
+        if let Body::Program(program) = &self.code.body {
+            self.values[program.found] = Value::Bool(found);
+        }
+    }
+}
+
+/// The types of the variables of `code`, by slot.
+fn declared(session: &Session, code: &Arc<Code>) -> Result<Arc<[Option<DataType>]>> {
+    if let Some(known) = &*code.declared.lock() {
+        return Ok(Arc::clone(known));
+    }
+    let mut types: Vec<Option<DataType>> = Vec::new();
+    let parameters = code.def.as_ref().map(|def| def.parameters.as_slice());
+    for parameter in parameters.unwrap_or_default() {
+        types.push(Some(type_of(session, &parameter.ty)?).filter(|ty| *ty != DataType::Unknown));
+    }
+    if let Body::Program(program) = &code.body {
+        for slot in types.len()..program.variables.len() {
+            let ty = declared_type(session, program, slot, &types)?;
+            types.push(ty);
+        }
+    }
+    let types: Arc<[Option<DataType>]> = types.into();
+    // A type of rows may change with its relation, types of users with themselves.
+    let is_fixed =
+        |ty: &Option<DataType>| !matches!(ty, Some(DataType::Record(_) | DataType::Enum(_)));
+    if types.iter().all(is_fixed) {
+        *code.declared.lock() = Some(Arc::clone(&types));
+    }
+    Ok(types)
+}
+
+/// The type of the variable in `slot`; those before it are known.
+fn declared_type(
+    session: &Session,
+    program: &Program,
+    slot: usize,
+    known: &[Option<DataType>],
+) -> Result<Option<DataType>> {
+    match &program.variables[slot].declared {
+        Declared::Record | Declared::Parameter => Ok(None),
+        Declared::Type(text) => match text.as_str() {
+            "boolean" => Ok(Some(DataType::Boolean)),
+            "integer" => Ok(Some(DataType::Integer)),
+            "text" => Ok(Some(DataType::Text)),
+            text => type_written(session, text).map(Some),
+        },
+        Declared::Row(parts) => {
+            let name = parts.iter().map(|part| format!("\"{}\"", part.replace('"', "\"\"")));
+            let name: Vec<String> = name.collect();
+            type_written(session, &name.join(".")).map(Some)
+        }
+        Declared::Like(parts, scope) => {
+            if let Some((like, used)) = program.find(*scope, parts)
+                && like < slot
+            {
+                let ty = known.get(like).copied().flatten();
+                return match (used == parts.len(), ty) {
+                    (true, ty) => Ok(ty),
+                    (false, Some(DataType::Record(row))) => {
+                        let field = parts.last().and_then(|name| row.field(name));
+                        Ok(field.map(|(_, ty)| ty))
+                    }
+                    (false, _) => Ok(None),
+                };
+            }
+            type_of_column(session, parts).map(Some)
+        }
+    }
+}
+
+/// The type that SQL writes so, `numeric(10,2)` or the name of a table.
+fn type_written(session: &Session, text: &str) -> Result<DataType> {
+    let query = format!("SELECT NULL::{text}");
+    first_type(session, &query)
+}
+
+/// The type of `table.column`.
+fn type_of_column(session: &Session, parts: &[String]) -> Result<DataType> {
+    let quoted = |part: &String| format!("\"{}\"", part.replace('"', "\"\""));
+    let (Some(column), true) = (parts.last(), parts.len() > 1) else {
+        let message = format!("variable \"{}\" does not exist", parts.join("."));
+        return Err(Error::new(SqlState::UNDEFINED_COLUMN, message));
+    };
+    let table: Vec<String> = parts[..parts.len() - 1].iter().map(quoted).collect();
+    first_type(session, &format!("SELECT {} FROM {}", quoted(column), table.join(".")))
+}
+
+/// The type of the only column of a query, which does not run.
+fn first_type(session: &Session, query: &str) -> Result<DataType> {
+    let parsed = sql::parse(query)?.pop();
+    let parsed = parsed.ok_or_else(|| Error::internal("a query is a statement"))?;
+    let catalog = crate::statement::catalog::StatementCatalog {
+        checks: crate::statement::catalog::Checking::Nothing,
+        ..session.catalog()
+    };
+    let bound = sql::bind(&parsed, &catalog, &[]).map_err(Error::without_position)?;
+    let sql::statement::Statement::Query(query) = bound else {
+        return Err(Error::internal("a query is bound to one"));
+    };
+    let ty = query.columns.first().map(|column| column.ty);
+    ty.ok_or_else(|| Error::internal("a query of one column"))
+}

@@ -1,0 +1,193 @@
+//! Bodies of routines as a session keeps them: parsed once, their statements prepared when they run
+//! first.
+//!
+//! Invariant: a statement is in one run at a time; who finds it taken, a routine that calls itself
+//! say, prepares another.
+//! Elsewhere: how they run (`run::program`).
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use exec::expr::Evaluator;
+use parking_lot::Mutex;
+use sql::catalog::{NameConflict, RoutineDef, Variables};
+use sql::program::{Program, Signature};
+use types::{DataType, Result};
+
+use super::prepared::PreparedStatement;
+
+/// Variables of a function that a trigger calls, besides its parameters: the rows come first.
+pub(crate) const TRIGGER: [&str; 12] = [
+    "new",
+    "old",
+    "tg_name",
+    "tg_when",
+    "tg_level",
+    "tg_op",
+    "tg_relid",
+    "tg_relname",
+    "tg_table_name",
+    "tg_table_schema",
+    "tg_nargs",
+    "tg_argv",
+];
+
+/// A part of a variable that a statement reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Use {
+    /// The variable in this slot.
+    Slot(usize),
+    /// A field of the record in this slot, by its ordinal.
+    Field(usize, usize),
+}
+
+/// Meaning of a name, and its type.
+pub(crate) type Meaning = (Use, DataType);
+
+/// Finds the meaning of a name.
+pub(crate) type Find = Box<dyn Fn(&[&str]) -> Option<Meaning> + Send + Sync>;
+
+/// Names of one statement of a program.
+pub(crate) struct Names {
+    find: Find,
+    conflict: NameConflict,
+    /// Variables that the statement reads, in the order of its parameters.
+    uses: Mutex<Vec<Meaning>>,
+}
+
+impl Names {
+    pub(crate) fn new(find: Find, conflict: NameConflict) -> Self {
+        Self { find, conflict, uses: Mutex::default() }
+    }
+
+    /// Variables that the statement reads, in the order of its parameters.
+    pub(crate) fn uses(&self) -> Vec<Meaning> {
+        self.uses.lock().clone()
+    }
+}
+
+impl Variables for Names {
+    fn find(&self, parts: &[&str]) -> Option<(u32, DataType)> {
+        let (wanted, ty) = (self.find)(parts)?;
+        let mut uses = self.uses.lock();
+        let at = uses.iter().position(|(known, _)| *known == wanted).unwrap_or_else(|| {
+            uses.push((wanted, ty));
+            uses.len() - 1
+        });
+        Some((u32::try_from(at).ok()?, ty))
+    }
+
+    fn conflict(&self) -> NameConflict {
+        self.conflict
+    }
+}
+
+/// A statement of a program, ready to run.
+pub(crate) struct Fragment {
+    pub(crate) prepared: PreparedStatement,
+    /// Variables that are its parameters, and their types when it was prepared.
+    pub(crate) uses: Vec<Meaning>,
+    /// Types of the variables that `uses` are, or are fields of.
+    pub(crate) slots: Vec<DataType>,
+    /// Set when it is an expression that reads nothing but variables.
+    pub(crate) simple: Option<Simple>,
+}
+
+/// An expression over variables alone, which needs no query: column `i` is parameter `i`.
+pub(crate) struct Simple {
+    pub(crate) evaluator: Evaluator,
+    pub(crate) ty: DataType,
+    /// Version of the settings that it was bound with.
+    pub(crate) settings: u64,
+    /// Version of the catalog that it was bound with.
+    pub(crate) catalog: u64,
+}
+
+/// The statements of a body.
+pub(crate) enum Body {
+    /// Statements of SQL.
+    Sql(Vec<Arc<sql::ParsedStatement>>),
+    /// PL/pgSQL.
+    Program(Arc<Program>),
+}
+
+/// A routine, or the block of DO.
+pub(crate) struct Code {
+    /// The routine; None for DO.
+    pub(crate) def: Option<Arc<RoutineDef>>,
+    pub(crate) body: Body,
+    /// Types of its variables as declared, once they were looked up; the parameters come first.
+    pub(crate) declared: Mutex<Option<Arc<[Option<DataType>]>>>,
+    /// Fragments by number, those that are not in a run.
+    kept: Vec<Mutex<Option<Box<Fragment>>>>,
+}
+
+impl Code {
+    /// The code of a routine; `others` are variables besides its parameters.
+    ///
+    /// # Errors
+    /// 42601.
+    pub(crate) fn of(def: &Arc<RoutineDef>, others: &[&str]) -> Result<Self> {
+        let body = match def.language {
+            sql::catalog::Language::Sql => {
+                Body::Sql(sql::parse(&def.body)?.into_iter().map(Arc::new).collect())
+            }
+            sql::catalog::Language::PlPgSql => {
+                let parameters: Vec<String> =
+                    def.parameters.iter().map(|parameter| parameter.name.clone()).collect();
+                let (name, parameters) = (def.bare_name(), parameters.as_slice());
+                let signature = Signature { name, parameters, others };
+                Body::Program(Arc::new(sql::program::parse(&def.body, signature)?))
+            }
+        };
+        Ok(Self::new(Some(Arc::clone(def)), body))
+    }
+
+    /// The block of DO.
+    ///
+    /// # Errors
+    /// 42601.
+    pub(crate) fn of_block(text: &str) -> Result<Self> {
+        let signature = Signature { name: "inline_code_block", parameters: &[], others: &[] };
+        let program = sql::program::parse(text, signature)?;
+        Ok(Self::new(None, Body::Program(Arc::new(program))))
+    }
+
+    fn new(def: Option<Arc<RoutineDef>>, body: Body) -> Self {
+        let count = match &body {
+            Body::Sql(statements) => statements.len(),
+            Body::Program(program) => program.fragments,
+        };
+        let kept = (0..count).map(|_| Mutex::default()).collect();
+        Self { def, body, declared: Mutex::default(), kept }
+    }
+
+    /// Takes a fragment for a run.
+    pub(crate) fn take(&self, number: usize) -> Option<Box<Fragment>> {
+        self.kept.get(number)?.lock().take()
+    }
+
+    /// Keeps a fragment that ran.
+    pub(crate) fn keep(&self, number: usize, fragment: Box<Fragment>) {
+        if let Some(place) = self.kept.get(number) {
+            *place.lock() = Some(fragment);
+        }
+    }
+}
+
+/// Code of the routines that the session called, by number.
+#[derive(Default)]
+pub(crate) struct CodeCache(HashMap<u32, Arc<Code>>);
+
+impl CodeCache {
+    /// The code of a routine of this definition, if it is kept.
+    pub(crate) fn get(&self, def: &Arc<RoutineDef>) -> Option<&Arc<Code>> {
+        let code = self.0.get(&def.number)?;
+        code.def.as_ref().filter(|known| Arc::ptr_eq(known, def)).map(|_| code)
+    }
+
+    /// Keeps code.
+    pub(crate) fn keep(&mut self, number: u32, code: &Arc<Code>) {
+        self.0.insert(number, Arc::clone(code));
+    }
+}

@@ -1,0 +1,247 @@
+//! Functions and procedures that users make: what the catalog keeps of them.
+//!
+//! ```text
+//! parameters   in order: those that go in (IN, INOUT, VARIADIC) are what a call gives,
+//!              those that come out (OUT, INOUT, TABLE) are the columns of its result
+//! key          schema.name(type,type): of the parameters that go in; one name, many keys
+//! ```
+//! Elsewhere: how a call finds one (`bind::routine`), how it runs (`engine`).
+
+use types::DataType;
+
+use super::DomainUse;
+use crate::words::RelationName;
+
+/// FUNCTION or PROCEDURE.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RoutineKind {
+    /// Called in expressions and in FROM.
+    Function,
+    /// Called by CALL.
+    Procedure,
+}
+
+impl RoutineKind {
+    /// The word in messages.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Function => "function",
+            Self::Procedure => "procedure",
+        }
+    }
+}
+
+/// Language of a body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Language {
+    /// Statements, of which the last gives the result.
+    Sql,
+    /// PL/pgSQL.
+    PlPgSql,
+}
+
+impl Language {
+    /// Its name in SQL.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Sql => "sql",
+            Self::PlPgSql => "plpgsql",
+        }
+    }
+}
+
+/// How a body was written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BodyForm {
+    /// As a string.
+    #[default]
+    Text,
+    /// As RETURN expression: the body is a SELECT of it.
+    Return,
+}
+
+/// When two calls give the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Volatility {
+    /// Never: calls may change something.
+    #[default]
+    Volatile,
+    /// Within a statement.
+    Stable,
+    /// Always.
+    Immutable,
+}
+
+/// Outcome of a call whose argument is NULL.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum NullInput {
+    /// Runs.
+    #[default]
+    Called,
+    /// Gives NULL.
+    Strict,
+}
+
+/// Whose rights count while it runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Security {
+    /// The caller's.
+    #[default]
+    Invoker,
+    /// The owner's.
+    Definer,
+}
+
+/// Direction of a parameter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ParameterMode {
+    /// Goes in.
+    In,
+    /// Comes out.
+    Out,
+    /// Both.
+    InOut,
+    /// A column of RETURNS TABLE.
+    Table,
+}
+
+impl ParameterMode {
+    /// True for what a call gives.
+    pub fn goes_in(self) -> bool {
+        matches!(self, Self::In | Self::InOut)
+    }
+
+    /// True for a column of the result.
+    pub fn comes_out(self) -> bool {
+        !matches!(self, Self::In)
+    }
+}
+
+/// The type of a parameter or result.
+#[derive(Clone, Debug, PartialEq)]
+pub enum RoutineType {
+    /// A type of values, and its domain.
+    Value(DataType, Option<DomainUse>),
+    /// Rows of the relation with this key.
+    Row(String),
+    /// Rows whose columns the call says, or the parameters that come out.
+    Record,
+    /// Nothing.
+    Void,
+    /// A row of the table that a trigger is of.
+    Trigger,
+}
+
+/// A parameter.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ParameterDef {
+    /// Its name; empty when it has none.
+    pub name: String,
+    /// Its direction.
+    pub mode: ParameterMode,
+    /// Its type.
+    pub ty: RoutineType,
+    /// DEFAULT, as SQL text.
+    pub default: Option<String>,
+}
+
+/// How many rows a call gives.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RowCount {
+    /// One.
+    #[default]
+    One,
+    /// SETOF or TABLE: any number.
+    Many,
+}
+
+/// Content of a function or procedure.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RoutineDef {
+    /// Its number in the catalog, which CREATE OR REPLACE keeps.
+    pub number: u32,
+    /// Its schema and name, as a key of relations ([`RelationName::key`]).
+    pub name: String,
+    /// FUNCTION or PROCEDURE.
+    pub kind: RoutineKind,
+    /// Parameters in order.
+    pub parameters: Vec<ParameterDef>,
+    /// Type of the result.
+    pub result: RoutineType,
+    /// Rows of the result.
+    pub rows: RowCount,
+    /// Language of the body.
+    pub language: Language,
+    /// The body.
+    pub body: String,
+    /// How the body was written.
+    pub form: BodyForm,
+    /// IMMUTABLE, STABLE or VOLATILE.
+    pub volatility: Volatility,
+    /// STRICT.
+    pub nulls: NullInput,
+    /// SECURITY DEFINER.
+    pub security: Security,
+    /// SET name TO value.
+    pub settings: Vec<(String, String)>,
+    /// LEAKPROOF, PARALLEL, COST and ROWS as they were written: nothing asks for them here.
+    pub hints: Vec<(String, String)>,
+}
+
+impl RoutineDef {
+    /// Its name without schema.
+    pub fn bare_name(&self) -> &str {
+        RelationName::name_of_key(&self.name)
+    }
+
+    /// The parameters that a call gives.
+    pub fn inputs(&self) -> impl Iterator<Item = &ParameterDef> {
+        self.parameters.iter().filter(|parameter| parameter.mode.goes_in())
+    }
+
+    /// The parameters that are columns of the result.
+    pub fn outputs(&self) -> impl Iterator<Item = &ParameterDef> {
+        self.parameters.iter().filter(|parameter| parameter.mode.comes_out())
+    }
+
+    /// Key in the catalog.
+    pub fn key(&self) -> String {
+        let types: Vec<String> = self.inputs().map(|parameter| parameter.ty.shown()).collect();
+        routine_key(&self.name, &types)
+    }
+
+    /// `name(type,type)`, as messages show it.
+    pub fn shown(&self) -> String {
+        let types: Vec<String> = self.inputs().map(|parameter| parameter.ty.shown()).collect();
+        format!("{}({})", RelationName::of_key(&self.name).quoted(), types.join(","))
+    }
+
+    /// True for a function that triggers call.
+    pub fn is_trigger(&self) -> bool {
+        self.result == RoutineType::Trigger
+    }
+}
+
+/// Key in the catalog of the routine `name`, a key of relations, with parameters of such types.
+pub fn routine_key(name: &str, types: &[String]) -> String {
+    format!("{name}({})", types.join(","))
+}
+
+impl RoutineType {
+    /// A type of values without domain.
+    pub fn plain(ty: DataType) -> Self {
+        Self::Value(ty, None)
+    }
+
+    /// Its name, as format_type has it.
+    pub fn shown(&self) -> String {
+        match self {
+            Self::Value(_, Some(used)) => used.name(),
+            Self::Value(ty, None) => ty.of_all_digits().name().to_owned(),
+            Self::Row(key) => RelationName::of_key(key).quoted(),
+            Self::Record => "record".to_owned(),
+            Self::Void => "void".to_owned(),
+            Self::Trigger => "trigger".to_owned(),
+        }
+    }
+}
