@@ -236,12 +236,7 @@ pub(super) fn write_difference(old: &State, new: &State, writer: &mut RedoWriter
     gone(&old.sequences, &new.sequences).for_each(|n| writer.catalog(kind::SEQUENCE_GONE, n, &[]));
     gone(&old.schemas, &new.schemas).for_each(|n| writer.catalog(kind::SCHEMA_GONE, n, &[]));
     changed(&old.schemas, &new.schemas).for_each(|(n, _)| writer.catalog(kind::SCHEMA, n, &[]));
-    gone(&old.types, &new.types).for_each(|n| writer.catalog(kind::USER_TYPE_GONE, n, &[]));
-    for (key, ty) in changed(&old.types, &new.types) {
-        let mut bytes = Vec::new();
-        encode_user_type(ty, &mut bytes);
-        writer.catalog(kind::USER_TYPE, key, &bytes);
-    }
+    write_types(old, new, writer);
     write_extensions(old, new, writer);
     write_routines(old, new, writer);
     gone(&old.roles, &new.roles).for_each(|n| writer.catalog(kind::ROLE_GONE, n, &[]));
@@ -311,6 +306,17 @@ fn write_extensions(old: &State, new: &State, writer: &mut RedoWriter<'_>) {
         let mut bytes = Vec::new();
         encode_extension(extension, &mut bytes);
         writer.catalog(kind::EXTENSION, name, &bytes);
+    }
+}
+
+/// Types that users made.
+fn write_types(old: &State, new: &State, writer: &mut RedoWriter<'_>) {
+    gone(&old.types, &new.types).for_each(|n| writer.catalog(kind::USER_TYPE_GONE, n, &[]));
+    let mut bytes = Vec::new();
+    for (key, ty) in changed(&old.types, &new.types) {
+        bytes.clear();
+        encode_user_type(ty, &mut bytes);
+        writer.catalog(kind::USER_TYPE, key, &bytes);
     }
 }
 

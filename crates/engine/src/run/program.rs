@@ -122,7 +122,7 @@ impl Session {
         }
         self.call_depth += 1;
         let result = stack::deep(|| {
-            let mut frame = Frame::new(self, code, call)?;
+            let mut frame = Frame::new(Running::own(self), code, call)?;
             match &code.body {
                 Body::Program(program) => frame.run(program),
                 Body::Sql(statements) => frame.run_sql(statements),

@@ -36,6 +36,9 @@ const POLYMORPHIC: [&str; 10] = [
     "any",
 ];
 
+/// A missing routine: as a notice and as an error call it, and the error's state.
+type Missing = (String, String, SqlState);
+
 impl Binder<'_> {
     /// A statement about routines.
     pub(super) fn bind_routine_statement(&mut self, tree: &RoutineTree) -> Result<Statement> {
@@ -53,7 +56,7 @@ impl Binder<'_> {
                             let message = format!("{} does not exist, skipping", missing.0);
                             notices.push((SqlState::SUCCESSFUL_COMPLETION, message));
                         }
-                        Err(missing) => return fail(SqlState::UNDEFINED_FUNCTION, missing.1, None),
+                        Err(missing) => return fail(missing.2, missing.1, None),
                     }
                 }
                 let (kind, behaviour) = (*kind, *behaviour);
@@ -61,8 +64,7 @@ impl Binder<'_> {
             }
             RoutineTree::Alter { kind, object, change } => {
                 let found = self.routine_named(*kind, object)?;
-                let found =
-                    found.or_else(|missing| fail(SqlState::UNDEFINED_FUNCTION, missing.1, None))?;
+                let found = found.or_else(|missing| fail(missing.2, missing.1, None))?;
                 let change = changed(change)?;
                 RoutineStatement::Alter { kind: *kind, key: found.key(), change }
             }
@@ -308,7 +310,7 @@ impl Binder<'_> {
         &mut self,
         kind: KindWord,
         object: &AbsentObject,
-    ) -> Result<Result<RoutineDef, (String, String)>> {
+    ) -> Result<Result<RoutineDef, Missing>> {
         let parts = object_parts(&object.name)?;
         let (schema, name) = match parts.as_slice() {
             [name] => (None, name),
@@ -335,6 +337,7 @@ impl Binder<'_> {
                 (
                     format!("{label} {written}()"),
                     format!("could not find a {found} named \"{written}\""),
+                    SqlState::UNDEFINED_FUNCTION,
                 )
             }));
         };
@@ -348,7 +351,7 @@ impl Binder<'_> {
                 Err(_) => {
                     let text = format!("type \"{}\"", argument.to_string().to_lowercase());
                     let error = format!("{text} does not exist");
-                    return Ok(Err((text, error)));
+                    return Ok(Err((text, error, SqlState::UNDEFINED_OBJECT)));
                 }
             }
         }
@@ -363,6 +366,7 @@ impl Binder<'_> {
             None => Err((
                 self.missing_routine_notice(label, &written, arguments),
                 format!("{label} {written}({}) does not exist", shown.join(", ")),
+                SqlState::UNDEFINED_FUNCTION,
             )),
         })
     }

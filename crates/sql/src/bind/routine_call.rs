@@ -82,7 +82,14 @@ impl Binder<'_> {
         }
         // Text of definitions says the schemas of its routines.
         let meant = schema.or((self.definition_depth > 0).then_some("public"));
-        Ok(self.catalog.routines(meant, bare))
+        let found = self.catalog.routines(meant, bare);
+        if let (true, Some(schema)) = (found.is_empty(), schema.filter(|schema| *schema != "main"))
+            && !self.catalog.has_schema(schema)
+        {
+            let message = format!("schema \"{schema}\" does not exist");
+            return fail(SqlState::UNDEFINED_SCHEMA, message, object_at(name));
+        }
+        Ok(found)
     }
 
     fn given(&mut self, args: &[ast::FunctionArg]) -> Result<Vec<Given>> {

@@ -11,6 +11,7 @@ use super::result::Wanted;
 use crate::Session;
 use crate::session::code::{Body, Code, Use};
 use crate::statement::row_types::type_of;
+use crate::statement::running::Running;
 
 /// Choice whether COMMIT and ROLLBACK may stand in a routine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,7 +90,8 @@ pub(super) fn cast(session: &Session, value: Value, from: DataType, to: DataType
 
 impl<'s> Frame<'s> {
     /// A frame whose parameters have the values of the call.
-    pub(super) fn new(session: &'s mut Session, code: &Arc<Code>, call: Call<'_>) -> Result<Self> {
+    pub(super) fn new(running: Running<'s>, code: &Arc<Code>, call: Call<'_>) -> Result<Self> {
+        let session = running.session;
         let declared = declared(session, code)?;
         let count = declared.len();
         let mut frame = Self {
