@@ -25,7 +25,8 @@ use std::sync::{Arc, OnceLock};
 use parking_lot::{Mutex, RwLock};
 use sql::algebra::partition::PartitionTree;
 use sql::catalog::{
-    BoundTerms, CheckDef, CheckOption, ColumnDef, ForeignKeyDef, Identity, IndexMeta, KeyDef, PartitionKey, PartitionOf, RoutineDef, SequenceDef, TableMeta, UserType, ViewWrites, WideDef,
+    BoundTerms, CheckDef, CheckOption, ColumnDef, ForeignKeyDef, Identity, IndexMeta, KeyDef,
+    PartitionKey, PartitionOf, RoutineDef, SequenceDef, TableMeta, UserType, ViewWrites, WideDef,
 };
 use sql::statement::{OnCommit, Persistence, RelationName};
 use storage::{BlockShape, BulkWriter, Layout, Table, TableIndex, TableLoad};

@@ -4,7 +4,11 @@ pub use crate::algebra::{BoundTableFunction, BoundTerms, TableFunctionRef, Table
 pub use crate::definition::{
     BodyForm, CheckDef, ColumnDef, Deferral, Domain, DomainDef, DomainOf, DomainUse, ForeignKeyDef,
     INDEX_EXPRESSION, Identity, IdentityKind, IndexColumn, IndexExpression, IndexKind, IndexMeta,
-    IndexTerms, KeyDef, KeyMatch, KeyNulls, Language, NullInput, PARTITION_SHIFT, ParameterDef, ParameterMode, PartitionBound, PartitionKey, PartitionOf, PartitionStrategy, RangeEnd, ReferentialAction, RoutineDef, RoutineKind, RoutineType, RowCount, Security, SequenceDef, SequenceWrap, TID_COLUMN, Uniqueness, Validity, Volatility, WeaveForm, WideDef, WideLink, WideNode, routine_key,
+    IndexTerms, KeyDef, KeyMatch, KeyNulls, Language, NullInput, PARTITION_SHIFT, ParameterDef,
+    ParameterMode, PartitionBound, PartitionKey, PartitionOf, PartitionStrategy, RangeEnd,
+    ReferentialAction, RoutineDef, RoutineKind, RoutineType, RowCount, Security, SequenceDef,
+    SequenceWrap, TID_COLUMN, Uniqueness, Validity, Volatility, WeaveForm, WideDef, WideLink,
+    WideNode, routine_key,
 };
 
 use std::fmt;

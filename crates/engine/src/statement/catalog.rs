@@ -6,7 +6,8 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use sql::catalog::{
-    Arguments, Called, Catalog, Digits, Relation, RoutineDef, SequenceDef, TableFunctionRef, TableMeta, TableRef, UserType, Variables, ViewRights, ViewWrites,
+    Arguments, Called, Catalog, Digits, Relation, RoutineDef, SequenceDef, TableFunctionRef,
+    TableMeta, TableRef, UserType, Variables, ViewRights, ViewWrites,
 };
 use sql::statement::{Access, Persistence, Privilege, Privileges, RelationName};
 use types::calendar::TimeZone;

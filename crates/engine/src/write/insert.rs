@@ -109,10 +109,7 @@ pub(crate) fn insert(running: &mut Running<'_>, insert: &Insert) -> Result<Query
         && insert.returning.is_none()
         && insert.tests.is_empty()
         && entry.foreign_keys().is_empty();
-    let is_load = simple
-        && routes.is_none()
-        && plan.root.rows >= BULK_ROWS
-        && !plan.calls_routines;
+    let is_load = simple && routes.is_none() && plan.root.rows >= BULK_ROWS && !plan.calls_routines;
     running.admit(&plan, &context, if is_load { Rows::HandedOn } else { Rows::Kept })?;
     if is_load {
         let mut opener = Opener::new(Arc::clone(&context));
