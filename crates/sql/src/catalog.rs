@@ -286,8 +286,8 @@ pub trait Catalog {
     /// of `public`, of the session, or of the system.
     fn relation(&self, schema: Option<&str>, name: &str) -> Option<Relation>;
 
-    /// Properties of the view whose key is `name` for rows that are written through it; None for what
-    /// is no view of users.
+    /// Properties of the view whose key is `name` for rows that are written through it; None for
+    /// what is no view of users.
     fn view_writes(&self, name: &str) -> Option<ViewWrites> {
         let _ = name;
         None
