@@ -14,7 +14,7 @@ use types::{DataType, RegKind, Value, object_value};
 use super::{schema, system};
 
 /// Name and text of each table.
-const FILES: [(&str, &str); 11] = [
+const FILES: [(&str, &str); 12] = [
     ("pg_type", include_str!("data/pg_type.tsv")),
     ("pg_proc", include_str!("data/pg_proc.tsv")),
     ("pg_operator", include_str!("data/pg_operator.tsv")),
@@ -26,6 +26,7 @@ const FILES: [(&str, &str); 11] = [
     ("pg_amproc", include_str!("data/pg_amproc.tsv")),
     ("pg_language", include_str!("data/pg_language.tsv")),
     ("pg_collation", include_str!("data/pg_collation.tsv")),
+    ("pg_range", include_str!("data/pg_range.tsv")),
 ];
 
 /// The rows of the table `name`, each with the columns that the catalog gives it; none of others.
@@ -252,6 +253,10 @@ pub(super) fn operator_class(method: i64, number: u32) -> i64 {
     // VARCHAR has the class of TEXT, an array that of all arrays.
     let ty = match (number, type_numbered(number)) {
         (1043, _) => 25,
+        // CIDR has that of INET, ranges and multiranges that of all.
+        (650, _) => 869,
+        (3904 | 3906 | 3908 | 3910 | 3912 | 3926, _) => 3831,
+        (4451 | 4532..=4536, _) => 4537,
         (_, Some(entry)) if entry.name.starts_with('_') => 2277,
         // Enumerated types have even numbers, and arrays of them odd ones.
         (number, None) if number % 2 == 0 => 3500,

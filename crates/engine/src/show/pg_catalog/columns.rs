@@ -2,7 +2,7 @@
 
 use sql::catalog::{Deferral, Identity, IdentityKind};
 use sql::statement::{Persistence, RelationName};
-use types::{DataType, EnumType, NumericDisplay, Value};
+use types::{DataType, EnumType, NumericDisplay, PackedType, Value};
 
 use super::{Row, SYSTEM_SCHEMAS, Subject, domains, numbers, relations, updatable};
 use crate::catalog::TableDef;
@@ -122,6 +122,12 @@ pub(super) fn column(table: &str, name: &str, ty: DataType, ordinal: usize) -> R
         DataType::Date => row.number("datetime_precision", 0),
         DataType::Time(digits) | DataType::Timestamp(digits) | DataType::TimestampTz(digits) => {
             row.number("datetime_precision", digits.unwrap_or(6).into())
+        }
+        DataType::Packed(PackedType::TimeTz(digits)) => {
+            row.number("datetime_precision", digits.unwrap_or(6).into())
+        }
+        DataType::Packed(PackedType::Bit(Some(bits)) | PackedType::VarBit(Some(bits))) => {
+            row.number("character_maximum_length", bits.into())
         }
         DataType::Interval => row.number("datetime_precision", 6),
         _ => row,

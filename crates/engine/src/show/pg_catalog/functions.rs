@@ -163,6 +163,12 @@ const FORMAT_TYPE: &str = concat!(
     WHEN $1 = 1184 AND $2 >= 0 THEN 'timestamp(' || $2::text || ') with time zone' \
     WHEN $1 = 1115 AND $2 >= 0 THEN 'timestamp(' || $2::text || ') without time zone[]' \
     WHEN $1 = 1185 AND $2 >= 0 THEN 'timestamp(' || $2::text || ') with time zone[]' \
+    WHEN $1 = 1266 AND $2 >= 0 THEN 'time(' || $2::text || ') with time zone' \
+    WHEN $1 = 1270 AND $2 >= 0 THEN 'time(' || $2::text || ') with time zone[]' \
+    WHEN $1 = 1560 AND $2 > 0 THEN 'bit(' || $2::text || ')' \
+    WHEN $1 = 1561 AND $2 > 0 THEN 'bit(' || $2::text || ')[]' \
+    WHEN $1 = 1562 AND $2 > 0 THEN 'bit varying(' || $2::text || ')' \
+    WHEN $1 = 1563 AND $2 > 0 THEN 'bit varying(' || $2::text || ')[]' \
     ELSE ",
     lookup!("pg_type", "oid", "formatted"),
     " END"
