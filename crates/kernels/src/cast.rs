@@ -108,14 +108,13 @@ fn convert(
         (T::Packed(a), T::Packed(b)) if a.same_form(b) && !has_length(ElementType::Packed(b)) => {
             Ok(vector.clone())
         }
-        _ if from.is_text() && to.has_bit_length() => {
-            one_by_one(vector, from, to, physical, excess)
-        }
         (T::Record(a), T::Record(b)) if types::same_record_form(a, b) && !record_length(b) => {
             Ok(vector.clone())
         }
         (_, T::Record(_)) if !from.is_text() => one_by_one(vector, from, to, physical, excess),
-        (_, T::Array(_)) => one_by_one(vector, from, to, physical, excess),
+        _ if to.is_array() || from.is_text() && to.has_bit_length() => {
+            one_by_one(vector, from, to, physical, excess)
+        }
         (T::InternalChar, T::Integer) => one_by_one(vector, from, to, physical, excess),
         (_, T::InternalChar) => one_by_one(vector, from, to, physical, excess),
         _ if from.is_text() && to.is_text() => fit_text(vector, to, excess),

@@ -7,7 +7,7 @@
 //! ```
 
 use sqlparser::ast;
-use types::{DataType, Result, SqlState, Value};
+use types::{DataType, PackedType, Result, SqlState, Value};
 
 use super::unmatched::no_function;
 use super::{Binder, Bound, fail};
@@ -16,13 +16,16 @@ use crate::algebra::{Expr, ExprKind, Function, Place};
 /// Microseconds.
 const DAY: i64 = 86_400_000_000;
 
+/// TIMETZ of all digits.
+pub(super) const TIMETZ: DataType = DataType::Packed(PackedType::TimeTz(None));
+
 impl Binder<'_> {
     /// The time as `ty`: TIMESTAMPTZ, or by the session's clocks TIMESTAMP, DATE or TIME.
     pub(super) fn clock_as(&mut self, ty: DataType) -> Expr {
         let clock = self.clock();
         match &clock.kind {
             _ if ty == clock.ty => clock,
-            ExprKind::Literal(Value::I64(now)) if !self.has_zone() => {
+            ExprKind::Literal(Value::I64(now)) if !self.has_zone() && ty != TIMETZ => {
                 Expr::literal(micros_as(*now, ty), ty)
             }
             _ => self.cast(clock, ty),
@@ -42,6 +45,7 @@ impl Binder<'_> {
         let ty = match name {
             "current_timestamp" => DataType::TIMESTAMPTZ,
             "localtimestamp" => DataType::TIMESTAMP,
+            "current_time" => TIMETZ,
             _ => DataType::TIME,
         };
         let digits = arguments.first().and_then(|bound| bound.expr.as_literal());
@@ -54,6 +58,10 @@ impl Binder<'_> {
             return Ok(Bound::new(clock, at));
         }
         let own = u8::try_from(digits).ok();
+        if ty == TIMETZ {
+            let rounded = self.cast(clock, DataType::Packed(PackedType::TimeTz(own)));
+            return Ok(Bound::new(rounded, at));
+        }
         let ty = match ty {
             DataType::TimestampTz(_) => DataType::TimestampTz(own),
             DataType::Timestamp(_) => DataType::Timestamp(own),

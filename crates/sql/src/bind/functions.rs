@@ -4,6 +4,7 @@ use sqlparser::ast;
 use types::{CompareOp, DataType, Error, RegKind, Result, SqlState, Value};
 
 use super::array_functions::{is_array_function, is_set_function};
+use super::clock::TIMETZ;
 use super::comparable::{ComparedFor, comparable, has_key, needs_key};
 use super::function_table::{Gives, Kind, Overload, overloads};
 use super::hypothetical::is_hypothetical;
@@ -476,7 +477,8 @@ impl Binder<'_> {
                 self.clock_as(DataType::TIMESTAMPTZ)
             }
             "localtimestamp" => self.clock_as(DataType::TIMESTAMP),
-            "current_time" | "localtime" => self.clock_as(DataType::TIME),
+            "current_time" => self.clock_as(TIMETZ),
+            "localtime" => self.clock_as(DataType::TIME),
             "current_date" => self.clock_as(DataType::Date),
             "version" => Expr::text(concat!(
                 "PostgreSQL 15.0 (Tessera ",
