@@ -59,7 +59,7 @@ fn relation(subject: &Subject<'_>, key: &str, kind: &str, number: i64, owner: i6
         .number("relfilenode", number)
         .text("relpersistence", "p")
         .text("relkind", kind)
-        .text("relreplident", if kind == "r" { "d" } else { "n" })
+        .text("relreplident", if matches!(kind, "r" | "p") { "d" } else { "n" })
         .flag("relispopulated", true)
 }
 
