@@ -73,6 +73,10 @@ pub(crate) enum Command {
     Serve(Box<Serve>),
     /// Serve a message bus over gRPC until SIGTERM or Ctrl-C
     Bus(Box<ServeBus>),
+    /// Serve a store of shared data until Ctrl-C
+    Store(Process),
+    /// Serve the commit manager of shared data until Ctrl-C
+    CommitManager(Process),
     /// Search a text that is spread over servers, one of them slow, by messages of the bus: with
     /// and without tied messages
     BusDemo {
@@ -148,6 +152,18 @@ pub(crate) struct Serve {
     /// Answer HTTP requests for /metrics (Prometheus) and /health at this address and port
     #[arg(long, value_name = "ADDRESS", value_parser = parse_address)]
     pub(crate) metrics: Option<SocketAddr>,
+}
+
+/// Arguments that a process of shared data is started with.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Process {
+    /// Its directory, made when missing
+    pub(crate) path: PathBuf,
+
+    /// Address and port: an address of this machine or of a network whose machines trust each other
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]
+    #[arg(value_parser = parse_address)]
+    pub(crate) listen: SocketAddr,
 }
 
 /// Arguments that the server of a bus is started with.

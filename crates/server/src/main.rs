@@ -1,4 +1,4 @@
-//! The binary `tessera`: shell, scripts, server, bus, demo.
+//! The binary `tessera`: shell, scripts, server, bus, processes of shared data, demo.
 //!
 //! Exit status: 0 fine, 1 an SQL error, 2 a wrong call.
 #![forbid(unsafe_code)]
@@ -20,6 +20,7 @@ mod meta;
 mod complete;
 mod serve;
 mod bus;
+mod processes;
 mod bus_demo;
 mod shell;
 mod demo;

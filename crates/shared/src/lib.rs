@@ -23,9 +23,11 @@ mod index;
 mod undo;
 mod node;
 mod transaction;
+mod member;
 
 pub use error::{Result, SharedError};
 pub use index::{Index, Uniqueness};
+pub use member::{Addresses, Member};
 pub use node::{IndexPlan, Node, SharedTable};
 pub use records::{Record, Records, StoredRecords, Swap};
 pub use transaction::Transaction;

@@ -5,12 +5,12 @@
 //!            all finished    finished, or open at a node        reserved on disk, not given yet
 //! nodes      joined -> beats -> silent for the timeout: dead -> another one recovers -> gone
 //! start      read what is on disk -> ask: each known node says in its beat what it has open;
-//!            silent ones die -> whatever nobody has open is finished -> serve
+//!            silent ones die, and are recovered -> whatever nobody has open is finished -> serve
 //! ```
 //! Invariants: no version is given twice, by no life of the manager; what a snapshot sees, all
 //! later snapshots see; `lowest_active` never falls. A transaction that began is open until its
 //! node finishes it, or another node has recovered it.
-//! Elsewhere: calls as bytes (`service`), what nodes do (`node`, `recovery`).
+//! Elsewhere: calls as bytes (`service`), what nodes do (`node`).
 //! Source: Pilman 2017, sections 7.4 to 7.6 and 7.7.1. Departures: nodes beat, so that the manager
 //! calls nobody; readers take no version; a manager that starts again asks the nodes.
 
@@ -126,6 +126,9 @@ pub struct Manager<K> {
     /// Nodes that have not said what they have open, and versions that were finished meanwhile;
     /// `None` once the manager serves.
     asking: Option<Asking>,
+    /// Dead node that may have had any version of earlier lives open: others may be committed, so
+    /// that nothing begins until it is recovered.
+    suspect: Option<NodeId>,
 }
 
 #[derive(Debug, Default)]
@@ -155,6 +158,7 @@ impl<K: Keeper> Manager<K> {
             lowest: 0,
             members: kept.nodes.iter().map(member).collect(),
             asking: Some(Asking { waiting: kept.nodes.clone(), ..Asking::default() }),
+            suspect: None,
             kept,
         };
         manager.serve_if_asked();
@@ -166,9 +170,9 @@ impl<K: Keeper> Manager<K> {
         self.kept.life
     }
 
-    /// True once all nodes were asked.
+    /// True once all nodes were asked, and those that did not answer are recovered.
     pub fn is_serving(&self) -> bool {
-        self.asking.is_none()
+        self.asking.is_none() && self.suspect.is_none()
     }
 
     /// All versions up to this one are finished.
@@ -201,7 +205,7 @@ impl<K: Keeper> Manager<K> {
     /// [`Refusal`].
     pub fn begin(&mut self, node: NodeId, class: Class) -> Result<Begun, Refusal> {
         self.admit(node)?;
-        if self.asking.is_some() {
+        if !self.is_serving() {
             return Err(Refusal::NotYet);
         }
         if class == Class::ReadWrite && self.last == self.kept.limit {
@@ -299,6 +303,9 @@ impl<K: Keeper> Manager<K> {
             let tickets = self.open.iter().filter(|(_, owner)| owner.0 == id);
             let tickets: Vec<Ticket> = tickets.map(|(ticket, _)| *ticket).collect();
             tickets.into_iter().for_each(|ticket| self.end(ticket));
+            if self.suspect == Some(id) {
+                self.suspect = None;
+            }
         }
         Ok(())
     }
@@ -365,6 +372,7 @@ impl<K: Keeper> Manager<K> {
                 _ => drop(self.finished.insert(version)),
             }
         }
+        self.suspect = dead;
         self.advance();
     }
 

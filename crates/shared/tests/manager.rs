@@ -124,6 +124,29 @@ fn row_39_a_new_life_repeats_nothing() {
     }
 }
 
+/// A new life that cannot ask a node serves when that one is recovered, not before: what others
+/// committed would be missing from its snapshots.
+#[test]
+fn row_39_a_new_life_waits_for_the_recovery_of_silent_nodes() {
+    let (mut manager, disk) = new();
+    let (one, two) = (manager.join(0).expect("joins"), manager.join(0).expect("joins"));
+    let seen = manager.begin(one, Class::ReadWrite).expect("serves");
+    let lost = manager.begin(two, Class::ReadWrite).expect("serves");
+    manager.finish(one, seen.ticket).expect("ends");
+    drop(manager);
+    disk.crash();
+    let mut manager = open(&disk, 0);
+    let life = manager.life();
+    manager.beat(one, life, &[], 900).expect("is known");
+    let work = manager.beat(one, life, &[], 1100).expect("lives").expect("gets work");
+    assert_eq!(work.dead, [two]);
+    assert!(work.versions.contains(&Version(lost.ticket.0)));
+    assert_eq!(manager.begin(one, Class::ReadOnly), Err(Refusal::NotYet));
+    manager.recovered(one, &work.dead).expect("lives");
+    let next = manager.begin(one, Class::ReadOnly).expect("serves");
+    assert!(next.snapshot.sees(Version(seen.ticket.0)));
+}
+
 /// A silent node is dead: its calls are refused, another one gets its transactions, and a third one
 /// when that dies, too.
 #[test]

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 
-use parking_lot::{Mutex, RwLock};
+use parking_lot::Mutex;
 use types::codec::{Malformed, put_u64};
 
 use crate::frame::{Entry, EntryKind, Frame, FrameKind, Header, put_entry, sealed};
@@ -69,6 +69,8 @@ struct Inner {
     is_sending: bool,
     broken: Option<Broken>,
     frames: u64,
+    /// Way of the frames that are taken from now on.
+    outlet: Option<Arc<dyn Outlet>>,
 }
 
 /// The caller's end of a connection.
@@ -76,14 +78,13 @@ pub struct Channel {
     client: u64,
     patience: Patience,
     inner: Mutex<Inner>,
-    outlet: RwLock<Option<Arc<dyn Outlet>>>,
 }
 
 impl Channel {
     /// A channel of the session `client`, which no other caller of the server has.
     pub fn new(client: u64, patience: Patience) -> Self {
         let inner = Mutex::new(Inner { next: 1, ..Inner::default() });
-        Self { client, patience, inner, outlet: RwLock::new(None) }
+        Self { client, patience, inner }
     }
 
     /// The session.
@@ -104,8 +105,11 @@ impl Channel {
 
     /// Sends through `outlet` from now on, first all calls that have no answer yet.
     pub fn attach(&self, outlet: Arc<dyn Outlet>) {
-        *self.outlet.write() = Some(outlet);
-        self.resend();
+        {
+            let mut inner = self.inner.lock();
+            inner.outlet = Some(outlet);
+            Self::put_again(&mut inner);
+        }
         self.flush();
     }
 
@@ -174,12 +178,15 @@ impl Channel {
 
     /// Sends what waits; returns at once when somebody else is sending, who then sends it.
     pub fn flush(&self) {
-        let Some(outlet) = self.outlet.read().clone() else { return };
         let mut inner = self.inner.lock();
         if inner.is_sending {
             return;
         }
-        while let Some(frame) = self.frame(&mut inner) {
+        // A frame goes the way that there was when it was taken: one that is lost with an old
+        // connection has calls that wait, which the new one gets first.
+        while let Some(outlet) = inner.outlet.clone()
+            && let Some(frame) = self.frame(&mut inner)
+        {
             inner.is_sending = true;
             drop(inner);
             outlet.send(frame);
@@ -275,8 +282,11 @@ impl Channel {
     /// Puts all calls without an answer into the next frame again: after a new connection, or when
     /// an answer is late.
     pub fn resend(&self) {
-        let mut inner = self.inner.lock();
-        let Inner { waiting, entries, .. } = &mut *inner;
+        Self::put_again(&mut self.inner.lock());
+    }
+
+    fn put_again(inner: &mut Inner) {
+        let Inner { waiting, entries, .. } = inner;
         entries.clear();
         for (number, waiting) in waiting {
             if let Waiting::One { payload, .. } = waiting {
@@ -289,7 +299,7 @@ impl Channel {
     /// Tells that the connection broke: streams fail, and so do calls unless they are patient.
     pub fn lost(&self, reason: &str) {
         let broken = Broken(reason.into());
-        *self.outlet.write() = None;
+        self.inner.lock().outlet = None;
         if self.patience == Patience::None {
             return self.fail(&broken);
         }

@@ -97,6 +97,11 @@ impl Sessions {
         }
     }
 
+    /// Takes over the fences of an earlier life.
+    pub(crate) fn adopt(&self, earlier: Self) {
+        self.fenced.write().extend(earlier.fenced.into_inner());
+    }
+
     /// True for a client that was fenced.
     pub fn is_fenced(&self, client: u64) -> bool {
         self.fenced.read().contains(&client)

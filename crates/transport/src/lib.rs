@@ -26,9 +26,11 @@ mod message;
 mod scans;
 mod service;
 mod remote;
+mod durable;
 mod tcp;
 
 pub use channel::{Channel, Outlet, Part, Patience};
+pub use durable::{DurableOptions, DurableService};
 pub use exchange::{Exchange, Outbox, Request, Service, Sessions};
 pub use frame::{Entry, EntryKind, FRAME_BYTES_MAX, Frame, FrameKind, HEADER_BYTES, body_bytes};
 pub use message::{layout, put_layout};

@@ -57,6 +57,16 @@ impl StoreService {
         &self.store
     }
 
+    /// Does a write of an earlier life again.
+    pub(crate) fn redo(&self, call: &Call<'_>) -> Result<()> {
+        match call.clone() {
+            Call::Write { kind, table, key, snapshot, row } => {
+                self.write(&KeyWrite { kind, table, key, snapshot, row })
+            }
+            _ => Err(StoreError::InvalidWrite),
+        }
+    }
+
     fn write(&self, call: &KeyWrite<'_>) -> Result<()> {
         self.store.heard_of(&call.snapshot);
         let table = self.store.table(call.table)?;

@@ -2,12 +2,12 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use host::{Clock as _, SimClock, SimIo, Tear};
+use host::{Clock as _, Io, SimClock, SimIo, Tear};
 use parking_lot::Mutex;
 use shared::Node;
 use shared::manager::{Calls, FileKeeper, Manager, ManagerOptions, ManagerService};
@@ -16,9 +16,10 @@ use testkit::Random;
 use testkit::histories::{End, History};
 use testkit::sim::{Party, PartyId, World};
 use transport::{
-    Channel, Cluster, Entry, Exchange, Frame, Outbox, Outlet, Patience, StoreService,
-    StoreServiceOptions, Tasks,
+    Channel, Cluster, DurableOptions, DurableService, Entry, Exchange, Frame, Outbox, Outlet,
+    Patience, StoreServiceOptions, Tasks,
 };
+use wal::{Background, LogOptions};
 
 use crate::work::{self, Audit};
 
@@ -145,6 +146,24 @@ pub(crate) struct ManagerParty {
     life: Option<Exchange<ManagerService<FileKeeper>>>,
 }
 
+pub(crate) struct StoreParty {
+    disk: SimIo,
+    life: Option<Exchange<DurableService>>,
+}
+
+impl StoreParty {
+    fn open(&mut self) {
+        let memory = StoreOptions { page_bytes: 32 << 10, ..StoreOptions::default() };
+        let store = Arc::new(Store::open(memory).expect("opens"));
+        let io: Arc<dyn Io> = Arc::new(self.disk.clone());
+        let background = Background::None;
+        let log = LogOptions { segment_bytes: 256 << 10, background, ..LogOptions::default() };
+        let (directory, service) = (Path::new("store"), StoreServiceOptions::default());
+        let options = DurableOptions { io: &io, directory, service, log };
+        self.life = Some(DurableService::open(store, &options).expect("opens"));
+    }
+}
+
 pub(crate) struct NodeParty {
     notes: Shared,
     random: Random,
@@ -157,7 +176,7 @@ pub(crate) struct NodeParty {
 
 pub(crate) enum Peer {
     Manager(ManagerParty),
-    Store(Exchange<StoreService>),
+    Store(StoreParty),
     Node(Box<NodeParty>),
 }
 
@@ -166,11 +185,9 @@ impl Peer {
         let disk = SimIo::new(seed, Tear::Bytes);
         let mut all =
             vec![Self::Manager(ManagerParty { disk, clock: SimClock::at(0), life: None })];
-        for _ in 0..STORES {
-            let options = StoreOptions { page_bytes: 32 << 10, ..StoreOptions::default() };
-            let store = Arc::new(Store::open(options).expect("opens"));
-            let service = StoreService::new(store, StoreServiceOptions::default());
-            all.push(Self::Store(Exchange::new(service, 1)));
+        for store in 0..STORES as u64 {
+            let disk = SimIo::new(seed * 10 + store, Tear::Bytes);
+            all.push(Self::Store(StoreParty { disk, life: None }));
         }
         for node in 0..NODES as u64 {
             all.push(Self::Node(Box::new(NodeParty {
@@ -286,7 +303,7 @@ impl Party for Peer {
                 set(&manager.clock, world.now_micros());
                 manager.open();
             }
-            Self::Store(_) => (),
+            Self::Store(store) => store.open(),
             Self::Node(node) => {
                 set(&node.clock, world.now_micros());
                 node.begin();
@@ -306,7 +323,8 @@ impl Party for Peer {
                 answers.into_iter().for_each(|answers| world.send(from, answers));
             }
             Self::Store(store) => {
-                let answers = store.receive(&frame, &outbox).expect("a frame");
+                let Some(life) = &store.life else { return };
+                let answers = life.receive(&frame, &outbox).expect("a frame");
                 answers.into_iter().for_each(|answers| world.send(from, answers));
             }
             Self::Node(node) => {
@@ -332,11 +350,11 @@ impl Party for Peer {
                 }
             }
             Self::Store(store) => {
-                let tables = store.service().store().tables();
-                for (id, _) in tables {
-                    let lowest = store.service().store().lowest_active();
-                    let table = store.service().store().table(id).expect("is there");
-                    table.collect(lowest).expect("there is room");
+                let Some(life) = &store.life else { return };
+                let store = life.service().store();
+                for (id, _) in store.tables() {
+                    let table = store.table(id).expect("is there");
+                    table.collect(store.lowest_active()).expect("there is room");
                 }
             }
             Self::Node(node) => {
@@ -354,7 +372,10 @@ impl Party for Peer {
                 manager.disk.crash();
                 manager.life = None;
             }
-            Self::Store(_) => (),
+            Self::Store(store) => {
+                store.disk.crash();
+                store.life = None;
+            }
             Self::Node(node) => {
                 node.main = Tasks::default();
                 node.beats = Tasks::default();

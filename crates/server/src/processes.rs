@@ -1,0 +1,87 @@
+//! `tessera store` and `tessera commit-manager`: processes of shared data, until Ctrl-C. Killed,
+//! they lose nothing that was acknowledged.
+
+use std::net::TcpListener;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::Duration;
+
+use host::{Clock as _, Io, RealClock, RealIo};
+use shared::manager::{FileKeeper, Manager, ManagerOptions, ManagerService};
+use store::server::{Store, StoreOptions};
+use transport::{DurableOptions, DurableService, Exchange, Listener, Service, StoreServiceOptions};
+use types::{Error, Result, SqlState};
+use wal::LogOptions;
+
+use crate::arguments::{Limits, Process};
+use crate::serve::say;
+
+/// Connections that a process serves at a time.
+const CONNECTIONS: usize = 1000;
+
+/// Time between two looks at a process's disk and members.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// Serves a store.
+pub(crate) fn store(process: &Process, limits: &Limits) -> Result<ExitCode> {
+    let io: Arc<dyn Io> = Arc::new(RealIo);
+    let memory_limit = limits.memory.unwrap_or(u64::MAX);
+    let store = Store::open(StoreOptions { memory_limit, ..StoreOptions::default() })?;
+    let options = DurableOptions {
+        io: &io,
+        directory: &process.path,
+        service: StoreServiceOptions::default(),
+        log: LogOptions::default(),
+    };
+    let exchange = Arc::new(DurableService::open(Arc::new(store), &options)?);
+    serve(process, "store", &exchange, |service| service.health())
+}
+
+/// Serves a commit manager.
+pub(crate) fn commit_manager(process: &Process) -> Result<ExitCode> {
+    let keeper = FileKeeper::open(Arc::new(RealIo), process.path.clone())?;
+    let manager = Manager::open(keeper, ManagerOptions::default(), RealClock.micros())?;
+    let life = manager.life();
+    let service = ManagerService::new(manager, Arc::new(RealClock));
+    let exchange = Arc::new(Exchange::new(service, life));
+    serve(process, "commit manager", &exchange, |service| {
+        service.manager().lock().tick(RealClock.micros());
+        Ok(())
+    })
+}
+
+/// Serves until Ctrl-C, or until `look` finds that the process is of no more use.
+fn serve<S: Service + 'static>(
+    process: &Process,
+    name: &str,
+    exchange: &Arc<Exchange<S>>,
+    look: impl Fn(&S) -> Result<()>,
+) -> Result<ExitCode> {
+    let failed = |error: std::io::Error| {
+        Error::new(SqlState::IO_ERROR, format!("{}: {error}", process.listen))
+    };
+    let port = TcpListener::bind(process.listen).map_err(failed)?;
+    let listener = Listener::start(port, Arc::clone(exchange), CONNECTIONS).map_err(failed)?;
+    say(&format!("{name} on {}", listener.address()));
+    let interrupted = interrupts();
+    while let Err(RecvTimeoutError::Timeout) = interrupted.recv_timeout(LOOK) {
+        look(exchange.service())?;
+    }
+    say("shutting down");
+    drop(listener);
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Gets a word at each Ctrl-C.
+fn interrupts() -> Receiver<()> {
+    let (sender, receiver) = channel();
+    let handler = move || {
+        // Nobody listens when the program ends already.
+        let _ = sender.send(());
+    };
+    if let Err(error) = ctrlc::set_handler(handler) {
+        eprintln!("tessera: Ctrl-C will not end the program in order: {error}");
+    }
+    receiver
+}
