@@ -8,6 +8,7 @@ pub(crate) mod checks;
 pub(crate) mod generated;
 pub(crate) mod numbers;
 pub(crate) mod partitions;
+pub(crate) mod policies;
 pub(crate) mod rights;
 pub(crate) mod comments;
 pub(crate) mod keys;
@@ -26,7 +27,7 @@ use parking_lot::{Mutex, RwLock};
 use sql::algebra::partition::PartitionTree;
 use sql::catalog::{
     BoundTerms, CheckDef, CheckOption, ColumnDef, ForeignKeyDef, Identity, IndexMeta, KeyDef,
-    PartitionKey, PartitionOf, RoutineDef, SequenceDef, TableMeta, UserType, ViewWrites, WideDef,
+    PartitionKey, PartitionOf, RoutineDef, RowSecurity, SequenceDef, TableMeta, UserType, ViewWrites, WideDef,
 };
 use sql::statement::{OnCommit, Persistence, RelationName};
 use storage::{BlockShape, BulkWriter, Layout, Table, TableIndex, TableLoad};
@@ -481,6 +482,8 @@ pub(crate) struct State {
     pub(crate) rights: BTreeMap<Object, Rights>,
     /// ALTER DEFAULT PRIVILEGES: what objects that are made get.
     pub(crate) default_privileges: BTreeMap<DefaultsOf, Vec<Grant>>,
+    /// Row-level security of permanent tables.
+    pub(crate) row_security: BTreeMap<String, RowSecurity>,
     /// COMMENT ON; none is about what is temporary.
     pub(crate) comments: BTreeMap<Commented, String>,
     /// Name of the database.
@@ -653,6 +656,7 @@ impl State {
             && self.roles == other.roles
             && self.rights == other.rights
             && self.default_privileges == other.default_privileges
+            && self.row_security == other.row_security
             && self.comments == other.comments
     }
 

@@ -14,6 +14,7 @@ mod drop;
 mod followers;
 mod names;
 pub(crate) mod partition;
+mod policy;
 mod redefined;
 mod routine;
 mod schema;
@@ -75,6 +76,7 @@ pub(crate) fn run(running: &mut Running<'_>, statement: Statement) -> Result<Que
         Statement::Schema(statement) => schema::run(running.session, *statement),
         Statement::Extension(statement) => extension::run(running, *statement),
         Statement::Type(statement) => user_type::run_statement(running.session, *statement),
+        Statement::Policy(statement) => policy::run_statement(running, *statement),
         Statement::Domain(statement) => domain::run_statement(running.session, *statement),
         Statement::Routine(statement) => routine::run_statement(running, *statement),
         _ => Err(Error::unsupported("this statement")),
@@ -107,6 +109,7 @@ fn command_of(statement: &Statement) -> &'static str {
         Statement::Schema(statement) => statement.command(),
         Statement::Extension(statement) => statement.command(),
         Statement::Type(statement) => statement.command(),
+        Statement::Policy(statement) => statement.command(),
         Statement::Domain(statement) => statement.command(),
         Statement::Routine(statement) => statement.command(),
         _ => "this statement",

@@ -30,6 +30,7 @@ mod extension;
 mod effectless;
 mod write;
 mod view_target;
+mod policy;
 mod insert;
 mod conflict;
 mod merge;
@@ -109,7 +110,7 @@ use crate::parse::{Aside, LockTree, ParsedStatement};
 use crate::statement::{Access, Extent, Privilege, Privileges, Statement};
 use scope::Level;
 
-pub use constraint::object_name;
+pub use constraint::{object_name, with_column};
 pub use domain::bind_domain_tests;
 pub use extension::extension_functions;
 pub use generated::bind_generated;
@@ -241,6 +242,8 @@ struct Binder<'a> {
     required: Vec<Access>,
     /// The owner of the view whose query is bound.
     on_behalf: Option<String>,
+    /// Tables whose policies are being bound.
+    policies_open: Vec<String>,
     /// Changes of rows under the statement's WITH.
     changes: changes::Changes,
     /// Where columns come from that the statement itself reads of relations.
@@ -285,6 +288,7 @@ impl<'a> Binder<'a> {
             aside: Arc::default(),
             required: Vec::new(),
             on_behalf: None,
+            policies_open: Vec::new(),
             changes: changes::Changes::default(),
             origins: HashMap::new(),
             row_places: row_place::RowPlaces::default(),

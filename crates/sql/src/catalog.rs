@@ -5,10 +5,10 @@ pub use crate::definition::{
     BodyForm, CheckDef, ColumnDef, Deferral, Domain, DomainDef, DomainOf, DomainUse, ForeignKeyDef,
     INDEX_EXPRESSION, Identity, IdentityKind, IndexColumn, IndexExpression, IndexKind, IndexMeta,
     IndexTerms, KeyDef, KeyMatch, KeyNulls, Language, NullInput, PARTITION_SHIFT, ParameterDef,
-    ParameterMode, PartitionBound, PartitionKey, PartitionOf, PartitionStrategy, RangeEnd,
-    ReferentialAction, RoutineDef, RoutineKind, RoutineType, RowCount, Security, SequenceDef,
-    SequenceWrap, TID_COLUMN, Uniqueness, Validity, Volatility, WeaveForm, WideDef, WideLink,
-    WideNode, routine_key,
+    ParameterMode, PartitionBound, PartitionKey, PartitionOf, PartitionStrategy, PolicyCommand,
+    PolicyDef, PolicyKind, RangeEnd, ReferentialAction, RoutineDef, RoutineKind, RoutineType,
+    RowCount, RowSecurity, Security, SequenceDef, SequenceWrap, TID_COLUMN, Uniqueness, Validity,
+    Volatility, WeaveForm, WideDef, WideLink, WideNode, routine_key,
 };
 
 use std::fmt;
@@ -291,6 +291,16 @@ pub trait Catalog {
     fn view_writes(&self, name: &str) -> Option<ViewWrites> {
         let _ = name;
         None
+    }
+
+    /// The policies that decide which rows of the table whose key is `name` count for the role
+    /// `on_behalf`, or for the one who asks; None where all rows do.
+    ///
+    /// # Errors
+    /// 42501 where policies would count and the session has them be an error.
+    fn policies(&self, name: &str, on_behalf: Option<&str>) -> Result<Option<Vec<PolicyDef>>> {
+        let _ = (name, on_behalf);
+        Ok(None)
     }
 
     /// The number of the row type of the relation whose key is `name`.

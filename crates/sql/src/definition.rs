@@ -6,6 +6,7 @@ mod domain;
 mod foreign_key;
 mod partition;
 mod routine;
+mod policy;
 
 pub use domain::{Domain, DomainDef, DomainOf, DomainUse};
 pub use foreign_key::{ForeignKeyDef, KeyMatch, ReferentialAction};
@@ -14,6 +15,7 @@ pub use routine::{
     BodyForm, Language, NullInput, ParameterDef, ParameterMode, RoutineDef, RoutineKind,
     RoutineType, RowCount, Security, Volatility, routine_key,
 };
+pub use policy::{PolicyCommand, PolicyDef, PolicyKind, RowSecurity};
 
 use types::DataType;
 

@@ -23,10 +23,11 @@ mod bind;
 
 pub use bind::{
     bind, bind_domain_tests, bind_generated, bind_index_terms, bind_row_exprs, extension_functions,
-    object_name, refuse_unfit_key, type_named, written_columns,
+    object_name, refuse_unfit_key, type_named, with_column, written_columns,
 };
 pub use implication::{implies, normalised};
 pub use parse::{
-    Effect, Followed, ParsedStatement, calls_in, default_text, followed, functions_in, names_in,
-    parse, query_in_schema, sequences_in, types_in, with_escapes, with_literals, with_schemas,
+    Effect, Followed, ParsedStatement, calls_in, default_text, followed, functions_in,
+    named_columns, names_in, parse, query_in_schema, sequences_in, types_in, with_escapes,
+    with_literals, with_schemas,
 };

@@ -79,7 +79,7 @@ pub(crate) use search::{Cycle, RecursionClauses, Search, SearchOrder, recursion_
 pub(crate) use sequence::SequenceOption;
 pub(crate) use setting::{option_word, path_value, set_value};
 pub(crate) use shorthand::BY_NAME;
-pub use shown::{default_text, names_in, query_in_schema, sequences_in};
+pub use shown::{default_text, named_columns, names_in, query_in_schema, sequences_in};
 pub use typed::{functions_in, types_in, with_literals};
 pub(crate) use view::{ViewAction, check_option};
 pub(crate) use visit::rewrite_queries;

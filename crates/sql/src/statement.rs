@@ -5,6 +5,7 @@ mod cursor;
 mod define;
 mod domain;
 mod routine;
+mod policy;
 mod schema;
 mod write;
 mod transaction;
@@ -19,12 +20,13 @@ pub use define::{
 };
 pub use domain::{DomainChange, DomainStatement, NewDomain};
 pub use routine::{CallRoutine, DoBlock, RoutineChange, RoutineStatement};
+pub use policy::{PolicyChange, PolicyStatement, RowSecuritySwitch};
 pub use schema::SchemaElements;
 pub use transaction::{CreateExecuted, Execute, LockTable, Prepare, SetConstraints};
 pub use write::{
     BusCall, BusCalls, ConflictAction, ConflictTarget, Delete, Insert, Matches, Merge, MergeAction,
-    OnConflict, Part, Returning, RowLock, RowPlace, RowRule, RowTest, SelectForUpdate, Turn,
-    Update, WithChanges,
+    MergeTests, OnConflict, Part, Returning, RowLock, RowPlace, RowRule, RowTest, RowVersion,
+    SelectForUpdate, Turn, Update, WithChanges,
 };
 
 pub use crate::words::{
@@ -166,6 +168,8 @@ pub enum Statement {
         /// The new one.
         to: String,
     },
+    /// CREATE, ALTER, DROP POLICY, ALTER TABLE ... ROW LEVEL SECURITY.
+    Policy(Box<PolicyStatement>),
     /// ALTER VIEW with options or a default.
     AlterView(AlterView),
     /// ALTER VIEW ... RENAME.

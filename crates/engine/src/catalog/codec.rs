@@ -15,7 +15,7 @@ mod routine;
 mod tests;
 
 use sql::catalog::{
-    ForeignKeyDef, IndexColumn, IndexMeta, RoutineDef, UserType, WideDef, WideNode,
+    ForeignKeyDef, IndexColumn, IndexMeta, RoutineDef, RowSecurity, UserType, WideDef, WideNode,
 };
 use types::Result;
 
@@ -194,6 +194,23 @@ pub(crate) fn decode_rights(bytes: &[u8]) -> Result<Rights> {
     let rights = reader.field()?;
     reader.end()?;
     Ok(rights)
+}
+
+/// Appends row-level security of a table.
+pub(crate) fn encode_row_security(security: &RowSecurity, out: &mut Vec<u8>) {
+    out.push(VERSION);
+    Writer::new(out).field(security);
+}
+
+/// Row-level security of a table. The bytes hold nothing else.
+///
+/// # Errors
+/// XX001 when they are none.
+pub(crate) fn decode_row_security(bytes: &[u8]) -> Result<RowSecurity> {
+    let mut reader = versioned(bytes)?;
+    let security = reader.field()?;
+    reader.end()?;
+    Ok(security)
 }
 
 /// Appends a comment and what it is about.

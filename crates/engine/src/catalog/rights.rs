@@ -510,6 +510,7 @@ impl State {
 
     /// Rights follow a permanent relation's new name.
     pub(crate) fn rename_rights(&mut self, from: &str, to: &str) {
+        self.move_policies(from, to);
         if let Some(rights) = self.rights.remove(&Object::Relation(from.to_owned())) {
             self.rights.insert(Object::Relation(to.to_owned()), rights);
         }
@@ -600,6 +601,7 @@ impl State {
 
     /// Grants on columns follow their new names.
     pub(crate) fn rename_column_rights(&mut self, relation: &str, renamed: &[(String, String)]) {
+        self.rename_in_conditions(relation, renamed);
         let Some(rights) = self.rights.get_mut(&Object::Relation(relation.to_owned())) else {
             return;
         };

@@ -445,6 +445,11 @@ impl Altering {
         if let Some(known) = before.columns.iter().position(|column| column.name == name) {
             self.wide.extend(wide::holders(&session.state(), &before.name, known));
         }
+        if behaviour == DropBehaviour::Restrict
+            && let Some(policy) = session.state().policy_of_column(&before.name, name)
+        {
+            return Err(needed(&what, &policy));
+        }
         let over = |index: &sql::catalog::IndexMeta| {
             index.columns.iter().any(|column| column.ordinal == ordinal)
                 || indexes.contains(&index.name)

@@ -697,6 +697,7 @@ pub(crate) fn check_definition(session: &Session, statement: &Statement) -> Resu
                 _ => Ok(()),
             }
         }
+        Statement::Policy(of) => state.check_owner(&who, "table", &of.table),
         Statement::AlterView(to) => state.check_owner(&who, "view", &state.key_of(&to.name)?),
         Statement::RenameView(to) => state.check_owner(&who, "view", &state.key_of(&to.name)?),
         Statement::CreateIndex(create) => state.check_owner(&who, "table", create.table.name()),

@@ -335,6 +335,7 @@ fn rename_everywhere(state: &mut State, from: &str, to: &str) {
     for other in state.roles.values_mut() {
         other.member_of.iter_mut().for_each(|membership| follow(&mut membership.role));
     }
+    state.rename_in_policies(from, to);
     state.move_comments(|on| {
         (*on == Commented::Role(from.to_owned())).then(|| Commented::Role(to.to_owned()))
     });
@@ -394,6 +395,7 @@ fn check_unused(state: &State, name: &str) -> Result<()> {
             }
         }
     }
+    uses.extend(state.policy_of_role(name).map(|policy| format!("target of {policy}")));
     let extensions = state.extensions.iter().filter(|(_, extension)| extension.owner == name);
     uses.extend(extensions.map(|(extension, _)| format!("owner of extension {extension}")));
     for (of, grants) in &state.default_privileges {

@@ -23,11 +23,13 @@ use types::Result;
 use super::damaged;
 use crate::catalog::codec::{
     decode_comment, decode_defaults, decode_extension, decode_rights, decode_role, decode_routine,
-    decode_sequence, decode_table, decode_user_type, decode_view, encode_comment, encode_defaults,
-    encode_extension, encode_rights, encode_role, encode_routine, encode_sequence, encode_table,
+    decode_row_security, decode_sequence, decode_table, decode_user_type, decode_view, encode_comment, encode_defaults,
+    encode_extension, encode_rights, encode_role, encode_routine, encode_row_security, encode_sequence, encode_table,
     encode_user_type, encode_view,
 };
 use crate::catalog::locks::TableLock;
+use sql::catalog::RowSecurity;
+
 use crate::catalog::rights::{Grant, Object, Rights, SCHEMA_NAME};
 use crate::catalog::stored::schema_of;
 use crate::catalog::{
@@ -69,6 +71,8 @@ mod kind {
     pub(super) const ROUTINE: u8 = 60;
     pub(super) const ROUTINE_GONE: u8 = 61;
     pub(super) const ROUTINE_RIGHTS_GONE: u8 = 62;
+    pub(super) const ROW_SECURITY: u8 = 120;
+    pub(super) const ROW_SECURITY_GONE: u8 = 121;
 }
 
 /// Bytes of the value of a sequence.
@@ -91,6 +95,16 @@ impl Same for Arc<TableEntry> {
 
     fn is_permanent(&self) -> bool {
         is_permanent(self.def.persistence)
+    }
+}
+
+impl Same for RowSecurity {
+    fn is_same(&self, old: &Self) -> bool {
+        self == old
+    }
+
+    fn is_permanent(&self) -> bool {
+        true
     }
 }
 
@@ -285,6 +299,14 @@ pub(super) fn write_difference(old: &State, new: &State, writer: &mut RedoWriter
         writer.catalog(kind::ROLE, name, &bytes);
     }
     write_rights(old, new, writer);
+    for name in gone(&old.row_security, &new.row_security) {
+        writer.catalog(kind::ROW_SECURITY_GONE, name, &[]);
+    }
+    for (name, security) in changed(&old.row_security, &new.row_security) {
+        bytes.clear();
+        encode_row_security(security, &mut bytes);
+        writer.catalog(kind::ROW_SECURITY, name, &bytes);
+    }
     for (of, grants) in changed(&old.default_privileges, &new.default_privileges) {
         bytes.clear();
         encode_defaults(of, grants, &mut bytes);
@@ -455,6 +477,13 @@ impl Objects {
             }
             kind::SCHEMA_GONE => {
                 state.schemas.remove(&name).ok_or_else(|| missing("schema", &name))?;
+            }
+            kind::ROW_SECURITY => {
+                state.row_security.insert(name, decode_row_security(bytes)?);
+            }
+            kind::ROW_SECURITY_GONE => {
+                let removed = state.row_security.remove(&name);
+                removed.ok_or_else(|| missing("row-level security of", &name))?;
             }
             kind::COMMENT => {
                 let (on, text) = decode_comment(bytes)?;

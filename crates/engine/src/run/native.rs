@@ -431,8 +431,12 @@ impl NativeSession {
     ) -> Result<()> {
         self.lock(table)?;
         let place = self.running()?.place();
-        let changed =
-            change::apply_rows(&mut Running::own(&mut self.session), &table.entry, action, &batch);
+        let changed = change::apply_rows(
+            &mut Running::own(&mut self.session),
+            &table.entry,
+            action.into(),
+            &batch,
+        );
         changed.map(|_| ()).inspect_err(|_| {
             let before = self.session.work_mut().go_back(&place);
             self.session.go_back(before);

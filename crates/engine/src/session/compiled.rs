@@ -25,6 +25,7 @@ use types::text::TextStyle;
 
 use crate::catalog::TableEntry;
 use crate::catalog::locks::TableLock;
+use crate::catalog::policies::Enforcement;
 use crate::instance::info::SessionInfo;
 use crate::session::point::Point;
 use crate::words::who::Who;
@@ -128,6 +129,8 @@ pub(crate) struct Compiled {
     pub(crate) path: Option<Arc<[String]>>,
     /// True when wide tables could be read at all.
     pub(crate) reads_wide: bool,
+    /// Treatment of policies of rows.
+    pub(crate) enforcement: Enforcement,
     /// Role whose rights were looked at when it was bound.
     pub(crate) who: Who,
     pub(crate) plans: Deep<Mutex<Vec<Planned>>>,

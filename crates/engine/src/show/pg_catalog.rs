@@ -22,6 +22,7 @@ mod keywords;
 pub(crate) mod numbers;
 pub(crate) mod objects;
 pub(crate) mod partitions;
+mod policies;
 mod relations;
 mod rights;
 mod schema;

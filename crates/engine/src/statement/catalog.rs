@@ -6,8 +6,8 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use sql::catalog::{
-    Arguments, Called, Catalog, Digits, Relation, RoutineDef, SequenceDef, TableFunctionRef,
-    TableMeta, TableRef, UserType, Variables, ViewRights, ViewWrites,
+    Arguments, Called, Catalog, Digits, PolicyDef, Relation, RoutineDef, SequenceDef,
+    TableFunctionRef, TableMeta, TableRef, UserType, Variables, ViewRights, ViewWrites,
 };
 use sql::statement::{Access, Persistence, Privilege, Privileges, RelationName};
 use types::calendar::TimeZone;
@@ -15,6 +15,7 @@ use types::{DataType, Error, RegKind, Result, SqlState, Value};
 
 use crate::Database;
 use crate::catalog::numbers as catalog_numbers;
+use crate::catalog::policies::Enforcement;
 use crate::catalog::rights::{Object, SCHEMA_NAME};
 use crate::catalog::wide::WideReader;
 use crate::catalog::{SequenceValue, State, View, wide};
@@ -25,7 +26,7 @@ use crate::show::pg_catalog;
 use crate::show::pg_catalog::Subject;
 use crate::show::pg_catalog::objects::Seen;
 use crate::words::settings::Settings;
-use crate::words::who::denied;
+use crate::words::who::{Who, denied};
 
 /// Catalog as the binder sees it during one statement.
 pub(crate) struct StatementCatalog<'a> {
@@ -280,6 +281,18 @@ impl Catalog for StatementCatalog<'_> {
 
     fn view_writes(&self, name: &str) -> Option<ViewWrites> {
         self.state.views.get(name).map(View::writes)
+    }
+
+    fn policies(&self, name: &str, on_behalf: Option<&str>) -> Result<Option<Vec<PolicyDef>>> {
+        if self.state.row_security.is_empty() || self.checks == Checking::Nothing {
+            return Ok(None);
+        }
+        let owner = on_behalf.map(|owner| match owner {
+            "" => Who::All,
+            owner => Who::Role(owner.into()),
+        });
+        let who = owner.as_ref().unwrap_or_else(|| self.settings.who());
+        self.state.policies(who, name, Enforcement::of(self.settings))
     }
 
     fn schema_of(&self, name: &str) -> Option<String> {

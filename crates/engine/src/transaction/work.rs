@@ -371,6 +371,7 @@ impl Work {
         wide::check(&changed)?;
         changed.settle_rights(&shared, who);
         changed.settle_comments();
+        changed.settle_row_security();
         if !changed.is_same(&shared) {
             self.catalog = Some(Arc::new(changed));
         }

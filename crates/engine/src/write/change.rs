@@ -19,7 +19,7 @@ use types::Result;
 use super::partitioned::Routes;
 use super::returning::{Written, returning};
 use super::rows::{Found, RowError, RowReader, attempt, columns_at};
-use super::tests_of_rows;
+use super::tests_of_rows::{self, Tests};
 use super::writer::{Changed, ReadBack, TableWriter};
 use crate::catalog::TableEntry;
 use crate::catalog::generated::Assigned;
@@ -97,7 +97,7 @@ pub(crate) fn update(running: &mut Running<'_>, update: &Update) -> Result<Query
     let read = Read { returning: returns, tests };
     let entry = Arc::clone(&target.entry);
     let written = run(running, target, action, source, read)?;
-    tests_of_rows::verify(running, &entry, tests, &written.batches)?;
+    tests_of_rows::verify(running, &entry, Tests::all(tests), &written.batches)?;
     let tag = format!("UPDATE {}", written.count);
     returning(running, returns, written, tag)
 }
@@ -414,6 +414,19 @@ struct Done {
     tids: Vec<Tid>,
 }
 
+/// An action, and the tests of the rows behind it.
+#[derive(Clone, Copy)]
+pub(crate) struct Tested<'a> {
+    pub(crate) action: Action<'a>,
+    pub(crate) tests: Tests<'a>,
+}
+
+impl<'a> From<Action<'a>> for Tested<'a> {
+    fn from(action: Action<'a>) -> Self {
+        Self { action, tests: Tests::all(&[]) }
+    }
+}
+
 /// Changes or deletes the rows of `batch` (TID, values) as part of a MERGE; how many.
 ///
 /// # Errors
@@ -421,18 +434,21 @@ struct Done {
 pub(crate) fn apply_rows(
     running: &mut Running<'_>,
     entry: &Arc<TableEntry>,
-    action: Action<'_>,
+    Tested { action, tests }: Tested<'_>,
     batch: &Batch,
 ) -> Result<u64> {
+    let read = Read { returning: None, tests: tests.tests };
     let at = running.session.work().txn.snapshot();
-    let mut change = Change::new(running.session, entry, action, Matches::Once, Read::default())?;
+    let mut change = Change::new(running.session, entry, action, Matches::Once, read)?;
     let mut conflicts = Vec::new();
     change.apply(running, at, &Rows::new(batch), &mut conflicts)?;
     if !conflicts.is_empty() {
         // Only READ COMMITTED collects conflicts: the whole statement looks again.
         return Err(stale());
     }
-    change.finish(running).map(|written| written.count)
+    let written = change.finish(running)?;
+    tests_of_rows::verify(running, entry, tests, &written.batches)?;
+    Ok(written.count)
 }
 
 /// Changes or deletes the rows `tids` for a foreign key's action, with all that follows.

@@ -6,13 +6,14 @@ use std::sync::Arc;
 
 use exec::ResultSet;
 use kernels::{Batch, Column, Vector, VectorBuilder, VectorData};
-use sql::statement::{ConflictAction, ConflictTarget, OnConflict};
+use sql::statement::{ConflictAction, ConflictTarget, Insert, OnConflict};
 use storage::{Datum, RowBuffer, Tid, Uniqueness};
 use types::{Error, PhysicalType, Result, SqlState};
 
 use super::partitioned::{Routes, grouped, in_order, pick, tagged};
 use super::returning::{Written, slices};
 use super::rows::{Found, RowError, RowReader, attempt, index_number, index_position, read_rows};
+use super::tests_of_rows::{self, Tests};
 use super::writer::{Changed, ReadBack, TableWriter};
 use crate::CancelHandle;
 use crate::catalog::TableEntry;
@@ -35,6 +36,15 @@ struct Met {
 struct DoUpdate<'a> {
     columns: &'a [usize],
     assignments: &'a sql::algebra::Query,
+    /// The statement, whose tests the rows have to pass.
+    insert: &'a Insert,
+}
+
+/// INSERT with ON CONFLICT.
+#[derive(Clone, Copy)]
+pub(crate) struct Asked<'a> {
+    pub(crate) insert: &'a Insert,
+    pub(crate) on_conflict: &'a OnConflict,
 }
 
 /// Writes the rows of `result`; those whose key is taken do what the statement says.
@@ -42,8 +52,9 @@ pub(crate) fn insert(
     running: &mut Running<'_>,
     entry: &Arc<TableEntry>,
     result: &mut ResultSet,
-    on_conflict: &OnConflict,
+    asked: Asked<'_>,
 ) -> Result<Written> {
+    let Asked { insert, on_conflict } = asked;
     let (mut written, mut places) = (Vec::new(), Vec::new());
     let mut touched = HashSet::new();
     let mut met: Vec<(Tid, (usize, u32))> = Vec::new();
@@ -79,7 +90,7 @@ pub(crate) fn insert(
     if let ConflictAction::Update { columns, assignments } = &on_conflict.action {
         while !met.is_empty() {
             let round = first_of_each(&mut met);
-            let how = DoUpdate { columns, assignments };
+            let how = DoUpdate { columns, assignments, insert };
             let (updated, changed, numbers) = update(running, entry, result, &round, how)?;
             let tids: HashSet<Tid> = numbers.iter().map(|&n| round.tids[n as usize]).collect();
             if met.iter().any(|(tid, _)| tids.contains(tid)) {
@@ -109,7 +120,7 @@ pub(crate) fn insert_parts(
     running: &mut Running<'_>,
     routes: &mut Routes,
     result: ResultSet,
-    on_conflict: &OnConflict,
+    Asked { insert: statement, on_conflict }: Asked<'_>,
 ) -> Result<Written> {
     let mut parts: BTreeMap<usize, Vec<Batch>> = BTreeMap::new();
     for batch in &result.batches {
@@ -126,7 +137,8 @@ pub(crate) fn insert_parts(
         };
         let own = OnConflict { target, action: on_conflict.action.clone() };
         let mut rows = ResultSet::from_batches(result.columns.clone(), batches);
-        let written = insert(running, &entry, &mut rows, &own)?;
+        let asked = Asked { insert: statement, on_conflict: &own };
+        let written = insert(running, &entry, &mut rows, asked)?;
         if let ConflictAction::Update { columns, .. } = &own.action
             && routes.depends_on(columns)
         {
@@ -297,7 +309,7 @@ fn update(
     entry: &Arc<TableEntry>,
     result: &ResultSet,
     met: &Met,
-    DoUpdate { columns, assignments }: DoUpdate<'_>,
+    DoUpdate { columns, assignments, insert }: DoUpdate<'_>,
 ) -> Result<(Batch, Vec<Tid>, Vec<u32>)> {
     let cancel = running.session.cancel_handle();
     let storage = Arc::clone(entry.storage());
@@ -322,6 +334,7 @@ fn update(
     let result =
         running.run_query(assignments, Run { inputs, ..Run::of(OwnQuery::Assignments) })?;
     let (mut changed, mut before) = (Vec::new(), Vec::new());
+    test_met(running, entry, insert, Changing { existing: &existing, result: &result })?;
     let work = running.session.work_mut();
     for batch in &result.batches {
         let rows = Rows::new(batch);
@@ -340,6 +353,9 @@ fn update(
     }
     let updated = writer.updated(running.session, &changed, ReadBack::Yes)?;
     let updated = updated.ok_or_else(|| Error::internal("updated rows are read back"))?;
+    let first = insert.proposed.len() + insert.met.len();
+    let tests = Tests { tests: &insert.updated, first };
+    tests_of_rows::verify(running, entry, tests, std::slice::from_ref(&updated))?;
     let old = writer.needs_before().then(|| {
         let columns = existing.iter().map(|column| column.gather(&before)).collect();
         Batch::new(columns, before.len())
@@ -348,6 +364,33 @@ fn update(
     writer.changed(running, &changes)?;
     let [Changed { tids, .. }] = changes;
     Ok((updated, tids, before))
+}
+
+/// Rows that were met, all columns, and the assignments to some of them.
+#[derive(Clone, Copy)]
+struct Changing<'a> {
+    existing: &'a [Column],
+    result: &'a ResultSet,
+}
+
+/// Tests rows that are there and will change.
+fn test_met(
+    running: &mut Running<'_>,
+    entry: &Arc<TableEntry>,
+    insert: &Insert,
+    Changing { existing, result }: Changing<'_>,
+) -> Result<()> {
+    if insert.met.is_empty() {
+        return Ok(());
+    }
+    let tests = Tests { tests: &insert.met, first: insert.proposed.len() };
+    for batch in &result.batches {
+        let numbers = row_numbers(&Rows::new(batch))?;
+        let columns = existing.iter().map(|column| column.gather(&numbers)).collect();
+        let rows = [Batch::new(columns, numbers.len())];
+        tests_of_rows::verify(running, entry, tests, &rows)?;
+    }
+    Ok(())
 }
 
 /// Column 0: the numbers of the rows that were met.

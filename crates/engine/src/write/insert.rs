@@ -12,12 +12,12 @@ use storage::{BulkWriter, TableLoad};
 use types::Result;
 use types::calendar::TimeZone;
 
-use super::partitioned::Routes;
+use super::conflict::{self, Asked};
+use super::partitioned::{self, Routes};
 use super::returning::{Written, returning};
 use super::rows::{attempt, push_error};
-use super::tests_of_rows;
+use super::tests_of_rows::{self, Tests};
 use super::writer::TableWriter;
-use super::{conflict, partitioned};
 use crate::QueryResult;
 use crate::catalog::TableEntry;
 use crate::catalog::checks::Clocks;
@@ -107,7 +107,7 @@ pub(crate) fn insert(running: &mut Running<'_>, insert: &Insert) -> Result<Query
     let routes = Routes::of(running.session, &entry)?;
     let simple = insert.on_conflict.is_none()
         && insert.returning.is_none()
-        && insert.tests.is_empty()
+        && insert.all_tests().next().is_none()
         && entry.foreign_keys().is_empty();
     let is_load = simple && routes.is_none() && plan.root.rows >= BULK_ROWS && !plan.calls_routines;
     running.admit(&plan, &context, if is_load { Rows::HandedOn } else { Rows::Kept })?;
@@ -119,9 +119,12 @@ pub(crate) fn insert(running: &mut Running<'_>, insert: &Insert) -> Result<Query
         return Ok(QueryResult::command(format!("INSERT 0 {rows}")));
     }
     let mut result = running.execute(&plan, &context)?;
+    test_proposed(running, &entry, insert, &mut result)?;
+    let first = insert.proposed.len() + insert.met.len() + insert.updated.len();
+    let tests = Tests { tests: &insert.tests, first };
     if let Some(mut routes) = routes {
         let written = insert_parts(running, &mut routes, result, insert)?;
-        tests_of_rows::verify(running, &entry, &insert.tests, &written.batches)?;
+        tests_of_rows::verify(running, &entry, tests, &written.batches)?;
         let tag = format!("INSERT 0 {}", written.count);
         return returning(running, insert.returning.as_ref(), written, tag);
     }
@@ -130,10 +133,13 @@ pub(crate) fn insert(running: &mut Running<'_>, insert: &Insert) -> Result<Query
         return Ok(QueryResult::command(format!("INSERT 0 {rows}")));
     }
     let written = match &insert.on_conflict {
-        Some(on_conflict) => conflict::insert(running, &entry, &mut result, on_conflict)?,
+        Some(on_conflict) => {
+            let asked = Asked { insert, on_conflict };
+            conflict::insert(running, &entry, &mut result, asked)?
+        }
         None => insert_result(running, &entry, &mut result)?,
     };
-    tests_of_rows::verify(running, &entry, &insert.tests, &written.batches)?;
+    tests_of_rows::verify(running, &entry, tests, &written.batches)?;
     let tag = format!("INSERT 0 {}", written.count);
     returning(running, insert.returning.as_ref(), written, tag)
 }
@@ -146,16 +152,33 @@ fn insert_parts(
     insert: &Insert,
 ) -> Result<Written> {
     if let Some(on_conflict) = &insert.on_conflict {
-        return conflict::insert_parts(running, routes, result, on_conflict);
+        let asked = Asked { insert, on_conflict };
+        return conflict::insert_parts(running, routes, result, asked);
     }
     let is_plain = insert.returning.is_none()
-        && insert.tests.is_empty()
+        && insert.all_tests().next().is_none()
         && insert.table.foreign_keys().is_empty();
     if is_plain && result.rows() as f64 >= BULK_ROWS {
         let count = partitioned::load(running, routes, result.batches)?;
         return Ok(Written { count, ..Written::default() });
     }
     partitioned::insert(running, routes, result.batches)
+}
+
+/// Tests the rows of the source, before others learn of them by what is stored.
+fn test_proposed(
+    running: &mut Running<'_>,
+    entry: &Arc<TableEntry>,
+    insert: &Insert,
+    result: &mut ResultSet,
+) -> Result<()> {
+    if insert.proposed.is_empty() {
+        return Ok(());
+    }
+    for batch in &mut result.batches {
+        entry.generated.fill(batch)?;
+    }
+    tests_of_rows::verify(running, entry, Tests::all(&insert.proposed), &result.batches)
 }
 
 /// Writes all rows of a result, whose memory counts them as long as it lives.

@@ -5,12 +5,14 @@ use std::sync::Arc;
 
 use kernels::{Batch, Column, Vector, VectorBuilder, VectorData};
 use sql::catalog::TableRef;
-use sql::statement::{Merge, MergeAction};
+use sql::statement::{Merge, MergeAction, MergeTests};
 use storage::{Datum, Tid};
 use types::{Error, PhysicalType, Result, SqlState};
 
-use super::change::{Action, apply_parts, apply_rows};
+use super::change::{Action, Tested, apply_parts, apply_rows};
 use super::partitioned::{self, Routes};
+use super::rows::read_rows;
+use super::tests_of_rows::{self, Tests};
 use super::writer::TableWriter;
 use crate::QueryResult;
 use crate::catalog::TableEntry;
@@ -25,6 +27,10 @@ pub(crate) fn merge(running: &mut Running<'_>, merge: &Merge) -> Result<QueryRes
     }
     let entry = running.session.write_table(&merge.table)?;
     let is_routed = Routes::of_table(running.session, &merge.table, &entry)?.is_some();
+    if is_routed && merge.tests.iter().next().is_some() {
+        let what = "MERGE into a partitioned table with row-level security";
+        return Err(Error::unsupported(what));
+    }
     let target = MergeTarget { table: &merge.table, entry: &entry, is_routed };
     let result = running.run_query(&merge.source, Run::of(OwnQuery::Source))?;
     let mut seen = HashSet::new();
@@ -37,7 +43,8 @@ pub(crate) fn merge(running: &mut Running<'_>, merge: &Merge) -> Result<QueryRes
                 .filter(|&row| action_of(&rows, row as usize) == Some(number))
                 .collect();
             if !wanted.is_empty() {
-                count += act(running, &target, &rows, action, &wanted)?;
+                let act = Act { action, tests: &merge.tests };
+                count += act.run(running, &target, &rows, &wanted)?;
             }
         }
     }
@@ -88,51 +95,90 @@ impl MergeTarget<'_> {
     }
 
     /// Changes or deletes rows; how many.
-    fn apply(&self, running: &mut Running<'_>, action: Action<'_>, batch: &Batch) -> Result<u64> {
+    fn apply(&self, running: &mut Running<'_>, action: Tested<'_>, batch: &Batch) -> Result<u64> {
         if self.is_routed
             && let Some(routes) = Routes::of_table(running.session, self.table, self.entry)?
         {
             let entries = routes.entries(running)?;
-            return apply_parts(running, routes, &entries, action, batch);
+            return apply_parts(running, routes, &entries, action.action, batch);
         }
         apply_rows(running, self.entry, action, batch)
     }
 }
 
-/// Runs one action for some rows; how many it changed.
-fn act(
-    running: &mut Running<'_>,
-    target: &MergeTarget<'_>,
-    rows: &Rows,
-    action: &MergeAction,
-    wanted: &[u32],
-) -> Result<u64> {
-    let entry = target.entry;
-    match action {
-        MergeAction::Nothing => Ok(0),
-        MergeAction::Insert { values_from } => {
-            let range = *values_from..*values_from + entry.def.columns.len();
-            let batch = Batch::new(rows.pick(range, wanted), wanted.len());
-            target.insert(running, batch)?;
-            Ok(wanted.len() as u64)
-        }
-        MergeAction::Update { columns, values_from } => {
-            let mut source = vec![tids(rows, wanted)];
-            source.extend(rows.pick(*values_from..*values_from + columns.len(), wanted));
-            let batch = Batch::new(source, wanted.len());
-            target.apply(running, Action::Update(columns), &batch)
-        }
-        MergeAction::Delete => {
-            let batch = Batch::new(vec![tids(rows, wanted)], wanted.len());
-            target.apply(running, Action::Delete, &batch)
+/// An action, and the tests of rows.
+struct Act<'a> {
+    action: &'a MergeAction,
+    tests: &'a MergeTests,
+}
+
+impl Act<'_> {
+    /// Runs the action for some rows; how many it changed.
+    fn run(
+        &self,
+        running: &mut Running<'_>,
+        target: &MergeTarget<'_>,
+        rows: &Rows,
+        wanted: &[u32],
+    ) -> Result<u64> {
+        let entry = target.entry;
+        let MergeTests { to_update, to_delete, updated, inserted } = self.tests;
+        let deletes = Tests { tests: to_delete, first: to_update.len() };
+        let first = deletes.first + to_delete.len();
+        match self.action {
+            MergeAction::Nothing => Ok(0),
+            MergeAction::Insert { values_from } => {
+                let range = *values_from..*values_from + entry.def.columns.len();
+                let mut batch = Batch::new(rows.pick(range, wanted), wanted.len());
+                if !inserted.is_empty() {
+                    entry.generated.fill(&mut batch)?;
+                    let tests = Tests { tests: inserted, first: first + updated.len() };
+                    tests_of_rows::verify(running, entry, tests, std::slice::from_ref(&batch))?;
+                }
+                target.insert(running, batch)?;
+                Ok(wanted.len() as u64)
+            }
+            MergeAction::Update { columns, values_from } => {
+                test_there(running, entry, Tests::all(to_update), &places(rows, wanted))?;
+                let mut source = vec![tids(rows, wanted)];
+                source.extend(rows.pick(*values_from..*values_from + columns.len(), wanted));
+                let batch = Batch::new(source, wanted.len());
+                let tests = Tests { tests: updated, first };
+                let action = Tested { action: Action::Update(columns), tests };
+                target.apply(running, action, &batch)
+            }
+            MergeAction::Delete => {
+                test_there(running, entry, deletes, &places(rows, wanted))?;
+                let batch = Batch::new(vec![tids(rows, wanted)], wanted.len());
+                target.apply(running, Action::Delete.into(), &batch)
+            }
         }
     }
 }
 
+/// Tests rows that are there and will change.
+fn test_there(
+    running: &mut Running<'_>,
+    entry: &Arc<TableEntry>,
+    tests: Tests<'_>,
+    places: &[Tid],
+) -> Result<()> {
+    if tests.tests.is_empty() {
+        return Ok(());
+    }
+    let at = running.session.work().txn.snapshot();
+    let columns = read_rows(entry.storage(), at, places)?;
+    tests_of_rows::verify(running, entry, tests, &[Batch::new(columns, places.len())])
+}
+
+/// The TIDs of some rows.
+fn places(rows: &Rows, wanted: &[u32]) -> Vec<Tid> {
+    wanted.iter().filter_map(|&row| rows.tid(row as usize)).collect()
+}
+
 fn tids(rows: &Rows, wanted: &[u32]) -> Column {
     let mut builder = VectorBuilder::with_capacity(PhysicalType::I64, wanted.len());
-    let all: Vec<i64> =
-        wanted.iter().filter_map(|&r| rows.tid(r as usize)).map(|t| t.0 as i64).collect();
+    let all: Vec<i64> = places(rows, wanted).iter().map(|tid| tid.0 as i64).collect();
     builder.append(&Vector::new(VectorData::I64(all)), None);
     Column::plain(builder.finish())
 }

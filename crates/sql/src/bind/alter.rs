@@ -50,6 +50,9 @@ impl Binder<'_> {
         if alter.if_exists && !exists {
             return Ok(Statement::AlterTable(None));
         }
+        if let Some(switched) = self.bind_row_security(alter)? {
+            return Ok(switched);
+        }
         let table = self.writable_table(&alter.name)?;
         let (scan, scope) = self.bind_table(table.clone().alone(), &alter.name, None, None)?;
         let row = scan.output_types().into_iter().map(|(id, ty)| Expr::column(id, ty)).collect();

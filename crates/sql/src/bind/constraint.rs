@@ -658,6 +658,21 @@ pub(super) fn unqualified(expr: &ast::Expr) -> ast::Expr {
     expr
 }
 
+/// A kept condition in which the column `from` is called `to`; None when it does not name it.
+///
+/// # Errors
+/// None for a condition that was bound before.
+pub fn with_column(sql: &str, from: &str, to: &str) -> Result<Option<String>> {
+    let mut is_named = false;
+    rewrite_expressions(&mut crate::parse::parse_expr(sql)?, &mut |inner| {
+        is_named |= matches!(inner, ast::Expr::Identifier(ident) if folded(ident) == from);
+    });
+    if !is_named {
+        return Ok(None);
+    }
+    renamed_column(sql, from, &ast::Ident::with_quote('"', to)).map(Some)
+}
+
 /// The SQL text of a condition in which column `from` is called `to`.
 pub(super) fn renamed_column(sql: &str, from: &str, to: &ast::Ident) -> Result<String> {
     let mut expr = crate::parse::parse_expr(sql)?;

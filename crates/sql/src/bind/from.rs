@@ -310,11 +310,15 @@ impl Binder<'_> {
                 let table = if is_only(name) { table.alone() } else { table };
                 let is_wide = table.wide().is_some();
                 let read = Extent::Columns(BTreeSet::new());
-                let (mut plan, scope) = self.bind_table(table, name, alias, Some(read))?;
+                let bound = self.bind_table(table.clone(), name, alias, Some(read))?;
+                let (mut plan, scope) = bound;
                 if is_wide {
                     self.refuse_wide_lock(&scope)?
                 } else {
                     self.lock_scan(&mut plan, &scope)
+                }
+                if let Some(relation) = scope.relations.first() {
+                    plan = self.guarded(plan, &table, relation)?;
                 }
                 Ok((plan, scope))
             }

@@ -10,9 +10,9 @@ use super::view_target::{Write, WriteKind};
 use super::write::{Target, column_at};
 use super::{Binder, Bound, BoundColumn, BoundQuery, Unknowns, at_span, fail, place, unsupported};
 use crate::algebra::{Expr, ExprKind, Place, Plan};
-use crate::catalog::{ColumnDef, IdentityKind, TableRef};
+use crate::catalog::{ColumnDef, IdentityKind, PolicyCommand, TableRef};
 use crate::parse::{BY_NAME, Overriding, folded};
-use crate::statement::{Insert, Privilege};
+use crate::statement::{ConflictAction, Insert, Privilege, RowRule, RowTest, RowVersion};
 
 /// True for INSERT ... BY NAME.
 fn is_by_name(columns: &[ast::ObjectName]) -> bool {
@@ -113,7 +113,7 @@ impl Binder<'_> {
             at: None,
         });
         let write = Write::of(WriteKind::Insert);
-        let (target, _) = self.target_named(name, alias.as_ref(), write)?;
+        let (mut target, mut scan) = self.target_named(name, alias.as_ref(), write)?;
         let table = target.table.clone();
         let source = self.insert_source(&target, insert, at)?;
         let last =
@@ -151,10 +151,38 @@ impl Binder<'_> {
             Some(conflict) => Some(self.finish_conflict(conflict, &definitions)?),
             None => None,
         };
-        self.settle_reads(&target);
+        self.guard_reads(&mut scan, &mut target)?;
         let (source, returning) = self.finish_write(source, returning, definitions)?;
-        let tests = self.row_tests(&target)?;
-        Ok(Insert { table, source, on_conflict, returning, tests })
+        let insert = Insert {
+            table,
+            source,
+            on_conflict,
+            returning,
+            proposed: Vec::new(),
+            met: Vec::new(),
+            updated: Vec::new(),
+            tests: Vec::new(),
+        };
+        self.tested(insert, &target)
+    }
+
+    /// `insert` with the tests of its rows.
+    fn tested(&mut self, insert: Insert, target: &Target) -> Result<Insert> {
+        let is_policy = |test: &RowTest| matches!(test.rule, RowRule::Policy { .. });
+        let all = self.row_tests(target, &target.tests)?;
+        let (proposed, tests) = all.into_iter().partition(is_policy);
+        let action = insert.on_conflict.as_ref().map(|conflict| &conflict.action);
+        let (mut met, mut updated) = (Vec::new(), Vec::new());
+        if let Some(ConflictAction::Update { .. }) = action {
+            let commands = [PolicyCommand::Update, PolicyCommand::Select];
+            for command in commands {
+                met.extend(self.there(target, command, RowVersion::Met)?);
+            }
+            updated.extend(self.written(target, PolicyCommand::Update)?);
+            updated.extend(self.there(target, PolicyCommand::Select, RowVersion::New)?);
+        }
+        let (met, updated) = (self.row_tests(target, &met)?, self.row_tests(target, &updated)?);
+        Ok(Insert { proposed, met, updated, tests, ..insert })
     }
 
     /// The rows to insert, with all columns of the table.

@@ -18,7 +18,8 @@ use super::view_target::WriteKind;
 use super::write::{Target, column_at};
 use super::{Binder, BoundQuery, at_span, fail, unsupported};
 use crate::algebra::{ColumnId, Expr, ExprKind, JoinKind, Plan};
-use crate::statement::{Merge, MergeAction, Privilege};
+use crate::catalog::PolicyCommand;
+use crate::statement::{Merge, MergeAction, MergeTests, Privilege, RowVersion};
 
 /// A WHEN clause, bound.
 struct When {
@@ -66,7 +67,24 @@ impl Binder<'_> {
         });
         let (target, source, actions, extras_from, returning) = bound?;
         let (source, returning) = self.finish_write(source, returning, definitions)?;
-        Ok(Merge { table: target.table, source, actions, returning, extras_from })
+        let tests = self.merge_tests(&target)?;
+        Ok(Merge { table: target.table, source, actions, returning, extras_from, tests })
+    }
+
+    /// What policies say of the rows that MERGE changes.
+    fn merge_tests(&mut self, target: &Target) -> Result<MergeTests> {
+        use PolicyCommand as C;
+        let to_update = self.there(target, C::Update, RowVersion::Target)?;
+        let to_delete = self.there(target, C::Delete, RowVersion::Target)?;
+        let mut updated = self.written(target, C::Update)?;
+        updated.extend(self.there(target, C::Select, RowVersion::New)?);
+        let inserted = self.written(target, C::Insert)?;
+        Ok(MergeTests {
+            to_update: self.row_tests(target, &to_update)?,
+            to_delete: self.row_tests(target, &to_delete)?,
+            updated: self.row_tests(target, &updated)?,
+            inserted: self.row_tests(target, &inserted)?,
+        })
     }
 
     /// Requires the privileges that MERGE needs on its target as a whole.

@@ -92,6 +92,8 @@ pub(super) enum Clause {
     Values,
     Default,
     Check,
+    /// A condition of a policy.
+    Policy,
     Generated,
     IndexExpression,
     IndexPredicate,
@@ -124,6 +126,7 @@ impl Clause {
             Self::Values => "VALUES",
             Self::Default => "DEFAULT expressions",
             Self::Check => "check constraints",
+            Self::Policy => "policy expressions",
             Self::Generated => "column generation expressions",
             Self::IndexExpression => "index expressions",
             Self::IndexPredicate => "index predicates",

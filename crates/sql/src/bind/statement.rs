@@ -100,6 +100,9 @@ impl Binder<'_> {
             Ast::CreateView(create) => self.bind_create_view(create, text),
             Ast::CreateIndex(create) => self.bind_create_index(create),
             Ast::AlterTable(alter) => self.bind_alter_tables(alter),
+            Ast::CreatePolicy(create) => self.bind_create_policy(create),
+            Ast::AlterPolicy(alter) => self.bind_alter_policy(alter),
+            Ast::DropPolicy(drop) => self.bind_drop_policy(drop),
             Ast::AlterIndex { name, operation } => {
                 let ast::AlterIndexOperation::RenameIndex { index_name } = operation;
                 let to = object_parts(index_name)?.pop().unwrap_or_default();
@@ -216,9 +219,17 @@ impl Binder<'_> {
                     return Err(place(error, object_at(name)));
                 }
                 let columns = self.copied_columns(&table, columns)?;
+                let is_guarded = self.catalog.policies(table.name(), None)?.is_some();
+                if is_guarded && copy.from {
+                    return super::policy::refuse_copy(object_at(name));
+                }
                 let needed = if copy.from { Privilege::Insert } else { Privilege::Select };
                 self.require_columns(table.name(), needed, columns.iter().copied());
-                CopyItem::Table { table, columns }
+                if is_guarded {
+                    CopyItem::Query(self.guarded_copy(name, &columns)?)
+                } else {
+                    CopyItem::Table { table, columns }
+                }
             }
             CopySource::Query(_) if copy.from => {
                 return fail(SqlState::SYNTAX_ERROR, "COPY FROM needs a table, not a query", None);

@@ -18,6 +18,7 @@ use types::{DataType, Error, Result, SqlState};
 use super::clauses::Target as Item;
 use super::from::with_alias;
 use super::name::ident_at;
+use super::policy::RowCondition;
 use super::scope::{Clause, Level, Scope, ScopeColumn, ScopeRelation, Source, Whole};
 use super::select::filter;
 use super::write::Target;
@@ -69,7 +70,7 @@ pub(super) struct ViewTarget {
     /// Views, the outermost first.
     layers: Vec<Layer>,
     /// Whose rights count for the table.
-    asker: Option<String>,
+    pub(super) asker: Option<String>,
 }
 
 /// A column of a view.
@@ -94,12 +95,6 @@ struct Layer {
     access: usize,
     /// The table's columns that its columns are.
     ordinals: Vec<Option<usize>>,
-}
-
-/// A condition of rows that a view tests, over the columns of the target's table.
-pub(super) struct ViewTest {
-    view: String,
-    condition: Expr,
 }
 
 /// A view that is to be written.
@@ -273,8 +268,8 @@ impl Binder<'_> {
         }
         if let Some(condition) = condition {
             if is_tested || view.says.check.is_some() {
-                let (view, condition) = (view.full.name.clone(), condition.clone());
-                inner.tests.push(ViewTest { view, condition });
+                let (rule, condition) = (RowRule::View(view.full.name.clone()), condition.clone());
+                inner.tests.push(RowCondition { rule, condition });
             }
             plan = filter(plan, condition);
         }
@@ -449,12 +444,16 @@ impl Binder<'_> {
         }
     }
 
-    /// The queries that test the rows which are written.
-    pub(super) fn row_tests(&mut self, target: &Target) -> Result<Vec<RowTest>> {
-        let mut tests = Vec::with_capacity(target.tests.len());
-        for ViewTest { view, condition } in &target.tests {
+    /// The queries that test rows of the target.
+    pub(super) fn row_tests(
+        &mut self,
+        target: &Target,
+        conditions: &[RowCondition],
+    ) -> Result<Vec<RowTest>> {
+        let mut tests = Vec::with_capacity(conditions.len());
+        for RowCondition { rule, condition } in conditions {
             let query = self.breaking(target, condition.clone());
-            tests.push(RowTest { query: self.finish(query)?, rule: RowRule::View(view.clone()) });
+            tests.push(RowTest { query: self.finish(query)?, rule: rule.clone() });
         }
         Ok(tests)
     }

@@ -17,12 +17,13 @@ use super::clauses::Target as Item;
 use super::cte::Definition;
 use super::from::join;
 use super::name::{expr_at, ident_at, is_only, object_at};
+use super::policy::{GuardedRow, RowCondition};
 use super::scope::{Clause, Scope, ScopeRelation};
 use super::select::filter;
-use super::view_target::{ViewTarget, ViewTest, Write, WriteKind, WrittenView};
+use super::view_target::{ViewTarget, Write, WriteKind, WrittenView};
 use super::{Binder, Bound, BoundColumn, BoundQuery, fail, place, unsupported};
 use crate::algebra::{ColumnId, Expr, InputColumn, JoinKind, Place, Plan, Query};
-use crate::catalog::{ColumnDef, IdentityKind, Relation, TID_COLUMN, TableRef};
+use crate::catalog::{ColumnDef, IdentityKind, PolicyCommand, Relation, TID_COLUMN, TableRef};
 use crate::parse::folded;
 use crate::statement::{Delete, Extent, Matches, Privilege, Returning, RowPlace, Update};
 
@@ -37,8 +38,10 @@ pub(super) struct Target {
     pub(super) access: Option<usize>,
     /// The view that the statement names, in the place of its table.
     pub(super) view: Option<Box<ViewTarget>>,
-    /// Conditions by which views test rows, in order.
-    pub(super) tests: Vec<ViewTest>,
+    /// Conditions by which policies and views test rows, in order.
+    pub(super) tests: Vec<RowCondition>,
+    /// Its policies, where they count.
+    pub(super) row: Option<Box<GuardedRow>>,
 }
 
 impl Target {
@@ -88,23 +91,24 @@ impl Binder<'_> {
         };
         let definitions = self.definitions(with)?;
         let (source, columns, target, returning) = self.in_level(Clause::From, |binder| {
-            let (target, plan) = binder.joined_target(&update.table, from, WriteKind::Update)?;
+            let (mut target, plan) =
+                binder.joined_target(&update.table, from, WriteKind::Update)?;
             let plan = binder.selected_rows(plan, update.selection.as_ref())?;
-            let (plan, assigned) = binder.in_clause(Clause::Update, |binder| {
+            let (mut plan, assigned) = binder.in_clause(Clause::Update, |binder| {
                 binder.bind_assignments(&target, &update.assignments, plan)
             })?;
             let changed: Vec<usize> = assigned.iter().map(|(ordinal, _)| *ordinal).collect();
             binder.require_written(&target, Privilege::Update, Some(&changed));
             let returning = binder.bind_returning(update.returning.as_deref(), &target)?;
+            binder.guard_reads(&mut plan, &mut target)?;
             let (columns, values): (Vec<usize>, Vec<Expr>) = assigned.into_iter().unzip();
             let extras = returning.as_ref().map_or(&[][..], |returning| &returning.extras);
             let source = binder.write_source(plan, &target, values, extras);
             Ok((source, columns, target, returning))
         })?;
-        self.settle_reads(&target);
         let matches = if from.is_empty() { Matches::Once } else { Matches::Repeated };
         let (source, returning) = self.finish_write(source, returning, definitions)?;
-        let tests = self.row_tests(&target)?;
+        let tests = self.row_tests(&target, &target.tests)?;
         Ok(Update { table: target.table, columns, source, matches, returning, tests })
     }
 
@@ -129,15 +133,15 @@ impl Binder<'_> {
         let using = delete.using.as_deref().unwrap_or_default();
         let definitions = self.definitions(with)?;
         let (source, target, returning) = self.in_level(Clause::From, |binder| {
-            let (target, plan) = binder.joined_target(table, using, WriteKind::Delete)?;
-            let plan = binder.selected_rows(plan, delete.selection.as_ref())?;
+            let (mut target, plan) = binder.joined_target(table, using, WriteKind::Delete)?;
+            let mut plan = binder.selected_rows(plan, delete.selection.as_ref())?;
             binder.require_written(&target, Privilege::Delete, None);
             let returning = binder.bind_returning(delete.returning.as_deref(), &target)?;
+            binder.guard_reads(&mut plan, &mut target)?;
             let extras = returning.as_ref().map_or(&[][..], |returning| &returning.extras);
             let source = binder.write_source(plan, &target, Vec::new(), extras);
             Ok((source, target, returning))
         })?;
-        self.settle_reads(&target);
         let matches = if using.is_empty() { Matches::Once } else { Matches::Repeated };
         let (source, returning) = self.finish_write(source, returning, definitions)?;
         Ok(Delete { table: target.table, source, matches, returning })
@@ -237,7 +241,16 @@ impl Binder<'_> {
         };
         let source = relation.columns.first().and_then(|column| column.source);
         let access = source.map(|source| source.access);
-        Ok((Target { table, relation, ids, tid, access, view: None, tests: Vec::new() }, plan))
+        let (view, tests, row) = (None, Vec::new(), None);
+        let mut target = Target { table, relation, ids, tid, access, view, tests, row };
+        let command = match write.kind {
+            WriteKind::Insert => PolicyCommand::Insert,
+            WriteKind::Update => PolicyCommand::Update,
+            WriteKind::Delete => PolicyCommand::Delete,
+            WriteKind::Merge => PolicyCommand::Select,
+        };
+        let plan = self.guarded_target(&mut target, plan, command)?;
+        Ok((target, plan))
     }
 
     /// SET: ordinals and values of their columns' types, over `plan`, which a sub-query with

@@ -94,7 +94,6 @@ const KINDS: &[Kind] = &[
     kind(&["aggregate"], "DROP AGGREGATE", "aggregate", Form::Routine),
     kind(&["trigger"], "DROP TRIGGER", "trigger", Form::OfTable),
     kind(&["rule"], "DROP RULE", "rule", Form::OfTable),
-    kind(&["policy"], "DROP POLICY", "policy", Form::OfTable),
 ];
 
 /// An object that DROP names.

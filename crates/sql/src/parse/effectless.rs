@@ -247,15 +247,13 @@ fn action(parser: &mut Parser<'_>) -> Parsed<Option<Effectless>> {
     {
         return Ok(Some(Effectless::OfIndex(parser.parse_identifier()?)));
     }
-    let plain: [&[&str]; 9] = [
+    let plain: [&[&str]; 7] = [
         &["set", "without", "cluster"],
         &["set", "without", "oids"],
         &["set", "logged"],
         &["replica", "identity", "full"],
         &["replica", "identity", "default"],
         &["replica", "identity", "nothing"],
-        &["disable", "row", "level", "security"],
-        &["no", "force", "row", "level", "security"],
         &["set", "access", "method", "heap"],
     ];
     if plain.iter().any(|phrase| words(parser, phrase)) {

@@ -8,6 +8,34 @@ use super::visit::{rewrite_expressions, visit_names};
 use super::{parse_expr, parse_query, position};
 use crate::words::RelationName;
 
+/// The query `sql` with these names for its columns; None when it has no select list that could say
+/// them, or names of its own are used elsewhere in it.
+pub fn named_columns(sql: &str, names: &[&str]) -> Option<String> {
+    let mut query = parse_query(sql).ok()?;
+    if query.order_by.is_some() {
+        return None;
+    }
+    let ast::SetExpr::Select(select) = &mut *query.body else { return None };
+    let is_grouped = !matches!(
+        &select.group_by,
+        ast::GroupByExpr::Expressions(exprs, _) if exprs.is_empty()
+    );
+    if is_grouped || select.projection.len() != names.len() {
+        return None;
+    }
+    for (item, name) in select.projection.iter_mut().zip(names) {
+        let (ast::SelectItem::UnnamedExpr(expr) | ast::SelectItem::ExprWithAlias { expr, .. }) =
+            item
+        else {
+            return None;
+        };
+        let alias = ast::Ident::with_quote('"', *name);
+        *item = ast::SelectItem::ExprWithAlias { expr: expr.clone(), alias };
+    }
+    let text = query.to_string();
+    parse_query(&text).ok().map(|_| text)
+}
+
 /// The query `sql` with `schema` before the names of relations that have none and for which
 /// `is_meant` holds. Names of its own parts (WITH) stay as they are.
 pub fn query_in_schema(sql: &str, schema: &str, is_meant: impl Fn(&str) -> bool) -> String {

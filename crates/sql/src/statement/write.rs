@@ -55,6 +55,26 @@ pub struct RowTest {
 pub enum RowRule {
     /// WITH CHECK OPTION of the view of this name.
     View(String),
+    /// Policies of a table: a restrictive one, or what the permissive ones are together.
+    Policy {
+        /// The table's name.
+        table: String,
+        /// The restrictive policy.
+        policy: Option<String>,
+        /// Version of the row that is tested.
+        version: RowVersion,
+    },
+}
+
+/// Version of a row that policies are asked about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowVersion {
+    /// The row as it is written.
+    New,
+    /// The row that ON CONFLICT DO UPDATE met.
+    Met,
+    /// The row that MERGE is to change.
+    Target,
 }
 
 /// INSERT.
@@ -69,8 +89,22 @@ pub struct Insert {
     pub on_conflict: Option<OnConflict>,
     /// RETURNING, without extras.
     pub returning: Option<Returning>,
+    /// Conditions of the rows of the source, before any of them is stored.
+    pub proposed: Vec<RowTest>,
+    /// Conditions of the rows that ON CONFLICT DO UPDATE changes, before the change.
+    pub met: Vec<RowTest>,
+    /// Conditions of them behind the change.
+    pub updated: Vec<RowTest>,
     /// Conditions of the rows as they are inserted, or updated by ON CONFLICT.
     pub tests: Vec<RowTest>,
+}
+
+impl Insert {
+    /// The conditions of its rows.
+    pub fn all_tests(&self) -> impl Iterator<Item = &RowTest> {
+        let Self { proposed, met, updated, tests, .. } = self;
+        [proposed, met, updated, tests].into_iter().flatten()
+    }
 }
 
 /// ON CONFLICT.
@@ -151,6 +185,29 @@ pub struct Merge {
     pub returning: Option<Returning>,
     /// Position in `source` of the first extra.
     pub extras_from: usize,
+    /// Conditions of the rows that it changes.
+    pub tests: MergeTests,
+}
+
+/// Conditions of the rows that MERGE changes.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct MergeTests {
+    /// Of rows before an UPDATE.
+    pub to_update: Vec<RowTest>,
+    /// Of rows before a DELETE.
+    pub to_delete: Vec<RowTest>,
+    /// Of rows behind an UPDATE.
+    pub updated: Vec<RowTest>,
+    /// Of rows before they are inserted.
+    pub inserted: Vec<RowTest>,
+}
+
+impl MergeTests {
+    /// All of them, in the order in which they are numbered.
+    pub fn iter(&self) -> impl Iterator<Item = &RowTest> {
+        let Self { to_update, to_delete, updated, inserted } = self;
+        [to_update, to_delete, updated, inserted].into_iter().flatten()
+    }
 }
 
 /// Action of a WHEN clause of MERGE.
@@ -273,7 +330,7 @@ impl Statement {
                     ConflictAction::Nothing => None,
                 });
                 let others = assignments.into_iter().chain(returned(&insert.returning));
-                let tests = insert.tests.iter().map(|test| &test.query);
+                let tests = insert.all_tests().map(|test| &test.query);
                 std::iter::once(&insert.source).chain(others).chain(tests).collect()
             }
             Self::Update(own) => {
@@ -284,7 +341,8 @@ impl Statement {
                 std::iter::once(&own.source).chain(returned(&own.returning)).collect()
             }
             Self::Merge(own) => {
-                std::iter::once(&own.source).chain(returned(&own.returning)).collect()
+                let tests = own.tests.iter().map(|test| &test.query);
+                std::iter::once(&own.source).chain(returned(&own.returning)).chain(tests).collect()
             }
             _ => Vec::new(),
         }
@@ -293,7 +351,7 @@ impl Statement {
     /// True when rows that it writes have to meet conditions of its own.
     pub fn tests_rows(&self) -> bool {
         match self {
-            Self::Insert(insert) => !insert.tests.is_empty(),
+            Self::Insert(insert) => insert.all_tests().next().is_some(),
             Self::Update(update) => !update.tests.is_empty(),
             _ => false,
         }

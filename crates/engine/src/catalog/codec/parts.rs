@@ -7,9 +7,9 @@ use sql::algebra::{Direction, NullsOrder};
 use sql::catalog::{
     CheckDef, ColumnDef, Deferral, Domain, DomainDef, DomainOf, DomainUse, ForeignKeyDef, Identity,
     IdentityKind, IndexColumn, IndexExpression, IndexKind, IndexMeta, IndexTerms, KeyDef, KeyMatch,
-    KeyNulls, PartitionBound, PartitionKey, PartitionOf, PartitionStrategy, RangeEnd,
-    ReferentialAction, SequenceDef, SequenceWrap, Uniqueness, UserType, Validity, WeaveForm,
-    WideDef, WideLink, WideNode,
+    KeyNulls, PartitionBound, PartitionKey, PartitionOf, PartitionStrategy, PolicyCommand,
+    PolicyDef, PolicyKind, RangeEnd, ReferentialAction, RowSecurity, SequenceDef, SequenceWrap,
+    Uniqueness, UserType, Validity, WeaveForm, WideDef, WideLink, WideNode,
 };
 use sql::statement::{DefaultKind, OnCommit, Persistence, Privileges, RelationName};
 use storage::Layout;
@@ -179,8 +179,12 @@ record!(IndexColumn { ordinal, direction, nulls });
 record!(RelationName { schema, name });
 record!(PartitionKey { strategy, columns, terms });
 record!(PartitionOf { parent, bound, indexes });
+record!(PolicyDef { name, kind, command, roles, using, check });
+record!(RowSecurity { enabled, forced, policies });
 
 variants!(PartitionStrategy { Range = 0, List = 1, Hash = 2 });
+variants!(PolicyKind { Permissive = 0, Restrictive = 1 });
+variants!(PolicyCommand { All = 0, Select = 1, Insert = 2, Update = 3, Delete = 4 });
 variants!(DomainOf { Value = 0, Elements = 1 });
 variants!(DefaultKind { Tables = 0, Sequences = 1, Schemas = 2 });
 variants!(Layout { Row = 0, Column = 1, Frozen = 2, Auto = 3 });

@@ -22,19 +22,34 @@ pub(super) fn quoted(name: &str) -> Cow<'_, str> {
 
 /// The query of a view as its definition has it, columns under the names that it gives them.
 pub(super) fn view_query(subject: &Subject<'_>, name: &str, view: &View) -> String {
-    let state = subject.state;
-    let is_meant = |name: &str| {
-        let key = RelationName::public(name).key();
-        state.contains(&key) && !subject.is_visible(&key)
-    };
-    let sql = sql::query_in_schema(&view.sql, SCHEMA_NAME, is_meant);
-    let sql = subject.text_shown(&sql).into_owned();
+    let sql = shown_query(subject, &view.sql);
     if view.columns.is_empty() {
+        return sql;
+    }
+    let given: Vec<&str> = view.output.iter().map(|(column, _)| column.as_str()).collect();
+    if let Some(sql) = sql::named_columns(&sql, &given) {
         return sql;
     }
     let columns: Vec<_> = view.output.iter().map(|(column, _)| quoted(column)).collect();
     let name = quoted(RelationName::name_of_key(name));
     format!("SELECT * FROM ({sql}) AS {name} ({})", columns.join(", "))
+}
+
+/// A kept query, relations that the session does not find under the schema that they are in.
+fn shown_query(subject: &Subject<'_>, sql: &str) -> String {
+    let state = subject.state;
+    let is_meant = |name: &str| {
+        let key = RelationName::public(name).key();
+        state.contains(&key) && !subject.is_visible(&key)
+    };
+    let sql = sql::query_in_schema(sql, SCHEMA_NAME, is_meant);
+    subject.text_shown(&sql).into_owned()
+}
+
+/// A kept condition that may have sub-queries, as PostgreSQL shows it.
+pub(super) fn shown_condition(subject: &Subject<'_>, text: &str) -> String {
+    let sql = shown_query(subject, &format!("SELECT {text}"));
+    shown_default(subject, sql.strip_prefix("SELECT ").unwrap_or(&sql))
 }
 
 fn names(def: &TableDef, columns: impl IntoIterator<Item = usize>) -> String {
@@ -116,11 +131,12 @@ pub(super) fn classes(subject: &Subject<'_>) -> Vec<Row> {
         });
         keys.into_iter().any(|(from, to)| from == name || to == name)
     };
-    let mut rows = Vec::new();
+    let (usual, mut rows) = (sql::catalog::RowSecurity::default(), Vec::new());
     for (name, entry) in &state.tables {
         let bytes: u64 = entry.storage().block_infos().iter().map(|block| block.bytes).sum();
         let live = i64::try_from(entry.storage().live_rows()).unwrap_or(i64::MAX);
         let temporary = entry.def.persistence == Persistence::Temporary;
+        let security = state.row_security.get(name).unwrap_or(&usual);
         let is_parted = entry.def.partition_by.is_some();
         let kind = if is_parted { "p" } else { "r" };
         let row = acl(relation(subject, name, kind, number(name), owner(name)), name);
@@ -133,6 +149,8 @@ pub(super) fn classes(subject: &Subject<'_>) -> Vec<Row> {
             .number("relnatts", entry.def.columns.len() as i64)
             .number("relchecks", entry.def.checks.len() as i64)
             .flag("relhastriggers", has_triggers(name))
+            .flag("relrowsecurity", security.enabled)
+            .flag("relforcerowsecurity", security.forced)
             .set("reloptions", options_of(&entry.def));
         let row = row.number("reltype", i64::from(catalog_numbers::row_type(name)));
         rows.push(if temporary { row.text("relpersistence", "t") } else { row });

@@ -5,7 +5,7 @@ use types::Value;
 
 use super::{
     Row, SYSTEM_SCHEMAS, Subject, activity, catalogs, columns, counts, depends, domains,
-    extensions, numbers, partitions, relations, rights, stats,
+    extensions, numbers, partitions, policies, relations, rights, stats,
 };
 use crate::Database;
 use crate::catalog::State;
@@ -43,6 +43,8 @@ pub(super) fn rows(name: &str, subject: &Subject<'_>) -> Vec<Row> {
         "pg_catalog.pg_settings" => settings(subject),
         "pg_catalog.pg_tables" => tables(subject),
         "pg_catalog.pg_views" => views(subject),
+        "pg_catalog.pg_policy" => policies::policies(subject),
+        "pg_catalog.pg_policies" => policies::shown(subject),
         "pg_catalog.pg_indexes" => indexes(subject),
         "pg_catalog.pg_stats" => stats::rows(subject),
         "pg_catalog.pg_stat_activity" => activity::sessions(subject),

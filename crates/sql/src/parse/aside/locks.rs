@@ -6,7 +6,7 @@ use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use crate::parse::reader::{Parsed, word, words};
-use crate::parse::tokens::is;
+use crate::parse::tokens::{is, significant};
 use crate::parse::{LockTree, parser, position};
 use crate::words::{LockWait, RowLockStrength};
 
@@ -29,7 +29,8 @@ pub(super) fn take(tokens: &mut Vec<TokenWithSpan>) -> Parsed<Vec<LockTree>> {
             }
             Token::Word(word) if word.keyword == Keyword::FOR => {
                 let (select, is_inner) = (selects.last().copied().flatten(), selects.len() > 1);
-                if (!is_inner || select.is_some()) && begins_lock(&tokens[at + 1..]) {
+                let is_meant = (!is_inner || select.is_some()) && begins_lock(&tokens[at + 1..]);
+                if is_meant && !of_policy(&tokens[..at]) {
                     let mut parser = parser(tokens[at..].to_vec());
                     let begin = parser.index();
                     if let Some(lock) = lock_clause(&mut parser)? {
@@ -45,6 +46,16 @@ pub(super) fn take(tokens: &mut Vec<TokenWithSpan>) -> Parsed<Vec<LockTree>> {
         at += 1;
     }
     Ok(locks)
+}
+
+/// True when the FOR behind `tokens` is that of CREATE POLICY.
+fn of_policy(tokens: &[TokenWithSpan]) -> bool {
+    let places = significant(tokens);
+    let word = |at: usize, text: &str| places.get(at).is_some_and(|at| is(&tokens[*at], text));
+    let clauses = ["using", "check"];
+    word(0, "create")
+        && word(1, "policy")
+        && !tokens.iter().any(|token| clauses.iter().any(|clause| is(token, clause)))
 }
 
 /// True when the tokens behind FOR may be those of a lock clause.

@@ -1,0 +1,76 @@
+//! pg_policy and pg_policies.
+
+use sql::catalog::{PolicyCommand, PolicyDef, PolicyKind};
+use sql::statement::RelationName;
+use types::{ElementType, Value, array};
+
+use super::relations::shown_condition;
+use super::{Row, Subject, numbers};
+use crate::catalog::numbers as catalog_numbers;
+
+/// A policy and its table.
+fn all<'s>(subject: &'s Subject<'_>) -> impl Iterator<Item = (&'s String, &'s PolicyDef)> {
+    let security = subject.state.row_security.iter();
+    security
+        .flat_map(|(table, security)| security.policies.iter().map(move |policy| (table, policy)))
+}
+
+/// A condition as PostgreSQL shows it.
+fn condition(subject: &Subject<'_>, text: Option<&String>) -> Value {
+    text.map_or(Value::Null, |text| Value::text(&shown_condition(subject, text)))
+}
+
+/// The rows of pg_policy.
+pub(super) fn policies(subject: &Subject<'_>) -> Vec<Row> {
+    let known = catalog_numbers::relations(subject.state);
+    let row = |(table, policy): (&String, &PolicyDef)| {
+        let command = match policy.command {
+            PolicyCommand::All => "*",
+            PolicyCommand::Select => "r",
+            PolicyCommand::Insert => "a",
+            PolicyCommand::Update => "w",
+            PolicyCommand::Delete => "d",
+        };
+        let role = |name: &String| Value::I64(numbers::role(name));
+        let mut roles: Vec<Value> = policy.roles.iter().map(role).collect();
+        if roles.is_empty() {
+            roles.push(Value::I64(0));
+        }
+        let roles = array::from_values(&roles, ElementType::Oid).unwrap_or(Value::Null);
+        Row::default()
+            .number("oid", numbers::constraint(table, &format!("policy {}", policy.name)))
+            .text("polname", &policy.name)
+            .number("polrelid", known.get(table.as_str()).copied().unwrap_or(0))
+            .text("polcmd", command)
+            .flag("polpermissive", policy.kind == PolicyKind::Permissive)
+            .set("polroles", roles)
+            .set("polqual", condition(subject, policy.using.as_ref()))
+            .set("polwithcheck", condition(subject, policy.check.as_ref()))
+    };
+    all(subject).map(row).collect()
+}
+
+/// The rows of pg_policies.
+pub(super) fn shown(subject: &Subject<'_>) -> Vec<Row> {
+    let row = |(table, policy): (&String, &PolicyDef)| {
+        let mut roles: Vec<Value> = policy.roles.iter().map(|name| Value::text(name)).collect();
+        if roles.is_empty() {
+            roles.push(Value::text("public"));
+        }
+        let roles = array::from_values(&roles, ElementType::Name).unwrap_or(Value::Null);
+        let kind = match policy.kind {
+            PolicyKind::Permissive => "PERMISSIVE",
+            PolicyKind::Restrictive => "RESTRICTIVE",
+        };
+        Row::default()
+            .text("schemaname", RelationName::schema_of_key(table))
+            .text("tablename", RelationName::name_of_key(table))
+            .text("policyname", &policy.name)
+            .text("permissive", kind)
+            .set("roles", roles)
+            .text("cmd", policy.command.name())
+            .set("qual", condition(subject, policy.using.as_ref()))
+            .set("with_check", condition(subject, policy.check.as_ref()))
+    };
+    all(subject).map(row).collect()
+}
