@@ -11,11 +11,11 @@ mod policy;
 pub use domain::{Domain, DomainDef, DomainOf, DomainUse};
 pub use foreign_key::{ForeignKeyDef, KeyMatch, ReferentialAction};
 pub use partition::{PartitionBound, PartitionKey, PartitionOf, PartitionStrategy, RangeEnd};
+pub use policy::{PolicyCommand, PolicyDef, PolicyKind, RowSecurity};
 pub use routine::{
     BodyForm, Language, NullInput, ParameterDef, ParameterMode, RoutineDef, RoutineKind,
     RoutineType, RowCount, Security, Volatility, routine_key,
 };
-pub use policy::{PolicyCommand, PolicyDef, PolicyKind, RowSecurity};
 
 use types::DataType;
 

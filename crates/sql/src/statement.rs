@@ -19,8 +19,8 @@ pub use define::{
     SequenceChange, Skipped, Truncate, TruncateIdentity, ViewChange, WithData,
 };
 pub use domain::{DomainChange, DomainStatement, NewDomain};
-pub use routine::{CallRoutine, DoBlock, RoutineChange, RoutineStatement};
 pub use policy::{PolicyChange, PolicyStatement, RowSecuritySwitch};
+pub use routine::{CallRoutine, DoBlock, RoutineChange, RoutineStatement};
 pub use schema::SchemaElements;
 pub use transaction::{CreateExecuted, Execute, LockTable, Prepare, SetConstraints};
 pub use write::{

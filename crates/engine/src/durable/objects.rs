@@ -299,14 +299,7 @@ pub(super) fn write_difference(old: &State, new: &State, writer: &mut RedoWriter
         writer.catalog(kind::ROLE, name, &bytes);
     }
     write_rights(old, new, writer);
-    for name in gone(&old.row_security, &new.row_security) {
-        writer.catalog(kind::ROW_SECURITY_GONE, name, &[]);
-    }
-    for (name, security) in changed(&old.row_security, &new.row_security) {
-        bytes.clear();
-        encode_row_security(security, &mut bytes);
-        writer.catalog(kind::ROW_SECURITY, name, &bytes);
-    }
+    write_row_security(old, new, writer);
     for (of, grants) in changed(&old.default_privileges, &new.default_privileges) {
         bytes.clear();
         encode_defaults(of, grants, &mut bytes);
@@ -350,6 +343,18 @@ fn write_routines(old: &State, new: &State, writer: &mut RedoWriter<'_>) {
         bytes.clear();
         encode_routine(routine, &mut bytes);
         writer.catalog(kind::ROUTINE, key, &bytes);
+    }
+}
+
+/// Row-level security of tables.
+fn write_row_security(old: &State, new: &State, writer: &mut RedoWriter<'_>) {
+    for name in gone(&old.row_security, &new.row_security) {
+        writer.catalog(kind::ROW_SECURITY_GONE, name, &[]);
+    }
+    for (name, security) in changed(&old.row_security, &new.row_security) {
+        let mut bytes = Vec::new();
+        encode_row_security(security, &mut bytes);
+        writer.catalog(kind::ROW_SECURITY, name, &bytes);
     }
 }
 
@@ -478,12 +483,8 @@ impl Objects {
             kind::SCHEMA_GONE => {
                 state.schemas.remove(&name).ok_or_else(|| missing("schema", &name))?;
             }
-            kind::ROW_SECURITY => {
-                state.row_security.insert(name, decode_row_security(bytes)?);
-            }
-            kind::ROW_SECURITY_GONE => {
-                let removed = state.row_security.remove(&name);
-                removed.ok_or_else(|| missing("row-level security of", &name))?;
+            kind::ROW_SECURITY | kind::ROW_SECURITY_GONE => {
+                self.apply_row_security(kind, name, bytes)?;
             }
             kind::COMMENT => {
                 let (on, text) = decode_comment(bytes)?;
@@ -548,6 +549,17 @@ impl Objects {
             routines.insert(name, Arc::new(decode_routine(bytes)?));
         } else {
             routines.remove(&name).ok_or_else(|| missing("routine", &name))?;
+        }
+        Ok(())
+    }
+
+    /// [`Self::apply`] of row-level security.
+    fn apply_row_security(&mut self, kind: u8, name: String, bytes: &[u8]) -> Result<()> {
+        let all = &mut self.state.row_security;
+        if kind == kind::ROW_SECURITY {
+            all.insert(name, decode_row_security(bytes)?);
+        } else {
+            all.remove(&name).ok_or_else(|| missing("row-level security of", &name))?;
         }
         Ok(())
     }

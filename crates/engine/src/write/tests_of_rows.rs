@@ -33,7 +33,8 @@ impl<'a> Tests<'a> {
 /// Tests `rows`, all columns of the table and others behind them.
 ///
 /// # Errors
-/// 44000 for a row that breaks the rule of a view, 42501 for one that policies refuse; what a condition raises.
+/// 44000 for a row that breaks the rule of a view, 42501 for one that policies refuse; what a
+/// condition raises.
 pub(crate) fn verify(
     running: &mut Running<'_>,
     entry: &Arc<TableEntry>,

@@ -106,14 +106,7 @@ impl Binder<'_> {
             return unsupported("this form of INSERT", at);
         }
         let definitions = self.definitions(with)?;
-        let alias = insert.table_alias.as_ref().map(|alias| ast::TableAlias {
-            explicit: alias.explicit,
-            name: alias.alias.clone(),
-            columns: Vec::new(),
-            at: None,
-        });
-        let write = Write::of(WriteKind::Insert);
-        let (mut target, mut scan) = self.target_named(name, alias.as_ref(), write)?;
+        let (mut target, mut scan) = self.insert_target(name, insert.table_alias.as_ref())?;
         let table = target.table.clone();
         let source = self.insert_source(&target, insert, at)?;
         let last =
@@ -164,6 +157,21 @@ impl Binder<'_> {
             tests: Vec::new(),
         };
         self.tested(insert, &target)
+    }
+
+    /// The target of INSERT under its alias.
+    fn insert_target(
+        &mut self,
+        name: &ast::ObjectName,
+        alias: Option<&ast::TableAliasWithoutColumns>,
+    ) -> Result<(Target, Plan)> {
+        let alias = alias.map(|alias| ast::TableAlias {
+            explicit: alias.explicit,
+            name: alias.alias.clone(),
+            columns: Vec::new(),
+            at: None,
+        });
+        self.target_named(name, alias.as_ref(), Write::of(WriteKind::Insert))
     }
 
     /// `insert` with the tests of its rows.

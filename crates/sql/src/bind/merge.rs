@@ -71,7 +71,7 @@ impl Binder<'_> {
         Ok(Merge { table: target.table, source, actions, returning, extras_from, tests })
     }
 
-    /// What policies say of the rows that MERGE changes.
+    /// Tests by policies of the rows that MERGE changes.
     fn merge_tests(&mut self, target: &Target) -> Result<MergeTests> {
         use PolicyCommand as C;
         let to_update = self.there(target, C::Update, RowVersion::Target)?;

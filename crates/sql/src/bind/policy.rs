@@ -29,9 +29,9 @@ use crate::statement::{
 /// Rows that the conditions of policies are asked about.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Side {
-    /// Those that are there: USING.
+    /// Rows that are there: USING.
     There,
-    /// Those that are written: WITH CHECK, or USING without one.
+    /// Rows that are written: WITH CHECK, or USING without one.
     Written,
 }
 

@@ -94,6 +94,8 @@ const KINDS: &[Kind] = &[
     kind(&["aggregate"], "DROP AGGREGATE", "aggregate", Form::Routine),
     kind(&["trigger"], "DROP TRIGGER", "trigger", Form::OfTable),
     kind(&["rule"], "DROP RULE", "rule", Form::OfTable),
+    // Of COMMENT alone: there are policies.
+    kind(&["policy"], "DROP POLICY", "policy", Form::OfTable),
 ];
 
 /// An object that DROP names.
@@ -118,7 +120,7 @@ pub(super) fn parse(parser: &mut Parser<'_>) -> Parsed<Option<SessionTree>> {
         let mut named = kind.words.iter().enumerate();
         named.all(|(at, text)| peek_word(parser, at + 1, text))
     };
-    if !peek_word(parser, 0, "drop") {
+    if !peek_word(parser, 0, "drop") || peek_word(parser, 1, "policy") {
         return Ok(None);
     }
     let Some(kind) = KINDS.iter().find(is_named).copied() else { return Ok(None) };

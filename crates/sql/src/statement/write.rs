@@ -192,13 +192,13 @@ pub struct Merge {
 /// Conditions of the rows that MERGE changes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MergeTests {
-    /// Of rows before an UPDATE.
+    /// Conditions before an UPDATE.
     pub to_update: Vec<RowTest>,
-    /// Of rows before a DELETE.
+    /// Conditions before a DELETE.
     pub to_delete: Vec<RowTest>,
-    /// Of rows behind an UPDATE.
+    /// Conditions behind an UPDATE.
     pub updated: Vec<RowTest>,
-    /// Of rows before they are inserted.
+    /// Conditions before rows are inserted.
     pub inserted: Vec<RowTest>,
 }
 
