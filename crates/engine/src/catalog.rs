@@ -27,7 +27,8 @@ use parking_lot::{Mutex, RwLock};
 use sql::algebra::partition::PartitionTree;
 use sql::catalog::{
     BoundTerms, CheckDef, CheckOption, ColumnDef, ForeignKeyDef, Identity, IndexMeta, KeyDef,
-    PartitionKey, PartitionOf, RoutineDef, RowSecurity, SequenceDef, TableMeta, UserType, ViewWrites, WideDef,
+    PartitionKey, PartitionOf, RoutineDef, RowSecurity, SequenceDef, TableMeta, UserType,
+    ViewWrites, WideDef,
 };
 use sql::statement::{OnCommit, Persistence, RelationName};
 use storage::{BlockShape, BulkWriter, Layout, Table, TableIndex, TableLoad};

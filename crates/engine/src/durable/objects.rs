@@ -23,9 +23,9 @@ use types::Result;
 use super::damaged;
 use crate::catalog::codec::{
     decode_comment, decode_defaults, decode_extension, decode_rights, decode_role, decode_routine,
-    decode_row_security, decode_sequence, decode_table, decode_user_type, decode_view, encode_comment, encode_defaults,
-    encode_extension, encode_rights, encode_role, encode_routine, encode_row_security, encode_sequence, encode_table,
-    encode_user_type, encode_view,
+    decode_row_security, decode_sequence, decode_table, decode_user_type, decode_view,
+    encode_comment, encode_defaults, encode_extension, encode_rights, encode_role, encode_routine,
+    encode_row_security, encode_sequence, encode_table, encode_user_type, encode_view,
 };
 use crate::catalog::locks::TableLock;
 use sql::catalog::RowSecurity;
