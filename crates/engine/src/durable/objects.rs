@@ -477,12 +477,7 @@ impl Objects {
             kind::EXTENSION | kind::EXTENSION_GONE => self.apply_extension(kind, name, bytes)?,
             kind::USER_TYPE | kind::USER_TYPE_GONE => self.apply_type(kind, name, bytes)?,
             kind::ROUTINE | kind::ROUTINE_GONE => self.apply_routine(kind, name, bytes)?,
-            kind::SCHEMA => {
-                state.schemas.insert(name, Schema);
-            }
-            kind::SCHEMA_GONE => {
-                state.schemas.remove(&name).ok_or_else(|| missing("schema", &name))?;
-            }
+            kind::SCHEMA | kind::SCHEMA_GONE => self.apply_schema(kind, name)?,
             kind::ROW_SECURITY | kind::ROW_SECURITY_GONE => {
                 self.apply_row_security(kind, name, bytes)?;
             }
@@ -516,6 +511,17 @@ impl Objects {
                 state.sequences.remove(&name).ok_or_else(|| missing("sequence", &name))?;
             }
             other => return Err(damaged(format!("a change of the catalog is of kind {other}"))),
+        }
+        Ok(())
+    }
+
+    /// [`Self::apply`] of schemas.
+    fn apply_schema(&mut self, kind: u8, name: String) -> Result<()> {
+        let schemas = &mut self.state.schemas;
+        if kind == kind::SCHEMA {
+            schemas.insert(name, Schema);
+        } else {
+            schemas.remove(&name).ok_or_else(|| missing("schema", &name))?;
         }
         Ok(())
     }
