@@ -257,8 +257,11 @@ struct CsvLines {
 }
 
 impl StreamWriter for CsvLines {
-    fn begin(&mut self, out: &mut Vec<u8>) {
-        self.names.iter().for_each(|names| write_names(out, names, &self.dialect));
+    fn begin(&mut self, out: &mut Vec<u8>, ends: &mut Vec<usize>) {
+        if let Some(names) = &self.names {
+            write_names(out, names, &self.dialect);
+            ends.push(out.len());
+        }
     }
 
     fn rows(
@@ -283,9 +286,10 @@ struct TextLines {
 }
 
 impl StreamWriter for TextLines {
-    fn begin(&mut self, out: &mut Vec<u8>) {
+    fn begin(&mut self, out: &mut Vec<u8>, ends: &mut Vec<usize>) {
         if let Some(names) = self.names.take() {
             self.writer.names(names.into_iter(), out);
+            ends.push(out.len());
         }
     }
 

@@ -78,7 +78,8 @@ fn convert(
         (T::Numeric(n), T::Real) => numeric_to_float(vector, |v| decimal::to_f32(v, n.scale)),
         (T::SmallInt | T::Integer, T::Double) => Ok(map(vector, |v: i32| f64::from(v))),
         (T::SmallInt | T::Integer, T::Real) => Ok(map(vector, |v: i32| f64::from(v as f32))),
-        (T::Oid | T::Xid, T::BigInt) | (T::Xid, T::Oid) | (T::BigInt, T::Tid) => Ok(vector.clone()),
+        (T::Oid | T::Xid, T::BigInt | T::Oid) => Ok(vector.clone()),
+        (T::BigInt, T::Tid) => Ok(map(vector, types::tid_of_row)),
         (T::BigInt, T::Double) => Ok(map(vector, |v: i64| v as f64)),
         (T::BigInt, T::Real) => Ok(map(vector, |v: i64| f64::from(v as f32))),
         (T::Real | T::Double, _) if to.is_number() && !matches!(to, T::WideNumeric(_)) => {
@@ -99,8 +100,7 @@ fn convert(
             }
         }
         // The same text.
-        (T::Json | T::Jsonb, T::Json | T::Text | T::Varchar(None))
-        | (T::JsonPath, T::Text | T::Varchar(None)) => Ok(vector.clone()),
+        (T::Json | T::Jsonb | T::JsonPath, T::Json | T::Text | T::Varchar(None)) => Ok(vector.clone()),
         (_, T::Jsonb) if from.is_text() || from == T::Json => json_fn::canonical(vector),
         (T::Array(a), T::Array(b)) if types::same_array_form(a, b) && !has_length(b) => {
             Ok(vector.clone())

@@ -85,6 +85,15 @@ impl Table {
     }
 }
 
+/// A lock that a session holds or waits for, as it is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SeenLock {
+    pub(crate) session: u64,
+    pub(crate) key: Key,
+    pub(crate) mode: AdvisoryMode,
+    pub(crate) is_granted: bool,
+}
+
 /// A lock that a session asks for.
 pub(crate) struct Wish {
     pub(crate) key: Key,
@@ -93,6 +102,28 @@ pub(crate) struct Wish {
 }
 
 impl AdvisoryLocks {
+    /// The locks of now, each once for a session and mode.
+    pub(crate) fn seen(&self) -> Vec<SeenLock> {
+        let table = self.table.lock();
+        let mut seen: Vec<SeenLock> = Vec::new();
+        for (&key, held) in &table.held {
+            for held in held {
+                let (session, mode) = (held.session, held.mode);
+                let lock = SeenLock { session, key, mode, is_granted: true };
+                if !seen.contains(&lock) {
+                    seen.push(lock);
+                }
+            }
+        }
+        seen.extend(table.waiting.iter().map(|(&session, &(key, mode))| SeenLock {
+            session,
+            key,
+            mode,
+            is_granted: false,
+        }));
+        seen
+    }
+
     /// Takes the lock if nobody is in the way.
     pub(crate) fn try_lock(
         &self,

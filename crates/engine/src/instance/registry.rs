@@ -168,8 +168,9 @@ pub trait StreamReader: Send {
 
 /// Rows into a stream.
 pub trait StreamWriter: Send {
-    /// Appends what comes before the rows.
-    fn begin(&mut self, out: &mut Vec<u8>);
+    /// Appends what comes before the rows, and to `ends` where it ends when it is a line of its
+    /// own; otherwise it goes with the first row.
+    fn begin(&mut self, out: &mut Vec<u8>, ends: &mut Vec<usize>);
     /// Appends `rows` of `columns`, and to `ends` where in `out` each of them ends.
     fn rows(
         &mut self,

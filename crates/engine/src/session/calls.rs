@@ -88,9 +88,10 @@ impl SessionCalls {
     /// The relation that the search path finds by this name.
     pub(crate) fn found(&self, state: &State, name: &str) -> Option<RelationName> {
         let settings = self.settings.lock();
-        let mut all = std::iter::once("pg_temp")
-            .chain(settings.schemas())
-            .map(|schema| RelationName { schema: Some(schema.to_owned()), name: name.to_owned() });
+        let mut all =
+            settings.implied_temporary().into_iter().chain(settings.schemas()).map(|schema| {
+                RelationName { schema: Some(schema.to_owned()), name: name.to_owned() }
+            });
         all.find(|name| state.contains(&name.key()))
     }
 

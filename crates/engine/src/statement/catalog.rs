@@ -301,7 +301,8 @@ impl Catalog for StatementCatalog<'_> {
         }
         let is_in =
             |schema| key_in(Some(schema), name).is_some_and(|key| self.state.contains(&key));
-        if self.state.has_temporary() && is_in("pg_temp") {
+        let has_temporary = self.state.has_temporary();
+        if has_temporary && self.settings.implied_temporary().is_some_and(is_in) {
             return Some("pg_temp".to_owned());
         }
         // Tables of the catalog come before all schemas of a path that does not name theirs.
@@ -313,7 +314,11 @@ impl Catalog for StatementCatalog<'_> {
             return None;
         }
         let mut has_public = false;
-        for schema in self.settings.schemas().filter(|schema| self.is_searched(schema)) {
+        let is_searched = |schema: &&str| match *schema {
+            "pg_temp" => has_temporary,
+            schema => self.is_searched(schema),
+        };
+        for schema in self.settings.schemas().filter(is_searched) {
             has_public |= schema == SCHEMA_NAME;
             let is_here = match schema {
                 "pg_catalog" | "information_schema" => {

@@ -51,6 +51,8 @@ enum Access {
     Integer(i64, i64, Unit),
     /// A number from the first to the second.
     Real(f64, f64),
+    /// A number of milliseconds, likewise.
+    Delay(f64, f64),
     /// A time zone, kept by its name.
     Zone,
     /// How dates are read and written.
@@ -356,6 +358,12 @@ impl Settings {
         })
     }
 
+    /// The schema of temporary relations, where the path does not name it: then it comes first.
+    pub(crate) fn implied_temporary(&self) -> Option<&'static str> {
+        let is_named = self.schemas().any(|schema| schema == "pg_temp");
+        (!is_named).then_some("pg_temp")
+    }
+
     /// How values are written.
     pub(crate) fn text_style(&self) -> TextStyle {
         self.style
@@ -450,6 +458,7 @@ impl Settings {
         let value = self.kept(name)?;
         Ok(match find(name)? {
             (_, _, Access::Integer(_, _, unit)) => shown(&value, unit),
+            (_, _, Access::Delay(..)) => shown(&value, Unit::Milliseconds),
             _ => value,
         })
     }
@@ -601,7 +610,12 @@ impl Settings {
             Access::Integer(min, max, unit) => {
                 Ok(Some(integer(name, value, [min, max], unit)?.to_string()))
             }
-            Access::Real(min, max) => Ok(Some(real(name, value, [min, max])?.to_string())),
+            Access::Real(min, max) => {
+                Ok(Some(real(name, value, [min, max], Unit::None)?.to_string()))
+            }
+            Access::Delay(min, max) => {
+                Ok(Some(real(name, value, [min, max], Unit::Milliseconds)?.to_string()))
+            }
             Access::Any => Ok(Some(value.to_owned())),
         }
     }
@@ -701,6 +715,7 @@ impl Settings {
     pub(crate) fn unit(name: &str) -> Option<&'static str> {
         match find(name) {
             Ok((_, _, Access::Integer(_, _, unit))) => unit.name(),
+            Ok((_, _, Access::Delay(..))) => Unit::Milliseconds.name(),
             _ => None,
         }
     }
@@ -712,7 +727,7 @@ impl Settings {
             Ok(Access::Integer(min, max, _)) => {
                 Domain { limits: Some([min.to_string(), max.to_string()]), ..ty("integer") }
             }
-            Ok(Access::Real(min, max)) => {
+            Ok(Access::Real(min, max) | Access::Delay(min, max)) => {
                 let max = if max == f64::MAX { "1.79769e+308".into() } else { max.to_string() };
                 Domain { limits: Some([min.to_string(), max]), ..ty("real") }
             }

@@ -64,7 +64,7 @@ struct Writer {
 }
 
 impl StreamWriter for Writer {
-    fn begin(&mut self, out: &mut Vec<u8>) {
+    fn begin(&mut self, out: &mut Vec<u8>, _: &mut Vec<usize>) {
         out.extend_from_slice(SIGNATURE);
         out.extend_from_slice(&[0; 8]);
     }

@@ -165,8 +165,7 @@ fn send(
     let mut writer = format.writer(session.file_options(&copy.options), &result.columns)?;
     client.begin_out(result.columns.len(), format.form())?;
     let (mut bytes, mut ends) = (Vec::new(), Vec::new());
-    // What comes before the rows goes with the first.
-    writer.begin(&mut bytes);
+    writer.begin(&mut bytes, &mut ends);
     for batch in &result.batches {
         session.cancel_handle().check()?;
         let columns: Vec<_> = batch.columns.iter().map(Column::to_plain).collect();

@@ -6,10 +6,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use exec::context::PipelineProgress;
 use sched::{Admitted, Pending, Suspension};
+use sql::algebra::AdvisoryMode;
 use types::Value;
 
 use super::{Row, Subject, numbers};
 use crate::catalog::locks::LockMode;
+use crate::instance::advisory::{Key, SeenLock};
 use crate::instance::info::{Seen, SessionInfo};
 
 /// Text that a role without rights sees in the place of a statement.
@@ -29,7 +31,7 @@ fn user(seen: &Seen) -> Value {
     seen.user.as_deref().map_or(Value::Null, Value::text)
 }
 
-/// pg_locks: those of tables.
+/// pg_locks: locks of tables, and advisory ones.
 pub(super) fn locks(subject: &Subject<'_>) -> Vec<Row> {
     let manager = &subject.database.inner().stores.transactions;
     let sessions = subject.database.sessions();
@@ -50,7 +52,30 @@ pub(super) fn locks(subject: &Subject<'_>) -> Vec<Row> {
             rows.push(row);
         }
     }
+    let database = subject.database_number();
+    let seen = subject.database.inner().advisory.seen();
+    rows.extend(seen.into_iter().map(|lock| advisory(lock).number("database", database)));
     rows
+}
+
+/// An advisory lock: the halves of its key, and how many numbers it was given by.
+fn advisory(lock: SeenLock) -> Row {
+    let (high, low, count) = match lock.key {
+        Key::One(key) => ((key >> 32) as u32, key as u32, 1),
+        Key::Two(first, second) => (first as u32, second as u32, 2),
+    };
+    let mode = match lock.mode {
+        AdvisoryMode::Exclusive => LockMode::Exclusive,
+        AdvisoryMode::Shared => LockMode::Share,
+    };
+    Row::default()
+        .text("locktype", "advisory")
+        .number("classid", i64::from(high))
+        .number("objid", i64::from(low))
+        .number("objsubid", count)
+        .set("pid", i32::try_from(lock.session).map_or(Value::Null, Value::I32))
+        .text("mode", mode_name(mode))
+        .flag("granted", lock.is_granted)
 }
 
 fn mode_name(mode: LockMode) -> &'static str {

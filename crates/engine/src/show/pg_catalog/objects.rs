@@ -187,7 +187,8 @@ impl Seen<'_> {
         }
         let is_named = self.settings.schemas().any(|schema| schema == "pg_catalog");
         let implied = (!is_named).then_some("pg_catalog");
-        let path = std::iter::once("pg_temp").chain(implied).chain(self.settings.schemas());
+        let path = self.settings.implied_temporary().into_iter().chain(implied);
+        let path = path.chain(self.settings.schemas());
         path.into_iter().find_map(within)
     }
 

@@ -165,7 +165,7 @@ pub(super) const WITHOUT_EFFECT: &[Known] = &[
     known("track_io_timing", "off", Access::Switch),
     known("track_wal_io_timing", "off", Access::Switch),
     known("update_process_title", "on", Access::Switch),
-    known("vacuum_cost_delay", "0", Access::Real(0.0, 100.0)),
+    known("vacuum_cost_delay", "0", Access::Delay(0.0, 100.0)),
     known("vacuum_cost_limit", "200", Access::Integer(1, 10_000, Unit::None)),
     known("vacuum_cost_page_dirty", "20", Access::Integer(0, 10_000, Unit::None)),
     known("vacuum_cost_page_hit", "1", Access::Integer(0, 10_000, Unit::None)),

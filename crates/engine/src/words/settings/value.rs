@@ -171,22 +171,28 @@ pub(super) fn integer(name: &str, text: &str, limits: [i64; 2], unit: Unit) -> R
 ///
 /// # Errors
 /// 22023.
-pub(super) fn real(name: &str, text: &str, [min, max]: [f64; 2]) -> Result<f64> {
-    let value = number(name, text, Unit::None)?;
+pub(super) fn real(name: &str, text: &str, limits: [f64; 2], unit: Unit) -> Result<f64> {
+    let [min, max] = limits;
+    let value = number(name, text, unit)?;
     if (min..=max).contains(&value) {
         Ok(value)
     } else {
         let max = if max == f64::MAX { "1.79769e+308".to_owned() } else { max.to_string() };
-        Err(outside(name, &value.to_string(), Unit::None, [min.to_string(), max]))
+        Err(outside(name, &value.to_string(), unit, [min.to_string(), max]))
     }
 }
 
 /// A number as SHOW has it: in the largest unit that leaves a whole number.
 pub(super) fn shown(text: &str, unit: Unit) -> String {
-    let Ok(value @ 1..) = text.parse::<i64>() else { return text.to_owned() };
-    let smallest = value as f64 * unit.factor();
+    let Some(value) = text.parse::<f64>().ok().filter(|value| *value > 0.0) else {
+        return text.to_owned();
+    };
+    // Fractions of a unit are not exact.
+    let smallest = value * unit.factor();
     let whole = |(name, factor): &(&str, f64)| {
-        (smallest % factor == 0.0).then(|| format!("{}{name}", smallest / factor))
+        let count = (smallest / factor).round();
+        let is_whole = count > 0.0 && (smallest / factor - count).abs() <= count * 1e-8;
+        is_whole.then(|| format!("{count}{name}"))
     };
     unit.known().iter().find_map(whole).unwrap_or_else(|| text.to_owned())
 }
@@ -229,12 +235,14 @@ mod tests {
         assert_eq!(shown("1001", Unit::Blocks), "8008kB");
         assert_eq!(shown("90000", Unit::Milliseconds), "90s");
         assert_eq!(shown("0", Unit::Milliseconds), "0");
+        assert_eq!(shown("80.1", Unit::Milliseconds), "80100us");
+        assert_eq!(shown("13", Unit::Milliseconds), "13ms");
         assert_eq!(shown("-1", Unit::Kilobytes), "-1");
         assert_eq!(integer("x", "1.5 min", [0, 1 << 30], Unit::Milliseconds).ok(), Some(90_000));
         assert_eq!(integer("x", "0x10", [0, 1 << 30], Unit::None).ok(), Some(16));
         assert!(integer("x", "101", [0, 100], Unit::None).is_err());
-        assert_eq!(real("x", "1e3", [0.0, f64::MAX]).ok(), Some(1000.0));
-        assert!(real("x", "abc", [0.0, 1.0]).is_err());
+        assert_eq!(real("x", "1e3", [0.0, f64::MAX], Unit::None).ok(), Some(1000.0));
+        assert!(real("x", "abc", [0.0, 1.0], Unit::None).is_err());
     }
 
     #[test]
