@@ -100,7 +100,7 @@ fn convert(
             }
         }
         // The same text.
-        (T::Json | T::Jsonb | T::JsonPath, T::Json | T::Text | T::Varchar(None)) => Ok(vector.clone()),
+        (_, T::Json | T::Text | T::Varchar(None)) if is_json_text(from) => Ok(vector.clone()),
         (_, T::Jsonb) if from.is_text() || from == T::Json => json_fn::canonical(vector),
         (T::Array(a), T::Array(b)) if types::same_array_form(a, b) && !has_length(b) => {
             Ok(vector.clone())
@@ -122,6 +122,11 @@ fn convert(
         (_, T::Text | T::Varchar(None)) => write_text(vector, from),
         _ => one_by_one(vector, from, to, physical, excess),
     }
+}
+
+/// True for types of the text that they are shown as.
+fn is_json_text(ty: DataType) -> bool {
+    ty.is_json() || ty == DataType::JsonPath
 }
 
 /// As [`has_length`], for some field of a record.
