@@ -14,7 +14,7 @@ use sql::algebra::Query;
 use sql::catalog::TableRef;
 use sql::statement::{Delete, Matches, Returning, RowPlace, RowTest, Update};
 use storage::{Datum, Snapshot, Tid};
-use types::Result;
+use types::{Error, Result, SqlState};
 
 use super::partitioned::Routes;
 use super::returning::{Written, returning};
@@ -458,6 +458,12 @@ pub(crate) fn cascade(
     action: Action<'_>,
     batch: &Batch,
 ) -> Result<()> {
+    if let Action::Update(columns) = action
+        && Routes::of(running.session, entry)?.is_some_and(|routes| routes.depends_on(columns))
+    {
+        let message = "actions of foreign keys cannot write the partition key of their table";
+        return Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message));
+    }
     let work = running.session.work();
     let at = recheck_snapshot(work).unwrap_or_else(|| work.txn.snapshot());
     let mut change = Change::new(running.session, entry, action, Matches::Once, Read::default())?;
