@@ -122,12 +122,14 @@ pub(crate) fn lower_query(
     let operator_count = lowering.operators;
     let Lowering { preludes, considered, .. } = lowering;
     let memory_bytes = memory::held_bytes(&preludes, &node);
+    let array_bytes = memory::array_bytes(&preludes, &node);
     let calls_routines = tree::calls_routines(&query.plan);
     Ok(PhysicalPlan {
         preludes,
         root: node,
         operator_count,
         memory_bytes,
+        array_bytes,
         calls_routines,
         considered,
     })

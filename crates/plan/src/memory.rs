@@ -28,6 +28,29 @@ pub(crate) fn held_bytes(preludes: &[Prelude], root: &Node) -> u64 {
     (preludes.iter().map(prelude).sum::<f64>() + below(root)) as u64
 }
 
+/// Bytes that each worker holds of states in arrays, as estimated: they cannot leave memory as
+/// groups in hash tables can. States of a group join are one for each build row of the join below.
+pub(crate) fn array_bytes(preludes: &[Prelude], root: &Node) -> u64 {
+    let preludes = preludes.iter().map(|prelude| arrays_below(&prelude.node));
+    (preludes.sum::<f64>() + arrays_below(root)) as u64
+}
+
+fn arrays_below(node: &Node) -> f64 {
+    types::stack::deep(|| {
+        let inputs: f64 = node.inputs().into_iter().map(arrays_below).sum();
+        let Operator::Aggregate { input, aggregates, mode, .. } = &node.operator else {
+            return inputs;
+        };
+        let groups = match (mode, &input.operator) {
+            (AggregateMode::GroupJoin(_), Operator::HashJoin { build, .. }) => build.rows,
+            (AggregateMode::GroupJoin(_), _) => node.rows,
+            (AggregateMode::Dense { min, max }, _) => max.saturating_sub(*min) as f64 + 1.0,
+            (AggregateMode::Scalar | AggregateMode::Hash, _) => 0.0,
+        };
+        inputs + groups * (ENTRY_BYTES + STATE_BYTES * aggregates.len() as f64)
+    })
+}
+
 /// Bytes of the rows of `root`, as estimated, for whoever keeps them.
 pub fn result_bytes(root: &Node) -> u64 {
     rows_bytes(root) as u64

@@ -714,6 +714,8 @@ pub struct PhysicalPlan {
     /// Bytes that its operators are estimated to hold at once; see [`crate::result_bytes`] for the
     /// rows that come of it.
     pub memory_bytes: u64,
+    /// Bytes of them that each worker holds for itself and that cannot spill.
+    pub array_bytes: u64,
     /// True when it calls routines that users made: they run on the thread of its session.
     pub calls_routines: bool,
     /// Ways to rows that were weighed, by the operator that came of it, where the planner was to

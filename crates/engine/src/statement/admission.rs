@@ -8,7 +8,6 @@ use std::sync::atomic::Ordering;
 use exec::QueryContext;
 use plan::physical::PhysicalPlan;
 use sched::{Ask, Asker, Room, Wait};
-use storage::BufferPool;
 use types::Result;
 
 use crate::instance::database::Inner;
@@ -45,11 +44,14 @@ fn room(inner: &Inner) -> Room {
     Room { bytes: (limit - limit / FREE_SHARE).saturating_sub(data), queries }
 }
 
-/// Bytes that the query of `plan` asks for; None when it is not worth asking.
-fn asked_bytes(pool: &BufferPool, plan: &PhysicalPlan, rows: Rows) -> Option<u64> {
+/// Bytes that the query of `plan` asks for; None when it is not worth asking. What cannot spill is
+/// asked for whole, as often as there are workers.
+fn asked_bytes(inner: &Inner, plan: &PhysicalPlan, rows: Rows) -> Option<u64> {
+    let limit = inner.pool.limit();
     let kept = if rows == Rows::Kept { plan::result_bytes(&plan.root) } else { 0 };
-    let bytes = plan.memory_bytes.saturating_add(kept);
-    (bytes > pool.limit() / SMALL_SHARE).then(|| bytes.min(pool.limit() / LARGE_SHARE))
+    let arrays = plan.array_bytes.saturating_mul(inner.scheduler.workers() as u64);
+    let bytes = plan.memory_bytes.saturating_add(kept).saturating_add(arrays);
+    (bytes > limit / SMALL_SHARE).then(|| bytes.min((limit / LARGE_SHARE).saturating_add(arrays)))
 }
 
 impl Running<'_> {
@@ -66,7 +68,7 @@ impl Running<'_> {
     ) -> Result<()> {
         let session = &*self.session;
         let inner = session.inner();
-        let Some(bytes) = asked_bytes(&inner.pool, plan, rows) else { return Ok(()) };
+        let Some(bytes) = asked_bytes(inner, plan, rows) else { return Ok(()) };
         let in_the_way = session.calls.has_locked()
             || session.work.as_ref().is_some_and(|work| work.is_in_the_way());
         let ask = Ask {
