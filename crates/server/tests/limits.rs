@@ -30,7 +30,7 @@ impl Server {
     }
 
     fn client(&self) -> Client {
-        let place = format!("host=127.0.0.1 port={} user=tessera dbname=t", self.port);
+        let place = format!("host=127.0.0.1 port={} user=tessera dbname=tessera", self.port);
         Client::connect(&place, NoTls).expect("it listens")
     }
 

@@ -352,6 +352,9 @@ impl Binder<'_> {
                 _ => return Ok(None),
             });
         }
+        if switches.is_empty() {
+            return Ok(None);
+        }
         let table = self.policy_table(&alter.name)?.name().to_owned();
         let change = PolicyChange::Switch(switches);
         Ok(Some(Statement::Policy(Box::new(PolicyStatement { table, change }))))
