@@ -25,6 +25,7 @@ pub(crate) mod partitions;
 mod policies;
 mod relations;
 mod rights;
+mod routines;
 mod schema;
 mod stats;
 mod system;
@@ -99,8 +100,8 @@ impl Subject<'_> {
         self.seen().shown(key)
     }
 
-    /// A text of a definition: functions of extensions have their schema where the search path
-    /// does not find them.
+    /// A text of a definition: functions of extensions and of users have their schema where the
+    /// search path does not find them.
     fn text_shown<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let path: Vec<&str> = self.settings.schemas().collect();
         let is_hidden = |extension: &Extension| !path.contains(&extension.schema.as_str());
@@ -110,7 +111,8 @@ impl Subject<'_> {
             let functions = sql::extension_functions(name).into_iter();
             functions.map(move |function| (function, schema.clone())).collect::<Vec<_>>()
         };
-        let hidden: HashMap<&str, String> = all.flat_map(of).collect();
+        let own = routines::hidden(self.seen());
+        let hidden: HashMap<&str, String> = own.chain(all.flat_map(of)).collect();
         if hidden.is_empty() {
             return Cow::Borrowed(text);
         }

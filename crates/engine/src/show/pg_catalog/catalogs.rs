@@ -103,7 +103,8 @@ pub(super) const CATALOGS: &[(&str, i64, &str)] = &[
          prosupport:p prokind:c prosecdef:b proleakproof:b proisstrict:b proretset:b \
          provolatile:c proparallel:c pronargs:s pronargdefaults:s prorettype:o proargtypes:ov \
          proallargtypes:O proargmodes:C proargnames:N proargdefaults:n protrftypes:O prosrc:n \
-         probin:n prosqlbody:n proconfig:N proacl:A",
+         probin:n prosqlbody:n proconfig:N proacl:A .arguments:n .identity:n .result:n \
+         .definition:n",
     ),
     (
         "pg_publication",

@@ -10,13 +10,13 @@
 
 use std::collections::BTreeMap;
 
-use sql::catalog::Domain;
+use sql::catalog::{Domain, RoutineDef, RoutineType};
 use sql::statement::RelationName;
 
-use super::{Row, Subject, catalogs, numbers, relations};
-use crate::catalog::TableDef;
+use super::{Row, Subject, catalogs, numbers, relations, routines};
 use crate::catalog::numbers as catalog_numbers;
 use crate::catalog::user_types::enum_in;
+use crate::catalog::{State, TableDef};
 
 /// An object, or a column of a table: table of the catalog, number, column from 1 or 0.
 type Place = (&'static str, i64, i64);
@@ -80,6 +80,9 @@ pub(super) fn rows(subject: &Subject<'_>) -> Vec<Row> {
         let schema = ("pg_namespace", numbers::schema(&extension.schema), 0);
         depends.add(("pg_extension", numbers::extension(name), 0), "n", schema);
     }
+    for def in state.routines.values() {
+        of_routine(state, def, &mut depends);
+    }
     for entry in state.tables.values() {
         of_table(subject, &entry.def, &mut depends);
     }
@@ -117,6 +120,30 @@ pub(super) fn rows(subject: &Subject<'_>) -> Vec<Row> {
         }
     }
     depends.rows
+}
+
+/// A routine needs its schema and the types of its parameters and result that users made; the type
+/// of a table's rows needs the table.
+fn of_routine(state: &State, def: &RoutineDef, depends: &mut Depends) {
+    let routine = ("pg_proc", i64::from(def.number), 0);
+    let schema = numbers::schema(RelationName::schema_of_key(&def.name));
+    depends.add(routine, "n", ("pg_namespace", schema, 0));
+    let types = def.parameters.iter().map(|parameter| &parameter.ty).chain([&def.result]);
+    for ty in types {
+        let number = ("pg_type", routines::number(state, ty), 0);
+        match ty {
+            RoutineType::Row(key) => {
+                let relation = depends.relation(key);
+                depends.add(routine, "n", number);
+                depends.add(number, "i", relation);
+            }
+            RoutineType::Value(_, Some(_)) => depends.add(routine, "n", number),
+            RoutineType::Value(ty, None) if enum_in(*ty).is_some() => {
+                depends.add(routine, "n", number);
+            }
+            _ => {}
+        }
+    }
 }
 
 /// A domain needs the type that it is made of; its conditions need it.

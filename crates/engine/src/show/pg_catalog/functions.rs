@@ -296,7 +296,7 @@ const TEMPLATES: &[(&str, &[usize], &str)] = &[
     ("pg_relation_is_updatable", &[2], UPDATABLE),
     ("pg_column_is_updatable", &[3], COLUMN_UPDATABLE),
     ("pg_relation_filenode", &[1], lookup!("pg_class", "oid", "relfilenode", "($1)::regclass")),
-    ("pg_get_function_sqlbody", &[1], "NULL::text"),
+    ("pg_get_function_sqlbody", &[1], lookup!("pg_proc", "oid", "prosqlbody")),
     (
         "pg_get_partition_constraintdef",
         &[1],
@@ -330,10 +330,10 @@ const TEMPLATES: &[(&str, &[usize], &str)] = &[
     ("pg_get_ruledef", &[1, 2], "NULL::text"),
     ("pg_get_triggerdef", &[1, 2], "NULL::text"),
     ("pg_get_partkeydef", &[1], lookup!("pg_class", "oid", "partkeydef", "($1)::regclass")),
-    ("pg_get_functiondef", &[1], "NULL::text"),
-    ("pg_get_function_result", &[1], "NULL::text"),
-    ("pg_get_function_arguments", &[1], "NULL::text"),
-    ("pg_get_function_identity_arguments", &[1], "NULL::text"),
+    ("pg_get_functiondef", &[1], lookup!("pg_proc", "oid", "definition")),
+    ("pg_get_function_result", &[1], lookup!("pg_proc", "oid", "result")),
+    ("pg_get_function_arguments", &[1], lookup!("pg_proc", "oid", "arguments")),
+    ("pg_get_function_identity_arguments", &[1], lookup!("pg_proc", "oid", "identity")),
     ("pg_get_statisticsobjdef_columns", &[1], "NULL::text"),
     ("obj_description", &[1], described!("pg_description", "objsubid", "pgc.pgc_part = 0")),
     (

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-use sql::catalog::{ColumnDef, IndexKind};
+use sql::catalog::{ColumnDef, IndexKind, Language};
 use sql::statement::ALWAYS_THERE;
 use types::{DataType, ElementType, NumericDisplay, NumericType, WideDigits};
 
@@ -31,6 +31,14 @@ pub(super) fn schema(name: &str) -> i64 {
     match name {
         "public" => PUBLIC,
         name => (FIRST + hash("schema", name)) as i64,
+    }
+}
+
+/// The number of a language of functions.
+pub(super) fn language(language: Language) -> i64 {
+    match language {
+        Language::Sql => 14,
+        Language::PlPgSql => 13_560,
     }
 }
 

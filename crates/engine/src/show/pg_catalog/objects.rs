@@ -5,7 +5,7 @@ use sql::statement::{Persistence, RelationName};
 use types::{DataType, Error, RegKind, Result, SqlState, Value, object_value};
 
 use super::builtin::{self, Callable};
-use super::{SYSTEM_SCHEMAS, catalogs, full_name, numbers, relations, schema};
+use super::{SYSTEM_SCHEMAS, catalogs, full_name, numbers, relations, routines, schema};
 use crate::catalog::State;
 use crate::catalog::numbers as catalog_numbers;
 use crate::catalog::rights::SCHEMA_NAME;
@@ -86,10 +86,13 @@ impl Seen<'_> {
                 found.map(|(_, name)| relations::quoted(name).into_owned())
             }
             (_, RegKind::Role) => self.role_numbered(number),
-            (_, RegKind::Proc) => builtin::function_shown(number),
+            (_, RegKind::Proc) => {
+                builtin::function_shown(number).or_else(|| routines::shown(self, number, kind))
+            }
             (_, RegKind::Procedure) => {
                 let found = builtin::functions().numbered(number);
-                found.map(|found| self.signature(found, &quoted(found.name), "-"))
+                let found = found.map(|found| self.signature(found, &quoted(found.name), "-"));
+                found.or_else(|| routines::shown(self, number, kind))
             }
             (_, RegKind::Oper) => {
                 let found = builtin::operators().numbered(number);
@@ -312,6 +315,8 @@ impl Seen<'_> {
         let found = builtin::functions().named(&parsed.name).filter(|function| {
             is_here && arguments.as_ref().is_none_or(|types| *types == function.arguments)
         });
+        let own = routines::meant(self, &parsed, arguments.as_deref());
+        let found = found.map(|function| function.number).chain(own);
         self.only(found, kind, text, "function")
     }
 
@@ -334,20 +339,20 @@ impl Seen<'_> {
         let found = builtin::operators()
             .named(name)
             .filter(|operator| operands.as_ref().is_none_or(|types| *types == operator.arguments));
-        self.only(found, kind, text, "operator")
+        self.only(found.map(|operator| operator.number), kind, text, "operator")
     }
 
     /// The only one of `found`.
-    fn only<'f>(
+    fn only(
         self,
-        mut found: impl Iterator<Item = &'f Callable>,
+        mut found: impl Iterator<Item = u32>,
         kind: RegKind,
         text: &str,
         what: &str,
     ) -> Result<Value> {
         let state = SqlState::UNDEFINED_FUNCTION;
         match (found.next(), found.next()) {
-            (Some(only), None) => Ok(self.numbered(kind, only.number)),
+            (Some(only), None) => Ok(self.numbered(kind, only)),
             (Some(_), Some(_)) => {
                 let message = format!("more than one {what} named {}", shown_name(what, text));
                 Err(Error::new(SqlState::AMBIGUOUS_FUNCTION, message))

@@ -5,7 +5,7 @@ use types::Value;
 
 use super::{
     Row, SYSTEM_SCHEMAS, Subject, activity, catalogs, columns, counts, depends, domains,
-    extensions, numbers, partitions, policies, relations, rights, stats,
+    extensions, numbers, partitions, policies, relations, rights, routines, stats,
 };
 use crate::Database;
 use crate::catalog::State;
@@ -32,6 +32,7 @@ pub(super) fn rows(name: &str, subject: &Subject<'_>) -> Vec<Row> {
             .collect(),
         "pg_catalog.pg_sequence" => relations::sequences(subject),
         "pg_catalog.pg_type" => row_types(subject).into_iter().chain(own_types(subject)).collect(),
+        "pg_catalog.pg_proc" => routines::rows(subject),
         "pg_catalog.pg_enum" => labels(subject),
         "pg_catalog.pg_roles" => roles(subject),
         "pg_catalog.pg_user" => users(subject),
