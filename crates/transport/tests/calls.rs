@@ -5,7 +5,7 @@ mod support;
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -198,6 +198,15 @@ fn calls_of_a_broken_connection_fail_clearly() {
     assert_eq!(table.newest_version(1), Version::MAX);
 }
 
+/// Tells a thread to end, also when a test fails.
+struct Over<'a>(&'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// With patience, calls outlive connections, and each happens once.
 #[test]
 fn patient_calls_happen_once_over_many_connections() {
@@ -205,14 +214,22 @@ fn patient_calls_happen_once_over_many_connections() {
     let connection = served.connect(Duration::from_secs(60));
     let cluster = Cluster::new(vec![Arc::clone(connection.channel())]);
     let table = table(&cluster, TableKind::NonTransactional);
-    let is_over = std::sync::atomic::AtomicBool::new(false);
+    let (is_over, done) = (AtomicBool::new(false), AtomicU64::new(0));
     thread::scope(|scope| {
+        // Each call meets up to three ends of its connection: more would leave it no time.
         scope.spawn(|| {
+            let mut met = u64::MAX;
             while !is_over.load(Ordering::Relaxed) {
-                served.listener.disconnect();
+                let now = done.load(Ordering::Relaxed);
+                for _ in 0..if now == met { 0 } else { now % 4 } {
+                    served.listener.disconnect();
+                    thread::yield_now();
+                }
+                met = now;
                 thread::yield_now();
             }
         });
+        let _over = Over(&is_over);
         for n in 0..300 {
             let snapshot = Snapshot::conditional(Version(n)).expect("fits");
             let row = tuple(&table, n as i64);
@@ -222,8 +239,8 @@ fn patient_calls_happen_once_over_many_connections() {
             } else {
                 table.update(&snapshot, 5, &row).expect("updates");
             }
+            done.store(n + 1, Ordering::Relaxed);
         }
-        is_over.store(true, Ordering::Relaxed);
     });
     assert_eq!(table.newest_version(5), Version(300));
 }
