@@ -3,8 +3,9 @@
 
 mod history;
 
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bus::conformance::{Effort, Stack};
@@ -16,12 +17,14 @@ use postgres::{Config, NoTls};
 use proptest::prelude::*;
 use testkit::postgres::Postgres as Server;
 
-static SERVER: Mutex<Weak<Server>> = Mutex::new(Weak::new());
+/// The server that all tests of a moment share, and how many they are: it is stopped before another
+/// one may use its folder.
+static SERVER: Mutex<(usize, Option<Server>)> = Mutex::new((0, None));
 static SCHEMAS: AtomicU64 = AtomicU64::new(0);
 
-/// A schema of its own on the server that all tests of a moment share.
+/// A schema of its own on the server.
 struct InSchema {
-    server: Arc<Server>,
+    folder: PathBuf,
     schema: String,
     clock: SimClock,
 }
@@ -29,22 +32,34 @@ struct InSchema {
 impl InSchema {
     fn new() -> Self {
         let mut shared = SERVER.lock().unwrap_or_else(PoisonError::into_inner);
-        let server = shared.upgrade().unwrap_or_else(|| {
-            Arc::new(Server::start_with("").unwrap_or_else(|error| panic!("{error}")))
+        let (users, server) = &mut *shared;
+        let server = server.get_or_insert_with(|| {
+            Server::start_with("").unwrap_or_else(|error| panic!("{error}"))
         });
-        *shared = Arc::downgrade(&server);
+        *users += 1;
+        let folder = server.folder().to_owned();
         let number = SCHEMAS.fetch_add(1, Ordering::Relaxed);
-        Self { server, schema: format!("bus_{number}"), clock: SimClock::at(1000) }
+        Self { folder, schema: format!("bus_{number}"), clock: SimClock::at(1000) }
     }
 
     fn config(&self) -> Config {
         let mut config = Config::new();
-        config.host_path(self.server.folder()).user("postgres").dbname("postgres");
+        config.host_path(&self.folder).user("postgres").dbname("postgres");
         config
     }
 
     fn open(&self) -> Postgres {
         Postgres::open(self.config(), &self.schema, Arc::new(self.clock.clone())).expect("opens")
+    }
+}
+
+impl Drop for InSchema {
+    fn drop(&mut self) {
+        let mut shared = SERVER.lock().unwrap_or_else(PoisonError::into_inner);
+        shared.0 -= 1;
+        if shared.0 == 0 {
+            shared.1 = None;
+        }
     }
 }
 

@@ -8,10 +8,10 @@ use libmimalloc_sys::{mi_option_set_default, mi_option_t};
 const PURGE_DELAY: mi_option_t = 15;
 
 /// Milliseconds for which freed memory waits to be used again.
-const DELAY_MS: c_long = 100;
+const DELAY_MS: c_long = 10;
 
-/// Lets freed memory go back to the system after a tenth of a second, where mimalloc waits for a
-/// whole one: what large values take and free again within that time counted against the process,
+/// Lets freed memory go back to the system after a hundredth of a second, where mimalloc waits for
+/// a whole one: what a growing value leaves behind within that time counts against the process,
 /// which its limit does not see. `MIMALLOC_PURGE_DELAY` in the environment wins.
 pub fn return_freed_memory() {
     // SAFETY: sets a number in a static array of mimalloc, which bounds the index itself; any
