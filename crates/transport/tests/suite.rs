@@ -1,4 +1,4 @@
-//! The suite of tables, through the network, on three stores.
+//! The suite of tables, through the network, on one store and on three.
 
 mod support;
 
@@ -11,15 +11,15 @@ use store::{Schema, Table};
 use support::Stores;
 use transport::block_on;
 
-/// Makes each table in stores of its own, which live as long as the test.
-struct Three;
+/// Makes each table in so many stores of its own, which live as long as the test.
+struct OnStores(usize);
 
-impl Stack for Three {
+impl Stack for OnStores {
     fn table(&self, schema: Schema) -> Arc<dyn Table> {
         static TABLES: AtomicU64 = AtomicU64::new(0);
         let layouts = [Layout::Columns, Layout::Rows, Layout::Log];
         let layout = layouts[TABLES.fetch_add(1, Ordering::Relaxed) as usize % 3];
-        let stores = Stores::start(3);
+        let stores = Stores::start(self.0);
         let made = stores.cluster.create("t", &schema, layout);
         let made = block_on(made, || stores.cluster.flush()).expect("is new");
         let found = stores.cluster.find("t");
@@ -30,4 +30,10 @@ impl Stack for Three {
     }
 }
 
-store::conformance!(Three);
+mod on_one {
+    store::conformance!(super::OnStores(1));
+}
+
+mod on_three {
+    store::conformance!(super::OnStores(3));
+}
