@@ -4,13 +4,18 @@
 use std::net::TcpListener;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use host::{Clock as _, Io, RealClock, RealIo};
 use shared::manager::{FileKeeper, Manager, ManagerOptions, ManagerService};
 use store::server::{Store, StoreOptions};
-use transport::{DurableOptions, DurableService, Exchange, Listener, Service, StoreServiceOptions};
+use transport::{
+    DurableOptions, DurableService, Exchange, Listener, SNAPSHOT_BYTES, Service,
+    StoreServiceOptions,
+};
 use types::{Error, Result, SqlState};
 use wal::LogOptions;
 
@@ -33,9 +38,53 @@ pub(crate) fn store(process: &Process, limits: &Limits) -> Result<ExitCode> {
         directory: &process.path,
         service: StoreServiceOptions::default(),
         log: LogOptions::default(),
+        snapshot_bytes: SNAPSHOT_BYTES,
     };
     let exchange = Arc::new(DurableService::open(Arc::new(store), &options)?);
+    let _snapshots = Snapshots::start(&exchange)?;
     serve(process, "store", &exchange, |service| service.health())
+}
+
+/// Time until a snapshot that failed is tried again.
+const RETRY: Duration = Duration::from_secs(30);
+
+/// A thread that makes snapshots when they are due; ends when dropped.
+struct Snapshots {
+    is_over: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Snapshots {
+    fn start(exchange: &Arc<Exchange<DurableService>>) -> Result<Self> {
+        let is_over = Arc::new(AtomicBool::new(false));
+        let (exchange, ends) = (Arc::clone(exchange), Arc::clone(&is_over));
+        let run = move || {
+            while !ends.load(Ordering::Acquire) {
+                let pause = match exchange.snapshot_if_due() {
+                    Ok(_) => LOOK,
+                    Err(error) => {
+                        eprintln!("tessera: no snapshot was made, and the log grows: {error}");
+                        RETRY
+                    }
+                };
+                thread::park_timeout(pause);
+            }
+        };
+        let spawned = thread::Builder::new().name("store-snapshot".into()).spawn(run);
+        let thread = spawned.map_err(|error| Error::new(SqlState::IO_ERROR, error.to_string()))?;
+        Ok(Self { is_over, thread: Some(thread) })
+    }
+}
+
+impl Drop for Snapshots {
+    fn drop(&mut self) {
+        self.is_over.store(true, Ordering::Release);
+        if let Some(thread) = self.thread.take() {
+            thread.thread().unpark();
+            // It panics where the program is wrong, and has said so.
+            drop(thread.join());
+        }
+    }
 }
 
 /// Serves a commit manager.

@@ -40,7 +40,8 @@ fn start_store(directory: &Path, address: SocketAddr) -> Listener {
     let log = LogOptions { segment_bytes: 1 << 20, ..log };
     loop {
         let store = Arc::new(Store::open(StoreOptions::default()).expect("opens"));
-        match DurableService::open(store, &DurableOptions { io: &io, directory, service, log }) {
+        let options = DurableOptions { io: &io, directory, service, log, snapshot_bytes: 64 << 10 };
+        match DurableService::open(store, &options) {
             Ok(exchange) => {
                 return Listener::start(bind(address), Arc::new(exchange), 100).expect("starts");
             }

@@ -382,6 +382,7 @@ pub fn outcome(input: &mut Input<'_>) -> Read<Result<()>> {
         9 => StoreError::InvalidTuple(input.text()?.into()),
         10 => StoreError::Unreachable(input.text()?.into()),
         11 => StoreError::Fenced,
+        12 => StoreError::DiskFull,
         _ => return Err(input.malformed("a status")),
     }))
 }

@@ -15,7 +15,8 @@
 //! takes over all words that are left, forgets the state before, and drops the log below the floor.
 //! Invariants: a key has one word in each state; a word that is MOVED never changes; pages that
 //! nobody wrote since they were made stay as they are, with their words; scans and merges of a
-//! table exclude each other, reads and writes wait for neither.
+//! table exclude each other, reads and writes wait for neither; while an image is made, merges are
+//! left out.
 //! Elsewhere: entries (`log`), words of keys (`key_map`), waiting (`gate`).
 //! Source: Pilman 2017, section 4.4. Departures: inserts and updates share one log, and the delta
 //! holds the word that inserts have there; relocation is this taking over of words; memory goes
@@ -32,12 +33,13 @@ mod versions;
 mod write;
 mod merge;
 mod scan;
+mod image;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use arc_swap::ArcSwap;
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 
 pub use column_map::ColumnBody;
 pub use row::RowBody;
@@ -64,6 +66,8 @@ pub struct DeltaMain<B: Body> {
     state: ArcSwap<State<B>>,
     /// Scans share it, a merge has it alone.
     passes: RwLock<()>,
+    /// Held by a merge or an image.
+    merging: Mutex<()>,
     pages_read: AtomicU64,
     pages_rewritten: AtomicU64,
 }
@@ -90,6 +94,7 @@ impl<B: Body> DeltaMain<B> {
             gate: Gate::default(),
             state: ArcSwap::from_pointee(state),
             passes: RwLock::new(()),
+            merging: Mutex::new(()),
             pages_read: AtomicU64::new(0),
             pages_rewritten: AtomicU64::new(0),
             memory,

@@ -35,6 +35,8 @@ pub enum StoreError {
     Unreachable(String),
     /// The caller's node was declared dead: nothing of it is taken any more.
     Fenced,
+    /// The store's disk has no room for the write.
+    DiskFull,
 }
 
 /// The kind of outcome of a call, as a number for protocols.
@@ -65,6 +67,8 @@ pub enum Status {
     Unreachable = 10,
     /// [`StoreError::Fenced`].
     Fenced = 11,
+    /// [`StoreError::DiskFull`].
+    DiskFull = 12,
 }
 
 impl Status {
@@ -89,6 +93,7 @@ impl StoreError {
             Self::InvalidTuple(_) => Status::InvalidTuple,
             Self::Unreachable(_) => Status::Unreachable,
             Self::Fenced => Status::Fenced,
+            Self::DiskFull => Status::DiskFull,
         }
     }
 }
@@ -107,6 +112,7 @@ impl fmt::Display for StoreError {
             Self::InvalidTuple(reason) => write!(f, "the row does not fit the table: {reason}"),
             Self::Unreachable(reason) => write!(f, "the store does not answer: {reason}"),
             Self::Fenced => write!(f, "the node was declared dead and has to start again"),
+            Self::DiskFull => write!(f, "the store's disk is full"),
         }
     }
 }
@@ -125,6 +131,7 @@ impl From<StoreError> for Error {
             StoreError::InvalidTuple(_) => SqlState::DATATYPE_MISMATCH,
             StoreError::Unreachable(_) => SqlState::CONNECTION_FAILURE,
             StoreError::Fenced => SqlState::ADMIN_SHUTDOWN,
+            StoreError::DiskFull => SqlState::DISK_FULL,
             StoreError::NotFound | StoreError::InvalidWrite | StoreError::InvalidScan(_) => {
                 SqlState::INTERNAL_ERROR
             }

@@ -6,6 +6,7 @@
 //!            |-- log_store::LogStore    one log: scans read whole rows, garbage among them
 //!            '-- delta_main             a log that is merged into pages:
 //!                  RowStore, ColumnStore    scans read whole rows | the fields that they need
+//! image    the versions of a table as bytes, for snapshots on disk
 //! server   tables by name, a queue of scans, threads that scan and collect
 //! ```
 //! Invariants: a snapshot is sent with each call, and decides alone what is read; a write fails
@@ -25,6 +26,7 @@ mod query;
 mod scan;
 pub mod codec;
 mod table;
+mod image;
 pub mod model;
 pub mod conformance;
 mod sync;
@@ -36,6 +38,7 @@ pub mod delta_main;
 pub mod server;
 
 pub use error::{Result, Status, StoreError};
+pub use image::{Keep, redo_snapshot};
 pub use query::{Aggregate, Output, Partition, Predicate, Query, Selection, Test};
 pub use scan::{Flow, Rows, ScanEnd, ScanRequest, Sink};
 pub use schema::{Field, FieldId, FieldType, Key, Nulls, Schema, TableKind};

@@ -20,6 +20,7 @@
 mod read;
 mod write;
 mod collect;
+mod image;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;

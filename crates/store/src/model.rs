@@ -9,6 +9,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use crate::error::{Result, StoreError};
+use crate::image::{ImageWriter, Imaged, Older};
 use crate::query::{Output, Query};
 use crate::scan::{Flow, Plan, Rows, ScanEnd, ScanRequest, Total};
 use crate::schema::{Key, Schema};
@@ -127,6 +128,24 @@ impl Table for Model {
         let keys = self.keys.lock();
         let versions = keys.values().map(Vec::len).sum::<usize>() as u64;
         TableStats { versions, ..TableStats::default() }
+    }
+}
+
+impl Imaged for Model {
+    fn image(&self, writer: &mut ImageWriter<'_>) -> types::Result<Version> {
+        let needed = self.horizon.needed(self.schema.kind());
+        for (key, versions) in &*self.keys.lock() {
+            writer.begin(*key);
+            for (version, tuple) in versions {
+                let words = tuple.as_ref().map(|tuple| tuple.words().iter().copied());
+                if writer.version(*version, words, needed) == Older::Garbage {
+                    break;
+                }
+            }
+            writer.end()?;
+        }
+        writer.finish()?;
+        Ok(self.horizon.needed(self.schema.kind()))
     }
 }
 

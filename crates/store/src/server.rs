@@ -22,6 +22,7 @@ use parking_lot::Mutex;
 
 use crate::delta_main::{ColumnStore, RowStore};
 use crate::error::{Result, StoreError};
+use crate::image::{self, ImageWriter, Imaged, Keep};
 use crate::log_store::LogStore;
 use crate::query::Query;
 use crate::scan::{ScanEnd, ScanRequest, Sink};
@@ -75,9 +76,24 @@ impl Default for StoreOptions {
     }
 }
 
+#[derive(Clone)]
 struct Named {
     name: String,
-    table: Arc<dyn Table>,
+    layout: Layout,
+    table: Arc<dyn Imaged>,
+}
+
+/// Name and form of a table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Definition {
+    /// Its number.
+    pub id: TableId,
+    /// Its name.
+    pub name: String,
+    /// Its columns.
+    pub schema: Arc<Schema>,
+    /// How it keeps its rows.
+    pub layout: Layout,
 }
 
 /// Work for the coordinator.
@@ -168,14 +184,13 @@ impl Store {
         let memory = Arc::clone(&self.memory);
         let options = TableOptions { page_bytes, memory, ..TableOptions::default() };
         let schema = Arc::new(schema);
-        let table: Arc<dyn Table> = match layout {
+        let table: Arc<dyn Imaged> = match layout {
             Layout::Columns => Arc::new(ColumnStore::new(schema, &options)?),
             Layout::Rows => Arc::new(RowStore::new(schema, &options)?),
             Layout::Log => Arc::new(LogStore::new(schema, &options)?),
         };
-        let copied = tables.iter().map(|n| Named { name: n.name.clone(), table: n.table.clone() });
-        let mut more: Vec<Named> = copied.collect();
-        more.push(Named { name: name.into(), table });
+        let mut more = tables.to_vec();
+        more.push(Named { name: name.into(), layout, table });
         let id = TableId(more.len() as u64);
         self.shared.tables.store(Arc::new(more));
         Ok(id)
@@ -188,7 +203,10 @@ impl Store {
     pub fn find(&self, name: &str) -> Result<(TableId, Arc<dyn Table>)> {
         let tables = self.shared.tables.load();
         let found = tables.iter().position(|named| named.name == name);
-        let found = found.map(|i| (TableId(i as u64 + 1), Arc::clone(&tables[i].table)));
+        let found = found.map(|i| {
+            let table: Arc<dyn Table> = tables[i].table.clone();
+            (TableId(i as u64 + 1), table)
+        });
         found.ok_or_else(|| StoreError::InvalidTable(format!("there is no {name}")))
     }
 
@@ -205,7 +223,37 @@ impl Store {
     /// # Errors
     /// [`StoreError::InvalidTable`] when there is none.
     pub fn table(&self, id: TableId) -> Result<Arc<dyn Table>> {
-        self.shared.table(id)
+        Ok(self.shared.table(id)?)
+    }
+
+    /// Names and forms of all tables, in the order of their making.
+    pub fn definitions(&self) -> Vec<Definition> {
+        let tables = self.shared.tables.load();
+        let numbered = tables.iter().enumerate().map(|(i, named)| Definition {
+            id: TableId(i as u64 + 1),
+            name: named.name.clone(),
+            schema: Arc::clone(named.table.schema()),
+            layout: named.layout,
+        });
+        numbered.collect()
+    }
+
+    /// Gives the versions of a table to `keep`, for [`Self::restore`], while calls go on; returns
+    /// the version up to which one version of each key is left. Keys that come meanwhile may be
+    /// missing, others are as they were at some moment since the beginning.
+    ///
+    /// # Errors
+    /// Errors of `keep`; 42P01 when there is no such table.
+    pub fn image(&self, id: TableId, keep: Keep<'_>) -> types::Result<Version> {
+        self.shared.table(id)?.image(&mut ImageWriter::new(keep))
+    }
+
+    /// Puts keys of an image into a table that has none of them.
+    ///
+    /// # Errors
+    /// XX001 when the bytes are no image of the table; 53200 without room.
+    pub fn restore(&self, id: TableId, image: &[u8]) -> types::Result<()> {
+        image::restore(&*self.shared.table(id)?, image)
     }
 
     /// Raises what the store knows of the lowest active version to that of a snapshot: whoever
@@ -271,7 +319,7 @@ impl Drop for Store {
 }
 
 impl Shared {
-    fn table(&self, id: TableId) -> Result<Arc<dyn Table>> {
+    fn table(&self, id: TableId) -> Result<Arc<dyn Imaged>> {
         let tables = self.tables.load();
         let found = (id.0 as usize).checked_sub(1).and_then(|i| tables.get(i));
         let found = found.map(|named| Arc::clone(&named.table));

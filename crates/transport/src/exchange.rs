@@ -75,6 +75,13 @@ struct Session {
     answered: BTreeMap<u64, Vec<u8>>,
 }
 
+/// Answers that a client may ask for again, by number.
+#[derive(Clone, Debug)]
+pub(crate) struct SessionAnswers {
+    pub(crate) client: u64,
+    pub(crate) answers: Vec<(u64, Vec<u8>)>,
+}
+
 /// Sessions of all clients.
 #[derive(Debug, Default)]
 pub struct Sessions {
@@ -100,6 +107,23 @@ impl Sessions {
     /// Takes over the fences of an earlier life.
     pub(crate) fn adopt(&self, earlier: Self) {
         self.fenced.write().extend(earlier.fenced.into_inner());
+    }
+
+    /// Answers that clients have not said they have; a frame that is being done is waited for.
+    pub(crate) fn answers(&self) -> Vec<SessionAnswers> {
+        let sessions: Vec<_> =
+            self.sessions.lock().iter().map(|(client, s)| (*client, Arc::clone(s))).collect();
+        let of = |(client, session): (u64, Arc<Mutex<Session>>)| {
+            let session = session.lock();
+            let answers = session.answered.iter().map(|(number, answer)| (*number, answer.clone()));
+            SessionAnswers { client, answers: answers.collect() }
+        };
+        sessions.into_iter().map(of).filter(|session| !session.answers.is_empty()).collect()
+    }
+
+    /// All clients that were fenced.
+    pub(crate) fn fences(&self) -> Vec<u64> {
+        self.fenced.read().iter().copied().collect()
     }
 
     /// True for a client that was fenced.

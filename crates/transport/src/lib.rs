@@ -30,7 +30,7 @@ mod durable;
 mod tcp;
 
 pub use channel::{Channel, Outlet, Part, Patience};
-pub use durable::{DurableOptions, DurableService};
+pub use durable::{DurableOptions, DurableService, SNAPSHOT_BYTES, SnapshotMade};
 pub use exchange::{Exchange, Outbox, Request, Service, Sessions};
 pub use frame::{Entry, EntryKind, FRAME_BYTES_MAX, Frame, FrameKind, HEADER_BYTES, body_bytes};
 pub use message::{layout, put_layout};

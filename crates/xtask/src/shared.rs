@@ -1,5 +1,7 @@
 //! `cargo xtask shared`: long runs of the tests of shared data.
 
+use std::process::Command;
+
 use clap::{Args, Subcommand};
 
 use crate::Outcome;
@@ -11,6 +13,19 @@ use crate::workspace::in_workspace;
 pub enum SharedCommand {
     /// Manager, stores and nodes on one thread, from seeds
     Simulate(SimulateArgs),
+    /// Kills stores, the manager and nodes while nodes work, and audits what is left
+    Torture(TortureArgs),
+}
+
+/// Arguments of `shared torture`.
+#[derive(Args, Clone, Copy, Debug)]
+pub struct TortureArgs {
+    /// How many kills
+    #[arg(long, default_value_t = 200)]
+    pub kills: u64,
+    /// Where chance begins
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
 }
 
 /// Arguments of `shared simulate`.
@@ -29,9 +44,23 @@ pub struct SimulateArgs {
 /// # Errors
 /// When a test fails: its output names the seed.
 pub fn run(command: SharedCommand) -> Outcome {
-    let SharedCommand::Simulate(args) = command;
+    match command {
+        SharedCommand::Simulate(args) => {
+            let mut test = test("shared", "simulation");
+            test.env("SEEDS", args.seeds.to_string()).env("FIRST_SEED", args.first.to_string());
+            must(test.args(["no_history", "--nocapture"]))
+        }
+        SharedCommand::Torture(args) => {
+            let mut test = test("server", "shared");
+            test.env("KILLS", args.kills.to_string()).env("SEED", args.seed.to_string());
+            must(test.args(["killed_processes", "--nocapture"]))
+        }
+    }
+}
+
+/// `cargo test` for one file of tests, optimised.
+fn test(package: &str, file: &str) -> Command {
     let mut cargo = in_workspace();
-    cargo.args(["test", "--release", "--package", "shared", "--test", "simulation", "--"]);
-    cargo.env("SEEDS", args.seeds.to_string()).env("FIRST_SEED", args.first.to_string());
-    must(cargo.args(["no_history", "--nocapture"]))
+    cargo.args(["test", "--release", "--package", package, "--test", file, "--"]);
+    cargo
 }

@@ -159,7 +159,8 @@ impl StoreParty {
         let background = Background::None;
         let log = LogOptions { segment_bytes: 256 << 10, background, ..LogOptions::default() };
         let (directory, service) = (Path::new("store"), StoreServiceOptions::default());
-        let options = DurableOptions { io: &io, directory, service, log };
+        let snapshot_bytes = 16 << 10;
+        let options = DurableOptions { io: &io, directory, service, log, snapshot_bytes };
         self.life = Some(DurableService::open(store, &options).expect("opens"));
     }
 }
@@ -356,6 +357,7 @@ impl Party for Peer {
                     let table = store.table(id).expect("is there");
                     table.collect(store.lowest_active()).expect("there is room");
                 }
+                life.snapshot_if_due().expect("the disk works");
             }
             Self::Node(node) => {
                 set(&node.clock, world.now_micros());

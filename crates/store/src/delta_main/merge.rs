@@ -58,8 +58,9 @@ impl Newer {
 
 impl<B: Body> DeltaMain<B> {
     pub(super) fn merge(&self, lowest_active: Version) -> Result<()> {
-        let _alone = self.passes.write();
         let needed = self.horizon.raise(self.schema.kind(), lowest_active);
+        let Some(_merging) = self.merging.try_lock() else { return Ok(()) };
+        let _alone = self.passes.write();
         let state = self.state.load_full();
         let floor = self.log.rotate()?;
         // Entries below the floor are complete then, and in their chains or never will be.

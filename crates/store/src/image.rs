@@ -1,0 +1,176 @@
+//! Images of tables: the versions of all keys as bytes, for snapshots on disk.
+//!
+//! ```text
+//! image  | key | version | row | version | row | ... | 0 | key | ... | 0 | ...
+//! row    words + 1, words; or 0 for a deletion               newest first
+//! ```
+//! An image is made while writers go on: each key is as it was at some moment, keys that come
+//! meanwhile may be missing. What snapshots may still read is in it, and little else.
+//! Elsewhere: which calls an image has, and what becomes of the others (`transport::durable`).
+
+use types::codec::{Input, Malformed, put_u64};
+use types::{Error, Result, SqlState};
+
+use crate::schema::Key;
+use crate::snapshot::{Snapshot, Version};
+use crate::table::Table;
+use crate::tuple::Tuple;
+
+/// Bytes of an image after which they are given away.
+const PIECE_BYTES: usize = 256 << 10;
+
+/// Takes an image, piece by piece; each has whole keys.
+pub type Keep<'a> = &'a mut dyn FnMut(&[u8]) -> Result<()>;
+
+/// A table whose rows are in this process.
+pub(crate) trait Imaged: Table {
+    /// Gives its image to `writer`; returns the version below which snapshots may miss something
+    /// in it.
+    ///
+    /// # Errors
+    /// Errors of whoever takes the image.
+    fn image(&self, writer: &mut ImageWriter<'_>) -> Result<Version>;
+}
+
+/// More versions of a key?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Older {
+    /// Nobody reads them.
+    Garbage,
+    /// Snapshots may read them.
+    Wanted,
+}
+
+/// Makes an image.
+pub(crate) struct ImageWriter<'a> {
+    keep: Keep<'a>,
+    bytes: Vec<u8>,
+    /// Where the key at hand begins, and where its versions do.
+    key_at: usize,
+    versions_at: usize,
+}
+
+impl<'a> ImageWriter<'a> {
+    pub(crate) fn new(keep: Keep<'a>) -> Self {
+        Self { keep, bytes: Vec::new(), key_at: 0, versions_at: 0 }
+    }
+
+    /// Begins a key; begun again, it forgets the versions so far.
+    pub(crate) fn begin(&mut self, key: Key) {
+        self.bytes.truncate(self.key_at);
+        put_u64(&mut self.bytes, key);
+        self.versions_at = self.bytes.len();
+    }
+
+    /// Adds a version of the key at hand, newest first; one up to `needed` is enough.
+    pub(crate) fn version(
+        &mut self,
+        version: Version,
+        row: Option<impl ExactSizeIterator<Item = u64>>,
+        needed: Version,
+    ) -> Older {
+        let is_last = version <= needed;
+        if row.is_none() && is_last {
+            return Older::Garbage;
+        }
+        put_u64(&mut self.bytes, version.0);
+        put_u64(&mut self.bytes, row.as_ref().map_or(0, |row| row.len() as u64 + 1));
+        self.bytes.extend(row.into_iter().flatten().flat_map(u64::to_le_bytes));
+        if is_last { Older::Garbage } else { Older::Wanted }
+    }
+
+    /// Ends the key at hand, which is none without versions.
+    ///
+    /// # Errors
+    /// Errors of whoever takes the image.
+    pub(crate) fn end(&mut self) -> Result<()> {
+        if self.bytes.len() == self.versions_at {
+            self.bytes.truncate(self.key_at);
+        } else {
+            put_u64(&mut self.bytes, 0);
+        }
+        if self.bytes.len() >= PIECE_BYTES { self.finish() } else { self.rest() }
+    }
+
+    /// Gives the rest away.
+    ///
+    /// # Errors
+    /// Errors of whoever takes the image.
+    pub(crate) fn finish(&mut self) -> Result<()> {
+        if !self.bytes.is_empty() {
+            (self.keep)(&self.bytes)?;
+            self.bytes.clear();
+        }
+        self.rest()
+    }
+
+    fn rest(&mut self) -> Result<()> {
+        self.key_at = self.bytes.len();
+        self.versions_at = self.key_at;
+        Ok(())
+    }
+}
+
+/// Puts the keys of a piece into a table that has none of them.
+///
+/// # Errors
+/// XX001 when the bytes are no image of such a table; 53200 without room.
+pub(crate) fn restore(table: &dyn Table, image: &[u8]) -> Result<()> {
+    let damaged = |malformed: Malformed| malformed.in_bytes_of("the image of a table");
+    let mut input = Input::new(image);
+    let mut versions = Vec::new();
+    while !input.is_empty() {
+        let key = input.u64().map_err(damaged)?;
+        versions.clear();
+        while let Some(found) = version(&mut input, table).map_err(damaged)? {
+            versions.push(found);
+        }
+        put_back(table, key, &versions)?;
+    }
+    Ok(())
+}
+
+/// Version and row of one key; `None` behind the last.
+fn version(
+    input: &mut Input<'_>,
+    table: &dyn Table,
+) -> Result<Option<(Version, Option<Tuple>)>, Malformed> {
+    let version = Version(input.u64()?);
+    if version == Version(0) {
+        return Ok(None);
+    }
+    let words = usize::try_from(input.u64()?).unwrap_or(usize::MAX);
+    let Some(words) = words.checked_sub(1) else { return Ok(Some((version, None))) };
+    let bytes = input.take(words.saturating_mul(8))?;
+    let words = bytes.chunks(8).map(crate::tuple::word_of).collect();
+    let tuple = Tuple::of_schema(table.schema(), words);
+    let tuple = tuple.map_err(|_| input.malformed("a row of the table"))?;
+    Ok(Some((version, Some(tuple))))
+}
+
+fn put_back(table: &dyn Table, key: Key, versions: &[(Version, Option<Tuple>)]) -> Result<()> {
+    let mut is_live = false;
+    for (version, row) in versions.iter().rev() {
+        let snapshot = redo_snapshot(*version).map_err(|_| {
+            let message = format!("the image of a table is damaged: version {}", version.0);
+            Error::new(SqlState::DATA_CORRUPTED, message)
+        })?;
+        match row {
+            Some(row) if is_live => table.update(&snapshot, key, row)?,
+            Some(row) => table.insert(&snapshot, key, row)?,
+            None if is_live => table.remove(&snapshot, key)?,
+            None => (),
+        }
+        is_live = row.is_some();
+    }
+    Ok(())
+}
+
+/// Snapshot under which a write of `version` that succeeded once succeeds again: it sees whatever
+/// was written before.
+///
+/// # Errors
+/// [`crate::StoreError::InvalidSnapshot`] for numbers that no version has.
+pub fn redo_snapshot(version: Version) -> crate::error::Result<Snapshot> {
+    Snapshot::read_write(Version(0), Version(version.0.saturating_sub(1)), version, &[])
+}

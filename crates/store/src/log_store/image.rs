@@ -1,0 +1,54 @@
+//! Images: the index, key by key, while writers and collections go on.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use types::Result;
+
+use super::LogStore;
+use super::read::{Chain, Moved};
+use crate::image::{ImageWriter, Imaged, Older};
+use crate::log::Kind;
+use crate::snapshot::Version;
+
+impl Imaged for LogStore {
+    fn image(&self, writer: &mut ImageWriter<'_>) -> Result<Version> {
+        let needed = self.horizon.needed(self.schema.kind());
+        let mut outcome = Ok(());
+        self.index.each(|key, word| {
+            if outcome.is_err() {
+                return;
+            }
+            loop {
+                writer.begin(key);
+                if self.versions(word, needed, writer).is_ok() {
+                    break;
+                }
+            }
+            outcome = writer.end();
+        });
+        outcome?;
+        writer.finish()?;
+        Ok(self.horizon.needed(self.schema.kind()))
+    }
+}
+
+impl LogStore {
+    fn versions(
+        &self,
+        word: &AtomicU64,
+        needed: Version,
+        writer: &mut ImageWriter<'_>,
+    ) -> Result<(), Moved> {
+        let head = word.load(Ordering::Acquire);
+        let pages = self.log.pages();
+        for entry in Chain::new(&pages, head) {
+            let entry = entry?;
+            let words = entry.row().iter().map(|word| word.load(Ordering::Relaxed));
+            let row = (entry.kind() == Kind::Data).then_some(words);
+            if writer.version(entry.version(), row, needed) == Older::Garbage {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
