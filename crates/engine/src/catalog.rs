@@ -15,6 +15,7 @@ pub(crate) mod keys;
 pub(crate) mod user_types;
 pub(crate) mod routines;
 pub(crate) mod wide;
+pub(crate) mod materialized;
 pub(crate) mod databases;
 pub(crate) mod codec;
 
@@ -27,8 +28,8 @@ use parking_lot::{Mutex, RwLock};
 use sql::algebra::partition::PartitionTree;
 use sql::catalog::{
     BoundTerms, CheckDef, CheckOption, ColumnDef, ForeignKeyDef, Identity, IndexMeta, KeyDef,
-    PartitionKey, PartitionOf, RoutineDef, RowSecurity, SequenceDef, TableMeta, UserType,
-    ViewWrites, WideDef,
+    MaterializedRows, PartitionKey, PartitionOf, RoutineDef, RowSecurity, SequenceDef, TableMeta,
+    UserType, ViewWrites, WideDef,
 };
 use sql::statement::{OnCommit, Persistence, RelationName};
 use storage::{BlockShape, BulkWriter, Layout, Table, TableIndex, TableLoad};
@@ -40,6 +41,7 @@ use crate::catalog::databases::DatabaseName;
 use crate::catalog::derived::Terms;
 use crate::catalog::generated::Generated;
 use crate::catalog::locks::TableLock;
+use crate::catalog::materialized::Materialized;
 use crate::catalog::numbers::KnownNumbers;
 use crate::catalog::rights::{DefaultsOf, Grant, Membership, Object, Rights, SCHEMA_NAME};
 use crate::catalog::wide::Freshness;
@@ -70,6 +72,8 @@ pub(crate) struct TableDef {
     pub(crate) on_commit: OnCommit,
     /// Definition of a wide table; None for other tables.
     pub(crate) wide: Option<WideDef>,
+    /// Query of a materialized view; None for other tables.
+    pub(crate) materialized: Option<Materialized>,
     /// How it is partitioned, if it is.
     pub(crate) partition_by: Option<PartitionKey>,
     /// Its place in the table that it is a partition of.
@@ -119,6 +123,7 @@ impl TableDef {
             persistence: Persistence::Permanent,
             on_commit: OnCommit::Keep,
             wide: None,
+            materialized: None,
             partition_by: None,
             partition_of: None,
         }
@@ -296,6 +301,10 @@ impl TableMeta for TableEntry {
 
     fn wide(&self) -> Option<&WideDef> {
         self.def.wide.as_ref()
+    }
+
+    fn materialized(&self) -> Option<MaterializedRows> {
+        self.def.materialized.as_ref().map(Materialized::rows)
     }
 
     fn partition_key(&self) -> Option<&PartitionKey> {
@@ -498,7 +507,7 @@ pub(crate) struct State {
 pub struct TableInfo {
     /// Its name.
     pub name: String,
-    /// "table", "view" or "sequence".
+    /// "table", "view", "materialized view" or "sequence".
     pub kind: &'static str,
     /// Its columns.
     pub columns: Vec<ColumnDef>,
@@ -582,8 +591,8 @@ impl State {
 
     /// The table, view, index or sequence of this name.
     pub(crate) fn kind_of(&self, name: &str) -> Option<&'static str> {
-        if self.tables.contains_key(name) {
-            Some("table")
+        if let Some(table) = self.tables.get(name) {
+            Some(table.def.kind())
         } else if self.views.contains_key(name) {
             Some("view")
         } else if self.sequences.contains_key(name) {
@@ -718,7 +727,7 @@ impl State {
             foreign_keys: entry.def.foreign_keys.clone(),
             rows: entry.storage.live_rows(),
             bytes: entry.storage.block_infos().iter().map(|b| b.bytes).sum(),
-            ..TableInfo::new(&entry.def.name, "table", entry.def.columns.clone())
+            ..TableInfo::new(&entry.def.name, entry.def.kind(), entry.def.columns.clone())
         };
         let view = |(name, view): (&String, &View)| {
             let column = |(name, ty): &(String, DataType)| ColumnDef::new(name, *ty);

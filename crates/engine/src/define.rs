@@ -27,6 +27,7 @@ mod tests;
 mod validate;
 mod view;
 mod wide;
+mod materialized;
 
 use sql::catalog::ColumnDef;
 use sql::statement::{Discard, IfExists, Persistence, RelationName, Statement};
@@ -52,6 +53,10 @@ pub(crate) fn run(running: &mut Running<'_>, statement: Statement) -> Result<Que
         Statement::CreateTable(create) => table::create(running.session, *create),
         Statement::CreateTableAs(create) => table::create_as(running, *create),
         Statement::CreateView(create) => view::create(running.session, *create),
+        Statement::CreateMaterialized(create) => materialized::create(running, *create),
+        Statement::RefreshMaterialized(refresh) => materialized::refresh(running, &refresh),
+        Statement::AlterMaterialized(alter) => alter::materialized(running, &alter),
+        Statement::DropMaterialized(drop) => materialized::drop_all(running, &drop),
         Statement::AlterView(alter) => view::alter(running, alter),
         Statement::RenameView(rename) => view::rename(running.session, &rename),
         Statement::CreateIndex(create) => index::create(running.session, *create),
@@ -90,6 +95,10 @@ fn command_of(statement: &Statement) -> &'static str {
         Statement::CreateTableAs(_) => "CREATE TABLE AS",
         Statement::CreateView(_) => "CREATE VIEW",
         Statement::AlterView(_) | Statement::RenameView(_) => "ALTER VIEW",
+        Statement::CreateMaterialized(_) => "CREATE MATERIALIZED VIEW",
+        Statement::RefreshMaterialized(_) => "REFRESH MATERIALIZED VIEW",
+        Statement::AlterMaterialized(_) => "ALTER MATERIALIZED VIEW",
+        Statement::DropMaterialized(_) => "DROP MATERIALIZED VIEW",
         Statement::CreateIndex(_) => "CREATE INDEX",
         Statement::CreateSequence(_) => "CREATE SEQUENCE",
         Statement::AlterTable(_) | Statement::Partition(_) => "ALTER TABLE",

@@ -1,7 +1,7 @@
 //! Lists of objects that backslash commands show, as queries of the catalog.
 
 /// A command and the query for its list; `{}` stands for a condition on the name.
-const LISTS: [(&str, &str, &str); 8] = [
+const LISTS: [(&str, &str, &str); 9] = [
     (
         "\\l",
         "datname",
@@ -34,6 +34,14 @@ const LISTS: [(&str, &str, &str); 8] = [
          AND n.nspname NOT IN ('pg_catalog', 'information_schema') AND {} ORDER BY 1, 2",
     ),
     (
+        "\\dm",
+        "c.relname",
+        "SELECT n.nspname AS \"Schema\", c.relname AS \"Name\", \
+         pg_catalog.pg_get_userbyid(c.relowner) AS \"Owner\", c.relispopulated AS \"Populated\" \
+         FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
+         WHERE c.relkind = 'm' AND {} ORDER BY 1, 2",
+    ),
+    (
         "\\df",
         "p.proname",
         "SELECT DISTINCT n.nspname AS \"Schema\", p.proname AS \"Name\", \
@@ -52,11 +60,12 @@ const LISTS: [(&str, &str, &str); 8] = [
         "\\dp",
         "c.relname",
         "SELECT n.nspname AS \"Schema\", c.relname AS \"Name\", \
-         CASE c.relkind WHEN 'v' THEN 'view' WHEN 'S' THEN 'sequence' ELSE 'table' END \
+         CASE c.relkind WHEN 'v' THEN 'view' WHEN 'm' THEN 'materialized view' \
+         WHEN 'S' THEN 'sequence' ELSE 'table' END \
          AS \"Type\", \
          array_to_string(c.relacl::text[], E'\\n') AS \"Access privileges\" \
          FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
-         WHERE c.relkind IN ('r', 'v', 'S') \
+         WHERE c.relkind IN ('r', 'v', 'm', 'S') \
          AND n.nspname NOT IN ('pg_catalog', 'information_schema') AND {} ORDER BY 1, 2",
     ),
     (

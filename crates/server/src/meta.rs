@@ -46,7 +46,7 @@ pub(crate) enum Timing {
 
 const HELP: &str = "\
 \\d, \\d NAME             tables, views and sequences; columns, indexes and constraints of one
-\\dt \\di \\ds \\dv         tables with rows and bytes, indexes, sequences, views
+\\dt \\di \\ds \\dv \\dm     tables with rows and bytes, indexes, sequences, views (materialized)
 \\dn \\du \\df \\dT \\dp \\l  schemas, roles, functions, types, privileges, databases
 \\x [on|off|auto]        rows as blocks of lines
 \\t [on|off]             rows alone, without names and counts
@@ -215,7 +215,8 @@ fn list(relations: &[TableInfo]) {
     let mut table = new_table(&["name", "kind", "rows", "bytes"]);
     for info in relations {
         let number = |n: u64| {
-            if info.kind == "table" { n.to_string() } else { String::new() }
+            let has_rows = matches!(info.kind, "table" | "materialized view");
+            if has_rows { n.to_string() } else { String::new() }
         };
         table.add_row([
             info.name.clone(),

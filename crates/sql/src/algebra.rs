@@ -27,7 +27,9 @@ pub use json::JsonFunction;
 pub use null_rule::NullRule;
 pub use routine::RoutineCall;
 pub use session::{Advisory, AdvisoryMode, AdvisorySpan, ObjectKey, SessionFunction};
-pub use table::{BoundTableFunction, BoundTerms, TableFunctionRef, TableMeta, TableRef};
+pub use table::{
+    BoundTableFunction, BoundTerms, MaterializedRows, TableFunctionRef, TableMeta, TableRef,
+};
 
 use std::sync::Arc;
 

@@ -35,6 +35,7 @@ mod insert;
 mod conflict;
 mod merge;
 mod lock;
+mod materialized;
 mod session;
 mod sequence;
 mod constraint;
@@ -107,7 +108,7 @@ use ::types::{DataType, Error, Position, Result, SqlState, budget, stack};
 use crate::algebra::{ColumnId, CteId, Expr, Origin, OutputColumn, Place, Plan, Query};
 use crate::catalog::Catalog;
 use crate::parse::{Aside, LockTree, ParsedStatement};
-use crate::statement::{Access, Extent, Privilege, Privileges, Statement};
+use crate::statement::{Access, Extent, Privilege, Privileges, Statement, WithData};
 use scope::Level;
 
 pub use constraint::{object_name, with_column};
@@ -146,7 +147,12 @@ pub fn bind(
     binder.check_shown()?;
     binder.refuse_stray_parts()?;
     // What a view reads is looked at when it is used.
-    if !matches!(bound, Statement::CreateView(_)) {
+    let reads_later = match &bound {
+        Statement::CreateView(_) => true,
+        Statement::CreateMaterialized(create) => create.data == WithData::Empty,
+        _ => false,
+    };
+    if !reads_later {
         catalog.check_access(&binder.required)?;
     }
     Ok(bound)

@@ -1,6 +1,8 @@
 //! Catalog that the binder reads. `engine` implements it.
 
-pub use crate::algebra::{BoundTableFunction, BoundTerms, TableFunctionRef, TableMeta, TableRef};
+pub use crate::algebra::{
+    BoundTableFunction, BoundTerms, MaterializedRows, TableFunctionRef, TableMeta, TableRef,
+};
 pub use crate::definition::{
     BodyForm, CheckDef, ColumnDef, Deferral, Domain, DomainDef, DomainOf, DomainUse, ForeignKeyDef,
     INDEX_EXPRESSION, Identity, IdentityKind, IndexColumn, IndexExpression, IndexKind, IndexMeta,
@@ -442,6 +444,13 @@ pub trait Catalog {
     fn check_access(&self, needed: &[Access]) -> Result<()> {
         let _ = needed;
         Ok(())
+    }
+
+    /// True when the statement that is bound may write the rows of the materialized view that is
+    /// called `key`.
+    fn maintains(&self, key: &str) -> bool {
+        let _ = key;
+        false
     }
 
     /// The statement means what it means because of the primary key of the table `name`.

@@ -25,6 +25,7 @@ mod extension;
 mod followed;
 mod forms;
 mod grant;
+mod materialized;
 mod missing;
 mod name;
 mod operator;
@@ -66,6 +67,7 @@ pub(crate) use effectless::{
 };
 pub use followed::{Followed, followed};
 pub(crate) use forms::{JOIN_NAME, ROWS_FROM};
+pub(crate) use materialized::data_clause;
 pub(crate) use name::folded;
 pub(crate) use partition::{BoundTree, PartitionTree, RangeTree};
 pub use qualified::with_schemas;
@@ -286,6 +288,23 @@ pub(crate) enum SessionTree {
         names: Vec<ast::ObjectName>,
         if_missing: IfMissing,
         behaviour: DropBehaviour,
+    },
+    RefreshMaterialized {
+        name: ast::ObjectName,
+        concurrently: bool,
+        without_data: bool,
+    },
+    DropMaterialized {
+        names: Vec<ast::ObjectName>,
+        if_missing: IfMissing,
+        behaviour: DropBehaviour,
+    },
+    /// ALTER MATERIALIZED VIEW ... RENAME, of the view or a column.
+    RenameMaterialized {
+        name: ast::ObjectName,
+        if_missing: IfMissing,
+        column: Option<ast::Ident>,
+        to: ast::Ident,
     },
     Privilege(PrivilegeStatement),
     Schema(SchemaStatement),
@@ -514,10 +533,10 @@ fn parse_tree(mut tokens: Vec<TokenWithSpan>) -> Result<Tree> {
     if let Some(tree) = effectless::take_actions(&tokens, parse_tree)? {
         return Ok(tree);
     }
-    let view_options = storage::take(&mut tokens)?;
+    let clauses = storage::take(&mut tokens)?;
     forms::rewrite(&mut tokens)?;
     let (mut aside, locks) = aside::take(&mut tokens).map_err(syntax_error)?;
-    aside.view_options = view_options;
+    (aside.view_options, aside.without_data) = (clauses.options, clauses.without_data);
     let calls_bus = tokens.iter().any(names_call);
     let mut parser = parser(tokens);
     let first_lock = locks.first().and_then(|lock| lock.at);

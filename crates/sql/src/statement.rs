@@ -13,10 +13,11 @@ mod transaction;
 pub use comment::{Comment, CommentTarget};
 pub use cursor::{AtCursor, CursorRows, Declare};
 pub use define::{
-    AlterAction, AlterSequence, AlterTable, AlterView, ColumnSequence, CreateIndex, CreateSequence,
-    CreateTable, CreateTableAs, CreateView, CreateWideTable, DropRelations, Effectless, Naming,
-    Nullability, OnCommit, PartitionPlace, PartitionStatement, RenameView, RenamedColumn,
-    SequenceChange, Skipped, Truncate, TruncateIdentity, ViewChange, WithData,
+    AlterAction, AlterSequence, AlterTable, AlterView, ColumnSequence, CreateIndex,
+    CreateMaterialized, CreateSequence, CreateTable, CreateTableAs, CreateView, CreateWideTable,
+    DropRelations, Effectless, Naming, Nullability, OnCommit, PartitionPlace, PartitionStatement,
+    RefreshMaterialized, RefreshMode, RenameView, RenamedColumn, SequenceChange, Skipped, Truncate,
+    TruncateIdentity, ViewChange, WithData,
 };
 pub use domain::{DomainChange, DomainStatement, NewDomain};
 pub use policy::{PolicyChange, PolicyStatement, RowSecuritySwitch};
@@ -182,6 +183,12 @@ pub enum Statement {
     Effectless(Effectless),
     /// CREATE VIEW.
     CreateView(Box<CreateView>),
+    /// CREATE MATERIALIZED VIEW.
+    CreateMaterialized(Box<CreateMaterialized>),
+    /// REFRESH MATERIALIZED VIEW.
+    RefreshMaterialized(RefreshMaterialized),
+    /// ALTER MATERIALIZED VIEW ... RENAME.
+    AlterMaterialized(Box<AlterTable>),
     /// CREATE INDEX.
     CreateIndex(Box<CreateIndex>),
     /// CREATE SEQUENCE.
@@ -198,6 +205,8 @@ pub enum Statement {
     DropWideTable(DropRelations),
     /// DROP VIEW.
     DropView(DropRelations),
+    /// DROP MATERIALIZED VIEW.
+    DropMaterialized(DropRelations),
     /// DROP INDEX.
     DropIndex(DropRelations),
     /// DROP SEQUENCE.

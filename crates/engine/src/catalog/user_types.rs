@@ -119,11 +119,7 @@ impl State {
             }
             *entry = Arc::new(entry.redefined(def, entry.built()));
         }
-        for view in self.views.values_mut() {
-            for (_, ty) in &mut view.output {
-                *ty = with_enum(*ty, new);
-            }
-        }
+        self.retype_queries(|ty| with_enum(ty, new));
         Ok(())
     }
 

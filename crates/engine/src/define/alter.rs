@@ -98,6 +98,15 @@ pub(super) fn alter(session: &mut Session, alter: &AlterTable) -> Result<QueryRe
     Ok(QueryResult::command("ALTER TABLE"))
 }
 
+/// ALTER MATERIALIZED VIEW ... RENAME.
+pub(super) fn materialized(
+    running: &mut Running<'_>,
+    altering: &AlterTable,
+) -> Result<QueryResult> {
+    alter(running.session, altering)?;
+    Ok(QueryResult::command("ALTER MATERIALIZED VIEW"))
+}
+
 /// Gives a table another name, in another schema perhaps; both as the catalog calls them.
 ///
 /// # Errors
@@ -211,6 +220,9 @@ impl Altering {
         for (index, terms) in terms {
             let indexes = def.indexes.iter_mut().filter(|known| known.name == *index);
             indexes.for_each(|known| known.terms.clone_from(terms));
+        }
+        if let Some(materialized) = &mut def.materialized {
+            materialized.follow_names(&def.columns);
         }
         self.renamed.push((old, name.clone()));
     }

@@ -108,7 +108,7 @@ fn role(state: &State, who: &Who, name: &str) -> Result<Commented> {
 /// A constraint that is meant.
 fn constraint(state: &State, who: &Who, table: &RelationName, name: &str) -> Result<Commented> {
     let key = state.key_of(table)?;
-    if state.kind_of(&key) != Some("table") {
+    if !state.tables.contains_key(&key) {
         return Err(undefined_table(&key));
     }
     if !state.has_constraint(&key, name) {

@@ -31,7 +31,7 @@ pub(super) struct Change<'a> {
 pub(super) fn readers(session: &Session, name: &str) -> Vec<Reader> {
     let state = session.state();
     let reader = |view: String| {
-        let text = state.views.get(&view).map(|view| view.sql.as_str()).unwrap_or_default();
+        let text = state.query_of(&view).map(|view| view.sql.as_str()).unwrap_or_default();
         let places = view::places_in(session, text, name).unwrap_or_default();
         Reader { view, places }
     };
@@ -48,9 +48,10 @@ pub(super) fn follow(session: &mut Session, readers: &[Reader], change: &Change<
     }
     session.change_catalog(|state| {
         for reader in readers {
-            let Some(known) = state.views.get_mut(&reader.view) else { continue };
+            let Some(known) = state.query_of(&reader.view) else { continue };
             let text = sql::followed(&known.sql, &reader.places, change.parts);
-            known.sql = text.ok_or_else(|| unwritten(change.from, &reader.view))?;
+            let text = text.ok_or_else(|| unwritten(change.from, &reader.view))?;
+            state.change_query(&reader.view, |known| known.sql = text);
         }
         Ok(())
     })?;
@@ -59,13 +60,13 @@ pub(super) fn follow(session: &mut Session, readers: &[Reader], change: &Change<
     }
     for reader in readers {
         let state = session.state();
-        let Some(known) = state.views.get(&reader.view) else { continue };
+        let Some(known) = state.query_of(&reader.view) else { continue };
         let found = view::relations_in(session, &known.sql);
         let (depends_on, keys) = found.map_err(|_| unwritten(change.from, &reader.view))?;
         session.change_catalog(|state| {
-            if let Some(known) = state.views.get_mut(&reader.view) {
+            state.change_query(&reader.view, |known| {
                 (known.depends_on, known.keys) = (depends_on, keys);
-            }
+            });
             Ok(())
         })?;
     }

@@ -9,6 +9,7 @@ use sql::statement::{
 };
 use types::{Error, Result, SqlState};
 
+use crate::catalog::materialized::KIND;
 use crate::catalog::rights::{
     COLUMN, Grant, Membership, Object, SCHEMA_NAME, SEQUENCE, Spot, TABLE,
 };
@@ -511,15 +512,14 @@ fn change_owner(
             (named(&state, &Objects::Databases(vec![name.name.clone()]))?.remove(0), "database")
         }
         ObjectKind::Type => (named(&state, &Objects::Types(vec![name.clone()]))?.remove(0), "type"),
-        ObjectKind::Table | ObjectKind::View | ObjectKind::Sequence => {
+        ObjectKind::Table
+        | ObjectKind::View
+        | ObjectKind::MaterializedView
+        | ObjectKind::Sequence => {
             let key = state.key_of(name)?;
             let local = name.name.as_str();
             let found = state.kind_of(&key);
-            let wanted = match kind {
-                ObjectKind::Sequence => "sequence",
-                ObjectKind::View => "view",
-                _ => "table",
-            };
+            let wanted = wanted_kind(kind);
             match found {
                 None if if_missing == IfMissing::Skip => {
                     session.notice(
@@ -565,6 +565,16 @@ fn change_owner(
         set_owner(state, &object, &to);
         Ok(())
     })
+}
+
+/// How messages name the relations that a statement about `kind` is for.
+pub(super) fn wanted_kind(kind: ObjectKind) -> &'static str {
+    match kind {
+        ObjectKind::Sequence => "sequence",
+        ObjectKind::View => "view",
+        ObjectKind::MaterializedView => KIND,
+        _ => "table",
+    }
 }
 
 const CREATE: Privileges = Privileges::of(&[Privilege::Create]);
@@ -652,6 +662,12 @@ impl Definer<'_> {
         })
     }
 
+    /// The owner alone changes what there is.
+    fn change(&self, name: &str) -> Result<()> {
+        let kind = self.state.kind_of(name);
+        kind.map_or(Ok(()), |kind| self.state.check_owner(self.who, kind, name))
+    }
+
     /// CREATE OR REPLACE TABLE drops the table that is there.
     fn replace(&self, name: &RelationName, if_exists: IfExists) -> Result<()> {
         if if_exists != IfExists::Replace {
@@ -700,8 +716,12 @@ pub(crate) fn check_definition(session: &Session, statement: &Statement) -> Resu
         Statement::Policy(of) => state.check_owner(&who, "table", &of.table),
         Statement::AlterView(to) => state.check_owner(&who, "view", &state.key_of(&to.name)?),
         Statement::RenameView(to) => state.check_owner(&who, "view", &state.key_of(&to.name)?),
-        Statement::CreateIndex(create) => state.check_owner(&who, "table", create.table.name()),
-        Statement::AlterTable(Some(alter)) => state.check_owner(&who, "table", alter.table.name()),
+        Statement::CreateMaterialized(create) => creates(&create.view.name, Persistence::Permanent),
+        Statement::RefreshMaterialized(refresh) => may.change(&state.key_of(&refresh.name)?),
+        Statement::DropMaterialized(drop) => drops(KIND, drop),
+        Statement::CreateIndex(create) => may.change(create.table.name()),
+        Statement::AlterTable(Some(alter)) => may.change(alter.table.name()),
+        Statement::AlterMaterialized(alter) => may.change(alter.table.name()),
         Statement::AlterSequence(Some(alter)) => {
             state.check_owner(&who, "sequence", &state.key_of(&alter.name)?)
         }

@@ -9,11 +9,12 @@ use sql::statement::{
 };
 use types::{Error, Result, SqlState};
 
-use super::{alter, drop, extension, names, routine, sequence, user_type, view};
+use super::{alter, drop, extension, materialized, names, routine, sequence, user_type, view};
 use crate::catalog::comments::Commented;
+use crate::catalog::materialized::KIND;
 use crate::catalog::rights::{DefaultsOf, Object, Rights, SCHEMA_NAME};
 use crate::catalog::{Schema, State, undefined_schema, undefined_table};
-use crate::define::privilege::{one_role, schema_named};
+use crate::define::privilege::{one_role, schema_named, wanted_kind};
 use crate::statement::running::Running;
 use crate::words::who::{Who, denied};
 use crate::{QueryResult, Session};
@@ -97,6 +98,7 @@ fn create(
 /// Catalog keys of the relations of a schema, by kind.
 struct Content {
     tables: Vec<String>,
+    materialized: Vec<String>,
     views: Vec<String>,
     sequences: Vec<String>,
     types: Vec<String>,
@@ -108,7 +110,8 @@ impl Content {
     fn of(state: &State, schema: &str) -> Self {
         let is_in = |key: &&String| RelationName::schema_of_key(key) == schema;
         Self {
-            tables: state.tables.keys().filter(is_in).cloned().collect(),
+            tables: state.plain_tables().map(|(key, _)| key).filter(is_in).cloned().collect(),
+            materialized: state.materialized().filter(is_in).cloned().collect(),
             views: state.views.keys().filter(is_in).cloned().collect(),
             sequences: state.sequences.keys().filter(is_in).cloned().collect(),
             types: state.types.keys().filter(is_in).cloned().collect(),
@@ -163,6 +166,10 @@ fn drop_all(
             behaviour: DropBehaviour::Cascade,
         };
         view::drop_all(session, &drop(content.views))?;
+        // Some may have gone with others.
+        let state = session.state();
+        let left = content.materialized.into_iter().filter(|key| state.tables.contains_key(key));
+        materialized::drop_all(&mut Running::own(session), &drop(left.collect()))?;
         drop::tables(session, &drop(content.tables))?;
         // Those of columns went with their tables.
         let state = session.state();
@@ -188,6 +195,7 @@ fn refuse_content(name: &str, content: &Content) -> Result<()> {
     let kinds = [
         ("table", &content.tables),
         ("view", &content.views),
+        (KIND, &content.materialized),
         ("sequence", &content.sequences),
         ("type", &content.types),
         ("extension", &content.extensions),
@@ -252,7 +260,8 @@ fn rename(session: &mut Session, name: &str, to: &str) -> Result<()> {
         let name = RelationName::name_of_key(&key).to_owned();
         user_type::move_type(session, &key, &RelationName { schema, name })?;
     }
-    let all = content.tables.into_iter().chain(content.views).chain(content.sequences);
+    let all = content.tables.into_iter().chain(content.views).chain(content.materialized);
+    let all = all.chain(content.sequences);
     for key in all.collect::<Vec<_>>() {
         // Sequences may have followed their tables.
         if session.state().contains(&key) {
@@ -271,11 +280,7 @@ fn set_schema(
 ) -> Result<()> {
     let (state, who) = (session.state(), session.who());
     let key = state.key_of(name)?;
-    let wanted = match kind {
-        ObjectKind::View => "view",
-        ObjectKind::Sequence => "sequence",
-        _ => "table",
-    };
+    let wanted = wanted_kind(kind);
     match state.kind_of(&key) {
         None if if_missing == IfMissing::Skip => {
             session.notice(

@@ -101,7 +101,7 @@ fn texts_of_domain(domain: Domain) -> Vec<(Place, String)> {
 
 /// All texts of the catalog.
 fn texts(state: &State) -> Vec<(Place, String)> {
-    let views = state.views.iter().map(|(key, view)| (Place::View(key.clone()), view.sql.clone()));
+    let views = state.queries().map(|(key, view)| (Place::View(key.clone()), view.sql.clone()));
     let tables = state.tables.values().flat_map(|entry| texts_of(&entry.def));
     let domains = state.types.values().filter_map(UserType::domain).flat_map(texts_of_domain);
     views.chain(tables).chain(domains).collect()
@@ -111,9 +111,7 @@ fn texts(state: &State) -> Vec<(Place, String)> {
 fn put(state: &mut State, place: &Place, text: String) -> Result<()> {
     match place {
         Place::View(view) => {
-            if let Some(view) = state.views.get_mut(view) {
-                view.sql = text;
-            }
+            state.change_query(view, |view| view.sql = text);
             Ok(())
         }
         Place::DomainDefault(key) | Place::DomainCheck(key, _) => {

@@ -393,8 +393,8 @@ fn drop_user(session: &mut Session, user: &User) -> Result<()> {
     match user {
         User::Column(table, column, _) => drop_column(session, table, column),
         User::View(view) => session.change_catalog(|state| {
-            state.views.remove(view);
-            view::drop_dependents(state, "view", view, DropBehaviour::Cascade)
+            let kind = state.remove_query(view);
+            view::drop_dependents(state, kind, view, DropBehaviour::Cascade)
         }),
         User::Default(table, column) => {
             let table = quoted_relation(table);
@@ -480,7 +480,8 @@ fn users_of(session: &Session, ty: UserType) -> Vec<User> {
         (Some(_), UserType::Enum(_)) => None,
     };
     let mut users = Vec::new();
-    for entry in state.tables.values() {
+    // Of materialized views the query counts.
+    for (_, entry) in state.plain_tables() {
         for column in &entry.def.columns {
             if let Some(shown) = shown(column) {
                 users.push(User::Column(entry.def.name.clone(), column.name.clone(), shown));
@@ -501,7 +502,7 @@ fn users_of(session: &Session, ty: UserType) -> Vec<User> {
     let shown = |view: &View| view.output.iter().any(|(_, ty)| is_it(*ty));
     let of_texts: Vec<User> = named.iter().filter_map(|p| of_text(p, ty.name(), &users)).collect();
     users.extend(of_texts);
-    let others = state.views.iter().filter(|(key, view)| {
+    let others = state.queries().filter(|(key, view)| {
         let is_named = |place: &texts::Place| *place == texts::Place::View((*key).clone());
         shown(view) && !named.iter().any(is_named)
     });

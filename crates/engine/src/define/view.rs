@@ -254,7 +254,7 @@ pub(super) fn drop_dependents(
 ) -> Result<()> {
     let dependent =
         |(view, v): (&String, &View)| v.depends_on.iter().any(|d| d == name).then(|| view.clone());
-    let dependents: Vec<String> = state.views.iter().filter_map(dependent).collect();
+    let dependents: Vec<String> = state.queries().filter_map(dependent).collect();
     let over = crate::catalog::wide::over(state, name).map(|(entry, _)| entry.def.name.clone());
     for dependent in over.collect::<Vec<_>>() {
         if behaviour == DropBehaviour::Restrict {
@@ -264,10 +264,11 @@ pub(super) fn drop_dependents(
     }
     for view in dependents {
         if behaviour == DropBehaviour::Restrict {
-            return Err(needed(&format!("{kind} {name}"), &format!("view {view}")));
+            let dependent = format!("{} {view}", state.kind_of_query(&view));
+            return Err(needed(&format!("{kind} {name}"), &dependent));
         }
-        state.views.remove(&view);
-        drop_dependents(state, "view", &view, behaviour)?;
+        let kind = state.remove_query(&view);
+        drop_dependents(state, kind, &view, behaviour)?;
     }
     Ok(())
 }
@@ -398,7 +399,7 @@ fn rename_column(view: &mut View, name: &str, column: &str, to: &str) -> Result<
 /// Views that read `name`.
 pub(super) fn readers(state: &State, name: &str) -> Vec<String> {
     let reads = |(_, view): &(&String, &View)| view.depends_on.iter().any(|d| d == name);
-    state.views.iter().filter(reads).map(|(view, _)| view.clone()).collect()
+    state.queries().filter(reads).map(|(view, _)| view.clone()).collect()
 }
 
 /// Looks whether views that read the table `name` mean the same after a change of it, which
@@ -415,22 +416,24 @@ pub(super) fn check_readers(
 ) -> Result<()> {
     for view in readers(&session.state(), name) {
         let state = session.state();
-        let Some(known) = state.views.get(&view) else { continue };
+        let Some(known) = state.query_of(&view) else { continue };
         if output_of(session, known).is_ok_and(|output| output == known.output) {
             continue;
         }
         match dropped {
             Some((_, DropBehaviour::Cascade)) => session.change_catalog(|state| {
-                state.views.remove(&view);
-                drop_dependents(state, "view", &view, DropBehaviour::Cascade)
+                let kind = state.remove_query(&view);
+                drop_dependents(state, kind, &view, DropBehaviour::Cascade)
             })?,
             Some((column, DropBehaviour::Restrict)) => {
                 let what = format!("column {column} of table {name}");
-                return Err(needed(&what, &format!("view {view}")));
+                let dependent = format!("{} {view}", state.kind_of_query(&view));
+                return Err(needed(&what, &dependent));
             }
             None => {
+                let kind = state.kind_of_query(&view);
                 let message = format!(
-                    "cannot alter table \"{name}\" in a way that view \"{view}\" would notice"
+                    "cannot alter table \"{name}\" in a way that {kind} \"{view}\" would notice"
                 );
                 return Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message)
                     .with_hint("Drop the view first, and create it again afterwards."));

@@ -208,7 +208,7 @@ fn is_on_way(nodes: &[WideNode], mut node: usize, table: &str) -> bool {
 }
 
 /// Types whose equal values are the same.
-fn has_one_form(ty: DataType) -> bool {
+pub(super) fn has_one_form(ty: DataType) -> bool {
     matches!(
         ty,
         DataType::Boolean

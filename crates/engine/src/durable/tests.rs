@@ -475,3 +475,42 @@ fn sessions_and_checks_go_by_the_clock_that_is_given() {
     let made = rows(&mut session, "SELECT made FROM t ORDER BY id");
     assert_eq!(made, [begun, later, "1970-01-01 00:01:31+00"]);
 }
+
+#[test]
+fn materialized_views_come_back_after_every_end() {
+    for how in ENDS {
+        let io = SimIo::new(7, Tear::Bytes);
+        let database = open(&io);
+        let mut session = database.session();
+        run(&mut session, "CREATE TABLE t (a INT PRIMARY KEY, b INT)");
+        run(&mut session, "INSERT INTO t SELECT i, i % 10 FROM generate_series(1, 3000) AS g(i)");
+        run(&mut session, "CREATE MATERIALIZED VIEW m AS SELECT a, b AS c FROM t WHERE b < 5");
+        run(&mut session, "CREATE UNIQUE INDEX i ON m (a)");
+        run(&mut session, "CREATE MATERIALIZED VIEW n AS SELECT c, count(*) FROM m GROUP BY c");
+        run(&mut session, "CREATE MATERIALIZED VIEW e AS SELECT 1 AS one WITH NO DATA");
+        run(&mut session, "CHECKPOINT");
+        run(&mut session, "DELETE FROM t WHERE a <= 1000");
+        run(&mut session, "REFRESH MATERIALIZED VIEW CONCURRENTLY m");
+        run(&mut session, "ALTER MATERIALIZED VIEW m RENAME COLUMN c TO d");
+        run(&mut session, "ALTER MATERIALIZED VIEW m RENAME TO k");
+        drop(session);
+        end(database, &io, how);
+        let database = open(&io);
+        let mut session = database.session();
+        assert_eq!(rows(&mut session, "SELECT count(*), sum(d) FROM k"), ["1000|2000"], "{how:?}");
+        assert_eq!(rows(&mut session, "SELECT d FROM k WHERE a = 2003"), ["3"]);
+        assert_eq!(rows(&mut session, "SELECT count(*) FROM n"), ["5"]);
+        assert_eq!(state_of(&mut session, "SELECT * FROM e"), "55000");
+        run(&mut session, "REFRESH MATERIALIZED VIEW n");
+        assert_eq!(rows(&mut session, "SELECT sum(count) FROM n"), ["1000"]);
+        run(&mut session, "REFRESH MATERIALIZED VIEW e");
+        assert_eq!(rows(&mut session, "SELECT one FROM e"), ["1"]);
+        run(&mut session, "CHECKPOINT; DELETE FROM t");
+        run(&mut session, "REFRESH MATERIALIZED VIEW k");
+        drop(session);
+        end(database, &io, how);
+        let mut session = open(&io).session();
+        assert_eq!(rows(&mut session, "SELECT count(*) FROM k"), ["0"]);
+        assert_eq!(state_of(&mut session, "DROP TABLE t"), "2BP01");
+    }
+}

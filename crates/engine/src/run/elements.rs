@@ -18,7 +18,8 @@ impl Session {
         let Effectless { command, index, notices, rest } = statement;
         if let Some((name, if_missing)) = &index {
             let key = self.state().key_of(name)?;
-            let is_index = matches!(self.state().kind_of(&key), Some("index" | "table"));
+            let is_index =
+                matches!(self.state().kind_of(&key), Some("index" | "table" | "materialized view"));
             match if_missing {
                 _ if is_index => {}
                 IfMissing::Fail => return Err(undefined_table(&key)),

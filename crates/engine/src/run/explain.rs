@@ -20,7 +20,7 @@ use types::{DataType, Error, Result, Value};
 use crate::QueryResult;
 use crate::run::prepared;
 use crate::statement::explaining::{Explained, Explaining};
-use crate::statement::running::{Run, Running};
+use crate::statement::running::{Purpose, Run, Running};
 
 /// Queries that EXPLAIN ANALYZE ran, and how long they took.
 struct Ran {
@@ -61,6 +61,7 @@ fn source(statement: &Statement) -> Option<&Query> {
         Statement::Delete(delete) => Some(&delete.source),
         Statement::Merge(merge) => Some(&merge.source),
         Statement::CreateTableAs(create) => Some(&create.query),
+        Statement::CreateMaterialized(create) => Some(&create.query),
         _ => None,
     }
 }
@@ -132,7 +133,7 @@ impl Running<'_> {
         }
         let unsupported = || Error::unsupported("EXPLAIN of this statement");
         let query = source(statement).ok_or_else(unsupported)?;
-        let (plan, _) = self.plan_query(query, Run::default())?;
+        let (plan, _) = self.plan_query(query, shown())?;
         Ok(vec![object(plan::explain_json(head, &plan, None, 2), "")])
     }
 
@@ -155,7 +156,7 @@ impl Running<'_> {
         }
         let unsupported = || Error::unsupported("EXPLAIN of this statement");
         let query = source(statement).ok_or_else(unsupported)?;
-        let (plan, _) = self.plan_query(query, Run::default())?;
+        let (plan, _) = self.plan_query(query, shown())?;
         Ok(match head(statement) {
             Some(line) => plan::explain_below(&line, &plan, None),
             None => plan::explain(&plan, None),
@@ -205,6 +206,11 @@ impl Running<'_> {
         };
         Ok(Ran { queries, rows, planning, execution })
     }
+}
+
+/// The run of a plan that is only shown.
+fn shown() -> Run {
+    Run { purpose: Purpose::Shown, ..Run::default() }
 }
 
 /// The plans of queries that ran, one behind the other.

@@ -43,6 +43,8 @@ pub(crate) struct Reliance {
     pub(crate) peeked: bool,
     /// Its lock, if it is a table that others know.
     pub(crate) lock: Option<Arc<TableLock>>,
+    /// Its name, if it is a materialized view without rows: nobody may read it.
+    pub(crate) unfilled: Option<Arc<str>>,
 }
 
 /// Rows by which a table may grow or shrink, besides twofold, before plans are made anew.
@@ -54,7 +56,7 @@ impl Reliance {
         let (epoch, rows) = (table.range_epoch(), table.live_rows());
         let indexes = table.indexes().len();
         let peeked = table.has_peeked_statistics();
-        Self { table, epoch, rows, indexes, peeked, lock: None }
+        Self { table, epoch, rows, indexes, peeked, lock: None, unfilled: None }
     }
 
     /// To be asked after the snapshot of the query was taken.

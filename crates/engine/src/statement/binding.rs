@@ -44,6 +44,7 @@ impl Session {
             wide: self.wide_reader(),
             is_enough: Cell::new(true),
             variables: None,
+            maintained: None,
         }
     }
 

@@ -59,6 +59,17 @@ pub(crate) struct StatementCatalog<'a> {
     pub(crate) is_enough: Cell<bool>,
     /// Variables of the program that the statement is a part of.
     pub(crate) variables: Option<&'a dyn Variables>,
+    /// The materialized view that the statement brings up to date, by its key.
+    pub(crate) maintained: Option<Maintained<'a>>,
+}
+
+/// Meaning of the name of a materialized view while it is brought up to date.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Maintained<'a> {
+    /// Its query, with the rights of its owner.
+    Query(&'a str),
+    /// Its rows, which the statement may write.
+    Rows(&'a str),
 }
 
 impl StatementCatalog<'_> {
@@ -236,6 +247,14 @@ impl Catalog for StatementCatalog<'_> {
         let (asked, name) = (name, key.as_str());
         if let Some(entry) = self.state.tables.get(name) {
             let table = TableRef(Arc::clone(entry) as Arc<dyn TableMeta>);
+            if let Some(of) = &entry.def.materialized
+                && self.maintained == Some(Maintained::Query(name))
+            {
+                let (sql, columns) = (of.view.sql.clone(), of.view.columns.clone());
+                let owner = self.state.owner_of(&Object::Relation(name.to_owned()));
+                let rights = ViewRights::Owner(owner.to_owned());
+                return Some(Relation::View { sql, columns, rights });
+            }
             return match &entry.def.wide {
                 Some(def) if !self.wide.may_read(entry) => {
                     self.is_enough.set(false);
@@ -277,6 +296,10 @@ impl Catalog for StatementCatalog<'_> {
         }
         let view = || pg_catalog::view(None, asked).or_else(|| self.function_view(asked));
         schema.is_none().then(view).flatten().map(system_view)
+    }
+
+    fn maintains(&self, key: &str) -> bool {
+        self.maintained == Some(Maintained::Rows(key))
     }
 
     fn view_writes(&self, name: &str) -> Option<ViewWrites> {

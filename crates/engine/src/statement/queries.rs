@@ -10,14 +10,14 @@ use sched::Ticket;
 use sql::algebra::Query;
 use sql::catalog::{Sequences, SequencesRef};
 use txn::manager::Isolation;
-use types::Result;
+use types::{Error, Result, SqlState};
 
 use crate::Session;
 use crate::catalog::locks::LockMode;
 use crate::catalog::wide::WideReader;
 use crate::session::compiled::{Compiled, PartQuery, Reliance};
 use crate::statement::admission::Rows;
-use crate::statement::running::{Run, Running};
+use crate::statement::running::{Purpose, Run, Running};
 use crate::statement::sequence::SessionSequences;
 use crate::statement::statistics::StoredStatistics;
 use crate::transaction::work::{Begun, Work, lost_update, stale};
@@ -123,6 +123,7 @@ impl Running<'_> {
         let kept = self.compiled.as_ref().zip(own).filter(is_kept);
         let known = kept.and_then(|(compiled, own)| compiled.plan(own));
         let is_own = run.at.is_none() && run.recheck.is_none();
+        let purpose = run.purpose;
         let (plan, relies_on) = match known {
             Some(known) => known,
             None => {
@@ -141,6 +142,12 @@ impl Running<'_> {
                 (plan, relies_on)
             }
         };
+        let mut unfilled = relies_on.iter().filter_map(|of| of.unfilled.as_ref());
+        if let (Purpose::Rows, Some(name)) = (purpose, unfilled.next()) {
+            let message = format!("materialized view \"{name}\" has not been populated");
+            return Err(Error::new(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, message)
+                .with_hint("Use the REFRESH MATERIALIZED VIEW command."));
+        }
         if is_own {
             self.session.read_tables(&relies_on)?;
         }

@@ -30,6 +30,17 @@ pub(crate) struct Run {
     pub(crate) own: Option<OwnQuery>,
     /// Snapshot that the statement reads, when it is not the transaction's.
     pub(crate) at: Option<Snapshot>,
+    pub(crate) purpose: Purpose,
+}
+
+/// Purpose of a plan.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// Its query runs.
+    #[default]
+    Rows,
+    /// EXPLAIN shows it.
+    Shown,
 }
 
 impl Run {

@@ -19,7 +19,7 @@ use storage::Table;
 use types::{Error, PhysicalType, Result, Value, budget};
 
 use crate::catalog::wide::WideReader;
-use crate::catalog::{State, wide};
+use crate::catalog::{State, TableEntry, wide};
 use crate::session::compiled::Reliance;
 
 /// Statistics of the tables of a database.
@@ -48,8 +48,13 @@ impl StoredStatistics {
         let mut asked = self.asked.borrow_mut();
         if !asked.iter().any(|known| Arc::ptr_eq(&known.table, table)) {
             let state = self.wide.as_ref().map(|(state, _)| state);
-            let lock = state.and_then(|state| state.entry_of(table)).map(|e| Arc::clone(&e.lock));
-            asked.push(Reliance { lock, epoch, ..Reliance::on(Arc::clone(table)) });
+            let entry = state.and_then(|state| state.entry_of(table));
+            let lock = entry.map(|entry| Arc::clone(&entry.lock));
+            let is_unfilled = |entry: &&Arc<TableEntry>| {
+                entry.def.materialized.as_ref().is_some_and(|of| !of.is_filled)
+            };
+            let unfilled = entry.filter(is_unfilled).map(|entry| entry.def.bare_name().into());
+            asked.push(Reliance { lock, epoch, unfilled, ..Reliance::on(Arc::clone(table)) });
         }
     }
 }

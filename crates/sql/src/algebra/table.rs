@@ -39,6 +39,15 @@ impl BoundTerms {
     }
 }
 
+/// State of the rows of a materialized view.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MaterializedRows {
+    /// Rows of its query, as it was at the last REFRESH.
+    Filled,
+    /// WITH NO DATA: nobody may read it until REFRESH.
+    Missing,
+}
+
 /// A table as the binder and planner see it. The planner reads statistics through
 /// `plan::Statistics`, found by downcasting [`TableMeta::object`].
 pub trait TableMeta: Send + Sync {
@@ -66,6 +75,10 @@ pub trait TableMeta: Send + Sync {
     }
     /// Definition as a wide table, if it is one: the database alone writes its rows.
     fn wide(&self) -> Option<&WideDef> {
+        None
+    }
+    /// State of its rows, if it is a materialized view: the database alone writes them.
+    fn materialized(&self) -> Option<MaterializedRows> {
         None
     }
     /// How it is partitioned, if it is.

@@ -6,7 +6,6 @@ use types::{DataType, Result, SqlState};
 
 use super::name::object_parts;
 use super::{Binder, fail};
-use crate::catalog::Relation;
 use crate::parse::{Absent, AbsentForm, AbsentKind, AbsentObject};
 use crate::statement::{IfMissing, Skipped, Statement};
 
@@ -55,22 +54,6 @@ impl Binder<'_> {
         let missing = |state, text: &str| (state, format!("{text} does not exist"));
         match kind.form {
             AbsentForm::Global => Ok((plain.clone(), missing(undefined, &plain))),
-            AbsentForm::Relation => {
-                let name = self.relation_name(&object.name)?;
-                match self.catalog.relation(name.schema.as_deref(), &name.name) {
-                    None => Ok((plain.clone(), missing(SqlState::UNDEFINED_TABLE, &plain))),
-                    Some(relation) => {
-                        let message = format!("\"{}\" is not a {label}", name.name);
-                        let kind = match relation {
-                            Relation::View { .. } => "VIEW",
-                            _ => "TABLE",
-                        };
-                        let of = kind.to_lowercase();
-                        let error = types::Error::new(SqlState::WRONG_OBJECT_TYPE, message);
-                        Err(error.with_hint(format!("Use DROP {kind} to remove a {of}.")))
-                    }
-                }
-            }
             AbsentForm::Routine => self.routine(label, &written, object.arguments.as_deref()),
             _ if label == "collation" => {
                 let error = format!("{plain} for encoding \"UTF8\" does not exist");

@@ -53,8 +53,25 @@ impl Binder<'_> {
         if let Some(switched) = self.bind_row_security(alter)? {
             return Ok(switched);
         }
-        let table = self.writable_table(&alter.name)?;
-        let (scan, scope) = self.bind_table(table.clone().alone(), &alter.name, None, None)?;
+        let table = match relation {
+            Some(Relation::Table(table)) if table.materialized().is_some() => {
+                self.check_kept_actions(&table, &alter.operations, at)?;
+                table
+            }
+            _ => self.writable_table(&alter.name)?,
+        };
+        self.altered(table, &alter.name, &alter.operations)
+    }
+
+    /// The table, called `written`, after these actions.
+    pub(super) fn altered(
+        &mut self,
+        table: TableRef,
+        written: &ast::ObjectName,
+        operations: &[Op],
+    ) -> Result<Statement> {
+        let (at, name) = (object_at(written), self.relation_name(written)?);
+        let (scan, scope) = self.bind_table(table.clone().alone(), written, None, None)?;
         let row = scan.output_types().into_iter().map(|(id, ty)| Expr::column(id, ty)).collect();
         let identities = (0..table.columns().len()).filter(|at| table.identity(*at).is_some());
         let mut altered = Altered {
@@ -67,7 +84,7 @@ impl Binder<'_> {
             actions: Vec::new(),
             rewrites: false,
         };
-        for operation in &alter.operations {
+        for operation in operations {
             self.alter(&mut altered, operation, at)?;
         }
         if altered.rewrites {

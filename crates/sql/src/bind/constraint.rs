@@ -579,10 +579,12 @@ impl Binder<'_> {
             Some(Relation::Table(table)) if table.partition_key().is_some() => {
                 unsupported("a foreign key to a partitioned table", at)
             }
-            Some(Relation::Table(table) | Relation::StaleWide { table, .. }) => {
+            Some(Relation::Table(table) | Relation::StaleWide { table, .. })
+                if table.materialized().is_none() =>
+            {
                 Ok(Definition::of(name.clone(), &table))
             }
-            Some(Relation::View { .. }) => {
+            Some(_) => {
                 let message = format!("referenced relation \"{name}\" is not a table");
                 fail(SqlState::WRONG_OBJECT_TYPE, message, at)
             }

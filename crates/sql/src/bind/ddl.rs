@@ -14,7 +14,7 @@ use super::partition::check_keys;
 use super::{Binder, Unknowns, fail, unsupported};
 use crate::algebra::Place;
 use crate::catalog::{ColumnDef, PartitionKey, Relation};
-use crate::parse::{BoundTree, ViewAction, check_option, folded};
+use crate::parse::{BoundTree, ViewAction, check_option, data_clause, folded};
 use crate::statement::{
     AlterView, CreateTable, CreateTableAs, CreateView, DropBehaviour, DropRelations, IfExists,
     IfMissing, OnCommit, PartitionPlace, Persistence, RelationName, RenameView, Skipped, Statement,
@@ -169,7 +169,7 @@ impl Binder<'_> {
     ) -> Result<Statement> {
         let at = object_at(&create.name);
         if create.materialized {
-            return unsupported("a materialized view", at);
+            return self.bind_create_materialized(create, text);
         }
         let name = self.new_name(&create.name, persistence(create.temporary))?;
         self.stars = Some(Vec::new());
@@ -199,8 +199,7 @@ impl Binder<'_> {
         }
         let options = self.aside.view_options.clone();
         self.check_options(create, &options)?;
-        let sql = self.defined_query(&create.query).or_else(|| query_text(text));
-        let sql = sql.unwrap_or_else(|| create.query.to_string());
+        let sql = self.kept_query(create, text);
         Ok(Statement::CreateView(Box::new(CreateView {
             name,
             columns,
@@ -214,6 +213,12 @@ impl Binder<'_> {
             persistence: persistence(create.temporary),
             options,
         })))
+    }
+
+    /// The text that is kept of the query of a view, which was bound.
+    pub(super) fn kept_query(&mut self, create: &ast::CreateView, text: &str) -> String {
+        let sql = self.defined_query(&create.query).or_else(|| query_text(text));
+        sql.unwrap_or_else(|| create.query.to_string())
     }
 
     /// ALTER VIEW with options or a default.
@@ -372,7 +377,10 @@ pub(super) fn refuse_repeat(columns: &[ColumnDef], name: &str, at: Place) -> Res
     Ok(())
 }
 
-fn table_options(options: &ast::CreateTableOptions, at: Place) -> Result<Vec<(String, String)>> {
+pub(super) fn table_options(
+    options: &ast::CreateTableOptions,
+    at: Place,
+) -> Result<Vec<(String, String)>> {
     let list = match options {
         ast::CreateTableOptions::None => return Ok(Vec::new()),
         ast::CreateTableOptions::With(list) => list,
@@ -445,7 +453,9 @@ fn query_text(text: &str) -> Option<String> {
                 let start: usize = text.split_inclusive('\n').take(line).map(str::len).sum();
                 let rest = text.get(start..)?;
                 let skip = rest.char_indices().nth(column).map(|(at, _)| at)?;
-                let end = check_option(&tokens).map(|(at, _)| tokens[at].span.start);
+                let check = check_option(&tokens).map(|(at, _)| at);
+                let end = check.or_else(|| data_clause(&tokens).map(|(at, _)| at));
+                let end = end.map(|at| tokens[at].span.start);
                 let end = end.and_then(|end| offset_of(text, end)).unwrap_or(text.len());
                 return Some(text.get(start + skip..end)?.trim().to_owned());
             }

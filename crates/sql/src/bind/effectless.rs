@@ -141,12 +141,23 @@ impl Binder<'_> {
                 check_parameters(actions, *kind)?;
                 ("ALTER VIEW", Vec::new(), None)
             }
+            AlteredKind::MaterializedView => {
+                let command = "ALTER MATERIALIZED VIEW";
+                let full = self.relation_name(name)?;
+                let found = self.catalog.relation(full.schema.as_deref(), &full.name);
+                if found.is_none() && *if_missing == IfMissing::Skip {
+                    return Ok(missing(name, command));
+                }
+                self.materialized_named(name)?;
+                (command, self.check_actions(name, actions)?, None)
+            }
             AlteredKind::Index => {
                 check_parameters(actions, *kind)?;
                 ("ALTER INDEX", Vec::new(), Some((self.relation_name(name)?, *if_missing)))
             }
         };
-        let order = order_in(actions).filter(|_| *kind == AlteredKind::Table);
+        let has_rows = matches!(kind, AlteredKind::Table | AlteredKind::MaterializedView);
+        let order = order_in(actions).filter(|_| has_rows);
         let rest = match (rest, order) {
             (None, Some((ident, value))) => {
                 Some(Box::new(self.bind_block_order(name, ident, value)?))

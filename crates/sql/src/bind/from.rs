@@ -308,14 +308,17 @@ impl Binder<'_> {
         match relation {
             Some(Relation::Table(table)) => {
                 let table = if is_only(name) { table.alone() } else { table };
-                let is_wide = table.wide().is_some();
+                let kept = if table.wide().is_some() {
+                    Some("wide table")
+                } else {
+                    table.materialized().map(|_| "materialized view")
+                };
                 let read = Extent::Columns(BTreeSet::new());
                 let bound = self.bind_table(table.clone(), name, alias, Some(read))?;
                 let (mut plan, scope) = bound;
-                if is_wide {
-                    self.refuse_wide_lock(&scope)?
-                } else {
-                    self.lock_scan(&mut plan, &scope)
+                match kept {
+                    Some(kind) => self.refuse_kept_lock(&scope, kind)?,
+                    None => self.lock_scan(&mut plan, &scope),
                 }
                 if let Some(relation) = scope.relations.first() {
                     plan = self.guarded(plan, &table, relation)?;
@@ -329,7 +332,7 @@ impl Binder<'_> {
                 let columns = table.columns().iter().map(|c| c.name.clone()).collect();
                 let stored = StoredQuery { full, sql: &sql, columns, rights };
                 let bound = self.bind_stored_query(stored, alias, at)?;
-                self.refuse_wide_lock(&bound.1)?;
+                self.refuse_kept_lock(&bound.1, "wide table")?;
                 Ok(bound)
             }
             None => {

@@ -151,7 +151,7 @@ impl Binder<'_> {
     ///
     /// # Errors
     /// 42809.
-    pub(super) fn refuse_wide_lock(&self, scope: &Scope) -> Result<()> {
+    pub(super) fn refuse_kept_lock(&self, scope: &Scope, kind: &str) -> Result<()> {
         let (Some(locking), [relation]) = (&self.locking, scope.relations.as_slice()) else {
             return Ok(());
         };
@@ -162,7 +162,7 @@ impl Binder<'_> {
         if !is_here || !locking.clauses.iter().any(is_named) {
             return Ok(());
         }
-        let message = format!("cannot lock rows in wide table \"{}\"", relation.name);
+        let message = format!("cannot lock rows in {kind} \"{}\"", relation.name);
         fail(SqlState::WRONG_OBJECT_TYPE, message, relation.at)
     }
 

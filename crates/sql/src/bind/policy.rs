@@ -362,7 +362,7 @@ impl Binder<'_> {
 
     /// A table that may have policies.
     fn policy_table(&self, name: &ast::ObjectName) -> Result<TableRef> {
-        let table = self.writable_table(name)?;
+        let table = self.plain_table(name)?;
         if crate::statement::RelationName::schema_of_key(table.name()) == "pg_temp" {
             let message = "row-level security of a temporary table is not supported yet";
             return fail(SqlState::FEATURE_NOT_SUPPORTED, message, object_at(name));

@@ -37,15 +37,6 @@ impl Binder<'_> {
             SessionTree::AlterTable { table, if_missing, changes } => {
                 self.bind_table_changes(table, *if_missing, changes)?
             }
-            SessionTree::Comment(_)
-            | SessionTree::SchemaElements(..)
-            | SessionTree::CreateExecuted { .. }
-            | SessionTree::AtCursor { .. }
-            | SessionTree::Effectless(_)
-            | SessionTree::AlterView { .. }
-            | SessionTree::RenameView { .. }
-            | SessionTree::Partition(_)
-            | SessionTree::Absent(_) => self.bind_definition(tree)?,
             SessionTree::Described(tree) => self.bind_described(tree)?,
             SessionTree::Execute { name, arguments } => self.bind_execute(name, arguments)?,
             SessionTree::Deallocate(name) => Statement::Deallocate(name.clone()),
@@ -68,9 +59,6 @@ impl Binder<'_> {
             SessionTree::Fetch(fetch) => Statement::Fetch(fetch.clone()),
             SessionTree::CloseCursor(name) => Statement::CloseCursor(name.clone()),
             SessionTree::Backup(directory) => Statement::Backup(directory.clone()),
-            SessionTree::CreateWideTable { .. }
-            | SessionTree::RefreshWideTable(_)
-            | SessionTree::DropWideTable { .. } => self.bind_wide(tree)?,
             SessionTree::SetRole { name, value, scope } => {
                 let value = value.clone().map_or(SetValue::Default, SetValue::Text);
                 Statement::Set { name: name.clone(), value, scope: *scope }
@@ -85,6 +73,7 @@ impl Binder<'_> {
             SessionTree::AlterSequence { .. } | SessionTree::RenameSequence { .. } => {
                 self.bind_changed_sequence(tree)?
             }
+            _ => self.bind_definition(tree)?,
         })
     }
 
@@ -113,6 +102,12 @@ impl Binder<'_> {
                 self.bind_alter_view(name, *if_missing, action)
             }
             SessionTree::Partition(tree) => self.bind_partition(tree),
+            SessionTree::CreateWideTable { .. }
+            | SessionTree::RefreshWideTable(_)
+            | SessionTree::DropWideTable { .. } => self.bind_wide(tree),
+            SessionTree::RefreshMaterialized { .. }
+            | SessionTree::DropMaterialized { .. }
+            | SessionTree::RenameMaterialized { .. } => self.bind_materialized(tree),
             SessionTree::RenameView { name, if_missing, column, to } => {
                 self.bind_rename_view(name, *if_missing, column.as_ref(), to)
             }
@@ -174,6 +169,9 @@ impl Binder<'_> {
         wait: LockWait,
     ) -> Result<Statement> {
         let tables = self.tables_named(tables)?;
+        if let Some(table) = tables.iter().find(|table| table.materialized().is_some()) {
+            return self.refuse_lock(table);
+        }
         let any_of = match mode {
             TableLockMode::AccessShare => &[P::Select, P::Update, P::Delete, P::Truncate][..],
             TableLockMode::RowExclusive => &[P::Insert, P::Update, P::Delete, P::Truncate],

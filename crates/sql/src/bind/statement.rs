@@ -168,13 +168,15 @@ impl Binder<'_> {
     /// A table by name whose rows a statement writes.
     pub(super) fn writable_table(&self, name: &ast::ObjectName) -> Result<TableRef> {
         let table = self.table_named(name)?;
-        match table.wide() {
-            None => Ok(table),
-            Some(_) => {
-                let message = format!("cannot change wide table \"{}\"", table.bare_name());
-                fail(SqlState::WRONG_OBJECT_TYPE, message, object_at(name))
-            }
-        }
+        let kind = if table.wide().is_some() {
+            "wide table"
+        } else if table.materialized().is_some() && !self.catalog.maintains(table.name()) {
+            "materialized view"
+        } else {
+            return Ok(table);
+        };
+        let message = format!("cannot change {kind} \"{}\"", table.bare_name());
+        fail(SqlState::WRONG_OBJECT_TYPE, message, object_at(name))
     }
 
     /// Ordinals of the named columns; all of them when none is named.
@@ -210,14 +212,8 @@ impl Binder<'_> {
         let item = match &copy.source {
             CopySource::Table(name, columns) => {
                 self.refuse_copied_view(name, copy)?;
-                let table =
-                    if copy.from { self.writable_table(name)? } else { self.table_named(name)? };
-                if table.wide().is_some() {
-                    let message = format!("cannot copy from wide table \"{}\"", table.bare_name());
-                    let error = Error::new(SqlState::WRONG_OBJECT_TYPE, message)
-                        .with_hint("Try the COPY (SELECT ...) TO variant.");
-                    return Err(place(error, object_at(name)));
-                }
+                let table = self.table_named(name)?;
+                self.refuse_copy(&table, copy, object_at(name))?;
                 let columns = self.copied_columns(&table, columns)?;
                 let is_guarded = self.catalog.policies(table.name(), None)?.is_some();
                 if is_guarded && copy.from {
@@ -367,7 +363,7 @@ impl Binder<'_> {
     fn bind_truncate(&mut self, truncate: &ast::Truncate) -> Result<Statement> {
         let mut tables = Vec::with_capacity(truncate.table_names.len());
         for target in &truncate.table_names {
-            let table = self.writable_table(&target.name)?;
+            let table = self.plain_table(&target.name)?;
             self.require(table.name(), Privilege::Truncate);
             if target.only && table.partitions().is_some() {
                 let message = "cannot truncate only a partitioned table";

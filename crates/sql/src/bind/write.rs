@@ -222,6 +222,9 @@ impl Binder<'_> {
             }
             _ => {}
         }
+        if write.kind == WriteKind::Merge {
+            self.refuse_merge(&self.table_named(name)?, object_at(name))?;
+        }
         let table = self.writable_table(name)?;
         let table = if is_only(name) { table.alone() } else { table };
         let read = Extent::Read(BTreeSet::new());

@@ -15,8 +15,6 @@ pub(crate) enum Form {
     Global,
     /// In a schema.
     InSchema,
-    /// As relations are: 42P01 when there is none.
-    Relation,
     /// With the types of its arguments.
     Routine,
     /// On a table: `name ON table`.
@@ -74,7 +72,6 @@ const KINDS: &[Kind] = &[
     ),
     kind(&["access", "method"], "DROP ACCESS METHOD", "access method", Form::Global),
     kind(&["foreign", "table"], "DROP FOREIGN TABLE", "foreign table", Form::InSchema),
-    kind(&["materialized", "view"], "DROP MATERIALIZED VIEW", "materialized view", Form::Relation),
     kind(&["language"], "DROP LANGUAGE", "language", Form::Global),
     kind(&["procedural", "language"], "DROP LANGUAGE", "language", Form::Global),
     kind(&["publication"], "DROP PUBLICATION", "publication", Form::Global),

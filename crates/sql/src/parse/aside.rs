@@ -43,6 +43,8 @@ pub(crate) struct Aside {
     clauses: BTreeMap<Position, Clause>,
     /// Options of CREATE VIEW, as `name=value`.
     pub(crate) view_options: Vec<String>,
+    /// WITH NO DATA of CREATE MATERIALIZED VIEW.
+    pub(crate) without_data: bool,
 }
 
 #[derive(Clone, Debug)]

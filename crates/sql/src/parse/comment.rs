@@ -89,6 +89,9 @@ fn object(parser: &mut Parser<'_>) -> Parsed<Commented> {
         }
         return Ok(Commented::Constraint(name, parser.parse_object_name(false)?));
     }
+    if words(parser, &["materialized", "view"]) {
+        return Ok(Commented::Object("materialized view", parser.parse_object_name(false)?));
+    }
     if let Some(kind) = OBJECTS.iter().find(|kind| word(parser, kind)) {
         return Ok(Commented::Object(kind, parser.parse_object_name(false)?));
     }

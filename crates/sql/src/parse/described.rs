@@ -38,7 +38,8 @@ const LISTS: [(&[&str], &str); 4] = [
     (
         &["show", "all", "tables"],
         "SELECT current_database() AS database, n.nspname AS schema, c.relname AS name, \
-         CASE c.relkind WHEN 'v' THEN 'view' ELSE 'table' END AS kind, \
+         CASE c.relkind WHEN 'v' THEN 'view' WHEN 'm' THEN 'materialized view' \
+         ELSE 'table' END AS kind, \
          c.relpersistence = 't' AS temporary FROM pg_catalog.pg_class c \
          JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
          WHERE c.relkind IN ('r', 'v', 'm', 'p') \

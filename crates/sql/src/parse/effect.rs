@@ -109,6 +109,9 @@ fn effect_of_session(tree: &SessionTree) -> Effect {
         | SessionTree::RenameSequence { .. }
         | SessionTree::CreateWideTable { .. }
         | SessionTree::RefreshWideTable(_)
+        | SessionTree::RefreshMaterialized { .. }
+        | SessionTree::DropMaterialized { .. }
+        | SessionTree::RenameMaterialized { .. }
         | SessionTree::DropWideTable { .. }
         | SessionTree::Listen(_)
         | SessionTree::Unlisten(_)

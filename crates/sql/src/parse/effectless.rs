@@ -40,6 +40,7 @@ pub(crate) enum Altered {
     Table,
     Index,
     View,
+    MaterializedView,
 }
 
 /// A statement without effect, or one with such actions.
@@ -202,13 +203,18 @@ pub(super) fn take_actions(
     Ok(Some(Tree::Session(Box::new(SessionTree::Effectless(Box::new(tree))))))
 }
 
-/// `ALTER {TABLE | INDEX | VIEW} [IF EXISTS] [ONLY] name [*]`.
+/// `ALTER {TABLE | INDEX | [MATERIALIZED] VIEW} [IF EXISTS] [ONLY] name [*]`.
 fn head(parser: &mut Parser<'_>) -> Option<(Altered, ast::ObjectName, IfMissing)> {
     if !word(parser, "alter") {
         return None;
     }
-    let kinds = [("table", Altered::Table), ("index", Altered::Index), ("view", Altered::View)];
-    let (_, kind) = kinds.iter().find(|(text, _)| word(parser, text))?;
+    let kinds = [
+        (&["table"][..], Altered::Table),
+        (&["index"], Altered::Index),
+        (&["view"], Altered::View),
+        (&["materialized", "view"], Altered::MaterializedView),
+    ];
+    let (_, kind) = kinds.iter().find(|(phrase, _)| words(parser, phrase))?;
     let missing = words(parser, &["if", "exists"]);
     word(parser, "only");
     let name = parser.parse_object_name(false).ok()?;

@@ -280,17 +280,18 @@ fn objects(parser: &mut Parser<'_>) -> Parsed<Option<Objects>> {
 /// ALTER ... OWNER TO; None, and nothing is consumed, for any other statement.
 fn owner(parser: &mut Parser<'_>) -> Option<PrivilegeStatement> {
     let kinds = [
-        ("table", ObjectKind::Table),
-        ("view", ObjectKind::View),
-        ("sequence", ObjectKind::Sequence),
-        ("schema", ObjectKind::Schema),
-        ("database", ObjectKind::Database),
-        ("type", ObjectKind::Type),
-        ("domain", ObjectKind::Type),
+        (&["table"][..], ObjectKind::Table),
+        (&["view"], ObjectKind::View),
+        (&["materialized", "view"], ObjectKind::MaterializedView),
+        (&["sequence"], ObjectKind::Sequence),
+        (&["schema"], ObjectKind::Schema),
+        (&["database"], ObjectKind::Database),
+        (&["type"], ObjectKind::Type),
+        (&["domain"], ObjectKind::Type),
     ];
     let found = parser.maybe_parse(|parser| {
         expect(parser, "alter")?;
-        let Some((_, kind)) = kinds.iter().find(|(text, _)| word(parser, text)) else {
+        let Some((_, kind)) = kinds.iter().find(|(phrase, _)| words(parser, phrase)) else {
             return parser.expected_ref("an object", parser.peek_token_ref());
         };
         let exists = words(parser, &["if", "exists"]);

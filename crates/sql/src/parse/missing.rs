@@ -8,7 +8,6 @@ use types::{Error, SqlState};
 const STATEMENTS: &[&[&str]] = &[
     &["ALTER", "EXTENSION"],
     &["ALTER", "FOREIGN", "TABLE"],
-    &["ALTER", "MATERIALIZED", "VIEW"],
     &["ALTER", "PROCEDURE"],
     &["ALTER", "SYSTEM"],
     &["COMMIT", "PREPARED"],
@@ -34,7 +33,6 @@ const STATEMENTS: &[&[&str]] = &[
     &["DO"],
     &["IMPORT", "FOREIGN", "SCHEMA"],
     &["PREPARE", "TRANSACTION"],
-    &["REFRESH", "MATERIALIZED", "VIEW"],
     &["ROLLBACK", "PREPARED"],
     &["SECURITY", "LABEL"],
     &["SET", "TRANSACTION", "SNAPSHOT"],

@@ -71,13 +71,14 @@ fn rename(parser: &mut Parser<'_>) -> Option<SchemaStatement> {
 /// ALTER ... SET SCHEMA; None, and nothing is consumed, for any other statement.
 fn set_schema(parser: &mut Parser<'_>) -> Option<SchemaStatement> {
     let kinds = [
-        ("table", ObjectKind::Table),
-        ("view", ObjectKind::View),
-        ("sequence", ObjectKind::Sequence),
+        (&["table"][..], ObjectKind::Table),
+        (&["view"], ObjectKind::View),
+        (&["materialized", "view"], ObjectKind::MaterializedView),
+        (&["sequence"], ObjectKind::Sequence),
     ];
     let parsed = parser.maybe_parse(|parser| {
         expect(parser, "alter")?;
-        let Some((_, kind)) = kinds.iter().find(|(text, _)| word(parser, text)) else {
+        let Some((_, kind)) = kinds.iter().find(|(phrase, _)| words(parser, phrase)) else {
             return parser.expected_ref("a relation", parser.peek_token_ref());
         };
         let if_missing = if_missing(parser);

@@ -76,6 +76,7 @@ fn definition(parser: &mut Parser<'_>) -> Parsed<Option<SessionTree>> {
         super::role::parse,
         super::cursor::parse,
         super::wide::parse,
+        super::materialized::parse,
         super::partition::parse,
         super::alter::parse,
         super::extension::parse,

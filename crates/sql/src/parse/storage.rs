@@ -2,43 +2,67 @@
 //!
 //! - `TABLESPACE pg_default`, `USING heap`, `WITHOUT OIDS` of CREATE TABLE and CREATE INDEX,
 //! - `USING INDEX TABLESPACE pg_default` of constraints,
-//! - `CONCURRENTLY` of DROP INDEX.
+//! - `CONCURRENTLY` of DROP INDEX,
+//! - `USING heap`, `TABLESPACE pg_default` and `WITH [NO] DATA` of CREATE MATERIALIZED VIEW.
 
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 use types::{Error, Result, SqlState};
 
-use super::at_location;
 use super::tokens::{is, significant};
+use super::{at_location, materialized};
 
 /// Where tables and indexes may be.
 const TABLESPACES: [&str; 3] = ["pg_default", "pg_global", "\"\""];
 
-/// Takes the words out, and the options of a view, which it gives.
+/// Clauses of a view that are no words about storage.
+#[derive(Debug, Default)]
+pub(super) struct ViewClauses {
+    /// Options as `name=value`.
+    pub(super) options: Vec<String>,
+    /// WITH NO DATA.
+    pub(super) without_data: bool,
+}
+
+/// Takes the words out, and the clauses of a view, which it gives.
 ///
 /// # Errors
-/// 42704 for a tablespace or access method that there is none of; errors of options.
-pub(super) fn take(tokens: &mut Vec<TokenWithSpan>) -> Result<Vec<String>> {
+/// 42704 for a tablespace or access method that there is none of; errors of options; 0A000 for a
+/// materialized view that is not logged.
+pub(super) fn take(tokens: &mut Vec<TokenWithSpan>) -> Result<ViewClauses> {
+    let nothing = ViewClauses::default();
     let places = significant(tokens);
     let word = |at: usize, text: &str| places.get(at).is_some_and(|at| is(&tokens[*at], text));
     if word(0, "drop") && word(1, "index") && word(2, "concurrently") {
         tokens.remove(places[2]);
-        return Ok(Vec::new());
+        return Ok(nothing);
     }
     if !word(0, "create") {
-        return Ok(Vec::new());
+        return Ok(nothing);
     }
     let head = (1..6.min(places.len()))
         .find(|at| ["table", "index", "view"].iter().any(|kind| word(*at, kind)));
     match head {
-        Some(at) if word(at, "view") => super::view::take(tokens, &places[at..]),
-        Some(at) => take_storage(tokens, &places[at..]).map(|()| Vec::new()),
-        None => Ok(Vec::new()),
+        Some(at) if word(at, "view") && word(at - 1, "materialized") => {
+            if (1..at).any(|before| word(before, "unlogged")) {
+                return Err(Error::unsupported("an unlogged materialized view"));
+            }
+            let without_data = materialized::take_data(tokens);
+            let is_left = |place: &&usize| **place < tokens.len();
+            let places: Vec<usize> = places[at..].iter().filter(is_left).copied().collect();
+            take_storage(tokens, &places)?;
+            Ok(ViewClauses { without_data, ..nothing })
+        }
+        Some(at) if word(at, "view") => {
+            Ok(ViewClauses { options: super::view::take(tokens, &places[at..])?, ..nothing })
+        }
+        Some(at) => take_storage(tokens, &places[at..]).map(|()| nothing),
+        None => Ok(nothing),
     }
 }
 
 fn take_storage(tokens: &mut Vec<TokenWithSpan>, places: &[usize]) -> Result<()> {
     let word = |at: usize, text: &str| places.get(at).is_some_and(|at| is(&tokens[*at], text));
-    let is_table = word(0, "table");
+    let is_table = word(0, "table") || word(0, "view");
     let (mut depth, mut at, mut gone) = (0_usize, 0, Vec::new());
     while at < places.len() {
         match tokens[places[at]].token {

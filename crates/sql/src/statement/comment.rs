@@ -16,7 +16,7 @@ pub struct Comment {
 pub enum CommentTarget {
     /// A table, view, index or sequence.
     Relation {
-        /// "table", "view", "index" or "sequence".
+        /// "table", "view", "materialized view", "index" or "sequence".
         kind: &'static str,
         /// Its name.
         name: RelationName,

@@ -154,6 +154,41 @@ pub struct CreateView {
     pub options: Vec<String>,
 }
 
+/// CREATE MATERIALIZED VIEW.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CreateMaterialized {
+    /// Name and query as of a view; its output has the types that the query gives.
+    pub view: CreateView,
+    /// Columns of its rows.
+    pub columns: Vec<ColumnDef>,
+    /// Where the rows come from: its result columns are `columns`, by position.
+    pub query: Query,
+    /// WITH (...) about the rows.
+    pub options: Vec<(String, String)>,
+    /// WITH DATA or WITH NO DATA.
+    pub data: WithData,
+}
+
+/// REFRESH MATERIALIZED VIEW.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RefreshMaterialized {
+    /// The view.
+    pub name: RelationName,
+    /// CONCURRENTLY or not.
+    pub mode: RefreshMode,
+    /// WITH DATA or WITH NO DATA.
+    pub data: WithData,
+}
+
+/// How REFRESH MATERIALIZED VIEW brings rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RefreshMode {
+    /// All rows are new; readers wait.
+    Anew,
+    /// CONCURRENTLY: rows that differ are written; readers go on.
+    Concurrently,
+}
+
 /// ALTER VIEW with options or a default.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AlterView {

@@ -183,6 +183,8 @@ pub enum ObjectKind {
     Table,
     /// A view.
     View,
+    /// A materialized view.
+    MaterializedView,
     /// A sequence.
     Sequence,
     /// A schema.
@@ -336,6 +338,7 @@ impl PrivilegeStatement {
             Self::Owner { kind, .. } => match kind {
                 ObjectKind::Table => "ALTER TABLE",
                 ObjectKind::View => "ALTER VIEW",
+                ObjectKind::MaterializedView => "ALTER MATERIALIZED VIEW",
                 ObjectKind::Sequence => "ALTER SEQUENCE",
                 ObjectKind::Schema => "ALTER SCHEMA",
                 ObjectKind::Database => "ALTER DATABASE",

@@ -51,6 +51,7 @@ impl SchemaStatement {
             Self::Drop { .. } => "DROP SCHEMA",
             Self::Rename { .. } => "ALTER SCHEMA",
             Self::Move { kind: ObjectKind::View, .. } => "ALTER VIEW",
+            Self::Move { kind: ObjectKind::MaterializedView, .. } => "ALTER MATERIALIZED VIEW",
             Self::Move { kind: ObjectKind::Sequence, .. } => "ALTER SEQUENCE",
             Self::Move { .. } => "ALTER TABLE",
         }

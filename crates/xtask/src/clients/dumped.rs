@@ -57,6 +57,14 @@ CREATE VIEW dump_over (x, "Y") AS WITH w AS (SELECT * FROM dump_open)
     SELECT id, upper(name) FROM w WHERE items > 0;
 CREATE VIEW dump_a_key AS SELECT c.id, c.email, count(o.id) AS orders FROM dump_customers c
     LEFT JOIN dump_orders o ON o.customer = c.id GROUP BY c.id;
+CREATE MATERIALIZED VIEW dump_totals AS SELECT customer, count(*) AS orders FROM dump_orders
+    GROUP BY customer;
+CREATE MATERIALIZED VIEW dump_a_top (customer, orders) AS SELECT * FROM dump_totals
+    WHERE orders > 2;
+CREATE MATERIALIZED VIEW dump_unfilled AS SELECT * FROM dump_over WITH NO DATA;
+CREATE UNIQUE INDEX dump_by_total ON dump_totals (customer);
+COMMENT ON MATERIALIZED VIEW dump_totals IS 'kept sums';
+GRANT SELECT ON dump_totals TO dump_reader;
 COMMENT ON TABLE dump_customers IS 'who buys';
 COMMENT ON COLUMN dump_customers.email IS 'one each';
 COMMENT ON INDEX dump_by_customer IS 'it''s an index';
@@ -82,6 +90,8 @@ INSERT INTO dump_orders (customer, status, parent)
     SELECT 1 + i % 100, nullif(i % 3, 2), nullif(i - 1, 0) FROM generate_series(1, 300) i;
 INSERT INTO dump_items
     SELECT i, 5 + ((i * 7) % 50) * 2, 1 + i % 5, 'n' || i FROM generate_series(1, 300) i;
+REFRESH MATERIALIZED VIEW dump_totals;
+REFRESH MATERIALIZED VIEW dump_a_top;
 CREATE SCHEMA dump_app;
 CREATE SCHEMA "dump Old" AUTHORIZATION dump_writer;
 CREATE TABLE dump_app.dump_orders (id serial PRIMARY KEY, j jsonb DEFAULT '{"b": 1, "a": [2.50]}',
@@ -111,6 +121,13 @@ SELECT * FROM dump_items ORDER BY 1, 2;
 SELECT * FROM dump_open ORDER BY id;
 SELECT * FROM dump_over ORDER BY x;
 SELECT * FROM dump_a_key ORDER BY id;
+REFRESH MATERIALIZED VIEW dump_totals;
+REFRESH MATERIALIZED VIEW CONCURRENTLY dump_totals;
+REFRESH MATERIALIZED VIEW dump_a_top;
+SELECT * FROM dump_totals ORDER BY customer;
+SELECT * FROM dump_a_top ORDER BY customer;
+SELECT matviewname, hasindexes FROM pg_matviews ORDER BY 1;
+SELECT ispopulated FROM pg_matviews WHERE matviewname = 'dump_unfilled';
 SELECT table_name, column_name, data_type, is_nullable, is_identity, identity_generation,
     is_generated FROM information_schema.columns WHERE table_name LIKE 'dump%'
     ORDER BY table_name, table_schema, ordinal_position;
@@ -129,7 +146,7 @@ SELECT c.relname, d.objsubid, d.description FROM pg_description d
     JOIN pg_class c ON c.oid = d.objoid WHERE c.relname LIKE 'dump%' ORDER BY 1, 2;
 SELECT obj_description(oid, 'pg_namespace') FROM pg_namespace WHERE nspname = 'public';
 SELECT relnamespace::regnamespace, relname, pg_get_userbyid(relowner), relacl FROM pg_class
-    WHERE relname LIKE 'dump%' AND relkind IN ('r', 'v', 'S')
+    WHERE relname LIKE 'dump%' AND relkind IN ('r', 'v', 'm', 'S')
     ORDER BY relnamespace::regnamespace::text, relname;
 SELECT attname, attacl FROM pg_attribute WHERE attrelid = 'dump_orders'::regclass
     AND attnum > 0 ORDER BY attnum;

@@ -21,6 +21,7 @@ use types::{
 use super::field::{Codec, Decode, Reader, Writer, damaged};
 use crate::catalog::comments::Commented;
 use crate::catalog::databases::DatabaseDef;
+use crate::catalog::materialized::Materialized;
 use crate::catalog::rights::{DefaultsOf, Grant, Membership, Rights, SCHEMA_NAME};
 use crate::catalog::{Extension, Role, Sequence, SequenceValue, TableDef, View};
 
@@ -154,6 +155,7 @@ record!(WideDef { nodes, columns });
 record!(WideNode { table, link });
 record!(WideLink { from, columns, references });
 record!(View { sql, columns, output, depends_on, persistence; keys, options, defaults });
+record!(Materialized { view, is_filled });
 record!(Sequence { id, name, def, owner, persistence, value });
 record!(DatabaseDef { id, name, connections_max, allows_connections, is_template, settings });
 record!(Extension { schema, owner, version });
@@ -212,7 +214,8 @@ variants!(NumericDisplay { Fixed = 0, Trimmed = 1, Computed = 2 });
 const NO_COLUMN: usize = usize::MAX;
 
 /// Behind the others a wide table has one field, a table whose blocks are sorted two, a partitioned
-/// table and a partition four: the first is what it is made of, nothing unless it is wide.
+/// table and a partition four, a materialized view five: the first is what it is made of, nothing
+/// unless it is wide.
 impl Codec for TableDef {
     fn put(&self, out: &mut Writer<'_>) {
         out.field(&self.name);
@@ -226,7 +229,9 @@ impl Codec for TableDef {
         out.field(&self.persistence);
         out.field(&self.block_indexes);
         let nothing = WideDef { nodes: Vec::new(), columns: Vec::new() };
-        let has_partitions = self.partition_by.is_some() || self.partition_of.is_some();
+        let is_materialized = self.materialized.is_some();
+        let has_partitions =
+            self.partition_by.is_some() || self.partition_of.is_some() || is_materialized;
         if self.wide.is_some() || self.order_by.is_some() || has_partitions {
             out.field(self.wide.as_ref().unwrap_or(&nothing));
         }
@@ -236,6 +241,9 @@ impl Codec for TableDef {
         if has_partitions {
             out.field(&self.partition_by);
             out.field(&self.partition_of);
+        }
+        if is_materialized {
+            out.field(&self.materialized);
         }
     }
 }
@@ -258,6 +266,7 @@ impl Decode for TableDef {
             on_commit: OnCommit::Keep,
             block_indexes: Vec::new(),
             wide: None,
+            materialized: None,
             partition_by: None,
             partition_of: None,
         };
@@ -274,6 +283,9 @@ impl Decode for TableDef {
         if from.end().is_err() {
             def.partition_by = from.field()?;
             def.partition_of = from.field()?;
+        }
+        if from.end().is_err() {
+            def.materialized = from.field()?;
         }
         Ok(def)
     }

@@ -14,6 +14,7 @@ use types::{DataType, NumericDisplay, NumericType, SqlState};
 
 use super::*;
 use crate::catalog::SequenceValue;
+use crate::catalog::materialized::Materialized;
 
 fn text() -> impl Strategy<Value = String> {
     prop_oneof![Just(String::new()), "[a-z_]{1,12}", "\\PC{0,40}"]
@@ -190,7 +191,7 @@ fn table() -> impl Strategy<Value = TableDef> {
         validity,
     });
     let layout = select(vec![Layout::Row, Layout::Column, Layout::Frozen, Layout::Auto]);
-    let layout = (layout, option::of(0..4usize), partitions());
+    let layout = (layout, option::of(0..4usize), partitions(), option::of(materialized()));
     let lists = (vec(key(), 0..3), vec(check, 0..3), vec(foreign_key(), 0..3));
     (
         text(),
@@ -204,7 +205,7 @@ fn table() -> impl Strategy<Value = TableDef> {
         .prop_map(|(name, columns, lists, identities, indexes, layout, persistence)| {
             let (keys, checks, foreign_keys) = lists;
             let (indexes, block_indexes) = indexes;
-            let (layout, order_by, (partition_by, partition_of)) = layout;
+            let (layout, order_by, (partition_by, partition_of), materialized) = layout;
             TableDef {
                 name,
                 columns,
@@ -219,6 +220,7 @@ fn table() -> impl Strategy<Value = TableDef> {
                 persistence,
                 on_commit: OnCommit::Keep,
                 wide: None,
+                materialized,
                 partition_by,
                 partition_of,
             }
@@ -261,6 +263,10 @@ fn view() -> impl Strategy<Value = View> {
             options: vec!["check_option=local".to_owned()],
             defaults: vec![("a".to_owned(), "1".to_owned())],
         })
+}
+
+fn materialized() -> impl Strategy<Value = Materialized> {
+    (view(), any::<bool>()).prop_map(|(view, is_filled)| Materialized { view, is_filled })
 }
 
 fn sequence() -> impl Strategy<Value = Sequence> {

@@ -63,7 +63,7 @@ fn tables(subject: &Subject<'_>) -> Vec<Row> {
         let row = placed(name).text("table_type", "VIEW").text("is_typed", "NO");
         row.text("is_insertable_into", yes(updatable::events(subject, name) & 8 != 0))
     };
-    let tables = subject.state.tables.keys().map(table);
+    let tables = subject.state.plain_tables().map(|(name, _)| name).map(table);
     tables.chain(subject.state.views.keys().map(view)).collect()
 }
 
@@ -172,7 +172,7 @@ fn yes(is: bool) -> &'static str {
 
 fn columns(subject: &Subject<'_>) -> Vec<Row> {
     let mut rows = Vec::new();
-    for (name, entry) in &subject.state.tables {
+    for (name, entry) in subject.state.plain_tables() {
         let def = &entry.def;
         for (ordinal, of) in def.columns.iter().enumerate() {
             let identity = def.identities.iter().find(|(column, _)| *column == ordinal);

@@ -97,7 +97,7 @@ pub(super) fn rows(subject: &Subject<'_>) -> Vec<Row> {
         let (from, on) = (depends.relation(name), depends.column(table, place));
         depends.add(from, if identity { "i" } else { "a" }, on);
     }
-    for (name, view) in &state.views {
+    for (name, view) in state.queries() {
         let rule = ("pg_rewrite", numbers::rule(name), 0);
         let own = depends.relation(name);
         depends.add(rule, "i", own);
@@ -229,7 +229,7 @@ pub(super) fn rules(subject: &Subject<'_>) -> Vec<Row> {
             .text("ev_enabled", "O")
             .flag("is_instead", true)
     };
-    subject.state.views.iter().map(row).collect()
+    subject.state.queries().map(row).collect()
 }
 
 /// A query of so many columns as PostgreSQL keeps it, as far as clients take it apart: none of them

@@ -115,6 +115,23 @@ fn of_partitions(
     }
 }
 
+/// `row` of a table with the query of a materialized view.
+fn of_query(subject: &Subject<'_>, name: &str, entry: &TableEntry, row: Row) -> Row {
+    let Some(of) = &entry.def.materialized else { return row };
+    let text = format!(" {};", view_query(subject, name, &of.view));
+    let row = row.text("viewdef", &text).flag("relhasrules", true);
+    row.flag("relispopulated", of.is_filled)
+}
+
+/// The letter of a table's kind.
+fn kind_of(def: &TableDef) -> &'static str {
+    match &def.materialized {
+        Some(_) => "m",
+        None if def.partition_by.is_some() => "p",
+        None => "r",
+    }
+}
+
 /// pg_class.
 pub(super) fn classes(subject: &Subject<'_>) -> Vec<Row> {
     let state = subject.state;
@@ -138,7 +155,7 @@ pub(super) fn classes(subject: &Subject<'_>) -> Vec<Row> {
         let temporary = entry.def.persistence == Persistence::Temporary;
         let security = state.row_security.get(name).unwrap_or(&usual);
         let is_parted = entry.def.partition_by.is_some();
-        let kind = if is_parted { "p" } else { "r" };
+        let kind = kind_of(&entry.def);
         let row = acl(relation(subject, name, kind, number(name), owner(name)), name);
         let row = of_partitions(subject, entry, row, &number)
             .number("relam", if is_parted { 0 } else { 2 })
@@ -153,6 +170,7 @@ pub(super) fn classes(subject: &Subject<'_>) -> Vec<Row> {
             .flag("relforcerowsecurity", security.forced)
             .set("reloptions", options_of(&entry.def));
         let row = row.number("reltype", i64::from(catalog_numbers::row_type(name)));
+        let row = of_query(subject, name, entry, row);
         rows.push(if temporary { row.text("relpersistence", "t") } else { row });
         for index in entry.def.visible_indexes() {
             let key = RelationName::key_beside(name, &index.name);

@@ -341,7 +341,8 @@ fn is_shown(subject: &Subject<'_>, grant: &Grant, public: Public) -> bool {
 pub(super) fn granted_columns(subject: &Subject<'_>, public: Public) -> Vec<Row> {
     let state = subject.state;
     let mut rows = Vec::new();
-    for name in state.tables.keys().chain(state.views.keys()) {
+    let tables = state.plain_tables().map(|(name, _)| name);
+    for name in tables.chain(state.views.keys()) {
         let object = Object::Relation(name.clone());
         let owner = state.owner_of(&object);
         for column in state.column_names(name) {
@@ -388,7 +389,8 @@ fn is_enabled(subject: &Subject<'_>, role: &str) -> bool {
 pub(super) fn granted(subject: &Subject<'_>, public: Public) -> Vec<Row> {
     let state = subject.state;
     let mut rows = Vec::new();
-    for name in state.tables.keys().chain(state.views.keys()) {
+    let tables = state.plain_tables().map(|(name, _)| name);
+    for name in tables.chain(state.views.keys()) {
         let object = Object::Relation(name.clone());
         for grant in state.grants_of(&object) {
             if !is_shown(subject, &grant, public) {

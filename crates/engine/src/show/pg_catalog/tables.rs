@@ -44,6 +44,7 @@ pub(super) fn rows(name: &str, subject: &Subject<'_>) -> Vec<Row> {
         "pg_catalog.pg_settings" => settings(subject),
         "pg_catalog.pg_tables" => tables(subject),
         "pg_catalog.pg_views" => views(subject),
+        "pg_catalog.pg_matviews" => materialized(subject),
         "pg_catalog.pg_policy" => policies::policies(subject),
         "pg_catalog.pg_policies" => policies::shown(subject),
         "pg_catalog.pg_indexes" => indexes(subject),
@@ -435,7 +436,22 @@ fn tables(subject: &Subject<'_>) -> Vec<Row> {
         let row = row.text("tableowner", &owner_name(subject, name));
         row.flag("hasindexes", entry.def.all_indexes().next().is_some())
     };
-    subject.state.tables.iter().map(row).collect()
+    subject.state.plain_tables().map(row).collect()
+}
+
+/// pg_matviews.
+fn materialized(subject: &Subject<'_>) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for (name, entry) in &subject.state.tables {
+        let Some(of) = &entry.def.materialized else { continue };
+        let definition = format!(" {};", relations::view_query(subject, name, &of.view));
+        let row = placed(name, "matviewname")
+            .text("matviewowner", &owner_name(subject, name))
+            .flag("hasindexes", entry.def.all_indexes().next().is_some())
+            .flag("ispopulated", of.is_filled);
+        rows.push(row.text("definition", &definition));
+    }
+    rows
 }
 
 fn views(subject: &Subject<'_>) -> Vec<Row> {
