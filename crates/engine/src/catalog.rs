@@ -14,6 +14,7 @@ pub(crate) mod comments;
 pub(crate) mod keys;
 pub(crate) mod user_types;
 pub(crate) mod routines;
+pub(crate) mod triggers;
 pub(crate) mod wide;
 pub(crate) mod materialized;
 pub(crate) mod databases;
@@ -29,6 +30,7 @@ use sql::algebra::partition::PartitionTree;
 use sql::catalog::{
     BoundTerms, CheckDef, CheckOption, ColumnDef, ForeignKeyDef, Identity, IndexMeta, KeyDef,
     MaterializedRows, PartitionKey, PartitionOf, RoutineDef, RowSecurity, SequenceDef, TableMeta,
+    TriggerDef,
     UserType, ViewWrites, WideDef,
 };
 use sql::statement::{OnCommit, Persistence, RelationName};
@@ -494,6 +496,8 @@ pub(crate) struct State {
     pub(crate) default_privileges: BTreeMap<DefaultsOf, Vec<Grant>>,
     /// Row-level security of permanent tables.
     pub(crate) row_security: BTreeMap<String, RowSecurity>,
+    /// Triggers of tables and views, by name; those of temporary ones, too.
+    pub(crate) triggers: BTreeMap<String, Vec<Arc<TriggerDef>>>,
     /// COMMENT ON; none is about what is temporary.
     pub(crate) comments: BTreeMap<Commented, String>,
     /// Name of the database.
@@ -667,6 +671,7 @@ impl State {
             && self.rights == other.rights
             && self.default_privileges == other.default_privileges
             && self.row_security == other.row_security
+            && self.triggers == other.triggers
             && self.comments == other.comments
     }
 
@@ -689,6 +694,7 @@ impl State {
         all.tables.extend(temporary.tables.clone());
         all.views.extend(temporary.views.clone());
         all.sequences.extend(temporary.sequences.clone());
+        all.triggers.extend(temporary.triggers.clone());
         all
     }
 
@@ -696,13 +702,15 @@ impl State {
         self.tables.retain(|_, table| table.def.persistence == kept);
         self.views.retain(|_, view| view.persistence == kept);
         self.sequences.retain(|_, sequence| sequence.persistence == kept);
+        self.settle_triggers();
     }
 
     /// Undoes [`Self::with_temporary`] after `self` was changed: the permanent relations and the
     /// temporary ones.
     pub(crate) fn split(mut self) -> (Self, Self) {
         let (tables, views) = (self.tables.clone(), self.views.clone());
-        let mut mine = Self { tables, views, sequences: self.sequences.clone(), ..Self::default() };
+        let (sequences, triggers) = (self.sequences.clone(), self.triggers.clone());
+        let mut mine = Self { tables, views, sequences, triggers, ..Self::default() };
         mine.retain(Persistence::Temporary);
         self.retain(Persistence::Permanent);
         (self, mine)

@@ -21,6 +21,7 @@ mod schema;
 pub(crate) mod bus;
 mod sequence;
 mod texts;
+mod trigger;
 mod user_type;
 #[cfg(test)]
 mod tests;
@@ -74,7 +75,7 @@ pub(crate) fn run(running: &mut Running<'_>, statement: Statement) -> Result<Que
         Statement::DropView(drop) => view::drop_all(running.session, &drop),
         Statement::DropIndex(drop) => drop::indexes(running.session, &drop),
         Statement::DropSequence(drop) => sequence::drop_all(running.session, &drop),
-        Statement::Truncate(truncate) => table::truncate(running.session, &truncate),
+        Statement::Truncate(truncate) => table::truncate(running, &truncate),
         Statement::Comment(comment) => comments::run(running.session, *comment),
         Statement::Role(statement) => crate::define::role::run(running.session, *statement),
         Statement::Privilege(statement) => privilege::run(running.session, *statement),
@@ -84,6 +85,7 @@ pub(crate) fn run(running: &mut Running<'_>, statement: Statement) -> Result<Que
         Statement::Policy(statement) => policy::run_statement(running, *statement),
         Statement::Domain(statement) => domain::run_statement(running.session, *statement),
         Statement::Routine(statement) => routine::run_statement(running, *statement),
+        Statement::Trigger(statement) => trigger::run_statement(running, *statement),
         _ => Err(Error::unsupported("this statement")),
     }
 }
@@ -121,6 +123,7 @@ fn command_of(statement: &Statement) -> &'static str {
         Statement::Policy(statement) => statement.command(),
         Statement::Domain(statement) => statement.command(),
         Statement::Routine(statement) => statement.command(),
+        Statement::Trigger(statement) => statement.command(),
         _ => "this statement",
     }
 }

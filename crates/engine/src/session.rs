@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 use exec::StatementAccount;
 use parking_lot::Mutex;
-use sql::catalog::Digits;
+use sql::catalog::{Digits, TableFunctionRef};
 use types::{DataType, Result};
 
 use crate::catalog::locks::LockMode;
@@ -73,6 +73,8 @@ pub struct Session {
     pub(crate) commits: Option<Arc<Commits>>,
     /// Where names are looked up that no relation has.
     pub(crate) outside: Option<Arc<dyn Outside>>,
+    /// Transition tables of the trigger whose function runs.
+    pub(crate) transitions: Vec<(String, TableFunctionRef)>,
     /// Code of the routines that it called.
     pub(crate) code: CodeCache,
     /// Where it is while a query of it runs that calls routines.
@@ -119,6 +121,7 @@ impl Session {
             client: None,
             commits: None,
             outside: None,
+            transitions: Vec::new(),
             code: CodeCache::default(),
             lent: Arc::default(),
             spare: None,

@@ -2,6 +2,7 @@
 
 pub(crate) mod at_end;
 pub(crate) mod parts;
+pub(crate) mod trigger;
 pub(crate) mod explaining;
 pub(crate) mod running;
 pub(crate) mod catalog;

@@ -20,6 +20,8 @@ pub(crate) mod writer;
 
 mod fitted;
 mod returning;
+mod action;
+pub(crate) mod triggers;
 mod tests_of_rows;
 pub(crate) mod foreign;
 pub(crate) mod deferred;

@@ -82,6 +82,7 @@ mod special;
 mod functions;
 mod routine;
 mod routine_call;
+mod trigger;
 mod twins;
 mod hypothetical;
 mod parameter_names;
@@ -118,6 +119,7 @@ pub use generated::bind_generated;
 pub use index_terms::bind_index_terms;
 pub use retyped::refuse_unfit_key;
 pub use row_expr::bind_row_exprs;
+pub use trigger::with_row_column;
 pub use types::type_named;
 pub use view_target::written_columns;
 

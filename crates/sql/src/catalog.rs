@@ -9,8 +9,9 @@ pub use crate::definition::{
     IndexTerms, KeyDef, KeyMatch, KeyNulls, Language, NullInput, PARTITION_SHIFT, ParameterDef,
     ParameterMode, PartitionBound, PartitionKey, PartitionOf, PartitionStrategy, PolicyCommand,
     PolicyDef, PolicyKind, RangeEnd, ReferentialAction, RoutineDef, RoutineKind, RoutineType,
-    RowCount, RowSecurity, Security, SequenceDef, SequenceWrap, TID_COLUMN, Uniqueness, Validity,
-    Volatility, WeaveForm, WideDef, WideLink, WideNode, routine_key,
+    RowCount, RowSecurity, Security, SequenceDef, SequenceWrap, TID_COLUMN, TriggerDef,
+    TriggerEvent, TriggerFiring, TriggerLevel, TriggerTiming, Uniqueness, Validity, Volatility,
+    WeaveForm, WideDef, WideLink, WideNode, routine_key,
 };
 
 use std::fmt;

@@ -7,6 +7,7 @@ mod foreign_key;
 mod partition;
 mod routine;
 mod policy;
+mod trigger;
 
 pub use domain::{Domain, DomainDef, DomainOf, DomainUse};
 pub use foreign_key::{ForeignKeyDef, KeyMatch, ReferentialAction};
@@ -16,6 +17,7 @@ pub use routine::{
     BodyForm, Language, NullInput, ParameterDef, ParameterMode, RoutineDef, RoutineKind,
     RoutineType, RowCount, Security, Volatility, routine_key,
 };
+pub use trigger::{TriggerDef, TriggerEvent, TriggerFiring, TriggerLevel, TriggerTiming};
 
 use types::DataType;
 

@@ -46,6 +46,7 @@ mod shown;
 mod silent;
 mod storage;
 mod tokens;
+mod trigger;
 mod typed;
 mod user_type;
 pub(crate) mod visit;
@@ -63,7 +64,7 @@ pub(crate) use domain::{DomainAction, DomainClause, DomainTree};
 pub use effect::Effect;
 pub(crate) use effect::into_of;
 pub(crate) use effectless::{
-    Altered as AlteredKind, Effectless as EffectlessAction, EffectlessTree,
+    Altered as AlteredKind, Effectless as EffectlessAction, EffectlessTree, Switched,
 };
 pub use followed::{Followed, followed};
 pub(crate) use forms::{JOIN_NAME, ROWS_FROM};
@@ -82,6 +83,7 @@ pub(crate) use sequence::SequenceOption;
 pub(crate) use setting::{option_word, path_value, set_value};
 pub(crate) use shorthand::BY_NAME;
 pub use shown::{default_text, named_columns, names_in, query_in_schema, sequences_in};
+pub(crate) use trigger::{CreateTriggerTree, TransitionTree, TriggerTree};
 pub use typed::{functions_in, types_in, with_literals};
 pub(crate) use view::{ViewAction, check_option};
 pub(crate) use visit::rewrite_queries;
@@ -311,6 +313,7 @@ pub(crate) enum SessionTree {
     Type(TypeStatement),
     Domain(Box<DomainTree>),
     Routine(Box<RoutineTree>),
+    Trigger(TriggerTree),
     /// SET or, without a value, RESET of the role or the session's user.
     SetRole {
         name: String,

@@ -6,6 +6,7 @@ mod define;
 mod domain;
 mod routine;
 mod policy;
+mod trigger;
 mod schema;
 mod write;
 mod transaction;
@@ -24,6 +25,7 @@ pub use policy::{PolicyChange, PolicyStatement, RowSecuritySwitch};
 pub use routine::{CallRoutine, DoBlock, RoutineChange, RoutineStatement};
 pub use schema::SchemaElements;
 pub use transaction::{CreateExecuted, Execute, LockTable, Prepare, SetConstraints};
+pub use trigger::{TriggerChange, TriggerStatement};
 pub use write::{
     BusCall, BusCalls, ConflictAction, ConflictTarget, Delete, Insert, Matches, Merge, MergeAction,
     MergeTests, OnConflict, Part, Returning, RowLock, RowPlace, RowRule, RowTest, RowVersion,
@@ -171,6 +173,8 @@ pub enum Statement {
     },
     /// CREATE, ALTER, DROP POLICY, ALTER TABLE ... ROW LEVEL SECURITY.
     Policy(Box<PolicyStatement>),
+    /// CREATE, ALTER, DROP TRIGGER, ALTER TABLE ... ENABLE and DISABLE TRIGGER.
+    Trigger(Box<TriggerStatement>),
     /// ALTER VIEW with options or a default.
     AlterView(AlterView),
     /// ALTER VIEW ... RENAME.

@@ -11,11 +11,15 @@
 mod field;
 mod parts;
 mod routine;
+mod trigger;
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
+
 use sql::catalog::{
-    ForeignKeyDef, IndexColumn, IndexMeta, RoutineDef, RowSecurity, UserType, WideDef, WideNode,
+    ForeignKeyDef, IndexColumn, IndexMeta, RoutineDef, RowSecurity, TriggerDef, UserType, WideDef,
+    WideNode,
 };
 use types::Result;
 
@@ -160,6 +164,24 @@ pub(crate) fn decode_routine(bytes: &[u8]) -> Result<RoutineDef> {
     let routine = reader.field()?;
     reader.end()?;
     Ok(routine)
+}
+
+/// Appends the triggers of a table or view.
+pub(crate) fn encode_triggers(triggers: &[Arc<TriggerDef>], out: &mut Vec<u8>) {
+    out.push(VERSION);
+    let all: Vec<TriggerDef> = triggers.iter().map(|def| TriggerDef::clone(def)).collect();
+    Writer::new(out).field(&all);
+}
+
+/// Reads the triggers of a table or view; the bytes hold nothing else.
+///
+/// # Errors
+/// XX001 when they are none.
+pub(crate) fn decode_triggers(bytes: &[u8]) -> Result<Vec<Arc<TriggerDef>>> {
+    let mut reader = versioned(bytes)?;
+    let all: Vec<TriggerDef> = reader.field()?;
+    reader.end()?;
+    Ok(all.into_iter().map(Arc::new).collect())
 }
 
 /// Appends a role.

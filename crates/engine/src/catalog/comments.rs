@@ -29,6 +29,8 @@ pub(crate) enum Commented {
     Extension(String),
     /// A function or procedure, by its key.
     Routine(String),
+    /// A trigger of a table or view.
+    Trigger(String, String),
 }
 
 impl State {
@@ -53,6 +55,9 @@ impl State {
                 name != ALWAYS_THERE && !self.extensions.contains_key(name)
             }
             Commented::Routine(key) => !self.routines.contains_key(key),
+            Commented::Trigger(table, name) => {
+                !self.triggers_of(table).iter().any(|def| def.name == *name)
+            }
             Commented::Database => false,
         };
         let gone: Vec<Commented> = self.comments.keys().filter(|on| gone(on)).cloned().collect();
@@ -102,6 +107,9 @@ impl State {
             }
             Commented::Constraint(table, name) if table == from => {
                 Some(Commented::Constraint(to.to_owned(), name.clone()))
+            }
+            Commented::Trigger(table, name) if table == from => {
+                Some(Commented::Trigger(to.to_owned(), name.clone()))
             }
             _ => None,
         });

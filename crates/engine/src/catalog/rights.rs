@@ -511,6 +511,7 @@ impl State {
     /// Rights follow a permanent relation's new name.
     pub(crate) fn rename_rights(&mut self, from: &str, to: &str) {
         self.move_policies(from, to);
+        self.move_triggers(from, to);
         if let Some(rights) = self.rights.remove(&Object::Relation(from.to_owned())) {
             self.rights.insert(Object::Relation(to.to_owned()), rights);
         }

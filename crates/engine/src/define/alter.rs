@@ -462,6 +462,11 @@ impl Altering {
         {
             return Err(needed(&what, &policy));
         }
+        if behaviour == DropBehaviour::Restrict
+            && let Some(trigger) = session.state().trigger_of_column(&before.name, name)
+        {
+            return Err(needed(&what, &trigger));
+        }
         let over = |index: &sql::catalog::IndexMeta| {
             index.columns.iter().any(|column| column.ordinal == ordinal)
                 || indexes.contains(&index.name)
@@ -541,6 +546,11 @@ impl Altering {
             }
             state.tables.remove(&old);
             state.tables.insert(def.name.clone(), entry);
+            state.move_triggers(&old, &def.name);
+            state.rename_in_triggers(&def.name, &renamed);
+            for column in &dropped {
+                state.drop_triggers_of(&def.name, &column.name);
+            }
             if def.persistence == Persistence::Permanent {
                 state.follow_table(&old, &def);
                 state.move_comments(moved);

@@ -60,16 +60,7 @@ fn target(session: &Session, on: &CommentTarget) -> Result<Commented> {
             Commented::Column(relation.to_owned(), column.clone())
         }
         CommentTarget::Constraint { table, name } => constraint(&state, &who, table, name)?,
-        CommentTarget::Schema(name) => {
-            let name = if name == "main" { SCHEMA_NAME } else { name };
-            if !state.has_schema(name) {
-                return Err(undefined_schema(name));
-            }
-            if !state.owns(&who, &Object::Schema(name.to_owned())) {
-                return Err(denied(format!("must be owner of schema {name}")));
-            }
-            Commented::Schema(name.to_owned())
-        }
+        CommentTarget::Schema(name) => schema(&state, &who, name)?,
         CommentTarget::Database(name) => {
             if *name != *state.database.0 {
                 let message = format!("database \"{name}\" does not exist");
@@ -85,12 +76,41 @@ fn target(session: &Session, on: &CommentTarget) -> Result<Commented> {
             super::user_type::check_owner(&state, &who, &key)?;
             Commented::Type(key)
         }
+        CommentTarget::Trigger { table, name } => trigger(&state, &who, table, name)?,
+        CommentTarget::Routine(key) => {
+            super::routine::check_owner(session, key)?;
+            Commented::Routine(key.clone())
+        }
         CommentTarget::Extension(name) => {
             super::extension::check_owner(&state, &who, name)?;
             Commented::Extension(name.clone())
         }
         CommentTarget::Role(name) => role(&state, &who, name)?,
     })
+}
+
+/// A schema that is meant.
+fn schema(state: &State, who: &Who, name: &str) -> Result<Commented> {
+    let name = if name == "main" { SCHEMA_NAME } else { name };
+    if !state.has_schema(name) {
+        return Err(undefined_schema(name));
+    }
+    if !state.owns(who, &Object::Schema(name.to_owned())) {
+        return Err(denied(format!("must be owner of schema {name}")));
+    }
+    Ok(Commented::Schema(name.to_owned()))
+}
+
+/// A trigger that is meant.
+fn trigger(state: &State, who: &Who, table: &str, name: &str) -> Result<Commented> {
+    if !state.triggers_of(table).iter().any(|def| def.name == name) {
+        let bare = RelationName::name_of_key(table);
+        let message = format!("trigger \"{name}\" for table \"{bare}\" does not exist");
+        return Err(Error::new(SqlState::UNDEFINED_OBJECT, message));
+    }
+    check_permanent(state, table)?;
+    state.check_owner(who, state.kind_of(table).unwrap_or("table"), table)?;
+    Ok(Commented::Trigger(table.to_owned(), name.to_owned()))
 }
 
 /// A role that is meant.

@@ -226,7 +226,8 @@ pub(super) fn on_commit(session: &mut Session) -> Result<()> {
         let as_ref = |table| TableRef(table as Arc<dyn TableMeta>);
         let tables = emptied.into_iter().map(as_ref).collect();
         let (identity, behaviour) = (TruncateIdentity::Continue, DropBehaviour::Restrict);
-        table::truncate(session, &Truncate { tables, identity, behaviour })?;
+        let truncate = Truncate { tables, identity, behaviour };
+        table::truncate(&mut Running::own(session), &truncate)?;
     }
     Ok(())
 }

@@ -17,7 +17,7 @@ use super::texts::{self, Place};
 use super::{privilege, user_type};
 use crate::catalog::comments::Commented;
 use crate::catalog::rights::{Object, SCHEMA_NAME};
-use crate::catalog::{State, undefined_schema};
+use crate::catalog::{State, triggers, undefined_schema};
 use crate::session::code::{Code, Meaning, Names, Use};
 use crate::statement::catalog::StatementCatalog;
 use crate::statement::row_types::type_of;
@@ -48,7 +48,7 @@ pub(super) fn run_statement(
 
 /// # Errors
 /// 42501 unless the session owns the routine, or everything.
-fn check_owner(session: &Session, key: &str) -> Result<()> {
+pub(super) fn check_owner(session: &Session, key: &str) -> Result<()> {
     let state = session.state();
     let object = Object::Routine(key.to_owned());
     if state.owns(&session.who(), &object) {
@@ -298,6 +298,7 @@ fn rename(state: &mut State, from: &str, to: &str) {
     if let Some(rights) = state.rights.remove(&Object::Routine(from.to_owned())) {
         state.rights.insert(Object::Routine(to.to_owned()), rights);
     }
+    state.rename_trigger_function(from, to);
     state.move_comments(|on| match on {
         Commented::Routine(key) if key == from => Some(Commented::Routine(to.to_owned())),
         _ => None,
@@ -347,10 +348,13 @@ pub(super) fn drop_one(
         check_owner(running.session, key)?;
     }
     let users = texts::users_of_routine(&state, &def.name);
+    let triggers = state.triggers_calling(key);
     let shown = format!("{} {}", def.kind.name(), def.shown());
-    if !users.is_empty() && behaviour == DropBehaviour::Restrict {
-        let line = |place: &Place| format!("{} depends on {shown}", place.shown());
-        let lines: Vec<String> = users.iter().map(line).collect();
+    if !(users.is_empty() && triggers.is_empty()) && behaviour == DropBehaviour::Restrict {
+        let places = users.iter().map(Place::shown);
+        let firing = triggers.iter().map(|(table, name)| triggers::shown(name, table));
+        let line = |place: String| format!("{place} depends on {shown}");
+        let lines: Vec<String> = places.chain(firing).map(line).collect();
         let message = format!("cannot drop {shown} because other objects depend on it");
         return Err(Error::new(SqlState::DEPENDENT_OBJECTS, message)
             .with_detail(lines.join("\n"))
@@ -358,6 +362,10 @@ pub(super) fn drop_one(
     }
     user_type::drop_texts(running, &users)?;
     running.session.change_catalog(|state| {
+        for (table, name) in triggers {
+            let own = state.triggers.get_mut(&table);
+            own.into_iter().for_each(|own| own.retain(|def| def.name != name));
+        }
         state.routines.remove(key);
         Ok(())
     })

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use exec::Opener;
 use sql::algebra::Query;
-use sql::catalog::{ForeignKeyDef, IndexMeta};
+use sql::catalog::{ForeignKeyDef, IndexMeta, TriggerEvent};
 use sql::statement::{
     CreateTable, CreateTableAs, DropBehaviour, DropRelations, IfExists, IfMissing, Persistence,
     Privilege, Privileges, RelationName, Truncate, TruncateIdentity, WithData,
@@ -25,6 +25,7 @@ use crate::durable::temporary_table;
 use crate::statement::admission::Rows;
 use crate::statement::running::{Run, Running};
 use crate::write::insert::{BULK_ROWS, load_result, load_stream};
+use crate::write::triggers::{self, StatementTriggers};
 use crate::write::writer::TableWriter;
 use crate::write::{deferred, indexes};
 use crate::{QueryResult, Session};
@@ -225,7 +226,8 @@ pub(super) fn referrers(state: &State, name: &str) -> Vec<(String, String)> {
 }
 
 /// TRUNCATE: the tables get new storage, so it is taken back like any change of the catalog.
-pub(super) fn truncate(session: &mut Session, truncate: &Truncate) -> Result<QueryResult> {
+pub(super) fn truncate(running: &mut Running<'_>, truncate: &Truncate) -> Result<QueryResult> {
+    let session = &mut *running.session;
     for table in &truncate.tables {
         redefined::locked(session, table)?;
     }
@@ -253,8 +255,21 @@ pub(super) fn truncate(session: &mut Session, truncate: &Truncate) -> Result<Que
     }
     names.sort();
     names.dedup();
-    let mut emptied = Vec::new();
+    let mut triggers = Vec::new();
     for name in &names {
+        let events = [(TriggerEvent::Truncate, &[][..])];
+        triggers.extend(StatementTriggers::begin(running, name, &events)?);
+    }
+    empty(running.session, &names, truncate)?;
+    triggers.into_iter().for_each(|triggers| triggers.end(running));
+    triggers::settle(running)?;
+    Ok(QueryResult::command("TRUNCATE TABLE"))
+}
+
+/// Empties tables, which are locked.
+fn empty(session: &mut Session, names: &[String], truncate: &Truncate) -> Result<()> {
+    let mut emptied = Vec::new();
+    for name in names {
         let entry = redefined::locked_named(session, name)?;
         deferred::refuse_waiting(session, &entry, "TRUNCATE")?;
         let (def, lock) = (entry.def.clone(), Arc::clone(&entry.lock));
@@ -263,7 +278,7 @@ pub(super) fn truncate(session: &mut Session, truncate: &Truncate) -> Result<Que
     let who = session.who();
     session.change_catalog(|state| {
         if truncate.identity == TruncateIdentity::Restart {
-            for name in &names {
+            for name in names {
                 sequence::check_owned(state, name, &who)?;
             }
             names.iter().for_each(|name| sequence::restart_owned(state, name));
@@ -273,6 +288,5 @@ pub(super) fn truncate(session: &mut Session, truncate: &Truncate) -> Result<Que
             state.tables.insert(entry.def.name.clone(), entry);
         }
         Ok(())
-    })?;
-    Ok(QueryResult::command("TRUNCATE TABLE"))
+    })
 }

@@ -2,8 +2,9 @@
 //!
 //! ```text
 //! Catalog { kind, name, bytes }    kind: table, view, sequence, value, role, rights, comment,
-//!                                  default privileges, type, extension, routine
-//!                                  gone: 16 +, routine 61
+//!                                  default privileges, type, extension, routine,
+//!                                  triggers
+//!                                  gone: 16 +, routine 61, triggers 141
 //! value of a sequence: | last i64 | called u8 |
 //! end of a wide table: | number of its storage u64 |
 //! ```
@@ -14,7 +15,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-use sql::catalog::{RoutineDef, UserType};
+use sql::catalog::{RoutineDef, RowSecurity, TriggerDef, UserType};
 use sql::statement::{Persistence, RelationName};
 use storage::{BufferPool, Table, Timestamp};
 use txn::redo::RedoWriter;
@@ -23,13 +24,12 @@ use types::Result;
 use super::damaged;
 use crate::catalog::codec::{
     decode_comment, decode_defaults, decode_extension, decode_rights, decode_role, decode_routine,
-    decode_row_security, decode_sequence, decode_table, decode_user_type, decode_view,
-    encode_comment, encode_defaults, encode_extension, encode_rights, encode_role, encode_routine,
-    encode_row_security, encode_sequence, encode_table, encode_user_type, encode_view,
+    decode_row_security, decode_sequence, decode_table, decode_triggers, decode_user_type,
+    decode_view, encode_comment, encode_defaults, encode_extension, encode_rights, encode_role,
+    encode_routine, encode_row_security, encode_sequence, encode_table, encode_triggers,
+    encode_user_type, encode_view,
 };
 use crate::catalog::locks::TableLock;
-use sql::catalog::RowSecurity;
-
 use crate::catalog::rights::{Grant, Object, Rights, SCHEMA_NAME};
 use crate::catalog::stored::schema_of;
 use crate::catalog::{
@@ -71,6 +71,9 @@ mod kind {
     pub(super) const ROUTINE: u8 = 60;
     pub(super) const ROUTINE_GONE: u8 = 61;
     pub(super) const ROUTINE_RIGHTS_GONE: u8 = 62;
+    /// The triggers of a table or view.
+    pub(super) const TRIGGERS: u8 = 140;
+    pub(super) const TRIGGERS_GONE: u8 = 141;
     pub(super) const ROW_SECURITY: u8 = 120;
     pub(super) const ROW_SECURITY_GONE: u8 = 121;
 }
@@ -179,6 +182,17 @@ impl Same for Extension {
 }
 
 impl Same for Rights {
+    fn is_same(&self, old: &Self) -> bool {
+        self == old
+    }
+
+    fn is_permanent(&self) -> bool {
+        true
+    }
+}
+
+/// Triggers; those of `pg_temp` are nobody else's.
+impl Same for Vec<Arc<TriggerDef>> {
     fn is_same(&self, old: &Self) -> bool {
         self == old
     }
@@ -300,6 +314,7 @@ pub(super) fn write_difference(old: &State, new: &State, writer: &mut RedoWriter
     }
     write_rights(old, new, writer);
     write_row_security(old, new, writer);
+    write_triggers(old, new, writer);
     for (of, grants) in changed(&old.default_privileges, &new.default_privileges) {
         bytes.clear();
         encode_defaults(of, grants, &mut bytes);
@@ -355,6 +370,18 @@ fn write_row_security(old: &State, new: &State, writer: &mut RedoWriter<'_>) {
         let mut bytes = Vec::new();
         encode_row_security(security, &mut bytes);
         writer.catalog(kind::ROW_SECURITY, name, &bytes);
+    }
+}
+
+/// Triggers of tables and views.
+fn write_triggers(old: &State, new: &State, writer: &mut RedoWriter<'_>) {
+    for name in gone(&old.triggers, &new.triggers) {
+        writer.catalog(kind::TRIGGERS_GONE, name, &[]);
+    }
+    for (name, own) in changed(&old.triggers, &new.triggers) {
+        let mut bytes = Vec::new();
+        encode_triggers(own, &mut bytes);
+        writer.catalog(kind::TRIGGERS, name, &bytes);
     }
 }
 
@@ -481,6 +508,7 @@ impl Objects {
             kind::ROW_SECURITY | kind::ROW_SECURITY_GONE => {
                 self.apply_row_security(kind, name, bytes)?;
             }
+            kind::TRIGGERS | kind::TRIGGERS_GONE => self.apply_triggers(kind, name, bytes)?,
             kind::COMMENT => {
                 let (on, text) = decode_comment(bytes)?;
                 state.comments.insert(on, text);
@@ -566,6 +594,17 @@ impl Objects {
             all.insert(name, decode_row_security(bytes)?);
         } else {
             all.remove(&name).ok_or_else(|| missing("row-level security of", &name))?;
+        }
+        Ok(())
+    }
+
+    /// [`Self::apply`] of triggers.
+    fn apply_triggers(&mut self, kind: u8, name: String, bytes: &[u8]) -> Result<()> {
+        let all = &mut self.state.triggers;
+        if kind == kind::TRIGGERS {
+            all.insert(name, decode_triggers(bytes)?);
+        } else {
+            all.remove(&name).ok_or_else(|| missing("triggers of", &name))?;
         }
         Ok(())
     }

@@ -81,7 +81,8 @@ impl Session {
             | "temp_directory"
             | "scheduler_policy"
             | "admission_queries"
-            | "freezing" => self.check_server_setting(name),
+            | "freezing"
+            | "session_replication_role" => self.check_server_setting(name),
             "priority" => self.check_priority(value),
             _ => Ok(()),
         }

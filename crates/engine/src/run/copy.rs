@@ -11,7 +11,7 @@ use exec::{BatchSource, QueryContext, Receiver, ResultSet, RowColumn};
 use kernels::{Batch, Column, VectorBuilder};
 use plan::physical::OutputColumn;
 use sql::algebra::Query;
-use sql::catalog::{ColumnDef, TableMeta, TableRef};
+use sql::catalog::{ColumnDef, TableMeta, TableRef, TriggerEvent};
 use sql::statement::{Copy, CopyDirection, CopyItem, CopyPlace, Statement};
 use types::{DataType, Error, Result, SqlState, Value};
 
@@ -25,6 +25,7 @@ use crate::statement::defaults::{default_of, query_of};
 use crate::statement::running::{Run, Running};
 use crate::write::insert::{insert_result, load_stream};
 use crate::write::partitioned::{self, Routes};
+use crate::write::triggers::{self, StatementTriggers};
 use crate::{QueryResult, Session};
 
 /// Endings of compressed files, behind which stands that of what they hold.
@@ -265,7 +266,7 @@ fn copy_from(
     }
     let mut load = Load::begin(running, copy, into)?;
     load.add(running, file.source, Size::Large)?;
-    Ok(QueryResult::command(format!("COPY {}", load.rows)))
+    Ok(QueryResult::command(format!("COPY {}", load.finish(running)?)))
 }
 
 /// Table that rows are loaded into, and the columns that they have.
@@ -295,6 +296,9 @@ struct Load<'a> {
     /// Ways into partitions, if the table has some or is one.
     routes: Option<Routes>,
     rows: u64,
+    /// True when triggers fire for the rows.
+    fires: bool,
+    triggers: Option<StatementTriggers>,
 }
 
 impl<'a> Load<'a> {
@@ -310,7 +314,18 @@ impl<'a> Load<'a> {
             None => None,
         };
         let routes = Routes::of(running.session, &entry)?;
-        Ok(Self { table, columns, entry, full, counted, condition, routes, rows: 0 })
+        let fires = running.session.state().has_row_triggers(entry.name());
+        let events = [(TriggerEvent::Insert, &[][..])];
+        let triggers = StatementTriggers::begin(running, entry.name(), &events)?;
+        let rows = 0;
+        Ok(Self { table, columns, entry, full, counted, condition, routes, rows, fires, triggers })
+    }
+
+    /// Fires the triggers behind the statement; how many rows were loaded.
+    fn finish(self, running: &mut Running<'_>) -> Result<u64> {
+        self.triggers.into_iter().for_each(|triggers| triggers.end(running));
+        triggers::settle(running)?;
+        Ok(self.rows)
     }
 
     fn add(
@@ -330,7 +345,8 @@ impl<'a> Load<'a> {
         let stream = Stream::new(source, None);
         let is_plain = self.entry.foreign_keys().is_empty()
             && self.counted.is_empty()
-            && self.routes.is_none();
+            && self.routes.is_none()
+            && !self.fires;
         self.rows += if is_plain && size == Size::Large {
             load_stream(running, &context, &stream, &self.entry)?
         } else {
@@ -343,7 +359,11 @@ impl<'a> Load<'a> {
                 }
             }
             match &mut self.routes {
-                Some(routes) if size == Size::Large && self.entry.foreign_keys().is_empty() => {
+                Some(routes)
+                    if size == Size::Large
+                        && self.entry.foreign_keys().is_empty()
+                        && !self.fires =>
+                {
                     partitioned::load(running, routes, result.batches)?
                 }
                 Some(routes) => partitioned::insert(running, routes, result.batches)?.count,

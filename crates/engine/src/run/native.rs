@@ -23,6 +23,7 @@ use crate::transaction::work::{Begun, Modes, Work, newest, stale};
 use crate::words::rows::push;
 use crate::write::change;
 use crate::write::rows::{RowReader, attempt};
+use crate::write::triggers;
 use crate::write::writer::TableWriter;
 use crate::{CancelHandle, Database};
 
@@ -324,6 +325,10 @@ impl NativeSession {
             return self.lock_slowly(table);
         }
         let state = self.session.state();
+        if state.has_triggers(table.name()) {
+            let what = format!("a native transaction on table \"{}\" with triggers", table.name());
+            return Err(Error::unsupported(what));
+        }
         let current = state.tables.get(table.name());
         if current.is_some_and(|entry| Arc::ptr_eq(entry, &table.entry)) {
             return Ok(());
@@ -405,7 +410,7 @@ impl NativeSession {
             push(&mut builder, *datum);
             batch.push(Column::plain(builder.finish()));
         }
-        self.change(table, change::Action::Update(&columns), Batch::new(batch, 1))?;
+        self.change(table, change::Action::update(&columns), Batch::new(batch, 1))?;
         Ok(tid)
     }
 
@@ -431,13 +436,11 @@ impl NativeSession {
     ) -> Result<()> {
         self.lock(table)?;
         let place = self.running()?.place();
-        let changed = change::apply_rows(
-            &mut Running::own(&mut self.session),
-            &table.entry,
-            action.into(),
-            &batch,
-        );
-        changed.map(|_| ()).inspect_err(|_| {
+        let mut running = Running::own(&mut self.session);
+        let changed = change::apply_rows(&mut running, &table.entry, action.into(), &batch);
+        // Of rows that refer to this one.
+        let settled = changed.and_then(|_| triggers::settle(&mut running));
+        settled.inspect_err(|_| {
             let before = self.session.work_mut().go_back(&place);
             self.session.go_back(before);
         })

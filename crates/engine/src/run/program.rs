@@ -20,6 +20,7 @@ mod loops;
 mod raise;
 mod result;
 mod statement;
+mod trigger;
 
 use std::sync::Arc;
 
@@ -33,9 +34,10 @@ use crate::session::code::{Body, Code};
 use crate::statement::row_types::type_of;
 use crate::statement::running::{Run, Running};
 use crate::statement::sequence::Callee;
+use crate::statement::trigger::{Answer, TriggerCall};
 use crate::transaction::work::Begun;
 use crate::{QueryResult, Session};
-use frame::{Boundaries, Frame};
+use frame::{Boundaries, Frame, Typed};
 use result::Wanted;
 
 /// Calls inside of each other: more are 54001.
@@ -49,7 +51,11 @@ impl Callee for Session {
             return Ok(Value::Null);
         }
         let wanted = Wanted::of(&def, ty);
-        self.run_routine(&def, Call { row, wanted, boundaries: Boundaries::Refused })
+        self.run_routine(&def, Call::of(row, wanted, Boundaries::Refused))
+    }
+
+    fn call_trigger(&mut self, call: TriggerCall<'_>) -> Result<Answer> {
+        self.fire(call)
     }
 }
 
@@ -70,6 +76,14 @@ pub(super) struct Call<'a> {
     pub(super) row: &'a [Value],
     pub(super) wanted: Wanted,
     pub(super) boundaries: Boundaries,
+    /// Values of the variables that the code has besides its parameters.
+    variables: &'a [Typed],
+}
+
+impl<'a> Call<'a> {
+    fn of(row: &'a [Value], wanted: Wanted, boundaries: Boundaries) -> Self {
+        Self { row, wanted, boundaries, variables: &[] }
+    }
 }
 
 impl Session {
@@ -86,13 +100,18 @@ impl Session {
     /// Runs a routine with its own settings and rights, if it has some.
     fn run_routine(&mut self, def: &Arc<RoutineDef>, call: Call<'_>) -> Result<Value> {
         let code = self.code_of(def)?;
+        self.run_with(def, &code, call)
+    }
+
+    /// As [`Self::run_routine`], of code that is known.
+    fn run_with(&mut self, def: &RoutineDef, code: &Arc<Code>, call: Call<'_>) -> Result<Value> {
         let is_plain = def.settings.is_empty() && def.security == Security::Invoker;
         if is_plain {
-            return self.run_code(&code, call);
+            return self.run_code(code, call);
         }
         let before = self.settings.clone();
         let prepared = self.prepare_settings(def);
-        let result = prepared.and_then(|()| self.run_code(&code, call));
+        let result = prepared.and_then(|()| self.run_code(code, call));
         self.settings.go_back(before);
         result
     }
@@ -164,7 +183,7 @@ pub(super) fn call_with(
         |(name, ty): &(String, DataType)| types::RecordField { name: name.clone(), ty: *ty };
     let record = RecordType::new(columns.iter().map(field).collect())?;
     let wanted = Wanted::Row(record);
-    let value = running.session.run_routine(&def, Call { row: &row, wanted, boundaries })?;
+    let value = running.session.run_routine(&def, Call::of(&row, wanted, boundaries))?;
     if columns.is_empty() {
         return Ok(QueryResult::command("CALL"));
     }
@@ -180,8 +199,7 @@ pub(super) fn run_block(running: &mut Running<'_>, block: &DoBlock) -> Result<Qu
     let session = &mut *running.session;
     let code = Arc::new(Code::of_block(&block.body)?);
     let boundaries = Boundaries::of(session);
-    let call = Call { row: &[], wanted: Wanted::Nothing, boundaries };
-    session.run_code(&code, call)?;
+    session.run_code(&code, Call::of(&[], Wanted::Nothing, boundaries))?;
     Ok(QueryResult::command("DO"))
 }
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use exec::expr::Evaluator;
 use parking_lot::Mutex;
-use sql::catalog::{NameConflict, RoutineDef, Variables};
+use sql::catalog::{NameConflict, RoutineDef, TriggerDef, Variables};
 use sql::program::{Program, Signature};
 use types::{DataType, Result};
 
@@ -175,19 +175,51 @@ impl Code {
     }
 }
 
+/// Code of a trigger, for the table that it fires for.
+pub(crate) struct TriggerCode {
+    pub(crate) def: Arc<TriggerDef>,
+    pub(crate) routine: Arc<RoutineDef>,
+    pub(crate) function: Arc<Code>,
+    /// WHEN.
+    pub(crate) condition: Option<Arc<Code>>,
+}
+
 /// Code of the routines that the session called, by number.
 #[derive(Default)]
-pub(crate) struct CodeCache(HashMap<u32, Arc<Code>>);
+pub(crate) struct CodeCache {
+    routines: HashMap<u32, Arc<Code>>,
+    /// By table and name.
+    triggers: HashMap<String, HashMap<String, Arc<TriggerCode>>>,
+}
 
 impl CodeCache {
     /// The code of a routine of this definition, if it is kept.
     pub(crate) fn get(&self, def: &Arc<RoutineDef>) -> Option<&Arc<Code>> {
-        let code = self.0.get(&def.number)?;
+        let code = self.routines.get(&def.number)?;
         code.def.as_ref().filter(|known| Arc::ptr_eq(known, def)).map(|_| code)
     }
 
     /// Keeps code.
     pub(crate) fn keep(&mut self, number: u32, code: &Arc<Code>) {
-        self.0.insert(number, Arc::clone(code));
+        self.routines.insert(number, Arc::clone(code));
+    }
+
+    /// The code of a trigger of this definition that fires for `table`, if it is kept.
+    pub(crate) fn of_trigger(
+        &self,
+        table: &str,
+        def: &Arc<TriggerDef>,
+        routine: &Arc<RoutineDef>,
+    ) -> Option<&Arc<TriggerCode>> {
+        let code = self.triggers.get(table)?.get(&def.name)?;
+        let is_it = Arc::ptr_eq(&code.def, def) && Arc::ptr_eq(&code.routine, routine);
+        is_it.then_some(code)
+    }
+
+    /// Keeps the code of a trigger that fires for `table`.
+    pub(crate) fn keep_trigger(&mut self, table: &str, code: TriggerCode) -> Arc<TriggerCode> {
+        let (name, code) = (code.def.name.clone(), Arc::new(code));
+        self.triggers.entry(table.to_owned()).or_default().insert(name, Arc::clone(&code));
+        code
     }
 }

@@ -26,6 +26,7 @@ mod policies;
 mod relations;
 mod rights;
 mod routines;
+mod triggers;
 mod schema;
 mod stats;
 mod system;

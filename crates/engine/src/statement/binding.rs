@@ -41,6 +41,7 @@ impl Session {
             database: &self.database,
             checks: Checking::Rights,
             outside: self.outside.as_deref(),
+            transitions: &self.transitions,
             wide: self.wide_reader(),
             is_enough: Cell::new(true),
             variables: None,

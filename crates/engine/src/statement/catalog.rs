@@ -53,6 +53,8 @@ pub(crate) struct StatementCatalog<'a> {
     /// Mode of the checks of rights.
     pub(crate) checks: Checking,
     pub(crate) outside: Option<&'a dyn Outside>,
+    /// Transition tables of the trigger whose function runs, by name.
+    pub(crate) transitions: &'a [(String, TableFunctionRef)],
     /// Which wide tables may be read.
     pub(crate) wide: WideReader,
     /// False once binding read something outside the catalog; the plan may then not be kept.
@@ -88,6 +90,11 @@ impl StatementCatalog<'_> {
         };
         matches!(schema, "pg_catalog" | "information_schema")
             || self.state.has_schema(schema) && (self.checks == Checking::Nothing || may())
+    }
+
+    /// The transition table of this name, which comes before all relations.
+    fn transition(&self, name: &str) -> Option<&(String, TableFunctionRef)> {
+        self.transitions.iter().find(|(known, _)| known == name)
     }
 
     /// The rows of the system table that the one argument names.
@@ -235,6 +242,9 @@ impl Catalog for StatementCatalog<'_> {
     }
 
     fn relation(&self, schema: Option<&str>, name: &str) -> Option<Relation> {
+        if schema.is_none() && self.transition(name).is_some() {
+            return None;
+        }
         let Some(key) = key_in(schema, name) else {
             return pg_catalog::view(schema, name).map(system_view);
         };
@@ -319,7 +329,7 @@ impl Catalog for StatementCatalog<'_> {
     }
 
     fn schema_of(&self, name: &str) -> Option<String> {
-        if self.names == Names::Public {
+        if self.names == Names::Public || self.transition(name).is_some() {
             return None;
         }
         let is_in =
@@ -452,6 +462,10 @@ impl Catalog for StatementCatalog<'_> {
     }
 
     fn outside(&self, name: &str) -> Option<Result<TableFunctionRef>> {
+        if let Some((_, rows)) = self.transition(name) {
+            self.is_enough.set(false);
+            return Some(Ok(rows.clone()));
+        }
         let found = self.outside?.find(name)?;
         self.is_enough.set(false);
         Some(found)

@@ -29,6 +29,9 @@ impl Point {
         }
         if let Statement::Insert(insert) = statement {
             let entry = entry_of(session, &insert.table)?;
+            if session.state().has_triggers(entry.name()) {
+                return None;
+            }
             let (table, storage) = (insert.table.clone(), Arc::clone(entry.storage()));
             let action = Action::Insert(new_row(&entry, insert)?);
             let memory = Mutex::default();
@@ -39,6 +42,10 @@ impl Point {
         // Their changes are noted on the general way.
         let is_behind = wide::over(&session.state(), entry.name()).next().is_some();
         let find = Find::new(&entry, &plan)?;
+        let writes = !matches!(plan.action, PointAction::Select);
+        if writes && session.state().has_triggers(entry.name()) {
+            return None;
+        }
         let row = find.keys.row.clone();
         let action = match plan.action {
             PointAction::Select => Action::Select(find, Output::new(plan.output, row)?),

@@ -17,6 +17,7 @@ use types::Value;
 use super::at_end::AtEnd;
 use super::explaining::Explaining;
 use super::parts::Parts;
+use super::trigger::AfterTriggers;
 use crate::Session;
 use crate::session::compiled::{Compiled, OwnQuery};
 
@@ -65,6 +66,8 @@ pub(crate) struct Running<'s> {
     pub(crate) view: Option<Snapshot>,
     /// Rows whose foreign keys are looked at when all is written.
     pub(crate) at_end: Option<AtEnd>,
+    /// Triggers that fire when all is written.
+    pub(crate) after: AfterTriggers,
     /// The queries that ran so far, under EXPLAIN ANALYZE.
     pub(crate) explaining: Option<Explaining>,
     /// Paths that its plans are to tell of, for EXPLAIN.
@@ -82,6 +85,7 @@ impl<'s> Running<'s> {
             part: None,
             view: None,
             at_end: None,
+            after: AfterTriggers::default(),
             explaining: None,
             paths_told: PathsTold::Chosen,
         }

@@ -17,6 +17,7 @@ use crate::catalog::{Sequence, SequenceValue, State, undefined_table};
 use crate::session::calls::SessionCalls;
 use crate::session::lent::Lent;
 use crate::session::sequence::SequenceMemory;
+use crate::statement::trigger::{Answer, TriggerCall};
 use crate::transaction::work::UsedSequences;
 use crate::words::who::Who;
 
@@ -86,13 +87,19 @@ impl SessionSequences {
     }
 }
 
-/// Calls of routines by the queries of a session.
+/// Calls of routines by the queries of a session, and of triggers by its statements.
 pub(crate) trait Callee {
     /// Calls the routine with values of the parameters that go in; a result of type `ty`.
     ///
     /// # Errors
     /// Errors of the routine.
     fn call_routine(&mut self, called: RoutineCall, ty: DataType, row: &[Value]) -> Result<Value>;
+
+    /// Calls a trigger, if its condition holds.
+    ///
+    /// # Errors
+    /// Errors of the condition and of the function; 42804 for a row of another shape.
+    fn call_trigger(&mut self, call: TriggerCall<'_>) -> Result<Answer>;
 }
 
 impl Sequences for SessionSequences {

@@ -372,6 +372,7 @@ impl Work {
         changed.settle_rights(&shared, who);
         changed.settle_comments();
         changed.settle_row_security();
+        changed.settle_triggers();
         if !changed.is_same(&shared) {
             self.catalog = Some(Arc::new(changed));
         }

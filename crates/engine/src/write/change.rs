@@ -11,15 +11,17 @@ pub(crate) use parts::apply_parts;
 use exec::{Recheck, ResultSet};
 use kernels::{Batch, Column};
 use sql::algebra::Query;
-use sql::catalog::TableRef;
+use sql::catalog::{TableMeta, TableRef, TriggerEvent};
 use sql::statement::{Delete, Matches, Returning, RowPlace, RowTest, Update};
 use storage::{Datum, Snapshot, Tid};
 use types::{Error, Result, SqlState};
 
+pub(crate) use super::action::{Action, Assign};
 use super::partitioned::Routes;
 use super::returning::{Written, returning};
 use super::rows::{Found, RowError, RowReader, attempt, columns_at};
 use super::tests_of_rows::{self, Tests};
+use super::triggers::{Before, RowTriggers, SourceRow, StatementEvent, StatementTriggers};
 use super::writer::{Changed, ReadBack, TableWriter};
 use crate::catalog::TableEntry;
 use crate::catalog::generated::Assigned;
@@ -29,23 +31,23 @@ use crate::transaction::work::{lost_update, newest, recheck_snapshot, stale};
 use crate::words::rows::Rows;
 use crate::{QueryResult, Session};
 
-/// Change of the rows of the source.
-#[derive(Clone, Copy)]
-pub(crate) enum Action<'a> {
-    /// These columns get the values behind the TID.
-    Update(&'a [usize]),
-    /// Deletes the rows.
-    Delete,
-}
-
-impl Action<'_> {
-    /// Columns of the source before the extras.
-    fn width(self) -> usize {
-        match self {
-            Self::Update(columns) => 1 + columns.len(),
-            Self::Delete => 1,
+/// All columns of the tables that an UPDATE writes, if triggers may change its rows: such rows are
+/// written whole.
+fn settled_columns(
+    session: &Session,
+    entries: &[&Arc<TableEntry>],
+    action: Action<'_>,
+) -> Result<Option<Vec<usize>>> {
+    if !matches!(action, Action::Update(_)) || session.state().triggers.is_empty() {
+        return Ok(None);
+    }
+    for entry in entries {
+        let own = RowTriggers::of(session, entry, TriggerEvent::Update, action.asked())?;
+        if own.is_some_and(|own| own.has_before()) {
+            return Ok(Some(RowTriggers::all_columns(entry)));
         }
     }
+    Ok(None)
 }
 
 /// Query that finds the rows.
@@ -77,6 +79,18 @@ struct Change<'a> {
     written: Written,
     /// The rows so far.
     changed: Vec<Changed>,
+    /// Triggers of the rows, if there are some.
+    triggers: Option<RowTriggers>,
+    /// State of the triggers before a row.
+    fired: Fired,
+}
+
+/// State of the triggers before a row, when it is to be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fired {
+    /// They fired, or there are none.
+    Yes,
+    NotYet,
 }
 
 /// Use of the rows after the change.
@@ -89,13 +103,15 @@ enum Kept {
 
 pub(crate) fn update(running: &mut Running<'_>, update: &Update) -> Result<QueryResult> {
     running.session.work().check_writable("UPDATE")?;
-    let target = Target::of(running, &update.table)?;
-    let action = Action::Update(&update.columns);
+    let mut target = Target::of(running, &update.table)?;
+    let action = Action::update(&update.columns);
     let source = Source { query: &update.source, matches: update.matches };
     let returns = update.returning.as_ref();
     let tests = &update.tests;
     let read = Read { returning: returns, tests };
     let entry = Arc::clone(&target.entry);
+    let events: [StatementEvent<'_>; 1] = [(TriggerEvent::Update, &update.columns)];
+    target.triggers = StatementTriggers::begin(running, entry.name(), &events)?;
     let written = run(running, target, action, source, read)?;
     tests_of_rows::verify(running, &entry, Tests::all(tests), &written.batches)?;
     let tag = format!("UPDATE {}", written.count);
@@ -104,10 +120,12 @@ pub(crate) fn update(running: &mut Running<'_>, update: &Update) -> Result<Query
 
 pub(crate) fn delete(running: &mut Running<'_>, delete: &Delete) -> Result<QueryResult> {
     running.session.work().check_writable("DELETE")?;
-    let target = Target::of(running, &delete.table)?;
+    let mut target = Target::of(running, &delete.table)?;
     let returns = delete.returning.as_ref();
     let source = Source { query: &delete.source, matches: delete.matches };
     let read = Read { returning: returns, tests: &[] };
+    let name = target.entry.name().to_owned();
+    target.triggers = StatementTriggers::begin(running, &name, &[(TriggerEvent::Delete, &[])])?;
     let written = run(running, target, Action::Delete, source, read)?;
     let tag = format!("DELETE {}", written.count);
     returning(running, returns, written, tag)
@@ -120,6 +138,8 @@ struct Target {
     routes: Option<Routes>,
     /// Its partitions, locked; itself without.
     entries: Vec<Arc<TableEntry>>,
+    /// Triggers of the statement, which have begun.
+    triggers: Option<StatementTriggers>,
 }
 
 impl Target {
@@ -130,7 +150,7 @@ impl Target {
             Some(routes) => routes.entries(running)?,
             None => Vec::new(),
         };
-        Ok(Self { entry, routes, entries })
+        Ok(Self { entry, routes, entries, triggers: None })
     }
 }
 
@@ -142,7 +162,10 @@ fn run(
     read: Read<'_>,
 ) -> Result<Written> {
     let Source { query: source, matches } = source;
-    let Target { entry, routes, entries } = target;
+    let Target { entry, routes, entries, triggers } = target;
+    let written: Vec<&Arc<TableEntry>> = std::iter::once(&entry).chain(&entries).collect();
+    let all = settled_columns(running.session, &written, action)?;
+    let action = all.as_deref().map_or(action, |all| action.with_all(all));
     let mut change = match routes {
         Some(routes) => AnyChange::Parts(PartsChange::new(routes, &entries, action, matches, read)),
         None => AnyChange::One(Change::started(running, &entry, action, matches, read)?),
@@ -163,6 +186,8 @@ fn run(
         let recheck = Some(Recheck { at, tids });
         result = running.run_query(source, Run { recheck, ..Run::of(OwnQuery::Source) })?;
     }
+    // Before the actions of foreign keys, whose triggers fire behind.
+    triggers.into_iter().for_each(|triggers| triggers.end(running));
     change.finish(running)
 }
 
@@ -266,12 +291,19 @@ impl<'a> Change<'a> {
         let Read { returning, tests } = read;
         let is_read = returning.is_some() || !tests.is_empty();
         let kept = if is_read { Kept::Yes } else { Kept::No };
-        let columns = if let Action::Update(columns) = action { columns } else { &[] };
+        let columns = if let Action::Update(assign) = action { assign.columns } else { &[] };
         let assigned = Assigned::new(entry, columns)?;
         let writer = match action {
             Action::Update(_) => TableWriter::updating(session, entry, assigned.all()),
             Action::Delete => TableWriter::deleting(session, entry),
         };
+        let mut triggers = RowTriggers::of(session, entry, action.event(), action.asked())?;
+        let is_wide = action.width() != action.asked_width();
+        if is_wide && triggers.is_none() {
+            triggers = Some(RowTriggers::new(session, entry, action.event(), action.asked())?);
+        }
+        let has_before = is_wide || triggers.as_ref().is_some_and(RowTriggers::has_before);
+        let fired = if has_before { Fired::NotYet } else { Fired::Yes };
         Ok(Self {
             entry,
             action,
@@ -282,6 +314,8 @@ impl<'a> Change<'a> {
             writer,
             written: Written::default(),
             changed: Vec::new(),
+            triggers,
+            fired,
         })
     }
 
@@ -308,12 +342,45 @@ impl<'a> Change<'a> {
         rows: &Rows,
         conflicts: &mut Vec<Tid>,
     ) -> Result<Vec<u32>> {
+        if self.fired == Fired::Yes {
+            return self.write(running, at, rows, conflicts);
+        }
+        let mut written = Vec::new();
+        for row in 0..rows.count {
+            let is_done = |tid| self.seen.as_ref().is_some_and(|seen| seen.contains(&tid));
+            if rows.tid(row).is_none_or(is_done) {
+                continue;
+            }
+            let Some(triggers) = &self.triggers else { break };
+            match triggers.before_change(running, self.action, SourceRow { rows, row, at })? {
+                Before::Skip => {}
+                Before::Conflict(tid) => conflicts.push(tid),
+                Before::Write(batch) => {
+                    let at = recheck_snapshot(running.session.work()).unwrap_or(at);
+                    let done = self.write(running, at, &Rows::new(&batch), conflicts)?;
+                    written.extend(done.iter().map(|_| row as u32));
+                }
+            }
+        }
+        Ok(written)
+    }
+
+    /// As [`Self::apply`], of rows whose triggers have fired.
+    fn write(
+        &mut self,
+        running: &mut Running<'_>,
+        at: Snapshot,
+        rows: &Rows,
+        conflicts: &mut Vec<Tid>,
+    ) -> Result<Vec<u32>> {
         let storage = Arc::clone(self.entry.storage());
         let cancel = running.session.cancel_handle();
         let mut done = Done::default();
         let deletes = matches!(self.action, Action::Delete);
-        let mut before = (self.writer.needs_before() || (deletes && self.returning.is_some()))
-            .then(|| RowReader::new(&storage));
+        let needs_rows = self.triggers.as_ref().is_some_and(RowTriggers::needs_rows);
+        let returns = deletes && self.returning.is_some();
+        let mut before =
+            (self.writer.needs_before() || needs_rows || returns).then(|| RowReader::new(&storage));
         self.assigned.compute(self.entry, rows, |others| columns_at(&storage, at, rows, others))?;
         let mut values: Vec<(usize, Datum<'_>)> = Vec::new();
         let work = running.session.work_mut();
@@ -355,20 +422,22 @@ impl<'a> Change<'a> {
         }
         let before = before.map(RowReader::finish);
         let written = done.rows.clone();
-        self.note(running.session, rows, done, before)?;
+        self.note(running, rows, done, before)?;
         Ok(written)
     }
 
     /// Keeps what RETURNING and foreign keys need, and tests CHECK constraints.
     fn note(
         &mut self,
-        session: &Session,
+        running: &mut Running<'_>,
         rows: &Rows,
         done: Done,
         before: Option<Vec<Column>>,
     ) -> Result<()> {
         self.written.count += done.rows.len() as u64;
         let count = done.rows.len();
+        let needs_rows = self.triggers.as_ref().is_some_and(RowTriggers::needs_rows);
+        let mut after = None;
         match self.action {
             Action::Delete if self.returning.is_some() => {
                 let columns = before.clone().unwrap_or_default();
@@ -376,14 +445,21 @@ impl<'a> Change<'a> {
             }
             Action::Delete => {}
             Action::Update(_) => {
-                let read = if self.kept == Kept::Yes { ReadBack::Yes } else { ReadBack::No };
-                let batch = self.writer.updated(session, &done.tids, read)?;
-                if let (Some(batch), ReadBack::Yes) = (batch, read) {
+                let is_read = self.kept == Kept::Yes || needs_rows;
+                let read = if is_read { ReadBack::Yes } else { ReadBack::No };
+                let batch = self.writer.updated(running.session, &done.tids, read)?;
+                if needs_rows {
+                    after.clone_from(&batch);
+                }
+                if let (Some(batch), Kept::Yes) = (batch, self.kept) {
                     self.keep(batch.columns, rows, &done);
                 }
             }
         }
         let before = before.map(|columns| Batch::new(columns, count));
+        if let Some(triggers) = &self.triggers {
+            triggers.note(running, before.clone(), after);
+        }
         self.changed.push(Changed { before, tids: done.tids });
         Ok(())
     }
@@ -439,6 +515,8 @@ pub(crate) fn apply_rows(
 ) -> Result<u64> {
     let read = Read { returning: None, tests: tests.tests };
     let at = running.session.work().txn.snapshot();
+    let all = settled_columns(running.session, &[entry], action)?;
+    let action = all.as_deref().map_or(action, |all| action.with_all(all));
     let mut change = Change::new(running.session, entry, action, Matches::Once, read)?;
     let mut conflicts = Vec::new();
     change.apply(running, at, &Rows::new(batch), &mut conflicts)?;
@@ -458,19 +536,25 @@ pub(crate) fn cascade(
     action: Action<'_>,
     batch: &Batch,
 ) -> Result<()> {
-    if let Action::Update(columns) = action
+    if let Action::Update(Assign { columns, .. }) = action
         && Routes::of(running.session, entry)?.is_some_and(|routes| routes.depends_on(columns))
     {
         let message = "actions of foreign keys cannot write the partition key of their table";
         return Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message));
     }
+    let triggers =
+        StatementTriggers::begin(running, entry.name(), &[(action.event(), action.asked())])?;
     let work = running.session.work();
     let at = recheck_snapshot(work).unwrap_or_else(|| work.txn.snapshot());
+    let all = settled_columns(running.session, &[entry], action)?;
+    let action = all.as_deref().map_or(action, |all| action.with_all(all));
     let mut change = Change::new(running.session, entry, action, Matches::Once, Read::default())?;
     let mut conflicts = Vec::new();
     change.apply(running, at, &Rows::new(batch), &mut conflicts)?;
     if !conflicts.is_empty() {
         return Err(lost_update());
     }
-    change.finish(running).map(|_| ())
+    triggers.into_iter().for_each(|triggers| triggers.end(running));
+    change.finish(running)?;
+    Ok(())
 }

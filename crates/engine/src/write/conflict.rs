@@ -6,14 +6,16 @@ use std::sync::Arc;
 
 use exec::ResultSet;
 use kernels::{Batch, Column, Vector, VectorBuilder, VectorData};
+use sql::catalog::TriggerEvent;
 use sql::statement::{ConflictAction, ConflictTarget, Insert, OnConflict};
-use storage::{Datum, RowBuffer, Tid, Uniqueness};
+use storage::{Datum, RowBuffer, Snapshot, Tid, Uniqueness};
 use types::{Error, PhysicalType, Result, SqlState};
 
-use super::partitioned::{Routes, grouped, in_order, pick, tagged};
+use super::partitioned::{Routes, grouped, in_order, one_by_one, pick, tagged};
 use super::returning::{Written, slices};
 use super::rows::{Found, RowError, RowReader, attempt, index_number, index_position, read_rows};
 use super::tests_of_rows::{self, Tests};
+use super::triggers::RowTriggers;
 use super::writer::{Changed, ReadBack, TableWriter};
 use crate::CancelHandle;
 use crate::catalog::TableEntry;
@@ -45,6 +47,15 @@ struct DoUpdate<'a> {
 pub(crate) struct Asked<'a> {
     pub(crate) insert: &'a Insert,
     pub(crate) on_conflict: &'a OnConflict,
+    /// Ways of the rows, and the partition that is written, if it is one.
+    pub(crate) leaf: Option<Leaf<'a>>,
+}
+
+/// A partition that is written.
+#[derive(Clone, Copy)]
+pub(crate) struct Leaf<'a> {
+    routes: &'a Routes,
+    number: usize,
 }
 
 /// Writes the rows of `result`; those whose key is taken do what the statement says.
@@ -54,13 +65,19 @@ pub(crate) fn insert(
     result: &mut ResultSet,
     asked: Asked<'_>,
 ) -> Result<Written> {
-    let Asked { insert, on_conflict } = asked;
+    let Asked { insert, on_conflict, leaf } = asked;
     let (mut written, mut places) = (Vec::new(), Vec::new());
     let mut touched = HashSet::new();
     let mut met: Vec<(Tid, (usize, u32))> = Vec::new();
     let updates = matches!(on_conflict.action, ConflictAction::Update { .. });
+    let writer = TableWriter::firing(running.session, entry)?;
+    if writer.has_before() {
+        result.batches = one_by_one(&result.batches);
+    }
     for (number, batch) in result.batches.iter_mut().enumerate() {
-        TableWriter::inserting(entry).complete(batch, running.session.clocks())?;
+        let Some(row) = before(running, &writer, batch, leaf)? else { continue };
+        *batch = row;
+        writer.complete(batch, running.session.clocks())?;
         let rows = Rows::new(batch);
         let mut row_values: Vec<Datum<'_>> = Vec::with_capacity(rows.width());
         for row in 0..rows.count {
@@ -84,7 +101,7 @@ pub(crate) fn insert(
     if inserted.columns.is_empty() {
         inserted.rows = 0;
     }
-    TableWriter::inserting(entry).inserted(running, &inserted)?;
+    writer.inserted(running, &inserted)?;
     let count = written.len() as u64;
     let mut all = Written { count, batches: vec![inserted], tids: vec![written] };
     if let ConflictAction::Update { columns, assignments } = &on_conflict.action {
@@ -102,6 +119,12 @@ pub(crate) fn insert(
             all.tids.push(changed);
         }
     }
+    in_places(&mut all, &places);
+    Ok(all)
+}
+
+/// Puts rows into the order of the source, where they have these places.
+fn in_places(all: &mut Written, places: &[(usize, u32)]) {
     if all.batches.len() > 1 && !places.is_empty() {
         let mut order: Vec<u32> = (0..places.len() as u32).collect();
         order.sort_by_key(|&row| places[row as usize]);
@@ -109,7 +132,19 @@ pub(crate) fn insert(
         let tids = all.tids.concat();
         all.tids = vec![order.iter().map(|&row| tids[row as usize]).collect()];
     }
-    Ok(all)
+}
+
+/// The rows of `batch` behind the triggers before them; None when its only row is skipped.
+fn before(
+    running: &mut Running<'_>,
+    writer: &TableWriter<'_>,
+    batch: &Batch,
+    leaf: Option<Leaf<'_>>,
+) -> Result<Option<Batch>> {
+    match leaf {
+        Some(Leaf { routes, number }) => routes.before(running, writer, batch.clone(), number),
+        None => writer.before(running, batch.clone()),
+    }
 }
 
 /// As [`insert`], each row into its partition.
@@ -120,7 +155,7 @@ pub(crate) fn insert_parts(
     running: &mut Running<'_>,
     routes: &mut Routes,
     result: ResultSet,
-    Asked { insert: statement, on_conflict }: Asked<'_>,
+    Asked { insert: statement, on_conflict, .. }: Asked<'_>,
 ) -> Result<Written> {
     let mut parts: BTreeMap<usize, Vec<Batch>> = BTreeMap::new();
     for batch in &result.batches {
@@ -137,7 +172,9 @@ pub(crate) fn insert_parts(
         };
         let own = OnConflict { target, action: on_conflict.action.clone() };
         let mut rows = ResultSet::from_batches(result.columns.clone(), batches);
-        let asked = Asked { insert: statement, on_conflict: &own };
+        let number = leaf;
+        let leaf_of = Some(Leaf { routes: &*routes, number });
+        let asked = Asked { insert: statement, on_conflict: &own, leaf: leaf_of };
         let written = insert(running, &entry, &mut rows, asked)?;
         if let ConflictAction::Update { columns, .. } = &own.action
             && routes.depends_on(columns)
@@ -313,26 +350,26 @@ fn update(
 ) -> Result<(Batch, Vec<Tid>, Vec<u32>)> {
     let cancel = running.session.cancel_handle();
     let storage = Arc::clone(entry.storage());
+    let triggers = RowTriggers::of(running.session, entry, TriggerEvent::Update, columns)?;
+    let before_rows = triggers.as_ref().filter(|triggers| triggers.has_before());
+    let all = before_rows.map(|_| RowTriggers::all_columns(entry));
+    let asked = columns;
+    let columns = all.as_deref().unwrap_or(asked);
     let mut assigned = Assigned::new(entry, columns)?;
     let writer = TableWriter::updating(running.session, entry, assigned.all());
     let work = running.session.work_mut();
     let at = recheck_snapshot(work).unwrap_or_else(|| work.txn.snapshot());
-    let mut existing = RowReader::new(&storage);
-    for &tid in &met.tids {
-        let locked = attempt(work, &cancel, |undo| storage.lock(undo, at, tid));
-        locked.map_err(|error| error.into_error(work, entry))?;
-        if existing.read(at, tid)? == Found::Nothing {
-            return Err(lost_update());
-        }
-        existing.keep();
-    }
-    let existing = existing.finish();
+    let existing = locked(work, &cancel, entry, &met.tids, at)?;
     let mut input = existing.clone();
     input.extend(proposed(entry, result, met));
     input.push(Column::plain(Vector::new(VectorData::I64((0..met.tids.len() as i64).collect()))));
     let inputs = vec![slices(vec![Batch::new(input, met.tids.len())])];
-    let result =
+    let mut result =
         running.run_query(assignments, Run { inputs, ..Run::of(OwnQuery::Assignments) })?;
+    if let Some(triggers) = before_rows {
+        let met = MetRows { existing: &existing, asked, columns };
+        result.batches = fired(running, triggers, met, &result.batches)?;
+    }
     let (mut changed, mut before) = (Vec::new(), Vec::new());
     test_met(running, entry, insert, Changing { existing: &existing, result: &result })?;
     let work = running.session.work_mut();
@@ -356,14 +393,75 @@ fn update(
     let first = insert.proposed.len() + insert.met.len();
     let tests = Tests { tests: &insert.updated, first };
     tests_of_rows::verify(running, entry, tests, std::slice::from_ref(&updated))?;
-    let old = writer.needs_before().then(|| {
+    let needs_rows = triggers.as_ref().is_some_and(RowTriggers::needs_rows);
+    let old = (writer.needs_before() || needs_rows).then(|| {
         let columns = existing.iter().map(|column| column.gather(&before)).collect();
         Batch::new(columns, before.len())
     });
+    if let Some(triggers) = &triggers {
+        triggers.note(running, old.clone(), Some(updated.clone()));
+    }
     let changes = [Changed { before: old, tids: changed }];
     writer.changed(running, &changes)?;
     let [Changed { tids, .. }] = changes;
     Ok((updated, tids, before))
+}
+
+/// All columns of rows that were met, which are locked.
+fn locked(
+    work: &mut Work,
+    cancel: &CancelHandle,
+    entry: &TableEntry,
+    tids: &[Tid],
+    at: Snapshot,
+) -> Result<Vec<Column>> {
+    let storage = entry.storage();
+    let mut existing = RowReader::new(storage);
+    for &tid in tids {
+        let locked = attempt(work, cancel, |undo| storage.lock(undo, at, tid));
+        locked.map_err(|error| error.into_error(work, entry))?;
+        if existing.read(at, tid)? == Found::Nothing {
+            return Err(lost_update());
+        }
+        existing.keep();
+    }
+    Ok(existing.finish())
+}
+
+/// Rows that were met, all columns; those that the statement assigns, and those that are written.
+#[derive(Clone, Copy)]
+struct MetRows<'a> {
+    existing: &'a [Column],
+    asked: &'a [usize],
+    columns: &'a [usize],
+}
+
+/// The assignments behind the triggers before the rows: row numbers, and values of all columns that
+/// are written.
+fn fired(
+    running: &mut Running<'_>,
+    triggers: &RowTriggers,
+    met: MetRows<'_>,
+    batches: &[Batch],
+) -> Result<Vec<Batch>> {
+    let mut all = Vec::new();
+    for batch in batches {
+        let rows = Rows::new(batch);
+        for (row, &number) in row_numbers(&rows)?.iter().enumerate() {
+            let old = triggers.values_of(met.existing, number as usize);
+            let mut new = old.clone();
+            for (position, &column) in met.asked.iter().enumerate() {
+                new[column] = triggers.value(column, rows.get(position + 1, row).to_value());
+            }
+            let values = triggers.before_met(running, &old, new, met.columns)?;
+            if let Some(values) = values {
+                let number = Column::plain(Vector::new(VectorData::I64(vec![number.into()])));
+                let columns = std::iter::once(number).chain(values).collect();
+                all.push(Batch::new(columns, 1));
+            }
+        }
+    }
+    Ok(all)
 }
 
 /// Rows that were met, all columns, and the assignments to some of them.

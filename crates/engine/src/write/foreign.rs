@@ -394,7 +394,7 @@ fn gone(running: &mut Running<'_>, entry: &Arc<TableEntry>, gone: Gone<'_>) -> R
         columns.push(Column::plain(Vector::repeat(physical, value, tids.len())));
     }
     let batch = Batch::new(columns, tids.len());
-    cascade(running, &child, Action::Update(&fk.columns), &batch)
+    cascade(running, &child, Action::update(&fk.columns), &batch)
 }
 
 fn tid_column(tids: &[Tid]) -> Column {

@@ -6,8 +6,8 @@ use exec::flow::Flow;
 use exec::pipeline::{Demand, Place, Sink, Stream, drive};
 use exec::{Opener, QueryContext, ResultSet};
 use host::Clock;
-use sql::catalog::TableMeta;
-use sql::statement::Insert;
+use sql::catalog::{TableMeta, TriggerEvent};
+use sql::statement::{ConflictAction, Insert};
 use storage::{BulkWriter, TableLoad};
 use types::Result;
 use types::calendar::TimeZone;
@@ -17,6 +17,7 @@ use super::partitioned::{self, Routes};
 use super::returning::{Written, returning};
 use super::rows::{attempt, push_error};
 use super::tests_of_rows::{self, Tests};
+use super::triggers::{StatementEvent, StatementTriggers};
 use super::writer::TableWriter;
 use crate::QueryResult;
 use crate::catalog::TableEntry;
@@ -103,45 +104,74 @@ fn context_cancel(context: &Arc<QueryContext>) -> crate::CancelHandle {
 pub(crate) fn insert(running: &mut Running<'_>, insert: &Insert) -> Result<QueryResult> {
     running.session.work().check_writable("INSERT")?;
     let entry = running.session.write_table(&insert.table)?;
+    let triggers = StatementTriggers::begin(running, entry.name(), &events(insert))?;
+    let result = insert_into(running, &entry, insert);
+    triggers.into_iter().for_each(|triggers| triggers.end(running));
+    let (written, tag) = result?;
+    match written {
+        Some(written) => returning(running, insert.returning.as_ref(), written, tag),
+        None => Ok(QueryResult::command(tag)),
+    }
+}
+
+/// Events of triggers of a statement.
+fn events(insert: &Insert) -> Vec<StatementEvent<'_>> {
+    let mut events: Vec<StatementEvent<'_>> = vec![(TriggerEvent::Insert, &[])];
+    if let Some(on_conflict) = &insert.on_conflict
+        && let ConflictAction::Update { columns, .. } = &on_conflict.action
+    {
+        events.push((TriggerEvent::Update, columns));
+    }
+    events
+}
+
+/// Writes the rows; those that RETURNING reads, and the command's tag.
+fn insert_into(
+    running: &mut Running<'_>,
+    entry: &Arc<TableEntry>,
+    insert: &Insert,
+) -> Result<(Option<Written>, String)> {
+    let fires = running.session.state().has_row_triggers(entry.name());
     let (plan, context) = running.plan_query(&insert.source, Run::of(OwnQuery::Source))?;
-    let routes = Routes::of(running.session, &entry)?;
+    let routes = Routes::of(running.session, entry)?;
     let simple = insert.on_conflict.is_none()
         && insert.returning.is_none()
         && insert.all_tests().next().is_none()
-        && entry.foreign_keys().is_empty();
+        && entry.foreign_keys().is_empty()
+        && !fires;
     let is_load = simple && routes.is_none() && plan.root.rows >= BULK_ROWS && !plan.calls_routines;
     running.admit(&plan, &context, if is_load { Rows::HandedOn } else { Rows::Kept })?;
     if is_load {
         let mut opener = Opener::new(Arc::clone(&context));
         opener.run_preludes(&plan)?;
         let stream = opener.open(&plan.root, Vec::new())?;
-        let rows = load_stream(running, &context, &stream, &entry)?;
-        return Ok(QueryResult::command(format!("INSERT 0 {rows}")));
+        let rows = load_stream(running, &context, &stream, entry)?;
+        return Ok((None, format!("INSERT 0 {rows}")));
     }
     let mut result = running.execute(&plan, &context)?;
-    test_proposed(running, &entry, insert, &mut result)?;
+    test_proposed(running, entry, insert, &mut result)?;
     let first = insert.proposed.len() + insert.met.len() + insert.updated.len();
     let tests = Tests { tests: &insert.tests, first };
     if let Some(mut routes) = routes {
         let written = insert_parts(running, &mut routes, result, insert)?;
-        tests_of_rows::verify(running, &entry, tests, &written.batches)?;
+        tests_of_rows::verify(running, entry, tests, &written.batches)?;
         let tag = format!("INSERT 0 {}", written.count);
-        return returning(running, insert.returning.as_ref(), written, tag);
+        return Ok((Some(written), tag));
     }
     if simple && result.rows() as f64 >= BULK_ROWS {
-        let rows = load_result(running, &entry, result)?;
-        return Ok(QueryResult::command(format!("INSERT 0 {rows}")));
+        let rows = load_result(running, entry, result)?;
+        return Ok((None, format!("INSERT 0 {rows}")));
     }
     let written = match &insert.on_conflict {
         Some(on_conflict) => {
-            let asked = Asked { insert, on_conflict };
-            conflict::insert(running, &entry, &mut result, asked)?
+            let asked = Asked { insert, on_conflict, leaf: None };
+            conflict::insert(running, entry, &mut result, asked)?
         }
-        None => insert_result(running, &entry, &mut result)?,
+        None => insert_result(running, entry, &mut result)?,
     };
-    tests_of_rows::verify(running, &entry, tests, &written.batches)?;
+    tests_of_rows::verify(running, entry, tests, &written.batches)?;
     let tag = format!("INSERT 0 {}", written.count);
-    returning(running, insert.returning.as_ref(), written, tag)
+    Ok((Some(written), tag))
 }
 
 /// Writes all rows of a result into partitions.
@@ -152,12 +182,13 @@ fn insert_parts(
     insert: &Insert,
 ) -> Result<Written> {
     if let Some(on_conflict) = &insert.on_conflict {
-        let asked = Asked { insert, on_conflict };
+        let asked = Asked { insert, on_conflict, leaf: None };
         return conflict::insert_parts(running, routes, result, asked);
     }
     let is_plain = insert.returning.is_none()
         && insert.all_tests().next().is_none()
-        && insert.table.foreign_keys().is_empty();
+        && insert.table.foreign_keys().is_empty()
+        && !running.session.state().has_row_triggers(insert.table.name());
     if is_plain && result.rows() as f64 >= BULK_ROWS {
         let count = partitioned::load(running, routes, result.batches)?;
         return Ok(Written { count, ..Written::default() });
@@ -187,7 +218,8 @@ pub(crate) fn insert_result(
     entry: &Arc<TableEntry>,
     result: &mut ResultSet,
 ) -> Result<Written> {
-    let tids = TableWriter::inserting(entry).insert(running, &mut result.batches)?;
+    let writer = TableWriter::firing(running.session, entry)?;
+    let tids = writer.insert(running, &mut result.batches)?;
     let count = tids.iter().map(|tids| tids.len() as u64).sum();
     Ok(Written { batches: std::mem::take(&mut result.batches), count, tids })
 }

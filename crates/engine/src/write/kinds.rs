@@ -3,7 +3,7 @@
 use sql::statement::Statement;
 use types::Result;
 
-use super::{at_end, bus, change, insert, lock, merge, parts};
+use super::{at_end, bus, change, insert, lock, merge, parts, triggers};
 use crate::QueryResult;
 use crate::session::compiled::OwnQuery;
 use crate::statement::at_end::AtEnd;
@@ -28,7 +28,10 @@ impl Running<'_> {
         }
         self.at_end = AtEnd::of(statement);
         match self.run_part(statement) {
-            Some(Ok(result)) => Some(at_end::settle(self).map(|()| result)),
+            Some(Ok(result)) => {
+                let settled = at_end::settle(self).and_then(|()| triggers::settle(self));
+                Some(settled.map(|()| result))
+            }
             other => other,
         }
     }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use kernels::{Batch, Column, Vector, VectorBuilder, VectorData};
-use sql::catalog::TableRef;
+use sql::catalog::{TableMeta, TableRef, TriggerEvent};
 use sql::statement::{Merge, MergeAction, MergeTests};
 use storage::{Datum, Tid};
 use types::{Error, PhysicalType, Result, SqlState};
@@ -13,6 +13,7 @@ use super::change::{Action, Tested, apply_parts, apply_rows};
 use super::partitioned::{self, Routes};
 use super::rows::read_rows;
 use super::tests_of_rows::{self, Tests};
+use super::triggers::{StatementEvent, StatementTriggers};
 use super::writer::TableWriter;
 use crate::QueryResult;
 use crate::catalog::TableEntry;
@@ -32,12 +33,25 @@ pub(crate) fn merge(running: &mut Running<'_>, merge: &Merge) -> Result<QueryRes
         return Err(Error::unsupported(what));
     }
     let target = MergeTarget { table: &merge.table, entry: &entry, is_routed };
+    let triggers = StatementTriggers::begin(running, entry.name(), &events(merge))?;
+    let one_by_one = running.session.state().has_row_triggers(entry.name());
     let result = running.run_query(&merge.source, Run::of(OwnQuery::Source))?;
     let mut seen = HashSet::new();
     let mut count = 0;
     for batch in &result.batches {
         let rows = Rows::new(batch);
         refuse_repeats(&rows, &mut seen)?;
+        if one_by_one {
+            // Functions of triggers meet the rows before theirs, in their order.
+            for row in 0..rows.count as u32 {
+                let action = action_of(&rows, row as usize);
+                if let Some(action) = action.and_then(|number| merge.actions.get(number)) {
+                    let act = Act { action, tests: &merge.tests };
+                    count += act.run(running, &target, &rows, &[row])?;
+                }
+            }
+            continue;
+        }
         for (number, action) in merge.actions.iter().enumerate() {
             let wanted: Vec<u32> = (0..rows.count as u32)
                 .filter(|&row| action_of(&rows, row as usize) == Some(number))
@@ -48,7 +62,26 @@ pub(crate) fn merge(running: &mut Running<'_>, merge: &Merge) -> Result<QueryRes
             }
         }
     }
+    triggers.into_iter().for_each(|triggers| triggers.end(running));
     Ok(QueryResult::command(format!("MERGE {count}")))
+}
+
+/// Events of triggers of a statement.
+fn events(merge: &Merge) -> Vec<StatementEvent<'_>> {
+    let has = |is: fn(&MergeAction) -> bool| merge.actions.iter().any(is);
+    let mut events: Vec<StatementEvent<'_>> = Vec::new();
+    if has(|action| matches!(action, MergeAction::Insert { .. })) {
+        events.push((TriggerEvent::Insert, &[]));
+    }
+    let updates = merge.actions.iter().find_map(|action| match action {
+        MergeAction::Update { columns, .. } => Some(columns.as_slice()),
+        _ => None,
+    });
+    events.extend(updates.map(|columns| (TriggerEvent::Update, columns)));
+    if has(|action| matches!(action, MergeAction::Delete)) {
+        events.push((TriggerEvent::Delete, &[]));
+    }
+    events
 }
 
 /// The position of the action that a source row takes.
@@ -83,15 +116,16 @@ struct MergeTarget<'a> {
 
 impl MergeTarget<'_> {
     /// Inserts rows.
-    fn insert(&self, running: &mut Running<'_>, batch: Batch) -> Result<()> {
+    fn insert(&self, running: &mut Running<'_>, batch: Batch) -> Result<u64> {
         if self.is_routed
             && let Some(mut routes) = Routes::of_table(running.session, self.table, self.entry)?
         {
-            partitioned::insert(running, &mut routes, vec![batch])?;
+            partitioned::insert(running, &mut routes, vec![batch]).map(|written| written.count)
         } else {
-            TableWriter::inserting(self.entry).insert(running, &mut [batch])?;
+            let writer = TableWriter::firing(running.session, self.entry)?;
+            let tids = writer.insert(running, &mut [batch])?;
+            Ok(tids.iter().map(|tids| tids.len() as u64).sum())
         }
-        Ok(())
     }
 
     /// Changes or deletes rows; how many.
@@ -135,8 +169,7 @@ impl Act<'_> {
                     let tests = Tests { tests: inserted, first: first + updated.len() };
                     tests_of_rows::verify(running, entry, tests, std::slice::from_ref(&batch))?;
                 }
-                target.insert(running, batch)?;
-                Ok(wanted.len() as u64)
+                target.insert(running, batch)
             }
             MergeAction::Update { columns, values_from } => {
                 test_there(running, entry, Tests::all(to_update), &places(rows, wanted))?;
@@ -144,7 +177,7 @@ impl Act<'_> {
                 source.extend(rows.pick(*values_from..*values_from + columns.len(), wanted));
                 let batch = Batch::new(source, wanted.len());
                 let tests = Tests { tests: updated, first };
-                let action = Tested { action: Action::Update(columns), tests };
+                let action = Tested { action: Action::update(columns), tests };
                 target.apply(running, action, &batch)
             }
             MergeAction::Delete => {

@@ -277,6 +277,40 @@ impl Routes {
     }
 }
 
+/// Message about a row that a trigger sends to another partition.
+const MOVED_BY_TRIGGER: &str = "moving row to another partition during a BEFORE FOR EACH ROW \
+                                trigger is not supported";
+
+impl Routes {
+    /// Runs the triggers before a new row of partition `leaf`, the only one of `batch` if there are
+    /// some; None when it is skipped.
+    ///
+    /// # Errors
+    /// Errors of the functions; 0A000 when the row belongs elsewhere then.
+    pub(crate) fn before(
+        &self,
+        running: &mut Running<'_>,
+        writer: &TableWriter<'_>,
+        batch: Batch,
+        leaf: usize,
+    ) -> Result<Option<Batch>> {
+        if !writer.has_before() {
+            return Ok(Some(batch));
+        }
+        let Some(row) = writer.before(running, batch)? else { return Ok(None) };
+        if self.leaves(&row)?.iter().any(|now| *now != leaf) {
+            return Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, MOVED_BY_TRIGGER));
+        }
+        Ok(Some(row))
+    }
+}
+
+/// The same rows in batches of one.
+pub(super) fn one_by_one(batches: &[Batch]) -> Vec<Batch> {
+    let rows = batches.iter().flat_map(|batch| (0..batch.rows as u32).map(move |row| (batch, row)));
+    rows.map(|(batch, row)| pick(batch, &[row])).collect()
+}
+
 /// Some rows of a batch.
 #[derive(Clone, Copy)]
 struct Part<'a> {
@@ -404,14 +438,17 @@ pub(crate) fn insert(
 ) -> Result<Written> {
     let mut written = Written::default();
     let mut owed: Vec<(Arc<TableEntry>, Batch)> = Vec::new();
+    let fires = running.session.state().has_row_triggers(&routes.target.def.name);
+    let batches = if fires { one_by_one(&batches) } else { batches };
     for batch in batches {
         let groups = grouped(&routes.leaves(&batch)?);
         let is_whole = groups.len() == 1;
         let (mut parts, mut tids, mut order) = (Vec::new(), Vec::new(), vec![0; batch.rows]);
         for (leaf, rows) in groups {
             let entry = routes.entry(running, leaf)?;
-            let mut part = if is_whole { batch.clone() } else { pick(&batch, &rows) };
-            let writer = TableWriter::inserting(&entry);
+            let part = if is_whole { batch.clone() } else { pick(&batch, &rows) };
+            let writer = TableWriter::firing(running.session, &entry)?;
+            let Some(mut part) = routes.before(running, &writer, part, leaf)? else { continue };
             writer.complete(&mut part, running.session.clocks())?;
             for (at, row) in rows.iter().enumerate() {
                 order[*row as usize] = (tids.len() + at) as u32;
@@ -421,7 +458,7 @@ pub(crate) fn insert(
             owed.push((entry, part.clone()));
             parts.push(part);
         }
-        written.count += batch.rows as u64;
+        written.count += tids.len() as u64;
         if parts.len() == 1 {
             written.batches.append(&mut parts);
             written.tids.push(tids);
@@ -431,7 +468,7 @@ pub(crate) fn insert(
         }
     }
     for (entry, batch) in &owed {
-        TableWriter::inserting(entry).inserted(running, batch)?;
+        TableWriter::firing(running.session, entry)?.inserted(running, batch)?;
     }
     Ok(written)
 }

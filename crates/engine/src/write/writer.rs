@@ -14,10 +14,13 @@
 use std::sync::Arc;
 
 use kernels::Batch;
+use sql::catalog::TriggerEvent;
 use storage::{Datum, Tid};
 use types::{Result, budget};
 
+use super::partitioned::{in_order, pick};
 use super::rows::{attempt, one_row, read_rows};
+use super::triggers::RowTriggers;
 use super::{foreign, wide};
 use crate::Session;
 use crate::catalog::checks::{Clocks, Written};
@@ -30,6 +33,8 @@ use crate::words::rows::Rows;
 pub(crate) struct TableWriter<'a> {
     entry: &'a Arc<TableEntry>,
     kind: Kind,
+    /// Triggers of new rows, if some fire.
+    triggers: Option<RowTriggers>,
 }
 
 /// How rows change.
@@ -71,9 +76,59 @@ impl Keys {
 }
 
 impl<'a> TableWriter<'a> {
-    /// A writer of new rows.
+    /// A writer of new rows for which no triggers fire.
     pub(crate) fn inserting(entry: &'a Arc<TableEntry>) -> Self {
-        Self { entry, kind: Kind::Insert }
+        Self { entry, kind: Kind::Insert, triggers: None }
+    }
+
+    /// A writer of new rows, with the triggers of the table.
+    ///
+    /// # Errors
+    /// 54000 for too many types of rows.
+    pub(crate) fn firing(session: &Session, entry: &'a Arc<TableEntry>) -> Result<Self> {
+        let triggers = RowTriggers::of(session, entry, TriggerEvent::Insert, &[])?;
+        Ok(Self { triggers, ..Self::inserting(entry) })
+    }
+
+    /// True when triggers may change or skip new rows.
+    pub(crate) fn has_before(&self) -> bool {
+        self.triggers.as_ref().is_some_and(RowTriggers::has_before)
+    }
+
+    /// Runs the triggers before a new row, the only one of `batch`; None when it is skipped.
+    ///
+    /// # Errors
+    /// Errors of the functions.
+    pub(crate) fn before(&self, running: &mut Running<'_>, batch: Batch) -> Result<Option<Batch>> {
+        match self.triggers.as_ref().filter(|triggers| triggers.has_before()) {
+            Some(triggers) => triggers.before_insert(running, &batch),
+            None => Ok(Some(batch)),
+        }
+    }
+
+    /// Writes new rows: triggers before each of them, then [`Self::complete`] and [`Self::store`].
+    /// What is left in `batch` are the rows as they were written.
+    ///
+    /// # Errors
+    /// Errors of INSERT.
+    pub(crate) fn write(&self, running: &mut Running<'_>, batch: &mut Batch) -> Result<Vec<Tid>> {
+        if !self.has_before() {
+            self.complete(batch, running.session.clocks())?;
+            return self.store(running, batch);
+        }
+        let (mut written, mut tids) = (Vec::new(), Vec::new());
+        for row in 0..batch.rows as u32 {
+            let Some(mut one) = self.before(running, pick(batch, &[row]))? else { continue };
+            self.complete(&mut one, running.session.clocks())?;
+            tids.extend(self.store(running, &one)?);
+            written.push(one);
+        }
+        *batch = if written.is_empty() {
+            pick(batch, &[])
+        } else {
+            in_order(&written, &(0..written.len() as u32).collect::<Vec<_>>())
+        };
+        Ok(tids)
     }
 
     /// A writer that changes these columns.
@@ -83,12 +138,13 @@ impl<'a> TableWriter<'a> {
         columns: Vec<usize>,
     ) -> Self {
         let keys = Keys::of(session, entry, Some(&columns));
-        Self { entry, kind: Kind::Update { columns, keys } }
+        Self { entry, kind: Kind::Update { columns, keys }, triggers: None }
     }
 
     /// A writer that deletes rows.
     pub(crate) fn deleting(session: &Session, entry: &'a Arc<TableEntry>) -> Self {
-        Self { entry, kind: Kind::Delete { keys: Keys::of(session, entry, None) } }
+        let kind = Kind::Delete { keys: Keys::of(session, entry, None) };
+        Self { entry, kind, triggers: None }
     }
 
     /// True when [`Changed::before`] has to be known, because foreign keys refer to the rows.
@@ -128,11 +184,19 @@ impl<'a> TableWriter<'a> {
         Ok(tids)
     }
 
+    /// Notes new rows for the triggers behind them; [`Self::inserted`] does so, too.
+    pub(crate) fn note(&self, running: &mut Running<'_>, batch: &Batch) {
+        if let Some(triggers) = &self.triggers {
+            triggers.note(running, None, Some(batch.clone()));
+        }
+    }
+
     /// Looks after new rows (all columns) when the statement has stored all of them.
     ///
     /// # Errors
     /// 23503; 40001, 40P01, 57014 from waiting for others.
     pub(crate) fn inserted(&self, running: &mut Running<'_>, batch: &Batch) -> Result<()> {
+        self.note(running, batch);
         foreign::check_present(running, self.entry, batch, None)?;
         wide::inserted(running, self.entry, batch)
     }
@@ -148,8 +212,7 @@ impl<'a> TableWriter<'a> {
     ) -> Result<Vec<Vec<Tid>>> {
         let mut tids = Vec::with_capacity(batches.len());
         for batch in batches.iter_mut() {
-            self.complete(batch, running.session.clocks())?;
-            tids.push(self.store(running, batch)?);
+            tids.push(self.write(running, batch)?);
         }
         for batch in &*batches {
             self.inserted(running, batch)?;

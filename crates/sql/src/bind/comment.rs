@@ -4,6 +4,7 @@ use sqlparser::ast;
 use types::{Result, SqlState};
 
 use super::{Binder, fail, name, unsupported};
+use crate::catalog::RoutineKind;
 use crate::parse::{Absent, CommentTree, Commented};
 use crate::statement::{Comment, CommentTarget, RelationName, Skipped, Statement, TypeKind};
 
@@ -16,7 +17,10 @@ impl Binder<'_> {
                 table: self.relation_name(table)?,
                 name: crate::parse::folded(name),
             },
-            Commented::Absent(absent) => return self.comment_on_absent(absent),
+            Commented::Absent(absent) => match self.existing_target(absent)? {
+                Some(target) => target,
+                None => return self.comment_on_absent(absent),
+            },
             Commented::Other(kind) => return unsupported(format!("COMMENT ON {kind}"), None),
         };
         // An empty comment is none, as in PostgreSQL.
@@ -57,6 +61,27 @@ impl Binder<'_> {
             }
             kind => CommentTarget::Relation { kind, name: self.relation_name(object)? },
         })
+    }
+
+    /// A trigger or routine; None for other kinds.
+    fn existing_target(&mut self, absent: &Absent) -> Result<Option<CommentTarget>> {
+        let Absent::Drop { kind, objects, .. } = absent;
+        let [object] = objects.as_slice() else { return Ok(None) };
+        let kind = match (kind.label, &object.table) {
+            ("trigger", Some(table)) => {
+                let table = self.trigger_table(table)?;
+                let name = name::object_parts(&object.name)?.pop().unwrap_or_default();
+                return Ok(Some(CommentTarget::Trigger { table, name }));
+            }
+            ("function", _) => Some(RoutineKind::Function),
+            ("procedure", _) => Some(RoutineKind::Procedure),
+            ("routine", _) => None,
+            _ => return Ok(None),
+        };
+        match self.routine_named(kind, object)? {
+            Ok(routine) => Ok(Some(CommentTarget::Routine(routine.key()))),
+            Err((_, message, state)) => fail(state, message, None),
+        }
     }
 
     /// Binds COMMENT on objects that no database here has; those that every one has keep theirs.

@@ -64,10 +64,21 @@ impl Binder<'_> {
         match self.whole_row(full.schema.as_deref(), &full.name, at)? {
             Some(bound) => Ok(bound),
             None => {
+                if let Some(record) = self.record_variable(name) {
+                    return Ok(record);
+                }
                 let message = format!("missing FROM-clause entry for table \"{}\"", full.name);
                 fail(SqlState::UNDEFINED_TABLE, message, at)
             }
         }
+    }
+
+    /// The variable of the program around the statement that `name` is, if it is a record.
+    pub(super) fn record_variable(&mut self, name: &ast::ObjectName) -> Option<Bound> {
+        let parts = super::name::object_parts(name).ok()?;
+        let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+        let variable = self.variable(&parts, object_at(name))?;
+        matches!(variable.ty(), DataType::Record(_)).then_some(variable)
     }
 
     /// The row of the relation called `name`; None when there is no such relation.

@@ -7,7 +7,8 @@ use types::{Result, SqlState};
 use super::name::{ident_at, object_parts};
 use super::{Binder, fail, unsupported};
 use crate::catalog::{Relation, TableRef};
-use crate::parse::{AlteredKind, EffectlessAction as Action, EffectlessTree, folded};
+use crate::definition::TriggerFiring;
+use crate::parse::{AlteredKind, EffectlessAction as Action, EffectlessTree, Switched, folded};
 use crate::statement::{AlterAction, AlterTable, Effectless, IfMissing, Skipped, Statement};
 
 /// The only tablespaces that there are.
@@ -158,7 +159,14 @@ impl Binder<'_> {
         };
         let has_rows = matches!(kind, AlteredKind::Table | AlteredKind::MaterializedView);
         let order = order_in(actions).filter(|_| has_rows);
+        let switches = switches_in(actions);
         let rest = match (rest, order) {
+            (Some(_), _) if !switches.is_empty() => {
+                return unsupported("ENABLE or DISABLE TRIGGER beside other actions", None);
+            }
+            (None, None) if !switches.is_empty() => {
+                Some(Box::new(self.bind_switches(name, &switches)?))
+            }
             (None, Some((ident, value))) => {
                 Some(Box::new(self.bind_block_order(name, ident, value)?))
             }
@@ -218,26 +226,32 @@ impl Binder<'_> {
                 Action::OfIndex(ident) => check_index(&table, ident)?,
                 Action::OfColumn(ident) => column_of(&table, ident)?,
                 Action::Tablespace(ident) => check_tablespace(ident)?,
-                Action::Trigger(ident) => {
-                    let message =
-                        format!("trigger \"{}\" for table \"{of}\" does not exist", folded(ident));
-                    return fail(SqlState::UNDEFINED_OBJECT, message, ident_at(ident));
-                }
                 Action::Rule(ident) => {
                     let message =
                         format!("rule \"{}\" for relation \"{of}\" does not exist", folded(ident));
                     return fail(SqlState::UNDEFINED_OBJECT, message, ident_at(ident));
                 }
-                Action::Triggers if !table.foreign_keys().is_empty() => {
+                Action::Triggers(Switched::All, TriggerFiring::Disabled)
+                    if !table.foreign_keys().is_empty() =>
+                {
                     let message =
                         format!("foreign keys of \"{of}\" are tested all the same").to_owned();
                     notices.push((SqlState::SUCCESSFUL_COMPLETION, message));
                 }
-                Action::Triggers | Action::Plain | Action::Parameters(_) => {}
+                Action::Triggers(..) | Action::Plain | Action::Parameters(_) => {}
             }
         }
         Ok(notices)
     }
+}
+
+/// Triggers that are switched.
+fn switches_in(actions: &[Action]) -> Vec<(Switched, TriggerFiring)> {
+    let switch = |action: &Action| match action {
+        Action::Triggers(switched, firing) => Some((switched.clone(), *firing)),
+        _ => None,
+    };
+    actions.iter().filter_map(switch).collect()
 }
 
 /// The last parameter `order_by`, the only one that means something here, and its value.

@@ -112,6 +112,7 @@ impl Binder<'_> {
             Some(
                 Clause::Default
                 | Clause::Check
+                | Clause::When
                 | Clause::Generated
                 | Clause::IndexExpression
                 | Clause::IndexPredicate,

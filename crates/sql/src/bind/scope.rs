@@ -94,6 +94,8 @@ pub(super) enum Clause {
     Check,
     /// A condition of a policy.
     Policy,
+    /// WHEN of a trigger.
+    When,
     Generated,
     IndexExpression,
     IndexPredicate,
@@ -127,6 +129,7 @@ impl Clause {
             Self::Default => "DEFAULT expressions",
             Self::Check => "check constraints",
             Self::Policy => "policy expressions",
+            Self::When => "trigger WHEN conditions",
             Self::Generated => "column generation expressions",
             Self::IndexExpression => "index expressions",
             Self::IndexPredicate => "index predicates",

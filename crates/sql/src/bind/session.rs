@@ -50,6 +50,7 @@ impl Binder<'_> {
             SessionTree::Type(statement) => self.bind_type_statement(statement)?,
             SessionTree::Domain(tree) => self.bind_domain(tree)?,
             SessionTree::Routine(tree) => self.bind_routine_statement(tree)?,
+            SessionTree::Trigger(tree) => self.bind_trigger_statement(tree)?,
             SessionTree::Listen(channel) => Statement::Listen(channel.clone()),
             SessionTree::Unlisten(channel) => Statement::Unlisten(channel.clone()),
             SessionTree::Notify(channel, payload) => {

@@ -5,7 +5,7 @@
 //! cannot be written so (two columns of one name in one relation) stays a `*`.
 
 use sqlparser::ast;
-use types::{Position, Result, SqlState};
+use types::{DataType, Position, Result, SqlState};
 
 use super::clauses::Target;
 use super::name::{ident_at, object_at};
@@ -195,6 +195,17 @@ impl Binder<'_> {
                 let columns = relation.columns.clone();
                 return self.wildcard(columns, options, at);
             }
+        }
+        if let Some(record) = self.record_variable(name)
+            && let DataType::Record(row) = record.ty()
+        {
+            let mut targets = Vec::with_capacity(row.fields().len());
+            for field in row.fields() {
+                let ident = ast::Ident::with_quote('"', &field.name);
+                let bound = self.named_field(record.clone(), &ident)?;
+                targets.push(Target { name: field.name.clone(), bound });
+            }
+            return Ok(targets);
         }
         let message = format!("missing FROM-clause entry for table \"{}\"", full.name);
         fail(SqlState::UNDEFINED_TABLE, message, at)

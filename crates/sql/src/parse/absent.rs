@@ -89,6 +89,7 @@ const KINDS: &[Kind] = &[
     kind(&["procedure"], "DROP PROCEDURE", "procedure", Form::Routine),
     kind(&["routine"], "DROP ROUTINE", "routine", Form::Routine),
     kind(&["aggregate"], "DROP AGGREGATE", "aggregate", Form::Routine),
+    // Of COMMENT alone: there are triggers.
     kind(&["trigger"], "DROP TRIGGER", "trigger", Form::OfTable),
     kind(&["rule"], "DROP RULE", "rule", Form::OfTable),
     // Of COMMENT alone: there are policies.

@@ -121,6 +121,7 @@ fn effect_of_session(tree: &SessionTree) -> Effect {
         | SessionTree::Type(_)
         | SessionTree::Domain(_)
         | SessionTree::Routine(_)
+        | SessionTree::Trigger(_)
         | SessionTree::Role(_) => Effect::Changes,
     }
 }

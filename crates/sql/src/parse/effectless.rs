@@ -11,6 +11,7 @@ use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use super::reader::{Parsed, at_end, expect, name, peek_word, word, words};
 use super::{SessionTree, Tree};
+use crate::definition::TriggerFiring;
 use crate::words::IfMissing;
 
 /// An action of ALTER TABLE, ALTER INDEX or ALTER VIEW.
@@ -22,16 +23,23 @@ pub(crate) enum Effectless {
     Parameters(Vec<(ast::Ident, Option<String>)>),
     /// SET STATISTICS, STORAGE, COMPRESSION or options of a column.
     OfColumn(ast::Ident),
-    /// ENABLE or DISABLE of a trigger.
-    Trigger(ast::Ident),
-    /// DISABLE TRIGGER ALL or USER.
-    Triggers,
+    /// ENABLE or DISABLE of triggers, and their new state.
+    Triggers(Switched, TriggerFiring),
     /// ENABLE or DISABLE of a rule.
     Rule(ast::Ident),
     /// SET TABLESPACE.
     Tablespace(ast::Ident),
     /// SET WITHOUT OIDS and others that name nothing.
     Plain,
+}
+
+/// Triggers that are switched on or off.
+#[derive(Clone, Debug)]
+pub(crate) enum Switched {
+    Named(ast::Ident),
+    /// ALL: those of foreign keys, too.
+    All,
+    User,
 }
 
 /// The kind of relation that a statement is about.
@@ -286,17 +294,29 @@ fn action(parser: &mut Parser<'_>) -> Parsed<Option<Effectless>> {
 fn switched(parser: &mut Parser<'_>) -> Parsed<Option<Effectless>> {
     let enables = word(parser, "enable");
     let _ = !enables && word(parser, "disable");
-    let _ = enables && (word(parser, "replica") || word(parser, "always"));
+    let firing = if !enables {
+        TriggerFiring::Disabled
+    } else if word(parser, "replica") {
+        TriggerFiring::Replica
+    } else if word(parser, "always") {
+        TriggerFiring::Always
+    } else {
+        TriggerFiring::Origin
+    };
     if word(parser, "rule") {
         return Ok(Some(Effectless::Rule(parser.parse_identifier()?)));
     }
     if !word(parser, "trigger") {
         return Ok(None);
     }
-    if word(parser, "all") || word(parser, "user") {
-        return Ok(Some(if enables { Effectless::Plain } else { Effectless::Triggers }));
-    }
-    Ok(Some(Effectless::Trigger(parser.parse_identifier()?)))
+    let switched = if word(parser, "all") {
+        Switched::All
+    } else if word(parser, "user") {
+        Switched::User
+    } else {
+        Switched::Named(parser.parse_identifier()?)
+    };
+    Ok(Some(Effectless::Triggers(switched, firing)))
 }
 
 /// `(name [= value], ...)`.

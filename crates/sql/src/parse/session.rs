@@ -68,6 +68,7 @@ fn definition(parser: &mut Parser<'_>) -> Parsed<Option<SessionTree>> {
         super::described::parse,
         super::database::parse,
         super::routine::parse,
+        super::trigger::parse,
         super::grant::parse,
         super::grant::parse_set,
         super::schema::parse,

@@ -41,6 +41,15 @@ pub enum CommentTarget {
     Database(String),
     /// A role.
     Role(String),
+    /// A trigger of a table or view, which goes by its key.
+    Trigger {
+        /// The table or view.
+        table: String,
+        /// The trigger.
+        name: String,
+    },
+    /// A function or procedure, by its key.
+    Routine(String),
     /// An extension.
     Extension(String),
     /// A type that users made.

@@ -164,6 +164,8 @@ states! {
     IDLE_IN_TRANSACTION_SESSION_TIMEOUT = b"25P03";
     /// No such prepared statement.
     INVALID_SQL_STATEMENT_NAME = b"26000";
+    /// Row that a trigger changed before the statement did.
+    TRIGGERED_DATA_CHANGE = b"27000";
     /// User who may not connect.
     INVALID_AUTHORIZATION_SPECIFICATION = b"28000";
     /// Wrong password.

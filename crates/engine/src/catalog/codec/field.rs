@@ -93,6 +93,27 @@ impl<'b> Reader<'b> {
     }
 }
 
+/// A variant without fields is one byte.
+macro_rules! variants {
+    ($ty:ident { $($variant:ident = $number:literal),* }) => {
+        impl Codec for $ty {
+            fn put(&self, out: &mut Writer<'_>) {
+                out.raw(&[match self { $(Self::$variant => $number),* }]);
+            }
+        }
+
+        impl Decode for $ty {
+            fn get(from: &mut Reader<'_>) -> Result<Self> {
+                match u8::get(from)? {
+                    $($number => Ok(Self::$variant),)*
+                    _ => Err(damaged(concat!("an unknown ", stringify!($ty)))),
+                }
+            }
+        }
+    };
+}
+pub(super) use variants;
+
 macro_rules! number {
     ($($ty:ty),*) => {$(
         impl Codec for $ty {

@@ -18,7 +18,7 @@ use types::{
     Result, WideDigits,
 };
 
-use super::field::{Codec, Decode, Reader, Writer, damaged};
+use super::field::{Codec, Decode, Reader, Writer, damaged, variants};
 use crate::catalog::comments::Commented;
 use crate::catalog::databases::DatabaseDef;
 use crate::catalog::materialized::Materialized;
@@ -129,26 +129,6 @@ macro_rules! record {
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
-}
-
-/// A variant without fields is one byte.
-macro_rules! variants {
-    ($ty:ident { $($variant:ident = $number:literal),* }) => {
-        impl Codec for $ty {
-            fn put(&self, out: &mut Writer<'_>) {
-                out.raw(&[match self { $(Self::$variant => $number),* }]);
-            }
-        }
-
-        impl Decode for $ty {
-            fn get(from: &mut Reader<'_>) -> Result<Self> {
-                match u8::get(from)? {
-                    $($number => Ok(Self::$variant),)*
-                    _ => Err(damaged(concat!("an unknown ", stringify!($ty)))),
-                }
-            }
-        }
-    };
 }
 
 record!(WideDef { nodes, columns });
@@ -515,6 +495,11 @@ impl Codec for Commented {
                 out.raw(&[60]);
                 out.field(key);
             }
+            Self::Trigger(table, name) => {
+                out.raw(&[142]);
+                out.field(table);
+                out.field(name);
+            }
         }
     }
 }
@@ -532,6 +517,7 @@ impl Decode for Commented {
             7 => Self::Type(from.field()?),
             80 => Self::Extension(from.field()?),
             60 => Self::Routine(from.field()?),
+            142 => Self::Trigger(from.field()?, from.field()?),
             _ => return Err(damaged("a comment on something unknown")),
         })
     }

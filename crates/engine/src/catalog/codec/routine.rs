@@ -6,27 +6,7 @@ use sql::catalog::{
 };
 use types::Result;
 
-use super::field::{Codec, Decode, Reader, Writer, damaged};
-
-/// A variant without fields is one byte.
-macro_rules! variants {
-    ($ty:ident { $($variant:ident = $number:literal),* }) => {
-        impl Codec for $ty {
-            fn put(&self, out: &mut Writer<'_>) {
-                out.raw(&[match self { $(Self::$variant => $number),* }]);
-            }
-        }
-
-        impl Decode for $ty {
-            fn get(from: &mut Reader<'_>) -> Result<Self> {
-                match u8::get(from)? {
-                    $($number => Ok(Self::$variant),)*
-                    _ => Err(damaged(concat!("an unknown ", stringify!($ty)))),
-                }
-            }
-        }
-    };
-}
+use super::field::{Codec, Decode, Reader, Writer, damaged, variants};
 
 variants!(RoutineKind { Function = 0, Procedure = 1 });
 variants!(Language { Sql = 0, PlPgSql = 1 });

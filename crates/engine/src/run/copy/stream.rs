@@ -97,7 +97,7 @@ fn receive(
         };
         if came == Came::All {
             load_piece(running)?;
-            return Ok(load.rows);
+            return load.finish(running);
         }
         let failed = AtomicBool::new(false);
         let check = || if failed.load(Ordering::Relaxed) { Err(over()) } else { cancel.check() };

@@ -114,6 +114,10 @@ impl<'s> Frame<'s> {
                 frame.values[slot] = widened(value.clone(), frame.types[slot]);
             }
         }
+        for (slot, given) in call.variables.iter().enumerate() {
+            frame.values[slot] = given.value.clone();
+            frame.types[slot] = given.ty;
+        }
         if let Body::Program(program) = &code.body {
             frame.values[program.found] = Value::Bool(false);
         }

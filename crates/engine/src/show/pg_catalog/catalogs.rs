@@ -162,7 +162,7 @@ pub(super) const CATALOGS: &[(&str, i64, &str)] = &[
         2620,
         "oid:o tgrelid:o tgparentid:o tgname:m tgfoid:o tgtype:s tgenabled:c tgisinternal:b \
          tgconstrrelid:o tgconstrindid:o tgconstraint:o tgdeferrable:b tginitdeferred:b \
-         tgnargs:s tgattr:sv tgargs:a tgqual:n tgoldtable:m tgnewtable:m",
+         tgnargs:s tgattr:sv tgargs:a tgqual:n tgoldtable:m tgnewtable:m .definition:n .shown:n",
     ),
     ("pg_ts_config", 3602, "oid:o cfgname:m cfgnamespace:o cfgowner:o cfgparser:o"),
     ("pg_ts_config_map", 3603, "mapcfg:o maptokentype:i mapseqno:i mapdict:o"),

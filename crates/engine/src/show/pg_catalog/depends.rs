@@ -97,6 +97,7 @@ pub(super) fn rows(subject: &Subject<'_>) -> Vec<Row> {
         let (from, on) = (depends.relation(name), depends.column(table, place));
         depends.add(from, if identity { "i" } else { "a" }, on);
     }
+    of_triggers(state, &mut depends);
     for (name, view) in state.queries() {
         let rule = ("pg_rewrite", numbers::rule(name), 0);
         let own = depends.relation(name);
@@ -211,6 +212,20 @@ fn of_table(subject: &Subject<'_>, def: &TableDef, depends: &mut Depends) {
         if let Some(index) = relations::referenced_key(subject, key) {
             let on = depends.relation(&index);
             depends.add(from, "n", on);
+        }
+    }
+}
+
+/// Triggers.
+fn of_triggers(state: &State, depends: &mut Depends) {
+    for (table, own) in &state.triggers {
+        for def in own {
+            let from = ("pg_trigger", numbers::trigger(table, &def.name), 0);
+            let on = depends.relation(table);
+            depends.add(from, "a", on);
+            if let Some(routine) = state.routines.get(&def.routine) {
+                depends.add(from, "n", ("pg_proc", i64::from(routine.number), 0));
+            }
         }
     }
 }

@@ -194,6 +194,17 @@ const INDEX_PART: &str = concat!(
      WHERE pgc.pgc_index = $1 AND pgc.pgc_place = $2) END"
 );
 
+const TRIGGER_DEFINITION: &str = lookup!("pg_trigger", "oid", "definition");
+
+/// The definition, for people where `$2` is true.
+const TRIGGER_SHOWN: &str = concat!(
+    "CASE WHEN $2 THEN ",
+    lookup!("pg_trigger", "oid", "shown"),
+    " ELSE ",
+    lookup!("pg_trigger", "oid", "definition"),
+    " END"
+);
+
 const CONSTRAINT_DEFINITION: &str = lookup!("pg_constraint", "oid", "condef");
 
 const VIEW_DEFINITION: &str = lookup!("pg_class", "oid", "viewdef", "($1)::regclass");
@@ -328,7 +339,8 @@ const TEMPLATES: &[(&str, &[usize], &str)] = &[
     ("pg_get_constraintdef", &[1, 2], CONSTRAINT_DEFINITION),
     ("pg_get_viewdef", &[1, 2], VIEW_DEFINITION),
     ("pg_get_ruledef", &[1, 2], "NULL::text"),
-    ("pg_get_triggerdef", &[1, 2], "NULL::text"),
+    ("pg_get_triggerdef", &[1], TRIGGER_DEFINITION),
+    ("pg_get_triggerdef", &[2], TRIGGER_SHOWN),
     ("pg_get_partkeydef", &[1], lookup!("pg_class", "oid", "partkeydef", "($1)::regclass")),
     ("pg_get_functiondef", &[1], lookup!("pg_proc", "oid", "definition")),
     ("pg_get_function_result", &[1], lookup!("pg_proc", "oid", "result")),

@@ -55,6 +55,11 @@ pub(super) fn constraint(table: &str, name: &str) -> i64 {
     (FIRST + hash(table, name)) as i64
 }
 
+/// The number of a trigger of a table or view.
+pub(super) fn trigger(table: &str, name: &str) -> i64 {
+    constraint(table, &format!("trigger {name}"))
+}
+
 /// The number of a constraint of a domain.
 pub(super) fn domain_constraint(domain: &str, name: &str) -> i64 {
     constraint(&format!("domain {domain}"), name)

@@ -146,7 +146,10 @@ pub(super) fn classes(subject: &Subject<'_>) -> Vec<Row> {
         let keys = state.tables.values().flat_map(|entry| {
             entry.def.foreign_keys.iter().map(move |key| (&entry.def.name, &key.table.name))
         });
-        keys.into_iter().any(|(from, to)| from == name || to == name)
+        let mut keys = keys.into_iter();
+        keys.any(|(from, to)| from == name || to == name)
+            || !state.triggers_of(name).is_empty()
+            || !state.row_triggers(name).is_empty()
     };
     let (usual, mut rows) = (sql::catalog::RowSecurity::default(), Vec::new());
     for (name, entry) in &state.tables {
@@ -187,7 +190,8 @@ pub(super) fn classes(subject: &Subject<'_>) -> Vec<Row> {
         }
     }
     for (name, view) in &state.views {
-        let row = acl(relation(subject, name, "v", number(name), owner(name)), name);
+        let row = acl(relation(subject, name, "v", number(name), owner(name)), name)
+            .flag("relhastriggers", !state.triggers_of(name).is_empty());
         let text = format!(" {};", view_query(subject, name, view));
         let row = row.number("relnatts", view.output.len() as i64).flag("relhasrules", true);
         let row = row.number("reltype", i64::from(catalog_numbers::row_type(name)));

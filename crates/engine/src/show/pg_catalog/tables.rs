@@ -5,7 +5,7 @@ use types::Value;
 
 use super::{
     Row, SYSTEM_SCHEMAS, Subject, activity, catalogs, columns, counts, depends, domains,
-    extensions, numbers, partitions, policies, relations, rights, routines, stats,
+    extensions, numbers, partitions, policies, relations, rights, routines, stats, triggers,
 };
 use crate::Database;
 use crate::catalog::State;
@@ -47,6 +47,8 @@ pub(super) fn rows(name: &str, subject: &Subject<'_>) -> Vec<Row> {
         "pg_catalog.pg_matviews" => materialized(subject),
         "pg_catalog.pg_policy" => policies::policies(subject),
         "pg_catalog.pg_policies" => policies::shown(subject),
+        "pg_catalog.pg_trigger" => triggers::rows(subject),
+        "information_schema.triggers" => triggers::shown(subject),
         "pg_catalog.pg_indexes" => indexes(subject),
         "pg_catalog.pg_stats" => stats::rows(subject),
         "pg_catalog.pg_stat_activity" => activity::sessions(subject),
@@ -111,6 +113,9 @@ fn comments(subject: &Subject<'_>) -> Vec<Row> {
             Some(row("pg_type", number, 0, text))
         }
         Commented::Extension(name) => Some(row("pg_extension", numbers::extension(name), 0, text)),
+        Commented::Trigger(table, name) => {
+            Some(row("pg_trigger", numbers::trigger(table, name), 0, text))
+        }
         Commented::Routine(key) => {
             let number = i64::from(subject.state.routines.get(key)?.number);
             Some(row("pg_proc", number, 0, text))

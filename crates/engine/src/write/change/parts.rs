@@ -10,11 +10,12 @@ use types::Result;
 
 use super::super::partitioned::{Routes, grouped, of_partitions, pick, tagged};
 use super::super::rows::columns_at;
+use super::super::triggers::{Before, RowTriggers, SourceRow};
 use super::super::writer::TableWriter;
-use super::{Action, Change, Conflicts, Read, Written, note_conflicts};
+use super::{Action, Change, Conflicts, Fired, Read, Written, note_conflicts, settled_columns};
 use crate::catalog::TableEntry;
 use crate::statement::running::Running;
-use crate::transaction::work::stale;
+use crate::transaction::work::{recheck_snapshot, stale};
 use crate::words::rows::Rows;
 
 /// A statement while it writes partitions.
@@ -53,7 +54,7 @@ impl<'a> PartsChange<'a> {
         read: Read<'a>,
     ) -> Self {
         let moves = match action {
-            Action::Update(columns) => routes.depends_on(columns),
+            Action::Update(assign) => routes.depends_on(assign.columns),
             Action::Delete => false,
         };
         let none = || (0..entries.len()).map(|_| None).collect();
@@ -79,23 +80,70 @@ impl<'a> PartsChange<'a> {
             vec![(0, batch.clone())]
         };
         for (leaf, batch) in parts {
-            let moving = match self.action {
-                Action::Update(columns) if self.moves => {
-                    self.moving(Rest { leaf, batch: &batch, at }, columns)?
-                }
-                _ => None,
-            };
-            let Some((rows, new)) = moving else {
-                self.stay(running, Rest { leaf, batch: &batch, at }, conflicts)?;
-                continue;
-            };
-            let stays = |row: &u32| !rows.contains(row);
-            let stay: Vec<u32> = (0..batch.rows as u32).filter(stays).collect();
-            let (staying, leaving) = (pick(&batch, &stay), pick(&batch, &rows));
-            self.stay(running, Rest { leaf, batch: &staying, at }, conflicts)?;
-            self.go(running, Rest { leaf, batch: &leaving, at }, &new, conflicts)?;
+            let rest = Rest { leaf, batch: &batch, at };
+            match self.triggers(running, leaf)? {
+                Some(triggers) => self.apply_each(running, &triggers, rest, conflicts)?,
+                None => self.apply_part(running, rest, conflicts)?,
+            }
         }
         Ok(())
+    }
+
+    /// Triggers of a partition before rows that an UPDATE changes, wherever these belong then; None
+    /// where rows are written as the source has them, or triggers fire later.
+    fn triggers(&self, running: &Running<'_>, leaf: usize) -> Result<Option<RowTriggers>> {
+        if self.action.width() == self.action.asked_width() {
+            return Ok(None);
+        }
+        let (entry, event, asked) = (self.entry(leaf)?, self.action.event(), self.action.asked());
+        RowTriggers::new(running.session, entry, event, asked).map(Some)
+    }
+
+    /// Writes rows one by one, behind their triggers.
+    fn apply_each(
+        &mut self,
+        running: &mut Running<'_>,
+        triggers: &RowTriggers,
+        Rest { leaf, batch, at }: Rest<'_>,
+        conflicts: &mut Conflicts,
+    ) -> Result<()> {
+        let entry = self.entry(leaf)?;
+        let rows = Rows::new(batch);
+        for row in 0..rows.count {
+            let source = SourceRow { rows: &rows, row, at };
+            match triggers.before_change(running, self.action, source)? {
+                Before::Skip => {}
+                Before::Conflict(tid) => note_conflicts(conflicts, entry, vec![tid]),
+                Before::Write(batch) => {
+                    let at = recheck_snapshot(running.session.work()).unwrap_or(at);
+                    self.apply_part(running, Rest { leaf, batch: &batch, at }, conflicts)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes rows of one partition.
+    fn apply_part(
+        &mut self,
+        running: &mut Running<'_>,
+        Rest { leaf, batch, at }: Rest<'_>,
+        conflicts: &mut Conflicts,
+    ) -> Result<()> {
+        let moving = match self.action {
+            Action::Update(assign) if self.moves => {
+                self.moving(Rest { leaf, batch, at }, assign.columns)?
+            }
+            _ => None,
+        };
+        let Some((rows, new)) = moving else {
+            return self.stay(running, Rest { leaf, batch, at }, conflicts);
+        };
+        let stays = |row: &u32| !rows.contains(row);
+        let stay: Vec<u32> = (0..batch.rows as u32).filter(stays).collect();
+        let (staying, leaving) = (pick(batch, &stay), pick(batch, &rows));
+        self.stay(running, Rest { leaf, batch: &staying, at }, conflicts)?;
+        self.go(running, Rest { leaf, batch: &leaving, at }, &new, conflicts)
     }
 
     fn entry(&self, leaf: usize) -> Result<&'a Arc<TableEntry>> {
@@ -117,7 +165,12 @@ impl<'a> PartsChange<'a> {
         let slot = &mut self.staying[leaf];
         let change = match slot {
             Some(change) => change,
-            None => slot.insert(Change::started(running, entry, action, matches, self.read)?),
+            None => {
+                let change = Change::started(running, entry, action, matches, self.read)?;
+                let is_wide = action.width() != action.asked_width();
+                let fired = if is_wide { Fired::Yes } else { change.fired };
+                slot.insert(Change { fired, ..change })
+            }
         };
         let mut found = Vec::new();
         change.apply(running, at, &Rows::new(batch), &mut found)?;
@@ -177,18 +230,29 @@ impl<'a> PartsChange<'a> {
         let (new, source) = (pick(new, &gone), pick(batch, &gone));
         for (target, rows) in grouped(&self.routes.leaves(&new)?) {
             let entry = self.entry(target)?;
-            let writer = TableWriter::inserting(entry);
-            let mut part = pick(&new, &rows);
-            writer.complete(&mut part, running.session.clocks())?;
-            let tids = writer.store(running, &part)?;
-            self.owed.push((target, part.clone()));
-            self.moved.count += rows.len() as u64;
-            if self.read.returning.is_some() || !self.read.tests.is_empty() {
-                let extras = self.action.width()..source.columns.len();
-                let extras = source.columns[extras].iter().map(|c| c.gather(&rows));
-                part.columns.extend(extras);
-                self.moved.batches.push(part);
-                self.moved.tids.push(tids.into_iter().map(|tid| tagged(target, tid)).collect());
+            let writer = TableWriter::firing(running.session, entry)?;
+            let each: Vec<Vec<u32>> = if writer.has_before() {
+                rows.iter().map(|row| vec![*row]).collect()
+            } else {
+                vec![rows]
+            };
+            for rows in each {
+                let mut part = pick(&new, &rows);
+                let tids = writer.write(running, &mut part)?;
+                if tids.is_empty() {
+                    continue;
+                }
+                writer.note(running, &part);
+                self.owed.push((target, part.clone()));
+                self.moved.count += tids.len() as u64;
+                if self.read.returning.is_some() || !self.read.tests.is_empty() {
+                    let extras = self.action.width()..source.columns.len();
+                    let extras = source.columns[extras].iter().map(|c| c.gather(&rows));
+                    part.columns.extend(extras);
+                    self.moved.batches.push(part);
+                    let tids = tids.into_iter().map(|tid| tagged(target, tid)).collect();
+                    self.moved.tids.push(tids);
+                }
             }
         }
         Ok(())
@@ -240,6 +304,8 @@ pub(crate) fn apply_parts(
     batch: &Batch,
 ) -> Result<u64> {
     let at = running.session.work().txn.snapshot();
+    let all = settled_columns(running.session, &entries.iter().collect::<Vec<_>>(), action)?;
+    let action = all.as_deref().map_or(action, |all| action.with_all(all));
     let mut change = PartsChange::new(routes, entries, action, Matches::Once, Read::default());
     let mut conflicts = Conflicts::new();
     change.apply(running, at, batch, &mut conflicts)?;
