@@ -39,7 +39,7 @@ impl Session {
         let outer = std::mem::replace(&mut self.transitions, transitions);
         let result = self.run_with(&code.routine, &code.function, run);
         self.transitions = outer;
-        result.map(Answer::Row).map_err(|error| explained(error))
+        result.map(Answer::Row).map_err(explained)
     }
 
     /// The code of a trigger, parsed or kept: a function has one for each trigger that calls it, as
