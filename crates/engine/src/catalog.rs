@@ -30,8 +30,7 @@ use sql::algebra::partition::PartitionTree;
 use sql::catalog::{
     BoundTerms, CheckDef, CheckOption, ColumnDef, ForeignKeyDef, Identity, IndexMeta, KeyDef,
     MaterializedRows, PartitionKey, PartitionOf, RoutineDef, RowSecurity, SequenceDef, TableMeta,
-    TriggerDef,
-    UserType, ViewWrites, WideDef,
+    TriggerDef, UserType, ViewWrites, WideDef,
 };
 use sql::statement::{OnCommit, Persistence, RelationName};
 use storage::{BlockShape, BulkWriter, Layout, Table, TableIndex, TableLoad};

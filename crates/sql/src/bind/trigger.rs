@@ -98,6 +98,12 @@ impl Binder<'_> {
     fn trigger_target(&self, name: &ast::ObjectName) -> Result<Target> {
         let (full, at) = (self.relation_name(name)?, object_at(name));
         match self.catalog.relation(full.schema.as_deref(), &full.name) {
+            Some(Relation::Table(table)) if table.materialized().is_some() => {
+                let message = format!("relation \"{}\" cannot have triggers", full.name);
+                let error = Error::new(SqlState::WRONG_OBJECT_TYPE, message)
+                    .with_detail("This operation is not supported for materialized views.");
+                Err(place(error, at))
+            }
             Some(Relation::Table(table)) if table.wide().is_none() => {
                 if RelationName::schema_of_key(table.name()) == "bus" {
                     return unsupported("a trigger on a table of the message bus", at);
