@@ -10,6 +10,7 @@ pub(crate) mod numbers;
 pub(crate) mod partitions;
 pub(crate) mod policies;
 pub(crate) mod rights;
+pub(crate) mod predefined;
 pub(crate) mod comments;
 pub(crate) mod keys;
 pub(crate) mod user_types;

@@ -15,7 +15,7 @@ use sql::statement::{
 };
 use types::Result;
 
-use crate::catalog::State;
+use crate::catalog::{State, predefined};
 use crate::words::who::{Who, denied};
 
 /// Object that rights are on.
@@ -354,7 +354,11 @@ impl State {
         let mut all = BTreeSet::from([role]);
         let mut open = vec![role];
         while let Some(next) = open.pop() {
-            let Some(known) = self.roles.get(next) else { continue };
+            let Some(known) = self.roles.get(next) else {
+                let of = predefined::named(next).map_or(&[][..], |known| known.member_of);
+                open.extend(of.iter().filter(|role| all.insert(role)));
+                continue;
+            };
             if inherited == Inherited::Only && !known.inherits {
                 continue;
             }
@@ -362,6 +366,9 @@ impl State {
                 if all.insert(&membership.role) {
                     open.push(&membership.role);
                 }
+            }
+            if next == self.owner_of(&Object::Database) {
+                all.insert(predefined::DATABASE_OWNER);
             }
         }
         all
@@ -396,7 +403,8 @@ impl State {
         let counts = |grant: &&Grant| grant.grantee.as_deref().is_none_or(|g| roles.contains(g));
         let grants = self.grants_of(object);
         let privileges = grants.iter().filter(counts).map(|grant| grant.privileges);
-        privileges.fold(Privileges::NONE, Privileges::with)
+        let usual = predefined::privileges(&roles, object).common(self.privileges_of(object));
+        privileges.fold(usual, Privileges::with)
     }
 
     /// Privileges on the object that `who` may grant to others.

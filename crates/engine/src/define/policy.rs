@@ -95,7 +95,7 @@ fn check_roles(state: &State, change: &PolicyChange) -> Result<()> {
         PolicyChange::Alter { roles, .. } => roles.as_ref(),
         _ => None,
     };
-    match roles.into_iter().flatten().find(|role| !state.roles.contains_key(*role)) {
+    match roles.into_iter().flatten().find(|role| !state.has_role(role)) {
         None => Ok(()),
         Some(role) => {
             let message = format!("role \"{role}\" does not exist");

@@ -13,7 +13,7 @@ use crate::catalog::materialized::KIND;
 use crate::catalog::rights::{
     COLUMN, Grant, Membership, Object, SCHEMA_NAME, SEQUENCE, Spot, TABLE,
 };
-use crate::catalog::{State, undefined_schema, undefined_table};
+use crate::catalog::{State, predefined, undefined_schema, undefined_table};
 use crate::define::role::undefined;
 use crate::words::who::{Who, denied};
 use crate::{QueryResult, Session};
@@ -59,7 +59,7 @@ fn role_of(session: &Session, state: &State, name: &RoleName) -> Result<Option<S
         RoleName::Current => session.settings.current_user().to_owned(),
         RoleName::Session => session.settings.session_user().to_owned(),
     };
-    if state.roles.contains_key(&name) { Ok(Some(name)) } else { Err(undefined(&name)) }
+    if state.has_role(&name) { Ok(Some(name)) } else { Err(undefined(&name)) }
 }
 
 /// A role that is not PUBLIC.
@@ -433,14 +433,24 @@ fn change_member(
     option: GrantOption,
 ) -> Result<()> {
     let state = session.state();
-    let known = state.roles.get(role).ok_or_else(|| undefined(role))?;
+    let known = state.roles.get(role);
+    if known.is_none() && predefined::named(role).is_none() {
+        return Err(undefined(role));
+    }
     let member = one_role(session, &state, member)?;
-    check_admin(session, &state, role, known.is_superuser)?;
+    check_admin(session, &state, role, known.is_some_and(|known| known.is_superuser))?;
+    if role == predefined::DATABASE_OWNER {
+        let message = format!("role \"{role}\" cannot have explicit members");
+        return Err(Error::new(SqlState::INVALID_GRANT_OPERATION, message));
+    }
     if action == GrantAction::Grant && state.is_member(role, &member) {
         let message = format!("role \"{role}\" is a member of role \"{member}\"");
         return Err(Error::new(SqlState::INVALID_GRANT_OPERATION, message));
     }
-    let existing = state.roles[&member].member_of.iter().find(|m| m.role == role);
+    let Some(joining) = state.roles.get(&member) else {
+        return Err(Error::unsupported("a predefined role as a member of another role"));
+    };
+    let existing = joining.member_of.iter().find(|m| m.role == role);
     let admin = option == GrantOption::Yes;
     match (action, existing) {
         (GrantAction::Grant, Some(known)) if known.admin || !admin => {

@@ -8,7 +8,7 @@ use types::{DataType, Error, Result, SqlState, Value};
 
 use crate::catalog::comments::Commented;
 use crate::catalog::rights::Membership;
-use crate::catalog::{Role, State};
+use crate::catalog::{Role, State, predefined};
 use crate::words::settings::Settings;
 use crate::words::who::{Who, denied};
 use crate::{Database, QueryResult, Session};
@@ -58,11 +58,14 @@ pub(crate) fn checked_identity(
     match name {
         "role" if value == "none" => Ok(None),
         "role" => {
-            let role = state.roles.get(value).ok_or_else(missing)?;
+            if !state.has_role(value) {
+                return Err(missing());
+            }
+            let is_super = state.roles.get(value).is_some_and(|role| role.is_superuser);
             let session_is = settings.session_who();
             let may = state.is_superuser(&session_is)
                 || matches!(&session_is, Who::Role(own) if state.is_member(own, value));
-            if may || (role.is_superuser && state.is_superuser(&session_is)) {
+            if may || (is_super && state.is_superuser(&session_is)) {
                 Ok(Some(value.to_owned()))
             } else {
                 Err(denied(format!("permission denied to set role \"{value}\"")))
@@ -197,8 +200,10 @@ fn create(session: &mut Session, name: String, options: RoleOptions) -> Result<(
     session.check_may_change(&state, Some(&role))?;
     check_free(&state, &name)?;
     for group in groups {
-        let known = state.roles.get(&group).ok_or_else(|| undefined(&group))?;
-        session.check_may_change(&state, Some(known))?;
+        if !state.has_role(&group) {
+            return Err(undefined(&group));
+        }
+        session.check_may_change(&state, state.roles.get(&group))?;
         role.member_of.push(Membership { role: group, admin: false });
     }
     put(session, name.clone(), role)?;
@@ -216,10 +221,28 @@ fn create(session: &mut Session, name: String, options: RoleOptions) -> Result<(
     Ok(())
 }
 
+/// 42939.
+fn reserved(name: &str) -> Error {
+    Error::new(SqlState::RESERVED_NAME, format!("role name \"{name}\" is reserved"))
+}
+
+/// # Errors
+/// 42939 for a role that every database has.
+fn check_changed(name: &str) -> Result<()> {
+    match predefined::named(name) {
+        Some(_) => Err(reserved(name).with_detail("Cannot alter reserved roles.")),
+        None => Ok(()),
+    }
+}
+
 fn check_free(state: &State, name: &str) -> Result<()> {
     if name.starts_with("pg_") || matches!(name, "public" | "none") {
-        let message = format!("role name \"{name}\" is reserved");
-        return Err(Error::new(SqlState::RESERVED_NAME, message));
+        let error = reserved(name);
+        return Err(if name.starts_with("pg_") {
+            error.with_detail("Role names starting with \"pg_\" are reserved.")
+        } else {
+            error
+        });
     }
     if state.roles.contains_key(name) {
         let message = format!("role \"{name}\" already exists");
@@ -230,6 +253,7 @@ fn check_free(state: &State, name: &str) -> Result<()> {
 }
 
 fn alter(session: &mut Session, name: String, options: RoleOptions) -> Result<()> {
+    check_changed(&name)?;
     let state = session.state();
     let old = state.roles.get(&name).cloned().ok_or_else(|| undefined(&name))?;
     // Everyone may have another password.
@@ -254,6 +278,7 @@ fn set(
     setting: Option<String>,
     value: Option<String>,
 ) -> Result<()> {
+    check_changed(&name)?;
     let state = session.state();
     let mut role = state.roles.get(&name).cloned().ok_or_else(|| undefined(&name))?;
     if session.settings.user() != Some(&name) {
@@ -276,6 +301,7 @@ fn set(
 }
 
 fn rename(session: &mut Session, name: &str, to: String) -> Result<()> {
+    check_changed(name)?;
     let state = session.state();
     let role = state.roles.get(name).cloned().ok_or_else(|| undefined(name))?;
     session.check_may_change(&state, Some(&role))?;
@@ -299,12 +325,17 @@ fn drop_all(session: &mut Session, names: &[String], if_missing: IfMissing) -> R
     session.check_may_change(&state, None)?;
     for name in names {
         let role = state.roles.get(name);
-        if role.is_none() && if_missing == IfMissing::Skip {
+        if !state.has_role(name) && if_missing == IfMissing::Skip {
             session.notice(
                 SqlState::SUCCESSFUL_COMPLETION,
                 format!("role \"{name}\" does not exist, skipping"),
             );
             continue;
+        }
+        if predefined::named(name).is_some() {
+            let message =
+                format!("cannot drop role {name} because it is required by the database system");
+            return Err(Error::new(SqlState::DEPENDENT_OBJECTS, message));
         }
         let role = role.ok_or_else(|| undefined(name))?;
         session.check_may_change(&state, Some(role))?;

@@ -18,6 +18,7 @@ use types::{DataType, Error, Result, SqlState, Value};
 use condition::{Condition, Filtered};
 
 use crate::catalog::TableEntry;
+use crate::catalog::predefined::{READ_SERVER_FILES, WRITE_SERVER_FILES};
 use crate::instance::registry::{FileFormat, FileOptions, FileWriter};
 use crate::statement::admission::Rows;
 use crate::statement::catalog::no_files;
@@ -64,8 +65,12 @@ pub(crate) fn copy(running: &mut Running<'_>, copy: &Copy) -> Result<QueryResult
     let CopyPlace::File(path) = &copy.place else {
         return stream::copy(running, copy);
     };
-    if !running.session.state().is_superuser(running.session.settings.who()) {
-        return Err(no_files(if copy.direction == CopyDirection::From { "read" } else { "write" }));
+    let (role, what) = match copy.direction {
+        CopyDirection::From => (READ_SERVER_FILES, "read"),
+        CopyDirection::To => (WRITE_SERVER_FILES, "write"),
+    };
+    if !running.session.state().acts_as(running.session.settings.who(), role) {
+        return Err(no_files(what));
     }
     let format = format_of(running.session, copy, path)?;
     match (&copy.item, copy.direction) {

@@ -9,6 +9,7 @@ use types::budget::{self, Account};
 use types::{DataType, Error, Result, SqlState, Value, stack};
 
 use super::{copy, cursor, prepared, program, transaction};
+use crate::catalog::predefined::CHECKPOINT;
 use crate::instance::channels::Pending;
 use crate::statement::running::Running;
 use crate::transaction::work::Begun;
@@ -128,7 +129,8 @@ impl Running<'_> {
                 self.session.vacuum(&tables, freezing, analyze)
             }
             Statement::Checkpoint => {
-                if !self.session.state().is_superuser(self.session.settings.who()) {
+                let session = &*self.session;
+                if !session.state().acts_as(session.settings.who(), CHECKPOINT) {
                     let message = "must be superuser or have privileges of pg_checkpoint";
                     return Err(denied(message));
                 }

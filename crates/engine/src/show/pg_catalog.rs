@@ -154,7 +154,7 @@ impl Subject<'_> {
     fn shown_role(&self, object: &Object, name: &str) -> String {
         match name {
             "" if *object == Object::Schema(SCHEMA_NAME.to_owned()) => {
-                numbers::DATABASE_OWNER.1.to_owned()
+                crate::catalog::predefined::DATABASE_OWNER.to_owned()
             }
             "" => self.superuser(),
             owner => owner.to_owned(),

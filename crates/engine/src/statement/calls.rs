@@ -12,6 +12,7 @@ use types::waiting::waiting;
 use types::{ElementType, Error, RegKind, Result, SqlState, Value, array};
 
 use crate::catalog::State;
+use crate::catalog::predefined::SIGNAL_BACKEND;
 use crate::instance::advisory::{Key, Wish};
 use crate::instance::channels::Pending;
 use crate::session::calls::SessionCalls;
@@ -124,7 +125,8 @@ impl SessionCalls {
         let allowed = match &user {
             Some(user) => {
                 let is_super = state.roles.get(user).is_none_or(|role| role.is_superuser);
-                state.is_superuser(who) || (!is_super && state.has_rights_of(who, user))
+                let may = state.has_rights_of(who, user) || state.acts_as(who, SIGNAL_BACKEND);
+                state.is_superuser(who) || (!is_super && may)
             }
             None => state.is_superuser(who),
         };

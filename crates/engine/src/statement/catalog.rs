@@ -16,6 +16,7 @@ use types::{DataType, Error, RegKind, Result, SqlState, Value};
 use crate::Database;
 use crate::catalog::numbers as catalog_numbers;
 use crate::catalog::policies::Enforcement;
+use crate::catalog::predefined::READ_SERVER_FILES;
 use crate::catalog::rights::{Object, SCHEMA_NAME};
 use crate::catalog::wide::WideReader;
 use crate::catalog::{SequenceValue, State, View, wide};
@@ -455,7 +456,8 @@ impl Catalog for StatementCatalog<'_> {
             return Some(rows);
         }
         let function = self.registry.function(name)?;
-        if function.reads_files() && !self.state.is_superuser(self.settings.who()) {
+        let may = || self.state.acts_as(self.settings.who(), READ_SERVER_FILES);
+        if function.reads_files() && !may() {
             return Some(Err(no_files("read")));
         }
         Some(function.bind(arguments))

@@ -11,6 +11,7 @@ use types::Value;
 
 use super::{Row, Subject, numbers};
 use crate::catalog::locks::LockMode;
+use crate::catalog::predefined::READ_ALL_STATS;
 use crate::instance::advisory::{Key, SeenLock};
 use crate::instance::info::{Seen, SessionInfo};
 
@@ -21,6 +22,9 @@ const HIDDEN: &str = "<insufficient privilege>";
 /// it has, as in PostgreSQL.
 fn is_shown(subject: &Subject<'_>, seen: &Seen) -> bool {
     let who = subject.settings.who();
+    if subject.state.acts_as(who, READ_ALL_STATS) {
+        return true;
+    }
     match &seen.user {
         Some(user) => subject.state.has_rights_of(who, user),
         None => subject.state.is_superuser(who),

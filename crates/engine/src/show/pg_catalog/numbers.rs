@@ -9,20 +9,19 @@ use types::{DataType, ElementType, NumericDisplay, NumericType, WideDigits};
 
 use super::builtin::{self, TypeEntry};
 use crate::catalog::numbers::{FIRST, hash};
+use crate::catalog::predefined;
 
 pub(super) const PG_CATALOG: i64 = 11;
 pub(super) const PUBLIC: i64 = 2200;
 pub(super) const INFORMATION_SCHEMA: i64 = 13000;
 
-/// The role that stands for the owner of the database, and owns the schema `public` at first.
-pub(super) const DATABASE_OWNER: (i64, &str) = (6171, "pg_database_owner");
 pub(super) const DATABASE: i64 = 5;
 
 /// The number of a role.
 pub(super) fn role(name: &str) -> i64 {
-    match DATABASE_OWNER {
-        (number, known) if known == name => number,
-        _ => (FIRST + hash("role", name)) as i64,
+    match predefined::named(name) {
+        Some(known) => known.number,
+        None => (FIRST + hash("role", name)) as i64,
     }
 }
 

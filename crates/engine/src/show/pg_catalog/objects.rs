@@ -8,6 +8,7 @@ use super::builtin::{self, Callable};
 use super::{SYSTEM_SCHEMAS, catalogs, full_name, numbers, relations, routines, schema};
 use crate::catalog::State;
 use crate::catalog::numbers as catalog_numbers;
+use crate::catalog::predefined;
 use crate::catalog::rights::SCHEMA_NAME;
 use crate::words::settings::Settings;
 
@@ -139,14 +140,14 @@ impl Seen<'_> {
 
     fn has_role(&self, name: &str) -> bool {
         self.state.roles.contains_key(name)
-            || name == numbers::DATABASE_OWNER.1
+            || predefined::named(name).is_some()
             || self.settings.user().unwrap_or("tessera") == name
     }
 
     fn role_numbered(&self, number: u32) -> Option<String> {
         let known = self.state.roles.keys().map(String::as_str);
         let own = self.settings.user().unwrap_or("tessera");
-        let mut all = known.chain([numbers::DATABASE_OWNER.1, own]);
+        let mut all = known.chain(predefined::ROLES.iter().map(|role| role.name)).chain([own]);
         let found = all.find(|name| numbers::role(name) == i64::from(number))?;
         Some(relations::quoted(found).into_owned())
     }

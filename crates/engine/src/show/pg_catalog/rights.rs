@@ -5,6 +5,7 @@ use types::{ElementType, Value, array};
 
 use super::{Row, Subject, catalogs, numbers, schema};
 use crate::catalog::numbers as catalog_numbers;
+use crate::catalog::predefined;
 use crate::catalog::rights::{
     COLUMN, DefaultsOf, Grant, Object, SCHEMA, SCHEMA_NAME, SEQUENCE, Spot, TABLE,
 };
@@ -127,7 +128,7 @@ pub(super) fn defaults(subject: &Subject<'_>) -> Vec<Row> {
 /// Usual rights (acldefault) of each role: by the letter of a kind of objects and its number.
 pub(super) fn usual(subject: &Subject<'_>) -> Vec<Row> {
     let mut roles: Vec<String> = subject.roles().into_iter().map(|(name, _)| name).collect();
-    roles.push(numbers::DATABASE_OWNER.1.to_owned());
+    roles.push(predefined::DATABASE_OWNER.to_owned());
     // Letter, what everybody may, what the owner may.
     let kinds = [
         ("c", "", ""),
@@ -170,11 +171,20 @@ pub(super) fn members(subject: &Subject<'_>) -> Vec<Row> {
             rows.push(row.flag("admin_option", membership.admin));
         }
     }
+    for known in &predefined::ROLES {
+        for role in known.member_of {
+            let row = Row::default()
+                .number("roleid", numbers::role(role))
+                .number("member", known.number)
+                .number("grantor", subject.owner());
+            rows.push(row.flag("admin_option", false));
+        }
+    }
     rows
 }
 
 fn who_of(subject: &Subject<'_>, role: &str) -> Who {
-    if subject.state.roles.contains_key(role) {
+    if subject.state.has_role(role) {
         Who::Role(role.into())
     } else {
         // Whoever was let in unasked.
@@ -310,7 +320,8 @@ pub(super) fn column_privileges(subject: &Subject<'_>) -> Vec<Row> {
 
 /// Each role with all that it is in, itself included.
 pub(super) fn closures(subject: &Subject<'_>) -> Vec<Row> {
-    let roles: Vec<String> = subject.roles().into_iter().map(|(name, _)| name).collect();
+    let mut roles: Vec<String> = subject.roles().into_iter().map(|(name, _)| name).collect();
+    roles.extend(predefined::ROLES.iter().map(|role| role.name.to_owned()));
     let mut rows = Vec::new();
     for member in &roles {
         let who = who_of(subject, member);

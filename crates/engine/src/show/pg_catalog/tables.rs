@@ -12,6 +12,7 @@ use crate::catalog::State;
 use crate::catalog::comments::Commented;
 use crate::catalog::databases::DatabaseDef;
 use crate::catalog::numbers as catalog_numbers;
+use crate::catalog::predefined;
 use crate::catalog::rights::Object;
 use crate::words::settings::Settings;
 
@@ -291,10 +292,17 @@ fn role_settings(subject: &Subject<'_>) -> Vec<Row> {
     roles.map(row).collect()
 }
 
-/// pg_roles: also the role that stands for the owner of the database.
-fn roles(subject: &Subject<'_>) -> Vec<Row> {
+/// All roles, those that every database has too.
+fn all_roles(subject: &Subject<'_>) -> Vec<(String, crate::Role)> {
     let mut roles = subject.roles();
-    roles.push((numbers::DATABASE_OWNER.1.to_owned(), crate::Role::default()));
+    let own = predefined::ROLES.iter().map(|role| role.name.to_owned());
+    roles.extend(own.map(|name| (name, crate::Role::default())));
+    roles
+}
+
+/// pg_roles.
+fn roles(subject: &Subject<'_>) -> Vec<Row> {
+    let roles = all_roles(subject);
     let row = |(name, role): &(String, crate::Role)| {
         with_settings(role_row(name, role), "rolconfig", role).text("rolpassword", "********")
     };
@@ -307,7 +315,7 @@ fn authid(subject: &Subject<'_>) -> Vec<Row> {
         Some(kept) => role_row(name, role).text("rolpassword", kept),
         None => role_row(name, role),
     };
-    subject.roles().iter().map(row).collect()
+    all_roles(subject).iter().map(row).collect()
 }
 
 fn users(subject: &Subject<'_>) -> Vec<Row> {
