@@ -24,6 +24,7 @@ mod action;
 pub(crate) mod triggers;
 mod tests_of_rows;
 pub(crate) mod foreign;
+mod unique;
 pub(crate) mod deferred;
 pub(crate) mod at_end;
 pub(crate) mod conflict;

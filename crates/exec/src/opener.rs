@@ -69,15 +69,46 @@ enum Finished {
     Failed(Error),
 }
 
-/// Adds to `reads[i]` how often prelude `i` is read below `node`; a read inside the step of a
-/// recursion counts twice, since it is repeated.
-fn count_reads(node: &Node, weight: usize, reads: &mut [usize]) {
+/// Readers of a prelude.
+#[derive(Clone, Copy, Default)]
+struct Readers {
+    /// How often it is read; a read inside the step of a recursion counts twice, since it is
+    /// repeated.
+    count: usize,
+    /// Readers that take all rows: no LIMIT stops them.
+    of_all: usize,
+}
+
+/// Place of a reader.
+#[derive(Clone, Copy)]
+struct Reading {
+    weight: usize,
+    /// True when a LIMIT above takes rows as they come.
+    is_limited: bool,
+}
+
+/// Adds to `readers[i]` who reads prelude `i` below `node`.
+fn count_reads(node: &Node, reading: Reading, readers: &mut [Readers]) {
     if let Operator::CteScan { source: CteSource::Prelude(i), .. } = &node.operator {
-        reads[*i] += weight;
+        readers[*i].count += reading.weight;
+        readers[*i].of_all += usize::from(!reading.is_limited);
     }
-    let weight = if matches!(node.operator, Operator::Recursive { .. }) { 2 } else { weight };
-    for input in node.inputs() {
-        count_reads(input, weight, reads);
+    let Reading { weight, is_limited } = reading;
+    for (at, input) in node.inputs().into_iter().enumerate() {
+        let (weight, is_limited) = match &node.operator {
+            // The first rows, then the step.
+            Operator::Recursive { .. } => (if at == 0 { weight } else { 2 }, is_limited),
+            Operator::Limit { limit, .. } => (weight, limit.is_some()),
+            Operator::Filter { .. } | Operator::Project { .. } | Operator::UnionAll { .. } => {
+                (weight, is_limited)
+            }
+            // The probe side comes first.
+            Operator::HashJoin { kind, .. } | Operator::NestedLoopJoin { kind, .. } => {
+                (weight, is_limited && at == 0 && kind.gives_probe_rows())
+            }
+            _ => (weight, false),
+        };
+        count_reads(input, Reading { weight, is_limited }, readers);
     }
 }
 
@@ -117,13 +148,15 @@ impl Opener {
     /// # Errors
     /// 21000 when a scalar one has two rows; whatever their queries meet.
     pub fn run_preludes(&mut self, plan: &PhysicalPlan) -> Result<()> {
-        let mut reads = vec![0; plan.preludes.len()];
+        let mut readers = vec![Readers::default(); plan.preludes.len()];
         for node in plan.preludes.iter().map(|p| &p.node).chain([&plan.root]) {
-            count_reads(node, 1, &mut reads);
+            count_reads(node, Reading { weight: 1, is_limited: false }, &mut readers);
         }
-        for (prelude, reads) in plan.preludes.iter().zip(reads) {
-            let is_repeated = reads_round(&prelude.node, &self.preludes);
-            if prelude.kind == PreludeKind::Materialized && (reads == 1 || is_repeated) {
+        for (prelude, readers) in plan.preludes.iter().zip(readers) {
+            let is_streamed = readers.count == 1
+                || reads_round(&prelude.node, &self.preludes)
+                || prelude.kind == PreludeKind::Recursive && readers.of_all == 0;
+            if prelude.kind != PreludeKind::Scalar && is_streamed {
                 self.preludes.push(Finished::Streamed(Arc::new(prelude.node.clone())));
             } else {
                 self.run_prelude(prelude)?;
@@ -135,7 +168,9 @@ impl Opener {
     /// Runs `prelude`, which later nodes refer to by its position.
     fn run_prelude(&mut self, prelude: &Prelude) -> Result<()> {
         let finished = match prelude.kind {
-            PreludeKind::Materialized => Finished::Rows(Arc::new(self.rows_of(prelude)?)),
+            PreludeKind::Materialized | PreludeKind::Recursive => {
+                Finished::Rows(Arc::new(self.rows_of(prelude)?))
+            }
             PreludeKind::Scalar => match self.scalar_of(prelude) {
                 Ok(value) => Finished::Scalar(value),
                 Err(error) if is_of_values(&error) => Finished::Failed(error),
@@ -217,6 +252,18 @@ impl Opener {
                 self.streamed(*source).is_some_and(|prelude| self.reads_a_round(&prelude))
             }
             _ => node.inputs().into_iter().any(|input| self.reads_a_round(input)),
+        }
+    }
+
+    /// True when rows below `node` may come from a recursion that is run there, and so perhaps
+    /// never end.
+    pub(crate) fn runs_recursion(&self, node: &Node) -> bool {
+        match &node.operator {
+            Operator::Recursive { .. } => true,
+            Operator::CteScan { source, .. } => {
+                self.streamed(*source).is_some_and(|prelude| self.runs_recursion(&prelude))
+            }
+            _ => node.inputs().into_iter().any(|input| self.runs_recursion(input)),
         }
     }
 

@@ -12,7 +12,7 @@ mod tests;
 
 pub use degrees::{acosd, asind, atan2d, atand, cosd, cotd, sind, tand};
 pub use hyperbolic::{acosh, asinh, atanh, cosh, sinh, tanh};
-pub use random::{random, random_uuid};
+pub use random::{random, random_uuid, sampled};
 
 use types::{DataType, Error, PhysicalType, Result, SqlState};
 

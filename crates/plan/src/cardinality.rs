@@ -150,7 +150,7 @@ fn scanned(
         });
         out.columns.insert(id, property);
     }
-    for key in table.proven_keys() {
+    for key in table.proven_keys().iter().filter(|key| !key.deferral.is_deferrable()) {
         let find = |ordinal: &usize| columns.iter().find(|c| c.1 == *ordinal).map(|c| c.0);
         if let Some(ids) = key.columns.iter().map(find).collect::<Option<ColumnSet>>() {
             let nulls = key.columns.iter().any(|&i| !definitions[i].not_null && !key.primary);

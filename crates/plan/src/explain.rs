@@ -55,7 +55,7 @@ pub fn explain(plan: &PhysicalPlan, profiles: Option<&[OperatorProfile]>) -> Str
     let shown = Shown { profiles, considered: &plan.considered };
     for (i, prelude) in plan.preludes.iter().enumerate() {
         let kind = match prelude.kind {
-            PreludeKind::Materialized => "Materialized",
+            PreludeKind::Materialized | PreludeKind::Recursive => "Materialized",
             PreludeKind::Scalar => "Scalar",
         };
         let _ = writeln!(out, "{kind} ${i}:");

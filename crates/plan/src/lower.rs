@@ -371,7 +371,8 @@ impl Lowering<'_, '_> {
                 let lowered = self.lower(&plan, &kept.iter().copied().collect())?;
                 let properties = lowered.properties.clone();
                 let node = self.arranged(lowered, &kept, None)?;
-                self.keep(id, Lowered { node, columns: kept, properties }, all);
+                let kept = Lowered { node, columns: kept, properties };
+                self.keep(id, kept, all, PreludeKind::Materialized);
                 Ok(())
             }
             CteBody::Recursive { duplicates, base, step } => {
@@ -381,10 +382,10 @@ impl Lowering<'_, '_> {
     }
 
     /// Makes an operator a materialised prelude that scans of `id`, whose columns are `all`, read.
-    fn keep(&mut self, id: CteId, kept: Lowered, all: Vec<ColumnId>) {
+    fn keep(&mut self, id: CteId, kept: Lowered, all: Vec<ColumnId>, kind: PreludeKind) {
         let Lowered { node, columns, properties } = kept;
         let output = node.output.clone();
-        self.preludes.push(Prelude { node, kind: PreludeKind::Materialized });
+        self.preludes.push(Prelude { node, kind });
         let source = CteSource::Prelude(self.preludes.len() - 1);
         self.estimator.ctes.insert(id, (all, properties.clone()));
         self.ctes.insert(id, CteSlot { source, output, columns, properties });

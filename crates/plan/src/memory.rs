@@ -20,7 +20,7 @@ const STATE_BYTES: f64 = 16.0;
 pub(crate) fn held_bytes(preludes: &[Prelude], root: &Node) -> u64 {
     let prelude = |prelude: &Prelude| {
         let kept = match prelude.kind {
-            PreludeKind::Materialized => rows_bytes(&prelude.node),
+            PreludeKind::Materialized | PreludeKind::Recursive => rows_bytes(&prelude.node),
             PreludeKind::Scalar => 0.0,
         };
         kept + below(&prelude.node)

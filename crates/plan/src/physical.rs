@@ -698,6 +698,9 @@ pub struct Prelude {
 pub enum PreludeKind {
     /// A CTE read more than once: its rows are kept.
     Materialized,
+    /// As [`PreludeKind::Materialized`], a recursion that gives the same rows whenever it is run:
+    /// where all who read it stop it, each runs it, since it may have no end of its own.
+    Recursive,
     /// A scalar sub-query: column 0 of its at most one row (21000 when more), NULL when none.
     Scalar,
 }

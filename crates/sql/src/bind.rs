@@ -64,6 +64,7 @@ mod described;
 mod table_function;
 mod record;
 mod select;
+mod sample;
 mod series;
 mod group;
 mod order;

@@ -78,6 +78,9 @@ pub struct KeyDef {
     pub primary: bool,
     /// Comparison of NULLs with each other.
     pub nulls: KeyNulls,
+    /// When it is tested. What is looked at after the rows are written has an index that is not
+    /// unique.
+    pub deferral: Deferral,
 }
 
 /// NULLS DISTINCT or NULLS NOT DISTINCT.

@@ -67,7 +67,7 @@ pub(crate) use effectless::{
     Altered as AlteredKind, Effectless as EffectlessAction, EffectlessTree, Switched,
 };
 pub use followed::{Followed, followed};
-pub(crate) use forms::{JOIN_NAME, ROWS_FROM};
+pub(crate) use forms::{JOIN_NAME, REPEATABLE, ROWS_FROM};
 pub(crate) use materialized::data_clause;
 pub(crate) use name::folded;
 pub(crate) use partition::{BoundTree, PartitionTree, RangeTree};
@@ -251,10 +251,12 @@ pub(crate) enum SessionTree {
     Discard(Discard),
     Checkpoint,
     Vacuum {
-        tables: Vec<ast::ObjectName>,
+        tables: Vec<GatheredTable>,
         freezing: VacuumFreeze,
         analyze: VacuumAnalyze,
     },
+    /// ANALYZE; no tables for all.
+    Analyze(Vec<GatheredTable>),
     CreateSequence {
         name: ast::ObjectName,
         if_exists: IfExists,
@@ -320,6 +322,14 @@ pub(crate) enum SessionTree {
         value: Option<String>,
         scope: SetScope,
     },
+}
+
+/// A table of VACUUM or ANALYZE.
+#[derive(Clone, Debug)]
+pub(crate) struct GatheredTable {
+    pub(crate) table: ast::ObjectName,
+    /// The columns named of it; none for all.
+    pub(crate) columns: Vec<ast::Ident>,
 }
 
 /// An action of ALTER TABLE that is parsed here.
@@ -572,7 +582,7 @@ fn expect_end(parser: &Parser<'_>) -> Result<()> {
 ///   `bind::predicate`),
 /// - `a ISNULL` to `a IS NULL`,
 /// - `trim(BOTH FROM a)` to `trim(BOTH a)`,
-/// - `TABLE t` at the beginning to `SELECT * FROM t`,
+/// - `TABLE t` as a query to `SELECT * FROM t`,
 /// - `OPERATOR(pg_catalog.~)` to `~`,
 /// - `>-` to `>` and `-`,
 /// - `FROM ONLY t` to a name with a part more ([`ONLY`]),
@@ -631,7 +641,7 @@ fn prepare(tokens: &[TokenWithSpan]) -> Vec<TokenWithSpan> {
             Token::Word(word) if word.keyword == Keyword::FROM && begins_trim(&prepared) => {
                 continue;
             }
-            Token::Word(word) if word.keyword == Keyword::TABLE && is_blank(&prepared) => {
+            Token::Word(_) if tokens::begins_table_query(tokens, at_idx) => {
                 let select = keyword_token("SELECT", Keyword::SELECT);
                 let from = keyword_token("FROM", Keyword::FROM);
                 prepared.extend(spelled([select, Token::Mul, from], token.span));
@@ -742,10 +752,6 @@ fn begins_trim(tokens: &[TokenWithSpan]) -> bool {
 
 fn is_keyword(token: &TokenWithSpan, keyword: Keyword) -> bool {
     matches!(&token.token, Token::Word(word) if word.keyword == keyword)
-}
-
-fn is_blank(tokens: &[TokenWithSpan]) -> bool {
-    tokens.iter().all(|token| matches!(token.token, Token::Whitespace(_)))
 }
 
 fn keyword_token(text: &str, keyword: Keyword) -> Token {

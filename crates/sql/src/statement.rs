@@ -328,10 +328,10 @@ pub enum Statement {
     Backup(String),
     /// CHECKPOINT.
     Checkpoint,
-    /// ANALYZE; None for every table.
+    /// ANALYZE; none for every table.
     Analyze {
-        /// The table.
-        table: Option<TableRef>,
+        /// The tables.
+        tables: Vec<TableRef>,
     },
     /// VACUUM; none for every table.
     Vacuum {

@@ -227,6 +227,7 @@ pub(crate) fn load_all(
             columns: spec.key.to_vec(),
             primary: true,
             nulls: Default::default(),
+            deferral: Default::default(),
         };
         let keys = if spec.key.is_empty() { Vec::new() } else { vec![key] };
         let table = load.table(spec.name, spec.columns, spec.nullable, keys);

@@ -2,14 +2,21 @@
 
 use std::sync::Arc;
 
-use sql::catalog::{ForeignKeyDef, TableMeta, Uniqueness};
+use sql::catalog::{ForeignKeyDef, KeyDef, TableMeta, Uniqueness};
 use types::{Error, Result};
 
 use super::{State, TableEntry};
 
-/// True when a foreign key of the table is over one of `columns`.
-pub(crate) fn refers_by(entry: &TableEntry, columns: &[usize]) -> bool {
-    entry.def.foreign_keys.iter().any(|fk| fk.columns.iter().any(|c| columns.contains(c)))
+/// True when a foreign key of the table, or a key that is DEFERRABLE, is over one of `columns`.
+pub(crate) fn is_looked_at(entry: &TableEntry, columns: &[usize]) -> bool {
+    let is_over = |of: &[usize]| of.iter().any(|column| columns.contains(column));
+    entry.def.foreign_keys.iter().any(|fk| is_over(&fk.columns))
+        || deferrable(entry).any(|key| is_over(&key.columns))
+}
+
+/// The keys of the table that are DEFERRABLE.
+pub(crate) fn deferrable(entry: &TableEntry) -> impl Iterator<Item = &KeyDef> {
+    entry.def.keys.iter().filter(|key| key.deferral.is_deferrable())
 }
 
 /// Foreign keys that refer to the table: by a key over one of `columns`, or by any.

@@ -84,6 +84,7 @@ pub(crate) fn key_index(key: &KeyDef) -> IndexMeta {
         name: key.name.clone(),
         columns: key.columns.iter().map(ascending).collect(),
         unique: match key.nulls {
+            _ if key.deferral.is_deferrable() => Uniqueness::No,
             KeyNulls::Distinct => Uniqueness::Distinct,
             KeyNulls::NotDistinct => Uniqueness::NullsNotDistinct,
         },

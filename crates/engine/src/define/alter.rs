@@ -72,6 +72,8 @@ struct Altering {
     lost: Vec<(String, String)>,
     checks: Vec<CheckDef>,
     foreign_keys: Vec<ForeignKeyDef>,
+    /// Keys that no unique index tests.
+    keys: Vec<KeyDef>,
     /// Columns that got another type.
     retyped: Vec<String>,
 }
@@ -143,6 +145,7 @@ impl Altering {
             lost: Vec::new(),
             checks: Vec::new(),
             foreign_keys: Vec::new(),
+            keys: Vec::new(),
             retyped: Vec::new(),
         }
     }
@@ -236,6 +239,8 @@ impl Altering {
             check.validity == Validity::Valid && sql::names_in(&check.sql).contains(name)
         };
         self.checks.extend(def.checks.iter().filter(reads).cloned());
+        let is_over = |key: &&KeyDef| key.deferral.is_deferrable() && key.columns.contains(&column);
+        self.keys.extend(def.keys.iter().filter(is_over).cloned());
         let is_meant =
             |fk: &&ForeignKeyDef| fk.columns.contains(&column) && fk.validity == Validity::Valid;
         self.foreign_keys.extend(def.foreign_keys.iter().filter(is_meant).cloned());
@@ -323,6 +328,7 @@ impl Altering {
             let own = |name: &str| self.table.def.all_indexes().any(|i| i.name == name);
             key.name = names::free(&key.name, own);
             self.table.add_index(key_index(&key));
+            self.keys.extend(key.deferral.is_deferrable().then(|| key.clone()));
             self.table.def.keys.push(key);
         }
         Ok(())
@@ -526,7 +532,7 @@ impl Altering {
             Ok(())
         })?;
         let others = drop::without_foreign_keys(session, std::mem::take(&mut self.lost))?;
-        let Self { table, origins, rewrites, dropped, checks, foreign_keys, .. } = self;
+        let Self { table, origins, rewrites, dropped, checks, foreign_keys, keys, .. } = self;
         let (renamed, renamed_constraints) = (self.renamed, self.renamed_constraints);
         let (unconstrained, wide, lost) = (self.unconstrained, self.wide, self.lost_sequences);
         let retyped = self.retyped;
@@ -582,7 +588,8 @@ impl Altering {
         followers::follow(session, &readers, &change)?;
         let first = dropped.first().map(|column| (column.name.as_str(), column.behaviour));
         view::check_readers(session, &def.name, first)?;
-        let wanted = NewTests { retyped: &retyped, checks: &checks, foreign_keys: &foreign_keys };
+        let (checks, foreign_keys) = (&checks, &foreign_keys);
+        let wanted = NewTests { retyped: &retyped, checks, foreign_keys, keys: &keys };
         wanted.run(&mut Running::own(session), &def)
     }
 }
@@ -592,6 +599,7 @@ struct NewTests<'a> {
     retyped: &'a [String],
     checks: &'a [CheckDef],
     foreign_keys: &'a [ForeignKeyDef],
+    keys: &'a [KeyDef],
 }
 
 impl NewTests<'_> {
@@ -603,6 +611,9 @@ impl NewTests<'_> {
         validate::retyped(running.session, def, self.retyped)?;
         for check in self.checks {
             validate::check(running.session, def, check)?;
+        }
+        for key in self.keys {
+            validate::key(running, def, key)?;
         }
         for key in self.foreign_keys {
             validate::foreign_key(running.session, def, key)?;

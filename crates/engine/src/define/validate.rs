@@ -2,7 +2,7 @@
 //! statement changed it, run by all workers.
 
 use kernels::Batch;
-use sql::catalog::{CheckDef, ForeignKeyDef, KeyMatch, Validity};
+use sql::catalog::{CheckDef, ForeignKeyDef, KeyDef, KeyMatch, Validity};
 use sql::statement::{RelationName, Statement};
 use types::{Error, Result, SqlState};
 
@@ -86,6 +86,29 @@ pub(super) fn domain(
     }
     let message = format!("column \"{column}\" of table \"{}\" contains {what}", def.bare_name());
     Err(Error::new(state, message).about_part(def.about_column(column)))
+}
+
+/// Tests all rows of the table against a key that is DEFERRABLE.
+///
+/// # Errors
+/// 23505.
+pub(super) fn key(running: &mut Running<'_>, def: &TableDef, key: &KeyDef) -> Result<()> {
+    let columns: Vec<String> =
+        key.columns.iter().map(|&column| quoted(&def.columns[column].name)).collect();
+    let present: Vec<String> = columns.iter().map(|c| format!("{c} IS NOT NULL")).collect();
+    let (list, present) = (columns.join(", "), present.join(" AND "));
+    let relation = quoted_relation(&def.name);
+    let text = format!(
+        "SELECT {list} FROM {relation} WHERE {present} GROUP BY {list} HAVING count(*) > 1 LIMIT 1"
+    );
+    let Some(batch) = first_row(running.session, &text)? else { return Ok(()) };
+    let rows = Rows::new(&batch);
+    let mut values = (0..key.columns.len()).map(|column| rows.get(column, 0));
+    let shown = key_of(&def.columns, &key.columns, &mut values);
+    let message = format!("could not create unique index \"{}\"", key.name);
+    let error = Error::new(SqlState::UNIQUE_VIOLATION, message);
+    let error = error.about_part(def.about_constraint(&key.name));
+    Err(error.with_detail(format!("Key {shown} is duplicated.")))
 }
 
 /// Tests foreign keys of the table, and of others that refer to it, against the new types of its

@@ -348,7 +348,7 @@ impl<'a> Load<'a> {
             source = Arc::new(Filtered { source, condition: Arc::clone(condition) });
         }
         let stream = Stream::new(source, None);
-        let is_plain = self.entry.foreign_keys().is_empty()
+        let is_plain = !self.entry.looks_at_keys()
             && self.counted.is_empty()
             && self.routes.is_none()
             && !self.fires;
@@ -365,9 +365,7 @@ impl<'a> Load<'a> {
             }
             match &mut self.routes {
                 Some(routes)
-                    if size == Size::Large
-                        && self.entry.foreign_keys().is_empty()
-                        && !self.fires =>
+                    if size == Size::Large && !self.entry.looks_at_keys() && !self.fires =>
                 {
                     partitioned::load(running, routes, result.batches)?
                 }

@@ -124,7 +124,7 @@ impl Running<'_> {
             Statement::Skipped(skipped) => Ok(self.session.skipped(skipped)),
             Statement::SchemaElements(statement) => self.session.schema_with(*statement),
             Statement::Effectless(statement) => self.session.effectless(statement),
-            Statement::Analyze { table } => self.session.analyze(table.as_ref()),
+            Statement::Analyze { tables } => self.session.analyze(&tables),
             Statement::Vacuum { tables, freezing, analyze } => {
                 self.session.vacuum(&tables, freezing, analyze)
             }

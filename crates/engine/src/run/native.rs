@@ -126,7 +126,7 @@ impl Database {
         let mut session = self.session();
         let constrained = !entry.checks.is_empty()
             || !entry.generated.is_empty()
-            || !entry.foreign_keys().is_empty()
+            || entry.looks_at_keys()
             || keys::is_referenced(&session.state(), &entry, None);
         session.begin_statement()?;
         let prepared = session.lock_table(name, entry.storage(), LockMode::RowExclusive);

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use sql::catalog::TableRef;
+use sql::catalog::{TableMeta, TableRef};
 use sql::statement::{RelationName, VacuumAnalyze, VacuumFreeze};
 use types::{Error, Result, SqlState};
 
@@ -44,9 +44,9 @@ impl Session {
         Ok(QueryResult::command("VACUUM"))
     }
 
-    /// ANALYZE of one table, or of all.
-    pub(super) fn analyze(&mut self, table: Option<&TableRef>) -> Result<QueryResult> {
-        self.gather(table.map_or(&[], std::slice::from_ref))?;
+    /// ANALYZE of these tables; of all where none is named.
+    pub(super) fn analyze(&mut self, tables: &[TableRef]) -> Result<QueryResult> {
+        self.gather(tables)?;
         Ok(QueryResult::command("ANALYZE"))
     }
 
@@ -58,15 +58,20 @@ impl Session {
         Ok(())
     }
 
-    /// The tables among `tables` that the user owns, or all of the user's where none is named;
-    /// others are passed over, with a warning that names what was to be done.
+    /// The tables among `tables`, and their partitions, that the user owns, or all of the user's
+    /// where none is named; others are passed over, with a warning that names what was to be done.
     fn owned(&mut self, tables: &[TableRef], verb: &str) -> Vec<Arc<TableEntry>> {
         let state = self.state();
-        let names: Vec<&str> = if tables.is_empty() {
-            state.tables.keys().map(String::as_str).collect()
-        } else {
-            tables.iter().map(|table| table.name()).collect()
-        };
+        let mut names: Vec<&str> = Vec::new();
+        if tables.is_empty() {
+            names.extend(state.tables.keys().map(String::as_str));
+        }
+        for table in tables {
+            names.push(table.name());
+            let tree = state.tables.get(table.name()).and_then(|entry| entry.partitions());
+            let leaves = tree.into_iter().flat_map(|tree| &tree.leaves);
+            names.extend(leaves.map(|leaf| leaf.name()));
+        }
         let mut owned = Vec::new();
         for name in names {
             let Some(entry) = state.tables.get(name) else { continue };

@@ -54,7 +54,7 @@ impl Point {
                 let is_plain = entry.checks.is_empty()
                     && entry.generated.is_empty()
                     && !is_behind
-                    && !keys::refers_by(&entry, &columns)
+                    && !keys::is_looked_at(&entry, &columns)
                     && !keys::is_referenced(&session.state(), &entry, Some(&columns));
                 let values = Values::new(exprs, row.clone()).filter(|_| is_plain)?;
                 Action::Update(find, columns, values, Output::returning(plan.output, row)?)

@@ -1,4 +1,5 @@
-//! Foreign keys that a transaction looks at later: what waits, and what SET CONSTRAINTS said.
+//! Foreign keys, and keys, that a transaction looks at later: what waits, and what SET CONSTRAINTS
+//! said.
 //!
 //! Elsewhere: how it is looked for (`write::deferred`).
 
@@ -6,14 +7,14 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use hashbrown::HashTable;
-use sql::catalog::{Deferral, ForeignKeyDef};
+use sql::catalog::{Deferral, ForeignKeyDef, KeyDef};
 use sql::statement::ConstraintMode;
 use storage::{BufferPool, Datum, MemoryCategory, Reservation};
 use types::{Error, Result, SqlState, Value};
 
 use crate::catalog::{State, TableEntry};
 
-/// A foreign key, whatever it and its table are called: its table's storage and index.
+/// A foreign key or a key, whatever it and its table are called: its table's storage and index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct KeyId {
     pub(crate) storage: u64,
@@ -21,30 +22,53 @@ pub(crate) struct KeyId {
 }
 
 impl KeyId {
-    pub(crate) fn of(entry: &TableEntry, fk: &ForeignKeyDef) -> Result<Self> {
-        let position = entry.def.indexes.iter().position(|index| index.name == fk.name);
+    /// The constraint of this name.
+    pub(crate) fn of(entry: &TableEntry, name: &str) -> Result<Self> {
+        let position = entry.def.indexes.iter().position(|index| index.name == name);
         let index = position.and_then(|position| entry.indexes_built().get(position));
-        let index = index.ok_or_else(|| Error::internal("a foreign key has an index"))?;
+        let index = index.ok_or_else(|| Error::internal("a constraint has an index"))?;
         Ok(Self { storage: entry.storage().id(), index: index.spec().id })
     }
 
-    /// The foreign key and its table as they are now; None when one of them is gone.
-    pub(crate) fn find(self, state: &State) -> Option<(Arc<TableEntry>, ForeignKeyDef)> {
+    /// The constraint and its table as they are now; None when one of them is gone.
+    pub(crate) fn find(self, state: &State) -> Option<(Arc<TableEntry>, Constraint)> {
         let entry = state.tables.values().find(|table| table.storage().id() == self.storage)?;
         let position = entry.indexes_built().iter().position(|i| i.spec().id == self.index)?;
         let name = &entry.def.indexes.get(position)?.name;
-        let fk = entry.def.foreign_keys.iter().find(|fk| fk.name == *name)?;
-        Some((Arc::clone(entry), fk.clone()))
+        let foreign = entry.def.foreign_keys.iter().find(|fk| fk.name == *name);
+        let key = || entry.def.keys.iter().find(|key| key.name == *name);
+        let constraint = match foreign {
+            Some(fk) => Constraint::Foreign(fk.clone()),
+            None => Constraint::Unique(key()?.clone()),
+        };
+        Some((Arc::clone(entry), constraint))
     }
 }
 
-/// Which side of a foreign key changed, and so whose types a key has.
+/// A constraint that may be looked at later.
+pub(crate) enum Constraint {
+    Foreign(ForeignKeyDef),
+    Unique(KeyDef),
+}
+
+impl Constraint {
+    pub(crate) fn deferral(&self) -> Deferral {
+        match self {
+            Self::Foreign(fk) => fk.deferral,
+            Self::Unique(key) => key.deferral,
+        }
+    }
+}
+
+/// Which side of a constraint changed, and so whose types a key has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Side {
     /// Rows refer to the key now.
     Referring,
     /// A row no longer has the key.
     Referenced,
+    /// Rows got the key, which is to be theirs alone.
+    Unique,
 }
 
 /// A foreign key for which something waits.

@@ -1,4 +1,5 @@
-//! Foreign keys that are looked at later: when the transaction commits, or at SET CONSTRAINTS.
+//! Foreign keys, and keys, that are looked at later: when the transaction commits, or at SET
+//! CONSTRAINTS.
 //!
 //! ```text
 //! statement -> keys it wrote, keys that are gone -> Deferred -> COMMIT | SET CONSTRAINTS IMMEDIATE
@@ -12,41 +13,46 @@
 
 use std::sync::Arc;
 
-use sql::catalog::{Deferral, ForeignKeyDef, TableMeta};
+use sql::catalog::{Deferral, TableMeta};
 use sql::statement::{ConstraintMode, Persistence, RelationName, SetConstraints};
 use storage::Datum;
 use types::{Error, Result, SqlState};
 
-use super::foreign;
+use super::{foreign, unique};
 use crate::Session;
 use crate::catalog::{State, TableEntry};
 use crate::statement::running::Running;
-use crate::transaction::deferred::{Deferred, KeyId, Said, Side, Waiting};
+use crate::transaction::deferred::{Constraint, Deferred, KeyId, Said, Side, Waiting};
 use crate::transaction::work::lost_update;
 
 /// Times the checks begin again because a table changed while they waited for it.
 const STALE_MAX: usize = 1000;
 
-/// True when the foreign key of the table is to be looked at later.
-pub(super) fn is_later(session: &Session, entry: &TableEntry, fk: &ForeignKeyDef) -> Result<bool> {
-    if !fk.deferral.is_deferrable() {
+/// True when the constraint of the table is to be looked at later.
+pub(super) fn is_later(
+    session: &Session,
+    entry: &TableEntry,
+    name: &str,
+    deferral: Deferral,
+) -> Result<bool> {
+    if !deferral.is_deferrable() {
         return Ok(false);
     }
-    let mode = session.work().deferred.mode(KeyId::of(entry, fk)?, fk.deferral);
+    let mode = session.work().deferred.mode(KeyId::of(entry, name)?, deferral);
     Ok(mode == ConstraintMode::Deferred)
 }
 
-/// Check that waits for foreign key `fk` of `child` when rows of `changed` on its `side` change.
+/// Check that waits for a constraint of `owner` when rows of `changed` on its `side` change.
 ///
 /// # Errors
-/// None for a foreign key of the table.
+/// None for a constraint of the table.
 pub(super) fn waiting(
-    child: &TableEntry,
-    fk: &ForeignKeyDef,
+    owner: &TableEntry,
+    name: &str,
     side: Side,
     changed: &TableEntry,
 ) -> Result<Waiting> {
-    Ok(Waiting { key: KeyId::of(child, fk)?, side, changed: changed.storage().id() })
+    Ok(Waiting { key: KeyId::of(owner, name)?, side, changed: changed.storage().id() })
 }
 
 /// Notes `key`, in the order of the columns of its foreign key: rows got it, or have lost it.
@@ -96,7 +102,7 @@ fn check_each(running: &mut Running<'_>, deferred: &mut Deferred, which: Which) 
     let state = running.session.state();
     let found = |waiting: &Waiting| {
         let found = waiting.key.find(&state)?;
-        let mode = deferred.mode(waiting.key, found.1.deferral);
+        let mode = deferred.mode(waiting.key, found.1.deferral());
         (which == Which::All || mode == ConstraintMode::Immediate).then_some(found)
     };
     let keys: Vec<Option<_>> = deferred.waiting.iter().map(found).collect();
@@ -104,16 +110,19 @@ fn check_each(running: &mut Running<'_>, deferred: &mut Deferred, which: Which) 
     let cancel = running.session.cancel_handle();
     for (at, check) in deferred.checks.iter_mut().enumerate() {
         let of = check.of as usize;
-        let (Some(Some((child, fk))), Some(waiting), false) =
+        let (Some(Some((owner, constraint))), Some(waiting), false) =
             (keys.get(of), deferred.waiting.get(of), check.is_done)
         else {
             continue;
         };
         cancel.check()?;
         let key: Vec<Datum<'_>> = check.values().collect();
-        match waiting.side {
-            Side::Referring => foreign::check_key(running, child, fk, &key)?,
-            Side::Referenced => foreign::check_gone(running, child, fk, &key)?,
+        match (constraint, waiting.side) {
+            (Constraint::Unique(unique), _) => unique::check(running, owner, unique, &key)?,
+            (Constraint::Foreign(fk), Side::Referenced) => {
+                foreign::check_gone(running, owner, fk, &key)?;
+            }
+            (Constraint::Foreign(fk), _) => foreign::check_key(running, owner, fk, &key)?,
         }
         check.is_done = true;
         deferred.done.push(at as u32);
@@ -159,17 +168,18 @@ fn named(state: &State, name: &RelationName, mode: ConstraintMode) -> Result<Vec
                 && schema.is_none_or(|s| s == RelationName::schema_of_key(&t.def.name))
         };
         for table in state.tables.values().filter(is_meant) {
-            for fk in table.foreign_keys().iter().filter(|fk| fk.name == constraint) {
+            let foreign = table.foreign_keys().iter().map(|fk| (&fk.name, fk.deferral));
+            let own = table.keys().iter().map(|key| (&key.name, key.deferral));
+            for (_, deferral) in foreign.chain(own).filter(|(name, _)| *name == constraint) {
                 is_any = true;
-                match fk.deferral {
+                match deferral {
                     Deferral::Never => is_fixed = true,
-                    _ => keys.push(KeyId::of(table, fk)?),
+                    _ => keys.push(KeyId::of(table, constraint)?),
                 }
             }
-            let is_other = table.keys().iter().any(|key| key.name == constraint)
-                || table.checks().iter().any(|check| check.name == constraint);
-            is_any |= is_other;
-            is_fixed |= is_other;
+            let is_check = table.checks().iter().any(|check| check.name == constraint);
+            is_any |= is_check;
+            is_fixed |= is_check;
         }
         if is_fixed && mode == ConstraintMode::Deferred {
             let message = format!("constraint \"{constraint}\" is not deferrable");

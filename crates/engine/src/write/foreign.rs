@@ -11,11 +11,10 @@
 //! statement, too, but refuses though another row took the key over.
 
 use std::collections::HashSet;
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use kernels::{Batch, Column, Vector, VectorBuilder};
-use sql::catalog::{ForeignKeyDef, KeyMatch};
+use sql::catalog::{ForeignKeyDef, KeyMatch, TableMeta};
 use sql::statement::RelationName;
 use storage::{Datum, KeyBuffer, RowBuffer, Tid};
 use types::cast::assign_value;
@@ -24,39 +23,16 @@ use types::{Error, PhysicalType, Result, SqlState};
 use super::change::{Action, cascade};
 use super::deferred;
 use super::fitted::fit;
-use super::rows::{RowError, attempt, index_number, key_of};
+use super::rows::{find, index_number, key_of};
+use super::unique;
 use crate::Session;
-use crate::catalog::keys::{referring, referring_index, unique_index};
+use crate::catalog::keys::{self, referring, referring_index, unique_index};
 use crate::catalog::{TableDef, TableEntry};
 use crate::statement::defaults::default_of;
 use crate::statement::running::Running;
 use crate::transaction::deferred::Side;
 use crate::transaction::work::newest;
 use crate::words::rows::Rows;
-
-/// The rows that have `key` in the first columns of index `index`, in their newest state.
-pub(super) fn find(
-    running: &mut Running<'_>,
-    entry: &Arc<TableEntry>,
-    index: usize,
-    key: &[Datum<'_>],
-    enough: usize,
-) -> Result<Vec<Tid>> {
-    let index = index_number(entry, index).ok_or_else(crate::transaction::work::stale)?;
-    let cancel = running.session.cancel_handle();
-    let work = running.session.work_mut();
-    let txn = work.txn.id();
-    let mut found = Vec::new();
-    let outcome = attempt(work, &cancel, |_| {
-        found.clear();
-        entry.storage().find(index, key, txn, |tid| {
-            found.push(tid);
-            if found.len() < enough { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-        })
-    });
-    outcome.map_err(|error: RowError| error.into_error(running.session.work(), entry))?;
-    Ok(found)
-}
 
 /// Looks for the referenced keys of new rows `batch` (all columns), or notes them for the end of
 /// the statement. After an update only foreign keys over its `columns` count.
@@ -69,17 +45,17 @@ pub(crate) fn check_present(
     batch: &Batch,
     columns: Option<&[usize]>,
 ) -> Result<()> {
-    if batch.rows == 0 {
+    if batch.rows == 0 || !entry.looks_at_keys() {
         return Ok(());
     }
-    if let Some(at_end) = running.at_end.as_mut().filter(|_| !entry.def.foreign_keys.is_empty()) {
+    if let Some(at_end) = &mut running.at_end {
         at_end.written(entry, batch, columns);
         return Ok(());
     }
     look_for(running, entry, batch, columns)
 }
 
-/// [`check_present`], now.
+/// [`check_present`], now; and no second row has the keys that are DEFERRABLE.
 pub(super) fn look_for(
     running: &mut Running<'_>,
     entry: &Arc<TableEntry>,
@@ -87,11 +63,12 @@ pub(super) fn look_for(
     columns: Option<&[usize]>,
 ) -> Result<()> {
     let rows = Rows::new(batch);
+    look_for_second(running, entry, &rows, columns)?;
     for fk in &entry.def.foreign_keys {
         if columns.is_some_and(|columns| !fk.columns.iter().any(|c| columns.contains(c))) {
             continue;
         }
-        if deferred::is_later(running.session, entry, fk)? {
+        if deferred::is_later(running.session, entry, &fk.name, fk.deferral)? {
             note_keys(running, entry, fk, &rows)?;
             continue;
         }
@@ -128,6 +105,36 @@ pub(super) fn look_for(
     Ok(())
 }
 
+/// Looks for second rows with the keys of new `rows` that are DEFERRABLE, or notes the keys.
+fn look_for_second(
+    running: &mut Running<'_>,
+    entry: &Arc<TableEntry>,
+    rows: &Rows,
+    columns: Option<&[usize]>,
+) -> Result<()> {
+    for key in keys::deferrable(entry) {
+        if columns.is_some_and(|columns| !key.columns.iter().any(|c| columns.contains(c))) {
+            continue;
+        }
+        let is_later = deferred::is_later(running.session, entry, &key.name, key.deferral)?;
+        let waiting = deferred::waiting(entry, &key.name, Side::Unique, entry)?;
+        let mut values = Vec::with_capacity(key.columns.len());
+        for row in 0..rows.count {
+            values.clear();
+            values.extend(key.columns.iter().map(|&column| rows.get(column, row)));
+            if values.iter().any(Datum::is_null) {
+                continue;
+            }
+            if is_later {
+                deferred::note(running, waiting, &values)?;
+            } else {
+                unique::check(running, entry, key, &values)?;
+            }
+        }
+    }
+    Ok(())
+}
+
 /// Notes the keys of all rows, to be looked for later.
 fn note_keys(
     running: &mut Running<'_>,
@@ -135,7 +142,7 @@ fn note_keys(
     fk: &ForeignKeyDef,
     rows: &Rows,
 ) -> Result<()> {
-    let waiting = deferred::waiting(entry, fk, Side::Referring, entry)?;
+    let waiting = deferred::waiting(entry, &fk.name, Side::Referring, entry)?;
     let mut key = Vec::with_capacity(fk.columns.len());
     for row in 0..rows.count {
         key.clear();
@@ -350,8 +357,10 @@ fn gone(running: &mut Running<'_>, entry: &Arc<TableEntry>, gone: Gone<'_>) -> R
     let child = running.session.write_table_named(&child.def.name)?;
     let index = referring_index(&child, fk)?;
     let reaction = if new.is_some() { fk.on_update } else { fk.on_delete };
-    if reaction == Reaction::NoAction && deferred::is_later(running.session, &child, fk)? {
-        let waiting = deferred::waiting(&child, fk, Side::Referenced, entry)?;
+    if reaction == Reaction::NoAction
+        && deferred::is_later(running.session, &child, &fk.name, fk.deferral)?
+    {
+        let waiting = deferred::waiting(&child, &fk.name, Side::Referenced, entry)?;
         return deferred::note(running, waiting, key);
     }
     let refuses = matches!(reaction, Reaction::NoAction | Reaction::Restrict);

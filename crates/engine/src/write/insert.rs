@@ -137,7 +137,7 @@ fn insert_into(
     let simple = insert.on_conflict.is_none()
         && insert.returning.is_none()
         && insert.all_tests().next().is_none()
-        && entry.foreign_keys().is_empty()
+        && !entry.looks_at_keys()
         && !fires;
     let is_load = simple && routes.is_none() && plan.root.rows >= BULK_ROWS && !plan.calls_routines;
     running.admit(&plan, &context, if is_load { Rows::HandedOn } else { Rows::Kept })?;
@@ -187,7 +187,7 @@ fn insert_parts(
     }
     let is_plain = insert.returning.is_none()
         && insert.all_tests().next().is_none()
-        && insert.table.foreign_keys().is_empty()
+        && !insert.table.looks_at_keys()
         && !running.session.state().has_row_triggers(insert.table.name());
     if is_plain && result.rows() as f64 >= BULK_ROWS {
         let count = partitioned::load(running, routes, result.batches)?;

@@ -1,5 +1,8 @@
 //! Single writes: waiting for other transactions, and what their outcomes mean in SQL.
 
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
 use kernels::{Batch, Column, VectorBuilder};
 use sql::catalog::ColumnDef;
 use storage::{ColumnSpec, Datum, RowBuffer, Snapshot, Table, Tid, UndoBuffer, WriteError};
@@ -7,7 +10,8 @@ use types::{Error, Result, SqlState, text};
 
 use crate::CancelHandle;
 use crate::catalog::{TableEntry, derived};
-use crate::transaction::work::{Work, lost_update, newest};
+use crate::statement::running::Running;
+use crate::transaction::work::{Work, lost_update, newest, stale};
 use crate::words::rows::{Rows, push};
 
 /// Why a row was not written.
@@ -133,6 +137,30 @@ pub(crate) fn key_of<'a>(
     };
     let cells: Vec<String> = values.zip(ordinals).map(cell).collect();
     format!("({})=({})", names.join(", "), cells.join(", "))
+}
+
+/// The rows that have `key` in the first columns of index `index`, in their newest state.
+pub(super) fn find(
+    running: &mut Running<'_>,
+    entry: &Arc<TableEntry>,
+    index: usize,
+    key: &[Datum<'_>],
+    enough: usize,
+) -> Result<Vec<Tid>> {
+    let index = index_number(entry, index).ok_or_else(stale)?;
+    let cancel = running.session.cancel_handle();
+    let work = running.session.work_mut();
+    let txn = work.txn.id();
+    let mut found = Vec::new();
+    let outcome = attempt(work, &cancel, |_| {
+        found.clear();
+        entry.storage().find(index, key, txn, |tid| {
+            found.push(tid);
+            if found.len() < enough { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })
+    });
+    outcome.map_err(|error| error.into_error(running.session.work(), entry))?;
+    Ok(found)
 }
 
 /// Outcome of reading a row.

@@ -14,7 +14,7 @@ use storage::{Datum, KeyBuffer, RowBuffer};
 use types::{DataType, Error, Result};
 
 use super::fitted::fit;
-use super::foreign;
+use super::rows::find;
 use super::writer::TableWriter;
 use crate::catalog::locks::LockMode;
 use crate::catalog::wide::Touch;
@@ -180,7 +180,7 @@ impl Node {
                 node.of_fact.push(Some(row));
                 continue;
             }
-            let found = foreign::find(running, table, index, &values, 1)?;
+            let found = find(running, table, index, &values, 1)?;
             let mut row = RowBuffer::new();
             let at = newest(running.session.work());
             let mut is_there = false;

@@ -14,7 +14,7 @@
 use std::sync::Arc;
 
 use kernels::Batch;
-use sql::catalog::TriggerEvent;
+use sql::catalog::{TableMeta, TriggerEvent};
 use storage::{Datum, Tid};
 use types::{Result, budget};
 
@@ -227,9 +227,8 @@ impl<'a> TableWriter<'a> {
     /// Errors of INSERT; what was written of the row is taken back with the statement.
     pub(crate) fn insert_row(&self, running: &mut Running<'_>, row: &[Datum<'_>]) -> Result<Tid> {
         let (entry, storage) = (self.entry, self.entry.storage());
-        let is_constrained = !entry.checks.is_empty()
-            || !entry.def.foreign_keys.is_empty()
-            || !entry.generated.is_empty();
+        let is_constrained =
+            !entry.checks.is_empty() || entry.looks_at_keys() || !entry.generated.is_empty();
         let mut batch = is_constrained.then(|| one_row(storage, row));
         if let Some(batch) = &mut batch {
             self.complete(batch, running.session.clocks())?;
@@ -285,7 +284,7 @@ impl<'a> TableWriter<'a> {
             wide::changed(running, entry);
         }
         if let Kind::Update { columns, .. } = &self.kind
-            && keys::refers_by(entry, columns)
+            && keys::is_looked_at(entry, columns)
         {
             for Changed { tids, .. } in changes {
                 budget::check()?;

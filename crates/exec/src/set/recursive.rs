@@ -12,9 +12,10 @@ use storage::{MemoryCategory, Reservation};
 use types::{DataType, Error, Result};
 
 use crate::context::QueryContext;
+use crate::flow::Flow;
 use crate::opener::Opener;
-use crate::pipeline::{Demand, Push, Source, Stream};
-use crate::result::{LastRound, StoredRows};
+use crate::pipeline::{Demand, Place, Push, Source, Stream, run_here};
+use crate::result::{LastRound, ResultSet, StoredRows, batch_bytes};
 use crate::set::{keyed, types_of};
 
 /// Opens [`Operator::Recursive`]: a source that runs one round after the other while rows are
@@ -49,46 +50,101 @@ impl Source for Rounds {
         let mut opener = self.opener.clone();
         let context = Arc::clone(&opener.context);
         let mut seen = (*duplicates == Duplicates::Remove).then(|| Seen::new(&context));
-        let types = types_of(&self.node.output);
-        let columns: Vec<usize> = (0..self.node.output.len()).collect();
-        let stream = opener.open(base, Vec::new())?;
-        let mut rows = StoredRows::collect(&context, &stream, &base.output)?;
         let mut repeated = None;
         let last = Arc::new(LastRound::default());
-        opener.recursive.push((*number, Arc::clone(&last)));
+        let mut next = base;
         loop {
             context.check()?;
-            if let Some(seen) = &mut seen {
-                rows = seen.keep_new(&context, rows, &types)?;
-            }
-            if rows.rows() == 0 {
+            let stream = match repeated.take() {
+                Some(stream) => stream,
+                None => opener.open(next, Vec::new())?,
+            };
+            let is_piped = opener.runs_recursion(next);
+            let given = if is_piped {
+                self.pipe(&stream, &mut seen, push)?
+            } else {
+                self.give(&stream, &mut seen, push)?
+            };
+            let Some(round) = given else { return Ok(Demand::Enough) };
+            if round.rows() == 0 {
                 return Ok(Demand::More);
             }
-            let round = Arc::new(rows);
-            let source = round.source(&columns);
-            for order in 0..source.orders() {
-                if source.run(order, push)? == Demand::Enough {
-                    return Ok(Demand::Enough);
-                }
-            }
             last.replace(round);
-            rows = run_step(&mut opener, step, &mut repeated)?;
+            if std::ptr::eq(next, base) {
+                opener.recursive.push((*number, Arc::clone(&last)));
+                next = step;
+            } else if is_pipeline(&opener, step) && stream.segments.len() == 1 {
+                repeated = Some(stream);
+            }
         }
     }
 }
 
-/// Runs one round. A stream that can be run again is kept in `repeated`.
-fn run_step(opener: &mut Opener, step: &Node, repeated: &mut Option<Stream>) -> Result<StoredRows> {
-    let context = Arc::clone(&opener.context);
-    if let Some(stream) = repeated {
-        return StoredRows::collect(&context, stream, &step.output);
+impl Rounds {
+    /// Runs a round, `stream`, to its end and gives its rows on: those that are new where `seen`
+    /// tells. None when nobody wants more.
+    fn give(
+        &self,
+        stream: &Stream,
+        seen: &mut Option<Seen>,
+        push: &mut Push<'_>,
+    ) -> Result<Option<Arc<StoredRows>>> {
+        let context = &self.opener.context;
+        let mut rows = StoredRows::collect(context, stream, &self.node.output)?;
+        if let Some(seen) = seen {
+            rows = seen.keep_new(context, rows, &types_of(&self.node.output))?;
+        }
+        let round = Arc::new(rows);
+        let columns: Vec<usize> = (0..self.node.output.len()).collect();
+        let source = round.source(&columns);
+        for order in 0..source.orders() {
+            if source.run(order, push)? == Demand::Enough {
+                return Ok(None);
+            }
+        }
+        Ok(Some(round))
     }
-    let stream = opener.open(step, Vec::new())?;
-    let rows = StoredRows::collect(&context, &stream, &step.output)?;
-    if is_pipeline(opener, step) && stream.segments.len() == 1 {
-        *repeated = Some(stream);
+
+    /// As [`Self::give`], row by row as they come, on this thread alone: the round may have no end
+    /// but the one of who reads it.
+    fn pipe(
+        &self,
+        stream: &Stream,
+        seen: &mut Option<Seen>,
+        push: &mut Push<'_>,
+    ) -> Result<Option<Arc<StoredRows>>> {
+        let (context, output) = (&self.opener.context, &self.node.output);
+        let types = types_of(output);
+        let mut memory = Reservation::empty(&context.pool, MemoryCategory::Temporary);
+        let (mut batches, mut bytes, mut wanted) = (Vec::new(), 0, Demand::More);
+        'segments: for (segment_idx, segment) in stream.segments.iter().enumerate() {
+            for order in 0..segment.source.orders() {
+                let place = Place { segment: segment_idx, order };
+                let demand = run_here(context, segment, order, &mut |flow| {
+                    let mut rows = StoredRows::from_batch(flow.into_batch()?, Vec::new());
+                    if let Some(seen) = seen {
+                        rows = seen.keep_new(context, rows, &types)?;
+                    }
+                    let batch = rows.batch().clone();
+                    if batch.rows == 0 {
+                        return Ok(Demand::More);
+                    }
+                    bytes += batch_bytes(&batch);
+                    memory.resize(bytes)?;
+                    batches.push((place, batch.clone()));
+                    wanted = push(Flow::from_batch(batch))?;
+                    Ok(wanted)
+                })?;
+                match (wanted, demand) {
+                    (Demand::Enough, _) => return Ok(None),
+                    (_, Demand::Enough) => break 'segments,
+                    _ => {}
+                }
+            }
+        }
+        let rows = ResultSet::of_parts(batches, vec![memory], output);
+        StoredRows::of(rows, output).map(|rows| Some(Arc::new(rows)))
     }
-    Ok(rows)
 }
 
 /// True when rows pass from the last round to the end of `node` without a breaker that reads the

@@ -1,8 +1,11 @@
-//! random() and gen_random_uuid().
+//! random(), gen_random_uuid(), and the rows of a sample.
 
 use std::cell::Cell;
 use std::hash::{BuildHasher, Hasher, RandomState};
 
+use types::{Error, Result, SqlState};
+
+use crate::rows::{Values, try_build};
 use crate::{Vector, VectorData};
 
 thread_local! {
@@ -51,4 +54,35 @@ pub fn random_uuid(rows: usize) -> Vector {
     };
     let values = with_state(|state| (0..rows).map(|_| uuid(state)).collect());
     Vector::new(VectorData::I128(values))
+}
+
+/// Choice of a sample: I64 places of rows, F64 percentages of them that are wanted, F64 seeds ->
+/// Bool, the same for equal arguments.
+///
+/// # Errors
+/// 2202H for what is no percentage.
+pub fn sampled(places: &Vector, percentages: &Vector, seeds: &Vector) -> Result<Vector> {
+    let place_of = Values::<i64>::new(places);
+    let (percentage_of, seed_of) = (Values::<f64>::new(percentages), Values::<f64>::new(seeds));
+    let unit = 100.0 / (1u64 << 53) as f64;
+    try_build(&[places, percentages, seeds], |i| {
+        let percentage = percentage_of.get(i);
+        if !(0.0..=100.0).contains(&percentage) {
+            let message = "sample percentage must be between 0 and 100";
+            return Err(Error::new(SqlState::INVALID_SAMPLE, message));
+        }
+        let seeded = mixed(seed_of.get(i).to_bits()) ^ place_of.get(i) as u64;
+        Ok(u8::from((mixed(seeded) >> 11) as f64 * unit < percentage))
+    })
+}
+
+/// Spreads the bits of `word`.
+///
+/// Source: Guy Steele, Doug Lea and Christine Flood, "Fast splittable pseudorandom number
+/// generators", 2014: the finish of SplitMix64.
+fn mixed(word: u64) -> u64 {
+    let word = word.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let word = (word ^ word >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let word = (word ^ word >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    word ^ word >> 31
 }

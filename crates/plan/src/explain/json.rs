@@ -24,7 +24,7 @@ pub fn explain_json(
         let mut before = Vec::new();
         for (number, prelude) in plan.preludes.iter().enumerate() {
             let kind = match prelude.kind {
-                PreludeKind::Materialized => "Materialized",
+                PreludeKind::Materialized | PreludeKind::Recursive => "Materialized",
                 PreludeKind::Scalar => "Scalar",
             };
             before.push((&prelude.node, format!("{kind} ${number}")));

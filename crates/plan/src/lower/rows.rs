@@ -6,7 +6,7 @@ use types::{DataType, PhysicalType, Result};
 use super::expr::{self, Scope};
 use super::{CteSlot, Lowered, Lowering};
 use crate::column_set::ColumnSet;
-use crate::physical::{AggregateMode, CteSource, Node, Operator, OutputColumn};
+use crate::physical::{AggregateMode, CteSource, Node, Operator, OutputColumn, PreludeKind};
 use crate::properties::{ColumnProperty, Properties};
 use crate::{cardinality, range, tree};
 
@@ -201,6 +201,11 @@ impl Lowering<'_, '_> {
     ) -> Result<()> {
         let number = self.recursions;
         self.recursions += 1;
+        let kind = if base.is_volatile() || step.is_volatile() {
+            PreludeKind::Materialized
+        } else {
+            PreludeKind::Recursive
+        };
         let types = tree::output(base);
         let physical: Vec<PhysicalType> = types.iter().map(|(_, ty)| ty.physical()).collect();
         let base_ids: Vec<ColumnId> = types.iter().map(|c| c.0).collect();
@@ -228,7 +233,8 @@ impl Lowering<'_, '_> {
         let (base, step) = (Box::new(base), Box::new(step));
         let operator = Operator::Recursive { number, duplicates, base, step };
         let node = self.node(operator, output, properties.rows);
-        self.keep(id, Lowered { node, columns: base_ids.clone(), properties }, base_ids);
+        let kept = Lowered { node, columns: base_ids.clone(), properties };
+        self.keep(id, kept, base_ids, kind);
         Ok(())
     }
 }

@@ -13,7 +13,7 @@ use types::{CompareOp, Result};
 
 use super::{Lowered, Lowering};
 use crate::column_set::ColumnSet;
-use crate::physical::NullKeys;
+use crate::physical::{NullKeys, PreludeKind};
 use crate::{IndexPaths, cardinality, cost, tree};
 
 /// The column of a table that a column above grouping is, its scan, and that with its filter.
@@ -63,7 +63,7 @@ impl Lowering<'_, '_> {
         let types: Vec<_> = left.node.output.iter().map(|column| column.ty).collect();
         let cte = self.context.fresh_cte();
         let columns = left.columns.clone();
-        self.keep(cte, left.copied(), columns.clone());
+        self.keep(cte, left.copied(), columns.clone(), PreludeKind::Materialized);
         let name: std::sync::Arc<str> = "keys".into();
         let again: Vec<_> = types.iter().map(|ty| (self.context.fresh(), *ty)).collect();
         let value = tree::column(again[key].0, again[key].1);

@@ -62,6 +62,7 @@ pub(super) fn keyed_table(
             columns: columns_of_key,
             primary: true,
             nulls: Default::default(),
+            deferral: Default::default(),
         }],
     };
     let indexes = keys.iter().map(key_index).collect();
@@ -131,6 +132,7 @@ pub(super) fn random_table(random: &mut Random, name: &str) -> TableRef {
         columns: vec![0],
         primary: true,
         nulls: Default::default(),
+        deferral: Default::default(),
     };
     let (up, down) = (Direction::Ascending, Direction::Descending);
     let indexes = vec![

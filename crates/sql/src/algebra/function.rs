@@ -169,6 +169,9 @@ pub enum Function {
     WidthBucket,
     /// random() -> DOUBLE; volatile.
     Random,
+    /// Choice of TABLESAMPLE (BIGINT place, DOUBLE percentage, DOUBLE seed) -> BOOLEAN, the same
+    /// for equal arguments; 2202H for a percentage that is none.
+    Sampled,
     // Text; arguments TEXT unless said otherwise.
     /// char_length(TEXT) -> INTEGER characters.
     CharLength,

@@ -160,6 +160,7 @@ const STRICT: &[Function] = &[
     Function::TrimScale,
     Function::Factorial,
     Function::WidthBucket,
+    Function::Sampled,
     Function::CharLength,
     Function::OctetLength,
     Function::BitLength,

@@ -73,6 +73,12 @@ pub trait TableMeta: Send + Sync {
     fn foreign_keys(&self) -> &[ForeignKeyDef] {
         &[]
     }
+    /// True when rows that were written are to be looked at: it has foreign keys, or keys that
+    /// are DEFERRABLE.
+    fn looks_at_keys(&self) -> bool {
+        !self.foreign_keys().is_empty()
+            || self.keys().iter().any(|key| key.deferral.is_deferrable())
+    }
     /// Definition as a wide table, if it is one: the database alone writes its rows.
     fn wide(&self) -> Option<&WideDef> {
         None

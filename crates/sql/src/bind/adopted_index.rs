@@ -3,9 +3,9 @@
 use sqlparser::ast;
 use types::{Error, Result, SqlState};
 
-use super::constraint::{Definition, KeyForm, refuse_key_options};
+use super::constraint::{Definition, KeyForm, deferral_of};
 use super::name::ident_at;
-use super::{fail, place};
+use super::{fail, place, unsupported};
 use crate::algebra::{Direction, NullsOrder};
 use crate::catalog::{IndexKind, IndexMeta, KeyNulls, TableRef, Uniqueness};
 use crate::parse::folded;
@@ -22,7 +22,10 @@ pub(super) fn adopt(
     is_primary: bool,
 ) -> Result<AlterAction> {
     let (name, at) = (folded(&using.index_name), ident_at(&using.index_name));
-    refuse_key_options(&[], using.characteristics.as_ref())?;
+    let deferral = deferral_of(using.characteristics.as_ref())?;
+    if deferral.is_deferrable() {
+        return unsupported("a DEFERRABLE constraint USING INDEX", at);
+    }
     let Some(index) = table.indexes().iter().find(|index| index.name == name) else {
         let message = format!("index \"{name}\" does not exist");
         return fail(SqlState::UNDEFINED_OBJECT, message, at);
@@ -44,7 +47,7 @@ pub(super) fn adopt(
         _ => KeyNulls::Distinct,
     };
     let constraint = using.name.as_ref().map_or_else(|| name.clone(), folded);
-    let form = KeyForm { primary: is_primary, nulls };
+    let form = KeyForm { primary: is_primary, nulls, deferral };
     definition.add_key(Some(constraint), columns, form, at)?;
     let key = definition.keys.last().cloned();
     let key = key.ok_or_else(|| Error::internal("a key was added"))?;

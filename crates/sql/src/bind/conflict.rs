@@ -14,7 +14,7 @@ use super::view_target::WriteKind;
 use super::write::Target;
 use super::{Binder, Bound, BoundQuery, fail, place, unsupported};
 use crate::algebra::{ColumnId, Expr, InputColumn, Place, Plan};
-use crate::catalog::{BoundTerms, TableRef, Uniqueness};
+use crate::catalog::{BoundTerms, KeyDef, TableRef, Uniqueness};
 use crate::implication::{implies, normalised};
 use crate::parse::{Inference, folded};
 use crate::statement::{ConflictAction, ConflictTarget, OnConflict, Privilege};
@@ -34,6 +34,9 @@ impl Binder<'_> {
         at: Place,
     ) -> Result<BoundConflict> {
         let key = match &conflict.conflict_target {
+            None if target.table.keys().iter().any(|key| key.deferral.is_deferrable()) => {
+                return deferrable_arbiter(at);
+            }
             None => None,
             Some(named) => {
                 let found = self.conflict_target(target, named)?;
@@ -86,6 +89,9 @@ impl Binder<'_> {
             ast::ConflictTarget::OnConstraint(name) => vec![constraint_index(table, name)?],
             ast::ConflictTarget::Columns(names) => {
                 let wanted = self.arbiter(target, names)?;
+                if table.keys().iter().any(|key| wanted.is_late(key)) {
+                    return deferrable_arbiter(None);
+                }
                 let all = 0..table.indexes().len();
                 all.filter(|&at| wanted.matches(table, at)).collect()
             }
@@ -246,6 +252,14 @@ struct Arbiter {
 }
 
 impl Arbiter {
+    /// True when the key is meant, and DEFERRABLE.
+    fn is_late(&self, key: &KeyDef) -> bool {
+        key.deferral.is_deferrable()
+            && self.expressions.is_empty()
+            && key.columns.iter().all(|ordinal| self.columns.contains(ordinal))
+            && self.columns.iter().all(|ordinal| key.columns.contains(ordinal))
+    }
+
     /// True when the index at this position is meant: it is of these columns and expressions and no
     /// others, and has all rows for which WHERE is true.
     fn matches(&self, table: &TableRef, at: usize) -> bool {
@@ -268,10 +282,22 @@ impl Arbiter {
     }
 }
 
+/// # Errors
+/// 55000.
+fn deferrable_arbiter<T>(at: Place) -> Result<T> {
+    let message = "ON CONFLICT does not support deferrable unique constraints/exclusion \
+                   constraints as arbiters";
+    fail(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, message, at)
+}
+
 /// The position of the index of a constraint.
 fn constraint_index(table: &TableRef, name: &ast::ObjectName) -> Result<usize> {
     let wanted = super::name::object_parts(name)?.pop().unwrap_or_default();
-    let is_key = table.keys().iter().any(|key| key.name == wanted);
+    let key = table.keys().iter().find(|key| key.name == wanted);
+    if key.is_some_and(|key| key.deferral.is_deferrable()) {
+        return deferrable_arbiter(object_at(name));
+    }
+    let is_key = key.is_some();
     match table.indexes().iter().position(|index| is_key && index.name == wanted) {
         Some(at) => Ok(at),
         None => {

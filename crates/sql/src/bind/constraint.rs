@@ -41,14 +41,23 @@ pub(super) struct Definition {
 pub(super) struct KeyForm {
     pub(super) primary: bool,
     pub(super) nulls: KeyNulls,
+    pub(super) deferral: Deferral,
 }
 
 impl KeyForm {
-    const PRIMARY: Self = Self { primary: true, nulls: KeyNulls::Distinct };
+    fn primary(key: &ast::PrimaryKeyConstraint) -> Result<Self> {
+        let deferral = key_deferral(&key.include, key.characteristics.as_ref())?;
+        Ok(Self { primary: true, nulls: KeyNulls::Distinct, deferral })
+    }
 
     /// UNIQUE, with or without NULLS [NOT] DISTINCT.
-    fn unique(nulls: ast::NullsDistinctOption) -> Self {
-        Self { primary: false, nulls: key_nulls(nulls) }
+    fn unique(key: &ast::UniqueConstraint) -> Result<Self> {
+        let deferral = key_deferral(&key.include, key.characteristics.as_ref())?;
+        let nulls = key_nulls(key.nulls_distinct);
+        if deferral.is_deferrable() && nulls == KeyNulls::NotDistinct {
+            return unsupported("NULLS NOT DISTINCT of a DEFERRABLE constraint", None);
+        }
+        Ok(Self { primary: false, nulls, deferral })
     }
 }
 
@@ -176,7 +185,7 @@ impl Definition {
         &mut self,
         name: Option<String>,
         columns: Vec<usize>,
-        KeyForm { primary, nulls }: KeyForm,
+        KeyForm { primary, nulls, deferral }: KeyForm,
         at: Place,
     ) -> Result<()> {
         if primary && self.keys.iter().any(|known| known.primary) {
@@ -200,7 +209,7 @@ impl Definition {
                 }
             }
         }
-        self.keys.push(KeyDef { name, columns, primary, nulls });
+        self.keys.push(KeyDef { name, columns, primary, nulls, deferral });
         Ok(())
     }
 
@@ -208,13 +217,9 @@ impl Definition {
     pub(super) fn add_constraint(&mut self, constraint: &ast::TableConstraint) -> Result<()> {
         let (name, columns, kind) = match constraint {
             ast::TableConstraint::PrimaryKey(key) => {
-                refuse_key_options(&key.include, key.characteristics.as_ref())?;
-                (&key.name, &key.columns, KeyForm::PRIMARY)
+                (&key.name, &key.columns, KeyForm::primary(key)?)
             }
-            ast::TableConstraint::Unique(key) => {
-                refuse_key_options(&key.include, key.characteristics.as_ref())?;
-                (&key.name, &key.columns, KeyForm::unique(key.nulls_distinct))
-            }
+            ast::TableConstraint::Unique(key) => (&key.name, &key.columns, KeyForm::unique(key)?),
             ast::TableConstraint::ForeignKey(key) => {
                 let idents: Vec<&ast::Ident> = key.columns.iter().collect();
                 // A column may refer to several, alone among constraints.
@@ -335,7 +340,7 @@ impl Binder<'_> {
         Ok(())
     }
 
-    fn column_option(
+    pub(super) fn column_option(
         &mut self,
         definition: &mut Definition,
         ordinal: usize,
@@ -362,13 +367,12 @@ impl Binder<'_> {
                 def.default = Some(self.defined(expr).to_string());
             }
             ast::ColumnOption::PrimaryKey(key) => {
-                refuse_key_options(&key.include, key.characteristics.as_ref())?;
-                definition.add_key(constraint, vec![ordinal], KeyForm::PRIMARY, at)?;
+                let form = KeyForm::primary(key)?;
+                definition.add_key(constraint, vec![ordinal], form, at)?;
             }
             ast::ColumnOption::Unique(key) => {
-                refuse_key_options(&key.include, key.characteristics.as_ref())?;
-                let kind = KeyForm::unique(key.nulls_distinct);
-                definition.add_key(constraint, vec![ordinal], kind, at)?;
+                let form = KeyForm::unique(key)?;
+                definition.add_key(constraint, vec![ordinal], form, at)?;
             }
             ast::ColumnOption::ForeignKey(key) => {
                 let mut key = key.clone();
@@ -598,8 +602,14 @@ impl Binder<'_> {
 
 /// Ordinals of the referenced columns: those named, which must be a key, or the primary key.
 fn referenced_columns(target: &Definition, names: &[ast::Ident], at: Place) -> Result<Vec<usize>> {
+    let refuse_deferrable = |what: &str| {
+        let name = &target.name.name;
+        let message = format!("cannot use a deferrable {what} for referenced table \"{name}\"");
+        fail(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, message, at)
+    };
     if names.is_empty() {
         return match target.keys.iter().find(|key| key.primary) {
+            Some(key) if key.deferral.is_deferrable() => refuse_deferrable("primary key"),
             Some(key) => Ok(key.columns.clone()),
             None => {
                 let message = format!(
@@ -616,10 +626,14 @@ fn referenced_columns(target: &Definition, names: &[ast::Ident], at: Place) -> R
         columns.len() == references.len()
             && columns.iter().all(|column| references.contains(column))
     };
-    let known = target.keys.iter().any(|key| same(&key.columns))
+    let immediate = |key: &&KeyDef| !key.deferral.is_deferrable();
+    let known = target.keys.iter().filter(immediate).any(|key| same(&key.columns))
         || target.unique.iter().any(|columns| same(columns));
     if known {
         return Ok(references);
+    }
+    if target.keys.iter().any(|key| same(&key.columns)) {
+        return refuse_deferrable("unique constraint");
     }
     let message = format!(
         "there is no unique constraint matching given keys for referenced table \"{}\"",
@@ -751,16 +765,14 @@ fn refuse_actions(
     fail(SqlState::SYNTAX_ERROR, message, object_at(&key.foreign_table))
 }
 
-pub(super) fn refuse_key_options(
+/// When a key with these clauses is tested.
+fn key_deferral(
     include: &[ast::Ident],
     characteristics: Option<&ast::ConstraintCharacteristics>,
-) -> Result<()> {
-    if let Some(ident) = include.first() {
-        return unsupported("INCLUDE in a constraint", ident_at(ident));
-    }
-    match deferral_of(characteristics)? {
-        Deferral::Never => Ok(()),
-        _ => unsupported("a DEFERRABLE constraint that is no FOREIGN KEY", None),
+) -> Result<Deferral> {
+    match include.first() {
+        Some(ident) => unsupported("INCLUDE in a constraint", ident_at(ident)),
+        None => deferral_of(characteristics),
     }
 }
 

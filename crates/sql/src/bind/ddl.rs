@@ -117,13 +117,40 @@ impl Binder<'_> {
     ) -> Result<PartitionPlace> {
         let at = object_at(parent);
         let table = self.table_named(parent)?;
-        if let Some(column) = create.columns.first() {
-            return unsupported("a list of columns in PARTITION OF", ident_at(&column.name));
-        }
         definition.columns = table.columns().to_vec();
         definition.checks = table.checks().to_vec();
+        self.define_own(definition, &create.columns)?;
         let bound = create.for_values.as_ref().map_or(BoundTree::Default, BoundTree::from);
         self.partition_place(table, &bound, at)
+    }
+
+    /// Adds the defaults and constraints that a partition has of its own, beside its table's.
+    fn define_own(
+        &mut self,
+        definition: &mut Definition,
+        columns: &[ast::ColumnDef],
+    ) -> Result<()> {
+        let mut known = Vec::with_capacity(columns.len());
+        for column in columns {
+            let (name, at) = (folded(&column.name), ident_at(&column.name));
+            let found = definition.columns.iter().position(|column| column.name == name);
+            let Some(ordinal) = found else {
+                let message = format!("column \"{name}\" does not exist");
+                return fail(SqlState::UNDEFINED_COLUMN, message, at);
+            };
+            if known.contains(&ordinal) {
+                let message = format!("column \"{name}\" specified more than once");
+                return fail(SqlState::DUPLICATE_COLUMN, message, at);
+            }
+            known.push(ordinal);
+            for option in &column.options {
+                if let ast::ColumnOption::Default(_) = option.option {
+                    definition.columns[ordinal].default = None;
+                }
+                self.column_option(definition, ordinal, option, at)?;
+            }
+        }
+        Ok(())
     }
 
     fn bind_create_as(

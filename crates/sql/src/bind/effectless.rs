@@ -5,11 +5,15 @@ use sqlparser::ast;
 use types::{Result, SqlState};
 
 use super::name::{ident_at, object_parts};
+use super::scope::Clause;
 use super::{Binder, fail, unsupported};
 use crate::catalog::{Relation, TableRef};
 use crate::definition::TriggerFiring;
 use crate::parse::{AlteredKind, EffectlessAction as Action, EffectlessTree, Switched, folded};
-use crate::statement::{AlterAction, AlterTable, Effectless, IfMissing, Skipped, Statement};
+use crate::statement::{
+    AlterAction, AlterTable, Effectless, Extent, IfMissing, Privilege, Privileges, Skipped,
+    Statement,
+};
 
 /// The only tablespaces that there are.
 const TABLESPACES: [&str; 2] = ["pg_default", "pg_global"];
@@ -31,6 +35,9 @@ const PARAMETERS: [&str; 14] = [
     "user_catalog_table",
     "vacuum_index_cleanup",
 ];
+
+/// Columns of `pg_class` that are no more than hints for plans.
+const HINTS: [&str; 3] = ["reltuples", "relpages", "relallvisible"];
 
 /// The parameter that names the column by which loads sort the rows of each block.
 const ORDER: &str = "order_by";
@@ -108,6 +115,38 @@ impl Binder<'_> {
                 Effectless { notices, ..plain("CREATE STATISTICS") }
             }
         }))
+    }
+
+    /// UPDATE of what `pg_class` tells the planner of PostgreSQL about sizes, which are those of
+    /// the storage here; None for other statements.
+    pub(super) fn bind_hints(&mut self, update: &ast::Update) -> Result<Option<Statement>> {
+        let ast::TableFactor::Table { name, alias, args: None, .. } = &update.table.relation else {
+            return Ok(None);
+        };
+        let is_hint = |assignment: &ast::Assignment| match &assignment.target {
+            ast::AssignmentTarget::ColumnName(name) => {
+                object_parts(name).is_ok_and(|parts| HINTS.contains(&parts.concat().as_str()))
+            }
+            ast::AssignmentTarget::Tuple(_) => false,
+        };
+        let is_class = object_parts(name)?.last().is_some_and(|name| name == "pg_class");
+        if !is_class || !update.assignments.iter().all(is_hint) || update.returning.is_some() {
+            return Ok(None);
+        }
+        let full = self.relation_name(name)?;
+        if full.schema.as_deref() != Some("pg_catalog") {
+            return Ok(None);
+        }
+        self.require_any(&full.key(), Privileges::of(&[Privilege::Update]), Extent::Whole);
+        self.in_level(Clause::From, |binder| {
+            let (plan, scope) = binder.bind_relation(name, alias.as_ref())?;
+            binder.level()?.scope = scope;
+            binder.selected_rows(plan, update.selection.as_ref())
+        })?;
+        let message = "sizes of relations are those of the storage: nothing is kept".to_owned();
+        let notices = vec![(SqlState::SUCCESSFUL_COMPLETION, message)];
+        let effectless = Effectless { command: "UPDATE 0", index: None, notices, rest: None };
+        Ok(Some(Statement::Effectless(effectless)))
     }
 
     /// ALTER TABLE, INDEX or VIEW with actions without effect.

@@ -214,8 +214,13 @@ impl Binder<'_> {
     fn bind_factor(&mut self, factor: &ast::TableFactor) -> Result<(Plan, Scope)> {
         use ast::TableFactor as F;
         match factor {
+            F::Table { name, alias, args: None, sample: Some(sample), .. } => {
+                let (plan, scope) = self.bind_relation(name, alias.as_ref())?;
+                let plan = self.sampled(plan, &scope, sample, object_at(name))?;
+                Ok((plan, scope))
+            }
             F::Table { sample: Some(_), .. } | F::Derived { sample: Some(_), .. } => {
-                unsupported("TABLESAMPLE", None)
+                fail(SqlState::SYNTAX_ERROR, "syntax error at or near \"TABLESAMPLE\"", None)
             }
             F::Table { name, version: Some(_), .. } => {
                 unsupported("FOR SYSTEM_TIME", object_at(name))

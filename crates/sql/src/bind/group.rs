@@ -583,6 +583,7 @@ impl Regrouper<'_> {
             let whole = relation.columns.iter().any(|column| column.expr.as_column() == Some(id))
                 && table.keys().iter().any(|key| {
                     key.primary
+                        && !key.deferral.is_deferrable()
                         && key.columns.iter().all(|&ordinal| {
                             let column = relation.columns.get(ordinal);
                             column.and_then(|c| c.expr.as_column()).is_some_and(grouped)

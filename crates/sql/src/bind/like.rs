@@ -9,7 +9,7 @@ use super::constraint::{Definition, KeyForm, object_name};
 use super::ddl::refuse_repeat;
 use super::name::object_at;
 use super::unsupported;
-use crate::catalog::{CheckDef, ColumnDef, IndexColumn, IndexMeta, TableRef, Validity};
+use crate::catalog::{CheckDef, ColumnDef, IndexColumn, IndexMeta, KeyDef, TableRef, Validity};
 use crate::parse::LikeTree;
 use crate::statement::{ColumnSequence, Privilege};
 
@@ -86,7 +86,8 @@ impl Binder<'_> {
             let moved = |ordinal: &usize| ordinal + first;
             for key in table.keys() {
                 let columns = key.columns.iter().map(moved).collect();
-                let form = KeyForm { primary: key.primary, nulls: key.nulls };
+                let KeyDef { primary, nulls, deferral, .. } = *key;
+                let form = KeyForm { primary, nulls, deferral };
                 definition.add_key(None, columns, form, None)?;
             }
             let is_constraint = |name: &str| {

@@ -119,18 +119,8 @@ impl Binder<'_> {
             ) => return Ok(None),
             _ => {}
         }
-        let found = self.row_places.known.iter().find(|(scan, _)| *scan == first);
-        let tid = match found {
-            Some((_, tid)) => *tid,
-            None => {
-                let tid = self.fresh();
-                self.row_places.known.push((first, tid));
-                self.row_places.wanted.push((first, tid));
-                tid
-            }
-        };
+        let Some(tid) = self.tid_of_scan(relation) else { return Ok(None) };
         self.note_read(relation.columns.first().and_then(|column| column.source));
-        let tid = Expr::column(tid, DataType::BigInt);
         self.note_reference(depth, &tid, at);
         let expr = match name {
             "ctid" => place_of(tid, table).cast(DataType::Tid),
@@ -144,6 +134,19 @@ impl Binder<'_> {
             }
         };
         Ok(Some(Bound::new(expr, at)))
+    }
+
+    /// The TID that the scan of `relation` is to give; None for a relation without columns.
+    pub(super) fn tid_of_scan(&mut self, relation: &ScopeRelation) -> Option<Expr> {
+        let first = relation.columns.first()?.expr.as_column()?;
+        let known = self.row_places.known.iter().find(|(scan, _)| *scan == first);
+        let tid = known.map(|(_, tid)| *tid).unwrap_or_else(|| {
+            let tid = self.fresh();
+            self.row_places.known.push((first, tid));
+            self.row_places.wanted.push((first, tid));
+            tid
+        });
+        Some(Expr::column(tid, DataType::BigInt))
     }
 
     /// The number of the partition whose row has the TID.

@@ -8,13 +8,14 @@ use super::scope::Clause;
 use super::types::{Context, can_cast};
 use super::{Binder, fail, place, unsupported};
 use crate::algebra::{Expr, Plan, Query};
-use crate::catalog::TableRef;
-use crate::parse::{DeclareTree, LockTree, PrepareTree, SessionTree, Tree, folded};
+use crate::catalog::{Relation, TableRef};
+use crate::parse::{DeclareTree, GatheredTable, LockTree, PrepareTree, SessionTree, Tree, folded};
 use crate::statement::Privilege as P;
 use crate::statement::{
     AtCursor, ConstraintMode, CreateExecuted, CreateWideTable, CursorRows, Declare, DropRelations,
     Execute, Extent, LockTable, LockWait, Persistence, Prepare, Privileges, RowLockStrength,
     SchemaElements, SelectForUpdate, SetConstraints, SetValue, Statement, TableLockMode,
+    VacuumAnalyze,
 };
 
 impl Binder<'_> {
@@ -64,10 +65,7 @@ impl Binder<'_> {
                 let value = value.clone().map_or(SetValue::Default, SetValue::Text);
                 Statement::Set { name: name.clone(), value, scope: *scope }
             }
-            SessionTree::Vacuum { tables: of, freezing, analyze } => {
-                let tables = self.tables_named(of)?;
-                Statement::Vacuum { tables, freezing: *freezing, analyze: *analyze }
-            }
+            SessionTree::Analyze(_) | SessionTree::Vacuum { .. } => self.bind_gathering(tree)?,
             SessionTree::CreateSequence { name, if_exists, persistence, options } => {
                 self.bind_create_sequence(name, *if_exists, *persistence, options)?
             }
@@ -169,8 +167,15 @@ impl Binder<'_> {
         mode: TableLockMode,
         wait: LockWait,
     ) -> Result<Statement> {
-        let tables = self.tables_named(tables)?;
-        if let Some(table) = tables.iter().find(|table| table.materialized().is_some()) {
+        let mut found = Vec::new();
+        for name in tables {
+            found.extend(self.locked_by(name)?);
+        }
+        let tables = found;
+        let is_refused = |(table, reached): &&(TableRef, Reached)| {
+            *reached == Reached::ByName && table.materialized().is_some()
+        };
+        if let Some((table, _)) = tables.iter().find(is_refused) {
             return self.refuse_lock(table);
         }
         let any_of = match mode {
@@ -178,14 +183,56 @@ impl Binder<'_> {
             TableLockMode::RowExclusive => &[P::Insert, P::Update, P::Delete, P::Truncate],
             _ => &[P::Update, P::Delete, P::Truncate],
         };
-        for table in &tables {
+        for (table, _) in tables.iter().filter(|(_, reached)| *reached == Reached::ByName) {
             self.require_any(table.name(), Privileges::of(any_of), Extent::Whole);
         }
+        let tables = tables.into_iter().map(|(table, _)| table).collect();
         Ok(Statement::LockTable(LockTable { tables, mode, wait }))
     }
 
-    fn tables_named(&self, names: &[ast::ObjectName]) -> Result<Vec<TableRef>> {
-        names.iter().map(|name| self.table_named(name)).collect()
+    /// VACUUM and ANALYZE.
+    fn bind_gathering(&self, tree: &SessionTree) -> Result<Statement> {
+        Ok(match tree {
+            SessionTree::Analyze(of) => Statement::Analyze { tables: self.gathered_tables(of)? },
+            SessionTree::Vacuum { tables: of, freezing, analyze } => {
+                let is_of_columns = of.iter().any(|of| !of.columns.is_empty());
+                if is_of_columns && *analyze == VacuumAnalyze::NotAsked {
+                    let what = "ANALYZE option must be specified when a column list is provided";
+                    return fail(SqlState::FEATURE_NOT_SUPPORTED, what, None);
+                }
+                let tables = self.gathered_tables(of)?;
+                Statement::Vacuum { tables, freezing: *freezing, analyze: *analyze }
+            }
+            _ => return unsupported("this statement", None),
+        })
+    }
+
+    /// The tables that LOCK TABLE of a name locks: of a view those that it reads, whose rights are
+    /// those of its owner.
+    fn locked_by(&mut self, name: &ast::ObjectName) -> Result<Vec<(TableRef, Reached)>> {
+        let full = self.relation_name(name)?;
+        let is_view = matches!(
+            self.catalog.relation(full.schema.as_deref(), &full.name),
+            Some(Relation::View { .. })
+        );
+        if !is_view {
+            return Ok(vec![(self.table_named(name)?, Reached::ByName)]);
+        }
+        let (plan, _) = self.in_level(Clause::From, |binder| binder.bind_relation(name, None))?;
+        let mut tables = Vec::new();
+        scanned(&plan, &mut tables);
+        Ok(tables.into_iter().map(|table| (table, Reached::ByView)).collect())
+    }
+
+    /// The tables of VACUUM and ANALYZE, whose columns exist.
+    fn gathered_tables(&self, of: &[GatheredTable]) -> Result<Vec<TableRef>> {
+        let mut tables = Vec::with_capacity(of.len());
+        for GatheredTable { table, columns } in of {
+            let table = self.table_named(table)?;
+            self.column_ordinals(&table, columns)?;
+            tables.push(table);
+        }
+        Ok(tables)
     }
 
     /// DECLARE of a cursor.
@@ -347,4 +394,24 @@ fn reads_one_table(statement: &ast::Statement) -> bool {
 fn declared(tree: &DeclareTree, rows: CursorRows, text: &str) -> Statement {
     let (name, options) = (tree.name.clone(), tree.options);
     Statement::Declare(Box::new(Declare { name, options, rows, text: text.to_owned() }))
+}
+
+/// How LOCK TABLE comes to a table.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reached {
+    ByName,
+    ByView,
+}
+
+/// Adds the tables that `plan` reads, each once; what sub-queries of expressions read is not among
+/// them.
+fn scanned(plan: &Plan, tables: &mut Vec<TableRef>) {
+    if let Plan::Scan { table, .. } = plan
+        && !tables.contains(table)
+    {
+        tables.push(table.clone());
+    }
+    for input in plan.inputs() {
+        scanned(input, tables);
+    }
 }

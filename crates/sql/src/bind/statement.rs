@@ -111,7 +111,6 @@ impl Binder<'_> {
             Ast::Drop { .. } => self.bind_drop(statement),
             Ast::Truncate(truncate) => self.bind_truncate(truncate),
             Ast::Call(function) => self.bind_call(function),
-            Ast::Analyze(analyze) => self.bind_analyze(analyze),
             _ => bind_setting(statement),
         }
     }
@@ -124,7 +123,10 @@ impl Binder<'_> {
     ) -> Result<Statement> {
         Ok(match statement {
             Ast::Insert(insert) => Statement::Insert(Box::new(self.bind_insert(insert, with)?)),
-            Ast::Update(update) => Statement::Update(Box::new(self.bind_update(update, with)?)),
+            Ast::Update(update) => match self.bind_hints(update)? {
+                Some(statement) => statement,
+                None => Statement::Update(Box::new(self.bind_update(update, with)?)),
+            },
             Ast::Delete(delete) => Statement::Delete(Box::new(self.bind_delete(delete, with)?)),
             Ast::Merge(merge) => Statement::Merge(Box::new(self.bind_merge(merge, with)?)),
             other => return unsupported(feature(other), None),
@@ -386,17 +388,6 @@ impl Binder<'_> {
                 _ => DropBehaviour::Restrict,
             },
         }))
-    }
-
-    fn bind_analyze(&mut self, analyze: &ast::Analyze) -> Result<Statement> {
-        let table = match &analyze.table_name {
-            Some(name) => Some(self.table_named(name)?),
-            None => None,
-        };
-        if let Some(table) = &table {
-            self.column_ordinals(table, &analyze.columns)?;
-        }
-        Ok(Statement::Analyze { table })
     }
 }
 

@@ -180,7 +180,11 @@ impl Binder<'_> {
     }
 
     /// WHERE.
-    fn selected_rows(&mut self, plan: Plan, selection: Option<&ast::Expr>) -> Result<Plan> {
+    pub(super) fn selected_rows(
+        &mut self,
+        plan: Plan,
+        selection: Option<&ast::Expr>,
+    ) -> Result<Plan> {
         match selection {
             Some(expr) => Ok(filter(plan, self.bind_condition(expr, Clause::Where)?)),
             None => Ok(plan),

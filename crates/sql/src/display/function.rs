@@ -105,6 +105,7 @@ fn number_name(function: Function) -> Option<&'static str> {
         Function::Factorial => "factorial",
         Function::WidthBucket => "width_bucket",
         Function::Random => "random",
+        Function::Sampled => "sampled",
         _ => return None,
     })
 }

@@ -85,6 +85,7 @@ fn effect_of_session(tree: &SessionTree) -> Effect {
         | SessionTree::Deallocate(_)
         | SessionTree::Fetch(_)
         | SessionTree::CloseCursor(_)
+        | SessionTree::Analyze(_)
         | SessionTree::SetRole { .. } => Effect::Reads,
         SessionTree::Savepoint(_)
         | SessionTree::Release(_)

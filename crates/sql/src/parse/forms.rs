@@ -12,9 +12,11 @@
 //! - `name 'a'` to `'a'::name`, likewise bpchar and "char",
 //! - `INSERT DEFAULT VALUES` of MERGE to `INSERT VALUES (DEFAULT)`,
 //! - `MERGE INTO t USING a JOIN b ON c ON d` to `USING (a JOIN b ON c) ON d`,
+//! - `EXPLAIN DECLARE c CURSOR FOR SELECT ...` to `EXPLAIN SELECT ...`,
 //! - `EXPLAIN (SELECT ...)` to `EXPLAIN (VERBOSE false) (SELECT ...)`,
 //! - `USING (a) AS x` to `USING (a, x."using")`, which the binder takes apart (see `bind::from`),
 //! - `ROWS FROM (f(a), g(b))` to a function of these calls (see `bind::table_function`),
+//! - `TABLESAMPLE m (a) REPEATABLE (b)` to `TABLESAMPLE (m (a, "\u{1}repeatable" => b))`,
 //! - `f(a) AS (b int)` to `f(a) AS f (b int)`,
 //! - `substring(a SIMILAR b ESCAPE c)` to `substring(a FROM b FOR c)`.
 
@@ -95,9 +97,11 @@ pub(super) fn rewrite(tokens: &mut Vec<TokenWithSpan>) -> Result<()> {
     interval_names(tokens);
     typed_texts(tokens);
     definitions(tokens);
+    explained_cursor(tokens);
     explained_query(tokens);
     join_names(tokens);
     rows_from(tokens);
+    samples(tokens)?;
     unnamed_columns(tokens);
     similar_parts(tokens);
     joined_source(tokens);
@@ -126,6 +130,7 @@ pub(super) fn rewrite(tokens: &mut Vec<TokenWithSpan>) -> Result<()> {
         return take_collations(tokens, &places);
     } else if word(0, "create") && (1..5).any(|at| word(at, "table")) {
         lift_unique(tokens, &places);
+        partition_columns(tokens);
     }
     Ok(())
 }
@@ -268,6 +273,52 @@ fn lift_unique(tokens: &mut Vec<TokenWithSpan>, places: &[usize]) {
     }
 }
 
+/// Words that a constraint of a table begins with.
+const CONSTRAINTS: [&str; 7] =
+    ["constraint", "unique", "primary", "check", "foreign", "exclude", "like"];
+
+/// Gives the columns that PARTITION OF lists a type, which the grammar asks for and the binder
+/// ignores, and takes WITH OPTIONS away.
+fn partition_columns(tokens: &mut Vec<TokenWithSpan>) {
+    let places = significant(tokens);
+    let word = |at: usize, text: &str| places.get(at).is_some_and(|at| is(&tokens[*at], text));
+    let token = |at: usize| places.get(at).map(|place| &tokens[*place].token);
+    let is_head = |at: &usize| word(*at, "partition") && word(at + 1, "of");
+    let Some(head) = (2..places.len()).find(is_head) else { return };
+    let mut open = head + 3;
+    while token(open) == Some(&Token::Period) {
+        open += 2;
+    }
+    let Some(close) = closing(tokens, &places, open) else { return };
+    if token(open) != Some(&Token::LParen) {
+        return;
+    }
+    let (mut depth, mut columns) = (0_usize, Vec::new());
+    for at in open..close {
+        match token(at) {
+            Some(Token::LParen) => depth += 1,
+            Some(Token::RParen) => depth -= 1,
+            _ => {}
+        }
+        let begins = depth == 1 && matches!(token(at), Some(Token::LParen | Token::Comma));
+        let is_column = matches!(token(at + 1), Some(Token::Word(_)))
+            && !CONSTRAINTS.iter().any(|text| word(at + 1, text));
+        if begins && is_column {
+            let has_options = word(at + 2, "with") && word(at + 3, "options");
+            columns.push((at + 1, has_options));
+        }
+    }
+    for (at, has_options) in columns.into_iter().rev() {
+        let place = places[at];
+        let span = tokens[place].span;
+        if has_options {
+            tokens.drain(places[at + 1]..=places[at + 2]);
+        }
+        let ty = TokenWithSpan { token: keyword_token("INT", Keyword::INT), span };
+        tokens.insert(place + 1, ty);
+    }
+}
+
 /// Puts the digits of an interval's seconds behind its text.
 fn interval_digits(tokens: &mut Vec<TokenWithSpan>) {
     let places = significant(tokens);
@@ -319,6 +370,32 @@ fn explained_query(tokens: &mut Vec<TokenWithSpan>) {
         let verbose = [Token::LParen, name_token("verbose"), name_token("false"), Token::RParen];
         let verbose = super::spelled(verbose, tokens[*open].span).collect::<Vec<_>>();
         tokens.splice(*open..*open, verbose);
+    }
+}
+
+/// Takes the cursor from around the query of EXPLAIN DECLARE, which has the same plan.
+fn explained_cursor(tokens: &mut Vec<TokenWithSpan>) {
+    let places = significant(tokens);
+    let word = |at: usize, text: &str| places.get(at).is_some_and(|at| is(&tokens[*at], text));
+    if !word(0, "explain") {
+        return;
+    }
+    let mut declare = 1;
+    if places.get(1).is_some_and(|at| tokens[*at].token == Token::LParen) {
+        let Some(close) = closing(tokens, &places, 1) else { return };
+        declare = close + 1;
+    }
+    while word(declare, "analyze") || word(declare, "verbose") {
+        declare += 1;
+    }
+    let is_for = |at: &usize| word(*at, "for");
+    // A name, six options at most, CURSOR, WITH HOLD.
+    let last = (declare + 12).min(places.len());
+    if word(declare, "declare")
+        && let Some(query) = (declare + 3..last).find(is_for)
+        && (declare + 2..query).any(|at| word(at, "cursor"))
+    {
+        tokens.drain(places[declare]..=places[query]);
     }
 }
 
@@ -381,6 +458,56 @@ fn rows_from(tokens: &mut Vec<TokenWithSpan>) {
             tokens.remove(places[at + 1]);
         }
     }
+}
+
+/// The name that the seed of TABLESAMPLE has among the arguments of its method.
+pub(crate) const REPEATABLE: &str = "\u{1}repeatable";
+
+/// Makes a call of the method of TABLESAMPLE, with the seed among its arguments.
+fn samples(tokens: &mut Vec<TokenWithSpan>) -> Result<()> {
+    let mut behind = usize::MAX;
+    loop {
+        let places = significant(tokens);
+        let is_sample = |at: &usize| *at < behind && is(&tokens[places[*at]], "tablesample");
+        let Some(at) = (0..places.len()).rev().find(is_sample) else { return Ok(()) };
+        behind = at;
+        let token = |at: usize| places.get(at).map(|place| &tokens[*place].token);
+        let open = (at + 2..at + 5).find(|at| token(*at) == Some(&Token::LParen));
+        let close = open.and_then(|open| closing(tokens, &places, open));
+        let (true, Some(close)) = (matches!(token(at + 1), Some(Token::Word(_))), close) else {
+            let next = places.get(at + 1).unwrap_or(&places[at]);
+            let near = super::near(&tokens[*next].token.to_string(), None);
+            return Err(near);
+        };
+        let span = tokens[places[close]].span;
+        let end = TokenWithSpan { token: Token::RParen, span };
+        let is_seed = places.get(close + 1).is_some_and(|at| is(&tokens[*at], "repeatable"))
+            && token(close + 2) == Some(&Token::LParen);
+        match is_seed.then(|| closing(tokens, &places, close + 2)).flatten() {
+            Some(seed_close) => {
+                tokens.insert(places[seed_close] + 1, end);
+                let name = Token::make_word(REPEATABLE, Some('"'));
+                let list = super::spelled([Token::Comma, name, Token::RArrow], span);
+                tokens.splice(places[close]..=places[close + 2], list.collect::<Vec<_>>());
+            }
+            None => tokens.insert(places[close] + 1, end),
+        }
+        let begin = TokenWithSpan { token: Token::LParen, span };
+        tokens.insert(places[at] + 1, begin);
+    }
+}
+
+/// Position in `places` of the parenthesis that closes the one at `open`.
+fn closing(tokens: &[TokenWithSpan], places: &[usize], open: usize) -> Option<usize> {
+    let mut depth = 0_usize;
+    (open..places.len()).find(|at| {
+        match tokens[places[*at]].token {
+            Token::LParen => depth += 1,
+            Token::RParen => depth -= 1,
+            _ => {}
+        }
+        depth == 0
+    })
 }
 
 /// Writes SIMILAR and ESCAPE of `substring` as FROM and FOR, which mean the same of texts.

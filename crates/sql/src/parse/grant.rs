@@ -35,6 +35,9 @@ pub(super) fn parse_set(parser: &mut Parser<'_>) -> Parsed<Option<SessionTree>> 
     for (texts, scope, setting) in SETS {
         if words(parser, texts) {
             let (name, scope) = ((*setting).to_owned(), *scope);
+            if !parser.consume_token(&Token::Eq) {
+                word(parser, "to");
+            }
             if word(parser, "default") {
                 return Ok(Some(SessionTree::SetRole { name, value: None, scope }));
             }

@@ -6,8 +6,8 @@
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::Token;
 
-use super::SessionTree;
 use super::reader::{Parsed, at_end, expect, name, peek_word, word, words};
+use super::{GatheredTable, SessionTree};
 use crate::words::{
     AccessMode, Chain, Deferral, Discard, Isolation, LockWait, TableLockMode, TransactionModes,
     VacuumAnalyze, VacuumFreeze,
@@ -57,6 +57,7 @@ pub(super) fn parse(parser: &mut Parser<'_>) -> Parsed<Option<SessionTree>> {
             SessionTree::Checkpoint
         }
         "vacuum" => vacuum(parser)?,
+        "analyze" | "analyse" => analyze(parser)?,
         _ => return definition(parser),
     };
     Ok(Some(tree))
@@ -255,16 +256,42 @@ fn vacuum(parser: &mut Parser<'_>) -> Parsed<SessionTree> {
     }
     let freezing = if freezes { VacuumFreeze::Asked } else { VacuumFreeze::NotAsked };
     let analyze = if analyzes { VacuumAnalyze::Asked } else { VacuumAnalyze::NotAsked };
-    let mut tables = Vec::new();
-    if !at_end(parser) {
-        tables = parser.parse_comma_separated(|parser| {
-            let table = parser.parse_object_name(false)?;
-            if parser.consume_token(&Token::LParen) {
-                parser.parse_comma_separated(Parser::parse_identifier)?;
-                parser.expect_token(&Token::RParen)?;
-            }
-            Ok(table)
-        })?;
-    }
+    let tables = gathered_tables(parser)?;
     Ok(SessionTree::Vacuum { tables, freezing, analyze })
+}
+
+/// `ANALYZE [VERBOSE] [(options)] [table [(columns)], ...]`.
+fn analyze(parser: &mut Parser<'_>) -> Parsed<SessionTree> {
+    parser.next_token();
+    if parser.consume_token(&Token::LParen) {
+        while !parser.consume_token(&Token::RParen) {
+            if at_end(parser) {
+                return parser.expected_ref(")", parser.peek_token_ref());
+            }
+            let is_option = ["verbose", "skip_locked"].iter().any(|text| word(parser, text));
+            if !is_option && !parser.consume_token(&Token::Comma) {
+                return parser.expected_ref("an option of ANALYZE", parser.peek_token_ref());
+            }
+            is_on(parser);
+            ["on", "true", "1"].iter().any(|text| word(parser, text));
+        }
+    }
+    word(parser, "verbose");
+    Ok(SessionTree::Analyze(gathered_tables(parser)?))
+}
+
+/// Tables with the columns that are named of them; none for all.
+fn gathered_tables(parser: &mut Parser<'_>) -> Parsed<Vec<GatheredTable>> {
+    if at_end(parser) {
+        return Ok(Vec::new());
+    }
+    parser.parse_comma_separated(|parser| {
+        let table = parser.parse_object_name(false)?;
+        let mut columns = Vec::new();
+        if parser.consume_token(&Token::LParen) {
+            columns = parser.parse_comma_separated(Parser::parse_identifier)?;
+            parser.expect_token(&Token::RParen)?;
+        }
+        Ok(GatheredTable { table, columns })
+    })
 }

@@ -1,5 +1,5 @@
-//! Words that say nothing here: `CHECK (...) NO INHERIT` and `NATIONAL CHARACTER`; and `FROM ONLY
-//! t`, which becomes a part of the name ([`super::ONLY`]).
+//! Tokens that say nothing here: `CHECK (...) NO INHERIT`, `NATIONAL CHARACTER`, and the star of
+//! `FROM t*`; and `FROM ONLY t`, which becomes a part of the name ([`super::ONLY`]).
 
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
@@ -12,7 +12,11 @@ pub(super) fn end(
     at_idx: usize,
     before: &[TokenWithSpan],
 ) -> Option<usize> {
-    let Token::Word(word) = &tokens.get(at_idx)?.token else { return None };
+    let token = &tokens.get(at_idx)?.token;
+    if *token == Token::Mul && follows_relation(before) {
+        return Some(at_idx + 1);
+    }
+    let Token::Word(word) = token else { return None };
     let next = || {
         let mut rest = tokens.iter().enumerate().skip(at_idx + 1);
         rest.find(|(_, token)| !is_blank(token))
@@ -28,6 +32,44 @@ pub(super) fn end(
     let (next_idx, next) = next()?;
     let inherits = matches!(&next.token, Token::Word(word) if is_word(word, "inherit"));
     (closed && inherits).then_some(next_idx + 1)
+}
+
+/// Words before the name of a relation, which a star may follow.
+const BEFORE_RELATION: [&str; 6] = ["from", "join", "table", "update", "into", "only"];
+
+/// Functions whose arguments have FROM among them.
+const WITH_FROM: [&str; 5] = ["extract", "substring", "trim", "overlay", "position"];
+
+/// True when the last tokens are the name of a relation behind FROM or its like.
+fn follows_relation(before: &[TokenWithSpan]) -> bool {
+    let significant: Vec<&TokenWithSpan> =
+        before.iter().rev().filter(|token| !is_blank(token)).collect();
+    let is_word_at = |at: usize, text: &str| match significant.get(at).map(|token| &token.token) {
+        Some(Token::Word(word)) => is_word(word, text),
+        _ => false,
+    };
+    let token_at = |at: usize| significant.get(at).map(|token| &token.token);
+    let mut at = 0;
+    while matches!(token_at(at), Some(Token::Word(_))) && token_at(at + 1) == Some(&Token::Period) {
+        at += 2;
+    }
+    let is_name = matches!(token_at(at), Some(Token::Word(_)));
+    if !is_name || !BEFORE_RELATION.iter().any(|text| is_word_at(at + 1, text)) {
+        return false;
+    }
+    // `extract(year FROM a * 2)` has no relation.
+    let mut depth = 0_usize;
+    for place in at + 2..significant.len() {
+        match significant[place].token {
+            Token::RParen => depth += 1,
+            Token::LParen if depth == 0 => {
+                return !WITH_FROM.iter().any(|text| is_word_at(place + 1, text));
+            }
+            Token::LParen => depth -= 1,
+            _ => {}
+        }
+    }
+    true
 }
 
 /// True when ONLY at `at_idx`, behind the tokens `before`, is about the table that follows.

@@ -66,6 +66,10 @@ states! {
     STRING_TOO_LONG = b"22001";
     /// Numeric value out of range.
     NUMERIC_OUT_OF_RANGE = b"22003";
+    /// Percentage of TABLESAMPLE that is none.
+    INVALID_SAMPLE = b"2202H";
+    /// Seed of TABLESAMPLE that is none.
+    INVALID_SAMPLE_SEED = b"2202G";
     /// NULL where the function takes none.
     NULL_NOT_ALLOWED = b"22004";
     /// Value that cannot be assigned there.

@@ -88,7 +88,7 @@ fn equal(sql: &str, expected: &Answer, found: &Answer) -> bool {
     let (Answer::Rows { rows: a, .. }, Answer::Rows { rows: b, .. }) = (expected, found) else {
         return matches!((expected, found), (Answer::Done(_), Answer::Done(_)));
     };
-    if sql.trim_start().starts_with("explain") || a == b {
+    if without_comments(&sql).starts_with("explain") || a == b {
         return true;
     }
     if sql.contains("order by") || sql.contains("returning") {
@@ -100,6 +100,15 @@ fn equal(sql: &str, expected: &Answer, found: &Answer) -> bool {
         rows
     };
     sorted(a) == sorted(b)
+}
+
+/// `sql` behind the comments that it begins with.
+fn without_comments(sql: &str) -> &str {
+    let mut rest = sql.trim_start();
+    while let Some(comment) = rest.strip_prefix("--") {
+        rest = comment.split_once('\n').map_or("", |(_, rest)| rest.trim_start());
+    }
+    rest
 }
 
 /// A reply in one line, for people.
@@ -139,6 +148,7 @@ mod tests {
         assert_eq!(verdict("select x from t", &a, &b), Verdict::Equal);
         assert_eq!(verdict("select x from t ORDER BY x", &a, &b), Verdict::Value);
         assert_eq!(verdict("explain select 1", &a, &rows(&["3"])), Verdict::Equal);
+        assert_eq!(verdict("-- a\n-- b\nEXPLAIN x", &a, &rows(&["3"])), Verdict::Equal);
     }
 
     #[test]

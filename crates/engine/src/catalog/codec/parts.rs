@@ -148,7 +148,7 @@ record!(SequenceDef { ty, increment, min, max, start, cache, wrap });
 record!(ColumnDef { name, ty, not_null, default; generated, domain });
 record!(DomainDef { number, key, ty, over, default, not_null, checks });
 record!(DomainUse { domain, of });
-record!(KeyDef { name, columns, primary, nulls });
+record!(KeyDef { name, columns, primary, nulls; deferral });
 record!(CheckDef { name, sql; validity });
 record!(ForeignKeyDef {
     name, columns, table, references, on_delete, on_update; deferral, validity, matching

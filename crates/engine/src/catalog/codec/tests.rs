@@ -69,8 +69,16 @@ fn persistence() -> impl Strategy<Value = Persistence> {
 
 fn key() -> impl Strategy<Value = KeyDef> {
     let nulls = select(vec![KeyNulls::Distinct, KeyNulls::NotDistinct]);
-    (text(), vec(0..4usize, 0..4), any::<bool>(), nulls)
-        .prop_map(|(name, columns, primary, nulls)| KeyDef { name, columns, primary, nulls })
+    let deferral = select(vec![Deferral::Never, Deferral::Immediate, Deferral::Deferred]);
+    (text(), vec(0..4usize, 0..4), any::<bool>(), nulls, deferral).prop_map(
+        |(name, columns, primary, nulls, deferral)| KeyDef {
+            name,
+            columns,
+            primary,
+            nulls,
+            deferral,
+        },
+    )
 }
 
 fn validity() -> impl Strategy<Value = Validity> {
@@ -365,6 +373,7 @@ fn column_numbers_beyond_the_table_are_refused() {
         columns: vec![0],
         primary: true,
         nulls: KeyNulls::Distinct,
+        deferral: Deferral::Never,
     });
     let mut bytes = Vec::new();
     encode_table_def(&def, 1, &mut bytes);

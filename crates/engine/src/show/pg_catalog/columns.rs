@@ -249,7 +249,7 @@ fn constraints(subject: &Subject<'_>) -> Vec<Row> {
         };
         for key in &def.keys {
             let kind = if key.primary { "PRIMARY KEY" } else { "UNIQUE" };
-            add(&key.name, kind, Deferral::Never);
+            add(&key.name, kind, key.deferral);
         }
         def.checks.iter().for_each(|check| add(&check.name, "CHECK", Deferral::Never));
         def.foreign_keys.iter().for_each(|key| add(&key.name, "FOREIGN KEY", key.deferral));

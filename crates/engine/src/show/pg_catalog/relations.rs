@@ -353,9 +353,15 @@ fn index_column(def: &TableDef, index: &IndexMeta, column: &IndexColumn, form: F
     }
 }
 
+/// True for the index of a key that is DEFERRABLE, which is not unique itself.
+fn deferrable_key(def: &TableDef, index: &IndexMeta) -> bool {
+    def.keys.iter().any(|key| key.name == index.name && key.deferral.is_deferrable())
+}
+
 /// The statement that makes an index.
 pub(super) fn index_definition(def: &TableDef, index: &IndexMeta) -> String {
-    let unique = if index.unique == Uniqueness::No { "" } else { "UNIQUE " };
+    let is_unique = index.unique != Uniqueness::No || deferrable_key(def, index);
+    let unique = if is_unique { "UNIQUE " } else { "" };
     let method = index.kind.method();
     let option = index.kind.option();
     let option = option.map_or(String::new(), |(name, value)| format!(" WITH ({name}='{value}')"));
@@ -423,6 +429,7 @@ pub(super) fn index_rows(subject: &Subject<'_>) -> Vec<Row> {
             let places: Vec<i64> = index.columns.iter().map(place).collect();
             let expressions: Vec<String> =
                 index.terms.expressions.iter().map(|expression| expression.full_text()).collect();
+            let is_late = deferrable_key(&entry.def, index);
             let mut row = Row::default();
             if !expressions.is_empty() {
                 row = row.text("indexprs", &expressions.join(", "));
@@ -435,10 +442,10 @@ pub(super) fn index_rows(subject: &Subject<'_>) -> Vec<Row> {
                 .number("indrelid", number(name))
                 .number("indnatts", index.columns.len() as i64)
                 .number("indnkeyatts", index.columns.len() as i64)
-                .flag("indisunique", index.unique != Uniqueness::No)
+                .flag("indisunique", index.unique != Uniqueness::No || is_late)
                 .flag("indnullsnotdistinct", index.unique == Uniqueness::NullsNotDistinct)
                 .flag("indisprimary", primary)
-                .flag("indimmediate", true)
+                .flag("indimmediate", !is_late)
                 .flag("indisvalid", partitions::is_complete(entry, &index.name))
                 .flag("indisready", true)
                 .flag("indislive", true)
@@ -552,7 +559,9 @@ pub(super) fn constraints(subject: &Subject<'_>) -> Vec<Row> {
             let row = row.list("conkey", ElementType::SmallInt, &list);
             let index = RelationName::key_beside(table, &key.name);
             let row = row.number("conindid", number(&index));
-            let text = format!("{what} ({columns})");
+            let text = format!("{what} ({columns}){}", key.deferral.sql());
+            let row = row.flag("condeferrable", key.deferral.is_deferrable());
+            let row = row.flag("condeferred", key.deferral == Deferral::Deferred);
             let row = row.text("condef", &text).flag("connoinherit", true);
             add(&key.name, Validity::Valid, row);
         }

@@ -47,6 +47,9 @@ pub(super) fn kernel(
             let bytes = if is_real { math_fn::real_bytes } else { math_fn::double_bytes };
             fallible(Box::new(move |a: &[&Vector], _| bytes(a[0])))
         }
+        Function::Sampled => {
+            fallible(Box::new(|a: &[&Vector], _| math_fn::sampled(a[0], a[1], a[2])))
+        }
         Function::WidthBucket => {
             fallible(Box::new(|a: &[&Vector], _| math_fn::width_bucket(a[0], a[1], a[2], a[3])))
         }
