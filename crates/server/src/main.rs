@@ -34,7 +34,6 @@ use clap::Parser as _;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    storage::return_freed_memory();
     let words = match config::expanded(std::env::args_os().collect()) {
         Ok(words) => words,
         Err(message) => {
@@ -44,5 +43,6 @@ fn main() -> ExitCode {
     };
     // clap prints usage errors itself and ends with status 2.
     let arguments = arguments::Arguments::parse_from(words);
+    storage::return_freed_memory(database::config_of(&arguments.limits).memory_bytes);
     run::run(&arguments)
 }

@@ -320,7 +320,7 @@ enum Suite {
 
 fn main() -> ExitCode {
     #[cfg(feature = "tessera")]
-    storage::return_freed_memory();
+    storage::return_freed_memory(engine::Config::default().memory_bytes);
     match run(Cli::parse().command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(message) => {
