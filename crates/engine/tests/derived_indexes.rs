@@ -35,6 +35,38 @@ fn users(session: &mut Session) {
 }
 
 #[test]
+fn the_first_rows_come_in_their_order() {
+    let database = Database::open_in_memory(Config::default()).expect("it opens");
+    let mut session = database.session();
+    run(&mut session, "CREATE TABLE job (id int PRIMARY KEY, priority int, state varchar(8))");
+    run(
+        &mut session,
+        "INSERT INTO job SELECT i, i % 10, 'ready' FROM generate_series(1, 20000) AS g (i)",
+    );
+    run(&mut session, "CREATE INDEX job_ready ON job (priority, id) WHERE state = 'ready'");
+    let mut of = |condition: &str, order: &str| {
+        let sql = format!("EXPLAIN SELECT id FROM job WHERE {condition} ORDER BY {order} LIMIT 1");
+        run(&mut session, &sql).join("\n")
+    };
+    for (condition, order, found) in [
+        ("state = 'ready'", "priority, id", "in index order"),
+        ("state = 'ready'", "priority DESC, id DESC", "in reverse index order"),
+        ("state = 'ready' AND priority = 3", "id", "in index order"),
+        ("state = 'ready' AND state <> 'done'", "priority", "in index order"),
+    ] {
+        let plan = of(condition, order);
+        assert!(plan.contains("using job_ready") && plan.contains(found), "{condition}: {plan}");
+        assert!(!plan.contains("TopK") && !plan.contains("where"), "{condition}: {plan}");
+    }
+    for (condition, order) in
+        [("state > 'a'", "priority, id"), ("state = 'ready'", "id"), ("true", "priority, id")]
+    {
+        let plan = of(condition, order);
+        assert!(plan.contains("TopK") && !plan.contains("job_ready"), "{condition}: {plan}");
+    }
+}
+
+#[test]
 fn plans_use_them() {
     let database = Database::open_in_memory(Config::default()).expect("it opens");
     let mut session = database.session();

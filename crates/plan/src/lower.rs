@@ -81,7 +81,7 @@ pub(crate) struct Lowering<'a, 'b> {
     read: HashMap<CteId, Vec<bool>>,
     names: HashMap<ColumnId, Arc<str>>,
     /// Ways by index to scans that cost more than these, unless a few rows are wanted in order.
-    untaken: HashMap<OperatorId, index::Found>,
+    untaken: HashMap<OperatorId, Vec<index::Found>>,
     /// Ways to rows that were weighed, if they are to be told.
     considered: Vec<(OperatorId, String)>,
 }

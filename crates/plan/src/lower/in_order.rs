@@ -4,14 +4,16 @@
 //! ways of one index, sorted -> a = x, b > y | a > x    fixed columns first, then those in order
 //! ```
 
-use sql::algebra::NullsOrder;
+use sql::algebra::{Expr as Logical, NullsOrder};
 use sql::catalog::{IndexKind, IndexMeta};
+use types::Result;
 
-use super::Lowering;
 use super::index::{Access, Found, ScanParts, access, apply, as_scan};
 use super::terms::Offer;
+use super::ways::Conditions;
+use super::{Lowered, Lowering};
 use crate::physical::{ExprKind, IndexOrder, IndexWay, Node, Operator, SortKey};
-use crate::{IndexPaths, cost};
+use crate::{IndexPaths, cost, tree};
 
 impl Lowering<'_, '_> {
     /// Makes a scan give its rows in the order of `sort` by an index, where that costs less: of
@@ -44,7 +46,7 @@ impl Lowering<'_, '_> {
             let access = access(at, index, &scan, &Offer::default());
             candidates.push(Found::of(access.unwrap_or_else(|| Access::any(at))));
         }
-        candidates.extend(self.untaken.remove(&node.id));
+        candidates.extend(self.untaken.remove(&node.id).into_iter().flatten());
         let mut taken = None;
         for found in candidates {
             let mut candidate = scanned.clone();
@@ -61,6 +63,39 @@ impl Lowering<'_, '_> {
             *node = taken;
             true
         })
+    }
+
+    /// Indexes of some rows, all that the scan wants, whose predicates answer conditions of it.
+    pub(super) fn partial_ways(
+        &mut self,
+        lowered: &Lowered,
+        conditions: &Conditions<'_>,
+    ) -> Result<Vec<Found>> {
+        let Some(scan) = ScanParts::of(&lowered.node) else {
+            return Ok(Vec::new());
+        };
+        let mut all = Vec::new();
+        let partial = |index: &IndexMeta| index.kind == IndexKind::Ordered && index.is_partial();
+        for (at, index) in scan.table.indexes().iter().enumerate().filter(|(_, i)| partial(i)) {
+            let offer = self.offer(scan.table, at, conditions.narrow, conditions.conjuncts)?;
+            let Some(offer) = offer else { continue };
+            let access = access(at, index, &scan, &offer).unwrap_or_else(|| Access::any(at));
+            let mut found = Found::of(access);
+            let is_said = |part: &Logical| sql::implies(&offer.predicate, part);
+            found.used.extend((0..scan.restrictions.len()).filter(|&at| {
+                let id = lowered.columns[scan.restrictions[at].column];
+                let of_it = |part: &&Logical| {
+                    let mentioned = tree::mentioned(part);
+                    mentioned.len() == 1 && mentioned.contains(id)
+                };
+                conditions.conjuncts.iter().filter(of_it).all(is_said)
+            }));
+            if conditions.rest.iter().all(is_said) {
+                found.residual = Some(None);
+            }
+            all.push(found);
+        }
+        Ok(all)
     }
 }
 

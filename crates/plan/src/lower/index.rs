@@ -243,6 +243,10 @@ impl Lowering<'_, '_> {
         self.consider_scan(lowered.node.id, whole);
         let one = self.one_way(&lowered, narrow, &conjuncts)?;
         let conditions = Conditions { narrow, conjuncts: &conjuncts, rest };
+        let partial = self.partial_ways(&lowered, &conditions)?;
+        if !partial.is_empty() {
+            self.untaken.insert(lowered.node.id, partial);
+        }
         let several = self.several_ways(&lowered, &conditions)?;
         if let Some(Found { ways, cost, .. }) = &several {
             let line = || format!("path of {} ways: cost {cost:.0}", ways.len());
@@ -263,7 +267,9 @@ impl Lowering<'_, '_> {
         let is_late = |ways: &[IndexWay]| ways.iter().all(is_counted) && !ways.iter().all(is_known);
         let is_taken = |found: &Found| found.cost < worth || is_late(&found.ways);
         let Some(found) = least.filter(is_taken) else {
-            self.untaken.extend(several.map(|several| (lowered.node.id, several)));
+            if let Some(several) = several {
+                self.untaken.entry(lowered.node.id).or_default().push(several);
+            }
             return Ok(lowered);
         };
         if found.single {
