@@ -160,10 +160,19 @@ pub(crate) struct Process {
     /// Its directory, made when missing
     pub(crate) path: PathBuf,
 
-    /// Address and port: an address of this machine or of a network whose machines trust each other
+    /// Address and port; one of this machine, unless there is a token
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]
     #[arg(value_parser = parse_address)]
     pub(crate) listen: SocketAddr,
+
+    /// Talk only to those who have the token that is in this file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) token_file: Option<PathBuf>,
+
+    /// Most connections at a time; others are closed
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) max_connections: u32,
 }
 
 /// Arguments that the server of a bus is started with.

@@ -1,6 +1,5 @@
 //! `tessera bus`: a message bus for other processes, from the command line to its end.
 
-use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -11,6 +10,7 @@ use types::{Error, Result, SqlState};
 
 use crate::arguments::{Limits, ServeBus, Sync};
 use crate::serve::say;
+use crate::token;
 
 /// Bytes of the largest message that may be allowed: the protocol has lengths of 32 bits, and the
 /// log, too.
@@ -58,7 +58,7 @@ pub(crate) fn run(serve: &ServeBus, limits: &Limits) -> Result<ExitCode> {
 }
 
 fn options_of(serve: &ServeBus) -> Result<ServerOptions> {
-    let token = serve.token_file.as_deref().map(read_token).transpose()?;
+    let token = serve.token_file.as_deref().map(token::read).transpose()?;
     let beyond = serve.listen.iter().find(|address| !address.ip().is_loopback());
     if let (None, Some(address)) = (&token, beyond) {
         let message = format!("without a token, the bus is for this machine only, not {address}");
@@ -88,17 +88,4 @@ fn limits_of(serve: &ServeBus) -> Result<BusLimits> {
         waits: serve.max_waiting as usize,
         ..default
     })
-}
-
-/// The secret in a file, without the end of its line.
-fn read_token(path: &Path) -> Result<String> {
-    let place = path.display();
-    let text = std::fs::read_to_string(path).map_err(|error| wrong(format!("{place}: {error}")))?;
-    let token = text.trim_end_matches(['\r', '\n']);
-    if token.len() < 16 || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
-        let message =
-            format!("{place}: a token is one line of 16 letters, digits and signs or more");
-        return Err(wrong(message));
-    }
-    Ok(token.to_owned())
 }

@@ -19,6 +19,7 @@ mod lists;
 mod meta;
 mod complete;
 mod serve;
+mod token;
 mod bus;
 mod processes;
 mod bus_demo;

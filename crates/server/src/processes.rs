@@ -13,23 +13,22 @@ use host::{Clock as _, Io, RealClock, RealIo};
 use shared::manager::{FileKeeper, Manager, ManagerOptions, ManagerService};
 use store::server::{Store, StoreOptions};
 use transport::{
-    DurableOptions, DurableService, Exchange, Listener, SNAPSHOT_BYTES, Service,
-    StoreServiceOptions,
+    DurableOptions, DurableService, Exchange, Listener, ListenerOptions, SNAPSHOT_BYTES, Service,
+    StoreServiceOptions, Token,
 };
 use types::{Error, Result, SqlState};
 use wal::LogOptions;
 
 use crate::arguments::{Limits, Process};
 use crate::serve::say;
-
-/// Connections that a process serves at a time.
-const CONNECTIONS: usize = 1000;
+use crate::token;
 
 /// Time between two looks at a process's disk and members.
 const LOOK: Duration = Duration::from_millis(200);
 
 /// Serves a store.
 pub(crate) fn store(process: &Process, limits: &Limits) -> Result<ExitCode> {
+    let door = door_of(process)?;
     let io: Arc<dyn Io> = Arc::new(RealIo);
     let memory_limit = limits.memory.unwrap_or(u64::MAX);
     let store = Store::open(StoreOptions { memory_limit, ..StoreOptions::default() })?;
@@ -42,7 +41,7 @@ pub(crate) fn store(process: &Process, limits: &Limits) -> Result<ExitCode> {
     };
     let exchange = Arc::new(DurableService::open(Arc::new(store), &options)?);
     let _snapshots = Snapshots::start(&exchange)?;
-    serve(process, "store", &exchange, |service| service.health())
+    serve(process, door, "store", &exchange, |service| service.health())
 }
 
 /// Time until a snapshot that failed is tried again.
@@ -89,12 +88,13 @@ impl Drop for Snapshots {
 
 /// Serves a commit manager.
 pub(crate) fn commit_manager(process: &Process) -> Result<ExitCode> {
+    let door = door_of(process)?;
     let keeper = FileKeeper::open(Arc::new(RealIo), process.path.clone())?;
     let manager = Manager::open(keeper, ManagerOptions::default(), RealClock.micros())?;
     let life = manager.life();
     let service = ManagerService::new(manager, Arc::new(RealClock));
     let exchange = Arc::new(Exchange::new(service, life));
-    serve(process, "commit manager", &exchange, |service| {
+    serve(process, door, "commit manager", &exchange, |service| {
         service.manager().lock().tick(RealClock.micros());
         Ok(())
     })
@@ -103,15 +103,16 @@ pub(crate) fn commit_manager(process: &Process) -> Result<ExitCode> {
 /// Serves until Ctrl-C, or until `look` finds that the process is of no more use.
 fn serve<S: Service + 'static>(
     process: &Process,
+    door: ListenerOptions,
     name: &str,
     exchange: &Arc<Exchange<S>>,
     look: impl Fn(&S) -> Result<()>,
 ) -> Result<ExitCode> {
     let failed = |error: std::io::Error| {
-        Error::new(SqlState::IO_ERROR, format!("{}: {error}", process.listen))
+        Error::new(SqlState::IO_ERROR, format!("cannot listen on {}: {error}", process.listen))
     };
     let port = TcpListener::bind(process.listen).map_err(failed)?;
-    let listener = Listener::start(port, Arc::clone(exchange), CONNECTIONS).map_err(failed)?;
+    let listener = Listener::start(port, Arc::clone(exchange), door).map_err(failed)?;
     say(&format!("{name} on {}", listener.address()));
     let interrupted = interrupts();
     while let Err(RecvTimeoutError::Timeout) = interrupted.recv_timeout(LOOK) {
@@ -120,6 +121,19 @@ fn serve<S: Service + 'static>(
     say("shutting down");
     drop(listener);
     Ok(ExitCode::SUCCESS)
+}
+
+/// The clients that are let in, and how many.
+fn door_of(process: &Process) -> Result<ListenerOptions> {
+    let token = process.token_file.as_deref().map(token::read).transpose()?;
+    if token.is_none() && !process.listen.ip().is_loopback() {
+        let message =
+            format!("without a token, a process is for this machine only, not {}", process.listen);
+        return Err(Error::new(SqlState::CONFIG_FILE_ERROR, message)
+            .with_hint("Put a secret into a file and name it by --token-file, in all processes."));
+    }
+    let token = token.map(|text| Token::new(&text)).transpose()?;
+    Ok(ListenerOptions { connections: process.max_connections as usize, token })
 }
 
 /// Gets a word at each Ctrl-C.

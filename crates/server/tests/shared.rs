@@ -13,6 +13,8 @@ mod journal;
 #[path = "shared/node.rs"]
 mod node;
 
+use std::net::TcpListener;
+use std::process::Command;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -29,7 +31,7 @@ const NODES: usize = 3;
 const BETWEEN: usize = 10;
 
 /// Time after which a database that does not go on has failed.
-const PATIENCE: Duration = Duration::from_secs(240);
+const PATIENCE: Duration = Duration::from_secs(600);
 
 fn number(name: &str, default: u64) -> u64 {
     let given = std::env::var(name).ok();
@@ -51,6 +53,39 @@ fn wait_for(journal: &Journal, count: usize) {
         assert!(Instant::now() < deadline, "{} committed, and no more", journal.committed());
         thread::sleep(Duration::from_millis(5));
     }
+}
+
+/// Runs the program, which has to fail; gives what it says.
+fn refused(arguments: &[&str]) -> String {
+    let program = Command::new(env!("CARGO_BIN_EXE_tessera")).args(arguments).output();
+    let output = program.expect("the program was built");
+    assert!(!output.status.success(), "{arguments:?}");
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn wrong_commands_say_why() {
+    let scratch = Scratch::new("shared-commands");
+    let path = |name: &str| scratch.join(name).to_str().expect("text").to_owned();
+    let (directory, token) = (path("one"), path("token"));
+    let other = refused(&["store", &directory, "--listen", "0.0.0.0:0"]);
+    assert!(other.contains("without a token, a process is for this machine only"), "{other}");
+    for command in ["store", "commit-manager"] {
+        let missing = refused(&[command, &directory, "--token-file", &token]);
+        assert!(missing.contains(&token), "{missing}");
+        std::fs::write(&token, "short").expect("there is room");
+        let short = refused(&[command, &directory, "--token-file", &token]);
+        assert!(short.contains("a token is one line of 16 letters, digits and signs"), "{short}");
+        std::fs::remove_file(&token).expect("is there");
+        let port = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let address = port.local_addr().expect("it is bound").to_string();
+        let taken = refused(&[command, &directory, "--listen", &address]);
+        assert!(taken.contains(&format!("cannot listen on {address}: ")), "{taken}");
+    }
+    let database = Database::start(scratch.path());
+    let in_use = refused(&["store", &directory]);
+    assert!(in_use.contains("is in use"), "{in_use}");
+    drop(database);
 }
 
 #[test]

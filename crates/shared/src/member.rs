@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use host::{Clock as _, Io as _, RealClock, RealIo};
 use store::StoreError;
-use transport::{Cluster, Connection, ConnectionOptions, Tasks, block_on};
+use transport::{Cluster, Connection, ConnectionOptions, Tasks, Token, block_on};
 
 use crate::error::{Result, SharedError};
 use crate::manager::{Calls, ManagerOptions};
@@ -28,6 +28,8 @@ pub struct Addresses {
     pub stores: Vec<SocketAddr>,
     /// Time that calls wait for a store or the manager that went away.
     pub patience: Duration,
+    /// Secret that all processes share.
+    pub token: Option<Token>,
 }
 
 /// A node that joined. It leaves when it is dropped; transactions that run then are rolled back by
@@ -39,25 +41,33 @@ pub struct Member {
     _connections: Vec<Connection>,
 }
 
-fn connect(address: SocketAddr, client: u64, patience: Duration) -> Result<Connection> {
-    let broken = |error: io::Error| StoreError::Unreachable(format!("{address}: {error}"));
-    Ok(Connection::open(address, ConnectionOptions { client, patience }).map_err(broken)?)
+fn connect(address: SocketAddr, client: u64, addresses: &Addresses) -> Result<Connection> {
+    let (patience, token) = (addresses.patience, addresses.token.clone());
+    let broken = |error: io::Error| {
+        let message = format!("{address}: {error}");
+        match error.kind() {
+            io::ErrorKind::PermissionDenied => StoreError::Refused(message),
+            _ => StoreError::Unreachable(message),
+        }
+    };
+    let options = ConnectionOptions { client, patience, token };
+    Ok(Connection::open(address, options).map_err(broken)?)
 }
 
 impl Member {
     /// Joins a database.
     ///
     /// # Errors
-    /// [`SharedError::Store`] when a process does not answer.
+    /// [`SharedError::Store`] when a process does not answer, or does not let this one in.
     pub fn join(addresses: &Addresses) -> Result<Self> {
-        let Addresses { manager, stores, patience } = addresses;
+        let Addresses { manager, stores, .. } = addresses;
         // Numbers of nodes are small: a stranger has none of them.
-        let stranger = connect(*manager, RealIo.entropy() | 1 << 63, *patience)?;
+        let stranger = connect(*manager, RealIo.entropy() | 1 << 63, addresses)?;
         let id = block_on(Calls(stranger.channel()).join(), || stranger.channel().flush())?;
-        let manager = connect(*manager, id.0, *patience)?;
+        let manager = connect(*manager, id.0, addresses)?;
         let mut connections = Vec::new();
         for store in stores {
-            connections.push(connect(*store, id.0, *patience)?);
+            connections.push(connect(*store, id.0, addresses)?);
         }
         let channels = connections.iter().map(|store| Arc::clone(store.channel())).collect();
         let (cluster, channel) = (Cluster::new(channels), Arc::clone(manager.channel()));

@@ -14,7 +14,9 @@ use shared::{Addresses, Member, Result, SharedError, SharedTable, Transaction};
 use store::server::{Store, StoreOptions};
 use store::{Field, FieldId, FieldType, Schema, TableKind, Tuple};
 use testkit::{Random, Scratch};
-use transport::{DurableOptions, DurableService, Exchange, Listener, StoreServiceOptions};
+use transport::{
+    DurableOptions, DurableService, Exchange, Listener, ListenerOptions, StoreServiceOptions,
+};
 use types::{SqlState, Value};
 use wal::LogOptions;
 
@@ -43,7 +45,9 @@ fn start_store(directory: &Path, address: SocketAddr) -> Listener {
         let options = DurableOptions { io: &io, directory, service, log, snapshot_bytes: 64 << 10 };
         match DurableService::open(store, &options) {
             Ok(exchange) => {
-                return Listener::start(bind(address), Arc::new(exchange), 100).expect("starts");
+                let options = ListenerOptions::default();
+                let listener = Listener::start(bind(address), Arc::new(exchange), options);
+                return listener.expect("starts");
             }
             // The last life has threads that end.
             Err(error) if error.state() == SqlState::OBJECT_IN_USE => thread::yield_now(),
@@ -58,7 +62,8 @@ fn start_manager(directory: &Path, address: SocketAddr) -> Listener {
     let manager = Manager::open(keeper, options, RealClock.micros()).expect("opens");
     let life = manager.life();
     let service = ManagerService::new(manager, Arc::new(RealClock));
-    Listener::start(bind(address), Arc::new(Exchange::new(service, life)), 100).expect("starts")
+    let exchange = Arc::new(Exchange::new(service, life));
+    Listener::start(bind(address), exchange, ListenerOptions::default()).expect("starts")
 }
 
 async fn accounts(member: &Member) -> Result<SharedTable> {
@@ -123,6 +128,7 @@ fn rows_1_48_and_72_processes_come_and_go() {
         manager: first.address(),
         stores: stores.iter().map(Listener::address).collect(),
         patience: Duration::from_secs(60),
+        token: None,
     };
     let founder = Member::join(&addresses).expect("joins");
     founder.run(async {

@@ -357,7 +357,8 @@ pub fn put_outcome(out: &mut Vec<u8>, outcome: &Result<()>) {
         StoreError::InvalidScan(text)
         | StoreError::InvalidTable(text)
         | StoreError::InvalidTuple(text)
-        | StoreError::Unreachable(text),
+        | StoreError::Unreachable(text)
+        | StoreError::Refused(text),
     ) = outcome
     {
         put_bytes(out, text.as_bytes());
@@ -383,6 +384,7 @@ pub fn outcome(input: &mut Input<'_>) -> Read<Result<()>> {
         10 => StoreError::Unreachable(input.text()?.into()),
         11 => StoreError::Fenced,
         12 => StoreError::DiskFull,
+        13 => StoreError::Refused(input.text()?.into()),
         _ => return Err(input.malformed("a status")),
     }))
 }

@@ -37,6 +37,8 @@ pub enum StoreError {
     Fenced,
     /// The store's disk has no room for the write.
     DiskFull,
+    /// The store does not let the caller in, or the caller does not trust the store.
+    Refused(String),
 }
 
 /// The kind of outcome of a call, as a number for protocols.
@@ -69,6 +71,8 @@ pub enum Status {
     Fenced = 11,
     /// [`StoreError::DiskFull`].
     DiskFull = 12,
+    /// [`StoreError::Refused`].
+    Refused = 13,
 }
 
 impl Status {
@@ -94,6 +98,7 @@ impl StoreError {
             Self::Unreachable(_) => Status::Unreachable,
             Self::Fenced => Status::Fenced,
             Self::DiskFull => Status::DiskFull,
+            Self::Refused(_) => Status::Refused,
         }
     }
 }
@@ -113,6 +118,7 @@ impl fmt::Display for StoreError {
             Self::Unreachable(reason) => write!(f, "the store does not answer: {reason}"),
             Self::Fenced => write!(f, "the node was declared dead and has to start again"),
             Self::DiskFull => write!(f, "the store's disk is full"),
+            Self::Refused(reason) => write!(f, "the connection was refused: {reason}"),
         }
     }
 }
@@ -132,6 +138,7 @@ impl From<StoreError> for Error {
             StoreError::Unreachable(_) => SqlState::CONNECTION_FAILURE,
             StoreError::Fenced => SqlState::ADMIN_SHUTDOWN,
             StoreError::DiskFull => SqlState::DISK_FULL,
+            StoreError::Refused(_) => SqlState::INVALID_AUTHORIZATION_SPECIFICATION,
             StoreError::NotFound | StoreError::InvalidWrite | StoreError::InvalidScan(_) => {
                 SqlState::INTERNAL_ERROR
             }

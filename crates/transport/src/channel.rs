@@ -9,14 +9,16 @@
 //! the channel is patient; parts of one stream come in order.
 //! Knows no socket and no clock: `tcp` and simulations drive it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 
 use parking_lot::Mutex;
 use types::codec::{Malformed, put_u64};
 
-use crate::frame::{Entry, EntryKind, Frame, FrameKind, Header, put_entry, sealed};
+use crate::frame::{
+    Entry, EntryKind, FRAME_BYTES, Frame, FrameKind, Header, PAYLOAD_BYTES_MAX, put_entry, sealed,
+};
 use crate::slot::{Broken, Pending, Slot};
 
 /// Way of frames to the peer.
@@ -66,11 +68,27 @@ struct Inner {
     /// Numbers of calls that the server remembers.
     kept: BTreeSet<u64>,
     entries: Vec<u8>,
+    /// Entries of frames that go first.
+    full: VecDeque<Vec<u8>>,
     is_sending: bool,
     broken: Option<Broken>,
     frames: u64,
     /// Way of the frames that are taken from now on.
     outlet: Option<Arc<dyn Outlet>>,
+}
+
+impl Inner {
+    fn put(&mut self, entry: &Entry<'_>) {
+        put_entry(&mut self.entries, entry);
+        if self.entries.len() >= FRAME_BYTES {
+            self.full.push_back(std::mem::take(&mut self.entries));
+        }
+    }
+
+    fn forget_entries(&mut self) {
+        self.entries.clear();
+        self.full.clear();
+    }
 }
 
 /// The caller's end of a connection.
@@ -130,9 +148,14 @@ impl Channel {
             slot.fill(Err(broken.clone()));
             return Pending(slot);
         }
+        if payload.len() > PAYLOAD_BYTES_MAX {
+            let message = format!("a call of {} bytes, of {PAYLOAD_BYTES_MAX}", payload.len());
+            slot.fill(Err(Broken(message)));
+            return Pending(slot);
+        }
         let number = inner.next;
         inner.next += 1;
-        put_entry(&mut inner.entries, &Entry { number, kind: EntryKind::Call, payload: &payload });
+        inner.put(&Entry { number, kind: EntryKind::Call, payload: &payload });
         if keeps == Keeps::Yes {
             inner.kept.insert(number);
         }
@@ -152,7 +175,7 @@ impl Channel {
         }
         let number = inner.next;
         inner.next += 1;
-        put_entry(&mut inner.entries, &Entry { number, kind: EntryKind::Call, payload });
+        inner.put(&Entry { number, kind: EntryKind::Call, payload });
         inner.waiting.insert(number, Waiting::Stream { stream, parts });
         number
     }
@@ -172,7 +195,7 @@ impl Channel {
     fn add(&self, entry: &Entry<'_>) {
         let mut inner = self.inner.lock();
         if inner.waiting.contains_key(&entry.number) && inner.broken.is_none() {
-            put_entry(&mut inner.entries, entry);
+            inner.put(entry);
         }
     }
 
@@ -202,15 +225,21 @@ impl Channel {
     }
 
     fn frame(&self, inner: &mut Inner) -> Option<Vec<u8>> {
-        if inner.entries.is_empty() {
-            return None;
-        }
+        let entries = match inner.full.pop_front() {
+            Some(entries) => entries,
+            None if inner.entries.is_empty() => return None,
+            None => std::mem::take(&mut inner.entries),
+        };
         let finished = inner.kept.first().copied().unwrap_or(inner.next);
         let (client, incarnation) = (self.client, inner.incarnation);
         let header = Header { kind: FrameKind::Calls, client, incarnation, finished };
-        let frame = sealed(header, &inner.entries);
-        inner.entries.clear();
+        let frame = sealed(header, &entries);
         inner.frames += 1;
+        if inner.entries.is_empty() {
+            // Its memory is used again.
+            inner.entries = entries;
+            inner.entries.clear();
+        }
         Some(frame)
     }
 
@@ -221,9 +250,6 @@ impl Channel {
     pub fn receive(&self, bytes: &[u8]) -> Result<(), Malformed> {
         let frame = Frame::read(bytes)?;
         match frame.kind {
-            FrameKind::Calls => {
-                return Err(Malformed { offset: 3, expectation: "a frame of a server".into() });
-            }
             FrameKind::Stale => {
                 if self.is_newer(frame.incarnation) {
                     self.resend();
@@ -232,6 +258,7 @@ impl Channel {
                 return Ok(());
             }
             FrameKind::Replies => (),
+            _ => return Err(Malformed { offset: 3, expectation: "a frame of a server".into() }),
         }
         // What an earlier life said late is void: the calls were made again.
         if self.inner.lock().incarnation != frame.incarnation {
@@ -286,14 +313,14 @@ impl Channel {
     }
 
     fn put_again(inner: &mut Inner) {
-        let Inner { waiting, entries, .. } = inner;
-        entries.clear();
-        for (number, waiting) in waiting {
+        inner.forget_entries();
+        let waiting = std::mem::take(&mut inner.waiting);
+        for (number, waiting) in &waiting {
             if let Waiting::One { payload, .. } = waiting {
-                let entry = Entry { number: *number, kind: EntryKind::Call, payload };
-                put_entry(entries, &entry);
+                inner.put(&Entry { number: *number, kind: EntryKind::Call, payload });
             }
         }
+        inner.waiting = waiting;
     }
 
     /// Tells that the connection broke: streams fail, and so do calls unless they are patient.
@@ -306,7 +333,7 @@ impl Channel {
         let is_stream = |_: &u64, waiting: &mut Waiting| matches!(waiting, Waiting::Stream { .. });
         let streams: Vec<Waiting> = {
             let mut inner = self.inner.lock();
-            inner.entries.clear();
+            inner.forget_entries();
             let streams = inner.waiting.extract_if(.., is_stream);
             streams.map(|(_, waiting)| waiting).collect()
         };
@@ -318,7 +345,7 @@ impl Channel {
         let waiting = {
             let mut inner = self.inner.lock();
             inner.broken = Some(broken.clone());
-            inner.entries.clear();
+            inner.forget_entries();
             inner.kept.clear();
             std::mem::take(&mut inner.waiting)
         };

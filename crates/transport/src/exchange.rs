@@ -4,7 +4,7 @@
 //! frame -> session of its client -> each call: answered before? -> that answer
 //!                                              finished before? -> nothing: it is a late copy
 //!                                              else             -> service, answer kept
-//!       -> service.settle (disk) -> one frame of answers
+//!       -> service.settle (disk) -> a frame of answers
 //! ```
 //! A server that starts again has another incarnation: frames that were sent to the one before are
 //! refused, so that a copy of a call that failed then does not happen now. Answers that a service
@@ -20,7 +20,7 @@ use parking_lot::{Mutex, RwLock};
 use types::Result;
 use types::codec::Malformed;
 
-use crate::frame::{Entry, EntryKind, Frame, FrameKind, Header, put_entry, sealed};
+use crate::frame::{Entry, EntryKind, FRAME_BYTES, Frame, FrameKind, Header, put_entry, sealed};
 
 /// Way back to a client, for answers that come later.
 pub trait Outbox: Send + Sync {
@@ -161,7 +161,7 @@ impl<S: Service> Exchange<S> {
         self.sessions.of(client).lock().answered.insert(number, answer);
     }
 
-    /// Does what a frame asks for; gives the frame of answers, if there are any.
+    /// Does what a frame asks for; gives the frames of answers, mostly one.
     ///
     /// # Errors
     /// Where the bytes are no frame of a client: its connection has to be closed.
@@ -169,26 +169,29 @@ impl<S: Service> Exchange<S> {
         &self,
         bytes: &[u8],
         outbox: &Arc<dyn Outbox>,
-    ) -> Result<Option<Vec<u8>>, Malformed> {
+    ) -> Result<Vec<Vec<u8>>, Malformed> {
         let frame = Frame::read(bytes)?;
         if frame.kind != FrameKind::Calls {
             return Err(Malformed { offset: 3, expectation: "a frame of a client".into() });
         }
         if frame.incarnation != self.incarnation {
-            return Ok(Some(self.frame(FrameKind::Stale, frame.client, &[])));
+            return Ok(vec![self.frame(FrameKind::Stale, frame.client, &[])]);
         }
         let session = self.sessions.of(frame.client);
         let mut session = session.lock();
         session.finished = session.finished.max(frame.finished);
         let finished = session.finished;
         session.answered.retain(|number, _| *number >= finished);
-        let mut answers = Vec::new();
+        let (mut answers, mut full) = (Vec::new(), Vec::new());
         for entry in &frame.entries {
             match entry.kind {
                 EntryKind::Call => {
                     if let Some(answer) = self.call(&mut session, &frame, entry, outbox) {
                         let (number, kind) = (entry.number, EntryKind::Reply);
                         put_entry(&mut answers, &Entry { number, kind, payload: &answer });
+                        if answers.len() >= FRAME_BYTES {
+                            full.push(std::mem::take(&mut answers));
+                        }
                     }
                 }
                 EntryKind::Grant | EntryKind::Cancel => self.service.control(frame.client, entry),
@@ -197,10 +200,14 @@ impl<S: Service> Exchange<S> {
                 }
             }
         }
-        if self.service.settle(frame.client).is_err() || answers.is_empty() {
-            return Ok(None);
+        if self.service.settle(frame.client).is_err() {
+            return Ok(Vec::new());
         }
-        Ok(Some(self.frame(FrameKind::Replies, frame.client, &answers)))
+        if !answers.is_empty() {
+            full.push(answers);
+        }
+        let sealed = |answers: &Vec<u8>| self.frame(FrameKind::Replies, frame.client, answers);
+        Ok(full.iter().map(sealed).collect())
     }
 
     fn call(

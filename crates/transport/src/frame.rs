@@ -15,6 +15,12 @@ pub const HEADER_BYTES: usize = 32;
 /// Bytes that the entries of one frame may have: what a peer may make us allocate.
 pub const FRAME_BYTES_MAX: usize = 64 << 20;
 
+/// Bytes of entries after which another frame is begun.
+pub(crate) const FRAME_BYTES: usize = 16 << 20;
+
+/// Bytes that one call or answer may have.
+pub(crate) const PAYLOAD_BYTES_MAX: usize = 32 << 20;
+
 const MAGIC: [u8; 3] = [b'T', b'S', 1];
 
 /// Direction and meaning of a frame.
@@ -26,6 +32,27 @@ pub enum FrameKind {
     Replies,
     /// The server lives in another incarnation, which the header names: nothing was done.
     Stale,
+    /// The server wants to know that the caller has its secret.
+    Challenge,
+    /// The caller shows that it has the secret.
+    Proof,
+    /// The server shows that it has the secret, too.
+    Welcome,
+    /// The server ends the connection; its entry says why.
+    Refused,
+}
+
+impl FrameKind {
+    /// By number.
+    const ALL: [Self; 7] = [
+        Self::Calls,
+        Self::Replies,
+        Self::Stale,
+        Self::Challenge,
+        Self::Proof,
+        Self::Welcome,
+        Self::Refused,
+    ];
 }
 
 /// Meaning of an entry.
@@ -95,11 +122,8 @@ pub(crate) struct Header {
 pub(crate) fn sealed(header: Header, entries: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(HEADER_BYTES + entries.len());
     out.extend(MAGIC);
-    out.push(match header.kind {
-        FrameKind::Calls => 0,
-        FrameKind::Replies => 1,
-        FrameKind::Stale => 2,
-    });
+    let number = FrameKind::ALL.iter().position(|kind| *kind == header.kind);
+    out.push(number.expect("all kinds are in the list") as u8);
     out.extend((entries.len() as u32).to_le_bytes());
     for part in [header.client, header.incarnation, header.finished] {
         out.extend(part.to_le_bytes());
@@ -127,7 +151,19 @@ pub fn body_bytes(header: &[u8]) -> Result<usize, Malformed> {
     Ok(length)
 }
 
+/// A frame of one entry, for what is said before calls.
+pub(crate) fn single(header: Header, payload: &[u8]) -> Vec<u8> {
+    let mut entries = Vec::new();
+    put_entry(&mut entries, &Entry { number: 0, kind: EntryKind::Reply, payload });
+    sealed(header, &entries)
+}
+
 impl<'a> Frame<'a> {
+    /// The payload of its first entry; empty without one.
+    pub(crate) fn payload(&self) -> &'a [u8] {
+        self.entries.first().map_or(&[], |entry| entry.payload)
+    }
+
     /// The frame that `bytes` are, header and entries.
     ///
     /// # Errors
@@ -139,12 +175,9 @@ impl<'a> Frame<'a> {
         if input.remaining() != length {
             return Err(input.malformed(format!("{length} bytes of entries")));
         }
-        let kind = match header[3] {
-            0 => FrameKind::Calls,
-            1 => FrameKind::Replies,
-            2 => FrameKind::Stale,
-            _ => return Err(Malformed { offset: 3, expectation: "a kind of frame".into() }),
-        };
+        let kind = FrameKind::ALL.get(usize::from(header[3])).copied();
+        let unknown = || Malformed { offset: 3, expectation: "a kind of frame".into() };
+        let kind = kind.ok_or_else(unknown)?;
         let mut entries = Vec::new();
         while !input.is_empty() {
             let number = input.u64()?;

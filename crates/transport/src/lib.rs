@@ -12,6 +12,7 @@
 //! the server keeps its incarnation; a caller hears of each call once, or that the connection
 //! broke; no bytes from outside make anything panic or take memory that they do not fill.
 //! Elsewhere: values as bytes (`store::codec`), transactions (`shared`).
+//! Elsewhere here: who is let in (`token`, `tcp::handshake`).
 //! Source: Pilman 2017, sections 4.6.1 and 8.1; Lee et al. 2015 (RIFL) for calls that happen once.
 //! Departures: TCP in the place of RDMA, grants of bytes in the place of registered memory.
 #![forbid(unsafe_code)]
@@ -19,6 +20,7 @@
 // Floors: lowest first.
 mod frame;
 mod slot;
+mod token;
 mod channel;
 mod task;
 mod exchange;
@@ -38,4 +40,5 @@ pub use remote::{Change, Cluster, RemoteTable, store_of};
 pub use service::{StoreService, StoreServiceOptions};
 pub use slot::{Broken, Pending};
 pub use task::{Tasks, block_on};
-pub use tcp::{Connection, ConnectionOptions, Listener};
+pub use tcp::{Connection, ConnectionOptions, Listener, ListenerOptions};
+pub use token::Token;

@@ -16,8 +16,8 @@ use store::{
 use types::codec::{Input, Malformed};
 
 use crate::channel::{Channel, Part};
-use crate::frame::EntryKind;
-use crate::message::{Call, WriteKind, fetched, info, read_answer, row_bytes, stats};
+use crate::frame::{EntryKind, PAYLOAD_BYTES_MAX};
+use crate::message::{Call, WriteKind, answer, fetched, info, read_answer, row_bytes, stats};
 use crate::slot::{Broken, Pending};
 
 /// Number of the store that has `key`, among `count`.
@@ -143,6 +143,9 @@ pub struct RemoteTable {
     schema: Arc<Schema>,
 }
 
+/// Bytes of a row that is sent.
+const ROW_BYTES_MAX: usize = PAYLOAD_BYTES_MAX / 2;
+
 /// Change of a key.
 #[derive(Clone, Copy, Debug)]
 pub enum Change<'a> {
@@ -177,6 +180,11 @@ impl RemoteTable {
             Change::Update(tuple) => (WriteKind::Update, Some(tuple)),
             Change::Remove => (WriteKind::Remove, None),
         };
+        if let Some(tuple) = tuple.filter(|tuple| tuple.bytes() > ROW_BYTES_MAX) {
+            let message = format!("{} bytes, of {ROW_BYTES_MAX}", tuple.bytes());
+            let refused: Result<()> = Err(StoreError::InvalidTuple(message));
+            return Pending::ready(answer(refused, |_, ()| ()));
+        }
         let (row, snapshot) = (row_bytes(tuple), snapshot.clone());
         channel.write(Call::Write { kind, table, key, snapshot, row: &row }.bytes())
     }

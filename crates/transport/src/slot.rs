@@ -86,6 +86,13 @@ impl Slot {
 pub struct Pending(pub(crate) Arc<Slot>);
 
 impl Pending {
+    /// One with its answer.
+    pub(crate) fn ready(answer: Vec<u8>) -> Self {
+        let slot = Arc::new(Slot::default());
+        slot.fill(Ok(answer));
+        Self(slot)
+    }
+
     /// Waits for the answer: polls some rounds, then sleeps. The channel was flushed before.
     ///
     /// # Errors

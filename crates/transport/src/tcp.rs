@@ -2,6 +2,9 @@
 //!
 //! A thread reads as long as bytes come and sleeps in the kernel when none do. A client's thread
 //! that lost its connection tries to have a new one as long as it is patient; calls wait meanwhile.
+//! Elsewhere: what is said before calls (`handshake`).
+
+mod handshake;
 
 use std::collections::HashMap;
 use std::io::{self, Read, Write};
@@ -12,11 +15,13 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
+use types::codec::Malformed;
 
 use crate::channel::{Channel, Outlet, Patience};
 use crate::exchange::{Exchange, Outbox, Service};
-use crate::frame::{Entry, Frame, HEADER_BYTES, body_bytes};
+use crate::frame::{Entry, FRAME_BYTES_MAX, Frame, HEADER_BYTES, body_bytes};
 use crate::slot::Broken;
+use crate::token::Token;
 
 /// Time that a peer may take to read what we send, before its connection is closed.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(20);
@@ -60,14 +65,17 @@ fn prepare(stream: &TcpStream) -> io::Result<()> {
 }
 
 /// Reads one frame into `frame`; memory grows with the bytes that came, not with what a header
-/// promises.
-fn read_frame(stream: &mut impl Read, frame: &mut Vec<u8>) -> io::Result<()> {
+/// promises, up to `bytes_max` behind the header.
+fn read_frame(stream: &mut impl Read, frame: &mut Vec<u8>, bytes_max: usize) -> io::Result<()> {
     frame.resize(HEADER_BYTES, 0);
     stream.read_exact(frame)?;
-    let invalid = |malformed: types::codec::Malformed| {
-        io::Error::new(io::ErrorKind::InvalidData, malformed.expectation)
+    let invalid = |expectation: String| {
+        io::Error::new(io::ErrorKind::InvalidData, format!("expected {expectation}"))
     };
-    let mut left = body_bytes(frame).map_err(invalid)?;
+    let mut left = body_bytes(frame).map_err(|malformed| invalid(malformed.expectation))?;
+    if left > bytes_max {
+        return Err(invalid(format!("at most {bytes_max} bytes, found {left}")));
+    }
     while left > 0 {
         let (at, more) = (frame.len(), left.min(READ_BYTES.max(frame.len())));
         frame.resize(at + more, 0);
@@ -99,6 +107,21 @@ struct Accepting {
     next: AtomicU64,
 }
 
+/// Choices for a server.
+#[derive(Clone, Debug)]
+pub struct ListenerOptions {
+    /// Connections at a time; others are closed.
+    pub connections: usize,
+    /// Secret that clients have to have.
+    pub token: Option<Token>,
+}
+
+impl Default for ListenerOptions {
+    fn default() -> Self {
+        Self { connections: 1000, token: None }
+    }
+}
+
 /// A server of a service. It ends when it is dropped, and so do its connections.
 pub struct Listener {
     address: SocketAddr,
@@ -107,20 +130,20 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Serves `exchange` at `listener`, to at most `connections` at a time.
+    /// Serves `exchange` at `listener`.
     ///
     /// # Errors
     /// Errors of the system.
     pub fn start<S: Service + 'static>(
         listener: TcpListener,
         exchange: Arc<Exchange<S>>,
-        connections: usize,
+        options: ListenerOptions,
     ) -> io::Result<Self> {
         let address = listener.local_addr()?;
         let accepting = Arc::new(Accepting::default());
         let thread = {
             let accepting = Arc::clone(&accepting);
-            let accept = move || accept(&listener, &exchange, &accepting, connections);
+            let accept = move || accept(&listener, &exchange, &accepting, &options);
             thread::Builder::new().name("transport-accept".into()).spawn(accept)?
         };
         Ok(Self { address, accepting, thread: Some(thread) })
@@ -156,14 +179,14 @@ fn accept<S: Service + 'static>(
     listener: &TcpListener,
     exchange: &Arc<Exchange<S>>,
     accepting: &Arc<Accepting>,
-    connections: usize,
+    options: &ListenerOptions,
 ) {
     for stream in listener.incoming() {
         if accepting.is_closed.load(Ordering::Acquire) {
             return;
         }
         let Ok(stream) = stream else { continue };
-        if accepting.streams.lock().len() >= connections {
+        if accepting.streams.lock().len() >= options.connections {
             continue;
         }
         let number = accepting.next.fetch_add(1, Ordering::Relaxed);
@@ -171,9 +194,10 @@ fn accept<S: Service + 'static>(
         accepting.streams.lock().insert(number, copy);
         let serve = {
             let (exchange, accepting) = (Arc::clone(exchange), Arc::clone(accepting));
+            let token = options.token.clone();
             move || {
                 // Whatever ended it, the client sees it end.
-                drop(serve(stream, exchange));
+                drop(serve(stream, exchange, token.as_ref()));
                 accepting.streams.lock().remove(&number);
             }
         };
@@ -187,12 +211,17 @@ fn accept<S: Service + 'static>(
 fn serve<S: Service + 'static>(
     mut stream: TcpStream,
     exchange: Arc<Exchange<S>>,
+    token: Option<&Token>,
 ) -> io::Result<()> {
     prepare(&stream)?;
     let (wire, client) = (Wire::new(&stream)?, AtomicU64::new(0));
     let connection = Arc::new(ConnectionOutbox { wire, client, exchange: Arc::clone(&exchange) });
     let outbox: Arc<dyn Outbox> = Arc::clone(&connection) as Arc<dyn Outbox>;
-    let outcome = answer_all(&mut stream, &connection, &outbox);
+    let outcome = handshake::let_in(&mut stream, &connection.wire, token)
+        .and_then(|hello| answer_all(&mut stream, &connection, &outbox, hello));
+    if let Err(error) = &outcome {
+        handshake::refuse(&mut stream, &connection.wire, error);
+    }
     exchange.service().left(connection.client.load(Ordering::Relaxed));
     drop(stream.shutdown(Shutdown::Both));
     outcome
@@ -202,31 +231,38 @@ fn answer_all<S: Service>(
     stream: &mut TcpStream,
     connection: &ConnectionOutbox<S>,
     outbox: &Arc<dyn Outbox>,
+    hello: Vec<u8>,
 ) -> io::Result<()> {
-    let mut bytes = Vec::new();
+    let mut bytes = hello;
     loop {
-        read_frame(stream, &mut bytes)?;
-        let malformed = |_| io::Error::from(io::ErrorKind::InvalidData);
+        let malformed = |malformed: Malformed| {
+            let message = format!("expected {}", malformed.expectation);
+            io::Error::new(io::ErrorKind::InvalidData, message)
+        };
         let client = Frame::read(&bytes).map_err(malformed)?.client;
         connection.client.store(client, Ordering::Relaxed);
-        if let Some(answers) = connection.exchange.receive(&bytes, outbox).map_err(malformed)? {
+        for answers in connection.exchange.receive(&bytes, outbox).map_err(malformed)? {
             connection.wire.write(&answers);
         }
+        read_frame(stream, &mut bytes, FRAME_BYTES_MAX)?;
     }
 }
 
 /// Choices for a client.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct ConnectionOptions {
     /// Number of the session: no two clients of a server have the same.
     pub client: u64,
     /// Time that calls wait for a new connection when theirs broke; 0 to fail at once.
     pub patience: Duration,
+    /// Secret that the server has to have.
+    pub token: Option<Token>,
 }
 
 struct Dial {
     address: SocketAddr,
     patience: Duration,
+    token: Option<Token>,
     channel: Arc<Channel>,
     is_closed: AtomicBool,
     /// The stream of this moment, to be closed with the connection.
@@ -243,13 +279,14 @@ impl Connection {
     /// Connects to a server.
     ///
     /// # Errors
-    /// Errors of the system; `InvalidData` when the peer speaks another protocol.
+    /// Errors of the system; `InvalidData` when the peer speaks another protocol;
+    /// `PermissionDenied` when one end does not have the other's token.
     pub fn open(address: SocketAddr, options: ConnectionOptions) -> io::Result<Self> {
-        let ConnectionOptions { client, patience } = options;
+        let ConnectionOptions { client, patience, token } = options;
         let kind = if patience.is_zero() { Patience::None } else { Patience::Resend };
         let channel = Arc::new(Channel::new(client, kind));
         let (is_closed, stream) = (AtomicBool::new(false), Mutex::new(None));
-        let dial = Arc::new(Dial { address, patience, channel, is_closed, stream });
+        let dial = Arc::new(Dial { address, patience, token, channel, is_closed, stream });
         let first = dial.connect()?;
         let thread = {
             let dial = Arc::clone(&dial);
@@ -282,10 +319,9 @@ impl Dial {
     fn connect(&self) -> io::Result<TcpStream> {
         let mut stream = TcpStream::connect_timeout(&self.address, CONNECT_TIMEOUT)?;
         prepare(&stream)?;
-        stream.write_all(&self.channel.hello())?;
         stream.set_read_timeout(Some(CONNECT_TIMEOUT))?;
-        let mut frame = Vec::new();
-        read_frame(&mut stream, &mut frame)?;
+        let hello = self.channel.hello();
+        let frame = handshake::introduce(&mut stream, &hello, self.token.as_ref())?;
         stream.set_read_timeout(None)?;
         let invalid = |_| io::Error::from(io::ErrorKind::InvalidData);
         self.channel.receive(&frame).map_err(invalid)?;
@@ -301,19 +337,20 @@ impl Dial {
             drop(stream.shutdown(Shutdown::Both));
             self.channel.lost(&format!("the connection to {} broke: {reason}", self.address));
             match self.connect_again() {
-                Some(next) => stream = next,
-                None => break,
+                Ok(next) => stream = next,
+                Err(error) => {
+                    let reason = format!("there is no connection to {}: {error}", self.address);
+                    return self.channel.fail(&Broken(reason));
+                }
             }
         }
-        let reason = format!("there is no connection to {}", self.address);
-        self.channel.fail(&Broken(reason));
     }
 
     /// Reads until the connection ends; gives the reason.
     fn read(&self, stream: &mut TcpStream) -> String {
         let mut frame = Vec::new();
         loop {
-            if let Err(error) = read_frame(stream, &mut frame) {
+            if let Err(error) = read_frame(stream, &mut frame, FRAME_BYTES_MAX) {
                 return error.to_string();
             }
             if let Err(malformed) = self.channel.receive(&frame) {
@@ -322,14 +359,18 @@ impl Dial {
         }
     }
 
-    fn connect_again(&self) -> Option<TcpStream> {
+    fn connect_again(&self) -> io::Result<TcpStream> {
         let deadline = Instant::now() + self.patience;
+        let mut last = io::Error::other("it was closed");
         while Instant::now() < deadline && !self.is_closed.load(Ordering::Acquire) {
-            if let Ok(stream) = self.connect() {
-                return Some(stream);
+            match self.connect() {
+                // It lets nobody in that it knew before.
+                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Err(error),
+                Err(error) => last = error,
+                connected => return connected,
             }
             thread::sleep(RETRY);
         }
-        None
+        Err(last)
     }
 }

@@ -109,6 +109,8 @@ enum Bench {
     Checkpoint(CheckpointArgs),
     /// The message bus: in memory, with a log, over gRPC; synchronous and asynchronous
     Bus,
+    /// Shared data on one and three stores: YCSB#, scans, transactions, the commit manager; Redis
+    Shared,
     /// Tessera's server beside PostgreSQL's: pgbench, COPY, rows
     Wire(WireArgs),
     /// TATP, SmallBank, YCSB and others on Tessera's server and PostgreSQL's
@@ -340,6 +342,7 @@ fn run(command: Command) -> Outcome {
         Command::Bus(command) => bus::run(command),
         Command::Shared(command) => shared::run(command),
         Command::Bench(Bench::Bus) => bus::bench(),
+        Command::Bench(Bench::Shared) => shared::bench(),
         Command::Python { built: true } => python::run(Extension::Built),
         Command::Python { built: false } => python::run(Extension::Pip),
         Command::Test => test::run(),
@@ -425,7 +428,9 @@ fn run_product(command: Command) -> Outcome {
         | Command::Shared(_)
         | Command::Python { .. }
         | Command::Test
-        | Command::Bench(Bench::Bus | Bench::Tpcc(_) | Bench::Wire(_) | Bench::Oltp(_)) => {
+        | Command::Bench(
+            Bench::Bus | Bench::Shared | Bench::Tpcc(_) | Bench::Wire(_) | Bench::Oltp(_),
+        ) => {
             unreachable!("these do not come here")
         }
     };

@@ -1,4 +1,4 @@
-//! `cargo xtask shared`: long runs of the tests of shared data.
+//! `cargo xtask shared`: long runs of the tests of shared data, and `bench shared`.
 
 use std::process::Command;
 
@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 
 use crate::Outcome;
 use crate::venv::must;
-use crate::workspace::in_workspace;
+use crate::workspace::{cargo, in_workspace};
 
 /// Tests that run for long.
 #[derive(Clone, Copy, Debug, Subcommand)]
@@ -56,6 +56,15 @@ pub fn run(command: SharedCommand) -> Outcome {
             must(test.args(["killed_processes", "--nocapture"]))
         }
     }
+}
+
+/// The manager alone, gets, puts, scans and transactions on one and three stores, and Redis where
+/// it is installed.
+///
+/// # Errors
+/// When the bench cannot be built or fails.
+pub fn bench() -> Outcome {
+    cargo(&["bench", "--package", "shared", "--bench", "cluster"])
 }
 
 /// `cargo test` for one file of tests, optimised.

@@ -18,6 +18,7 @@ use testkit::histories::{End, Key, Op, Value as Element};
 use types::Value;
 
 use crate::journal::{Step, line};
+use crate::processes::token;
 
 /// Environment variable with number, manager and stores of a node.
 pub(crate) const PLACE: &str = "SHARED_NODE";
@@ -134,7 +135,8 @@ pub(crate) fn live(place: &str) {
     let mut addresses = words.map(|word| word.parse::<SocketAddr>().expect("an address"));
     let manager = addresses.next().expect("a manager");
     let patience = Duration::from_secs(60);
-    let addresses = Addresses { manager, stores: addresses.collect(), patience };
+    let (stores, token) = (addresses.collect(), Some(token()));
+    let addresses = Addresses { manager, stores, patience, token };
     let mut worker = Worker {
         random: Random::new(u64::from(number)),
         number,

@@ -9,6 +9,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use shared::Addresses;
+use transport::Token;
 
 use crate::journal::Journal;
 use crate::node::PLACE;
@@ -16,6 +17,12 @@ use crate::node::PLACE;
 /// Ports that the system gives to nobody by itself: a client that waits for a server to come back
 /// must not be given the server's own port.
 const PORTS: std::ops::Range<u16> = 20_000..32_000;
+
+/// File with the secret of all processes.
+const TOKEN_FILE: &str = "token";
+
+/// The secret.
+const SECRET: &str = "killed-but-never-lost";
 
 /// Time in which a server starts.
 const START: Duration = Duration::from_secs(60);
@@ -49,10 +56,12 @@ struct Server {
 
 /// Starts a server; `None` when it ends before it listens.
 fn spawn(command: &str, directory: &Path, address: SocketAddr) -> Option<Process> {
+    let token = directory.parent().expect("the scratch directory").join(TOKEN_FILE);
     let child = Command::new(env!("CARGO_BIN_EXE_tessera"))
         .arg(command)
         .arg(directory)
-        .args(["--listen", &address.to_string()])
+        .args(["--listen", &address.to_string(), "--token-file"])
+        .arg(token)
         .stdout(Stdio::piped())
         .spawn();
     let mut process = Process(child.expect("the program was built"));
@@ -93,6 +102,11 @@ impl Server {
     }
 }
 
+/// The secret, as a client has it.
+pub(crate) fn token() -> Token {
+    Token::new(SECRET).expect("long enough")
+}
+
 /// The servers of a database.
 pub(crate) struct Database {
     manager: Server,
@@ -101,6 +115,7 @@ pub(crate) struct Database {
 
 impl Database {
     pub(crate) fn start(scratch: &Path) -> Self {
+        std::fs::write(scratch.join(TOKEN_FILE), SECRET).expect("there is room");
         let manager = Server::start("commit-manager", scratch.join("manager"));
         let store = |name| Server::start("store", scratch.join(name));
         Self { manager, stores: ["one", "two"].map(store).into() }
@@ -111,6 +126,7 @@ impl Database {
             manager: self.manager.address,
             stores: self.stores.iter().map(|store| store.address).collect(),
             patience: START,
+            token: Some(token()),
         }
     }
 

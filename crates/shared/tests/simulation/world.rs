@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use host::{Clock as _, Io, SimClock, SimIo, Tear};
 use parking_lot::Mutex;
-use shared::Node;
 use shared::manager::{Calls, FileKeeper, Manager, ManagerOptions, ManagerService};
+use shared::{Node, SharedError};
 use store::server::{Store, StoreOptions};
 use testkit::Random;
 use testkit::histories::{End, History};
@@ -129,14 +129,19 @@ impl Net {
         channel
     }
 
-    /// A node that joins: its first session at the manager has a number of its own.
-    pub(crate) async fn join(&self, stranger: u64, now_us: i64) -> Rc<Node> {
+    /// A node that joins: its first session at the manager has a number of its own. `None` when it
+    /// took so long that it was told dead.
+    async fn join(&self, stranger: u64, now_us: i64) -> Option<Rc<Node>> {
         let first = self.channel(PartyId(0), stranger);
         let id = Calls(&first).join().await.expect("is answered");
         let manager = self.channel(PartyId(0), id.0);
         let stores = (0..STORES).map(|store| self.channel(PartyId(1 + store), id.0));
         let cluster = Cluster::new(stores.collect());
-        Rc::new(Node::open(id, manager, cluster, now_us).await.expect("is answered"))
+        match Node::open(id, manager, cluster, now_us).await {
+            Ok(node) => Some(Rc::new(node)),
+            Err(SharedError::Stopped) => None,
+            Err(error) => panic!("{error}"),
+        }
     }
 }
 
@@ -240,10 +245,15 @@ impl NodeParty {
         self.beats = Tasks::default();
         self.main = Tasks::default();
         let (net, notes, place) = (self.net.clone(), self.notes.clone(), Rc::clone(&self.node));
-        let (stranger, seed) = (self.random.bits() | 1 << 63, self.random.bits());
+        let (mut strangers, seed) = (Random::new(self.random.bits()), self.random.bits());
         let clock = self.clock.clone();
         self.main.spawn(async move {
-            let node = net.join(stranger, clock.micros()).await;
+            let node = loop {
+                let stranger = strangers.bits() | 1 << 63;
+                if let Some(node) = net.join(stranger, clock.micros()).await {
+                    break node;
+                }
+            };
             *place.borrow_mut() = Some(Rc::clone(&node));
             work::live(&node, &notes.0, Random::new(seed)).await;
         });

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use store::server::{Store, StoreOptions};
 use transport::{
-    Cluster, Connection, ConnectionOptions, Exchange, Listener, StoreService, StoreServiceOptions,
+    Cluster, Connection, ConnectionOptions, Exchange, Listener, ListenerOptions, StoreService,
+    StoreServiceOptions,
 };
 
 /// A store that serves a port of its own.
@@ -21,14 +22,14 @@ impl Served {
         let store = Arc::new(Store::open(memory).expect("opens"));
         let exchange = Arc::new(Exchange::new(StoreService::new(store, options), 7));
         let port = TcpListener::bind("127.0.0.1:0").expect("a free port");
-        let listener = Listener::start(port, exchange, 100).expect("starts");
+        let listener = Listener::start(port, exchange, ListenerOptions::default()).expect("starts");
         Self { listener }
     }
 
     pub(crate) fn connect(&self, patience: Duration) -> Connection {
         static CLIENTS: AtomicU64 = AtomicU64::new(1);
         let client = CLIENTS.fetch_add(1, Ordering::Relaxed);
-        let options = ConnectionOptions { client, patience };
+        let options = ConnectionOptions { client, patience, token: None };
         Connection::open(self.listener.address(), options).expect("connects")
     }
 }

@@ -1,0 +1,114 @@
+//! Stores and a manager on loopback, and tasks of one thread.
+
+use std::net::TcpListener;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use host::{Clock as _, Io, RealClock, RealIo};
+use shared::manager::{FileKeeper, Manager, ManagerOptions, ManagerService};
+use shared::{Addresses, Member};
+use store::server::{Store, StoreOptions};
+use testkit::Scratch;
+use transport::{
+    Cluster, Connection, ConnectionOptions, DurableOptions, DurableService, Exchange, Listener,
+    ListenerOptions, SNAPSHOT_BYTES, Service, StoreService, StoreServiceOptions, Tasks,
+};
+use wal::LogOptions;
+
+/// Logs of the stores.
+#[derive(Clone, Copy)]
+pub(crate) enum Disk<'a> {
+    None,
+    At(&'a Path),
+}
+
+/// A database.
+pub(crate) struct Stand {
+    pub(crate) cluster: Cluster,
+    addresses: Addresses,
+    _connections: Vec<Connection>,
+    _listeners: Vec<Listener>,
+    _scratch: Scratch,
+}
+
+fn listen<S: Service + 'static>(exchange: Exchange<S>) -> Listener {
+    let port = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    Listener::start(port, Arc::new(exchange), ListenerOptions::default()).expect("starts")
+}
+
+fn store(disk: Disk<'_>, number: usize) -> Listener {
+    let options = StoreOptions { collect_interval: Duration::from_secs(5), ..Default::default() };
+    let store = Arc::new(Store::open(options).expect("opens"));
+    let service = StoreServiceOptions::default();
+    let Disk::At(directory) = disk else {
+        return listen(Exchange::new(StoreService::new(store, service), 1));
+    };
+    let io: Arc<dyn Io> = Arc::new(RealIo);
+    let directory = &directory.join(number.to_string());
+    let (log, snapshot_bytes) = (LogOptions::default(), SNAPSHOT_BYTES);
+    let options = DurableOptions { io: &io, directory, service, log, snapshot_bytes };
+    listen(DurableService::open(store, &options).expect("opens"))
+}
+
+impl Stand {
+    pub(crate) fn start(stores: usize, disk: Disk<'_>) -> Self {
+        let mut listeners: Vec<_> = (0..stores).map(|number| store(disk, number)).collect();
+        let scratch = Scratch::new(&format!("bench-cluster-{stores}"));
+        let directory = scratch.path().to_path_buf();
+        let keeper = FileKeeper::open(Arc::new(RealIo), directory).expect("opens");
+        let now = RealClock.micros();
+        let manager = Manager::open(keeper, ManagerOptions::default(), now).expect("opens");
+        let life = manager.life();
+        let service = ManagerService::new(manager, Arc::new(RealClock));
+        let addresses = listeners.iter().map(Listener::address).collect();
+        listeners.push(listen(Exchange::new(service, life)));
+        let addresses = Addresses {
+            manager: listeners[stores].address(),
+            stores: addresses,
+            patience: Duration::from_secs(10),
+            token: None,
+        };
+        let open = |address| {
+            let options =
+                ConnectionOptions { client: 1 << 62, patience: Duration::ZERO, token: None };
+            Connection::open(address, options).expect("connects")
+        };
+        let connections: Vec<_> = addresses.stores.iter().copied().map(open).collect();
+        let channels = connections.iter().map(|store| Arc::clone(store.channel())).collect();
+        Self {
+            cluster: Cluster::new(channels),
+            addresses,
+            _connections: connections,
+            _listeners: listeners,
+            _scratch: scratch,
+        }
+    }
+
+    pub(crate) fn join(&self) -> Member {
+        Member::join(&self.addresses).expect("joins")
+    }
+}
+
+/// Does `count` pieces of work, `batch` at a time on this thread.
+pub(crate) fn all(batch: usize, count: u64, flush: impl Fn(), work: impl AsyncFn(u64)) {
+    let next = std::cell::Cell::new(0);
+    let mut tasks = Tasks::default();
+    for _ in 0..batch {
+        let (next, work) = (&next, &work);
+        tasks.spawn(async move {
+            while next.get() < count {
+                let number = next.get();
+                next.set(number + 1);
+                work(number).await;
+            }
+        });
+    }
+    while !tasks.is_empty() {
+        tasks.round();
+        flush();
+        if !tasks.is_empty() {
+            tasks.wait();
+        }
+    }
+}
