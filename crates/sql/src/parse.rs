@@ -105,8 +105,8 @@ use crate::definition::IdentityKind;
 use crate::words::{
     Chain, ConstraintMode, CursorOptions, DatabaseStatement, Discard, DropBehaviour,
     ExtensionStatement, Fetch, IfExists, IfMissing, LockWait, Persistence, PrivilegeStatement,
-    RoleStatement, RowLockStrength, SchemaStatement, SetScope, TableLockMode, TransactionModes,
-    TypeStatement, VacuumAnalyze, VacuumFreeze,
+    RoleStatement, RoutineWord, RowLockStrength, SchemaStatement, SetScope, TableLockMode,
+    TransactionModes, TypeStatement, VacuumAnalyze, VacuumFreeze,
 };
 
 /// Nesting that the parser follows; a sub-query takes three of it.
@@ -311,6 +311,12 @@ pub(crate) enum SessionTree {
         to: ast::Ident,
     },
     Privilege(PrivilegeStatement),
+    /// GRANT and REVOKE on functions and procedures, which are named with their types.
+    PrivilegeOnRoutines {
+        statement: PrivilegeStatement,
+        word: RoutineWord,
+        routines: Vec<AbsentObject>,
+    },
     Schema(SchemaStatement),
     Type(TypeStatement),
     Domain(Box<DomainTree>),

@@ -38,9 +38,9 @@ pub use crate::words::{
     DropBehaviour, EXTENSIONS, ExtensionInfo, ExtensionStatement, Extent, Fetch, FetchAction,
     FetchTo, GrantAction, GrantOption, IfExists, IfMissing, InUse, Isolation, LockWait, NewLabel,
     ObjectKind, Objects, PasswordChange, Persistence, Privilege, PrivilegeStatement, Privileges,
-    RelationName, RoleName, RoleOptions, RoleStatement, RowLockStrength, SchemaStatement, Secret,
-    SetScope, SetValue, TableLockMode, TransactionModes, TypeKind, TypeStatement, VacuumAnalyze,
-    VacuumFreeze, privileges_in,
+    RelationName, RoleName, RoleOptions, RoleStatement, RoutineWord, RowLockStrength,
+    SchemaStatement, Secret, SetScope, SetValue, TableLockMode, TransactionModes, TypeKind,
+    TypeStatement, VacuumAnalyze, VacuumFreeze, privileges_in,
 };
 
 use types::DataType;

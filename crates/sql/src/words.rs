@@ -20,7 +20,7 @@ pub use database::{DatabaseOptions, DatabaseStatement, InUse};
 pub use extension::{ALWAYS_THERE, EXTENSIONS, ExtensionInfo, ExtensionStatement};
 pub use privilege::{
     Access, DefaultKind, Extent, GrantAction, GrantOption, ObjectKind, Objects, Privilege,
-    PrivilegeStatement, Privileges, RoleName, privileges_in,
+    PrivilegeStatement, Privileges, RoleName, RoutineWord, privileges_in,
 };
 pub use relation::RelationName;
 pub use role::{PasswordChange, RoleOptions, RoleStatement, Secret};

@@ -126,6 +126,16 @@ pub(crate) const ROUTINE: Privileges = Privileges::of(&[Privilege::Execute]);
 /// Privileges on types.
 pub(crate) const TYPE: Privileges = Privileges::of(&[Privilege::Usage]);
 
+/// Privileges on objects of a kind.
+pub(crate) const fn privileges_by_default(kind: DefaultKind) -> Privileges {
+    match kind {
+        DefaultKind::Tables => TABLE,
+        DefaultKind::Sequences => SEQUENCE,
+        DefaultKind::Schemas => SCHEMA,
+        DefaultKind::Routines => ROUTINE,
+    }
+}
+
 /// The name of the schema that is always there.
 pub(crate) const SCHEMA_NAME: &str = "public";
 
@@ -246,16 +256,17 @@ impl State {
 
     /// The grants that an object of `role` has when nothing was said.
     pub(crate) fn usual_grants(role: &str, kind: DefaultKind) -> Vec<Grant> {
-        if role.is_empty() {
-            return Vec::new();
-        }
-        let privileges = match kind {
-            DefaultKind::Tables => TABLE,
-            DefaultKind::Sequences => SEQUENCE,
-            DefaultKind::Schemas => SCHEMA,
+        let privileges = privileges_by_default(kind);
+        let grant = |grantee| Grant {
+            grantee,
+            grantor: role.to_owned(),
+            privileges,
+            grantable: Privileges::NONE,
         };
-        let (grantee, grantor) = (Some(role.to_owned()), role.to_owned());
-        vec![Grant { grantee, grantor, privileges, grantable: Privileges::NONE }]
+        // Everybody may call.
+        let everybody = (kind == DefaultKind::Routines).then(|| grant(None));
+        let own = (!role.is_empty()).then(|| grant(Some(role.to_owned())));
+        everybody.into_iter().chain(own).collect()
     }
 
     /// The grants of a new object of `role` in `schema`, where ALTER DEFAULT PRIVILEGES says so.
@@ -300,10 +311,20 @@ impl State {
     fn settle_others(&mut self, before: &Self, owner: &str) {
         let types = self.types.keys().filter(|key| !before.types.contains_key(*key));
         let routines = self.routines.keys().filter(|key| !before.routines.contains_key(*key));
-        let types = types.cloned().map(Object::Type);
-        for object in types.chain(routines.cloned().map(Object::Routine)).collect::<Vec<_>>() {
+        let types: Vec<Object> = types.cloned().map(Object::Type).collect();
+        let routines: Vec<String> = routines.cloned().collect();
+        for object in types.into_iter().filter(|_| !owner.is_empty()) {
             let rights = || Rights { owner: owner.to_owned(), ..Rights::default() };
             self.rights.entry(object).or_insert_with(rights);
+        }
+        for key in routines {
+            let schema = RelationName::schema_of_key(&key);
+            let grants = self.default_grants(owner, Some(schema), DefaultKind::Routines);
+            if grants.is_none() && owner.is_empty() {
+                continue;
+            }
+            let rights = || Rights { owner: owner.to_owned(), grants, columns: Vec::new() };
+            self.rights.entry(Object::Routine(key)).or_insert_with(rights);
         }
     }
 
@@ -572,9 +593,7 @@ impl State {
             let rights = || Rights { owner, grants, columns: Vec::new() };
             self.rights.entry(Object::Relation(name)).or_insert_with(rights);
         }
-        if !owner.is_empty() {
-            self.settle_others(before, owner);
-        }
+        self.settle_others(before, owner);
         let schemas = self.schemas.keys().filter(|name| !before.schemas.contains_key(*name));
         for name in schemas.cloned().collect::<Vec<_>>() {
             let object = Object::Schema(name);

@@ -2,10 +2,11 @@
 
 mod defaults;
 
+use sql::catalog::{RoutineDef, RoutineKind};
 use sql::statement::{
     DropBehaviour, DropRelations, GrantAction, GrantOption, IfExists, IfMissing, ObjectKind,
     Objects, Persistence, Privilege, PrivilegeStatement, Privileges, RelationName, RoleName,
-    Statement, TypeKind,
+    RoutineWord, Statement, TypeKind,
 };
 use types::{Error, Result, SqlState};
 
@@ -148,6 +149,8 @@ fn named(state: &State, objects: &Objects) -> Result<Vec<Object>> {
             let of = |name| super::user_type::existing(state, TypeKind::Type, name);
             names.iter().map(|name| of(name).map(Object::Type)).collect::<Result<_>>()?
         }
+        Objects::Routines(keys) => keys.iter().cloned().map(Object::Routine).collect(),
+        Objects::AllRoutines(word, schemas) => routines_in(state, *word, schemas)?,
         Objects::Databases(names) => match names.iter().find(|name| **name != *state.database.0) {
             Some(name) => {
                 let message = format!("database \"{name}\" does not exist");
@@ -156,6 +159,26 @@ fn named(state: &State, objects: &Objects) -> Result<Vec<Object>> {
             None => vec![Object::Database],
         },
     })
+}
+
+/// The functions, procedures or both of schemas.
+///
+/// # Errors
+/// 3F000.
+fn routines_in(state: &State, word: RoutineWord, schemas: &[String]) -> Result<Vec<Object>> {
+    schemas.iter().try_for_each(|name| schema_named(state, name).map(drop))?;
+    let is_meant = |(_, def): &(&String, &std::sync::Arc<RoutineDef>)| {
+        let schema = RelationName::schema_of_key(&def.name);
+        let is_there = schemas.iter().any(|s| s == schema || s == "main" && schema == SCHEMA_NAME);
+        let is_kind = match word {
+            RoutineWord::Function => def.kind == RoutineKind::Function,
+            RoutineWord::Procedure => def.kind == RoutineKind::Procedure,
+            RoutineWord::Routine => true,
+        };
+        is_there && is_kind
+    };
+    let found = state.routines.iter().filter(is_meant);
+    Ok(found.map(|(key, _)| Object::Routine(key.clone())).collect())
 }
 
 /// The columns of an object that a statement names, each once with its privileges.
@@ -278,6 +301,7 @@ impl Change {
             Objects::Schemas(_) => (known, "schema"),
             Objects::Databases(_) => (known, "database"),
             Objects::Types(_) => (known, "type"),
+            Objects::Routines(_) | Objects::AllRoutines(..) => (known, "function"),
         };
         match given.without(taken).iter().next() {
             Some(privilege) => Err(invalid(what, privilege)),

@@ -437,6 +437,7 @@ fn check_unused(state: &State, name: &str) -> Result<()> {
                 DefaultKind::Tables => "relations",
                 DefaultKind::Sequences => "sequences",
                 DefaultKind::Schemas => "schemas",
+                DefaultKind::Routines => "functions",
             };
             let schema = of.schema.as_ref();
             let place = schema.map_or_else(String::new, |schema| format!(" in schema {schema}"));

@@ -19,7 +19,8 @@ use crate::parse::{
     ReturnsTree, RoutineTree, TypeTree,
 };
 use crate::statement::{
-    DoBlock, IfMissing, RelationName, RoutineChange, RoutineStatement, Statement,
+    DoBlock, IfMissing, Objects, PrivilegeStatement, RelationName, RoutineChange, RoutineStatement,
+    RoutineWord, Statement,
 };
 
 /// Types without values of their own here.
@@ -78,6 +79,32 @@ impl Binder<'_> {
             RoutineTree::Do { language, .. } => return no_language(language),
         };
         Ok(Statement::Routine(Box::new(statement)))
+    }
+
+    /// GRANT and REVOKE on functions and procedures.
+    pub(super) fn privileges_on_routines(
+        &mut self,
+        statement: &PrivilegeStatement,
+        word: RoutineWord,
+        routines: &[AbsentObject],
+    ) -> Result<Statement> {
+        let kind = match word {
+            RoutineWord::Function => Some(RoutineKind::Function),
+            RoutineWord::Procedure => Some(RoutineKind::Procedure),
+            RoutineWord::Routine => None,
+        };
+        let mut keys = Vec::with_capacity(routines.len());
+        for object in routines {
+            match self.routine_named(kind, object)? {
+                Ok(routine) => keys.push(routine.key()),
+                Err((_, message, state)) => return fail(state, message, None),
+            }
+        }
+        let mut statement = statement.clone();
+        if let PrivilegeStatement::Objects { objects, .. } = &mut statement {
+            *objects = Objects::Routines(keys);
+        }
+        Ok(Statement::Privilege(Box::new(statement)))
     }
 
     fn new_routine(&mut self, create: &CreateRoutineTree) -> Result<RoutineDef> {

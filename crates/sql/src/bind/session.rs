@@ -45,6 +45,9 @@ impl Binder<'_> {
             SessionTree::Checkpoint => Statement::Checkpoint,
             SessionTree::Role(statement) => Statement::Role(Box::new(statement.clone())),
             SessionTree::Privilege(statement) => self.privileges_found(statement)?,
+            SessionTree::PrivilegeOnRoutines { statement, word, routines } => {
+                self.privileges_on_routines(statement, *word, routines)?
+            }
             SessionTree::Schema(statement) => self.relations_found(statement),
             SessionTree::Database(statement) => Statement::Database(statement.clone()),
             SessionTree::Extension(statement) => Statement::Extension(Box::new(statement.clone())),

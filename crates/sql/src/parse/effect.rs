@@ -118,6 +118,7 @@ fn effect_of_session(tree: &SessionTree) -> Effect {
         | SessionTree::Unlisten(_)
         | SessionTree::Notify(..)
         | SessionTree::Privilege(_)
+        | SessionTree::PrivilegeOnRoutines { .. }
         | SessionTree::Schema(_)
         | SessionTree::Type(_)
         | SessionTree::Domain(_)

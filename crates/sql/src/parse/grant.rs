@@ -4,18 +4,19 @@ use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::Token;
 
 use super::SessionTree;
+use super::absent::{Form, Object, object};
 use super::reader::{Parsed, at_end, expect, name, word, words};
 use crate::words::{
     DefaultKind, DropBehaviour, GrantAction, GrantOption, IfMissing, ObjectKind, Objects,
-    Privilege, PrivilegeStatement, Privileges, RelationName, RoleName, SetScope,
+    Privilege, PrivilegeStatement, Privileges, RelationName, RoleName, RoutineWord, SetScope,
 };
 
 /// The statement, when it is about privileges.
 pub(super) fn parse(parser: &mut Parser<'_>) -> Parsed<Option<SessionTree>> {
     let statement = if word(parser, "grant") {
-        change(parser, GrantAction::Grant)?
+        return change(parser, GrantAction::Grant).map(Some);
     } else if word(parser, "revoke") {
-        change(parser, GrantAction::Revoke)?
+        return change(parser, GrantAction::Revoke).map(Some);
     } else if words(parser, &["reassign", "owned", "by"]) {
         let from = parser.parse_comma_separated(role_name)?;
         expect(parser, "to")?;
@@ -95,7 +96,7 @@ pub(super) fn relation(parser: &mut Parser<'_>) -> Parsed<RelationName> {
 }
 
 /// Parses the rest of GRANT or REVOKE.
-fn change(parser: &mut Parser<'_>, action: GrantAction) -> Parsed<PrivilegeStatement> {
+fn change(parser: &mut Parser<'_>, action: GrantAction) -> Parsed<SessionTree> {
     let mut option = option_for(parser, action);
     let items = parser.parse_comma_separated(item)?;
     let before = if action == GrantAction::Grant { "to" } else { "from" };
@@ -114,10 +115,19 @@ fn change(parser: &mut Parser<'_>, action: GrantAction) -> Parsed<PrivilegeState
             option = GrantOption::Yes;
         }
         tail(parser)?;
-        return Ok(PrivilegeStatement::Roles { action, roles: listed, members, option });
+        let statement = PrivilegeStatement::Roles { action, roles: listed, members, option };
+        return Ok(SessionTree::Privilege(statement));
     }
-    let Some(objects) = objects(parser)? else {
-        return Ok(refused(parser, "GRANT and REVOKE on other objects than relations"));
+    let routines = routines(parser)?;
+    let objects = match &routines {
+        Some(_) => Objects::Routines(Vec::new()),
+        None => match objects(parser)? {
+            Some(objects) => objects,
+            None => {
+                let what = "GRANT and REVOKE on other objects than relations";
+                return Ok(SessionTree::Privilege(refused(parser, what)));
+            }
+        },
     };
     expect(parser, before)?;
     let grantees = parser.parse_comma_separated(role_name)?;
@@ -135,7 +145,7 @@ fn change(parser: &mut Parser<'_>, action: GrantAction) -> Parsed<PrivilegeState
             columns.push((meant, named))
         }
     }
-    Ok(PrivilegeStatement::Objects {
+    let statement = PrivilegeStatement::Objects {
         action,
         privileges,
         columns,
@@ -143,7 +153,25 @@ fn change(parser: &mut Parser<'_>, action: GrantAction) -> Parsed<PrivilegeState
         grantees,
         option,
         behaviour,
+    };
+    Ok(match routines {
+        Some((word, routines)) => SessionTree::PrivilegeOnRoutines { statement, word, routines },
+        None => SessionTree::Privilege(statement),
     })
+}
+
+/// `FUNCTION name [(types)], ...` and its kin.
+fn routines(parser: &mut Parser<'_>) -> Parsed<Option<(RoutineWord, Vec<Object>)>> {
+    let known = [
+        ("function", RoutineWord::Function),
+        ("procedure", RoutineWord::Procedure),
+        ("routine", RoutineWord::Routine),
+    ];
+    let Some((_, found)) = known.into_iter().find(|(text, _)| word(parser, text)) else {
+        return Ok(None);
+    };
+    let all = parser.parse_comma_separated(|parser| object(parser, Form::Routine))?;
+    Ok(Some((found, all)))
 }
 
 /// A privilege or role of a list, with the columns behind it; no name for ALL.
@@ -210,11 +238,7 @@ fn defaults(parser: &mut Parser<'_>) -> Parsed<PrivilegeStatement> {
         if !columns.is_empty() {
             return parser.expected_ref("ON", parser.peek_token_ref());
         }
-        let meant = match name.as_deref() {
-            // What functions have.
-            Some(name) if name.eq_ignore_ascii_case("execute") => Some(Privileges::NONE),
-            name => name.map(privilege).transpose()?,
-        };
+        let meant = name.as_deref().map(privilege).transpose()?;
         privileges = privileges.zip(meant).map(|(all, more)| all.with(more));
     }
     expect(parser, "on")?;
@@ -222,10 +246,12 @@ fn defaults(parser: &mut Parser<'_>) -> Parsed<PrivilegeStatement> {
         ("tables", DefaultKind::Tables),
         ("sequences", DefaultKind::Sequences),
         ("schemas", DefaultKind::Schemas),
+        ("functions", DefaultKind::Routines),
+        ("routines", DefaultKind::Routines),
     ];
     let Some((_, kind)) = kinds.into_iter().find(|(text, _)| word(parser, text)) else {
-        if ["functions", "routines", "types"].iter().any(|text| word(parser, text)) {
-            return Ok(refused(parser, "default privileges on functions and types"));
+        if word(parser, "types") {
+            return Ok(refused(parser, "default privileges on types"));
         }
         return parser.expected_ref("TABLES", parser.peek_token_ref());
     };
@@ -260,7 +286,17 @@ fn objects(parser: &mut Parser<'_>) -> Parsed<Option<Objects>> {
             return parser.parse_comma_separated(name).map(|names| Some(make(names)));
         }
     }
-    let others = ["function", "procedure", "routine", "language", "tablespace", "foreign"];
+    for (kind, found) in [
+        ("functions", RoutineWord::Function),
+        ("procedures", RoutineWord::Procedure),
+        ("routines", RoutineWord::Routine),
+    ] {
+        if words(parser, &["all", kind, "in", "schema"]) {
+            let names = parser.parse_comma_separated(name)?;
+            return Ok(Some(Objects::AllRoutines(found, names)));
+        }
+    }
+    let others = ["language", "tablespace", "foreign"];
     if words(parser, &["all"]) || others.iter().any(|other| word(parser, other)) {
         return Ok(None);
     }

@@ -212,6 +212,21 @@ pub enum Objects {
     Databases(Vec<String>),
     /// Types that users made.
     Types(Vec<RelationName>),
+    /// Functions and procedures, by their keys.
+    Routines(Vec<String>),
+    /// All functions, procedures or both of schemas.
+    AllRoutines(RoutineWord, Vec<String>),
+}
+
+/// The word that a statement calls functions and procedures by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RoutineWord {
+    /// FUNCTION.
+    Function,
+    /// PROCEDURE.
+    Procedure,
+    /// ROUTINE: any of both.
+    Routine,
 }
 
 /// Kinds of objects that default privileges may be about.
@@ -223,6 +238,8 @@ pub enum DefaultKind {
     Sequences,
     /// Schemas.
     Schemas,
+    /// Functions and procedures.
+    Routines,
 }
 
 /// A role where SQL lets it be said in other words.

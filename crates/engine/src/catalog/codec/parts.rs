@@ -168,7 +168,7 @@ variants!(PartitionStrategy { Range = 0, List = 1, Hash = 2 });
 variants!(PolicyKind { Permissive = 0, Restrictive = 1 });
 variants!(PolicyCommand { All = 0, Select = 1, Insert = 2, Update = 3, Delete = 4 });
 variants!(DomainOf { Value = 0, Elements = 1 });
-variants!(DefaultKind { Tables = 0, Sequences = 1, Schemas = 2 });
+variants!(DefaultKind { Tables = 0, Sequences = 1, Schemas = 2, Routines = 140 });
 variants!(Layout { Row = 0, Column = 1, Frozen = 2, Auto = 3 });
 variants!(Persistence { Permanent = 0, Temporary = 1 });
 variants!(SequenceWrap { Fail = 0, Cycle = 1 });

@@ -11,7 +11,7 @@ use types::{Error, Result, SqlState};
 use super::{Change, Loser, invalid, role_of, schema_named};
 use crate::Session;
 use crate::catalog::State;
-use crate::catalog::rights::{DefaultsOf, Object, SCHEMA, SEQUENCE, TABLE, public_first};
+use crate::catalog::rights::{DefaultsOf, Object, ROUTINE, SCHEMA, SEQUENCE, TABLE, public_first};
 use crate::words::who::{Who, denied};
 
 /// Runs the statement, which is [`PrivilegeStatement::Defaults`].
@@ -32,6 +32,7 @@ pub(super) fn change(session: &mut Session, statement: PrivilegeStatement) -> Re
         DefaultKind::Tables => (TABLE, "relation"),
         DefaultKind::Sequences => (SEQUENCE, "sequence"),
         DefaultKind::Schemas => (SCHEMA, "schema"),
+        DefaultKind::Routines => (ROUTINE, "function"),
     };
     let wrong = privileges.and_then(|some| some.without(known).iter().next());
     if let Some(privilege) = wrong {

@@ -194,6 +194,16 @@ const INDEX_PART: &str = concat!(
      WHERE pgc.pgc_index = $1 AND pgc.pgc_place = $2) END"
 );
 
+/// Everybody may call functions of the system.
+const FUNCTION_PRIVILEGE: &str = concat!(
+    "coalesce(",
+    held!("function", "current_user", "($1)::regprocedure::oid", "$2"),
+    ", true)"
+);
+
+const FUNCTION_PRIVILEGE_OF: &str =
+    concat!("coalesce(", held!("function", "$1", "($2)::regprocedure::oid", "$3"), ", true)");
+
 const TRIGGER_DEFINITION: &str = lookup!("pg_trigger", "oid", "definition");
 
 /// The definition, for people where `$2` is true.
@@ -420,7 +430,8 @@ const TEMPLATES: &[(&str, &[usize], &str)] = &[
     ("has_schema_privilege", &[3], held_there!("schema", "regnamespace", "$1", "$2", "$3")),
     ("has_database_privilege", &[2], held!("database", "current_user", "$1", "$2")),
     ("has_database_privilege", &[3], held!("database", "$1", "$2", "$3")),
-    ("has_function_privilege", &[2, 3], "true"),
+    ("has_function_privilege", &[2], FUNCTION_PRIVILEGE),
+    ("has_function_privilege", &[3], FUNCTION_PRIVILEGE_OF),
     ("pg_has_role", &[2], member!("current_user", "$1", "$2")),
     ("pg_has_role", &[3], member!("$1", "$2", "$3")),
 ];

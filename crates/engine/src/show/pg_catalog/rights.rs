@@ -7,7 +7,7 @@ use super::{Row, Subject, catalogs, numbers, schema};
 use crate::catalog::numbers as catalog_numbers;
 use crate::catalog::predefined;
 use crate::catalog::rights::{
-    COLUMN, DefaultsOf, Grant, Object, SCHEMA, SCHEMA_NAME, SEQUENCE, Spot, TABLE,
+    COLUMN, DefaultsOf, Grant, Object, ROUTINE, SCHEMA, SCHEMA_NAME, SEQUENCE, Spot, TABLE,
 };
 use crate::words::who::Who;
 
@@ -103,6 +103,7 @@ pub(super) fn defaults(subject: &Subject<'_>) -> Vec<Row> {
             DefaultKind::Tables => ("r", TABLE),
             DefaultKind::Sequences => ("S", SEQUENCE),
             DefaultKind::Schemas => ("n", SCHEMA),
+            DefaultKind::Routines => ("f", ROUTINE),
         };
         let mut items = Vec::new();
         if of.role.is_empty() && of.schema.is_none() {
@@ -206,6 +207,9 @@ pub(super) fn privileges(subject: &Subject<'_>) -> Vec<Row> {
         ("schema", number, name.to_owned(), Object::Schema(name.to_owned()))
     }));
     let database = subject.state.database.0.to_string();
+    objects.extend(state.routines.iter().map(|(key, def)| {
+        ("function", i64::from(def.number), key.clone(), Object::Routine(key.clone()))
+    }));
     objects.push(("database", subject.database_number(), database, Object::Database));
     let mut rows = Vec::new();
     let public = ("public".to_owned(), Who::Role("".into()));

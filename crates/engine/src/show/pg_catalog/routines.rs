@@ -11,7 +11,7 @@ use types::{ElementType, RegKind, Value, array};
 
 use super::objects::Seen;
 use super::relations::{quoted, shown_condition};
-use super::{Row, Subject, builtin, numbers};
+use super::{Row, Subject, builtin, numbers, rights};
 use crate::catalog::State;
 use crate::catalog::numbers as catalog_numbers;
 use crate::catalog::rights::Object;
@@ -55,6 +55,7 @@ fn row(subject: &Subject<'_>, key: &str, def: &RoutineDef) -> Row {
         .number("pronargdefaults", defaults.len() as i64)
         .number("prorettype", number(subject.state, &def.result))
         .vector("proargtypes", ElementType::Oid, &inputs)
+        .set("proacl", rights::list(subject, &Object::Routine(key.to_owned())))
         .text("arguments", &arguments(subject, def, Parts::All))
         .text("identity", &arguments(subject, def, Parts::Identity))
         .text("definition", &definition(subject, def));
