@@ -27,6 +27,7 @@ mod relations;
 mod rights;
 mod routines;
 mod triggers;
+mod programs;
 mod schema;
 mod stats;
 mod system;

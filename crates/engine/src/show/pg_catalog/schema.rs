@@ -318,7 +318,6 @@ const TABLES: &[(&str, &str)] = &[
         "information_schema.check_constraints",
         "constraint_catalog:m constraint_schema:m constraint_name:m check_clause:w",
     ),
-    // What there is none of.
     (
         "information_schema.routines",
         "specific_catalog:m specific_schema:m specific_name:m routine_catalog:m \

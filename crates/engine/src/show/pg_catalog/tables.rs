@@ -5,7 +5,8 @@ use types::Value;
 
 use super::{
     Row, SYSTEM_SCHEMAS, Subject, activity, catalogs, columns, counts, depends, domains,
-    extensions, numbers, partitions, policies, relations, rights, routines, stats, triggers,
+    extensions, numbers, partitions, policies, programs, relations, rights, routines, stats,
+    triggers,
 };
 use crate::Database;
 use crate::catalog::State;
@@ -50,6 +51,8 @@ pub(super) fn rows(name: &str, subject: &Subject<'_>) -> Vec<Row> {
         "pg_catalog.pg_policies" => policies::shown(subject),
         "pg_catalog.pg_trigger" => triggers::rows(subject),
         "information_schema.triggers" => triggers::shown(subject),
+        "information_schema.routines" => programs::routines(subject),
+        "information_schema.parameters" => programs::parameters(subject),
         "pg_catalog.pg_indexes" => indexes(subject),
         "pg_catalog.pg_stats" => stats::rows(subject),
         "pg_catalog.pg_stat_activity" => activity::sessions(subject),

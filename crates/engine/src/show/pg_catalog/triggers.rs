@@ -9,6 +9,7 @@ use sql::catalog::{TableMeta, TriggerDef, TriggerEvent, TriggerLevel, TriggerTim
 use sql::statement::RelationName;
 use types::{ElementType, RegKind, Value};
 
+use super::columns::DATABASE;
 use super::relations::{quoted, shown_condition};
 use super::{Row, Subject, full_name, numbers, routines};
 use crate::catalog::numbers as catalog_numbers;
@@ -197,6 +198,8 @@ pub(super) fn shown(subject: &Subject<'_>) -> Vec<Row> {
             let order = all.iter().filter(before).count();
             let text = |text: Option<&String>| text.map_or(Value::Null, |text| Value::text(text));
             let row = Row::default()
+                .text("trigger_catalog", DATABASE)
+                .text("event_object_catalog", DATABASE)
                 .text("trigger_schema", RelationName::schema_of_key(table))
                 .text("trigger_name", &def.name)
                 .text("event_manipulation", event.name())
