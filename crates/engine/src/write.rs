@@ -21,6 +21,7 @@ pub(crate) mod writer;
 mod fitted;
 mod returning;
 mod action;
+mod instead;
 pub(crate) mod triggers;
 mod tests_of_rows;
 pub(crate) mod foreign;

@@ -32,6 +32,7 @@ mod write;
 mod view_target;
 mod policy;
 mod insert;
+mod instead;
 mod conflict;
 mod merge;
 mod lock;

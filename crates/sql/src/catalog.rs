@@ -296,6 +296,12 @@ pub trait Catalog {
         None
     }
 
+    /// True when the view whose key is `name` has triggers INSTEAD OF an event.
+    fn has_instead(&self, name: &str, event: TriggerEvent) -> bool {
+        let _ = (name, event);
+        false
+    }
+
     /// The policies that decide which rows of the table whose key is `name` count for the role
     /// `on_behalf`, or for the one who asks; None where all rows do.
     ///

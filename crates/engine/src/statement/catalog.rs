@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use sql::catalog::{
     Arguments, Called, Catalog, Digits, PolicyDef, Relation, RoutineDef, SequenceDef,
-    TableFunctionRef, TableMeta, TableRef, UserType, Variables, ViewRights, ViewWrites,
+    TableFunctionRef, TableMeta, TableRef, TriggerEvent, TriggerTiming, UserType, Variables,
+    ViewRights, ViewWrites,
 };
 use sql::statement::{Access, Persistence, Privilege, Privileges, RelationName};
 use types::calendar::TimeZone;
@@ -315,6 +316,11 @@ impl Catalog for StatementCatalog<'_> {
 
     fn view_writes(&self, name: &str) -> Option<ViewWrites> {
         self.state.views.get(name).map(View::writes)
+    }
+
+    fn has_instead(&self, name: &str, event: TriggerEvent) -> bool {
+        let mut own = self.state.triggers_of(name).iter();
+        own.any(|def| def.timing == TriggerTiming::InsteadOf && def.events.contains(&event))
     }
 
     fn policies(&self, name: &str, on_behalf: Option<&str>) -> Result<Option<Vec<PolicyDef>>> {

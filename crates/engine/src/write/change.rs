@@ -17,6 +17,7 @@ use storage::{Datum, Snapshot, Tid};
 use types::{Error, Result, SqlState};
 
 pub(crate) use super::action::{Action, Assign};
+use super::instead;
 use super::partitioned::Routes;
 use super::returning::{Written, returning};
 use super::rows::{Found, RowError, RowReader, attempt, columns_at};
@@ -102,6 +103,9 @@ enum Kept {
 }
 
 pub(crate) fn update(running: &mut Running<'_>, update: &Update) -> Result<QueryResult> {
+    if update.table.is_view() {
+        return instead::update(running, update);
+    }
     running.session.work().check_writable("UPDATE")?;
     let mut target = Target::of(running, &update.table)?;
     let action = Action::update(&update.columns);
@@ -119,6 +123,9 @@ pub(crate) fn update(running: &mut Running<'_>, update: &Update) -> Result<Query
 }
 
 pub(crate) fn delete(running: &mut Running<'_>, delete: &Delete) -> Result<QueryResult> {
+    if delete.table.is_view() {
+        return instead::delete(running, delete);
+    }
     running.session.work().check_writable("DELETE")?;
     let mut target = Target::of(running, &delete.table)?;
     let returns = delete.returning.as_ref();

@@ -13,6 +13,7 @@ use types::Result;
 use types::calendar::TimeZone;
 
 use super::conflict::{self, Asked};
+use super::instead;
 use super::partitioned::{self, Routes};
 use super::returning::{Written, returning};
 use super::rows::{attempt, push_error};
@@ -102,6 +103,9 @@ fn context_cancel(context: &Arc<QueryContext>) -> crate::CancelHandle {
 }
 
 pub(crate) fn insert(running: &mut Running<'_>, insert: &Insert) -> Result<QueryResult> {
+    if insert.table.is_view() {
+        return instead::insert(running, insert);
+    }
     running.session.work().check_writable("INSERT")?;
     let entry = running.session.write_table(&insert.table)?;
     let triggers = StatementTriggers::begin(running, entry.name(), &events(insert))?;

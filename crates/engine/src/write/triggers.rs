@@ -350,7 +350,7 @@ struct Version {
 }
 
 /// `value` in the form that `ty` has: batches may hold it in fewer bits.
-fn widened(value: Value, ty: DataType) -> Value {
+pub(super) fn widened(value: Value, ty: DataType) -> Value {
     match Datum::from(&value).widened(ty.physical()) {
         Some(Datum::Str(_)) | None => value,
         Some(datum) => datum.to_value(),

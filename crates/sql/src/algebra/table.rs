@@ -120,6 +120,10 @@ pub trait TableMeta: Send + Sync {
         let _ = position;
         None
     }
+    /// True for a view whose rows triggers write.
+    fn is_view(&self) -> bool {
+        false
+    }
     /// The table itself, for the layers that know it: an `Arc<storage::Table>` in practice.
     fn object(&self) -> Arc<dyn Any + Send + Sync>;
 }

@@ -132,9 +132,6 @@ impl Binder<'_> {
         if create.is_constraint {
             return unsupported("CREATE CONSTRAINT TRIGGER", None);
         }
-        if let Target::View(_) = target {
-            return unsupported("a trigger on a view", object_at(&create.table));
-        }
         let mut events: Vec<TriggerEvent> = create.events.iter().map(|(event, _)| *event).collect();
         let count = events.len();
         events.sort_unstable();

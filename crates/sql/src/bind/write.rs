@@ -103,13 +103,15 @@ impl Binder<'_> {
             binder.guard_reads(&mut plan, &mut target)?;
             let (columns, values): (Vec<usize>, Vec<Expr>) = assigned.into_iter().unzip();
             let extras = returning.as_ref().map_or(&[][..], |returning| &returning.extras);
-            let source = binder.write_source(plan, &target, values, extras);
-            Ok((source, columns, target, returning))
+            let (extras, old) = Self::with_old(&target, values.len(), extras);
+            let source = binder.write_source(plan, &target, values, &extras);
+            Ok((source, (columns, old), target, returning))
         })?;
+        let (columns, old) = columns;
         let matches = if from.is_empty() { Matches::Once } else { Matches::Repeated };
         let (source, returning) = self.finish_write(source, returning, definitions)?;
         let tests = self.row_tests(&target, &target.tests)?;
-        Ok(Update { table: target.table, columns, source, matches, returning, tests })
+        Ok(Update { table: target.table, columns, source, matches, returning, tests, old })
     }
 
     /// DELETE under the CTEs of `with`.
@@ -139,12 +141,14 @@ impl Binder<'_> {
             let returning = binder.bind_returning(delete.returning.as_deref(), &target)?;
             binder.guard_reads(&mut plan, &mut target)?;
             let extras = returning.as_ref().map_or(&[][..], |returning| &returning.extras);
-            let source = binder.write_source(plan, &target, Vec::new(), extras);
-            Ok((source, target, returning))
+            let (extras, old) = Self::with_old(&target, 0, extras);
+            let source = binder.write_source(plan, &target, Vec::new(), &extras);
+            Ok((source, (target, old), returning))
         })?;
+        let (target, old) = target;
         let matches = if using.is_empty() { Matches::Once } else { Matches::Repeated };
         let (source, returning) = self.finish_write(source, returning, definitions)?;
-        Ok(Delete { table: target.table, source, matches, returning })
+        Ok(Delete { table: target.table, source, matches, returning, old })
     }
 
     /// The CTEs of `with`, in sight from now on, behind those around the statement.
@@ -220,6 +224,10 @@ impl Binder<'_> {
             }
             Some(Relation::View { sql, columns, rights }) => {
                 if let Some(says) = self.catalog.view_writes(&full.key()) {
+                    let (key, event) = (full.key(), super::instead::event_of(write));
+                    if event.is_some_and(|event| self.catalog.has_instead(&key, event)) {
+                        return self.instead_target(name, alias, key, &says);
+                    }
                     let view = WrittenView { full, sql, names: columns, rights, says, write };
                     return self.view_target(view, alias);
                 }

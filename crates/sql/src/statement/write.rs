@@ -154,6 +154,8 @@ pub struct Update {
     pub returning: Option<Returning>,
     /// Conditions of the rows after the change.
     pub tests: Vec<RowTest>,
+    /// Position in the source of the row as it is, of a view whose rows triggers write.
+    pub old: Option<usize>,
 }
 
 /// DELETE.
@@ -167,6 +169,8 @@ pub struct Delete {
     pub matches: Matches,
     /// RETURNING.
     pub returning: Option<Returning>,
+    /// Position in the source of the row as it is, of a view whose rows triggers write.
+    pub old: Option<usize>,
 }
 
 /// MERGE.
