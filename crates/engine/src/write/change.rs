@@ -89,7 +89,7 @@ struct Change<'a> {
 /// State of the triggers before a row, when it is to be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fired {
-    /// They fired, or there are none.
+    /// Fired, or there are none.
     Yes,
     NotYet,
 }

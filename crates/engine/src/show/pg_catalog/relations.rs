@@ -13,7 +13,7 @@ use types::{ElementType, Value, array};
 use super::{Row, Subject, builtin, full_name, numbers, partitions, rights, updatable};
 use crate::catalog::numbers as catalog_numbers;
 use crate::catalog::rights::{Object, SCHEMA_NAME};
-use crate::catalog::{TableDef, TableEntry, View};
+use crate::catalog::{State, TableDef, TableEntry, View};
 
 /// A name as SQL text.
 pub(super) fn quoted(name: &str) -> Cow<'_, str> {
@@ -132,6 +132,16 @@ fn kind_of(def: &TableDef) -> &'static str {
     }
 }
 
+/// True for a table with triggers, or with those of foreign keys, on both sides.
+fn has_triggers(state: &State, name: &str) -> bool {
+    let mut keys = state.tables.values().flat_map(|entry| {
+        entry.def.foreign_keys.iter().map(move |key| (&entry.def.name, &key.table.name))
+    });
+    keys.any(|(from, to)| from == name || to == name)
+        || !state.triggers_of(name).is_empty()
+        || !state.row_triggers(name).is_empty()
+}
+
 /// pg_class.
 pub(super) fn classes(subject: &Subject<'_>) -> Vec<Row> {
     let state = subject.state;
@@ -141,16 +151,6 @@ pub(super) fn classes(subject: &Subject<'_>) -> Vec<Row> {
     };
     let numbers = catalog_numbers::relations(state);
     let number = |name: &str| numbers.get(name).copied().unwrap_or(0);
-    // Those of foreign keys, on both sides.
-    let has_triggers = |name: &str| {
-        let keys = state.tables.values().flat_map(|entry| {
-            entry.def.foreign_keys.iter().map(move |key| (&entry.def.name, &key.table.name))
-        });
-        let mut keys = keys.into_iter();
-        keys.any(|(from, to)| from == name || to == name)
-            || !state.triggers_of(name).is_empty()
-            || !state.row_triggers(name).is_empty()
-    };
     let (usual, mut rows) = (sql::catalog::RowSecurity::default(), Vec::new());
     for (name, entry) in &state.tables {
         let bytes: u64 = entry.storage().block_infos().iter().map(|block| block.bytes).sum();
@@ -168,7 +168,7 @@ pub(super) fn classes(subject: &Subject<'_>) -> Vec<Row> {
             .flag("relhasindex", entry.def.all_indexes().next().is_some())
             .number("relnatts", entry.def.columns.len() as i64)
             .number("relchecks", entry.def.checks.len() as i64)
-            .flag("relhastriggers", has_triggers(name))
+            .flag("relhastriggers", has_triggers(state, name))
             .flag("relrowsecurity", security.enabled)
             .flag("relforcerowsecurity", security.forced)
             .set("reloptions", options_of(&entry.def));

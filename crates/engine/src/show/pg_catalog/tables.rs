@@ -50,9 +50,6 @@ pub(super) fn rows(name: &str, subject: &Subject<'_>) -> Vec<Row> {
         "pg_catalog.pg_policy" => policies::policies(subject),
         "pg_catalog.pg_policies" => policies::shown(subject),
         "pg_catalog.pg_trigger" => triggers::rows(subject),
-        "information_schema.triggers" => triggers::shown(subject),
-        "information_schema.routines" => programs::routines(subject),
-        "information_schema.parameters" => programs::parameters(subject),
         "pg_catalog.pg_indexes" => indexes(subject),
         "pg_catalog.pg_stats" => stats::rows(subject),
         "pg_catalog.pg_stat_activity" => activity::sessions(subject),
@@ -63,16 +60,6 @@ pub(super) fn rows(name: &str, subject: &Subject<'_>) -> Vec<Row> {
         "pg_catalog.pg_auth_members" => rights::members(subject),
         "pg_catalog.tessera_privileges" => rights::privileges(subject),
         "pg_catalog.tessera_members" => rights::closures(subject),
-        "information_schema.table_privileges" => rights::granted(subject, rights::Public::Shown),
-        "information_schema.role_table_grants" => rights::granted(subject, rights::Public::Hidden),
-        "information_schema.column_privileges" => {
-            rights::granted_columns(subject, rights::Public::Shown)
-        }
-        "information_schema.role_column_grants" => {
-            rights::granted_columns(subject, rights::Public::Hidden)
-        }
-        "information_schema.enabled_roles" => rights::enabled(subject),
-        "information_schema.applicable_roles" => rights::applicable(subject),
         "pg_catalog.pg_cursors" => cursors(subject),
         "pg_catalog.pg_authid" => authid(subject),
         "pg_catalog.pg_db_role_setting" => role_settings(subject),
@@ -87,6 +74,26 @@ pub(super) fn rows(name: &str, subject: &Subject<'_>) -> Vec<Row> {
             };
             catalogs::CATALOGS.iter().map(row).collect()
         }
+        name => rows_of_information(name, subject),
+    }
+}
+
+/// As [`rows`]: tables about rights and programs in `information_schema`, and the others.
+fn rows_of_information(name: &str, subject: &Subject<'_>) -> Vec<Row> {
+    match name {
+        "information_schema.table_privileges" => rights::granted(subject, rights::Public::Shown),
+        "information_schema.role_table_grants" => rights::granted(subject, rights::Public::Hidden),
+        "information_schema.column_privileges" => {
+            rights::granted_columns(subject, rights::Public::Shown)
+        }
+        "information_schema.role_column_grants" => {
+            rights::granted_columns(subject, rights::Public::Hidden)
+        }
+        "information_schema.enabled_roles" => rights::enabled(subject),
+        "information_schema.applicable_roles" => rights::applicable(subject),
+        "information_schema.triggers" => triggers::shown(subject),
+        "information_schema.routines" => programs::routines(subject),
+        "information_schema.parameters" => programs::parameters(subject),
         name => counts::rows(name, subject).unwrap_or_else(|| columns::rows(name, subject)),
     }
 }
