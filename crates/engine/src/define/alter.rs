@@ -554,9 +554,7 @@ impl Altering {
             state.tables.insert(def.name.clone(), entry);
             state.move_triggers(&old, &def.name);
             state.rename_in_triggers(&def.name, &renamed);
-            for column in &dropped {
-                state.drop_triggers_of(&def.name, &column.name);
-            }
+            dropped.iter().for_each(|column| state.drop_triggers_of(&def.name, &column.name));
             if def.persistence == Persistence::Permanent {
                 state.follow_table(&old, &def);
                 state.move_comments(moved);
