@@ -17,6 +17,7 @@ use arrow_schema::{DataType as Arrow, Field, Fields, IntervalUnit, Schema, Schem
 use engine::QueryResult;
 use kernels::{Batch, Vector, VectorBuilder, VectorData, array_fn, record_fn};
 use types::RecordField;
+use types::array::Shape;
 use types::{DataType, ElementType, Error, RecordType, Result, SqlState, text};
 
 mod read;
@@ -42,7 +43,7 @@ fn arrow_type(ty: DataType) -> Arrow {
         DataType::Time(_) => Arrow::Time64(TimeUnit::Microsecond),
         DataType::Timestamp(_) => Arrow::Timestamp(TimeUnit::Microsecond, None),
         DataType::TimestampTz(_) => Arrow::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
-        DataType::Interval => Arrow::Interval(IntervalUnit::MonthDayNano),
+        DataType::Interval(_) => Arrow::Interval(IntervalUnit::MonthDayNano),
         DataType::Array(element) => {
             Arrow::List(Arc::new(Field::new_list_field(arrow_type(element.data_type()), true)))
         }
@@ -132,7 +133,11 @@ fn list_array(vector: &Vector, element: ElementType) -> Result<ArrayRef> {
     for i in 0..vector.len() {
         let before = values.len();
         if !vector.is_null(i) {
-            values.append(&array_fn::unnest(vector.as_str().get(i), element), None);
+            let array = vector.as_str().get(i);
+            if Shape::of(array, element).dimensions().len() > 1 {
+                return Err(Error::unsupported("an array of several dimensions as an Arrow list"));
+            }
+            values.append(&array_fn::unnest(array, element), None);
         }
         lengths.push(values.len() - before);
     }

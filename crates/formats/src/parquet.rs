@@ -102,7 +102,7 @@ impl FileFormat for Parquet {
 
 /// The type a column is stored as: text for INTERVAL, which Parquet has no common form for.
 fn stored_type(ty: DataType) -> DataType {
-    if ty == DataType::Interval { DataType::Text } else { ty }
+    if matches!(ty, DataType::Interval(_)) { DataType::Text } else { ty }
 }
 
 /// Rows of a row group: two blocks, so that small files still load in parallel.

@@ -3,7 +3,9 @@
 
 use std::cmp::Ordering;
 
-use types::array::{self, ArrayBuilder, Elements, End, RawElement};
+use types::array::{
+    self, ArrayBuilder, Bounds, Dimension, Elements, End, Nested, Nesting, RawElement, Shape,
+};
 use types::budget::{Pace, Room, value_length};
 use types::{CompareOp, DataType, ElementType, Error, Result, SqlState};
 
@@ -172,15 +174,51 @@ pub fn quantified(
     })
 }
 
-/// `array[subscript]`.
-pub fn element_at(array: &Vector, subscript: &Vector, element: ElementType) -> Vector {
-    let rows = count(&[array, subscript]);
+/// ARRAY[...] of arrays: an array of one more dimension per row.
+///
+/// # Errors
+/// 2202E for arrays of different shapes; 54000.
+pub fn make_nested(values: &[&Vector], element: ElementType) -> Result<Vector> {
+    arrays(values, |i| {
+        let mut nested = Nested::new(element, Nesting::Constructor);
+        values.iter().try_for_each(|vector| nested.push(bytes(vector, i)))?;
+        nested.finish().map(Some)
+    })
+}
+
+/// Row `i` of all `columns` of INTEGER, in `out`; false when one is NULL.
+fn integers_of(columns: &[&Vector], i: usize, out: &mut Vec<i32>) -> bool {
+    out.clear();
+    out.extend(columns.iter().map_while(|column| integer(column, i)));
+    out.len() == columns.len()
+}
+
+/// `array[subscripts]`, with a column for each subscript.
+pub fn element_at(array: &Vector, subscripts: &[&Vector], element: ElementType) -> Vector {
+    let all: Vec<&Vector> = std::iter::once(array).chain(subscripts.iter().copied()).collect();
+    let rows = count(&all);
     let mut out = VectorBuilder::with_capacity(element.data_type().physical(), rows);
+    let mut at = Vec::with_capacity(subscripts.len());
     for i in 0..rows {
-        let found = match (bytes(array, i), integer(subscript, i)) {
-            (Some(array), Some(at)) => array::element_at(array, element, at),
+        let found = match bytes(array, i) {
+            Some(array) if integers_of(subscripts, i, &mut at) => {
+                array::element_at(array, element, &at)
+            }
             _ => None,
         };
+        push_element(&mut out, found, element);
+    }
+    out.finish()
+}
+
+/// The element of each array at a position from 1, in the order of [`unnest`]; NULL outside.
+pub fn nth(array: &Vector, number: &Vector, element: ElementType) -> Vector {
+    let rows = count(&[array, number]);
+    let mut out = VectorBuilder::with_capacity(element.data_type().physical(), rows);
+    for i in 0..rows {
+        let at = integer(number, i).and_then(|number| usize::try_from(number).ok()?.checked_sub(1));
+        let found = bytes(array, i).zip(at);
+        let found = found.and_then(|(array, at)| Elements::new(array, element).nth(at).flatten());
         push_element(&mut out, found, element);
     }
     out.finish()
@@ -213,26 +251,29 @@ impl<'a> Unnest<'a> {
     }
 }
 
-/// `array[first:last]`; NULL bounds give NULL, the least and greatest INTEGER are those of the
-/// array.
+/// The bounds of a slice whose ends are `ends`, two for each dimension: the least and greatest
+/// INTEGER are those of the array.
+fn bounds_of(ends: &[i32]) -> Vec<Bounds> {
+    let bounds = |pair: &[i32; 2]| Bounds {
+        first: (pair[0] != i32::MIN).then_some(pair[0]),
+        last: (pair[1] != i32::MAX).then_some(pair[1]),
+    };
+    ends.as_chunks::<2>().0.iter().map(bounds).collect()
+}
+
+/// `array[first:last]...`, with two columns for each dimension; NULL bounds give NULL, the least
+/// and greatest INTEGER are those of the array.
 ///
 /// # Errors
 /// None.
-pub fn slice(
-    array: &Vector,
-    first: &Vector,
-    last: &Vector,
-    element: ElementType,
-) -> Result<Vector> {
-    arrays(&[array, first, last], |i| {
-        match (bytes(array, i), integer(first, i), integer(last, i)) {
-            (Some(array), Some(first), Some(last)) => {
-                let first = (first != i32::MIN).then_some(first);
-                let last = (last != i32::MAX).then_some(last);
-                array::slice(array, element, first, last).map(Some)
-            }
-            _ => Ok(None),
+pub fn slice(array: &Vector, ends: &[&Vector], element: ElementType) -> Result<Vector> {
+    let all: Vec<&Vector> = std::iter::once(array).chain(ends.iter().copied()).collect();
+    let mut found = Vec::with_capacity(ends.len());
+    arrays(&all, |i| match bytes(array, i) {
+        Some(array) if integers_of(ends, i, &mut found) => {
+            array::slice(array, element, &bounds_of(&found)).map(Some)
         }
+        _ => Ok(None),
     })
 }
 
@@ -241,43 +282,51 @@ fn missing_subscript() -> Error {
     Error::new(SqlState::NULL_NOT_ALLOWED, message)
 }
 
-/// The array after `array[subscript] = value`; a NULL array counts as empty.
+/// The array after `array[subscripts] = value`; a NULL array counts as empty. `arguments` are the
+/// array, its subscripts and the value.
 ///
 /// # Errors
 /// 22004 for a NULL subscript; 54000, 2202E.
-pub fn set_element(
-    array: &Vector,
-    subscript: &Vector,
-    value: &Vector,
-    element: ElementType,
-) -> Result<Vector> {
-    let mut single = ArrayBuilder::new();
-    arrays(&[array, subscript, value], |i| {
-        let at = integer(subscript, i).ok_or_else(missing_subscript)?;
+pub fn set_element(arguments: &[&Vector], element: ElementType) -> Result<Vector> {
+    let (array, subscripts, value) = assignment(arguments)?;
+    let (mut single, mut at) = (ArrayBuilder::new(), Vec::with_capacity(subscripts.len()));
+    arrays(arguments, |i| {
+        if !integers_of(subscripts, i, &mut at) {
+            return Err(missing_subscript());
+        }
         let value = raw(&mut single, value, i, element);
-        array::with_element(bytes(array, i).unwrap_or(&[0]), element, at, value).map(Some)
+        array::with_element(bytes(array, i).unwrap_or(array::EMPTY), element, &at, value).map(Some)
     })
 }
 
-/// The array after `array[first:last] = source`; a NULL array counts as empty, a NULL source
-/// changes nothing. The least and greatest INTEGER are the bounds of the array.
+/// The array, its subscripts and the value of an assignment.
+fn assignment<'c, 'v>(
+    arguments: &'c [&'v Vector],
+) -> Result<(&'v Vector, &'c [&'v Vector], &'v Vector)> {
+    match arguments {
+        [array, subscripts @ .., value] => Ok((array, subscripts, value)),
+        _ => Err(Error::internal("an assignment without a value")),
+    }
+}
+
+/// The array after `array[first:last]... = source`; a NULL array counts as empty, a NULL source
+/// changes nothing. `arguments` are the array, two bounds for each dimension and the source; the
+/// least and greatest INTEGER are the bounds of the array.
 ///
 /// # Errors
 /// 22004 for a NULL subscript; 54000, 2202E.
-pub fn set_slice(
-    array: &Vector,
-    [first, last]: [&Vector; 2],
-    source: &Vector,
-    element: ElementType,
-) -> Result<Vector> {
-    arrays(&[array, first, last, source], |i| {
-        let low = integer(first, i).ok_or_else(missing_subscript)?;
-        let high = integer(last, i).ok_or_else(missing_subscript)?;
+pub fn set_slice(arguments: &[&Vector], element: ElementType) -> Result<Vector> {
+    let (array, ends, source) = assignment(arguments)?;
+    let mut found = Vec::with_capacity(ends.len());
+    arrays(arguments, |i| {
+        if !integers_of(ends, i, &mut found) {
+            return Err(missing_subscript());
+        }
+        let array = bytes(array, i).unwrap_or(array::EMPTY);
         let Some(source) = bytes(source, i) else {
-            return Ok(Some(bytes(array, i).unwrap_or(&[0]).to_vec()));
+            return Ok(Some(array.to_vec()));
         };
-        let bounds = ((low != i32::MIN).then_some(low), (high != i32::MAX).then_some(high));
-        array::with_slice(bytes(array, i).unwrap_or(&[0]), element, bounds, source).map(Some)
+        array::with_slice(array, element, &bounds_of(&found), source).map(Some)
     })
 }
 
@@ -300,7 +349,7 @@ pub fn append(array: &Vector, value: &Vector, end: End, element: ElementType) ->
     let mut single = ArrayBuilder::new();
     arrays(&[array, value], |i| {
         let added = raw(&mut single, value, i, element);
-        array::appended(bytes(array, i).unwrap_or(&[0]), element, added, end).map(Some)
+        array::appended(bytes(array, i).unwrap_or(array::EMPTY), element, added, end).map(Some)
     })
 }
 
@@ -315,16 +364,16 @@ pub enum Extent {
     Upper,
 }
 
-/// array_length, array_lower, array_upper of a dimension: NULL for all but the first, and for empty
-/// arrays.
+/// array_length, array_lower, array_upper of a dimension: NULL for one that the array lacks.
 pub fn extent(what: Extent, array: &Vector, dimension: &Vector, element: ElementType) -> Vector {
     integers(&[array, dimension], |i| {
         let (array, dimension) = (bytes(array, i)?, integer(dimension, i)?);
-        let (low, high) = array::bounds(array, element).filter(|_| dimension == 1)?;
+        let at = usize::try_from(dimension).ok()?.checked_sub(1)?;
+        let found = *Shape::of(array, element).dimensions().get(at)?;
         Some(match what {
-            Extent::Length => high - low + 1,
-            Extent::Lower => low,
-            Extent::Upper => high,
+            Extent::Length => found.length,
+            Extent::Lower => found.lower,
+            Extent::Upper => found.upper(),
         })
     })
 }
@@ -337,39 +386,53 @@ pub fn cardinality(array: &Vector, element: ElementType) -> Vector {
     })
 }
 
-/// array_ndims: 1, or NULL for an empty array.
+/// array_ndims, NULL for an empty array.
 pub fn dimension_count(array: &Vector, element: ElementType) -> Vector {
-    integers(&[array], |i| array::bounds(bytes(array, i)?, element).map(|_| 1))
+    integers(&[array], |i| {
+        let shape = Shape::of(bytes(array, i)?, element);
+        // At most six.
+        shape.first().map(|_| shape.dimensions().len() as i32)
+    })
 }
 
-/// array_dims: `[1:3]`, or NULL for an empty array.
+/// array_dims: `[1:3][0:1]`, or NULL for an empty array.
 ///
 /// # Errors
 /// None.
 pub fn dimensions(array: &Vector, element: ElementType) -> Result<Vector> {
     arrays(&[array], |i| {
-        let bounds = bytes(array, i).and_then(|array| array::bounds(array, element));
-        Ok(bounds.map(|(low, high)| format!("[{low}:{high}]").into_bytes()))
+        let shape = bytes(array, i).map(|array| Shape::of(array, element));
+        let shape = shape.filter(|shape| shape.first().is_some());
+        Ok(shape.map(|shape| shape.shown().into_bytes()))
     })
 }
 
 /// array_position.
+///
+/// # Errors
+/// 0A000 for an array of several dimensions.
 pub fn position(
     array: &Vector,
     value: &Vector,
     start: Option<&Vector>,
     element: ElementType,
-) -> Vector {
+) -> Result<Vector> {
     let mut single = ArrayBuilder::new();
     let all: Vec<&Vector> = [array, value].into_iter().chain(start).collect();
-    integers(&all, |i| {
+    let mut failed = None;
+    let found = integers(&all, |i| {
         let array = bytes(array, i)?;
         let start = match start {
             Some(start) => Some(integer(start, i)?),
             None => None,
         };
-        array::position(array, element, raw(&mut single, value, i, element), start)
-    })
+        let found = array::position(array, element, raw(&mut single, value, i, element), start);
+        found.unwrap_or_else(|error| {
+            failed.get_or_insert(error);
+            None
+        })
+    });
+    failed.map_or(Ok(found), Err)
 }
 
 /// A function of an array and one of its elements.
@@ -421,50 +484,82 @@ pub fn trim(array: &Vector, count: &Vector, element: ElementType) -> Result<Vect
 /// width_bucket(value, array): how many elements of an ascending array are not above the value.
 ///
 /// # Errors
-/// 22004 for an element that is NULL.
+/// 22004 for an element that is NULL, 2202E for an array of several dimensions.
 pub fn bucket(value: &Vector, array: &Vector, element: ElementType) -> Result<Vector> {
     let mut single = ArrayBuilder::new();
-    let mut failed = false;
+    let mut failed = None;
     let buckets = integers(&[value, array], |i| {
         let array = bytes(array, i)?;
         let value = raw(&mut single, value, i, element)?;
         let mut below = 0;
+        if Shape::of(array, element).dimensions().len() > 1 {
+            let message = "thresholds must be one-dimensional array";
+            failed = Some(Error::new(SqlState::ARRAY_SUBSCRIPT, message));
+        }
         for raw in Elements::new(array, element) {
             match raw {
                 Some(raw) => below += i32::from(key_order(raw, value, element).is_le()),
-                None => failed = true,
+                None => {
+                    let message = "thresholds array must not contain NULLs";
+                    failed = Some(Error::new(SqlState::NULL_NOT_ALLOWED, message));
+                }
             }
         }
         Some(below)
     });
-    if failed {
-        Err(Error::new(SqlState::NULL_NOT_ALLOWED, "thresholds array must not contain NULLs"))
-    } else {
-        Ok(buckets)
-    }
+    failed.map_or(Ok(buckets), Err)
 }
 
-/// The only element of an array of INTEGER, None for an empty one.
+/// The elements of an array of INTEGER that says something of dimensions.
 ///
 /// # Errors
-/// 22004 for NULL, 0A000 for several dimensions.
-fn only(array: &Vector, i: usize) -> Result<Option<i32>> {
+/// 22004 for NULL, 2202E for several dimensions.
+fn of_dimensions(array: &Vector, i: usize) -> Result<Vec<i32>> {
     let null = |message: &str| Error::new(SqlState::NULL_NOT_ALLOWED, message);
-    let missing = "dimension array or low bound array cannot be null";
-    let array = bytes(array, i).ok_or_else(|| null(missing))?;
-    match array::values(array, ElementType::Integer).as_slice() {
-        [] => Ok(None),
-        [types::Value::I32(value)] => Ok(Some(*value)),
-        [_] => Err(null("dimension values cannot be null")),
-        _ => Err(Error::unsupported("an array of several dimensions")),
+    let array =
+        bytes(array, i).ok_or_else(|| null("dimension array or low bound array cannot be null"))?;
+    if Shape::of(array, ElementType::Integer).dimensions().len() > 1 {
+        return Err(wrong_number("Dimension array must be one dimensional."));
     }
+    let number = |value: types::Value| match value {
+        types::Value::I32(value) => Ok(value),
+        _ => Err(null("dimension values cannot be null")),
+    };
+    array::values(array, ElementType::Integer).into_iter().map(number).collect()
+}
+
+fn wrong_number(detail: &str) -> Error {
+    let message = "wrong number of array subscripts";
+    Error::new(SqlState::ARRAY_SUBSCRIPT, message).with_detail(detail)
+}
+
+/// The shape that array_fill makes.
+fn filled_shape(lengths: &[i32], firsts: Option<&[i32]>) -> Result<Shape> {
+    if lengths.len() > array::DIMENSIONS_MAX {
+        return Err(array::too_many(lengths.len()));
+    }
+    if firsts.is_some_and(|firsts| firsts.len() != lengths.len()) {
+        let detail = "Low bound array has different size than dimensions array.";
+        return Err(wrong_number(detail));
+    }
+    let mut dimensions = Vec::with_capacity(lengths.len());
+    for (at, length) in lengths.iter().enumerate() {
+        let lower = firsts.map_or(1, |firsts| firsts[at]);
+        if *length < 0 {
+            let message =
+                format!("array size exceeds the maximum allowed ({})", array::ELEMENTS_MAX);
+            return Err(Error::new(SqlState::LIMIT_EXCEEDED, message));
+        }
+        dimensions.push(Dimension { lower, length: *length });
+    }
+    Shape::new(&dimensions)
 }
 
 /// array_fill(value, lengths [, first subscripts]).
 ///
 /// # Errors
-/// 22004 for a NULL length or subscript, 0A000 for several dimensions, 2202E and 54000 for an array
-/// that is too large.
+/// 22004 for a NULL length or subscript, 2202E and 54000 for subscripts and arrays that are too
+/// large.
 pub fn fill(
     value: &Vector,
     lengths: &Vector,
@@ -473,22 +568,15 @@ pub fn fill(
 ) -> Result<Vector> {
     let all: Vec<&Vector> = [value, lengths].into_iter().chain(firsts).collect();
     arrays(&all, |i| {
-        let length = only(lengths, i)?.unwrap_or(0);
-        let first = firsts.map(|firsts| only(firsts, i)).transpose()?.flatten().unwrap_or(1);
-        let size = usize::try_from(length).ok().filter(|size| *size <= array::ELEMENTS_MAX);
-        let size = size.ok_or_else(|| {
-            let message =
-                format!("array size exceeds the maximum allowed ({})", array::ELEMENTS_MAX);
-            Error::new(SqlState::LIMIT_EXCEEDED, message)
-        })?;
+        let lengths = of_dimensions(lengths, i)?;
+        let firsts = firsts.map(|firsts| of_dimensions(firsts, i)).transpose()?;
+        let shape = filled_shape(&lengths, firsts.as_deref())?;
         let mut single = ArrayBuilder::new();
         let value = raw(&mut single, value, i, element);
-        let mut builder = ArrayBuilder::new();
-        let bytes = size.checked_mul(1 + value.map_or(0, <[u8]>::len));
+        let bytes = shape.size().checked_mul(1 + value.map_or(0, <[u8]>::len));
         let mut room = Room::default();
         room.note(value_length(bytes)?, bytes.unwrap_or(usize::MAX))?;
-        (0..size).for_each(|_| builder.push_raw(value));
-        builder.finish_from(first).map(Some)
+        array::filled(value, &shape).map(Some)
     })
 }
 

@@ -18,7 +18,7 @@ use types::{
 
 use crate::json_fn;
 use crate::numeric::{Operand, Target, rescale};
-use crate::rows::{Fixed, Texts, map, scratch, try_format, try_map, try_narrow, utf8};
+use crate::rows::{Fixed, Texts, map, scratch, try_format, try_map, try_narrow, try_write, utf8};
 use crate::wide;
 use crate::{Vector, VectorBuilder, VectorData};
 
@@ -117,7 +117,7 @@ fn convert(
         }
         (T::InternalChar, T::Integer) => one_by_one(vector, from, to, physical, excess),
         (_, T::InternalChar) => one_by_one(vector, from, to, physical, excess),
-        _ if from.is_text() && to.is_text() => fit_text(vector, to, excess),
+        _ if from.is_text() && to.is_text() => text_as(vector, from, to, excess),
         _ if from.is_text() => read_text(vector, to, physical),
         (_, T::Text | T::Varchar(None)) => write_text(vector, from),
         _ => one_by_one(vector, from, to, physical, excess),
@@ -138,7 +138,7 @@ fn record_length(record: RecordType) -> bool {
 fn has_length(element: ElementType) -> bool {
     matches!(element, ElementType::Char(_) | ElementType::Varchar(Some(_)))
         || matches!(element, ElementType::Name | ElementType::InternalChar)
-        || element.data_type().second_digits().is_some()
+        || element.data_type().rounds_time()
         || element.data_type().has_bit_length()
 }
 
@@ -235,6 +235,29 @@ fn float_to_number(
         // REAL is held as the double that equals it.
         _ => Ok(vector.clone()),
     }
+}
+
+/// Text as another text.
+fn text_as(vector: &Vector, from: DataType, to: DataType, excess: Excess) -> Result<Vector> {
+    match (from, to) {
+        (DataType::Char(_), DataType::Char(0)) => padded_text(vector, from),
+        (DataType::Char(0), _) => fit_text(&trimmed_text(vector)?, to, excess),
+        _ => fit_text(vector, to, excess),
+    }
+}
+
+/// CHAR(n) with its blanks.
+fn padded_text(vector: &Vector, from: DataType) -> Result<Vector> {
+    let texts = Texts::new(vector);
+    try_write(&[vector], |i, out| {
+        text::append_text(out, texts.bytes(i), from);
+        Ok(())
+    })
+}
+
+/// CHAR of any length without its blanks.
+fn trimmed_text(vector: &Vector) -> Result<Vector> {
+    try_narrow(vector, &[vector], |_, bytes| Ok(0..types::without_blanks(bytes).len()))
 }
 
 fn fit_text(vector: &Vector, to: DataType, excess: Excess) -> Result<Vector> {

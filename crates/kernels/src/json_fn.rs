@@ -235,6 +235,7 @@ pub fn without(json: &Vector, what: &Vector, ty: DataType) -> Result<Vector> {
                 json::without_index(out, values.bytes(i), index)?;
             }
             DataType::Array(_) => {
+                check_line(Texts::new(what).bytes(i))?;
                 let keys = steps(Texts::new(what).bytes(i));
                 let keys: Vec<&[u8]> = keys.iter().flatten().map(|key| &**key).collect();
                 json::without_keys(out, values.bytes(i), &keys)?;
@@ -243,6 +244,15 @@ pub fn without(json: &Vector, what: &Vector, ty: DataType) -> Result<Vector> {
         }
         Ok(true)
     })
+}
+
+/// 2202E for a TEXT[] of several dimensions.
+fn check_line(path: &[u8]) -> Result<()> {
+    if array::Shape::of(path, ElementType::Text).dimensions().len() > 1 {
+        let message = "wrong number of array subscripts";
+        return Err(Error::new(SqlState::ARRAY_SUBSCRIPT, message));
+    }
+    Ok(())
 }
 
 /// The elements of a TEXT[].
@@ -263,6 +273,7 @@ pub fn change_path(
     let replacement = arguments.get(2).map(|value| Texts::new(value));
     let flag = arguments.get(3).map(|flag| Values::<u8>::new(flag));
     write_rows(arguments, |i, out| {
+        check_line(paths.bytes(i))?;
         let path = steps(paths.bytes(i));
         let path: Vec<Option<&[u8]>> = path.iter().map(Option::as_deref).collect();
         let value = replacement.as_ref().map_or(&[][..], |value| value.bytes(i));

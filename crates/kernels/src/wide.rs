@@ -107,6 +107,7 @@ pub fn key(a: &Vector, ty: DataType) -> Result<Vector> {
 pub fn key_bytes(bytes: &[u8], ty: DataType) -> Cow<'_, [u8]> {
     match ty {
         DataType::WideNumeric(_) => Cow::Borrowed(wide::key(bytes)),
+        DataType::Char(0) => Cow::Borrowed(types::without_blanks(bytes)),
         DataType::Packed(ty) => Cow::Owned(types::packed::key(bytes, ty)),
         // A key is no longer than its value, so that no array becomes too large.
         _ => compound_key(bytes, ty).map_or(Cow::Borrowed(bytes), Cow::Owned),
@@ -117,6 +118,9 @@ pub fn key_bytes(bytes: &[u8], ty: DataType) -> Cow<'_, [u8]> {
 fn compound_key(bytes: &[u8], ty: DataType) -> Result<Vec<u8>> {
     let simplified = |value: Value, ty: DataType| match (&value, ty) {
         (Value::Str(bytes), DataType::WideNumeric(_)) => Ok(Value::Str(wide::key(bytes).into())),
+        (Value::Str(bytes), DataType::Char(0)) => {
+            Ok(Value::Str(types::without_blanks(bytes).into()))
+        }
         (Value::Str(bytes), DataType::Packed(packed)) if ty.has_wide() => {
             Ok(Value::Str(types::packed::key(bytes, packed).into()))
         }

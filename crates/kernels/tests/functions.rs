@@ -27,7 +27,7 @@ fn data_type(name: &str) -> DataType {
         "time" => DataType::TIME,
         "timestamp" => DataType::TIMESTAMP,
         "timestamptz" => DataType::TIMESTAMPTZ,
-        "interval" => DataType::Interval,
+        "interval" => DataType::INTERVAL,
         other => panic!("type {other}"),
     }
 }
@@ -260,7 +260,7 @@ fn result_type(name: &str, ty: &[DataType], physical: PhysicalType) -> DataType 
             PhysicalType::I32 => DataType::Integer,
             PhysicalType::I64 => DataType::BigInt,
             PhysicalType::F64 => DataType::Double,
-            PhysicalType::Interval => DataType::Interval,
+            PhysicalType::Interval => DataType::INTERVAL,
             _ => DataType::Text,
         },
     }

@@ -115,7 +115,7 @@ fn extract_limit(arguments: &[Expr]) -> Option<i128> {
     match &**field {
         b"year" | b"month" | b"day" | b"hour" | b"minute" | b"quarter" | b"week" | b"dow"
         | b"isodow" | b"doy" | b"isoyear" | b"decade" | b"century" | b"millennium"
-            if arguments.get(1)?.ty != DataType::Interval =>
+            if !matches!(arguments.get(1)?.ty, DataType::Interval(_)) =>
         {
             Some(1_000_000)
         }

@@ -7,10 +7,9 @@ use pyo3::types::{PyBool, PyByteArray, PyBytes, PyDate, PyDateTime, PyDelta, PyD
 use pyo3::types::{
     PyFloat, PyInt, PyList, PyMapping, PyMemoryView, PySequence, PyString, PyTime, PyTuple, PyType,
 };
+use types::array::{ArrayBuilder, Nested, Nesting};
 use types::calendar::TimeZone;
-use types::{
-    DataType, ElementType, Error, Interval, NumericType, Result, SqlState, Value, array, text,
-};
+use types::{DataType, ElementType, Error, Interval, NumericType, Result, SqlState, Value, text};
 
 use crate::error::{exception, raise};
 use crate::placeholder;
@@ -156,20 +155,36 @@ fn parameter(object: &Bound<'_, PyAny>) -> PyResult<Parameter> {
 
 /// An array as a literal: the statement decides of what.
 fn list(object: &Bound<'_, PyAny>) -> PyResult<Parameter> {
-    let element = |element: PyResult<Bound<'_, PyAny>>| -> PyResult<Value> {
-        let element = element?;
-        if element.cast::<PyList>().is_ok() || element.cast::<PyTuple>().is_ok() {
-            let error = Error::unsupported("an array of several dimensions");
-            return Err(exception(object.py(), &error));
-        }
-        let Parameter { ty, value } = parameter(&element)?;
-        Ok(if value.is_null() { value } else { Value::text(&text::format(&value, ty)) })
-    };
-    let elements: Vec<Value> = object.try_iter()?.map(element).collect::<PyResult<_>>()?;
-    let array = array::from_values(&elements, ElementType::Text);
-    let array = array.map_err(|error| exception(object.py(), &error))?;
+    let array = Value::Str(texts(object)?.into());
     let literal = text::format(&array, DataType::Array(ElementType::Text));
     Ok(Parameter { ty: DataType::Unknown, value: Value::text(&literal) })
+}
+
+/// An array of texts, of another dimension where its elements are lists.
+fn texts(object: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
+    let failed = |error: Error| exception(object.py(), &error);
+    let elements = object.try_iter()?.collect::<PyResult<Vec<Bound<'_, PyAny>>>>()?;
+    let is_list = |element: &Bound<'_, PyAny>| {
+        element.cast::<PyList>().is_ok() || element.cast::<PyTuple>().is_ok()
+    };
+    if elements.iter().any(is_list) {
+        let mut nested = Nested::new(ElementType::Text, Nesting::Constructor);
+        for element in &elements {
+            let inner = is_list(element).then(|| texts(element)).transpose()?;
+            nested.push(inner.as_deref()).map_err(failed)?;
+        }
+        return nested.finish().map_err(failed);
+    }
+    let mut builder = ArrayBuilder::new();
+    for element in &elements {
+        let Parameter { ty, value } = parameter(element)?;
+        if value.is_null() {
+            builder.push_null();
+        } else {
+            builder.push_text(text::format(&value, ty).as_bytes());
+        }
+    }
+    builder.finish().map_err(failed)
 }
 
 /// A dict as JSON text: the statement decides whether it is a JSON or a JSONB.
@@ -225,7 +240,7 @@ fn moment(object: &Bound<'_, PyAny>) -> PyResult<Option<Parameter>> {
         let micros = part("seconds")? * 1_000_000 + part("microseconds")?;
         let days = object.getattr("days")?.extract::<i32>()?;
         let value = Value::Interval(Interval { months: 0, days, micros });
-        return Ok(Some(Parameter { ty: DataType::Interval, value }));
+        return Ok(Some(Parameter { ty: DataType::INTERVAL, value }));
     }
     Ok(None)
 }

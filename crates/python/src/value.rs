@@ -6,6 +6,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDate, PyDateTime, PyDelta, PyFloat, PyList, PyString, PyTuple};
 use pyo3::types::{PyTime, PyType, PyTzInfo};
+use types::array::Shape;
 use types::{DataType, ElementType, Error, Interval, RecordType, SqlState, calendar, text};
 
 use crate::error::exception;
@@ -79,7 +80,15 @@ fn list<'py>(py: Python<'py>, array: &[u8], element: ElementType) -> PyResult<Bo
     types::array::values(array, element).iter().for_each(|value| elements.push_value(value));
     let elements = elements.finish();
     let cells = (0..elements.len()).map(|at| cell(py, &elements, at, ty));
-    Ok(PyList::new(py, cells.collect::<PyResult<Vec<_>>>()?)?.into_any())
+    let mut cells = cells.collect::<PyResult<Vec<_>>>()?;
+    // Lists of the innermost dimension first.
+    let shape = Shape::of(array, element);
+    for dimension in shape.dimensions().iter().skip(1).rev() {
+        // An array with elements has some in each dimension.
+        let lists = cells.chunks(dimension.length as usize).map(|part| PyList::new(py, part));
+        cells = lists.map(|list| Ok(list?.into_any())).collect::<PyResult<Vec<_>>>()?;
+    }
+    Ok(PyList::new(py, cells)?.into_any())
 }
 
 fn class<'py>(

@@ -294,6 +294,7 @@ impl fmt::Display for TypeText {
             DataType::TimestampTz(None) => f.write_str("timestamptz"),
             DataType::Time(Some(digits)) => write!(f, "time({digits})"),
             DataType::Time(None) => f.write_str("time"),
+            DataType::Interval(_) => write!(f, "{}", self.0),
             DataType::Double => f.write_str("double"),
             other => f.write_str(other.name()),
         }

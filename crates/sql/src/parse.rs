@@ -775,6 +775,8 @@ fn untyped_columns(tokens: &[TokenWithSpan]) -> Vec<usize> {
     for (_, token) in significant.by_ref() {
         match &token.token {
             Token::Word(word) if word.keyword == Keyword::TABLE => is_table = true,
+            // What follows is the query, whose calls have parentheses, too.
+            Token::Word(word) if word.keyword == Keyword::AS => return Vec::new(),
             Token::Word(_) | Token::Period => {}
             Token::LParen if is_table => break,
             _ => return Vec::new(),

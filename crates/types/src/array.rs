@@ -1,7 +1,10 @@
-//! Arrays of one dimension as bytes whose order is that of the arrays.
+//! Arrays as bytes whose order is that of the arrays.
 //!
 //! ```text
-//! array    element* 00 [first subscript, 4 bytes, when it is not 1]
+//! array    element* 00 [shape]
+//! shape    of one dimension: first subscript, 4 bytes, when it is not 1
+//!          of several: FF FF FF FF, their number, their lengths, their first subscripts (4 bytes
+//!          each); no first subscript is FF FF FF FF
 //! element  01 value | 02                                            02: NULL
 //! value    BOOLEAN 1 byte; integers, DATE, labels 4; BIGINT, OID, times, floats 8; UUID 16:
 //!          big-endian, sign bit flipped; NUMERIC 80 + length, then its bytes (negative: 80 -
@@ -9,23 +12,33 @@
 //!          INTERVAL 16 of its length, 16 as it is; text, BYTEA with 00 as 00 FF, then 00 00
 //! ```
 //! Arrays of one type are equal when their bytes are and ordered as their bytes are: by elements,
-//! NULL after all values, then shorter before longer, then by first subscript. So hashing,
-//! grouping, sorting, indexes, minima and dictionaries take them as they take BYTEA.
+//! NULL after all values, then shorter before longer, then by number of dimensions, lengths and
+//! first subscripts. So hashing, grouping, sorting, indexes, minima and dictionaries take them as
+//! they take BYTEA. The elements of several dimensions are in the order of rows: the last subscript
+//! changes first, so that unnest, ANY and containment need no shape.
 //!
-//! Departures from PostgreSQL: one dimension only; -0 is held as 0, and every NaN as one; intervals
-//! that are equal and look different (`1 mon`, `30 days`) make arrays that are not equal.
-//! Elsewhere: functions on arrays (`functions`), text form (`text`).
+//! Departures from PostgreSQL: -0 is held as 0, and every NaN as one; intervals that are equal and
+//! look different (`1 mon`, `30 days`) make arrays that are not equal; a first subscript below 1
+//! is above 1.
+//! Elsewhere: dimensions (`shape`), functions on arrays (`functions`), parts of them (`parts`),
+//! arrays of arrays (`nested`), text form (`text`).
 
 mod functions;
+mod nested;
+mod parts;
+mod shape;
 
 pub use functions::{
-    End, appended, concatenated, contains, element_at, element_key, overlaps, position, positions,
-    removed, replaced, slice, split, trimmed, with_element, with_slice,
+    End, appended, concatenated, contains, element_key, filled, overlaps, position, positions,
+    removed, replaced, split, trimmed,
 };
+pub use nested::{Nested, Nesting};
+pub use parts::{Bounds, element_at, slice, slices, with_element, with_slice};
+pub use shape::{DIMENSIONS_MAX, Dimension, Shape, too_many};
 
 use std::borrow::Cow;
 
-use crate::{DataType, ElementType, Error, Interval, Result, SqlState, Value};
+use crate::{DataType, ElementType, Error, Interval, Result, Value};
 
 /// The most elements of an array, as in PostgreSQL.
 pub const ELEMENTS_MAX: usize = (1 << 27) - 1;
@@ -36,6 +49,12 @@ const BYTES_MAX: usize = (1 << 30) - 1;
 const LAST: u8 = 0;
 const PRESENT: u8 = 1;
 const NULL: u8 = 2;
+
+/// Begins the shape of an array of several dimensions.
+const SEVERAL: [u8; 4] = [0xff; 4];
+
+/// An array without elements.
+pub const EMPTY: &[u8] = &[LAST];
 
 /// One element as it is in an array: its value's bytes, None for NULL. Equal elements of one type
 /// have equal bytes.
@@ -61,7 +80,7 @@ fn value_bytes(element: ElementType, bytes: &[u8]) -> usize {
         | E::Real
         | E::Double => 8,
         E::Uuid => 16,
-        E::Interval => 32,
+        E::Interval(_) => 32,
         E::Numeric(_) => 1 + usize::from(bytes[0].abs_diff(0x80)),
         E::WideNumeric(_)
         | E::Char(_)
@@ -102,13 +121,28 @@ impl<'a> Elements<'a> {
         Self { element, rest: array }
     }
 
-    /// The first subscript, which follows the last element.
-    fn lower(mut self) -> i32 {
-        while self.next().is_some() {}
-        match self.rest {
-            [_, a, b, c, d] => (u32::from_be_bytes([*a, *b, *c, *d]) ^ 1 << 31) as i32,
-            _ => 1,
-        }
+    /// The shape, which follows the last of `count` elements, once they are read.
+    fn shape_behind(&self, count: usize) -> Shape {
+        let number = |bytes: &[u8]| u32::from_be_bytes(fixed(bytes));
+        let subscript = |bytes: &[u8]| (number(bytes) ^ 1 << 31) as i32;
+        let bytes = self.rest.get(1..).unwrap_or_default();
+        // Below 2^27 elements.
+        let line = |lower| Shape::new(&[Dimension { lower, length: count as i32 }]);
+        let found = match bytes.split_first_chunk::<4>() {
+            None => line(1),
+            Some((&SEVERAL, rest)) => {
+                let sides = &rest[1..];
+                let (lengths, lowers) = sides.split_at(sides.len() / 2);
+                let sides = lengths.chunks_exact(4).zip(lowers.chunks_exact(4));
+                let dimension = |(length, lower)| Dimension {
+                    lower: subscript(lower),
+                    length: number(length) as i32,
+                };
+                Shape::new(&sides.map(dimension).collect::<Vec<_>>())
+            }
+            Some((lower, _)) => line(subscript(lower)),
+        };
+        found.unwrap_or(Shape::EMPTY)
     }
 }
 
@@ -140,12 +174,9 @@ pub fn cardinality(array: &[u8], element: ElementType) -> usize {
     Elements::new(array, element).count()
 }
 
-/// The first and the last subscript; None for an empty array.
+/// The first and the last subscript of the outermost dimension; None for an empty array.
 pub fn bounds(array: &[u8], element: ElementType) -> Option<(i32, i32)> {
-    let count = cardinality(array, element);
-    let lower = Elements::new(array, element).lower();
-    // At most 2^27 elements, of which none has a subscript above i32::MAX.
-    (count > 0).then(|| (lower, lower + (count as i32 - 1)))
+    Shape::of(array, element).first().map(|first| (first.lower, first.upper()))
 }
 
 /// The values of an array.
@@ -212,7 +243,7 @@ pub fn decode(raw: RawElement<'_>, element: ElementType) -> Value {
         }
         E::Uuid => Value::I128((u128::from_be_bytes(fixed(raw)) ^ 1 << 127) as i128),
         E::Numeric(ty) => crate::decimal::numeric_value(decode_numeric(raw), ty),
-        E::Interval => Value::Interval(Interval {
+        E::Interval(_) => Value::Interval(Interval {
             months: i32::from_be_bytes(fixed(&raw[16..20])),
             days: i32::from_be_bytes(fixed(&raw[20..24])),
             micros: i64::from_be_bytes(fixed(&raw[24..])),
@@ -416,20 +447,52 @@ impl ArrayBuilder {
     /// # Errors
     /// 54000 when it is too large, 2202E when the last subscript would be.
     pub fn finish_from(mut self, lower: i32) -> Result<Vec<u8>> {
-        if self.count > ELEMENTS_MAX || self.bytes.len() >= BYTES_MAX - 5 {
-            let message = format!("array size exceeds the maximum allowed ({ELEMENTS_MAX})");
-            return Err(Error::new(SqlState::LIMIT_EXCEEDED, message));
-        }
+        self.check_size()?;
         // Below 2^27, as was just checked.
         if lower.checked_add(self.count as i32).is_none() {
             let message = format!("array lower bound is too large: {lower}");
-            return Err(Error::new(SqlState::ARRAY_SUBSCRIPT, message));
+            return Err(shape::subscript_error(&message));
         }
         self.bytes.push(LAST);
         if lower != 1 && self.count > 0 {
             self.bytes.extend_from_slice(&(lower as u32 ^ 1 << 31).to_be_bytes());
         }
         Ok(self.bytes)
+    }
+
+    fn check_size(&self) -> Result<()> {
+        let is_too_large = self.count > ELEMENTS_MAX || self.bytes.len() >= BYTES_MAX - 64;
+        if is_too_large { Err(shape::too_large()) } else { Ok(()) }
+    }
+
+    /// The array of this shape, whose elements were appended in the order of rows.
+    ///
+    /// # Errors
+    /// 54000 when it is too large.
+    ///
+    /// # Panics
+    /// If the shape has another number of elements.
+    pub fn finish_shaped(mut self, shape: &Shape) -> Result<Vec<u8>> {
+        assert_eq!(shape.size(), self.count, "an array has the elements of its shape");
+        match shape.dimensions() {
+            [] => self.finish(),
+            [only] => self.finish_from(only.lower),
+            several => {
+                self.check_size()?;
+                self.bytes.push(LAST);
+                self.bytes.extend_from_slice(&SEVERAL);
+                // At most six.
+                self.bytes.push(several.len() as u8);
+                for dimension in several {
+                    self.bytes.extend_from_slice(&(dimension.length as u32).to_be_bytes());
+                }
+                for dimension in several {
+                    let lower = dimension.lower as u32 ^ 1 << 31;
+                    self.bytes.extend_from_slice(&lower.to_be_bytes());
+                }
+                Ok(self.bytes)
+            }
+        }
     }
 }
 
@@ -447,7 +510,7 @@ pub fn map(
     for raw in Elements::new(array, from) {
         builder.push_value(&convert(decode(raw, from))?, to);
     }
-    builder.finish_from(Elements::new(array, from).lower())
+    builder.finish_shaped(&Shape::of(array, from))
 }
 
 /// The element type of an array type.

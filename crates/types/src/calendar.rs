@@ -23,7 +23,10 @@ pub use zone::{DateOrder, TimeZone};
 
 pub(crate) use abbreviation::{Meaning, meaning as zone_meaning};
 
-use crate::{DataType, Error, NumericDisplay, NumericType, Result, SqlState};
+use crate::{
+    DataType, Error, Interval, IntervalFields, IntervalForm, NumericDisplay, NumericType, Result,
+    SqlState,
+};
 
 /// The type that extraction gives: microsecond resolution, held in 64 bits. Values of the largest
 /// timestamps have 19 digits.
@@ -344,6 +347,27 @@ pub fn rounded_micros(micros: i64, digits: u32) -> Option<i64> {
     let unit = SECOND / 10i64.pow(digits.min(6));
     let size = micros.checked_abs()?.checked_add(unit / 2)? / unit * unit;
     size.checked_mul(micros.signum())
+}
+
+/// An INTERVAL with the fields and digits of `form`: what lies below the last field is cut off.
+///
+/// # Errors
+/// 22008.
+pub fn fitted_interval(value: Interval, form: Option<IntervalForm>) -> Result<Interval> {
+    use IntervalFields as F;
+    let Some(form) = form else { return Ok(value) };
+    let cut = |unit: i64| Interval { micros: value.micros / unit * unit, ..value };
+    let value = match form.fields.map(F::last) {
+        Some(F::Year) => Interval { months: value.months / 12 * 12, days: 0, micros: 0 },
+        Some(F::Month) => Interval { days: 0, micros: 0, ..value },
+        Some(F::Day) => Interval { micros: 0, ..value },
+        Some(F::Hour) => cut(HOUR),
+        Some(F::Minute) => cut(MINUTE),
+        _ => value,
+    };
+    let Some(digits) = form.digits else { return Ok(value) };
+    let micros = rounded_micros(value.micros, u32::from(digits));
+    Ok(Interval { micros: micros.ok_or_else(interval_out_of_range)?, ..value })
 }
 
 /// A TIMESTAMP or TIMESTAMPTZ rounded to `digits` fractional digits of a second, 0 to 6.

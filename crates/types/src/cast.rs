@@ -129,7 +129,9 @@ fn convert(
             from_wide(&Wide::read(bytes)?, from, to)
         }
         (Value::F64(v), _) => from_float(*v, from, to),
-        (Value::Interval(v), T::Interval) => Ok(Value::Interval(*v)),
+        (Value::Interval(v), T::Interval(form)) => {
+            Ok(Value::Interval(crate::calendar::fitted_interval(*v, form)?))
+        }
         (Value::Interval(v), T::Time(_)) => {
             Ok(Value::I64(crate::calendar::rounded_to(v.micros.rem_euclid(DAY), to)?))
         }
@@ -201,6 +203,7 @@ fn parse_array(text: &str, to: ElementType, excess: Excess, zone: &TimeZone) -> 
     let plain = match to {
         ElementType::Char(_) | ElementType::Varchar(_) => ElementType::Text,
         ElementType::Packed(ty) => ElementType::Packed(ty.without_length()),
+        ElementType::Interval(_) => ElementType::Interval(None),
         other => other,
     };
     match text::parse_in(text, DataType::Array(plain), zone)? {
@@ -235,6 +238,15 @@ fn to_text(
 ) -> Result<Value> {
     let held;
     let text = match value {
+        // Blanks at the end of a CHAR are no part of the text that it becomes.
+        Value::Str(bytes) if from == DataType::Char(0) && to != from => {
+            utf8(bytes)?.trim_end_matches(' ')
+        }
+        Value::Str(bytes) if to == DataType::Char(0) && matches!(from, DataType::Char(_)) => {
+            let mut padded = Vec::with_capacity(bytes.len());
+            text::append_text(&mut padded, bytes, from);
+            return Ok(Value::Str(padded.into()));
+        }
         Value::Str(bytes) if from.is_text() => utf8(bytes)?,
         Value::Bool(v) => {
             if *v {
@@ -253,7 +265,9 @@ fn to_text(
         (DataType::Varchar(Some(n)), _) => Value::text(text::fit_varchar(text, n, excess)?),
         (DataType::Name, _) => Value::text(catalog_type::truncated_name(text)),
         (DataType::InternalChar, _) => catalog_type::one_byte(text),
-        (_, Value::Str(bytes)) if from.is_text() => Value::Str(bytes.clone()),
+        (_, Value::Str(bytes)) if from.is_text() && text.len() == bytes.len() => {
+            Value::Str(bytes.clone())
+        }
         _ => Value::text(text),
     })
 }
@@ -397,8 +411,9 @@ fn from_time(value: i64, (from, to): (DataType, DataType), zone: &TimeZone) -> R
         (T::Date, T::Date) => Value::I32(value as i32),
         (T::Date, T::Timestamp(_)) => Value::I64(date_to_timestamp(value as i32)?),
         (T::Time(_), T::Time(_)) => Value::I64(crate::calendar::rounded_to(value, to)?),
-        (T::Time(_), T::Interval) => {
-            Value::Interval(Interval { months: 0, days: 0, micros: value })
+        (T::Time(_), T::Interval(form)) => {
+            let whole = Interval { months: 0, days: 0, micros: value };
+            Value::Interval(crate::calendar::fitted_interval(whole, form)?)
         }
         (T::Timestamp(_) | T::TimestampTz(_), T::Timestamp(_) | T::TimestampTz(_)) => {
             Value::I64(crate::calendar::rounded_to(value, to)?)

@@ -66,3 +66,9 @@ pub enum Excess {
     /// The text is cut off: explicit casts.
     Cut,
 }
+
+/// The text without the blanks at its end.
+pub fn without_blanks(text: &[u8]) -> &[u8] {
+    let end = text.iter().rposition(|byte| *byte != b' ').map_or(0, |at| at + 1);
+    &text[..end]
+}

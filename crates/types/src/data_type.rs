@@ -3,6 +3,7 @@
 mod element_type;
 mod enum_type;
 mod form;
+mod interval_form;
 mod packed_type;
 mod record_type;
 mod reg_kind;
@@ -10,6 +11,7 @@ mod reg_kind;
 pub use element_type::ElementType;
 pub use enum_type::{EnumLabel, EnumType, LABEL_BYTES_MAX, LabelPlace};
 pub use form::{same_array_form, same_record_form};
+pub use interval_form::{IntervalFields, IntervalForm};
 pub use packed_type::{PackedType, RangeKind};
 pub use record_type::{RecordField, RecordType};
 pub use reg_kind::RegKind;
@@ -101,8 +103,8 @@ pub enum DataType {
     /// NUMERIC whose values have each a scale of their own: see [`crate::wide`].
     WideNumeric(Option<WideDigits>),
     /// CHAR(n): blank padded to n characters when printed, trailing blanks never significant.
-    /// Stored without its trailing blanks. CHAR(0) has any length, and is printed as it is stored:
-    /// what values of several lengths become together.
+    /// Stored without its trailing blanks. CHAR(0) has any length, and keeps its blanks: what
+    /// values of several lengths become together; it is compared by its key, which has none.
     Char(u32),
     /// VARCHAR, at most n characters when given.
     Varchar(Option<u32>),
@@ -124,8 +126,8 @@ pub enum DataType {
     Timestamp(Option<u8>),
     /// TIMESTAMPTZ: microseconds since 1970-01-01 00:00 UTC; likewise.
     TimestampTz(Option<u8>),
-    /// INTERVAL: months, days, microseconds.
-    Interval,
+    /// INTERVAL: months, days, microseconds; without some fields and digits when given.
+    Interval(Option<IntervalForm>),
     /// UUID.
     Uuid,
     /// A type of named values, each held as its place in their order: see [`EnumType`].
@@ -174,6 +176,9 @@ impl DataType {
     /// TIMESTAMPTZ of all digits.
     pub const TIMESTAMPTZ: Self = Self::TimestampTz(None);
 
+    /// INTERVAL of all fields and digits.
+    pub const INTERVAL: Self = Self::Interval(None);
+
     /// TIMESTAMPTZ, of any digits.
     pub const fn is_timestamptz(self) -> bool {
         matches!(self, Self::TimestampTz(_))
@@ -193,12 +198,23 @@ impl DataType {
         }
     }
 
-    /// The type without the digits that values are rounded to.
+    /// INTERVAL, of any fields and digits.
+    pub const fn is_interval(self) -> bool {
+        matches!(self, Self::Interval(_))
+    }
+
+    /// True when values of the type without digits and fields are changed to be of this one.
+    pub const fn rounds_time(self) -> bool {
+        self.second_digits().is_some() || matches!(self, Self::Interval(Some(_)))
+    }
+
+    /// The type without the digits that values are rounded to, and without an INTERVAL's fields.
     pub const fn of_all_digits(self) -> Self {
         match self {
             Self::Time(_) => Self::TIME,
             Self::Timestamp(_) => Self::TIMESTAMP,
             Self::TimestampTz(_) => Self::TIMESTAMPTZ,
+            Self::Interval(_) => Self::INTERVAL,
             Self::Packed(ty) => Self::Packed(ty.without_length()),
             other => other,
         }
@@ -243,7 +259,7 @@ impl DataType {
             | Self::Array(_)
             | Self::Record(_)
             | Self::Packed(_) => PhysicalType::Str,
-            Self::Interval => PhysicalType::Interval,
+            Self::Interval(_) => PhysicalType::Interval,
         }
     }
 
@@ -255,7 +271,10 @@ impl DataType {
     /// True when equal values are the same in every respect, so that functions cannot tell them
     /// apart: not 0.0 and -0.0, 1 month and 30 days, texts of CHAR(n) with fewer blanks.
     pub fn has_one_form(self) -> bool {
-        !matches!(self, Self::Real | Self::Double | Self::Interval | Self::Char(_) | Self::Array(_))
+        !matches!(
+            self,
+            Self::Real | Self::Double | Self::Interval(_) | Self::Char(_) | Self::Array(_)
+        )
     }
 
     /// SMALLINT, INTEGER or BIGINT.
@@ -273,11 +292,11 @@ impl DataType {
         matches!(self, Self::Numeric(_) | Self::WideNumeric(_))
     }
 
-    /// A wide decimal, or an array or record with some: values that are equal may differ in their
-    /// bytes.
+    /// A wide decimal or a CHAR of any length, or an array or record with some: values that are
+    /// equal may differ in their bytes.
     pub fn has_wide(self) -> bool {
         match self {
-            Self::WideNumeric(_) => true,
+            Self::WideNumeric(_) | Self::Char(0) => true,
             Self::Array(element) => element.data_type().has_wide(),
             Self::Record(record) => record.any_field(&|ty| ty.has_wide()),
             Self::Packed(ty) => matches!(ty.range(), Some(RangeKind::Num)),

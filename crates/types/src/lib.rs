@@ -37,11 +37,12 @@ pub use catalog_type::{
     NAME_BYTES_MAX, byte_number, object_name, object_number, object_value, tid_of_row,
     truncated_name,
 };
+pub use characters::without_blanks;
 pub use compare_op::CompareOp;
 pub use data_type::{
-    DataType, ElementType, EnumLabel, EnumType, LABEL_BYTES_MAX, LabelPlace, NumericDisplay,
-    NumericType, PackedType, PhysicalType, RangeKind, RecordField, RecordType, RegKind, WideDigits,
-    same_array_form, same_record_form,
+    DataType, ElementType, EnumLabel, EnumType, IntervalFields, IntervalForm, LABEL_BYTES_MAX,
+    LabelPlace, NumericDisplay, NumericType, PackedType, PhysicalType, RangeKind, RecordField,
+    RecordType, RegKind, WideDigits, same_array_form, same_record_form,
 };
 pub use error::{About, Error, Position, Result, SqlState};
 pub use interval::Interval;

@@ -31,7 +31,7 @@ impl DataType {
             Self::Time(_) => "time without time zone",
             Self::Timestamp(_) => "timestamp without time zone",
             Self::TimestampTz(_) => "timestamp with time zone",
-            Self::Interval => "interval",
+            Self::Interval(_) => "interval",
             Self::Uuid => "uuid",
             Self::Enum(ty) => ty.name(),
             Self::Json => "json",
@@ -71,7 +71,7 @@ fn array_name(element: ElementType) -> &'static str {
         E::Time(_) => "time without time zone[]",
         E::Timestamp(_) => "timestamp without time zone[]",
         E::TimestampTz(_) => "timestamp with time zone[]",
-        E::Interval => "interval[]",
+        E::Interval(_) => "interval[]",
         E::Uuid => "uuid[]",
         E::Enum(ty) => ty.array_name(),
         E::Json => "json[]",
@@ -100,6 +100,7 @@ impl fmt::Display for DataType {
             | Self::Packed(PackedType::Bit(Some(n)) | PackedType::VarBit(Some(n))) => {
                 write!(f, "({n})")
             }
+            Self::Interval(Some(form)) => write!(f, "{form}"),
             _ => Ok(()),
         }
     }

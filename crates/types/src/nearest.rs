@@ -36,7 +36,7 @@ pub fn has_nearest(op: CompareOp, from: DataType, to: DataType) -> bool {
     let is_float = |ty| matches!(ty, DataType::Real | DataType::Double);
     match (from, to) {
         (DataType::Timestamp(_), DataType::Date) => true,
-        (from, DataType::Char(_)) => op == CompareOp::Equal && from.is_text(),
+        (from, DataType::Char(1..)) => op == CompareOp::Equal && from.is_text(),
         (DataType::WideNumeric(_), to) => to.scale().is_some(),
         (from, to) if is_float(from) => to == DataType::Real || to.is_integer(),
         (from, to) => from.scale().is_some() && to.scale().is_some(),

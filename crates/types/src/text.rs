@@ -22,6 +22,7 @@ mod style;
 mod tokens;
 mod zone;
 
+pub(crate) use array::Braces;
 pub use array::joined;
 pub use interval_style::IntervalStyle;
 pub use style::{BytesForm, DateForm, TextStyle, append_styled};
@@ -37,7 +38,7 @@ use crate::{
 };
 
 pub use bytes::{parse_escaped, parse_hex, push_escaped, push_hex};
-pub use interval::parse_interval_of;
+pub use interval::parse_interval_as;
 pub use print::{format_date, format_decimal, format_integer, format_timestamp};
 
 /// The value of type `ty` that `text` denotes, by PostgreSQL's input rules. Text longer than
@@ -88,7 +89,7 @@ pub fn parse_in(text: &str, ty: DataType, zone: &TimeZone) -> Result<Value> {
             let micros = datetime::parse_timestamp(text, ty, zone)?;
             Value::I64(crate::calendar::rounded_to(micros, ty)?)
         }
-        DataType::Interval => Value::Interval(interval::parse_interval(text)?),
+        DataType::Interval(form) => Value::Interval(interval::parse_interval_as(text, form)?),
         DataType::Json => {
             json::check(text.as_bytes())?;
             Value::text(text)
@@ -212,7 +213,7 @@ pub fn fit_varchar(text: &str, count: u32, excess: Excess) -> Result<&str> {
 /// 22001.
 pub fn fit_char(text: &str, count: u32, excess: Excess) -> Result<&str> {
     if count == 0 {
-        return Ok(text.trim_end_matches(' '));
+        return Ok(text);
     }
     fit(text, count, excess, "character").map(|text| text.trim_end_matches(' '))
 }

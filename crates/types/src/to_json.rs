@@ -42,14 +42,14 @@ pub fn append_bytes(out: &mut Vec<u8>, bytes: &[u8], ty: DataType, zone: &TimeZo
     match ty {
         DataType::Json | DataType::Jsonb => out.extend_from_slice(bytes),
         DataType::Array(element) => {
-            out.push(b'[');
-            for (i, raw) in array::Elements::new(bytes, element).enumerate() {
-                if i > 0 {
-                    out.push(b',');
-                }
+            let shape = array::Shape::of(bytes, element);
+            let mut brackets = text::Braces::square(&shape);
+            brackets.begin(out);
+            for raw in array::Elements::new(bytes, element) {
+                brackets.next(out);
                 append_value(out, &array::decode(raw, element), element.data_type(), zone);
             }
-            out.push(b']');
+            brackets.end(out);
         }
         DataType::Record(ty) => append_record(out, bytes, ty, zone),
         DataType::WideNumeric(_) => append_number(out, &Value::Str(bytes.into()), ty, zone),

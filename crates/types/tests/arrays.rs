@@ -126,16 +126,18 @@ fn subscripts_and_the_ends_of_types() {
     [i32::MIN, -1, 0, i32::MAX].iter().for_each(|v| builder.push_i32(*v));
     let array = builder.finish_from(-1).expect("it is small");
     assert_eq!(array::bounds(&array, ty), Some((-1, 2)));
-    let at = |subscript| array::decode(array::element_at(&array, ty, subscript), ty);
+    let at = |subscript| array::decode(array::element_at(&array, ty, &[subscript]), ty);
     assert_eq!(
         [at(-2), at(-1), at(2), at(3)].map(|v| v.as_integer()),
         [None, Some(i128::from(i32::MIN)), Some(i128::from(i32::MAX)), None]
     );
     assert!(ArrayBuilder::new().finish_from(i32::MAX).is_ok(), "an empty one has no subscripts");
     let month = Interval { months: 1, days: 0, micros: 0 };
-    let array = of(&[Value::Interval(month), Value::Null], ElementType::Interval);
-    let shown =
-        text::format(&Value::Str(array.clone().into()), DataType::Array(ElementType::Interval));
+    let array = of(&[Value::Interval(month), Value::Null], ElementType::Interval(None));
+    let shown = text::format(
+        &Value::Str(array.clone().into()),
+        DataType::Array(ElementType::Interval(None)),
+    );
     assert_eq!(shown, "{\"1 mon\",NULL}");
-    assert_eq!(Elements::new(&array, ElementType::Interval).count(), 2);
+    assert_eq!(Elements::new(&array, ElementType::Interval(None)).count(), 2);
 }

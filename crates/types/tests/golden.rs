@@ -27,7 +27,7 @@ fn data_type(name: &str) -> DataType {
         "time" => DataType::TIME,
         "timestamp" => DataType::TIMESTAMP,
         "timestamptz" => DataType::TIMESTAMPTZ,
-        "interval" => DataType::Interval,
+        "interval" => DataType::INTERVAL,
         "uuid" => DataType::Uuid,
         other => panic!("type {other}"),
     }

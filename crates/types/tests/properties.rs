@@ -163,8 +163,8 @@ proptest! {
         micros in -(1i64 << 62)..1 << 62,
     ) {
         let interval = Interval { months, days, micros };
-        let shown = text::format(&Value::Interval(interval), DataType::Interval);
-        let Ok(Value::Interval(back)) = text::parse(&shown, DataType::Interval) else {
+        let shown = text::format(&Value::Interval(interval), DataType::INTERVAL);
+        let Ok(Value::Interval(back)) = text::parse(&shown, DataType::INTERVAL) else {
             return Err(TestCaseError::fail(shown));
         };
         prop_assert_eq!((back.months, back.days, back.micros), (months, days, micros));
@@ -174,7 +174,7 @@ proptest! {
     fn no_text_makes_the_parsers_panic(input in "[-+:./, 0-9a-zA-ZTPé]{0,24}") {
         for ty in [
             DataType::Date, DataType::TIME, DataType::TIMESTAMP, DataType::TIMESTAMPTZ,
-            DataType::Interval, DataType::Double, DataType::BigInt, DataType::numeric(38, 10),
+            DataType::INTERVAL, DataType::Double, DataType::BigInt, DataType::numeric(38, 10),
             DataType::Uuid, DataType::Bytea, DataType::Boolean,
         ] {
             let _ = text::parse(&input, ty);

@@ -2,7 +2,7 @@
 
 mod packed;
 
-use types::array::{self, ArrayBuilder};
+use types::array::{self, ArrayBuilder, Dimension, Shape};
 use types::calendar::TimeZone;
 use types::{DataType, ElementType, Error, Interval, PackedType, Result, SqlState, Value, text};
 
@@ -105,7 +105,7 @@ fn binary(bytes: &[u8], ty: DataType) -> Result<Value, Failure> {
             let micros = types::calendar::check_timestamp(micros)?;
             Value::I64(types::calendar::rounded_to(micros, ty)?)
         }
-        DataType::Interval => {
+        DataType::Interval(_) => {
             let bytes: [u8; 16] = fixed(bytes)?;
             Value::Interval(Interval {
                 micros: i64::from_be_bytes(fixed(&bytes[..8])?),
@@ -162,14 +162,21 @@ fn array(bytes: &[u8], element: ElementType) -> Result<Vec<u8>, Failure> {
         let message = format!("wrong element type {oid} in an array of {}", element.data_type());
         return Err(Error::new(SqlState::DATATYPE_MISMATCH, message).into());
     }
-    let (count, lower) = match dimensions {
-        0 => (0, 1),
-        1 => (number(&mut rest)?, number(&mut rest)?),
-        2..=6 => return Err(Error::unsupported("an array of several dimensions").into()),
-        _ => return Err(Failure::Form),
-    };
-    let mut builder = ArrayBuilder::new();
+    let count = usize::try_from(dimensions).map_err(|_| Failure::Form)?;
+    if count > array::DIMENSIONS_MAX {
+        return Err(array::too_many(count).into());
+    }
+    let mut sides = Vec::with_capacity(count);
     for _ in 0..count {
+        let (length, lower) = (number(&mut rest)?, number(&mut rest)?);
+        if length < 0 {
+            return Err(Failure::Form);
+        }
+        sides.push(Dimension { lower, length });
+    }
+    let shape = Shape::new(&sides)?;
+    let mut builder = ArrayBuilder::new();
+    for _ in 0..shape.size() {
         match usize::try_from(number(&mut rest)?) {
             Ok(length) => {
                 let (value, after) = rest.split_at_checked(length).ok_or(Failure::Form)?;
@@ -179,10 +186,10 @@ fn array(bytes: &[u8], element: ElementType) -> Result<Vec<u8>, Failure> {
             Err(_) => builder.push_null(),
         }
     }
-    if !rest.is_empty() || count < 0 {
+    if !rest.is_empty() {
         return Err(Failure::Form);
     }
-    Ok(builder.finish_from(lower)?)
+    Ok(builder.finish_shaped(&shape)?)
 }
 
 /// The next four bytes.

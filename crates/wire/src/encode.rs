@@ -159,15 +159,16 @@ fn binary_value(out: &mut Vec<u8>, column: &Vector, row: usize, ty: DataType) {
 /// Appends an array: see `decode`.
 fn push_array(out: &mut Vec<u8>, array: &[u8], element: ElementType) {
     let ty = element.data_type();
-    let bounds = array::bounds(array, element);
+    let shape = array::Shape::of(array, element);
+    let dimensions = shape.dimensions();
     let has_null = array::Elements::new(array, element).any(|raw| raw.is_none());
-    let header = [i32::from(bounds.is_some()), i32::from(has_null), oid::of(ty).0 as i32];
+    // At most six.
+    let header = [dimensions.len() as i32, i32::from(has_null), oid::of(ty).0 as i32];
     header.iter().for_each(|number| out.extend_from_slice(&number.to_be_bytes()));
-    let Some((low, high)) = bounds else {
-        return;
-    };
-    out.extend_from_slice(&(high - low + 1).to_be_bytes());
-    out.extend_from_slice(&low.to_be_bytes());
+    for dimension in dimensions {
+        out.extend_from_slice(&dimension.length.to_be_bytes());
+        out.extend_from_slice(&dimension.lower.to_be_bytes());
+    }
     for raw in array::Elements::new(array, element) {
         let start = out.len();
         out.extend_from_slice(&(-1_i32).to_be_bytes());

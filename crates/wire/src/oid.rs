@@ -1,6 +1,6 @@
 //! SQL types under PostgreSQL's numbers.
 
-use types::{DataType, ElementType, Error, PackedType, RegKind, Result, SqlState};
+use types::{DataType, ElementType, Error, IntervalForm, PackedType, RegKind, Result, SqlState};
 
 /// Its number, bytes (negative when they vary) and modifier (-1 without one).
 pub(crate) fn of(ty: DataType) -> (u32, i16, i32) {
@@ -28,7 +28,7 @@ pub(crate) fn of(ty: DataType) -> (u32, i16, i32) {
         DataType::Time(digits) => (1083, 8, digits.map_or(-1, i32::from)),
         DataType::Timestamp(digits) => (1114, 8, digits.map_or(-1, i32::from)),
         DataType::TimestampTz(digits) => (1184, 8, digits.map_or(-1, i32::from)),
-        DataType::Interval => (1186, 16, -1),
+        DataType::Interval(form) => (1186, 16, form.map_or(-1, IntervalForm::modifier)),
         DataType::WideNumeric(Some(digits)) => {
             // Eleven bits of the scale, whose sign is the highest.
             let scale = i32::from(digits.scale) & 0x7ff;
@@ -125,7 +125,7 @@ pub(crate) fn parameter(oid: u32) -> Result<DataType> {
         1083 => DataType::TIME,
         1114 => DataType::TIMESTAMP,
         1184 => DataType::TIMESTAMPTZ,
-        1186 => DataType::Interval,
+        1186 => DataType::INTERVAL,
         1700 => DataType::NUMERIC,
         2950 => DataType::Uuid,
         114 => DataType::Json,

@@ -149,7 +149,7 @@ impl StatePlan {
             distinct: aggregate.duplicates == Duplicates::Remove && !idempotent,
             aggregate,
         };
-        let finisher = match collected(aggregate.function, aggregate.ty) {
+        let finisher = match collected(aggregate) {
             Some(result) => {
                 for key in &aggregate.order_by {
                     call.arguments.push(inputs.add(opener, &key.expr)?);
@@ -253,10 +253,12 @@ impl StatePlan {
     }
 }
 
-fn collected(function: F, ty: DataType) -> Option<Collected> {
-    match (function, ty) {
+fn collected(aggregate: &Aggregate) -> Option<Collected> {
+    let of_arrays = aggregate.arguments.first().is_some_and(|argument| argument.ty.is_array());
+    match (aggregate.function, aggregate.ty) {
+        (F::ArrayAgg, DataType::Array(element)) if of_arrays => Some(Collected::NestedAgg(element)),
         (F::ArrayAgg, DataType::Array(element)) => Some(Collected::ArrayAgg(element)),
-        _ => collected_plain(function),
+        (function, _) => collected_plain(function),
     }
 }
 

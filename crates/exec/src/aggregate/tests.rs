@@ -34,7 +34,7 @@ const COLUMNS: [DataType; 10] = [
     DataType::Text,
     DataType::Boolean,
     WIDE,
-    DataType::Interval,
+    DataType::INTERVAL,
 ];
 
 fn random_value(random: &mut Random, column: usize, groups: u64) -> Value {
@@ -343,7 +343,7 @@ fn everything() -> Vec<Aggregate> {
         call(F::BoolOr, &[7], DataType::Boolean),
         call(F::BitXor, &[4], DataType::Integer),
         call(F::BitAnd, &[4], DataType::Integer),
-        call(F::Max, &[9], DataType::Interval),
+        call(F::Max, &[9], DataType::INTERVAL),
         variance,
         deviation,
         filtered,

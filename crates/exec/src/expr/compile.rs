@@ -152,6 +152,8 @@ fn is_relabelling(from: DataType, to: DataType) -> bool {
     match (from, to) {
         (a, b) if a == b => true,
         (DataType::SmallInt, DataType::Integer) | (DataType::Real, DataType::Double) => true,
+        // Text has no blanks that a CHAR may have at its end.
+        (DataType::Char(0), _) => false,
         (from, DataType::Text | DataType::Varchar(None)) if from.is_text() => true,
         (DataType::Oid | DataType::Xid, DataType::BigInt)
         | (DataType::Xid, DataType::Oid)
@@ -159,7 +161,7 @@ fn is_relabelling(from: DataType, to: DataType) -> bool {
         (DataType::Array(from), DataType::Array(to)) => {
             let limited = matches!(to, ElementType::Char(_) | ElementType::Varchar(Some(_)))
                 || matches!(to, ElementType::Name | ElementType::InternalChar);
-            let unlimited = !limited && to.data_type().second_digits().is_none();
+            let unlimited = !limited && !to.data_type().rounds_time();
             let widened = from == ElementType::SmallInt && to == ElementType::Integer;
             widened || (unlimited && types::same_array_form(from, to))
         }

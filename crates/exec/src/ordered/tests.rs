@@ -537,7 +537,7 @@ fn window_functions_equal_their_twins() {
 #[test]
 fn windows_over_dates_and_everything() {
     let data = rows(7, 40_000, 3_000);
-    let day = |days: i32| literal(Value::Interval(Interval::new(0, days, 0)), DataType::Interval);
+    let day = |days: i32| literal(Value::Interval(Interval::new(0, days, 0)), DataType::INTERVAL);
     let units = FrameUnits::Range;
     let frame = (units, FrameBound::Preceding(day(3)), FrameBound::CurrentRow);
     let count = W::Aggregate(AggregateFunction::CountRows);

@@ -35,7 +35,7 @@ pub(crate) fn sql_type(name: &str, ty: &Arrow) -> Result<DataType> {
         Arrow::Time32(_) | Arrow::Time64(_) => DataType::TIME,
         Arrow::Timestamp(_, None) => DataType::TIMESTAMP,
         Arrow::Timestamp(_, Some(_)) => DataType::TIMESTAMPTZ,
-        Arrow::Interval(IntervalUnit::MonthDayNano) | Arrow::Duration(_) => DataType::Interval,
+        Arrow::Interval(IntervalUnit::MonthDayNano) | Arrow::Duration(_) => DataType::INTERVAL,
         Arrow::List(field) => match DataType::array_of(sql_type(name, field.data_type())?) {
             Some(array) => array,
             None => {

@@ -27,7 +27,14 @@ pub fn object_of(kind: ObjectOf, arrays: &[&Vector], ty: DataType) -> Result<Vec
     write_rows(arrays, |i, out| {
         let lists = texts.iter().map(|array| Json::new(array.bytes(i)).elements().collect());
         let lists: Vec<Vec<Json<'_>>> = lists.collect();
+        let is_nested = |list: &Vec<Json<'_>>| {
+            list.first().is_some_and(|first| kind == ObjectOf::Texts && first.kind() == Kind::Array)
+        };
         let pairs: Vec<(Json<'_>, Json<'_>)> = match lists.as_slice() {
+            [rows] if is_nested(rows) => rows.iter().map(pair_of).collect::<Result<_>>()?,
+            [a, b] if is_nested(a) || is_nested(b) => {
+                return Err(subscripts("wrong number of array subscripts"));
+            }
             [keys, values] if keys.len() == values.len() => {
                 keys.iter().copied().zip(values.iter().copied()).collect()
             }
@@ -52,6 +59,18 @@ pub fn object_of(kind: ObjectOf, arrays: &[&Vector], ty: DataType) -> Result<Vec
         out.push(b'}');
         Ok(true)
     })
+}
+
+/// A key and its value, of an array of two dimensions.
+fn pair_of<'j>(row: &Json<'j>) -> Result<(Json<'j>, Json<'j>)> {
+    let columns: Vec<Json<'j>> = row.elements().collect();
+    match columns.as_slice() {
+        [first, ..] if first.kind() == Kind::Array => {
+            Err(subscripts("wrong number of array subscripts"))
+        }
+        [key, value] => Ok((*key, *value)),
+        _ => Err(subscripts("array must have two columns")),
+    }
 }
 
 fn key_text<'j>(

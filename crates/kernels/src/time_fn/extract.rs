@@ -15,7 +15,7 @@ use crate::rows::{Values, try_build_nullable, try_map};
 pub fn extract(field: Field, vector: &Vector, ty: DataType) -> Result<Vector> {
     match ty {
         DataType::Date => extract_date(field, vector),
-        DataType::Interval => {
+        DataType::Interval(_) => {
             let values = Values::<Interval>::new(vector);
             try_build_nullable(&[vector], |i| {
                 calendar::extract(field, &Value::Interval(values.get(i)), ty)
@@ -49,7 +49,7 @@ fn extract_date(field: Field, vector: &Vector) -> Result<Vector> {
 /// # Errors
 /// 0A000 when the type is not truncated to that field, 22008.
 pub fn date_trunc(field: Field, vector: &Vector, ty: DataType) -> Result<Vector> {
-    if ty == DataType::Interval {
+    if matches!(ty, DataType::Interval(_)) {
         return try_map(vector, |i: Interval| calendar::truncate_interval(field, i));
     }
     try_map(vector, |t: i64| calendar::truncate_timestamp(field, t, ty.name()))

@@ -47,7 +47,7 @@ pub fn zone_of_time(zone: &Vector) -> Result<Vector> {
 pub fn is_finite(value: &Vector, ty: DataType) -> Result<Vector> {
     Ok(match ty {
         DataType::Date => map(value, |days: i32| u8::from(is_finite_date(days))),
-        DataType::Interval => map(value, |_: Interval| 1u8),
+        DataType::Interval(_) => map(value, |_: Interval| 1u8),
         _ => map(value, |t: i64| u8::from(is_finite_timestamp(t))),
     })
 }
@@ -58,7 +58,7 @@ pub fn is_finite(value: &Vector, ty: DataType) -> Result<Vector> {
 /// # Errors
 /// 22008.
 pub fn round_seconds(value: &Vector, digits: u32, ty: DataType) -> Result<Vector> {
-    if ty == DataType::Interval {
+    if matches!(ty, DataType::Interval(_)) {
         return Ok(map(value, |i: Interval| Interval {
             micros: calendar::rounded_micros(i.micros, digits).unwrap_or(i.micros),
             ..i

@@ -232,7 +232,7 @@ fn type_name(ty: DataType) -> String {
         DataType::Varchar(Some(n)) => format!("varchar({n})"),
         DataType::Varchar(None) => "varchar".into(),
         DataType::Double => "double precision".into(),
-        DataType::Packed(ty) => DataType::Packed(ty).to_string(),
+        DataType::Packed(_) | DataType::Interval(_) => ty.to_string(),
         other => format!("{other:?}").to_ascii_lowercase(),
     }
 }
@@ -277,7 +277,7 @@ fn literal_name(ty: DataType) -> Literal {
         D::Time(_) => Literal::Typed("time"),
         D::Timestamp(_) => Literal::Typed("timestamp"),
         D::TimestampTz(_) => Literal::Typed("timestamptz"),
-        D::Interval => Literal::Typed("interval"),
+        D::Interval(_) => Literal::Typed("interval"),
         D::Uuid => Literal::Typed("uuid"),
         D::Bytea => Literal::Typed("bytea"),
         D::Json => Literal::Typed("json"),

@@ -302,6 +302,10 @@ fn constant(expr: &Expr, target: DataType) -> Option<Constant> {
             fit(micros.div_euclid(DAY), micros.rem_euclid(DAY) == 0, target)
         }
         (from, to) if from.is_text() && to.is_text() => {
+            // Such a CHAR is held with its blanks.
+            if to == DataType::Char(0) {
+                return None;
+            }
             let Value::Str(bytes) = value else {
                 return None;
             };

@@ -278,7 +278,7 @@ fn simple_constant(expr: &Logical) -> bool {
 /// True when values of both types compare as stored.
 pub(crate) fn same_values(a: DataType, b: DataType) -> bool {
     match (a, b) {
-        (DataType::Char(_), DataType::Char(_)) => true,
+        (DataType::Char(1..), DataType::Char(1..)) => true,
         (DataType::Char(_), _) | (_, DataType::Char(_)) => false,
         (a, b) if a.is_text() && b.is_text() => true,
         (DataType::Numeric(x), DataType::Numeric(y)) => x.scale == y.scale,

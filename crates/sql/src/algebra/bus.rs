@@ -59,7 +59,7 @@ type Parameter = (&'static str, BusParameter, BusArgument);
 const CLIENT: Parameter = ("client", BusParameter::Client, BusArgument::Required);
 const TYPE: Parameter = required("type", DataType::Integer);
 const MESSAGES: Parameter = ("messages", BusParameter::Messages, BusArgument::Required);
-const LEASE: Parameter = optional("lease", DataType::Interval);
+const LEASE: Parameter = optional("lease", DataType::INTERVAL);
 
 const SEND: &[Parameter] = &[
     ("sender", BusParameter::Client, BusArgument::Required),
@@ -68,9 +68,9 @@ const SEND: &[Parameter] = &[
     ("receivers", BusParameter::Clients, BusArgument::Optional),
     optional("broadcast", DataType::Boolean),
     optional("priority", DataType::Integer),
-    optional("expires", DataType::Interval),
+    optional("expires", DataType::INTERVAL),
     optional("cancellable", DataType::Boolean),
-    optional("delay", DataType::Interval),
+    optional("delay", DataType::INTERVAL),
 ];
 
 const RECEIVE: &[Parameter] = &[
@@ -79,7 +79,7 @@ const RECEIVE: &[Parameter] = &[
     optional("min_priority", DataType::Integer),
     ("delete", BusParameter::Fate, BusArgument::Optional),
     LEASE,
-    optional("timeout", DataType::Interval),
+    optional("timeout", DataType::INTERVAL),
 ];
 
 const fn required(name: &'static str, ty: DataType) -> Parameter {
@@ -124,7 +124,7 @@ impl BusFunction {
 
     /// Its parameters in order: names, types, and which may be left out.
     pub fn parameters(self) -> &'static [(&'static str, BusParameter, BusArgument)] {
-        use DataType::{BigInt, Boolean, Integer, Interval, Text};
+        use DataType::{BigInt, Boolean, Integer, Text};
         match self {
             Self::Connect => const { &[optional("name", Text), optional("owner", Text)] },
             Self::Disconnect => const { &[CLIENT, optional("if_empty", Boolean)] },
@@ -141,7 +141,7 @@ impl BusFunction {
             Self::Cancel => {
                 const { &[CLIENT, required("message", BigInt), optional("spare", Boolean)] }
             }
-            Self::Extend => const { &[CLIENT, MESSAGES, required("lease", Interval)] },
+            Self::Extend => const { &[CLIENT, MESSAGES, required("lease", DataType::INTERVAL)] },
         }
     }
 

@@ -349,9 +349,13 @@ pub enum Function {
     JustifyHours,
     /// See [`Function::JustifyDays`].
     JustifyInterval,
+    /// A CHAR of any length as TEXT, with its blanks.
+    HeldText,
     // Arrays. Unless said otherwise a NULL array gives NULL.
     /// ARRAY[...] of arguments that are all of the element type; NULL ones are its NULLs.
     ArrayMake,
+    /// ARRAY[...] of arrays of one shape, as an array of one more dimension; NULL ones are empty.
+    ArrayNest,
     /// ROW(any, ...), whose fields are of the record's types; never NULL.
     RecordMake,
     /// A field of a record, by its ordinal from 0.
@@ -360,14 +364,17 @@ pub enum Function {
     AnyElement(CompareOp),
     /// `value op ALL (array)` -> BOOLEAN.
     AllElements(CompareOp),
-    /// array[INTEGER]; NULL outside the array.
+    /// array[INTEGER]..., a subscript for each dimension; NULL outside the array.
     ArrayElement,
-    /// array[INTEGER:INTEGER]; the least and greatest INTEGER stand for bounds left out.
+    /// Element INTEGER from 1 of an array in the order of unnest; NULL behind the last.
+    ArrayNth,
+    /// array[INTEGER:INTEGER]..., two bounds for each dimension; the least and greatest INTEGER
+    /// stand for bounds left out.
     ArraySlice,
-    /// The array after array[INTEGER] = element: a NULL array counts as empty; 22004 for a NULL
+    /// The array after array[INTEGER]... = element: a NULL array counts as empty; 22004 for a NULL
     /// subscript.
     ArraySetElement,
-    /// The array after array[INTEGER:INTEGER] = array, bounds as for `ArraySlice`: a NULL array
+    /// The array after array[INTEGER:INTEGER]... = array, bounds as for `ArraySlice`: a NULL array
     /// counts as empty, a NULL one assigned changes nothing; 22004 for a NULL subscript.
     ArraySetSlice,
     /// array_cat(array, array): a NULL one counts as empty.

@@ -153,7 +153,7 @@ fn in_notice(written: &ast::DataType, ty: DataType) -> String {
             DataType::Time(_) => "time",
             DataType::Timestamp(_) => "timestamp",
             DataType::TimestampTz(_) => "timestamptz",
-            DataType::Interval => "interval",
+            DataType::Interval(_) => "interval",
             DataType::Char(_) => "bpchar",
             DataType::Varchar(_) => "varchar",
             _ => return written.to_string().to_lowercase(),

@@ -10,7 +10,7 @@ use super::operators::wide;
 use super::packed::{has_extremes, packed_collected};
 use super::scope::Clause;
 use super::series::is_volatile;
-use super::types::{Category, Context, as_numeric, can_cast, category, is_exact, unmodified};
+use super::types::{Category, Context, as_numeric, can_cast, category, is_exact, result_of};
 use super::{Binder, Bound, fail, place, unsupported};
 use crate::algebra::{
     AggregateCall, AggregateFunction as A, Duplicates, Expr, ExprKind, Function, Place, SortKey,
@@ -232,9 +232,6 @@ impl Binder<'_> {
             _ => self.settle(&mut argument)?,
         }
         let (ty, at) = (argument.ty(), argument.at);
-        if call.function == A::ArrayAgg && ty.is_array() {
-            return unsupported("an array of several dimensions", argument.at);
-        }
         let Some(result) = result_type(self.digits, call.function, ty) else {
             return Ok(false);
         };
@@ -365,11 +362,11 @@ impl Binder<'_> {
         if let Some(first) = call.order_by.first_mut() {
             first.expr = key.clone();
         }
-        call.ty = unmodified(key.ty);
+        call.ty = result_of(key.ty);
         if call.function == A::PercentileCont {
             let ty = match category(key.ty) {
                 Category::Number => DataType::Double,
-                Category::Span => DataType::Interval,
+                Category::Span => DataType::INTERVAL,
                 _ => return Ok(false),
             };
             let key = self.coerce(Bound::new(key, None), ty, Context::Implicit)?;
@@ -458,13 +455,13 @@ fn result_type(digits: Digits, function: A, ty: DataType) -> Option<DataType> {
             (DataType::SmallInt | DataType::Integer, _) => DataType::BigInt,
             (_, Some(numeric)) => digits.total(numeric),
             _ if ty.is_numeric() => DataType::NUMERIC,
-            (DataType::Real | DataType::Double | DataType::Interval, _) => ty,
+            (DataType::Real | DataType::Double | DataType::Interval(_), _) => ty.of_all_digits(),
             _ => return None,
         },
         A::Avg => match ty {
             _ if is_exact(ty) => DataType::NUMERIC,
             DataType::Real | DataType::Double => DataType::Double,
-            DataType::Interval => ty,
+            DataType::Interval(_) => DataType::INTERVAL,
             _ => return None,
         },
         A::StddevPop | A::StddevSamp | A::VarPop | A::VarSamp => match ty {
@@ -480,11 +477,13 @@ fn result_type(digits: Digits, function: A, ty: DataType) -> Option<DataType> {
             DataType::Packed(PackedType::Cidr) => DataType::Packed(PackedType::Inet),
             DataType::Packed(ty) if !has_extremes(ty) => return None,
             ty if ty.is_plain_text() || matches!(ty, DataType::Varchar(_)) => DataType::Text,
-            ty => unmodified(ty),
+            ty => result_of(ty),
         },
         A::BitAnd | A::BitOr | A::BitXor if ty.is_integer() => ty,
-        A::AnyValue => unmodified(ty),
-        A::ArrayAgg => return DataType::array_of(unmodified(ty)),
+        A::AnyValue => result_of(ty),
+        // Of arrays it makes one of another dimension.
+        A::ArrayAgg if ty.is_array() && ty.without_vector() == ty => result_of(ty),
+        A::ArrayAgg => return DataType::array_of(result_of(ty)),
         _ => return None,
     })
 }

@@ -2,6 +2,7 @@
 //! arrays.
 
 use sqlparser::ast::{self, BinaryOperator as Op, Expr as Ast};
+use types::array::{Nested, Nesting};
 use types::{CompareOp, DataType, ElementType, Error, Result, SqlState, Value, array};
 
 use super::comparable::{ComparedFor, comparable, has_key, keyed};
@@ -21,11 +22,11 @@ pub(super) const UNBOUNDED: (i32, i32) = (i32::MIN, i32::MAX);
 /// The type of arrays of `ty`.
 ///
 /// # Errors
-/// 0A000 when `ty` is an array itself.
+/// 0A000 when `ty` is an array itself: such elements are in no type of their own.
 pub(super) fn array_type_of(ty: DataType, at: Place) -> Result<(ElementType, DataType)> {
     match ElementType::new(ty) {
         Some(element) => Ok((element, DataType::Array(element))),
-        None => unsupported("an array of several dimensions", at),
+        None => unsupported("an array of such elements", at),
     }
 }
 
@@ -37,6 +38,15 @@ pub(super) fn constant_elements(expr: &Expr) -> Option<Vec<Expr>> {
     };
     let values = array::values(bytes, element).into_iter();
     Some(values.map(|value| Expr::literal(value, element.data_type())).collect())
+}
+
+/// Part of an array that subscripts name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    /// One element: a subscript for each dimension.
+    Element,
+    /// An array: two bounds for each dimension.
+    Slice,
 }
 
 /// `op ANY` or `op ALL`, and where it stands.
@@ -55,10 +65,6 @@ impl Binder<'_> {
         wanted: Option<DataType>,
         at: Place,
     ) -> Result<Bound> {
-        let nested = |element: &Ast| matches!(element, Ast::Array(_));
-        if elements.iter().any(nested) {
-            return unsupported("an array of several dimensions", at);
-        }
         if elements.is_empty() && wanted.is_none() {
             let error = Error::new(
                 SqlState::INDETERMINATE_DATATYPE,
@@ -67,12 +73,25 @@ impl Binder<'_> {
             .with_hint("Explicitly cast to the desired type, for example ARRAY[]::integer[].");
             return Err(super::place(error, at));
         }
-        let list: Result<Vec<Bound>> = elements.iter().map(|e| self.bind_expr(e)).collect();
+        let is_bare = |element: &Ast| matches!(element, Ast::Array(inner) if !inner.named);
+        if elements.iter().any(is_bare) && !elements.iter().all(is_bare) {
+            return fail(SqlState::SYNTAX_ERROR, "syntax error in an array of arrays", at);
+        }
+        let mut list = Vec::with_capacity(elements.len());
+        for element in elements {
+            let bound = match element {
+                Ast::Array(inner) => self.bind_array(&inner.elem, wanted, at)?,
+                other => self.bind_expr(other)?,
+            };
+            list.push(self.retyped(bound));
+        }
+        let holds_arrays = list.iter().any(|bound| bound.ty().is_array());
         let (list, ty) = match wanted {
-            None => self.unite(list?, "ARRAY")?,
+            None => self.unite(list, "ARRAY")?,
             Some(ty) => {
+                let ty = if holds_arrays { array_type_of(ty, at)?.1 } else { ty };
                 let cast = |bound: Bound| self.coerce(bound, ty, Context::Explicit);
-                let list = list?.into_iter().map(cast).collect::<Result<Vec<_>>>()?;
+                let list = list.into_iter().map(cast).collect::<Result<Vec<_>>>()?;
                 // A cast to NUMERIC keeps exact numbers as they are held.
                 let list = list.into_iter().map(|expr| Bound::new(expr, at));
                 match ty {
@@ -81,6 +100,11 @@ impl Binder<'_> {
                 }
             }
         };
+        if let DataType::Array(element) = ty
+            && ty.without_vector() == ty
+        {
+            return Ok(Bound::new(nested(list, element), at));
+        }
         let (_, ty) = array_type_of(ty, at)?;
         Ok(Bound::new(made(list, ty)?, at))
     }
@@ -137,12 +161,9 @@ impl Binder<'_> {
             let at = bound.at;
             return Ok(Bound::new(self.json_subscript(bound.expr, subscripts)?, at));
         }
-        let [subscript] = subscripts else {
-            return unsupported("several subscripts: arrays have one dimension", bound.at);
-        };
         let (at, ty) = (bound.at, bound.ty());
         if ty == DataType::Name
-            && let ast::Subscript::Index { index } = subscript
+            && let [ast::Subscript::Index { index }] = subscripts
         {
             return Ok(Bound::new(self.character_of(bound.expr, index)?, at));
         }
@@ -153,25 +174,50 @@ impl Binder<'_> {
             );
             return fail(SqlState::DATATYPE_MISMATCH, message, at);
         };
-        let expr = match subscript {
-            ast::Subscript::Index { index } => {
-                let index = self.bind_subscript(index)?;
-                Expr::call(Function::ArrayElement, vec![bound.expr, index], element)
-            }
-            ast::Subscript::Slice { lower_bound, upper_bound, stride: None } => {
-                let mut side = |bound: &Option<Ast>, default: i32| match bound {
-                    Some(bound) => self.bind_subscript(bound),
-                    None => Ok(Expr::integer(default)),
-                };
-                let low = side(lower_bound, UNBOUNDED.0)?;
-                let high = side(upper_bound, UNBOUNDED.1)?;
-                Expr::call(Function::ArraySlice, vec![bound.expr, low, high], ty.without_vector())
-            }
-            ast::Subscript::Slice { .. } => {
-                return fail(SqlState::SYNTAX_ERROR, "a slice has two bounds", at);
-            }
+        let (part, list) = self.part_of(subscripts.iter().copied(), at)?;
+        let arguments = std::iter::once(bound.expr).chain(list).collect();
+        let expr = match part {
+            Part::Element => Expr::call(Function::ArrayElement, arguments, element),
+            Part::Slice => Expr::call(Function::ArraySlice, arguments, ty.without_vector()),
         };
         Ok(Bound::new(expr, at))
+    }
+
+    /// The subscripts of an element, or the bounds of a slice: beside slices a subscript `n` is
+    /// `1:n`.
+    pub(super) fn part_of<'q>(
+        &mut self,
+        subscripts: impl Iterator<Item = &'q ast::Subscript> + Clone,
+        at: Place,
+    ) -> Result<(Part, Vec<Expr>)> {
+        let count = subscripts.clone().count();
+        if count > array::DIMENSIONS_MAX {
+            return Err(super::place(array::too_many(count), at));
+        }
+        let is_slice = subscripts.clone().any(|s| matches!(s, ast::Subscript::Slice { .. }));
+        let mut list = Vec::with_capacity(count * 2);
+        for subscript in subscripts {
+            match subscript {
+                ast::Subscript::Index { index } => {
+                    if is_slice {
+                        list.push(Expr::integer(1));
+                    }
+                    list.push(self.bind_subscript(index)?);
+                }
+                ast::Subscript::Slice { lower_bound, upper_bound, stride: None } => {
+                    let mut side = |bound: &Option<Ast>, default: i32| match bound {
+                        Some(bound) => self.bind_subscript(bound),
+                        None => Ok(Expr::integer(default)),
+                    };
+                    list.push(side(lower_bound, UNBOUNDED.0)?);
+                    list.push(side(upper_bound, UNBOUNDED.1)?);
+                }
+                ast::Subscript::Slice { .. } => {
+                    return fail(SqlState::SYNTAX_ERROR, "a slice has two bounds", at);
+                }
+            }
+        }
+        Ok((if is_slice { Part::Slice } else { Part::Element }, list))
     }
 
     /// A character of a name, which count from 0.
@@ -369,7 +415,12 @@ impl Binder<'_> {
         let (plan, columns) = self.exact(bound);
         let column = columns.first().map(|column| Expr::column(column.id, column.ty));
         let column = column.ok_or_else(|| Error::internal("a query without columns"))?;
-        let (element, ty) = array_type_of(column.ty, at)?;
+        let (element, ty) = match column.ty {
+            DataType::Array(element) if column.ty.without_vector() == column.ty => {
+                (element, column.ty)
+            }
+            other => array_type_of(other, at)?,
+        };
         let call = AggregateCall {
             function: AggregateFunction::ArrayAgg,
             arguments: vec![column],
@@ -428,6 +479,27 @@ impl Binder<'_> {
         } else {
             self.coerce(bound, ty, Context::Implicit)
         }
+    }
+}
+
+/// An array of the arrays `list`, which is a constant when they all are and fit.
+fn nested(list: Vec<Expr>, element: ElementType) -> Expr {
+    let ty = DataType::Array(element);
+    let values: Option<Vec<&Value>> = list.iter().map(Expr::as_literal).collect();
+    let known = values.and_then(|values| {
+        let mut nested = Nested::new(element, Nesting::Constructor);
+        for value in values {
+            let bytes = match value {
+                Value::Str(bytes) => Some(&bytes[..]),
+                _ => None,
+            };
+            nested.push(bytes).ok()?;
+        }
+        nested.finish().ok()
+    });
+    match known {
+        Some(array) => Expr::literal(Value::Str(array.into()), ty),
+        None => Expr::call(Function::ArrayNest, list, ty),
     }
 }
 

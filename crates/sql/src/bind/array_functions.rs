@@ -306,13 +306,9 @@ impl Binder<'_> {
     fn numbered_elements(&mut self, call: Series, number: &Expr) -> Result<(Expr, Expr)> {
         let array = call.arguments.into_iter().next();
         let array = Bound::new(array.ok_or_else(|| Error::internal("unnest of nothing"))?, None);
-        let (again, third) = (self.refreshed(&array), self.refreshed(&array));
-        let int = DataType::Integer;
-        let count = Expr::call(Function::Cardinality, vec![array.expr], int);
-        let low = Expr::call(Function::ArrayLower, vec![again.expr, Expr::integer(1)], int);
-        let offset = Expr::call(Function::Subtract, vec![low, Expr::integer(1)], int);
-        let at = Expr::call(Function::Add, vec![offset, number.clone()], int);
-        let value = Expr::call(Function::ArrayElement, vec![third.expr, at], call.ty);
+        let again = self.refreshed(&array);
+        let count = Expr::call(Function::Cardinality, vec![array.expr], DataType::Integer);
+        let value = Expr::call(Function::ArrayNth, vec![again.expr, number.clone()], call.ty);
         Ok((count, value))
     }
 

@@ -7,10 +7,10 @@
 use sqlparser::ast;
 use types::{DataType, Error, Result, SqlState};
 
-use super::array::UNBOUNDED;
+use super::array::Part;
 use super::name::ident_at;
 use super::write::{Target, column_at};
-use super::{Binder, Bound, BoundColumn, BoundQuery, fail, unsupported};
+use super::{Binder, Bound, BoundColumn, BoundQuery, fail};
 use crate::algebra::{Expr, Function, Place, Plan};
 use crate::catalog::{ColumnDef, TableRef};
 
@@ -43,14 +43,8 @@ impl Binder<'_> {
             );
             return fail(SqlState::DATATYPE_MISMATCH, message, at);
         };
-        let ty = match subscripts {
-            [ast::Subscript::Index { .. }] => element,
-            [ast::Subscript::Slice { .. }] => column.ty,
-            _ => {
-                let what = "several subscripts: arrays have one dimension; this assignment";
-                return unsupported(what, at);
-            }
-        };
+        let is_slice = subscripts.iter().any(|s| matches!(s, ast::Subscript::Slice { .. }));
+        let ty = if is_slice { column.ty } else { element };
         Ok(ColumnDef { ty, default: None, generated: None, ..column.clone() })
     }
 
@@ -65,27 +59,13 @@ impl Binder<'_> {
         if ty == DataType::Jsonb {
             return self.json_with(array, subscripts, value);
         }
-        let Some(subscript) = subscripts.first() else {
-            return Err(Error::internal("an assignment under subscripts"));
+        let (part, list) = self.part_of(subscripts.iter(), None)?;
+        let function = match part {
+            Part::Element => Function::ArraySetElement,
+            Part::Slice => Function::ArraySetSlice,
         };
-        match subscript {
-            ast::Subscript::Index { index } => {
-                let index = self.bind_subscript(index)?;
-                Ok(Expr::call(Function::ArraySetElement, vec![array, index, value], ty))
-            }
-            ast::Subscript::Slice { lower_bound, upper_bound, stride: None } => {
-                let mut side = |bound: &Option<ast::Expr>, default: i32| match bound {
-                    Some(bound) => self.bind_subscript(bound),
-                    None => Ok(Expr::integer(default)),
-                };
-                let low = side(lower_bound, UNBOUNDED.0)?;
-                let high = side(upper_bound, UNBOUNDED.1)?;
-                Ok(Expr::call(Function::ArraySetSlice, vec![array, low, high, value], ty))
-            }
-            ast::Subscript::Slice { .. } => {
-                fail(SqlState::SYNTAX_ERROR, "a slice has two bounds", None)
-            }
-        }
+        let arguments = std::iter::once(array).chain(list).chain([value]).collect();
+        Ok(Expr::call(function, arguments, ty))
     }
 
     /// `SET a[1] = value` over the target's row, or over what

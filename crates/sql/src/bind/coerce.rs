@@ -47,7 +47,7 @@ impl Binder<'_> {
         if !can_cast(from, to, context) {
             return Err(place(cannot_cast(from, to, context), at));
         }
-        if to.second_digits().is_some() && from.of_all_digits() != to.of_all_digits() {
+        if to.rounds_time() && !from.is_text() && from.of_all_digits() != to.of_all_digits() {
             let plain = self.coerce(Bound::new(expr, at), to.of_all_digits(), context)?;
             return Ok(self.cast(plain, to));
         }
@@ -118,6 +118,8 @@ impl Binder<'_> {
             (true, DataType::Array(_)) if types::cast::depends_on_zone(from, to) => {
                 self.cast(expr, DataType::Array(ElementType::Text))
             }
+            // Without the blanks at its end.
+            (true, DataType::Char(0)) => self.cast(expr, DataType::Text),
             (true, _) => expr,
             (false, _) => self.cast(expr, DataType::Text),
         };
@@ -245,7 +247,10 @@ impl Binder<'_> {
     /// The type in which `list` is compared or summed: literals must fit whole.
     pub(super) fn compared_type(&self, list: &[Bound], construct: Construct) -> Result<DataType> {
         let literals = list.iter().filter(|bound| unknown_text(&bound.expr).is_some());
-        let ty = self.type_of_all(list, construct)?;
+        let ty = match longest_char(list) {
+            Some(ty) => ty,
+            None => self.type_of_all(list, construct)?,
+        };
         Ok(literals.fold(ty, |ty, literal| match (literal_target(literal, ty), ty) {
             (DataType::Text, DataType::Varchar(_)) => DataType::Varchar(None),
             (_, DataType::Reg(kind)) => DataType::Reg(kind),
@@ -406,6 +411,18 @@ pub(super) fn literal_target(literal: &Bound, other: DataType) -> DataType {
         DataType::WideNumeric(_) => DataType::NUMERIC,
         other => other,
     }
+}
+
+/// The longest CHAR of `list`, which has nothing else whose type is known: as they are held they
+/// compare without blanks.
+fn longest_char(list: &[Bound]) -> Option<DataType> {
+    let mut lengths =
+        list.iter().filter(|bound| !bound.is_unknown()).map(|bound| match bound.ty() {
+            DataType::Char(n @ 1..) => Some(n),
+            _ => None,
+        });
+    let longest = lengths.try_fold(0, |longest: u32, length| Some(longest.max(length?)))?;
+    (longest > 0).then_some(DataType::Char(longest))
 }
 
 /// A constant, its type, and where it stands.

@@ -177,7 +177,7 @@ fn row(number: usize, column: &BoundColumn, from: &str) -> String {
     let is_number = ty.is_number();
     let is_time = [DataType::Date, DataType::TIMESTAMP, DataType::TIMESTAMPTZ, DataType::TIME]
         .contains(&ty.of_all_digits())
-        || ty == DataType::Interval;
+        || matches!(ty, DataType::Interval(_));
     // Types that have no order, or no least value, are ordered as text.
     let ends = |function: &str, of_truth: &str| match ty {
         DataType::Boolean => format!("{of_truth}({c})::text"),

@@ -106,7 +106,7 @@ impl Binder<'_> {
         use ast::ArrayElemTypeDef as E;
         let (element, of) = match ty {
             ast::DataType::Array(E::SquareBracket(element, _) | E::Qualified(element, _)) => {
-                (&**element, DomainOf::Elements)
+                (super::types::innermost(element), DomainOf::Elements)
             }
             ty => (ty, DomainOf::Value),
         };
@@ -130,7 +130,7 @@ impl Binder<'_> {
         };
         match held {
             Some(ty) => Ok(Declared { ty, domain: Some(DomainUse { domain, of }) }),
-            None => unsupported("an array of several dimensions", at),
+            None => unsupported("an array of arrays of a domain", at),
         }
     }
 

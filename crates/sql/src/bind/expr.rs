@@ -9,7 +9,7 @@ use super::operators::{Connective, compare_op};
 use super::schema::is_current_schema;
 use super::types::Context;
 use super::{Binder, Bound, fail, unsupported};
-use crate::algebra::{Expr, ExprKind, Function};
+use crate::algebra::{Expr, ExprKind};
 
 /// An operator of a chain, and what is right of it.
 type Link<'a> = (&'a ast::BinaryOperator, &'a Ast);
@@ -178,8 +178,7 @@ impl Binder<'_> {
     /// An explicit cast.
     pub(super) fn cast_to(&mut self, bound: Bound, ty: &ast::DataType) -> Result<Bound> {
         let at = bound.at;
-        let (ty, digits) = without_precision(ty);
-        let Declared { ty, domain } = self.declared_type(&ty, at)?;
+        let Declared { ty, domain } = self.declared_type(ty, at)?;
         // `'12.50'::numeric` has the digits that are written.
         if ty == DataType::NUMERIC
             && let Some(text) = super::literal::unknown_text(&bound.expr)
@@ -189,13 +188,6 @@ impl Binder<'_> {
             return Ok(Bound::new(self.in_domain(expr, domain)?, at));
         }
         let expr = self.coerce(bound, ty, Context::Explicit)?;
-        let expr = match digits {
-            Some(digits) => {
-                let list = vec![expr, Expr::integer(digits)];
-                Expr::call(Function::RoundSeconds, list, ty)
-            }
-            None => expr,
-        };
         Ok(Bound::new(self.in_domain(expr, domain)?, at))
     }
 
@@ -268,20 +260,6 @@ fn refuse_comparison_chain(left: &Ast, op: &ast::BinaryOperator, right: &Ast) ->
     }
     let message = format!("syntax error at or near \"{op}\"");
     fail(SqlState::SYNTAX_ERROR, message, expr_at(right))
-}
-
-/// A type of times without its precision, and the fractional digits of seconds that it leaves;
-/// None when that is all.
-fn without_precision(ty: &ast::DataType) -> (ast::DataType, Option<i32>) {
-    use ast::DataType as T;
-    let (plain, precision) = match ty {
-        T::Interval { fields: fields @ None, precision: Some(precision) } => {
-            (T::Interval { fields: *fields, precision: None }, *precision)
-        }
-        _ => return (ty.clone(), None),
-    };
-    let digits = i32::try_from(precision).ok().filter(|digits| *digits < 6);
-    (plain, digits)
 }
 
 /// `coalesce(...)`, which gives its values as they are.

@@ -80,7 +80,7 @@ const TEXT: Gives = Is(DataType::Text);
 const TEXTS_OF: Gives = Is(DataType::Array(ElementType::Text));
 const DOUBLE: Gives = Is(DataType::Double);
 const BOOL: Gives = Is(DataType::Boolean);
-const SPAN: Gives = Is(DataType::Interval);
+const SPAN: Gives = Is(DataType::INTERVAL);
 
 /// The overloads called `name`.
 pub(super) fn overloads(name: &str) -> impl Iterator<Item = &'static Overload> {
@@ -357,7 +357,7 @@ impl Kind {
             Date => DataType::Date,
             Timestamp => DataType::TIMESTAMP,
             TimestampTz => DataType::TIMESTAMPTZ,
-            Interval => DataType::Interval,
+            Interval => DataType::INTERVAL,
             Kind::Uuid => DataType::Uuid,
         }
     }

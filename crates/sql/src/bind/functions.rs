@@ -163,7 +163,7 @@ impl Binder<'_> {
             "date_part" => return self.date_part(arguments, at),
             "setseed" => return unsupported("function setseed", at),
             "num_nulls" | "num_nonnulls" => return self.count_nulls(name, arguments, at),
-            "timezone" if matches!(arguments.first(), Some(z) if z.ty() == DataType::Interval) => {
+            "timezone" if arguments.first().is_some_and(|zone| zone.ty().is_interval()) => {
                 return self.at_offset(arguments, at);
             }
             "current_timestamp" | "localtimestamp" | "current_time" | "localtime"

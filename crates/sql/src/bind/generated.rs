@@ -195,7 +195,7 @@ fn depends_on_settings(from: &Expr, to: DataType) -> bool {
     use DataType as T;
     let is_text = |ty: DataType| category(ty) == Category::Text;
     let in_form = |ty: DataType| {
-        matches!(ty, T::Date | T::Timestamp(_) | T::TimestampTz(_) | T::Interval | T::Array(_))
+        matches!(ty, T::Date | T::Timestamp(_) | T::TimestampTz(_) | T::Interval(_) | T::Array(_))
     };
     match (from.ty, to) {
         (T::Unknown, _) => false,

@@ -318,7 +318,7 @@ fn operator_class(class: &ast::ObjectName, ty: DataType, at: Place) -> Result<Op
         T::Time(_) => "time_ops",
         T::Timestamp(_) => "timestamp_ops",
         T::TimestampTz(_) => "timestamptz_ops",
-        T::Interval => "interval_ops",
+        T::Interval(_) => "interval_ops",
         T::Uuid => "uuid_ops",
         T::Oid => "oid_ops",
         _ => return Ok(None),

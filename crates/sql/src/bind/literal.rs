@@ -1,9 +1,8 @@
 //! Constants: numbers, strings, typed literals, intervals, parameters.
 
 use sqlparser::ast;
-use types::calendar::rounded_micros;
 use types::wide::Wide;
-use types::{DataType, Interval, NumericType, PackedType, Result, SqlState, Value};
+use types::{DataType, IntervalFields, NumericType, PackedType, Result, SqlState, Value};
 
 use super::{Binder, Bound, at_span, fail, place, unsupported};
 use crate::algebra::{Expr, ExprKind, Place};
@@ -80,55 +79,32 @@ impl Binder<'_> {
                 return fail(SqlState::SYNTAX_ERROR, "INTERVAL takes a string constant", at);
             }
         };
-        let field = interval.last_field.as_ref().or(interval.leading_field.as_ref());
-        let last = field.map_or_else(|| "second".to_owned(), |f| f.to_string().to_lowercase());
-        let minute_to_second = matches!(
-            (&interval.leading_field, &interval.last_field),
-            (Some(ast::DateTimeField::Minute), Some(ast::DateTimeField::Second))
-        );
-        let text = if minute_to_second && text.matches(':').count() == 1 {
-            with_hour(&text)
-        } else {
-            text
-        };
-        let parsed = types::text::parse_interval_of(&text, &last);
-        let mut value = parsed.map_err(|error| place(error, at))?;
-        if let Some(field) = field {
-            value = truncated(value, field);
-        }
         let digits = match &interval.last_field {
             Some(_) => interval.fractional_seconds_precision,
             None => interval.leading_precision.or(interval.fractional_seconds_precision),
         };
-        if let Some(digits) = digits {
-            let digits = u32::try_from(digits.min(6)).unwrap_or(6);
-            value.micros = rounded_micros(value.micros, digits).unwrap_or(value.micros);
-        }
-        Ok(Bound::new(Expr::literal(Value::Interval(value), DataType::Interval), at))
+        let fields = literal_fields(interval.leading_field.as_ref(), interval.last_field.as_ref());
+        let form = super::types::interval_form(fields, digits.map(super::types::second_digits));
+        let parsed = types::text::parse_interval_as(&text, form);
+        let value = parsed.map_err(|error| place(error, at))?;
+        Ok(Bound::new(Expr::literal(Value::Interval(value), DataType::INTERVAL), at))
     }
 }
 
-/// `mm:ss` as `00:mm:ss`, behind its sign.
-fn with_hour(text: &str) -> String {
-    let trimmed = text.trim();
-    let at = trimmed.rfind(|c: char| !(c.is_ascii_digit() || c == ':' || c == '.'));
-    let (before, clock) = trimmed.split_at(at.map_or(0, |at| at + 1));
-    format!("{before}00:{clock}")
-}
-
-/// Interval without the fields below `field`.
-fn truncated(value: Interval, field: &ast::DateTimeField) -> Interval {
-    use ast::DateTimeField as F;
-    const HOUR: i64 = 3_600_000_000;
-    const MINUTE: i64 = 60_000_000;
-    match field {
-        F::Year | F::Years => Interval { months: value.months / 12 * 12, days: 0, micros: 0 },
-        F::Month | F::Months => Interval { days: 0, micros: 0, ..value },
-        F::Day | F::Days => Interval { micros: 0, ..value },
-        F::Hour | F::Hours => Interval { micros: value.micros / HOUR * HOUR, ..value },
-        F::Minute | F::Minutes => Interval { micros: value.micros / MINUTE * MINUTE, ..value },
-        _ => value,
-    }
+/// The fields of `INTERVAL '...' first TO last`; None for those of no interval.
+fn literal_fields(
+    first: Option<&ast::DateTimeField>,
+    last: Option<&ast::DateTimeField>,
+) -> Option<IntervalFields> {
+    let name = |field: &ast::DateTimeField| {
+        let name = field.to_string().to_ascii_lowercase();
+        name.trim_end_matches('s').to_owned()
+    };
+    let name = match (first?, last) {
+        (first, Some(last)) => format!("{} to {}", name(first), name(last)),
+        (first, None) => name(first),
+    };
+    IntervalFields::ALL.into_iter().find(|fields| fields.name() == name)
 }
 
 /// `B'101'` and `X'1F'`.

@@ -189,7 +189,7 @@ impl Binder<'_> {
         let at = super::first(left.at, || right.at);
         let guess = |other: DataType| match (op, category(other)) {
             (Op::Multiply | Op::Divide, Category::Span) => DataType::Double,
-            (Op::Plus, Category::Time) => DataType::Interval,
+            (Op::Plus, Category::Time) => DataType::INTERVAL,
             (_, _) => other,
         };
         let typed = |binder: &mut Self, bound: Bound, other: DataType| -> Result<Bound> {
@@ -269,7 +269,7 @@ impl Binder<'_> {
             && matches!(
                 (a, b),
                 (T::SmallInt | T::Integer | T::Time(_), T::Date)
-                    | (T::Interval, T::Date | T::Time(_) | T::Timestamp(_) | T::TimestampTz(_))
+                    | (T::Interval(_), T::Date | T::Time(_) | T::Timestamp(_) | T::TimestampTz(_))
             )
             || matches!(op, Op::Multiply) && category(a) == Category::Number;
         let (left, right) = if swap { (right, left) } else { (left, right) };
@@ -337,10 +337,10 @@ impl Binder<'_> {
         let DataType::Char(length) = bound.ty() else {
             return self.coerce(bound, DataType::Text, Context::Implicit);
         };
-        let text = self.coerce(bound, DataType::Text, Context::Implicit)?;
         if length == 0 {
-            return Ok(text);
+            return Ok(Expr::call(Function::HeldText, vec![bound.expr], DataType::Text));
         }
+        let text = self.coerce(bound, DataType::Text, Context::Implicit)?;
         let length = Expr::integer(i32::try_from(length).unwrap_or(i32::MAX));
         let list = vec![text, length, Expr::text(" ")];
         Ok(Expr::call(Function::PadRight, list, DataType::Text))
@@ -446,7 +446,7 @@ impl Binder<'_> {
             (DataType::Unknown, _) => {
                 Bound::new(self.coerce(bound, DataType::Double, Context::Implicit)?, at)
             }
-            (ty, _) if ty.is_number() || ty == DataType::Interval => bound,
+            (ty, _) if ty.is_number() || matches!(ty, DataType::Interval(_)) => bound,
             (ty, _) => return Err(no_prefix("-", ty, at)),
         };
         let ty = bound.ty();
@@ -511,39 +511,40 @@ fn time_operator(
         }
         (Op::Minus, T::Date, T::Date) => (F::DateDifference, T::Date, T::Date, T::Integer),
         (Op::Plus, T::Date, T::Time(_)) => (F::DateTimeAdd, T::Date, T::TIME, T::TIMESTAMP),
-        (Op::Plus, T::Date | T::Timestamp(_), T::Interval) => {
-            (F::TimestampAdd, T::TIMESTAMP, T::Interval, T::TIMESTAMP)
+        (Op::Plus, T::Date | T::Timestamp(_), T::Interval(_)) => {
+            (F::TimestampAdd, T::TIMESTAMP, T::INTERVAL, T::TIMESTAMP)
         }
-        (Op::Minus, T::Date | T::Timestamp(_), T::Interval) | (Op::Minus, T::Date, T::Time(_)) => {
-            (F::TimestampSubtract, T::TIMESTAMP, T::Interval, T::TIMESTAMP)
+        (Op::Minus, T::Date | T::Timestamp(_), T::Interval(_))
+        | (Op::Minus, T::Date, T::Time(_)) => {
+            (F::TimestampSubtract, T::TIMESTAMP, T::INTERVAL, T::TIMESTAMP)
         }
-        (Op::Plus, T::TimestampTz(_), T::Interval) => {
-            (F::TimestampAdd, T::TIMESTAMPTZ, T::Interval, T::TIMESTAMPTZ)
+        (Op::Plus, T::TimestampTz(_), T::Interval(_)) => {
+            (F::TimestampAdd, T::TIMESTAMPTZ, T::INTERVAL, T::TIMESTAMPTZ)
         }
-        (Op::Minus, T::TimestampTz(_), T::Interval) => {
-            (F::TimestampSubtract, T::TIMESTAMPTZ, T::Interval, T::TIMESTAMPTZ)
+        (Op::Minus, T::TimestampTz(_), T::Interval(_)) => {
+            (F::TimestampSubtract, T::TIMESTAMPTZ, T::INTERVAL, T::TIMESTAMPTZ)
         }
         (Op::Minus, T::Date | T::Timestamp(_), T::Date | T::Timestamp(_)) => {
-            (F::TimestampDifference, T::TIMESTAMP, T::TIMESTAMP, T::Interval)
+            (F::TimestampDifference, T::TIMESTAMP, T::TIMESTAMP, T::INTERVAL)
         }
         (Op::Minus, T::Date | T::Timestamp(_) | T::TimestampTz(_), T::TimestampTz(_))
         | (Op::Minus, T::TimestampTz(_), T::Date | T::Timestamp(_)) => {
-            (F::TimestampDifference, T::TIMESTAMPTZ, T::TIMESTAMPTZ, T::Interval)
+            (F::TimestampDifference, T::TIMESTAMPTZ, T::TIMESTAMPTZ, T::INTERVAL)
         }
-        (Op::Plus, T::Time(_), T::Interval) => (F::TimeAdd, T::TIME, T::Interval, T::TIME),
-        (Op::Minus, T::Time(_), T::Interval) => (F::TimeSubtract, T::TIME, T::Interval, T::TIME),
-        (Op::Minus, T::Time(_), T::Time(_)) => (F::TimeDifference, T::TIME, T::TIME, T::Interval),
-        (Op::Plus, T::Interval, T::Interval) => {
-            (F::IntervalAdd, T::Interval, T::Interval, T::Interval)
+        (Op::Plus, T::Time(_), T::Interval(_)) => (F::TimeAdd, T::TIME, T::INTERVAL, T::TIME),
+        (Op::Minus, T::Time(_), T::Interval(_)) => (F::TimeSubtract, T::TIME, T::INTERVAL, T::TIME),
+        (Op::Minus, T::Time(_), T::Time(_)) => (F::TimeDifference, T::TIME, T::TIME, T::INTERVAL),
+        (Op::Plus, T::Interval(_), T::Interval(_)) => {
+            (F::IntervalAdd, T::INTERVAL, T::INTERVAL, T::INTERVAL)
         }
-        (Op::Minus, T::Interval, T::Interval) => {
-            (F::IntervalSubtract, T::Interval, T::Interval, T::Interval)
+        (Op::Minus, T::Interval(_), T::Interval(_)) => {
+            (F::IntervalSubtract, T::INTERVAL, T::INTERVAL, T::INTERVAL)
         }
-        (Op::Multiply, T::Interval, number) if number.is_number() => {
-            (F::IntervalMultiply, T::Interval, T::Double, T::Interval)
+        (Op::Multiply, T::Interval(_), number) if number.is_number() => {
+            (F::IntervalMultiply, T::INTERVAL, T::Double, T::INTERVAL)
         }
-        (Op::Divide, T::Interval, number) if number.is_number() => {
-            (F::IntervalDivide, T::Interval, T::Double, T::Interval)
+        (Op::Divide, T::Interval(_), number) if number.is_number() => {
+            (F::IntervalDivide, T::INTERVAL, T::Double, T::INTERVAL)
         }
         _ => return None,
     })

@@ -561,7 +561,7 @@ fn is_preferred(ty: DataType) -> bool {
             | DataType::Text
             | DataType::Boolean
             | DataType::TimestampTz(_)
-            | DataType::Interval
+            | DataType::Interval(_)
             | DataType::Oid
     )
 }

@@ -200,7 +200,7 @@ impl Binder<'_> {
             };
             let bound = self.bind_expr(end)?;
             let end = match self.retyped(bound).ty() {
-                DataType::Interval => filled("$1 + $2", &[start, end])?,
+                DataType::Interval(_) => filled("$1 + $2", &[start, end])?,
                 _ => end.clone(),
             };
             parts.extend([start.clone(), end]);

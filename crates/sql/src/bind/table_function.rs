@@ -383,7 +383,7 @@ impl Binder<'_> {
             for arg in args {
                 list.push(self.coerce(arg, ty, Context::Implicit)?);
             }
-            list.push(self.coerce(step, DataType::Interval, Context::Implicit)?);
+            list.push(self.coerce(step, DataType::INTERVAL, Context::Implicit)?);
             if ty.is_timestamptz() {
                 list.extend(self.zone_name());
             }

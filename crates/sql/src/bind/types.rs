@@ -4,8 +4,8 @@ mod packed;
 
 use sqlparser::ast::{self, DataType as Ast};
 use types::{
-    DataType, ElementType, Error, NumericDisplay, NumericType, PackedType, RecordField, RecordType,
-    RegKind, Result, SqlState, WideDigits,
+    DataType, ElementType, Error, IntervalFields, IntervalForm, NumericDisplay, NumericType,
+    PackedType, RecordField, RecordType, RegKind, Result, SqlState, WideDigits,
 };
 
 use packed::{can_cast_packed, compared_packed};
@@ -68,7 +68,7 @@ pub(super) fn category(ty: DataType) -> Category {
         DataType::Date | DataType::Time(_) | DataType::Timestamp(_) | DataType::TimestampTz(_) => {
             Category::Time
         }
-        DataType::Interval => Category::Span,
+        DataType::Interval(_) => Category::Span,
         DataType::Uuid => Category::Uuid,
         DataType::Enum(_) => Category::Enum,
         DataType::Json | DataType::Jsonb => Category::Json,
@@ -147,10 +147,10 @@ pub(super) fn can_cast(from: DataType, to: DataType, context: Context) -> bool {
     match (from, to) {
         (T::Date, T::Timestamp(_) | T::TimestampTz(_))
         | (T::Timestamp(_), T::TimestampTz(_))
-        | (T::Time(_), T::Interval) => true,
+        | (T::Time(_), T::Interval(_)) => true,
         (T::Timestamp(_) | T::TimestampTz(_), T::Date | T::Time(_))
         | (T::TimestampTz(_), T::Timestamp(_))
-        | (T::Interval, T::Time(_)) => context >= Context::Assignment,
+        | (T::Interval(_), T::Time(_)) => context >= Context::Assignment,
         (T::InternalChar, T::Integer) | (T::Integer, T::InternalChar) => {
             context == Context::Explicit
         }
@@ -194,7 +194,7 @@ fn can_cast_object(from: DataType, to: DataType, context: Context) -> Option<boo
 pub(super) fn interchangeable(a: DataType, b: DataType) -> bool {
     use DataType as T;
     match (a, b) {
-        (T::Char(_), T::Char(_)) => true,
+        (T::Char(1..), T::Char(1..)) => true,
         (T::Char(_), _) | (_, T::Char(_)) | (T::Unknown, _) | (_, T::Unknown) => a == b,
         (a, b) if a.is_text() && b.is_text() => true,
         (T::Numeric(x), T::Numeric(y)) => {
@@ -208,7 +208,8 @@ pub(super) fn interchangeable(a: DataType, b: DataType) -> bool {
         (T::Record(x), T::Record(y)) => types::same_record_form(x, y),
         (T::Time(_), T::Time(_))
         | (T::Timestamp(_), T::Timestamp(_))
-        | (T::TimestampTz(_), T::TimestampTz(_)) => true,
+        | (T::TimestampTz(_), T::TimestampTz(_))
+        | (T::Interval(_), T::Interval(_)) => true,
         (T::Packed(x), T::Packed(y)) => x.same_form(y),
         _ => a == b,
     }
@@ -355,11 +356,12 @@ pub(super) fn comparison_type(digits: Digits, a: DataType, b: DataType) -> Optio
         return Some(ty);
     }
     match (a, b) {
+        (T::Char(_), T::Char(_)) => Some(T::Char(0)),
         (a, b) if a.is_text() && b.is_text() => Some(T::Text),
         (T::Date, T::Timestamp(_)) | (T::Timestamp(_), T::Date) => Some(T::TIMESTAMP),
         (T::Date | T::Timestamp(_), T::TimestampTz(_))
         | (T::TimestampTz(_), T::Date | T::Timestamp(_)) => Some(T::TIMESTAMPTZ),
-        (T::Time(_), T::Interval) | (T::Interval, T::Time(_)) => Some(T::Interval),
+        (T::Time(_), T::Interval(_)) | (T::Interval(_), T::Time(_)) => Some(T::INTERVAL),
         (T::Record(x), T::Record(y)) => record_type(x, y, &|a, b| comparison_type(digits, a, b)),
         // Arrays of different element types are not compared, whatever their elements are.
         (T::Array(x), T::Array(y)) => match (x.data_type(), y.data_type()) {
@@ -388,6 +390,15 @@ pub(super) fn unmodified(ty: DataType) -> DataType {
             DataType::array_of(unmodified(element.data_type())).unwrap_or(ty)
         }
         ty => ty.of_all_digits(),
+    }
+}
+
+/// The type of what a function gives of values of type `ty`: as [`unmodified`], but that a CHAR
+/// keeps its length, which says what blanks there are.
+pub(super) fn result_of(ty: DataType) -> DataType {
+    match ty.element().unwrap_or(ty) {
+        DataType::Char(_) => ty,
+        _ => unmodified(ty),
     }
 }
 
@@ -441,6 +452,8 @@ fn pair_type(a: DataType, b: DataType) -> Option<DataType> {
     }
     match (a, b) {
         (T::Char(n), T::Char(m)) => Some(T::Char(n.max(m))),
+        // The first of types that become each other.
+        (T::Char(_), T::Varchar(_) | T::Text) => Some(T::Char(0)),
         (T::Varchar(_), T::Varchar(_)) => Some(T::Varchar(None)),
         (T::Name, T::Char(_) | T::Varchar(_) | T::Text) | (T::Char(_) | T::Varchar(_), T::Name) => {
             Some(T::Name)
@@ -507,20 +520,9 @@ pub(super) fn data_type(ty: &Ast, at: Place) -> Result<DataType> {
         Ast::Timestamp(precision, Zone::WithTimeZone | Zone::Tz) => {
             DataType::TimestampTz(precision.map(second_digits))
         }
-        Ast::Interval { fields: None, precision } => {
-            whole_micros(*precision, at)?;
-            DataType::Interval
-        }
-        Ast::Interval { fields: Some(fields), precision } => {
-            use ast::IntervalFields as F;
-            whole_micros(*precision, at)?;
-            match fields {
-                // They leave nothing out.
-                F::Second | F::DayToSecond | F::HourToSecond | F::MinuteToSecond => {
-                    DataType::Interval
-                }
-                fields => return unsupported(format!("type interval {fields}"), at),
-            }
+        Ast::Interval { fields, precision } => {
+            let fields = fields.as_ref().map(interval_fields);
+            DataType::Interval(interval_form(fields, precision.map(second_digits)))
         }
         Ast::Uuid => DataType::Uuid,
         Ast::JSON => DataType::Json,
@@ -551,14 +553,24 @@ fn wider_type(name: &str, at: Place) -> Result<Option<DataType>> {
     }))
 }
 
-/// `T[]` and `T ARRAY`, with or without a size, which says nothing.
+/// The type of elements of the array type written over `element`: an array has as many dimensions
+/// as its value, so that `T[][]` is `T[]`.
+pub(super) fn innermost(mut element: &ast::DataType) -> &ast::DataType {
+    use ast::ArrayElemTypeDef as E;
+    while let ast::DataType::Array(E::SquareBracket(inner, _) | E::Qualified(inner, _)) = element {
+        element = inner;
+    }
+    element
+}
+
+/// `T[]`, `T[][]` and `T ARRAY`, with or without sizes, which say nothing.
 fn array_type(element: &ast::ArrayElemTypeDef, at: Place) -> Result<DataType> {
     use ast::ArrayElemTypeDef as E;
     match element {
         E::SquareBracket(element, _) | E::Qualified(element, _) => {
-            match DataType::array_of(data_type(element, at)?) {
+            match DataType::array_of(data_type(innermost(element), at)?) {
                 Some(array) => Ok(array),
-                None => unsupported("an array of several dimensions", at),
+                None => unsupported("an array of such elements", at),
             }
         }
         E::None | E::AngleBracket(_) | E::Parenthesis(_) => {
@@ -600,7 +612,7 @@ pub(super) fn type_called(name: &str) -> Option<DataType> {
         "time" => DataType::TIME,
         "timestamp" => DataType::TIMESTAMP,
         "timestamptz" => DataType::TIMESTAMPTZ,
-        "interval" => DataType::Interval,
+        "interval" => DataType::INTERVAL,
         "uuid" => DataType::Uuid,
         "json" => DataType::Json,
         "jsonb" => DataType::Jsonb,
@@ -651,7 +663,7 @@ fn custom_type(name: &ast::ObjectName, modifiers: &[String], at: Place) -> Resul
         "json" => DataType::Json,
         "jsonb" => DataType::Jsonb,
         "jsonpath" => DataType::JsonPath,
-        "interval" => DataType::Interval,
+        "interval" => DataType::INTERVAL,
         name => {
             if let Some(kind) = RegKind::from_name(name) {
                 return Ok(DataType::Reg(kind));
@@ -742,15 +754,36 @@ fn float_type(info: &ast::ExactNumberInfo, at: Place) -> Result<DataType> {
 }
 
 /// The digits of a second that values have: PostgreSQL has no more than 6, either.
-fn second_digits(precision: u64) -> u8 {
+pub(super) fn second_digits(precision: u64) -> u8 {
     u8::try_from(precision.min(6)).unwrap_or(6)
 }
 
-/// Only the full resolution is kept: a coarser one would have to round.
-fn whole_micros(precision: Option<u64>, at: Place) -> Result<()> {
-    match precision {
-        None | Some(6) => Ok(()),
-        Some(precision) => unsupported(format!("time precision {precision}"), at),
+/// Fields and digits that an INTERVAL type is declared with; None for all of them.
+pub(super) fn interval_form(
+    fields: Option<IntervalFields>,
+    digits: Option<u8>,
+) -> Option<IntervalForm> {
+    (fields.is_some() || digits.is_some()).then_some(IntervalForm { fields, digits })
+}
+
+/// The fields of an INTERVAL type.
+fn interval_fields(fields: &ast::IntervalFields) -> IntervalFields {
+    use IntervalFields as F;
+    use ast::IntervalFields as A;
+    match fields {
+        A::Year => F::Year,
+        A::Month => F::Month,
+        A::Day => F::Day,
+        A::Hour => F::Hour,
+        A::Minute => F::Minute,
+        A::Second => F::Second,
+        A::YearToMonth => F::YearToMonth,
+        A::DayToHour => F::DayToHour,
+        A::DayToMinute => F::DayToMinute,
+        A::DayToSecond => F::DayToSecond,
+        A::HourToMinute => F::HourToMinute,
+        A::HourToSecond => F::HourToSecond,
+        A::MinuteToSecond => F::MinuteToSecond,
     }
 }
 

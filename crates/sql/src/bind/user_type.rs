@@ -31,9 +31,10 @@ impl Binder<'_> {
                 }
             }
             ast::DataType::Array(E::SquareBracket(element, _) | E::Qualified(element, _)) => {
+                let element = super::types::innermost(element);
                 match DataType::array_of(self.data_type(element, at)?) {
                     Some(array) => Ok(array),
-                    None => unsupported("an array of several dimensions", at),
+                    None => unsupported("an array of such elements", at),
                 }
             }
             ty => data_type(ty, at),

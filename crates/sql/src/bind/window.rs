@@ -9,7 +9,7 @@ use super::json::JsonAggregate;
 use super::name::{ident_at, object_at};
 use super::packed::packed_collected;
 use super::scope::Clause;
-use super::types::{Category, Context, as_numeric, can_cast, category, unmodified};
+use super::types::{Category, Context, as_numeric, can_cast, category, result_of};
 use super::zone::is_of_hours;
 use super::{Binder, Bound, fail, unsupported};
 use crate::algebra::{
@@ -253,7 +253,7 @@ impl Binder<'_> {
                 Some((vec![buckets], DataType::Integer))
             }
             (W::FirstValue | W::LastValue, 1) => {
-                let ty = unmodified(list.first().map_or(DataType::Unknown, Bound::ty));
+                let ty = result_of(list.first().map_or(DataType::Unknown, Bound::ty));
                 Some((list.into_iter().map(|bound| bound.expr).collect(), ty))
             }
             (W::NthValue, 2) => {
@@ -261,7 +261,7 @@ impl Binder<'_> {
                     return Ok(None);
                 };
                 let number = self.coerce(number, DataType::Integer, Context::Implicit)?;
-                let ty = unmodified(value.ty());
+                let ty = result_of(value.ty());
                 Some((vec![value.expr, number], ty))
             }
             (W::Lag | W::Lead, 1..=3) => {
@@ -282,7 +282,7 @@ impl Binder<'_> {
                 let offset = self.coerce(offset, DataType::Integer, Context::Implicit)?;
                 let (mut united, ty) = self.unite(vec![value, default], "LAG")?;
                 united.insert(1, offset);
-                Some((united, unmodified(ty)))
+                Some((united, result_of(ty)))
             }
             _ => None,
         })
@@ -405,7 +405,7 @@ impl Binder<'_> {
                     ty => ty,
                 },
             },
-            Category::Time | Category::Span => DataType::Interval,
+            Category::Time | Category::Span => DataType::INTERVAL,
             _ => {
                 let message = format!(
                     "RANGE with offset PRECEDING/FOLLOWING is not supported for column type {}",

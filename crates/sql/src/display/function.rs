@@ -125,6 +125,7 @@ fn text_name(function: Function) -> Option<&'static str> {
         Function::PadLeft => "lpad",
         Function::PadRight => "rpad",
         Function::Substring => "substring",
+        Function::HeldText => "held_text",
         Function::Left => "left",
         Function::Right => "right",
         Function::Replace => "replace",
@@ -189,6 +190,7 @@ fn array_name(function: Function) -> Option<&'static str> {
     use CompareOp as C;
     Some(match function {
         Function::ArrayMake => "array",
+        Function::ArrayNest => "array_of_arrays",
         Function::RecordMake => "row",
         Function::RecordField(_) => "field",
         Function::AnyElement(C::Equal) => "= any",
@@ -206,6 +208,7 @@ fn array_name(function: Function) -> Option<&'static str> {
         Function::AllElements(C::GreaterEqual) => ">= all",
         Function::AllElements(_) => "all",
         Function::ArrayElement => "array_element",
+        Function::ArrayNth => "array_nth",
         Function::ArraySlice => "array_slice",
         Function::ArraySetElement => "array_set_element",
         Function::ArraySetSlice => "array_set_slice",

@@ -153,6 +153,16 @@ impl Parser<'_> {
         Ok(text)
     }
 
+    fn whole_number(&mut self) -> Result<usize> {
+        let number = match self.peek() {
+            Some(Kind::Number) => self.text_at(self.at).parse().ok(),
+            _ => None,
+        };
+        let number = number.ok_or_else(|| self.unexpected())?;
+        self.at += 1;
+        Ok(number)
+    }
+
     /// Adds a variable with a name in the innermost scope.
     fn declare(&mut self, name: &str, declared: Declared) -> usize {
         let slot = self.variables.len();

@@ -160,8 +160,15 @@ pub enum LoopHead {
     },
     /// FOR targets IN query.
     Rows(Vec<Target>, QuerySource),
-    /// FOREACH target IN ARRAY.
-    Elements(Target, Fragment),
+    /// FOREACH target \[SLICE n\] IN ARRAY.
+    Elements {
+        /// Variable of the element, or of the slice.
+        target: Target,
+        /// Number of dimensions of a slice; 0: an element.
+        slice: usize,
+        /// The array.
+        list: Fragment,
+    },
 }
 
 /// EXIT or CONTINUE.

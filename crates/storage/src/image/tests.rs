@@ -39,7 +39,7 @@ const TYPES: [DataType; 7] = [
     DataType::numeric(38, 0),
     DataType::Double,
     DataType::Text,
-    DataType::Interval,
+    DataType::INTERVAL,
 ];
 
 fn vectors(random: &mut Random, rows: usize) -> Vec<Vector> {

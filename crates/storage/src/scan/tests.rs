@@ -24,7 +24,7 @@ const TYPES: [DataType; 7] = [
     DataType::numeric(38, 2),
     DataType::Double,
     DataType::Text,
-    DataType::Interval,
+    DataType::INTERVAL,
 ];
 
 /// How values of a column are distributed.

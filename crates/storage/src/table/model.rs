@@ -37,7 +37,7 @@ const TYPES: [DataType; 8] = [
     DataType::numeric(38, 0),
     DataType::Boolean,
     DataType::Double,
-    DataType::Interval,
+    DataType::INTERVAL,
 ];
 /// The column with the unique index, and one with another.
 const KEY: usize = 1;

@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 
-use super::{ArrayBuilder, ELEMENTS_MAX, Elements, RawElement, bounds};
+use super::shape::subscript_error;
+use super::{ArrayBuilder, Bounds, EMPTY, Elements, RawElement, Shape};
 use crate::{ElementType, Error, Result, SqlState};
 
 fn elements(array: &[u8], element: ElementType) -> Elements<'_> {
@@ -13,7 +14,11 @@ fn elements(array: &[u8], element: ElementType) -> Elements<'_> {
 /// INTERVAL and NUMERIC have.
 pub fn element_key(raw: &[u8], element: ElementType) -> Cow<'_, [u8]> {
     match element {
-        ElementType::Interval => Cow::Borrowed(&raw[..16]),
+        ElementType::Interval(_) => Cow::Borrowed(&raw[..16]),
+        ElementType::Char(0) => match super::text_bytes(raw) {
+            Cow::Borrowed(bytes) => Cow::Borrowed(crate::without_blanks(bytes)),
+            Cow::Owned(bytes) => Cow::Owned(crate::without_blanks(&bytes).to_vec()),
+        },
         ElementType::WideNumeric(_) => match super::text_bytes(raw) {
             Cow::Borrowed(bytes) => Cow::Borrowed(crate::wide::key(bytes)),
             Cow::Owned(bytes) => Cow::Owned(crate::wide::key(&bytes).to_vec()),
@@ -30,121 +35,73 @@ fn same(a: RawElement<'_>, b: RawElement<'_>, element: ElementType) -> bool {
     }
 }
 
-fn lower(array: &[u8], element: ElementType) -> i32 {
-    bounds(array, element).map_or(1, |(first, _)| first)
+fn shape(array: &[u8], element: ElementType) -> Shape {
+    Shape::of(array, element)
 }
 
-/// `array[subscript]`; None outside the array and for NULL.
-pub fn element_at(array: &[u8], element: ElementType, subscript: i32) -> RawElement<'_> {
-    let low = lower(array, element);
-    let at = usize::try_from(i64::from(subscript) - i64::from(low)).ok()?;
-    elements(array, element).nth(at).flatten()
-}
-
-/// `array[first:last]`, from subscript 1; a bound that is missing is the array's.
-///
-/// # Errors
-/// None: a slice is no larger than its array.
-pub fn slice(
-    array: &[u8],
-    element: ElementType,
-    first: Option<i32>,
-    last: Option<i32>,
-) -> Result<Vec<u8>> {
-    let mut builder = ArrayBuilder::new();
-    if let Some((low, high)) = bounds(array, element) {
-        let from = first.unwrap_or(low).max(low);
-        let to = last.unwrap_or(high).min(high);
-        let skipped = usize::try_from(i64::from(from) - i64::from(low)).unwrap_or(0);
-        let count = usize::try_from(i64::from(to) - i64::from(from) + 1).unwrap_or(0);
-        elements(array, element).skip(skipped).take(count).for_each(|raw| builder.push_raw(raw));
+/// The first subscript of an array of at most one dimension; None of others.
+fn line(array: &[u8], element: ElementType) -> Option<i32> {
+    match shape(array, element).dimensions() {
+        [] => Some(1),
+        [only] => Some(only.lower),
+        _ => None,
     }
-    builder.finish()
 }
 
-fn subscript_error(message: &str) -> Error {
-    Error::new(SqlState::ARRAY_SUBSCRIPT, message)
+/// The first subscript of an array that is searched.
+fn searched(array: &[u8], element: ElementType) -> Result<i32> {
+    line(array, element).ok_or_else(|| {
+        let message = "searching for elements in multidimensional arrays is not supported";
+        Error::new(SqlState::FEATURE_NOT_SUPPORTED, message)
+    })
 }
 
-/// The array after `array[subscript] = value`: what lies between is NULL, and the first subscript
-/// moves where it is one before it.
+/// `a || b` of arrays of one shape but for the first dimension, or of an array and one that is an
+/// element of its outermost dimension. First subscripts are those of `a`, or of the larger one.
 ///
 /// # Errors
-/// 54000, 2202E.
-pub fn with_element(
-    array: &[u8],
-    element: ElementType,
-    subscript: i32,
-    value: RawElement<'_>,
-) -> Result<Vec<u8>> {
-    with_elements(array, element, (subscript, subscript), std::iter::once(value))
-}
-
-/// The array after `array[first:last] = source`; a bound that is missing is the array's.
-///
-/// # Errors
-/// 2202E for bounds in the wrong order, for too few elements, and for missing bounds of an empty
-/// array; 54000.
-pub fn with_slice(
-    array: &[u8],
-    element: ElementType,
-    (first, last): (Option<i32>, Option<i32>),
-    source: &[u8],
-) -> Result<Vec<u8>> {
-    let (low, high) = match (bounds(array, element), first, last) {
-        (_, Some(first), Some(last)) => (first, last),
-        (Some((low, high)), first, last) => (first.unwrap_or(low), last.unwrap_or(high)),
-        (None, ..) => {
-            let error = subscript_error("array slice subscript must provide both boundaries");
-            let detail = "When assigning to a slice of an empty array value, slice boundaries must \
-                          be fully specified.";
-            return Err(error.with_detail(detail));
+/// 2202E for arrays that do not fit, 54000.
+pub fn concatenated(a: &[u8], b: &[u8], element: ElementType) -> Result<Vec<u8>> {
+    let (first, second) = (shape(a, element), shape(b, element));
+    let (x, y) = (first.dimensions(), second.dimensions());
+    if y.is_empty() {
+        return Ok(a.to_vec());
+    }
+    if x.is_empty() {
+        return Ok(b.to_vec());
+    }
+    let (outer, added, inner, detail) = if x.len() == y.len() {
+        let detail = "Arrays with differing element dimensions are not compatible for \
+                      concatenation.";
+        (x, y[0].length, (&x[1..], &y[1..]), detail.to_owned())
+    } else {
+        let detail = "Arrays with differing dimensions are not compatible for concatenation.";
+        if x.len() + 1 == y.len() {
+            (y, 1, (x, &y[1..]), detail.to_owned())
+        } else if y.len() + 1 == x.len() {
+            (x, 1, (&x[1..], y), detail.to_owned())
+        } else {
+            let detail = format!(
+                "Arrays of {} and {} dimensions are not compatible for concatenation.",
+                x.len(),
+                y.len()
+            );
+            return Err(incompatible(&detail));
         }
     };
-    if low > high {
-        return Err(subscript_error("upper bound cannot be less than lower bound"));
+    if inner.0 != inner.1 {
+        return Err(incompatible(&detail));
     }
-    let count = (i64::from(high) - i64::from(low) + 1) as usize;
-    let mut found = elements(source, element);
-    if found.by_ref().take(count).count() < count {
-        return Err(subscript_error("source array too small"));
-    }
-    with_elements(array, element, (low, high), elements(source, element).take(count))
-}
-
-/// The array with `values` at the subscripts from `low` to `high`.
-fn with_elements<'v>(
-    array: &[u8],
-    element: ElementType,
-    (low, high): (i32, i32),
-    values: impl Iterator<Item = RawElement<'v>>,
-) -> Result<Vec<u8>> {
-    let mut builder = ArrayBuilder::new();
-    let (old_low, old_high) = bounds(array, element).unwrap_or((low, high));
-    let (begin, end) = (old_low.min(low), old_high.max(high));
-    if i64::from(end) - i64::from(begin) >= ELEMENTS_MAX as i64 {
-        let message = format!("array size exceeds the maximum allowed ({ELEMENTS_MAX})");
-        return Err(Error::new(SqlState::LIMIT_EXCEEDED, message));
-    }
-    let mut old = elements(array, element);
-    let mut values = values.fuse();
-    for at in begin..=end {
-        let known = if at < old_low { None } else { old.next().flatten() };
-        let is_new = (low..=high).contains(&at);
-        builder.push_raw(if is_new { values.next().flatten() } else { known });
-    }
-    builder.finish_from(begin)
-}
-
-/// `a || b`, with the first subscript of `a`, of `b` when `a` is empty.
-///
-/// # Errors
-/// 54000.
-pub fn concatenated(a: &[u8], b: &[u8], element: ElementType) -> Result<Vec<u8>> {
+    let mut dimensions = outer.to_vec();
+    dimensions[0].length = dimensions[0].length.saturating_add(added);
+    let shape = Shape::new(&dimensions)?;
     let mut builder = ArrayBuilder::new();
     elements(a, element).chain(elements(b, element)).for_each(|raw| builder.push_raw(raw));
-    let first = bounds(a, element).or_else(|| bounds(b, element));
-    builder.finish_from(first.map_or(1, |(first, _)| first))
+    builder.finish_shaped(&shape)
+}
+
+fn incompatible(detail: &str) -> Error {
+    subscript_error("cannot concatenate incompatible arrays").with_detail(detail)
 }
 
 /// Which end an element is added to.
@@ -159,13 +116,17 @@ pub enum End {
 /// The array with one more element.
 ///
 /// # Errors
-/// 54000.
+/// 22000 for an array of several dimensions; 54000.
 pub fn appended(
     array: &[u8],
     element: ElementType,
     added: RawElement<'_>,
     end: End,
 ) -> Result<Vec<u8>> {
+    let lower = line(array, element).ok_or_else(|| {
+        let message = "argument must be empty or one-dimensional array";
+        Error::new(SqlState::DATA_EXCEPTION, message)
+    })?;
     let mut builder = ArrayBuilder::new();
     if end == End::First {
         builder.push_raw(added);
@@ -174,30 +135,33 @@ pub fn appended(
     if end == End::Last {
         builder.push_raw(added);
     }
-    builder.finish_from(lower(array, element))
+    builder.finish_from(lower)
 }
 
 /// array_position: the subscript of the first element equal to `wanted` from `start` on.
+///
+/// # Errors
+/// 0A000 for an array of several dimensions.
 pub fn position(
     array: &[u8],
     element: ElementType,
     wanted: RawElement<'_>,
     start: Option<i32>,
-) -> Option<i32> {
-    let low = lower(array, element);
+) -> Result<Option<i32>> {
+    let low = searched(array, element)?;
     // No subscript is looked at behind the last element: there may be none.
-    elements(array, element)
+    let found = elements(array, element)
         .zip(low..)
-        .find(|(raw, at)| start.is_none_or(|start| *at >= start) && same(*raw, wanted, element))
-        .map(|(_, at)| at)
+        .find(|(raw, at)| start.is_none_or(|start| *at >= start) && same(*raw, wanted, element));
+    Ok(found.map(|(_, at)| at))
 }
 
 /// array_positions: an array of INTEGER.
 ///
 /// # Errors
-/// 54000.
+/// 0A000 for an array of several dimensions; 54000.
 pub fn positions(array: &[u8], element: ElementType, wanted: RawElement<'_>) -> Result<Vec<u8>> {
-    let low = lower(array, element);
+    let low = searched(array, element)?;
     let mut builder = ArrayBuilder::new();
     for (raw, at) in elements(array, element).zip(low..) {
         if same(raw, wanted, element) {
@@ -210,12 +174,16 @@ pub fn positions(array: &[u8], element: ElementType, wanted: RawElement<'_>) -> 
 /// array_remove: under the subscripts from the first on.
 ///
 /// # Errors
-/// 54000.
+/// 0A000 for an array of several dimensions; 54000.
 pub fn removed(array: &[u8], element: ElementType, unwanted: RawElement<'_>) -> Result<Vec<u8>> {
+    let lower = line(array, element).ok_or_else(|| {
+        let message = "removing elements from multidimensional arrays is not supported";
+        Error::new(SqlState::FEATURE_NOT_SUPPORTED, message)
+    })?;
     let mut builder = ArrayBuilder::new();
     let kept = elements(array, element).filter(|raw| !same(*raw, unwanted, element));
     kept.for_each(|raw| builder.push_raw(raw));
-    builder.finish_from(lower(array, element))
+    builder.finish_from(lower)
 }
 
 /// array_replace.
@@ -232,7 +200,7 @@ pub fn replaced(
     for raw in elements(array, element) {
         builder.push_raw(if same(raw, old, element) { new } else { raw });
     }
-    builder.finish_from(lower(array, element))
+    builder.finish_shaped(&shape(array, element))
 }
 
 /// Lists longer than this are searched by binary search, others one by one.
@@ -298,18 +266,33 @@ pub fn split(whole: &str, separator: Option<&str>, null: Option<&str>) -> Result
     builder.finish()
 }
 
-/// trim_array: without its last `count` elements.
+/// trim_array: without the last `count` elements of its outermost dimension, from subscript 1.
 ///
 /// # Errors
 /// 2202E when there are not so many.
 pub fn trimmed(array: &[u8], element: ElementType, count: i32) -> Result<Vec<u8>> {
-    let whole = elements(array, element).count();
-    let kept = usize::try_from(count).ok().and_then(|count| whole.checked_sub(count));
-    let Some(kept) = kept else {
+    let first = shape(array, element).first();
+    let whole = first.map_or(0, |first| first.length);
+    if !(0..=whole).contains(&count) {
         let message = format!("number of elements to trim must be between 0 and {whole}");
-        return Err(Error::new(SqlState::ARRAY_SUBSCRIPT, message));
-    };
+        return Err(subscript_error(&message));
+    }
+    match first {
+        Some(first) if count < whole => super::slice(
+            array,
+            element,
+            &[Bounds { first: None, last: Some(first.upper() - count) }],
+        ),
+        _ => Ok(EMPTY.to_vec()),
+    }
+}
+
+/// array_fill: an array of this shape, all of whose elements are `value`.
+///
+/// # Errors
+/// 54000.
+pub fn filled(value: RawElement<'_>, shape: &Shape) -> Result<Vec<u8>> {
     let mut builder = ArrayBuilder::new();
-    elements(array, element).take(kept).for_each(|raw| builder.push_raw(raw));
-    builder.finish_from(lower(array, element))
+    (0..shape.size()).for_each(|_| builder.push_raw(value));
+    builder.finish_shaped(shape)
 }

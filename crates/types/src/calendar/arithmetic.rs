@@ -226,20 +226,31 @@ pub fn justify_interval(interval: Interval) -> Result<Interval> {
     Ok(r)
 }
 
+/// As [`split_timestamp`]; infinity is the last microsecond of 64 bits from 2000 on.
+fn split_or_end(micros: i64) -> (i32, i64) {
+    if micros < i64::MAX {
+        return split_timestamp(micros);
+    }
+    let (days, rest) = (i64::MAX / DAY, i64::MAX % DAY);
+    // Some hundred millions, and the days from 1970 to 2000.
+    (days as i32 + 10_957, rest)
+}
+
 /// age(a, b): the difference in years, months, days and time, as a person would count.
 ///
 /// # Errors
-/// 22008 for infinities.
+/// 22008 for the infinity before all times. The other one is in the year 294277, as PostgreSQL
+/// holds it.
 ///
 /// Source: PostgreSQL 15, timestamp.c, `timestamp_age`.
 pub fn age(a: i64, b: i64) -> Result<Interval> {
-    if !is_finite_timestamp(a) || !is_finite_timestamp(b) {
+    if a == i64::MIN || b == i64::MIN {
         return Err(timestamp_out_of_range());
     }
     // Counted from the earlier to the later, then given its sign.
     let (later, earlier) = (a.max(b), a.min(b));
     let ((later_days, later_time), (earlier_days, earlier_time)) =
-        (split_timestamp(later), split_timestamp(earlier));
+        (split_or_end(later), split_or_end(earlier));
     let (later_year, later_month, later_day) = civil_from_days(later_days);
     let (earlier_year, earlier_month, earlier_day) = civil_from_days(earlier_days);
     let mut micros = later_time - earlier_time;

@@ -1,5 +1,6 @@
 //! Types of array elements: every type of a single value.
 
+use super::IntervalForm;
 use crate::{DataType, EnumType, NumericType, PackedType, RecordType, RegKind, WideDigits};
 
 macro_rules! element_types {
@@ -62,7 +63,7 @@ element_types!(
     Time(digits: Option<u8>),
     Timestamp(digits: Option<u8>),
     TimestampTz(digits: Option<u8>),
-    Interval,
+    Interval(form: Option<IntervalForm>),
     Uuid,
     Enum(labels: EnumType),
     Json,

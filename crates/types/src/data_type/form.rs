@@ -13,14 +13,15 @@ pub fn same_array_form(a: ElementType, b: ElementType) -> bool {
         )
         | (E::SmallInt | E::VectorSmallInt, E::SmallInt | E::VectorSmallInt)
         | (E::Oid | E::VectorOid, E::Oid | E::VectorOid)
-        | (E::Char(_), E::Char(_)) => true,
+        | (E::Char(1..), E::Char(1..)) => true,
         (E::Numeric(x), E::Numeric(y)) => x.scale == y.scale,
         (E::WideNumeric(_), E::WideNumeric(_)) => true,
         (E::Enum(x), E::Enum(y)) => x.is_same_object(y),
         (E::Record(x), E::Record(y)) => same_record_form(x, y),
         (E::Time(_), E::Time(_))
         | (E::Timestamp(_), E::Timestamp(_))
-        | (E::TimestampTz(_), E::TimestampTz(_)) => true,
+        | (E::TimestampTz(_), E::TimestampTz(_))
+        | (E::Interval(_), E::Interval(_)) => true,
         (E::Packed(x), E::Packed(y)) => x.same_form(y),
         _ => a == b,
     }

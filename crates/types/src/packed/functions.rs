@@ -21,7 +21,7 @@ const LONG: Parameter = Is(DataType::BigInt);
 const REAL: Parameter = Is(DataType::Real);
 const DOUBLE: Parameter = Is(DataType::Double);
 const BOOL: Parameter = Is(DataType::Boolean);
-const SPAN: Parameter = Is(DataType::Interval);
+const SPAN: Parameter = Is(DataType::INTERVAL);
 const DATE: Parameter = Is(DataType::Date);
 const INSTANT: Parameter = Is(DataType::TIMESTAMPTZ);
 

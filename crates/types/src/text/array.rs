@@ -1,9 +1,9 @@
-//! Arrays from and to text: `{1,NULL,"a b"}`, `[0:1]={5,6}`.
+//! Arrays from and to text: `{1,NULL,"a b"}`, `{{1,2},{3,4}}`, `[0:1]={5,6}`.
 
 use std::io::Write as _;
 
 use super::{append, append_in, parse_in};
-use crate::array::{ArrayBuilder, Elements, bounds, decode};
+use crate::array::{ArrayBuilder, DIMENSIONS_MAX, Dimension, Elements, Shape, decode, too_many};
 use crate::budget::Room;
 use crate::calendar::TimeZone;
 use crate::characters::is_space;
@@ -41,31 +41,30 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// `[2:4]=`: the first and the last subscript.
-    fn dimension(&mut self) -> Result<Option<(i32, i32)>> {
-        if self.peek() != Some(b'[') {
-            return Ok(None);
-        }
-        self.at += 1;
-        let first = self.subscript()?;
-        let bounds = if self.peek() == Some(b':') {
+    /// `[2:4][0:1]=`: the dimensions in front of an array, none without them.
+    fn dimensions(&mut self) -> Result<Vec<Dimension>> {
+        let mut dimensions = Vec::new();
+        while self.peek() == Some(b'[') {
+            if dimensions.len() == DIMENSIONS_MAX {
+                return Err(too_many(DIMENSIONS_MAX + 1));
+            }
             self.at += 1;
-            (first, self.subscript()?)
-        } else {
-            (1, first)
-        };
-        self.expect(b']', "Missing \"]\" after array dimensions.")?;
-        self.skip_space();
-        if self.peek() == Some(b'[') {
-            return Err(Error::unsupported("an array of several dimensions"));
+            let first = self.subscript()?;
+            let (lower, upper) = if self.peek() == Some(b':') {
+                self.at += 1;
+                (first, self.subscript()?)
+            } else {
+                (1, first)
+            };
+            self.expect(b']', "Missing \"]\" after array dimensions.")?;
+            dimensions.push(Dimension::between(lower, upper)?);
+            self.skip_space();
         }
-        if bounds.1 < bounds.0 {
-            let message = "upper bound cannot be less than lower bound";
-            return Err(Error::new(SqlState::ARRAY_SUBSCRIPT, message));
+        if !dimensions.is_empty() {
+            self.expect(b'=', "Missing \"=\" after array dimensions.")?;
+            self.skip_space();
         }
-        self.expect(b'=', "Missing \"=\" after array dimensions.")?;
-        self.skip_space();
-        Ok(Some(bounds))
+        Ok(dimensions)
     }
 
     fn subscript(&mut self) -> Result<i32> {
@@ -92,13 +91,7 @@ impl Reader<'_> {
             let c = rest.chars().next().ok_or_else(|| unended(self.whole))?;
             match c {
                 ',' | '}' => break,
-                '{' => {
-                    return Err(if text.is_empty() && !quoted {
-                        Error::unsupported("an array of several dimensions")
-                    } else {
-                        malformed(self.whole, "Unexpected \"{\" character.")
-                    });
-                }
+                '{' => return Err(malformed(self.whole, "Unexpected \"{\" character.")),
                 '"' if quoted || !text.is_empty() => {
                     return Err(malformed(self.whole, "Unexpected array element."));
                 }
@@ -155,49 +148,147 @@ impl Reader<'_> {
     }
 }
 
+/// Braces of an array being read: how many elements each level has.
+#[derive(Default)]
+struct Levels {
+    /// Elements so far in each open level, the outermost first.
+    open: Vec<i32>,
+    /// Elements of the closed ones of each level.
+    lengths: Vec<Option<i32>>,
+    /// The number of levels around an element.
+    depth: Option<usize>,
+}
+
+impl Levels {
+    fn enter(&mut self) -> Result<()> {
+        if let Some(count) = self.open.last_mut() {
+            *count = count.saturating_add(1);
+        }
+        self.open.push(0);
+        if self.open.len() > DIMENSIONS_MAX {
+            return Err(too_many(self.open.len()));
+        }
+        if self.lengths.len() < self.open.len() {
+            self.lengths.push(None);
+        }
+        Ok(())
+    }
+
+    /// Closes the innermost level; false when one beside it had another length.
+    fn leave(&mut self) -> bool {
+        let Some(count) = self.open.pop() else { return false };
+        let known = &mut self.lengths[self.open.len()];
+        *known.get_or_insert(count) == count
+    }
+
+    /// Counts an element; false where there were arrays before.
+    fn element(&mut self) -> bool {
+        if let Some(count) = self.open.last_mut() {
+            *count = count.saturating_add(1);
+        }
+        *self.depth.get_or_insert(self.open.len()) == self.open.len()
+    }
+
+    /// True within the braces where elements stand.
+    fn is_innermost(&self) -> bool {
+        self.depth == Some(self.open.len())
+    }
+}
+
 /// The array that `text` denotes.
 ///
 /// # Errors
-/// 22P02, 0A000 for several dimensions, and those of the elements.
+/// 22P02, 2202E, 54000, and those of the elements.
 pub(crate) fn parse_array(text: &str, element: ElementType, zone: &TimeZone) -> Result<Vec<u8>> {
     if is_vector(element) {
         return parse_vector(text, element);
     }
     let mut reader = Reader { whole: text, at: 0 };
     reader.skip_space();
-    let dimension = reader.dimension()?;
-    let expected = match dimension {
-        None => "Array value must start with \"{\" or dimension information.",
-        Some(_) => "Array contents must start with \"{\".",
+    let mut dimensions = reader.dimensions()?;
+    let expected = if dimensions.is_empty() {
+        "Array value must start with \"{\" or dimension information."
+    } else {
+        "Array contents must start with \"{\"."
     };
-    reader.expect(b'{', expected)?;
-    let mut builder = ArrayBuilder::new();
-    reader.skip_space();
-    let mut open = reader.peek() != Some(b'}');
-    if !open {
-        reader.at += 1;
+    if reader.peek() != Some(b'{') {
+        return Err(malformed(text, expected));
     }
-    while open {
-        let (word, quoted) = reader.element()?;
-        if !quoted && word.eq_ignore_ascii_case("null") {
-            builder.push_null();
-        } else {
-            builder.push_value(&parse_in(&word, element.data_type(), zone)?, element);
+    let (mut builder, mut levels) = (ArrayBuilder::new(), Levels::default());
+    reader.contents(&mut levels, |word| match word {
+        Some(word) => {
+            builder.push_value(&parse_in(word, element.data_type(), zone)?, element);
+            Ok(())
         }
-        open = reader.peek() == Some(b',');
-        reader.at += 1;
-    }
+        None => {
+            builder.push_null();
+            Ok(())
+        }
+    })?;
     reader.skip_space();
     if reader.at < text.len() {
         return Err(malformed(text, "Junk after closing right brace."));
     }
-    if let Some((first, last)) = dimension {
-        let count = i64::try_from(builder.len()).unwrap_or(i64::MAX);
-        if i64::from(last) - i64::from(first) + 1 != count {
-            return Err(malformed(text, "Specified array dimensions do not match array contents."));
+    let lengths = levels.lengths.iter().map(|length| length.unwrap_or(0));
+    if dimensions.is_empty() {
+        dimensions = lengths.map(|length| Dimension { lower: 1, length }).collect();
+    } else if !lengths.eq(dimensions.iter().map(|dimension| dimension.length)) {
+        return Err(malformed(text, "Specified array dimensions do not match array contents."));
+    }
+    builder.finish_shaped(&Shape::new(&dimensions)?)
+}
+
+impl Reader<'_> {
+    /// Reads all from the first brace to the last one; `take` gets each element, None for NULL.
+    fn contents(
+        &mut self,
+        levels: &mut Levels,
+        mut take: impl FnMut(Option<&str>) -> Result<()>,
+    ) -> Result<()> {
+        let uneven = "Multidimensional arrays must have sub-arrays with matching dimensions.";
+        loop {
+            self.skip_space();
+            // Only a whole array is empty.
+            let is_empty = levels.open.as_slice() == [0];
+            match self.peek() {
+                Some(b'{') if !levels.is_innermost() => {
+                    self.at += 1;
+                    levels.enter()?;
+                    continue;
+                }
+                Some(b'}') if is_empty => {}
+                _ => {
+                    let (word, quoted) = self.element()?;
+                    if !levels.element() {
+                        return Err(malformed(self.whole, "Unexpected array element."));
+                    }
+                    let is_null = !quoted && word.eq_ignore_ascii_case("null");
+                    take((!is_null).then_some(word.as_str()))?;
+                }
+            }
+            // Behind an element, or at the end of a level without any.
+            loop {
+                self.skip_space();
+                match self.peek() {
+                    Some(b'}') => {
+                        self.at += 1;
+                        if !levels.leave() {
+                            return Err(malformed(self.whole, uneven));
+                        }
+                        if levels.open.is_empty() {
+                            return Ok(());
+                        }
+                    }
+                    Some(b',') => {
+                        self.at += 1;
+                        break;
+                    }
+                    Some(_) => return Err(malformed(self.whole, "Unexpected array element.")),
+                    None => return Err(malformed(self.whole, "Unexpected end of input.")),
+                }
+            }
         }
     }
-    builder.finish_from(dimension.map_or(1, |(first, _)| first))
 }
 
 fn is_vector(element: ElementType) -> bool {
@@ -225,18 +316,16 @@ pub(crate) fn format_array(out: &mut Vec<u8>, array: &[u8], element: ElementType
         }
         return;
     }
-    if let Some((first, last)) = bounds(array, element)
-        && first != 1
-    {
+    let shape = Shape::of(array, element);
+    if !shape.begins_at_one() {
         // A Vec takes whatever is written.
-        let _ = write!(out, "[{first}:{last}]=");
+        let _ = write!(out, "{}=", shape.shown());
     }
-    out.push(b'{');
+    let mut braces = Braces::curly(&shape);
+    braces.begin(out);
     let mut word = Vec::new();
-    for (at, raw) in Elements::new(array, element).enumerate() {
-        if at > 0 {
-            out.push(b',');
-        }
+    for raw in Elements::new(array, element) {
+        braces.next(out);
         if raw.is_none() {
             out.extend_from_slice(b"NULL");
             continue;
@@ -245,7 +334,59 @@ pub(crate) fn format_array(out: &mut Vec<u8>, array: &[u8], element: ElementType
         append_in(&mut word, &decode(raw, element), element.data_type(), zone);
         push_element(out, &word);
     }
-    out.push(b'}');
+    braces.end(out);
+}
+
+/// Writer of the braces and commas around the elements of an array.
+pub(crate) struct Braces {
+    lengths: Vec<i32>,
+    /// Elements written in each open level, the outermost first.
+    written: Vec<i32>,
+    pair: (u8, u8),
+}
+
+impl Braces {
+    /// `{` and `}` of an array of this shape, of which none is written.
+    pub(crate) fn curly(shape: &Shape) -> Self {
+        Self { pair: (b'{', b'}'), ..Self::square(shape) }
+    }
+
+    /// `[` and `]` likewise.
+    pub(crate) fn square(shape: &Shape) -> Self {
+        let mut lengths: Vec<i32> =
+            shape.dimensions().iter().map(|dimension| dimension.length).collect();
+        if lengths.is_empty() {
+            lengths.push(0);
+        }
+        Self { written: vec![0; lengths.len()], lengths, pair: (b'[', b']') }
+    }
+
+    /// Opens all levels.
+    pub(crate) fn begin(&self, out: &mut Vec<u8>) {
+        out.extend(self.lengths.iter().map(|_| self.pair.0));
+    }
+
+    /// Writes what stands in front of the next element.
+    pub(crate) fn next(&mut self, out: &mut Vec<u8>) {
+        let innermost = self.lengths.len() - 1;
+        let mut level = innermost;
+        while level > 0 && self.written[level] == self.lengths[level] {
+            out.push(self.pair.1);
+            self.written[level] = 0;
+            level -= 1;
+            self.written[level] += 1;
+        }
+        if self.written[level] > 0 {
+            out.push(b',');
+        }
+        out.extend((level..innermost).map(|_| self.pair.0));
+        self.written[innermost] += 1;
+    }
+
+    /// Closes all levels.
+    pub(crate) fn end(&self, out: &mut Vec<u8>) {
+        out.extend(self.lengths.iter().map(|_| self.pair.1));
+    }
 }
 
 /// Appends an element, between quotes where it needs them.

@@ -8,9 +8,9 @@ use std::io::Write;
 
 use super::print::push_fraction;
 use super::tokens::{Cursor, fraction_micros};
-use crate::calendar::{DAY, HOUR, MINUTE, SECOND, interval_out_of_range};
+use crate::calendar::{DAY, HOUR, MINUTE, SECOND, fitted_interval, interval_out_of_range};
 use crate::characters::{is_space, trim};
-use crate::{Error, Interval, Result, SqlState};
+use crate::{Error, Interval, IntervalFields, IntervalForm, Result, SqlState};
 
 enum Failure {
     /// 22007.
@@ -415,12 +415,29 @@ pub(crate) fn parse_interval(text: &str) -> Result<Interval> {
     parse_with(text, Unit::Second)
 }
 
-/// INTERVAL whose last number, if it has no unit, counts the `last` one: "hour" say.
+/// INTERVAL with the fields and digits of `form`: a last number without unit counts the last field,
+/// and `1:30` are minutes and seconds where these are the fields.
 ///
 /// # Errors
 /// 22007, 22015, 22008.
-pub fn parse_interval_of(text: &str, last: &str) -> Result<Interval> {
-    parse_with(text, unit(last).unwrap_or(Unit::Second))
+pub fn parse_interval_as(text: &str, form: Option<IntervalForm>) -> Result<Interval> {
+    let fields = form.and_then(|form| form.fields);
+    let last = fields.and_then(|fields| unit(fields.last().name()));
+    let is_short = fields == Some(IntervalFields::MinuteToSecond) && text.matches(':').count() == 1;
+    let parsed = if is_short {
+        parse_with(&with_hour(text), Unit::Second)
+    } else {
+        parse_with(text, last.unwrap_or(Unit::Second))
+    };
+    fitted_interval(parsed?, form)
+}
+
+/// `mm:ss` as `00:mm:ss`, behind its sign.
+fn with_hour(text: &str) -> String {
+    let trimmed = trim(text);
+    let at = trimmed.rfind(|c: char| !(c.is_ascii_digit() || c == ':' || c == '.'));
+    let (before, clock) = trimmed.split_at(at.map_or(0, |at| at + 1));
+    format!("{before}00:{clock}")
 }
 
 fn parse_with(text: &str, last: Unit) -> Result<Interval> {

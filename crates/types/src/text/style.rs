@@ -67,7 +67,7 @@ impl TextStyle {
     pub fn changes(self, ty: DataType) -> bool {
         match ty {
             DataType::Array(element) => self.changes(element.data_type()),
-            DataType::Interval => self.intervals != IntervalStyle::Postgres,
+            DataType::Interval(_) => self.intervals != IntervalStyle::Postgres,
             DataType::Date | DataType::Timestamp(_) | DataType::TimestampTz(_) => {
                 self.dates != DateForm::Iso
             }
@@ -82,7 +82,7 @@ impl TextStyle {
         use DataType as T;
         match ty {
             T::Array(element) => Self::may_change(element.data_type()),
-            T::Interval | T::Date | T::Timestamp(_) | T::TimestampTz(_) => true,
+            T::Interval(_) | T::Date | T::Timestamp(_) | T::TimestampTz(_) => true,
             T::Bytea | T::Real | T::Double => true,
             _ => false,
         }

@@ -14,8 +14,8 @@ use sql::catalog::{
 use sql::statement::{DefaultKind, OnCommit, Persistence, Privileges, RelationName};
 use storage::Layout;
 use types::{
-    DataType, ElementType, EnumLabel, EnumType, NumericDisplay, NumericType, PackedType, RegKind,
-    Result, WideDigits,
+    DataType, ElementType, EnumLabel, EnumType, IntervalForm, NumericDisplay, NumericType,
+    PackedType, RegKind, Result, WideDigits,
 };
 
 use super::field::{Codec, Decode, Reader, Writer, damaged, variants};
@@ -604,7 +604,8 @@ impl Codec for DataType {
             Self::Time(None) => 13,
             Self::Timestamp(None) => 14,
             Self::TimestampTz(None) => 15,
-            Self::Interval => 16,
+            Self::Interval(None) => 16,
+            Self::Interval(Some(_)) => 160,
             Self::Uuid => 17,
             Self::Array(ElementType::VectorSmallInt) => 31,
             Self::Array(ElementType::VectorOid) => 32,
@@ -646,6 +647,7 @@ impl Codec for DataType {
             Self::Time(Some(digits))
             | Self::Timestamp(Some(digits))
             | Self::TimestampTz(Some(digits)) => digits.put(out),
+            Self::Interval(Some(form)) => form.modifier().put(out),
             _ => {}
         }
     }
@@ -707,7 +709,8 @@ fn scalar_type(number: u8, from: &mut Reader<'_>) -> Result<DataType> {
         13 => T::TIME,
         14 => T::TIMESTAMP,
         15 => T::TIMESTAMPTZ,
-        16 => T::Interval,
+        16 => T::INTERVAL,
+        160 => T::Interval(IntervalForm::of_modifier(i32::get(from)?)),
         17 => T::Uuid,
         19 => T::Oid,
         25 => T::Name,

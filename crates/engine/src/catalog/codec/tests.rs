@@ -49,7 +49,11 @@ fn scalar() -> impl Strategy<Value = DataType> {
             DataType::TIMESTAMPTZ,
             DataType::Timestamp(Some(3)),
             DataType::TimestampTz(Some(0)),
-            DataType::Interval,
+            DataType::INTERVAL,
+            DataType::Interval(Some(types::IntervalForm {
+                fields: Some(types::IntervalFields::DayToSecond),
+                digits: Some(3),
+            })),
             DataType::Uuid,
             DataType::Oid,
         ]),

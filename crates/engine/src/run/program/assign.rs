@@ -220,8 +220,7 @@ fn with_part(
     }
     match part.subscripts {
         [] => cast(session, value.value, value.ty, ty),
-        [at] => with_element(session, Typed { value: whole, ty }, *at, value),
-        _ => Err(Error::unsupported("an array of several dimensions")),
+        subscripts => with_element(session, Typed { value: whole, ty }, subscripts, value),
     }
 }
 
@@ -229,7 +228,7 @@ fn with_part(
 fn with_element(
     session: &Session,
     Typed { value: whole, ty }: Typed,
-    at: i32,
+    subscripts: &[i32],
     Typed { value, ty: from }: Typed,
 ) -> Result<Value> {
     let DataType::Array(element) = ty else {
@@ -238,28 +237,11 @@ fn with_element(
         return Err(Error::new(SqlState::DATATYPE_MISMATCH, message));
     };
     let value = cast(session, value, from, element.data_type())?;
-    let (mut lower, mut values) = match &whole {
-        Value::Str(bytes) => match array::bounds(bytes, element) {
-            Some((lower, _)) => (lower, array::values(bytes, element)),
-            None => (at, Vec::new()),
-        },
-        _ => (at, Vec::new()),
+    let mut single = array::ArrayBuilder::new();
+    single.push_value(&value, element);
+    let before = match &whole {
+        Value::Str(bytes) => bytes,
+        _ => array::EMPTY,
     };
-    let place = i64::from(at) - i64::from(lower);
-    if place < 0 {
-        let missing = usize::try_from(-place).unwrap_or(usize::MAX).min(1 << 24);
-        values.splice(0..0, std::iter::repeat_n(Value::Null, missing));
-        lower = at;
-    }
-    let place = usize::try_from(place.max(0)).unwrap_or(usize::MAX);
-    if place >= 1 << 24 {
-        return Err(Error::new(SqlState::LIMIT_EXCEEDED, "array size exceeds the maximum allowed"));
-    }
-    if place >= values.len() {
-        values.resize(place + 1, Value::Null);
-    }
-    values[place] = value;
-    let mut builder = array::ArrayBuilder::new();
-    values.iter().for_each(|value| builder.push_value(value, element));
-    Ok(Value::Str(builder.finish_from(lower)?.into()))
+    Ok(Value::Str(array::with_element(before, element, subscripts, single.single())?.into()))
 }

@@ -65,7 +65,10 @@ impl Frame<'_> {
                 self.count(Count { slot: *slot, from, to, step }, body)
             }
             LoopHead::Rows(targets, source) => self.over_rows(targets, source, body),
-            LoopHead::Elements(target, list) => self.over_elements(target, list, body),
+            LoopHead::Elements { target, slice, list } => {
+                let parts = self.parts(target, *slice, list)?;
+                self.over_parts(target, parts, body)
+            }
         }
     }
 
@@ -140,23 +143,45 @@ impl Frame<'_> {
         Ok(flow)
     }
 
-    fn over_elements(&mut self, target: &Target, list: &Fragment, body: Body<'_>) -> Result<Flow> {
+    /// The elements of an array, or its arrays of `slice` dimensions.
+    ///
+    /// # Errors
+    /// 22004 for NULL, 42804 for what is no array and for a variable that does not fit, 2202E for
+    /// an array with fewer dimensions.
+    fn parts(&mut self, target: &Target, slice: usize, list: &Fragment) -> Result<Vec<Typed>> {
         let Typed { value, ty } = self.eval(list)?;
+        let mismatch = |message: String| Error::new(SqlState::DATATYPE_MISMATCH, message);
         let (Value::Str(bytes), DataType::Array(element)) = (&value, ty) else {
-            let (state, message) = if value.is_null() {
-                (SqlState::NULL_NOT_ALLOWED, "FOREACH expression must not be null".to_owned())
+            return Err(if value.is_null() {
+                Error::new(SqlState::NULL_NOT_ALLOWED, "FOREACH expression must not be null")
             } else {
-                let message =
-                    format!("FOREACH expression must yield an array, not type {}", ty.name());
-                (SqlState::DATATYPE_MISMATCH, message)
-            };
-            return Err(Error::new(state, message));
+                mismatch(format!("FOREACH expression must yield an array, not type {}", ty.name()))
+            });
         };
+        let is_whole = target.fields.is_empty() && target.subscripts.is_empty();
+        let takes_array = self.types[target.slot].is_array();
+        if slice == 0 {
+            if is_whole && takes_array {
+                let message = "FOREACH loop variable must not be of an array type";
+                return Err(mismatch(message.to_owned()));
+            }
+            let typed = |value| Typed { value, ty: element.data_type() };
+            return Ok(array::values(bytes, element).into_iter().map(typed).collect());
+        }
+        if is_whole && !takes_array {
+            let message = "FOREACH ... SLICE loop variable must be of an array type";
+            return Err(mismatch(message.to_owned()));
+        }
+        let typed = |bytes: Vec<u8>| Typed { value: Value::Str(bytes.into()), ty };
+        Ok(array::slices(bytes, element, slice)?.into_iter().map(typed).collect())
+    }
+
+    fn over_parts(&mut self, target: &Target, parts: Vec<Typed>, body: Body<'_>) -> Result<Flow> {
         let mut flow = Flow::Next;
         let mut found = false;
-        for value in array::values(bytes, element) {
+        for part in parts {
             found = true;
-            self.assign(target, Typed { value, ty: element.data_type() })?;
+            self.assign(target, part)?;
             if let Turn::Done(done) = self.turn(body)? {
                 flow = done;
                 break;

@@ -2,7 +2,7 @@
 
 use sql::catalog::{Deferral, Identity, IdentityKind};
 use sql::statement::{Persistence, RelationName};
-use types::{DataType, EnumType, NumericDisplay, PackedType, Value};
+use types::{DataType, EnumType, IntervalForm, NumericDisplay, PackedType, Value};
 
 use super::{Row, SYSTEM_SCHEMAS, Subject, domains, numbers, relations, updatable};
 use crate::catalog::TableDef;
@@ -129,8 +129,21 @@ pub(super) fn column(table: &str, name: &str, ty: DataType, ordinal: usize) -> R
         DataType::Packed(PackedType::Bit(Some(bits)) | PackedType::VarBit(Some(bits))) => {
             row.number("character_maximum_length", bits.into())
         }
-        DataType::Interval => row.number("datetime_precision", 6),
+        DataType::Interval(form) => with_interval(row, form),
         _ => row,
+    }
+}
+
+/// The row of a column of type INTERVAL, with its fields and digits.
+fn with_interval(row: Row, form: Option<IntervalForm>) -> Row {
+    let digits = form.and_then(|form| form.digits);
+    let row = row.number("datetime_precision", digits.unwrap_or(6).into());
+    match form.filter(|form| form.fields.is_some()) {
+        Some(form) => {
+            let fields = form.to_string().to_ascii_uppercase();
+            row.text("interval_type", fields.trim_start())
+        }
+        None => row,
     }
 }
 

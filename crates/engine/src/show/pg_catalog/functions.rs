@@ -165,6 +165,15 @@ const FORMAT_TYPE: &str = concat!(
     WHEN $1 = 1185 AND $2 >= 0 THEN 'timestamp(' || $2::text || ') with time zone[]' \
     WHEN $1 = 1266 AND $2 >= 0 THEN 'time(' || $2::text || ') with time zone' \
     WHEN $1 = 1270 AND $2 >= 0 THEN 'time(' || $2::text || ') with time zone[]' \
+    WHEN $1 = 1014 AND $2 = -1 THEN 'bpchar[]' \
+    WHEN $1 IN (1186, 1187) AND $2 >= 0 THEN 'interval' || CASE ($2 >> 16) & 32767 \
+    WHEN 4 THEN ' year' WHEN 2 THEN ' month' WHEN 8 THEN ' day' WHEN 1024 THEN ' hour' \
+    WHEN 2048 THEN ' minute' WHEN 4096 THEN ' second' WHEN 6 THEN ' year to month' \
+    WHEN 1032 THEN ' day to hour' WHEN 3080 THEN ' day to minute' \
+    WHEN 7176 THEN ' day to second' WHEN 3072 THEN ' hour to minute' \
+    WHEN 7168 THEN ' hour to second' WHEN 6144 THEN ' minute to second' ELSE '' END || \
+    CASE WHEN $2 & 65535 < 65535 THEN '(' || ($2 & 65535)::text || ')' ELSE '' END || \
+    CASE WHEN $1 = 1187 THEN '[]' ELSE '' END \
     WHEN $1 = 1560 AND $2 > 0 THEN 'bit(' || $2::text || ')' \
     WHEN $1 = 1561 AND $2 > 0 THEN 'bit(' || $2::text || ')[]' \
     WHEN $1 = 1562 AND $2 > 0 THEN 'bit varying(' || $2::text || ')' \

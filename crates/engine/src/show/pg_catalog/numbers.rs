@@ -138,7 +138,7 @@ pub(super) fn of_type(ty: DataType) -> (i64, i64) {
         DataType::Time(digits) => (1083, digits.map_or(-1, i64::from)),
         DataType::Timestamp(digits) => (1114, digits.map_or(-1, i64::from)),
         DataType::TimestampTz(digits) => (1184, digits.map_or(-1, i64::from)),
-        DataType::Interval => (1186, -1),
+        DataType::Interval(form) => (1186, form.map_or(-1, |form| i64::from(form.modifier()))),
         DataType::Numeric(NumericType { precision, scale, display: NumericDisplay::Fixed }) => {
             (1700, ((i64::from(precision) << 16) | i64::from(scale)) + 4)
         }

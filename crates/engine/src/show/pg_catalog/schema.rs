@@ -442,7 +442,7 @@ pub(super) fn find(schema: &str, name: &str) -> Option<Vec<(&'static str, DataTy
                 "sv" => DataType::Array(ElementType::VectorSmallInt),
                 "ov" => DataType::Array(ElementType::VectorOid),
                 "t" => DataType::TIMESTAMPTZ,
-                "v" => DataType::Interval,
+                "v" => DataType::INTERVAL,
                 "m" => DataType::Name,
                 "c" => DataType::InternalChar,
                 "x" => DataType::Xid,

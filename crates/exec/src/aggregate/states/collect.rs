@@ -7,7 +7,7 @@ use kernels::keys::{SortDirection, SortField, SortKeys, SortNulls};
 use kernels::sort_rows::sort_by;
 use kernels::{Batch, Column, Vector, VectorBuilder, VectorData, array_fn, time_fn};
 use sql::algebra::Duplicates;
-use types::array::ArrayBuilder;
+use types::array::{ArrayBuilder, Nested, Nesting};
 use types::budget::{self, Charge, Room};
 use types::{ElementType, Error, PhysicalType, Result, SqlState, Value};
 
@@ -22,6 +22,8 @@ pub(crate) enum Collected {
     StringAgg,
     /// An array of values of this type, NULLs included.
     ArrayAgg(ElementType),
+    /// An array of another dimension of arrays with elements of this type.
+    NestedAgg(ElementType),
     /// Interpolated value at a fraction.
     PercentileCont,
     /// First value at or after a fraction.
@@ -49,14 +51,14 @@ impl Collector {
     /// The column of values.
     fn subject(&self) -> usize {
         match self.result {
-            Collected::StringAgg | Collected::ArrayAgg(_) => 0,
+            Collected::StringAgg | Collected::ArrayAgg(_) | Collected::NestedAgg(_) => 0,
             _ => self.arguments,
         }
     }
 
     /// True when rows with a NULL value count.
     fn takes_null(&self) -> bool {
-        matches!(self.result, Collected::ArrayAgg(_))
+        matches!(self.result, Collected::ArrayAgg(_) | Collected::NestedAgg(_))
     }
 }
 
@@ -158,6 +160,37 @@ impl CollectStates {
             }
         }
         (!rows.is_empty()).then(|| array.finish()).transpose()
+    }
+
+    /// None for a group without rows.
+    fn nested_agg(&self, group: u32, element: ElementType) -> Result<Option<Vec<u8>>> {
+        let Some(values) = self.sealed.columns.first() else {
+            return Ok(None);
+        };
+        let rows = self.rows(group);
+        let mut nested = Nested::new(element, Nesting::Aggregate);
+        let mut room = Room::default();
+        let arrays = values.as_str();
+        for (i, &row) in rows.iter().enumerate() {
+            let row = row as usize;
+            nested.push((!values.is_null(row)).then(|| arrays.get(row)))?;
+            if i % LOOK_ROWS == 0 {
+                room.note(nested.bytes(), nested.bytes())?;
+            }
+        }
+        (!rows.is_empty()).then(|| nested.finish()).transpose()
+    }
+
+    /// The arrays of `groups`, each made by `make`.
+    fn arrays(groups: &[u32], make: impl Fn(u32) -> Result<Option<Vec<u8>>>) -> Result<Vector> {
+        let mut builder = VectorBuilder::with_capacity(PhysicalType::Str, groups.len());
+        for &group in groups {
+            match make(group)? {
+                Some(array) => builder.push_str(&array),
+                None => builder.push_null(),
+            }
+        }
+        Ok(builder.finish())
     }
 
     /// The fraction asked for; None when NULL.
@@ -399,16 +432,8 @@ impl States for CollectStates {
                 }
                 Ok(builder.finish())
             }
-            Collected::ArrayAgg(element) => {
-                let mut builder = VectorBuilder::with_capacity(PhysicalType::Str, groups.len());
-                for &group in groups {
-                    match self.array_agg(group, element)? {
-                        Some(array) => builder.push_str(&array),
-                        None => builder.push_null(),
-                    }
-                }
-                Ok(builder.finish())
-            }
+            Collected::ArrayAgg(element) => Self::arrays(groups, |g| self.array_agg(g, element)),
+            Collected::NestedAgg(element) => Self::arrays(groups, |g| self.nested_agg(g, element)),
             Collected::PercentileCont => self.percentile_cont(groups),
             Collected::PercentileDisc => {
                 let rows = groups.iter().map(|&g| self.percentile_disc(g));

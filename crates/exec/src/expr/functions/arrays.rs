@@ -19,11 +19,12 @@ pub(super) fn kernel(function: Function, signature: &Signature) -> Result<Option
     }
     // Where the array stands among the arguments, of which one has the element type.
     let element = match function {
-        F::ArrayMake | F::ArrayFill => element_of(signature.ty)?,
+        F::ArrayMake | F::ArrayNest | F::ArrayFill => element_of(signature.ty)?,
         F::AnyElement(_) | F::AllElements(_) | F::ArrayPrepend | F::ArrayBucket => {
             element_of(signature.of(1)?)?
         }
         F::ArrayElement
+        | F::ArrayNth
         | F::ArraySlice
         | F::ArraySetElement
         | F::ArraySetSlice
@@ -69,17 +70,13 @@ fn shape_kernel(function: Function, element: ElementType) -> Option<Kernel> {
         }
         F::ArrayDimensions => Box::new(move |a: &[&Vector], _| array_fn::dimensions(a[0], element)),
         F::ArrayElement => {
-            Box::new(move |a: &[&Vector], _| Ok(array_fn::element_at(a[0], a[1], element)))
+            Box::new(move |a: &[&Vector], _| Ok(array_fn::element_at(a[0], &a[1..], element)))
         }
-        F::ArraySlice => {
-            Box::new(move |a: &[&Vector], _| array_fn::slice(a[0], a[1], a[2], element))
-        }
-        F::ArraySetElement => {
-            Box::new(move |a: &[&Vector], _| array_fn::set_element(a[0], a[1], a[2], element))
-        }
-        F::ArraySetSlice => {
-            Box::new(move |a: &[&Vector], _| array_fn::set_slice(a[0], [a[1], a[2]], a[3], element))
-        }
+        F::ArrayNth => Box::new(move |a: &[&Vector], _| Ok(array_fn::nth(a[0], a[1], element))),
+        F::ArraySlice => Box::new(move |a: &[&Vector], _| array_fn::slice(a[0], &a[1..], element)),
+        F::ArraySetElement => Box::new(move |a: &[&Vector], _| array_fn::set_element(a, element)),
+        F::ArraySetSlice => Box::new(move |a: &[&Vector], _| array_fn::set_slice(a, element)),
+        F::ArrayNest => Box::new(move |a: &[&Vector], _| array_fn::make_nested(a, element)),
         F::ArrayFill => {
             Box::new(move |a: &[&Vector], _| array_fn::fill(a[0], a[1], a.get(2).copied(), element))
         }
@@ -111,7 +108,7 @@ fn value_kernel(function: Function, element: ElementType) -> Kernel {
             Box::new(move |a: &[&Vector], _| array_fn::append(a[1], a[0], End::First, element))
         }
         F::ArrayPosition => Box::new(move |a: &[&Vector], _| {
-            Ok(array_fn::position(a[0], a[1], a.get(2).copied(), element))
+            array_fn::position(a[0], a[1], a.get(2).copied(), element)
         }),
         F::ArrayPositions => with_element(array::positions),
         F::ArrayRemove => with_element(array::removed),

@@ -177,7 +177,7 @@ fn sign_change(function: Function, signature: &Signature) -> Result<(Kernel, Tra
         DataType::Numeric(_) => {
             unary(if negate { numeric::negate } else { numeric::abs }, signature)?
         }
-        DataType::Interval => one(time_fn::interval_negate),
+        DataType::Interval(_) => one(time_fn::interval_negate),
         DataType::Real | DataType::Double if negate => {
             return Ok((Box::new(|a: &[&Vector], _| Ok(arithmetic::negate_float(a[0]))), TOTAL));
         }

@@ -22,6 +22,9 @@ pub(super) fn kernel(
     if function == Function::NumericKey {
         return Ok(Some((Box::new(move |a: &[&Vector], _| wide::key(a[0], first)), TOTAL)));
     }
+    if function == Function::HeldText {
+        return Ok(Some((Box::new(|a: &[&Vector], _| Ok(a[0].clone())), TOTAL)));
+    }
     if !matches!(first, DataType::WideNumeric(_)) {
         return Ok(None);
     }

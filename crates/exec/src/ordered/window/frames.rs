@@ -408,7 +408,7 @@ impl Line {
                 i128::from(shift(key as i64, *n, add)?)
             }
             (DataType::Time(_), Value::Interval(n)) => plus(key, i128::from(n.micros), add),
-            (DataType::Interval, Value::Interval(n)) => plus(key, n.comparable(), add),
+            (DataType::Interval(_), Value::Interval(n)) => plus(key, n.comparable(), add),
             (_, value) => plus(key, self.scaled(value, offset.ty)?, add),
         };
         Ok(self.directed(shifted))

@@ -178,12 +178,11 @@ impl Parser<'_> {
         }
         if self.word("foreach") {
             let target = self.target()?;
-            if self.word("slice") {
-                return Err(Error::unsupported("FOREACH ... SLICE"));
-            }
+            let slice = if self.word("slice") { self.whole_number()? } else { 0 };
             self.expect_word("in")?;
             self.expect_word("array")?;
-            return Ok(LoopHead::Elements(target, self.expression(&["loop"])?));
+            let list = self.expression(&["loop"])?;
+            return Ok(LoopHead::Elements { target, slice, list });
         }
         self.expect_word("for")?;
         match self.for_head()? {

@@ -29,7 +29,7 @@ fn any_column() -> impl Strategy<Value = Column> {
         DataType::numeric(38, 0),
         DataType::Double,
         DataType::Text,
-        DataType::Interval,
+        DataType::INTERVAL,
     ];
     let orders = vec![SortDirection::Ascending, SortDirection::Descending];
     let nulls = vec![SortNulls::First, SortNulls::Last];
