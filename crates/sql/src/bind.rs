@@ -235,6 +235,8 @@ struct Binder<'a> {
     ctes: Vec<cte::CteEntry>,
     depth: usize,
     view_depth: usize,
+    /// Keys of the views that are being bound, the outermost first.
+    views: Vec<String>,
     /// Levels that the views that are being bound may have.
     definition_levels: usize,
     /// Above 0 while a definition that is kept is bound.
@@ -289,6 +291,7 @@ impl<'a> Binder<'a> {
             ctes: Vec::new(),
             depth: 0,
             view_depth: 0,
+            views: Vec::new(),
             definition_levels: 0,
             definition_depth: 0,
             locking: None,

@@ -586,34 +586,33 @@ impl Altering {
         followers::follow(session, &readers, &change)?;
         let first = dropped.first().map(|column| (column.name.as_str(), column.behaviour));
         view::check_readers(session, &def.name, first)?;
-        let (checks, foreign_keys) = (&checks, &foreign_keys);
-        let wanted = NewTests { retyped: &retyped, checks, foreign_keys, keys: &keys };
+        let wanted = NewTests { retyped, checks, foreign_keys, keys };
         wanted.run(&mut Running::own(session), &def)
     }
 }
 
 /// Tests of rows that an altered table owes.
-struct NewTests<'a> {
-    retyped: &'a [String],
-    checks: &'a [CheckDef],
-    foreign_keys: &'a [ForeignKeyDef],
-    keys: &'a [KeyDef],
+struct NewTests {
+    retyped: Vec<String>,
+    checks: Vec<CheckDef>,
+    foreign_keys: Vec<ForeignKeyDef>,
+    keys: Vec<KeyDef>,
 }
 
-impl NewTests<'_> {
+impl NewTests {
     /// Tests the rows; of a partitioned table its partitions do that.
     fn run(&self, running: &mut Running<'_>, def: &TableDef) -> Result<()> {
         if def.partition_by.is_some() {
             return Ok(());
         }
-        validate::retyped(running.session, def, self.retyped)?;
-        for check in self.checks {
+        validate::retyped(running.session, def, &self.retyped)?;
+        for check in &self.checks {
             validate::check(running.session, def, check)?;
         }
-        for key in self.keys {
+        for key in &self.keys {
             validate::key(running, def, key)?;
         }
-        for key in self.foreign_keys {
+        for key in &self.foreign_keys {
             validate::foreign_key(running.session, def, key)?;
         }
         Ok(())

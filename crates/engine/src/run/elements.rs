@@ -10,12 +10,17 @@ use crate::QueryResult;
 use crate::catalog::undefined_table;
 use crate::session::Session;
 use crate::statement::running::Running;
+use crate::transaction::work::Begun;
 
 impl Session {
     /// Looks for the index that the statement is about, gives its notices, and runs what it has
     /// of others.
     pub(super) fn effectless(&mut self, statement: Effectless) -> Result<QueryResult> {
-        let Effectless { command, index, notices, rest } = statement;
+        let Effectless { command, apart, index, notices, rest } = statement;
+        if let Some(what) = apart.filter(|_| self.work().begun != Begun::ForOneStatement) {
+            let message = format!("{what} cannot run inside a transaction block");
+            return Err(Error::new(SqlState::ACTIVE_SQL_TRANSACTION, message));
+        }
         if let Some((name, if_missing)) = &index {
             let key = self.state().key_of(name)?;
             let is_index =

@@ -52,10 +52,11 @@ impl Cursors {
         self.0.clear();
     }
 
-    /// Names and texts, and whether they are held and go back.
-    pub(crate) fn all(&self) -> Vec<(String, String, [bool; 2])> {
+    /// Names and texts, and whether they are held, binary, and go back.
+    pub(crate) fn all(&self) -> Vec<(String, String, [bool; 3])> {
         let row = |(name, c): (&String, &Cursor)| {
-            let flags = [c.hold == CursorHold::Session, c.scroll != CursorScroll::No];
+            let is_held = c.hold == CursorHold::Session;
+            let flags = [is_held, c.form == CursorForm::Binary, c.scroll != CursorScroll::No];
             (name.clone(), c.text.clone(), flags)
         };
         self.0.iter().map(row).collect()

@@ -18,6 +18,50 @@ struct Part<'a> {
     only: bool,
 }
 
+/// Refuses changes of a partitioned table that its partitions must follow, where the statement
+/// says ONLY.
+fn check_alone(part: &Part<'_>, operation: &Op) -> Result<()> {
+    let Part { table, below, only } = part;
+    let (of, is_partitioned) = (table.bare_name(), table.partition_key().is_some());
+    let wrong = |message: String| fail(SqlState::WRONG_OBJECT_TYPE, message, None);
+    if let Op::AddConstraint { constraint: ast::TableConstraint::ForeignKey(key), not_valid } =
+        operation
+        && is_partitioned
+    {
+        let other = &key.foreign_table;
+        let of =
+            format!("foreign key on partitioned table \"{of}\" referencing relation \"{other}\"");
+        return match (only, not_valid) {
+            (true, _) => wrong(format!("cannot use ONLY for {of}")),
+            (_, true) => wrong(format!("cannot add NOT VALID {of}")),
+            _ => Ok(()),
+        };
+    }
+    if !only || below.is_empty() {
+        return Ok(());
+    }
+    let is_check = |name: &ast::Ident| table.checks().iter().any(|c| c.name == folded(name));
+    let message = match operation {
+        Op::RenameColumn { old_column_name: name, .. } => {
+            format!("inherited column \"{}\" must be renamed in child tables too", folded(name))
+        }
+        Op::RenameConstraint { old_name: name, .. } if is_check(name) => {
+            format!("inherited constraint \"{}\" must be renamed in child tables too", folded(name))
+        }
+        Op::AlterColumn { op: ColumnOp::SetNotNull, .. } => {
+            "constraint must be added to child tables too".to_owned()
+        }
+        Op::AlterColumn { op: ColumnOp::DropNotNull, .. } => REMOVED_ALONE.to_owned(),
+        Op::DropConstraint { name, .. } if is_check(name) => REMOVED_ALONE.to_owned(),
+        _ => return Ok(()),
+    };
+    fail(SqlState::INVALID_DEFINITION, message, None)
+}
+
+/// A constraint that partitions would keep.
+const REMOVED_ALONE: &str =
+    "cannot remove constraint from only the partitioned table when partitions exist";
+
 impl Binder<'_> {
     /// ALTER TABLE, also of the partitions of the table.
     pub(super) fn bind_alter_tables(&mut self, alter: &ast::AlterTable) -> Result<Statement> {
@@ -32,6 +76,7 @@ impl Binder<'_> {
         let part = Part { table: &table, below: &below, only: alter.only };
         for operation in &alter.operations {
             self.check_part(&part, operation)?;
+            check_alone(&part, operation)?;
         }
         let statement = self.bind_alter_table(alter)?;
         let Statement::AlterTable(Some(mut own)) = statement else { return Ok(statement) };

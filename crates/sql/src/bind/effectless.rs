@@ -79,25 +79,30 @@ pub(super) fn check_tablespace(ident: &ast::Ident) -> Result<()> {
     }
 }
 
+/// A statement that does nothing.
+pub(super) fn plain(command: &'static str) -> Effectless {
+    let (apart, index, notices, rest) = (None, None, Vec::new(), None);
+    Effectless { command, apart, index, notices, rest }
+}
+
 impl Binder<'_> {
     pub(super) fn bind_effectless(&mut self, tree: &EffectlessTree) -> Result<Statement> {
-        let plain = |command| Effectless { command, index: None, notices: Vec::new(), rest: None };
         Ok(Statement::Effectless(match tree {
             EffectlessTree::Alter { .. } => return self.bind_effectless_alter(tree),
-            EffectlessTree::Maintain { command, table, index } => {
+            EffectlessTree::Maintain { command, apart, table, index } => {
                 if let Some(table) = table {
                     self.table_named(table)?;
                 }
                 let index = index.as_ref().map(|index| self.relation_name(index)).transpose()?;
                 let index = index.map(|name| (name, IfMissing::Fail));
-                Effectless { index, ..plain(command) }
+                Effectless { index, apart: *apart, ..plain(command) }
             }
             EffectlessTree::ReindexSchema(name) => {
                 if !self.catalog.has_schema(name) {
                     let message = format!("schema \"{name}\" does not exist");
                     return fail(SqlState::UNDEFINED_SCHEMA, message, None);
                 }
-                plain("REINDEX")
+                Effectless { apart: Some("REINDEX SCHEMA"), ..plain("REINDEX") }
             }
             EffectlessTree::Statistics { name, table, columns } => {
                 let table = self.table_named(table)?;
@@ -145,7 +150,7 @@ impl Binder<'_> {
         })?;
         let message = "sizes of relations are those of the storage: nothing is kept".to_owned();
         let notices = vec![(SqlState::SUCCESSFUL_COMPLETION, message)];
-        let effectless = Effectless { command: "UPDATE 0", index: None, notices, rest: None };
+        let effectless = Effectless { notices, ..plain("UPDATE 0") };
         Ok(Some(Statement::Effectless(effectless)))
     }
 
@@ -215,7 +220,7 @@ impl Binder<'_> {
             (Some(tree), None) => Some(Box::new(self.bind_tree(tree, "")?)),
             (None, None) => None,
         };
-        Ok(Statement::Effectless(Effectless { command, index, notices, rest }))
+        Ok(Statement::Effectless(Effectless { index, notices, rest, ..plain(command) }))
     }
 
     /// The order of a table's blocks that SET says; RESET without a value.

@@ -350,6 +350,28 @@ impl Binder<'_> {
         }
     }
 
+    /// Binds the query of the view `full` by `work`.
+    ///
+    /// # Errors
+    /// 42P17 when the view is being bound already: it reads itself.
+    pub(super) fn in_view<T>(
+        &mut self,
+        full: &RelationName,
+        at: Place,
+        work: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<T> {
+        let key = full.key();
+        if self.views.contains(&key) {
+            let message =
+                format!("infinite recursion detected in rules for relation \"{}\"", full.name);
+            return fail(SqlState::INVALID_OBJECT_DEFINITION, message, at);
+        }
+        self.views.push(key);
+        let bound = work(self);
+        self.views.pop();
+        bound
+    }
+
     /// The rows of a view or wide table, which is used at `at`.
     fn bind_stored_query(
         &mut self,
@@ -368,7 +390,7 @@ impl Binder<'_> {
             ViewRights::Asker => self.on_behalf = None,
             ViewRights::System => {}
         }
-        let bound = self.bind_view(sql, at);
+        let bound = self.in_view(&full, at, |binder| binder.bind_view(sql, at));
         self.on_behalf = outer;
         let mut bound = bound?;
         for (column, name) in bound.columns.iter_mut().zip(columns) {

@@ -5,6 +5,7 @@ use types::{DataType, Result, SqlState};
 
 use super::comparable::refuse_index;
 use super::constraint::object_name;
+use super::effectless::plain;
 use super::name::{expr_at, ident_at, object_at, object_parts};
 use super::partition::{UniqueOver, check_unique, partitions_of};
 use super::{Binder, fail, index_terms, unsupported};
@@ -14,6 +15,9 @@ use crate::catalog::{
 };
 use crate::parse::folded;
 use crate::statement::{CreateIndex, Effectless, IfExists, Naming, Statement};
+
+/// How errors name CREATE INDEX that waits for nobody.
+const CONCURRENTLY: &str = "CREATE INDEX CONCURRENTLY";
 
 impl Binder<'_> {
     pub(super) fn bind_create_index(&mut self, create: &ast::CreateIndex) -> Result<Statement> {
@@ -64,6 +68,8 @@ impl Binder<'_> {
             let (table, columns) = (table.bare_name(), table.columns());
             check_unique(UniqueOver { table, columns, kind: "UNIQUE", over: &over }, key)?;
         }
+        let at_once = create.concurrently;
+        refuse_at_once(create, &table)?;
         let partitions = partitions_of(&table, &create.table_name);
         let if_exists = if create.if_not_exists { IfExists::Skip } else { IfExists::Fail };
         let create = Statement::CreateIndex(Box::new(CreateIndex {
@@ -77,11 +83,11 @@ impl Binder<'_> {
             if_exists,
             partitions,
         }));
-        if notices.is_empty() {
+        if notices.is_empty() && !at_once {
             return Ok(create);
         }
-        let (command, index, rest) = ("CREATE INDEX", None, Some(Box::new(create)));
-        Ok(Statement::Effectless(Effectless { command, index, notices, rest }))
+        let (apart, rest) = (at_once.then_some(CONCURRENTLY), Some(Box::new(create)));
+        Ok(Statement::Effectless(Effectless { apart, notices, rest, ..plain("CREATE INDEX") }))
     }
 
     fn index_column(
@@ -120,6 +126,17 @@ impl Binder<'_> {
         let (direction, nulls) = index_order(&column.column.options, kind, at)?;
         Ok((IndexColumn { ordinal, direction, nulls }, class))
     }
+}
+
+/// # Errors
+/// 0A000 for CONCURRENTLY on a partitioned table.
+fn refuse_at_once(create: &ast::CreateIndex, table: &TableRef) -> Result<()> {
+    if !create.concurrently || table.partition_key().is_none() {
+        return Ok(());
+    }
+    let of = table.bare_name();
+    let message = format!("cannot create index on partitioned table \"{of}\" concurrently");
+    fail(SqlState::FEATURE_NOT_SUPPORTED, message, object_at(&create.table_name))
 }
 
 /// The name that is given, or else chosen.

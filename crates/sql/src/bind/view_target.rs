@@ -257,7 +257,8 @@ impl Binder<'_> {
             ViewRights::Owner(owner) => Some(owner.clone()),
             ViewRights::Asker | ViewRights::System => None,
         };
-        let rows = self.view_rows(&view, Write { is_tested, ..view.write });
+        let below = Write { is_tested, ..view.write };
+        let rows = self.in_view(&view.full, None, |binder| binder.view_rows(&view, below));
         let below = std::mem::replace(&mut self.on_behalf, asker.clone());
         let ViewRows { mut inner, mut plan, condition, items } = rows?;
         let columns = view_columns(&view, &items, &inner);

@@ -65,6 +65,8 @@ pub(crate) enum EffectlessTree {
     /// REINDEX of one, or CLUSTER.
     Maintain {
         command: &'static str,
+        /// See [`crate::statement::Effectless::apart`].
+        apart: Option<&'static str>,
         table: Option<ast::ObjectName>,
         index: Option<ast::ObjectName>,
     },
@@ -108,23 +110,24 @@ fn reindex(parser: &mut Parser<'_>) -> Parsed<EffectlessTree> {
     let Some(kind) = kinds.iter().find(|kind| word(parser, kind)) else {
         return parser.expected_ref("INDEX, TABLE or SCHEMA", parser.peek_token_ref());
     };
-    word(parser, "concurrently");
+    let apart = word(parser, "concurrently").then_some("REINDEX CONCURRENTLY");
     let command = "REINDEX";
     Ok(match *kind {
         "schema" => EffectlessTree::ReindexSchema(name(parser)?),
         "index" => {
             let index = Some(parser.parse_object_name(false)?);
-            EffectlessTree::Maintain { command, table: None, index }
+            EffectlessTree::Maintain { command, apart, table: None, index }
         }
         "table" => {
             let table = Some(parser.parse_object_name(false)?);
-            EffectlessTree::Maintain { command, table, index: None }
+            EffectlessTree::Maintain { command, apart, table, index: None }
         }
-        _ => {
+        kind => {
             if !at_end(parser) {
                 name(parser)?;
             }
-            EffectlessTree::Maintain { command, table: None, index: None }
+            let all = if kind == "system" { "REINDEX SYSTEM" } else { "REINDEX DATABASE" };
+            EffectlessTree::Maintain { command, apart: Some(all), table: None, index: None }
         }
     })
 }
@@ -136,15 +139,17 @@ fn cluster(parser: &mut Parser<'_>) -> Parsed<EffectlessTree> {
     word(parser, "verbose");
     let command = "CLUSTER";
     if at_end(parser) {
-        return Ok(EffectlessTree::Maintain { command, table: None, index: None });
+        let apart = Some(command);
+        return Ok(EffectlessTree::Maintain { command, apart, table: None, index: None });
     }
     let first = parser.parse_object_name(false)?;
     if word(parser, "on") {
         let table = parser.parse_object_name(false)?;
-        return Ok(EffectlessTree::Maintain { command, table: Some(table), index: Some(first) });
+        let (table, index) = (Some(table), Some(first));
+        return Ok(EffectlessTree::Maintain { command, apart: None, table, index });
     }
     let index = if word(parser, "using") { Some(parser.parse_object_name(false)?) } else { None };
-    Ok(EffectlessTree::Maintain { command, table: Some(first), index })
+    Ok(EffectlessTree::Maintain { command, apart: None, table: Some(first), index })
 }
 
 /// `[IF NOT EXISTS] [name] [(kinds)] ON column, ... FROM table`.

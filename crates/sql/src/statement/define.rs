@@ -234,6 +234,8 @@ pub struct Skipped {
 pub struct Effectless {
     /// How PostgreSQL names it.
     pub command: &'static str,
+    /// How an error names it in a transaction block, if it must not stand in one.
+    pub apart: Option<&'static str>,
     /// The index that it is about, and what happens when there is none.
     pub index: Option<(RelationName, IfMissing)>,
     /// Notices for the client, each with its SQLSTATE.

@@ -501,9 +501,9 @@ fn indexes(subject: &Subject<'_>) -> Vec<Row> {
 }
 
 fn cursors(subject: &Subject<'_>) -> Vec<Row> {
-    let row = |(name, text, [held, scrolls]): (String, String, [bool; 2])| {
+    let row = |(name, text, [held, binary, scrolls]): (String, String, [bool; 3])| {
         let row = Row::default().text("name", &name).text("statement", &text);
-        row.flag("is_holdable", held).flag("is_scrollable", scrolls)
+        row.flag("is_holdable", held).flag("is_binary", binary).flag("is_scrollable", scrolls)
     };
     subject.cursors.all().into_iter().map(row).collect()
 }
