@@ -83,8 +83,10 @@ fn wrong_commands_say_why() {
         assert!(taken.contains(&format!("cannot listen on {address}: ")), "{taken}");
     }
     let database = Database::start(scratch.path());
-    let in_use = refused(&["store", &directory]);
-    assert!(in_use.contains("is in use"), "{in_use}");
+    for (command, directory) in [("store", directory), ("commit-manager", path("manager"))] {
+        let in_use = refused(&[command, &directory]);
+        assert!(in_use.contains("is in use"), "{in_use}");
+    }
     drop(database);
 }
 

@@ -16,6 +16,7 @@
 
 // Floors: lowest first.
 mod keep;
+mod open;
 mod service;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,6 +25,7 @@ use std::ops::RangeInclusive;
 use store::{Snapshot, Version};
 use types::codec::{Input, Malformed, put_u64};
 
+use self::open::Open;
 pub use keep::{FileKeeper, Keeper, Kept};
 pub use service::{BeatAnswer, Calls, ManagerService};
 
@@ -117,8 +119,7 @@ pub struct Manager<K> {
     base: u64,
     /// Above `base`.
     finished: BTreeSet<u64>,
-    /// Owner and base of each transaction that is open.
-    open: BTreeMap<Ticket, (NodeId, u64)>,
+    open: Open,
     next_reader: u64,
     /// Never falls, whatever happens to `open`.
     lowest: u64,
@@ -153,7 +154,7 @@ impl<K: Keeper> Manager<K> {
             last: kept.limit,
             base: kept.base,
             finished: BTreeSet::new(),
-            open: BTreeMap::new(),
+            open: Open::default(),
             next_reader: READERS,
             lowest: 0,
             members: kept.nodes.iter().map(member).collect(),
@@ -220,7 +221,7 @@ impl<K: Keeper> Manager<K> {
             self.next_reader += 1;
             Ticket(self.next_reader)
         };
-        self.open.insert(ticket, (node, base));
+        self.open.insert(ticket, node, base);
         let (lowest, last) = (Version(self.lowest_active()), Version(self.last));
         let finished: Vec<Version> = self.finished.iter().map(|v| Version(*v)).collect();
         let base = Version(base);
@@ -248,7 +249,7 @@ impl<K: Keeper> Manager<K> {
         if let Some(asking) = &mut self.asking {
             asking.finished.insert(ticket.0);
         }
-        if self.open.get(&ticket).is_some_and(|owner| owner.0 == node) {
+        if self.open.owner(ticket) == Some(node) {
             self.end(ticket);
         }
         Ok(())
@@ -277,7 +278,7 @@ impl<K: Keeper> Manager<K> {
         {
             for (ticket, base) in open {
                 if !asking.finished.contains(&ticket.0) {
-                    self.open.insert(*ticket, (node, base.0));
+                    self.open.insert(*ticket, node, base.0);
                     self.next_reader = self.next_reader.max(ticket.0 | READERS);
                 }
             }
@@ -300,8 +301,7 @@ impl<K: Keeper> Manager<K> {
         self.keep(next)?;
         for id in gone {
             self.members.remove(&id);
-            let tickets = self.open.iter().filter(|(_, owner)| owner.0 == id);
-            let tickets: Vec<Ticket> = tickets.map(|(ticket, _)| *ticket).collect();
+            let tickets: Vec<Ticket> = self.open.of(|owner| owner == id).collect();
             tickets.into_iter().for_each(|ticket| self.end(ticket));
             if self.suspect == Some(id) {
                 self.suspect = None;
@@ -316,7 +316,8 @@ impl<K: Keeper> Manager<K> {
     /// [`Refusal`].
     pub fn leave(&mut self, node: NodeId) -> Result<(), Refusal> {
         self.admit(node)?;
-        if self.open.values().any(|owner| owner.0 == node) || self.asking.is_some() {
+        let has_open = self.open.of(|owner| owner == node).next().is_some();
+        if has_open || self.asking.is_some() {
             return Err(Refusal::NotYet);
         }
         let mut next = self.kept.clone();
@@ -365,9 +366,9 @@ impl<K: Keeper> Manager<K> {
         for version in unknown {
             let ticket = Ticket(version);
             match dead {
-                _ if self.open.contains_key(&ticket) => (),
+                _ if self.open.has(ticket) => (),
                 Some(id) if !asking.finished.contains(&version) => {
-                    self.open.insert(ticket, (id, self.base));
+                    self.open.insert(ticket, id, self.base);
                 }
                 _ => drop(self.finished.insert(version)),
             }
@@ -377,7 +378,7 @@ impl<K: Keeper> Manager<K> {
     }
 
     fn end(&mut self, ticket: Ticket) {
-        if self.open.remove(&ticket).is_some() && ticket.0 < READERS {
+        if self.open.remove(ticket) && ticket.0 < READERS {
             self.finished.insert(ticket.0);
             self.advance();
         }
@@ -390,7 +391,7 @@ impl<K: Keeper> Manager<K> {
     }
 
     fn lowest_active(&mut self) -> u64 {
-        let lowest = self.open.values().map(|owner| owner.1).min().unwrap_or(self.base);
+        let lowest = self.open.lowest_base().unwrap_or(self.base);
         self.lowest = self.lowest.max(lowest);
         self.lowest
     }
@@ -417,9 +418,10 @@ impl<K: Keeper> Manager<K> {
                 member.state = State::Recovering { by: node };
             }
         }
-        let open = self.open.iter().filter(|(_, owner)| dead.contains(&owner.0));
-        let versions = open.map(|(ticket, _)| ticket.0).filter(|ticket| *ticket < READERS);
-        Some(Recovery { versions: versions.map(Version).collect(), dead })
+        let open = self.open.of(|owner| dead.contains(&owner));
+        let versions = open.map(|ticket| ticket.0).filter(|ticket| *ticket < READERS);
+        let versions = versions.map(Version).collect();
+        Some(Recovery { versions, dead })
     }
 }
 

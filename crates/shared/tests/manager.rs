@@ -12,6 +12,8 @@ use testkit::Random;
 const OPTIONS: ManagerOptions = ManagerOptions { range: 16, timeout_us: 1000 };
 
 fn open(disk: &SimIo, now_us: i64) -> Manager<FileKeeper> {
+    // Whoever had it open before is over.
+    disk.kill();
     let keeper = FileKeeper::open(Arc::new(disk.clone()), PathBuf::from("m")).expect("opens");
     Manager::open(keeper, OPTIONS, now_us).expect("opens")
 }

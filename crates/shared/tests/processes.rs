@@ -57,7 +57,14 @@ fn start_store(directory: &Path, address: SocketAddr) -> Listener {
 }
 
 fn start_manager(directory: &Path, address: SocketAddr) -> Listener {
-    let keeper = FileKeeper::open(Arc::new(RealIo), directory.to_path_buf()).expect("opens");
+    let keeper = loop {
+        match FileKeeper::open(Arc::new(RealIo), directory.to_path_buf()) {
+            Ok(keeper) => break keeper,
+            // The last life has threads that end.
+            Err(error) if error.state() == SqlState::OBJECT_IN_USE => thread::yield_now(),
+            Err(error) => panic!("{error}"),
+        }
+    };
     let options = ManagerOptions { range: 64, ..ManagerOptions::default() };
     let manager = Manager::open(keeper, options, RealClock.micros()).expect("opens");
     let life = manager.life();

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use host::{Io, read_file, replace_file};
+use host::{FileLock, Io, read_file, replace_file};
 use types::Result;
 use types::codec::{Input, Malformed, put_u64};
 
@@ -45,16 +45,19 @@ pub trait Keeper: Send {
 pub struct FileKeeper {
     io: Arc<dyn Io>,
     path: PathBuf,
+    _lock: Box<dyn FileLock>,
 }
 
 impl FileKeeper {
-    /// The file `manager` in `directory`, which is made.
+    /// The file `manager` in `directory`, which is made and locked: two managers of one directory
+    /// would give versions twice.
     ///
     /// # Errors
-    /// Errors of `io`.
+    /// 55006 when another process has it open; errors of `io`.
     pub fn open(io: Arc<dyn Io>, directory: PathBuf) -> Result<Self> {
         io.create_directory(&directory)?;
-        Ok(Self { io, path: directory.join("manager") })
+        let lock = io.lock(&directory.join("lock"))?;
+        Ok(Self { io, path: directory.join("manager"), _lock: lock })
     }
 }
 
