@@ -164,7 +164,7 @@ impl StoreParty {
         let background = Background::None;
         let log = LogOptions { segment_bytes: 256 << 10, background, ..LogOptions::default() };
         let (directory, service) = (Path::new("store"), StoreServiceOptions::default());
-        let snapshot_bytes = 16 << 10;
+        let snapshot_bytes = 2 << 10;
         let options = DurableOptions { io: &io, directory, service, log, snapshot_bytes };
         self.life = Some(DurableService::open(store, &options).expect("opens"));
     }
