@@ -141,3 +141,40 @@ fn subscripts_and_the_ends_of_types() {
     assert_eq!(shown, "{\"1 mon\",NULL}");
     assert_eq!(Elements::new(&array, ElementType::Interval(None)).count(), 2);
 }
+
+#[test]
+fn shapes_come_back_and_are_compared_last() {
+    let ty = DataType::Array(ElementType::Integer);
+    let bytes = |shown: &str| match text::parse(shown, ty) {
+        Ok(Value::Str(bytes)) => bytes,
+        other => panic!("{shown}: {other:?}"),
+    };
+    // As PostgreSQL orders them.
+    let ascending = [
+        "{1,2,3}",
+        "{1,2,3,4}",
+        "[3:6]={1,2,3,4}",
+        "{{1,2,3,4}}",
+        "{{1,2},{3,4}}",
+        "[2:3][1:2]={{1,2},{3,4}}",
+        "{{1},{2},{3},{4}}",
+        "{{{1,2}},{{3,4}}}",
+        "{1,2,3,4,5}",
+        "{{1,2},{3,5}}",
+    ];
+    for shown in ascending {
+        assert_eq!(text::format(&Value::Str(bytes(shown)), ty), shown);
+    }
+    for pair in ascending.windows(2) {
+        assert!(bytes(pair[0]) < bytes(pair[1]), "{} < {}", pair[0], pair[1]);
+    }
+    let matrix = bytes("[0:1][2:4]={{1,2,3},{4,5,6}}");
+    let at = |subscripts: &[i32]| {
+        array::decode(
+            array::element_at(&matrix, ElementType::Integer, subscripts),
+            ElementType::Integer,
+        )
+    };
+    assert_eq!(at(&[1, 2]).as_integer(), Some(4));
+    assert_eq!([at(&[1]), at(&[1, 5]), at(&[1, 2, 3])].map(|value| value.is_null()), [true; 3]);
+}
