@@ -84,6 +84,20 @@ struct Change<'a> {
     triggers: Option<RowTriggers>,
     /// State of the triggers before a row.
     fired: Fired,
+    maker: Maker,
+}
+
+/// What changes rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Maker {
+    Statement,
+    /// An action of a foreign key.
+    ForeignKey,
+}
+
+/// Snapshot in which a statement found its rows: without what it did itself.
+fn found_at(running: &Running<'_>, at: Snapshot) -> Option<Snapshot> {
+    running.view.map(|view| at.before(view.until))
 }
 
 /// State of the triggers before a row, when it is to be written.
@@ -323,6 +337,7 @@ impl<'a> Change<'a> {
             changed: Vec::new(),
             triggers,
             fired,
+            maker: Maker::Statement,
         })
     }
 
@@ -359,7 +374,9 @@ impl<'a> Change<'a> {
                 continue;
             }
             let Some(triggers) = &self.triggers else { break };
-            match triggers.before_change(running, self.action, SourceRow { rows, row, at })? {
+            let found = found_at(running, at).filter(|_| self.maker == Maker::Statement);
+            let source = SourceRow { rows, row, at, found };
+            match triggers.before_change(running, self.action, source)? {
                 Before::Skip => {}
                 Before::Conflict(tid) => conflicts.push(tid),
                 Before::Write(batch) => {
@@ -556,6 +573,7 @@ pub(crate) fn cascade(
     let all = settled_columns(running.session, &[entry], action)?;
     let action = all.as_deref().map_or(action, |all| action.with_all(all));
     let mut change = Change::new(running.session, entry, action, Matches::Once, Read::default())?;
+    change.maker = Maker::ForeignKey;
     let mut conflicts = Vec::new();
     change.apply(running, at, &Rows::new(batch), &mut conflicts)?;
     if !conflicts.is_empty() {

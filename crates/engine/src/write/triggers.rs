@@ -58,6 +58,8 @@ pub(crate) struct SourceRow<'a> {
     pub(crate) rows: &'a Rows,
     pub(crate) row: usize,
     pub(crate) at: Snapshot,
+    /// Snapshot in which the statement found the row; None for actions of foreign keys.
+    pub(crate) found: Option<Snapshot>,
 }
 
 impl RowTriggers {
@@ -207,7 +209,7 @@ impl RowTriggers {
         action: Action<'_>,
         source: SourceRow<'_>,
     ) -> Result<Before> {
-        let SourceRow { rows, row, at } = source;
+        let SourceRow { rows, row, at, found } = source;
         let Some(tid) = rows.tid(row) else { return Ok(Before::Skip) };
         let cancel = running.session.cancel_handle();
         let storage = Arc::clone(self.entry.storage());
@@ -221,6 +223,13 @@ impl RowTriggers {
         }
         let Some(before) = self.stored(running, tid)? else { return Ok(Before::Skip) };
         let old = self.record(&before)?;
+        // What functions of the statement did to it goes before what the statement found.
+        if let Some(found) = found.filter(|_| self.has_before()) {
+            let found = self.seen(found, tid)?;
+            if found.map(|values| self.record(&values)).transpose()?.as_ref() != Some(&old) {
+                return Err(changed_by_trigger(self.event));
+            }
+        }
         let new = match action {
             Action::Update(assign) => {
                 let mut values = before;
@@ -311,8 +320,13 @@ impl RowTriggers {
 
     /// The values of a row as the transaction sees it now.
     fn stored(&self, running: &Running<'_>, tid: Tid) -> Result<Option<Vec<Value>>> {
+        self.seen(newest(running.session.work()), tid)
+    }
+
+    /// The values of a row as a snapshot has it.
+    fn seen(&self, at: Snapshot, tid: Tid) -> Result<Option<Vec<Value>>> {
         let mut reader = RowReader::new(self.entry.storage());
-        if reader.read(newest(running.session.work()), tid)? == Found::Nothing {
+        if reader.read(at, tid)? == Found::Nothing {
             return Ok(None);
         }
         reader.keep();

@@ -12,7 +12,9 @@ use super::super::partitioned::{Routes, grouped, of_partitions, pick, tagged};
 use super::super::rows::columns_at;
 use super::super::triggers::{Before, RowTriggers, SourceRow};
 use super::super::writer::TableWriter;
-use super::{Action, Change, Conflicts, Fired, Read, Written, note_conflicts, settled_columns};
+use super::{
+    Action, Change, Conflicts, Fired, Read, Written, found_at, note_conflicts, settled_columns,
+};
 use crate::catalog::TableEntry;
 use crate::statement::running::Running;
 use crate::transaction::work::{recheck_snapshot, stale};
@@ -110,7 +112,8 @@ impl<'a> PartsChange<'a> {
         let entry = self.entry(leaf)?;
         let rows = Rows::new(batch);
         for row in 0..rows.count {
-            let source = SourceRow { rows: &rows, row, at };
+            let found = found_at(running, at);
+            let source = SourceRow { rows: &rows, row, at, found };
             match triggers.before_change(running, self.action, source)? {
                 Before::Skip => {}
                 Before::Conflict(tid) => note_conflicts(conflicts, entry, vec![tid]),
