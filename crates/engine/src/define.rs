@@ -82,6 +82,9 @@ pub(crate) fn run(running: &mut Running<'_>, statement: Statement) -> Result<Que
         Statement::Schema(statement) => schema::run(running.session, *statement),
         Statement::Extension(statement) => extension::run(running, *statement),
         Statement::Type(statement) => user_type::run_statement(running.session, *statement),
+        Statement::CreateComposite { name, fields } => {
+            user_type::create_composite(running, &name, fields)
+        }
         Statement::Policy(statement) => policy::run_statement(running, *statement),
         Statement::Domain(statement) => domain::run_statement(running.session, *statement),
         Statement::Routine(statement) => routine::run_statement(running, *statement),
@@ -120,6 +123,7 @@ fn command_of(statement: &Statement) -> &'static str {
         Statement::Schema(statement) => statement.command(),
         Statement::Extension(statement) => statement.command(),
         Statement::Type(statement) => statement.command(),
+        Statement::CreateComposite { .. } => "CREATE TYPE",
         Statement::Policy(statement) => statement.command(),
         Statement::Domain(statement) => statement.command(),
         Statement::Routine(statement) => statement.command(),

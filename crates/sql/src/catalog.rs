@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use types::calendar::TimeZone;
 use types::text::TextStyle;
-use types::{DataType, EnumType, Error, Position, RegKind, Result, SqlState, Value};
+use types::{DataType, EnumType, Error, Position, RecordType, RegKind, Result, SqlState, Value};
 
 use crate::algebra::{RoutineCall, SessionFunction};
 use crate::words::Access;
@@ -170,6 +170,8 @@ pub enum UserType {
     Enum(EnumType),
     /// CREATE DOMAIN.
     Domain(Domain),
+    /// CREATE TYPE ... AS (...).
+    Composite(RecordType),
 }
 
 impl UserType {
@@ -178,6 +180,7 @@ impl UserType {
         match self {
             Self::Enum(ty) => ty.key(),
             Self::Domain(domain) => &domain.key,
+            Self::Composite(ty) => ty.key().unwrap_or_default(),
         }
     }
 
@@ -186,6 +189,7 @@ impl UserType {
         match self {
             Self::Enum(ty) => ty.number(),
             Self::Domain(domain) => domain.number,
+            Self::Composite(ty) => ty.number().unwrap_or_default(),
         }
     }
 
@@ -194,6 +198,7 @@ impl UserType {
         match self {
             Self::Enum(ty) => ty.array_number(),
             Self::Domain(domain) => domain.array_number(),
+            Self::Composite(ty) => ty.array_number().unwrap_or_default(),
         }
     }
 
@@ -202,6 +207,7 @@ impl UserType {
         match self {
             Self::Enum(ty) => ty.name(),
             Self::Domain(domain) => domain.name(),
+            Self::Composite(ty) => ty.name(),
         }
     }
 
@@ -210,6 +216,7 @@ impl UserType {
         match self {
             Self::Enum(ty) => DataType::Enum(*ty),
             Self::Domain(domain) => domain.ty,
+            Self::Composite(ty) => DataType::Record(*ty),
         }
     }
 
@@ -217,7 +224,7 @@ impl UserType {
     pub fn domain(&self) -> Option<Domain> {
         match self {
             Self::Domain(domain) => Some(*domain),
-            Self::Enum(_) => None,
+            Self::Enum(_) | Self::Composite(_) => None,
         }
     }
 }

@@ -303,7 +303,6 @@ pub(crate) enum SessionTree {
         if_missing: IfMissing,
         behaviour: DropBehaviour,
     },
-    /// ALTER MATERIALIZED VIEW ... RENAME, of the view or a column.
     RenameMaterialized {
         name: ast::ObjectName,
         if_missing: IfMissing,
@@ -319,6 +318,7 @@ pub(crate) enum SessionTree {
     },
     Schema(SchemaStatement),
     Type(TypeStatement),
+    CreateComposite(crate::words::RelationName, Vec<(ast::Ident, ast::DataType)>),
     Domain(Box<DomainTree>),
     Routine(Box<RoutineTree>),
     Trigger(TriggerTree),

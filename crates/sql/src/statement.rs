@@ -43,7 +43,7 @@ pub use crate::words::{
     TypeStatement, VacuumAnalyze, VacuumFreeze, privileges_in,
 };
 
-use types::DataType;
+use types::{DataType, RecordField};
 
 use crate::algebra::Query;
 use crate::catalog::{Arguments, TableRef};
@@ -299,6 +299,13 @@ pub enum Statement {
     Extension(Box<ExtensionStatement>),
     /// CREATE, ALTER, DROP TYPE.
     Type(Box<TypeStatement>),
+    /// CREATE TYPE ... AS (...).
+    CreateComposite {
+        /// Its name.
+        name: RelationName,
+        /// Its attributes.
+        fields: Vec<RecordField>,
+    },
     /// CREATE and ALTER DOMAIN.
     Domain(Box<DomainStatement>),
     /// CREATE, ALTER and DROP of functions and procedures.

@@ -77,7 +77,7 @@ fn array_name(element: ElementType) -> &'static str {
         E::Json => "json[]",
         E::Jsonb => "jsonb[]",
         E::JsonPath => "jsonpath[]",
-        E::Record(_) => "record[]",
+        E::Record(record) => record.array_name(),
         E::Packed(ty) => ty.array_name(),
     }
 }

@@ -48,7 +48,9 @@ pub(crate) fn of(ty: DataType) -> (u32, i16, i32) {
         DataType::JsonPath => (4072, -1, -1),
         DataType::Record(record) => (record.number().unwrap_or(2249), -1, -1),
         // Arrays of rows of relations are arrays of records.
-        DataType::Array(ElementType::Record(_)) => (2287, -1, -1),
+        DataType::Array(ElementType::Record(record)) => {
+            (record.array_number().unwrap_or(2287), -1, -1)
+        }
         DataType::Array(ElementType::VectorSmallInt) => (22, -1, -1),
         DataType::Array(ElementType::VectorOid) => (30, -1, -1),
         DataType::Array(ElementType::Enum(ty)) => (ty.array_number(), -1, -1),

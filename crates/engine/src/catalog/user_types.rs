@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use sql::catalog::{ColumnDef, Domain, DomainDef, IndexMeta, UserType};
-use types::{DataType, ElementType, EnumType, Result};
+use types::{DataType, ElementType, EnumType, RecordType, Result};
 
 use crate::catalog::numbers::{FIRST, hash};
 use crate::catalog::{State, TableDef};
@@ -27,6 +27,14 @@ fn with_enum(ty: DataType, new: EnumType) -> DataType {
 pub(crate) fn enum_in(ty: DataType) -> Option<EnumType> {
     match ty.element().unwrap_or(ty) {
         DataType::Enum(ty) => Some(ty),
+        _ => None,
+    }
+}
+
+/// The composite type whose values, or arrays of them, `ty` holds.
+pub(crate) fn composite_in(ty: DataType) -> Option<RecordType> {
+    match ty.element().unwrap_or(ty) {
+        DataType::Record(ty) if ty.key().is_some() => Some(ty),
         _ => None,
     }
 }

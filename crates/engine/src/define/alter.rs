@@ -572,9 +572,8 @@ impl Altering {
                 let new = renamed.iter().find(|(from, _)| *from == column);
                 (def.name.clone(), new.map_or(column, |(_, to)| to.clone()))
             });
-            let column = dropped.first();
-            let column = column.map(|c| (format!("column {} of table {old}", c.name), c.behaviour));
-            match column.or(unconstrained) {
+            let what = |c: &Dropped| (format!("column {} of table {old}", c.name), c.behaviour);
+            match dropped.first().map(what).or(unconstrained) {
                 Some((what, behaviour)) => wide::drop_unfit(state, &wide, &what, behaviour),
                 None => wide::refuse_unfit(state, &old),
             }

@@ -9,18 +9,18 @@
 //! Departures from PostgreSQL: a label may be used by the transaction that adds it. Temporary
 //! tables of other sessions keep the labels that the type had.
 
-use sql::catalog::{ColumnDef, Domain, DomainDef, DomainUse, UserType};
+use sql::catalog::{ColumnDef, Domain, DomainDef, DomainUse, RoutineType, UserType};
 use sql::statement::{
     AlterAction, DomainStatement, DropBehaviour, IfExists, IfMissing, NewLabel, Privilege,
     Privileges, RelationName, Statement, TypeKind, TypeStatement,
 };
-use types::{DataType, EnumType, Error, LabelPlace, Result, SqlState};
+use types::{DataType, EnumType, Error, LabelPlace, RecordField, RecordType, Result, SqlState};
 
 use super::texts::{self, Renamed};
-use super::{alter, view};
+use super::{alter, routine, view};
 use crate::catalog::comments::Commented;
 use crate::catalog::rights::Object;
-use crate::catalog::user_types::enum_in;
+use crate::catalog::user_types::{composite_in, enum_in};
 use crate::catalog::{State, View, undefined_schema};
 use crate::show::pg_catalog;
 use crate::statement::running::Running;
@@ -133,7 +133,10 @@ pub(super) fn check_statement(state: &State, who: &Who, statement: &Statement) -
     let uses = |ty: DataType, domain: Option<Domain>| {
         let key = match domain {
             Some(domain) => Some(domain.key.clone()),
-            None => enum_in(ty).map(|ty| ty.key().to_owned()),
+            None => {
+                let composite = composite_in(ty).and_then(RecordType::key);
+                enum_in(ty).map(EnumType::key).or(composite).map(str::to_owned)
+            }
         };
         let usage = Privileges::of(&[Privilege::Usage]);
         key.map_or(Ok(()), |key| state.check(who, &Object::Type(key), usage))
@@ -157,6 +160,10 @@ pub(super) fn check_statement(state: &State, who: &Who, statement: &Statement) -
                 AlterAction::SetType { ty, domain, .. } => uses(*ty, of(*domain)),
                 _ => Ok(()),
             })
+        }
+        Statement::CreateComposite { name, .. } => {
+            let creates = Privileges::of(&[Privilege::Create]);
+            state.check(who, &Object::schema_of(&state.key_of(name)?), creates)
         }
         Statement::Type(statement) => match &**statement {
             TypeStatement::CreateEnum { name, .. } => {
@@ -227,6 +234,25 @@ fn create_enum(session: &mut Session, name: &RelationName, labels: &[String]) ->
     })
 }
 
+/// CREATE TYPE ... AS (...).
+pub(super) fn create_composite(
+    running: &mut Running<'_>,
+    name: &RelationName,
+    fields: Vec<RecordField>,
+) -> Result<QueryResult> {
+    let state = running.session.state();
+    let key = state.key_of(name)?;
+    check_free(&state, &key)?;
+    let number = state.new_type_number(&key);
+    let shown = RelationName::of_key(&key).quoted();
+    let ty = RecordType::composite(&key, &shown, number, fields)?;
+    running.session.change_catalog(|state| {
+        state.types.insert(key, UserType::Composite(ty));
+        Ok(())
+    })?;
+    Ok(QueryResult::command("CREATE TYPE"))
+}
+
 fn add_label(
     session: &mut Session,
     name: &RelationName,
@@ -262,6 +288,11 @@ pub(super) fn move_type(session: &mut Session, key: &str, to: &RelationName) -> 
     }
     check_free(&state, &new_key)?;
     let Some(old) = state.types.get(key).copied() else { return Ok(()) };
+    if let UserType::Composite(_) = old
+        && !users_of(session, old).is_empty()
+    {
+        return Err(Error::unsupported("another name of a composite type that is used"));
+    }
     let users = texts::users_of_type(session, key);
     session.change_catalog(|state| {
         match old {
@@ -272,6 +303,11 @@ pub(super) fn move_type(session: &mut Session, key: &str, to: &RelationName) -> 
             UserType::Domain(old) => {
                 let def = DomainDef { key: new_key.clone(), ..DomainDef::clone(&old) };
                 state.replace_domain(old, Domain::new(def)?)?;
+            }
+            UserType::Composite(old) => {
+                let new = old.renamed(&new_key, &RelationName::of_key(&new_key).quoted())?;
+                state.types.remove(key);
+                state.types.insert(new_key.clone(), UserType::Composite(new));
             }
         }
         let (from, to) = (Object::Type(key.to_owned()), Object::Type(new_key.clone()));
@@ -321,6 +357,8 @@ fn drop_all(
 
 /// Something that needs a type.
 enum User {
+    /// A function or procedure, by its key.
+    Routine(String),
     /// A column, by its table and name, and its type as it is shown.
     Column(String, String, String),
     /// A view.
@@ -343,6 +381,7 @@ impl User {
         match self {
             Self::Column(table, column, _) => format!("column {column} of table {table}"),
             Self::View(view) => format!("view {view}"),
+            Self::Routine(key) => format!("function {key}"),
             Self::Default(table, column) => {
                 format!("default value for column {column} of table {table}")
             }
@@ -410,6 +449,9 @@ fn drop_user(session: &mut Session, user: &User) -> Result<()> {
             run(session, &format!("DROP INDEX IF EXISTS {name}"))
         }
         User::Domain(_) => Ok(()),
+        User::Routine(key) => {
+            routine::drop_one(&mut Running::own(session), key, DropBehaviour::Cascade)
+        }
         User::DomainCheck(domain, name) => session.change_catalog(|state| {
             let Some(old) = state.types.get(domain).and_then(UserType::domain) else {
                 return Ok(());
@@ -471,13 +513,14 @@ fn users_of(session: &Session, ty: UserType) -> Vec<User> {
     let is_it = |known: DataType| match ty {
         UserType::Enum(ty) => enum_in(known).is_some_and(|known| known.is_same_object(ty)),
         UserType::Domain(_) => false,
+        UserType::Composite(ty) => composite_in(known) == Some(ty),
     };
     let shown = |column: &ColumnDef| match (column.domain, ty) {
         (Some(used), UserType::Domain(ty)) => {
             used.domain.is_same_object(ty).then(|| used.name().to_owned())
         }
         (None, _) => is_it(column.ty).then(|| column.ty.to_string()),
-        (Some(_), UserType::Enum(_)) => None,
+        (Some(_), UserType::Enum(_) | UserType::Composite(_)) => None,
     };
     let mut users = Vec::new();
     // Of materialized views the query counts.
@@ -492,10 +535,20 @@ fn users_of(session: &Session, ty: UserType) -> Vec<User> {
         let is_made = known.domain().is_some_and(|domain| match (domain.over, ty) {
             (Some(over), UserType::Domain(ty)) => over.is_same_object(ty),
             (None, _) => is_it(domain.ty),
-            (Some(_), UserType::Enum(_)) => false,
+            (Some(_), UserType::Enum(_) | UserType::Composite(_)) => false,
         });
         if is_made {
             users.push(User::Domain(key.clone()));
+        }
+    }
+    if let UserType::Composite(_) = ty {
+        let is_used =
+            |used: &RoutineType| matches!(used, RoutineType::Value(known, None) if is_it(*known));
+        for (key, def) in &state.routines {
+            let mut types = def.parameters.iter().map(|of| &of.ty).chain([&def.result]);
+            if types.any(is_used) {
+                users.push(User::Routine(key.clone()));
+            }
         }
     }
     let named = texts::users_of_type(session, ty.key());

@@ -336,6 +336,9 @@ pub(super) fn refuse_record_column(name: &str, ty: DataType, at: Place) -> Resul
         DataType::Array(types::ElementType::Record(record)) => record,
         _ => return Ok(()),
     };
+    if record.key().is_some() {
+        return Ok(());
+    }
     if record.number().is_some() {
         return super::unsupported("a column of the row type of a relation", at);
     }

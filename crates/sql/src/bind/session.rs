@@ -52,6 +52,9 @@ impl Binder<'_> {
             SessionTree::Database(statement) => Statement::Database(statement.clone()),
             SessionTree::Extension(statement) => Statement::Extension(Box::new(statement.clone())),
             SessionTree::Type(statement) => self.bind_type_statement(statement)?,
+            SessionTree::CreateComposite(name, attributes) => {
+                self.bind_create_composite(name, attributes)?
+            }
             SessionTree::Domain(tree) => self.bind_domain(tree)?,
             SessionTree::Routine(tree) => self.bind_routine_statement(tree)?,
             SessionTree::Trigger(tree) => self.bind_trigger_statement(tree)?,

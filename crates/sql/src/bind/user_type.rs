@@ -4,7 +4,7 @@
 //! (`types::EnumType`).
 
 use sqlparser::ast;
-use types::{DataType, ElementType, EnumType, Result, SqlState, Value, array};
+use types::{DataType, ElementType, EnumType, RecordField, Result, SqlState, Value, array};
 
 use super::name::{object_at, object_parts};
 use super::types::data_type;
@@ -106,6 +106,36 @@ impl Binder<'_> {
         Ok(Statement::Type(Box::new(statement)))
     }
 
+    /// CREATE TYPE ... AS (...).
+    pub(super) fn bind_create_composite(
+        &mut self,
+        name: &RelationName,
+        attributes: &[(ast::Ident, ast::DataType)],
+    ) -> Result<Statement> {
+        let name = self.new_type_name(name.clone())?;
+        let mut fields: Vec<RecordField> = Vec::with_capacity(attributes.len());
+        for (ident, ty) in attributes {
+            let (field, at) = (crate::parse::folded(ident), super::name::ident_at(ident));
+            if fields.iter().any(|known| known.name == field) {
+                let message = format!("column \"{field}\" specified more than once");
+                return fail(SqlState::DUPLICATE_COLUMN, message, at);
+            }
+            let declared = self.declared_type(ty, at)?;
+            let of_users = match declared.ty.element().unwrap_or(declared.ty) {
+                DataType::Enum(_) | DataType::Record(_) => true,
+                _ => declared.domain.is_some(),
+            };
+            if of_users {
+                return unsupported("an attribute of a type that users made", at);
+            }
+            fields.push(RecordField { name: field, ty: declared.ty });
+        }
+        if fields.is_empty() {
+            return unsupported("a composite type without attributes", None);
+        }
+        Ok(Statement::CreateComposite { name, fields })
+    }
+
     /// The name of a type that is to be made.
     pub(super) fn new_type_name(&self, name: RelationName) -> Result<RelationName> {
         match name.schema.as_deref() {
@@ -203,6 +233,7 @@ impl Binder<'_> {
 fn plain_type(found: UserType) -> Result<DataType> {
     match found {
         UserType::Enum(ty) => Ok(DataType::Enum(ty)),
+        UserType::Composite(ty) => Ok(DataType::Record(ty)),
         UserType::Domain(domain) => unsupported(format!("domain {} here", domain.name()), None),
     }
 }

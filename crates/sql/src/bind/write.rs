@@ -586,6 +586,10 @@ fn assigned_column(target: &Target, name: &ast::ObjectName) -> Result<usize> {
     if let (Some(ordinal), []) = (found, rest) {
         return Ok(ordinal);
     }
+    let of = |ordinal: usize| target.table.columns().get(ordinal).map(|known| known.ty);
+    if let Some(DataType::Record(_)) = found.and_then(of) {
+        return unsupported("a field of a column in SET", at);
+    }
     let message = format!("column \"{column}\" of relation \"{}\" does not exist", target.shown());
     let error = Error::new(SqlState::UNDEFINED_COLUMN, message);
     let error = match rest {

@@ -121,6 +121,7 @@ fn effect_of_session(tree: &SessionTree) -> Effect {
         | SessionTree::PrivilegeOnRoutines { .. }
         | SessionTree::Schema(_)
         | SessionTree::Type(_)
+        | SessionTree::CreateComposite(..)
         | SessionTree::Domain(_)
         | SessionTree::Routine(_)
         | SessionTree::Trigger(_)

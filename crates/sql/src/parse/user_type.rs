@@ -6,12 +6,14 @@ use sqlparser::tokenizer::Token;
 use super::SessionTree;
 use super::grant::relation;
 use super::reader::{Parsed, at_end, expect, name, peek_word, word, words};
-use crate::words::{DropBehaviour, IfExists, IfMissing, NewLabel, TypeKind, TypeStatement};
+use crate::words::{
+    DropBehaviour, IfExists, IfMissing, NewLabel, RelationName, TypeKind, TypeStatement,
+};
 
 /// The statement, when it is about types.
 pub(super) fn parse(parser: &mut Parser<'_>) -> Parsed<Option<SessionTree>> {
     let statement = if words(parser, &["create", "type"]) {
-        create(parser)?
+        return create(parser).map(Some);
     } else if words(parser, &["drop", "type"]) {
         drop(parser, TypeKind::Type)?
     } else if words(parser, &["drop", "domain"]) {
@@ -35,17 +37,16 @@ fn refused(parser: &mut Parser<'_>, what: &'static str) -> TypeStatement {
     TypeStatement::Unsupported(what)
 }
 
-fn create(parser: &mut Parser<'_>) -> Parsed<TypeStatement> {
+fn create(parser: &mut Parser<'_>) -> Parsed<SessionTree> {
     let name = relation(parser)?;
+    if peek_word(parser, 0, "as") && parser.peek_nth_token_ref(1).token == Token::LParen {
+        word(parser, "as");
+        return composite(parser, name);
+    }
     if !words(parser, &["as", "enum"]) {
-        let what = if !peek_word(parser, 0, "as") {
-            "a base type"
-        } else if peek_word(parser, 1, "range") {
-            "a range type"
-        } else {
-            "a composite type"
-        };
-        return Ok(refused(parser, what));
+        let is_range = peek_word(parser, 0, "as") && peek_word(parser, 1, "range");
+        let what = if is_range { "a range type" } else { "a base type" };
+        return Ok(SessionTree::Type(refused(parser, what)));
     }
     parser.expect_token(&Token::LParen)?;
     let mut labels = Vec::new();
@@ -53,7 +54,24 @@ fn create(parser: &mut Parser<'_>) -> Parsed<TypeStatement> {
         labels = parser.parse_comma_separated(Parser::parse_literal_string)?;
         parser.expect_token(&Token::RParen)?;
     }
-    Ok(TypeStatement::CreateEnum { name, labels })
+    Ok(SessionTree::Type(TypeStatement::CreateEnum { name, labels }))
+}
+
+/// `(attribute type [COLLATE collation], ...)`.
+fn composite(parser: &mut Parser<'_>, name: RelationName) -> Parsed<SessionTree> {
+    parser.expect_token(&Token::LParen)?;
+    let mut attributes = Vec::new();
+    if !parser.consume_token(&Token::RParen) {
+        attributes = parser.parse_comma_separated(|parser| {
+            let attribute = (parser.parse_identifier()?, parser.parse_data_type()?);
+            if word(parser, "collate") {
+                parser.parse_object_name(false)?;
+            }
+            Ok(attribute)
+        })?;
+        parser.expect_token(&Token::RParen)?;
+    }
+    Ok(SessionTree::CreateComposite(name, attributes))
 }
 
 fn drop(parser: &mut Parser<'_>, kind: TypeKind) -> Parsed<TypeStatement> {

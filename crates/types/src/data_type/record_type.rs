@@ -23,8 +23,10 @@ pub struct RecordField {
 /// The fields of records, and what they are rows of.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Shape {
-    /// The relation: its name, and the number of its row type.
+    /// The relation: its name, and the number of its row type; of a composite type its own.
     relation: Option<(String, u32)>,
+    /// Key in the catalog of a composite type, and the name of arrays of it.
+    key: Option<[String; 2]>,
     fields: Vec<RecordField>,
 }
 
@@ -47,7 +49,7 @@ impl RecordType {
     /// # Errors
     /// 54000 when there are too many types.
     pub fn new(fields: Vec<RecordField>) -> Result<Self> {
-        Self::known(Shape { relation: None, fields })
+        Self::known(Shape { relation: None, key: None, fields })
     }
 
     /// The type of rows of a relation; `number` is that of its row type.
@@ -55,7 +57,41 @@ impl RecordType {
     /// # Errors
     /// As [`Self::new`].
     pub fn of_relation(name: &str, number: u32, fields: Vec<RecordField>) -> Result<Self> {
-        Self::known(Shape { relation: Some((name.to_owned(), number)), fields })
+        Self::known(Shape { relation: Some((name.to_owned(), number)), key: None, fields })
+    }
+
+    /// The composite type that the catalog calls `key` and messages `name`; `number` is its own.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn composite(key: &str, name: &str, number: u32, fields: Vec<RecordField>) -> Result<Self> {
+        let relation = Some((name.to_owned(), number));
+        let key = Some([key.to_owned(), format!("{name}[]")]);
+        Self::known(Shape { relation, key, fields })
+    }
+
+    /// The composite type with another key and name.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn renamed(self, key: &str, name: &str) -> Result<Self> {
+        let number = self.number().unwrap_or_default();
+        Self::composite(key, name, number, self.fields().to_vec())
+    }
+
+    /// Key in the catalog of a composite type; None for other records.
+    pub fn key(self) -> Option<&'static str> {
+        self.shape().key.as_ref().map(|[key, _]| key.as_str())
+    }
+
+    /// The name of arrays of such records.
+    pub fn array_name(self) -> &'static str {
+        self.shape().key.as_ref().map_or("record[]", |[_, name]| name.as_str())
+    }
+
+    /// The number of arrays of a composite type; None for other records.
+    pub fn array_number(self) -> Option<u32> {
+        self.key().and(self.number()).map(|number| number + 1)
     }
 
     fn known(shape: Shape) -> Result<Self> {

@@ -15,7 +15,7 @@ use sql::statement::{DefaultKind, OnCommit, Persistence, Privileges, RelationNam
 use storage::Layout;
 use types::{
     DataType, ElementType, EnumLabel, EnumType, IntervalForm, NumericDisplay, NumericType,
-    PackedType, RegKind, Result, WideDigits,
+    PackedType, RecordField, RecordType, RegKind, Result, WideDigits,
 };
 
 use super::field::{Codec, Decode, Reader, Writer, damaged, variants};
@@ -544,6 +544,29 @@ impl Decode for EnumType {
     }
 }
 
+/// A composite type: number, key, name and attributes.
+impl Codec for RecordType {
+    fn put(&self, out: &mut Writer<'_>) {
+        out.field(&self.number().unwrap_or_default());
+        out.field(self.key().unwrap_or_default());
+        out.field(self.name());
+        let field = |field: &RecordField| (field.name.clone(), field.ty);
+        out.field(&self.fields().iter().map(field).collect::<Vec<_>>());
+    }
+}
+
+impl Decode for RecordType {
+    fn get(from: &mut Reader<'_>) -> Result<Self> {
+        types::stack::deep(|| {
+            let number = from.field()?;
+            let (key, name): (String, String) = (from.field()?, from.field()?);
+            let fields: Vec<(String, DataType)> = from.field()?;
+            let field = |(name, ty)| RecordField { name, ty };
+            Self::composite(&key, &name, number, fields.into_iter().map(field).collect())
+        })
+    }
+}
+
 /// Its content.
 impl Codec for Domain {
     fn put(&self, out: &mut Writer<'_>) {
@@ -569,6 +592,10 @@ impl Codec for UserType {
                 out.raw(&[1]);
                 domain.put(out);
             }
+            Self::Composite(ty) => {
+                out.raw(&[150]);
+                ty.put(out);
+            }
         }
     }
 }
@@ -578,6 +605,7 @@ impl Decode for UserType {
         match u8::get(from)? {
             0 => Ok(Self::Enum(EnumType::get(from)?)),
             1 => Ok(Self::Domain(Domain::get(from)?)),
+            150 => Ok(Self::Composite(RecordType::get(from)?)),
             _ => Err(damaged("an unknown kind of type")),
         }
     }
@@ -597,7 +625,8 @@ impl Codec for DataType {
             Self::Numeric(_) => 7,
             Self::Char(_) => 8,
             Self::Varchar(_) => 9,
-            // No column is a record.
+            Self::Record(ty) if ty.key().is_some() => 150,
+            // No column is another record.
             Self::Text | Self::Record(_) => 10,
             Self::Bytea => 11,
             Self::Date => 12,
@@ -641,6 +670,7 @@ impl Codec for DataType {
                 out.raw(&digits.scale.to_le_bytes());
             }
             Self::Enum(ty) => ty.put(out),
+            Self::Record(ty) if ty.key().is_some() => ty.put(out),
             Self::Packed(ty) => put_packed(*ty, out),
             Self::Char(length) => length.put(out),
             Self::Varchar(length) => length.put(out),
@@ -732,6 +762,7 @@ fn scalar_type(number: u8, from: &mut Reader<'_>) -> Result<DataType> {
             let scale = i16::from_le_bytes(from.array()?);
             T::WideNumeric(Some(WideDigits { precision, scale }))
         }
+        150 => T::Record(RecordType::get(from)?),
         33 => T::Enum(EnumType::get(from)?),
         130 => T::JsonPath,
         90 => T::Packed(get_packed(from)?),

@@ -10,12 +10,12 @@
 
 use std::collections::BTreeMap;
 
-use sql::catalog::{Domain, RoutineDef, RoutineType};
+use sql::catalog::{Domain, RoutineDef, RoutineType, UserType};
 use sql::statement::RelationName;
 
 use super::{Row, Subject, catalogs, numbers, relations, routines};
 use crate::catalog::numbers as catalog_numbers;
-use crate::catalog::user_types::enum_in;
+use crate::catalog::user_types::{composite_in, enum_in};
 use crate::catalog::{State, TableDef};
 
 /// An object, or a column of a table: table of the catalog, number, column from 1 or 0.
@@ -74,6 +74,10 @@ pub(super) fn rows(subject: &Subject<'_>) -> Vec<Row> {
         depends.add(("pg_type", number + 1, 0), "i", ("pg_type", number, 0));
         if let Some(domain) = ty.domain() {
             of_domain(domain, &mut depends);
+        }
+        if let UserType::Composite(_) = ty {
+            let class = ("pg_class", numbers::composite(key), 0);
+            depends.add(class, "i", ("pg_type", number, 0));
         }
     }
     for (name, extension) in &state.extensions {
@@ -139,7 +143,9 @@ fn of_routine(state: &State, def: &RoutineDef, depends: &mut Depends) {
                 depends.add(number, "i", relation);
             }
             RoutineType::Value(_, Some(_)) => depends.add(routine, "n", number),
-            RoutineType::Value(ty, None) if enum_in(*ty).is_some() => {
+            RoutineType::Value(ty, None)
+                if enum_in(*ty).is_some() || composite_in(*ty).is_some() =>
+            {
                 depends.add(routine, "n", number);
             }
             _ => {}
@@ -169,7 +175,10 @@ fn of_table(subject: &Subject<'_>, def: &TableDef, depends: &mut Depends) {
     for (ordinal, column) in def.columns.iter().enumerate() {
         let own = match column.domain {
             Some(used) => Some(i64::from(used.number())),
-            None => enum_in(column.ty).map(|_| numbers::of_type(column.ty).0),
+            None => {
+                let of_users = enum_in(column.ty).is_some() || composite_in(column.ty).is_some();
+                of_users.then(|| numbers::of_type(column.ty).0)
+            }
         };
         if let Some(number) = own {
             let column = depends.column(table, ordinal);

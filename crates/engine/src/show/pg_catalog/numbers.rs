@@ -25,6 +25,11 @@ pub(super) fn role(name: &str) -> i64 {
     }
 }
 
+/// The number of the relation that stands for a composite type.
+pub(super) fn composite(key: &str) -> i64 {
+    (FIRST + hash("composite", key)) as i64
+}
+
 /// The number of a schema.
 pub(super) fn schema(name: &str) -> i64 {
     match name {
@@ -157,6 +162,7 @@ pub(super) fn of_type(ty: DataType) -> (i64, i64) {
         DataType::Array(ElementType::VectorSmallInt) => (22, -1),
         DataType::Array(ElementType::VectorOid) => (30, -1),
         DataType::Array(ElementType::Enum(ty)) => (i64::from(ty.array_number()), -1),
+        DataType::Array(ElementType::Record(ty)) => (ty.array_number().map_or(2287, i64::from), -1),
         DataType::Packed(ty) => (i64::from(ty.number()), i64::from(ty.modifier())),
         DataType::Array(ElementType::Packed(ty)) => {
             (i64::from(ty.array_number()), i64::from(ty.modifier()))

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use sql::algebra::{Direction, NullsOrder};
 use sql::catalog::{
     Deferral, ForeignKeyDef, IdentityKind, IndexColumn, IndexMeta, KeyMatch, KeyNulls, PartitionOf,
-    ReferentialAction, TableMeta, Uniqueness, Validity,
+    ReferentialAction, TableMeta, Uniqueness, UserType, Validity,
 };
 use sql::statement::{Persistence, RelationName};
 use types::{ElementType, Value, array};
@@ -142,6 +142,20 @@ fn has_triggers(state: &State, name: &str) -> bool {
         || !state.row_triggers(name).is_empty()
 }
 
+/// The relations that stand for composite types.
+fn composites(subject: &Subject<'_>) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for (key, ty) in &subject.state.types {
+        let UserType::Composite(record) = ty else { continue };
+        let owner = numbers::role(&subject.owner_of(&Object::Type(key.clone())));
+        let row = relation(subject, key, "c", numbers::composite(key), owner)
+            .number("relfilenode", 0)
+            .number("relnatts", record.fields().len() as i64);
+        rows.push(row.number("reltype", i64::from(ty.number())));
+    }
+    rows
+}
+
 /// pg_class.
 pub(super) fn classes(subject: &Subject<'_>) -> Vec<Row> {
     let state = subject.state;
@@ -198,6 +212,7 @@ pub(super) fn classes(subject: &Subject<'_>) -> Vec<Row> {
         let row = row.number("updatable", updatable::events(subject, name));
         rows.push(row.text("viewdef", &text).set("reloptions", options(&view.options)));
     }
+    rows.extend(composites(subject));
     let sequences = state.sequences.keys();
     let sequence =
         |name: &String| acl(relation(subject, name, "S", number(name), owner(name)), name);
@@ -214,6 +229,21 @@ pub(super) fn default_of(def: &TableDef, ordinal: usize) -> Option<&str> {
 /// The expression that the catalog keeps of a column: its default, or what generates it.
 pub(super) fn expression_of(def: &TableDef, ordinal: usize) -> Option<&str> {
     def.columns[ordinal].generated.as_deref().or_else(|| default_of(def, ordinal))
+}
+
+/// The attributes of composite types; `attribute` gives the row of one.
+fn composite_columns(
+    subject: &Subject<'_>,
+    attribute: &dyn Fn(i64, &str, types::DataType, usize) -> Row,
+) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for (key, ty) in &subject.state.types {
+        let UserType::Composite(record) = ty else { continue };
+        for (ordinal, field) in record.fields().iter().enumerate() {
+            rows.push(plain(attribute(numbers::composite(key), &field.name, field.ty, ordinal)));
+        }
+    }
+    rows
 }
 
 /// pg_attribute.
@@ -239,7 +269,7 @@ pub(super) fn attributes(subject: &Subject<'_>) -> Vec<Row> {
             .text("attcompression", "")
             .flag("attislocal", true)
     };
-    let mut rows = Vec::new();
+    let mut rows = composite_columns(subject, &attribute);
     for (name, entry) in &subject.state.tables {
         let def = &entry.def;
         for (ordinal, column) in def.columns.iter().enumerate() {

@@ -235,6 +235,17 @@ fn own_types(subject: &Subject<'_>) -> Vec<Row> {
                 .text("typsend", "enum_send")
                 .text("typstorage", "p"),
             UserType::Domain(domain) => domains::type_row(subject, of_type, *domain),
+            UserType::Composite(_) => of_type
+                .number("typlen", -1)
+                .text("typtype", "c")
+                .text("typcategory", "C")
+                .number("typrelid", numbers::composite(key))
+                .text("typinput", "record_in")
+                .text("typoutput", "record_out")
+                .text("typreceive", "record_recv")
+                .text("typsend", "record_send")
+                .text("typalign", "d")
+                .text("typstorage", "x"),
         };
         let of_array = row(array, &format!("_{name}"))
             .number("typlen", -1)
