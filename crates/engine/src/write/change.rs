@@ -87,7 +87,7 @@ struct Change<'a> {
     maker: Maker,
 }
 
-/// What changes rows.
+/// Source of a change of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Maker {
     Statement,
