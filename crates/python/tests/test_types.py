@@ -162,6 +162,8 @@ def test_lists_are_arrays(con):
     assert found.fetchall() == [(3,), (5,)]
     dates = [datetime.date(2020, 2, 29), None]
     assert con.execute("select ?::date[], ?::numeric[]", (dates, [])).fetchone() == (dates, [])
-    with pytest.raises(tessera.NotSupportedError):
-        con.execute("select ?::int[]", ([[1], [2]],))
+    assert con.execute("select ?::int[]", ([[1], [None]],)).fetchone() == ([[1], [None]],)
+    assert con.execute("select '{{a,b},{c,d}}'::text[]").fetchone() == ([["a", "b"], ["c", "d"]],)
+    with pytest.raises(tessera.DataError):
+        con.execute("select ?::int[]", ([[1], [2, 3]],))
     assert con.execute("select a from t where id = 7").arrow().to_pydict() == {"a": [[7, None]]}
