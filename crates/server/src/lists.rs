@@ -54,7 +54,8 @@ const LISTS: [(&str, &str, &str); 9] = [
         "t.typname",
         "SELECT n.nspname AS \"Schema\", pg_catalog.format_type(t.oid, NULL) AS \"Name\" \
          FROM pg_catalog.pg_type t JOIN pg_catalog.pg_namespace n ON n.oid = t.typnamespace \
-         WHERE t.typelem = 0 AND t.typrelid = 0 AND {} ORDER BY 1, 2",
+         WHERE t.typelem = 0 AND (t.typrelid = 0 OR EXISTS (SELECT FROM pg_catalog.pg_class c \
+         WHERE c.oid = t.typrelid AND c.relkind = 'c')) AND {} ORDER BY 1, 2",
     ),
     (
         "\\dp",
@@ -114,6 +115,9 @@ mod tests {
         }
         let views = session.execute(&query("\\dv", Some("s?en")).unwrap()).unwrap();
         assert_eq!(views.row_count(), 1);
+        session.execute("CREATE TYPE pair AS (a int, b text)").unwrap();
+        let types = session.execute(&query("\\dT", Some("pair")).unwrap()).unwrap();
+        assert_eq!(types.row_count(), 1);
         assert_eq!(query("\\dX", None), None);
     }
 }

@@ -258,7 +258,23 @@ fn describe(database: &Database, name: &str) {
         Some(sequence) => println!("{} {}\n{}", info.kind, info.name, sequence_text(sequence)),
         None => println!("{} {}\n{table}", info.kind, info.name),
     }
-    constraint_lines(info, &relations).iter().for_each(|line| println!("{line}"));
+    let lines = [constraint_lines(info, &relations), trigger_lines(database, &info.name)];
+    lines.iter().flatten().for_each(|line| println!("{line}"));
+}
+
+/// Triggers of a table, as `pg_get_triggerdef` tells them.
+fn trigger_lines(database: &Database, name: &str) -> Vec<String> {
+    let query = format!(
+        "SELECT pg_catalog.pg_get_triggerdef(t.oid) FROM pg_catalog.pg_trigger t \
+         JOIN pg_catalog.pg_class c ON c.oid = t.tgrelid \
+         WHERE c.relname = '{}' AND NOT t.tgisinternal ORDER BY t.tgname",
+        name.replace('\'', "''")
+    );
+    let found = database.session().execute(&query).map(|result| result.text_rows());
+    let texts: Vec<String> = found.unwrap_or_default().into_iter().flatten().flatten().collect();
+    let line = |text: &String| format!("    {}", text.trim_start_matches("CREATE TRIGGER "));
+    let head = (!texts.is_empty()).then(|| "Triggers:".to_owned());
+    head.into_iter().chain(texts.iter().map(line)).collect()
 }
 
 fn identity_text(kind: IdentityKind) -> &'static str {
@@ -436,6 +452,29 @@ mod tests {
         );
         let sequence = info("p_a_seq").sequence.clone().unwrap();
         assert_eq!(sequence_text(&sequence), "integer from 1 by 1, 1 to 2147483647, owned by p.a");
+    }
+
+    #[test]
+    fn a_table_shows_its_triggers() {
+        let database = Database::open_in_memory(engine::Config::default()).unwrap();
+        let mut session = database.session();
+        session
+            .execute(
+                "CREATE TABLE t (a int); CREATE TABLE u (a int);
+                 CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';
+                 CREATE TRIGGER z BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION f();
+                 CREATE TRIGGER a AFTER DELETE ON t EXECUTE FUNCTION f();",
+            )
+            .unwrap();
+        assert_eq!(
+            trigger_lines(&database, "t"),
+            [
+                "Triggers:",
+                "    a AFTER DELETE ON public.t FOR EACH STATEMENT EXECUTE FUNCTION f()",
+                "    z BEFORE INSERT ON public.t FOR EACH ROW EXECUTE FUNCTION f()",
+            ]
+        );
+        assert!(trigger_lines(&database, "u").is_empty());
     }
 
     #[test]

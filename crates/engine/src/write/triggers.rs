@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use kernels::{Batch, Column, Vector, VectorData};
 use sql::catalog::{TableMeta, TriggerDef, TriggerEvent, TriggerLevel, TriggerTiming};
-use storage::{Datum, Snapshot, Tid};
+use storage::{Change, ChangeKind, Datum, Snapshot, Table, Tid};
 use types::{DataType, Error, RecordType, Result, SqlState, Value, record};
 
 use super::action::Action;
@@ -27,7 +27,7 @@ use crate::statement::row_types::row_type;
 use crate::statement::running::Running;
 use crate::statement::sequence::Callee;
 use crate::statement::trigger::{AfterStep, Answer, Transition, TriggerCall, WrittenRows};
-use crate::transaction::work::{newest, recheck_snapshot};
+use crate::transaction::work::{Work, newest, recheck_snapshot};
 use crate::words::rows::Rows;
 
 /// Triggers that fire for rows of one table in one statement.
@@ -216,6 +216,10 @@ impl RowTriggers {
         let work = running.session.work_mut();
         match attempt(work, &cancel, |undo| storage.lock(undo, at, tid)) {
             Ok(()) => {}
+            // The row went elsewhere because a function of the statement wrote it.
+            Err(RowError::Conflict(Some(_))) if has_ended(work, &storage, tid) => {
+                return Err(changed_by_trigger(self.event));
+            }
             Err(RowError::Conflict(moved)) if recheck_snapshot(work).is_some() => {
                 return Ok(Before::Conflict(moved.unwrap_or(tid)));
             }
@@ -369,6 +373,14 @@ pub(super) fn widened(value: Value, ty: DataType) -> Value {
         Some(Datum::Str(_)) | None => value,
         Some(datum) => datum.to_value(),
     }
+}
+
+/// True when the transaction itself ended the row where it was.
+fn has_ended(work: &Work, table: &Arc<Table>, tid: Tid) -> bool {
+    let ends = |change: Change<'_>| {
+        change.kind == ChangeKind::Delete && change.tid == tid && Arc::ptr_eq(change.table, table)
+    };
+    work.txn.changes().is_some_and(|undo| undo.changes().any(ends))
 }
 
 fn changed_by_trigger(event: TriggerEvent) -> Error {
