@@ -99,6 +99,12 @@ pub(crate) enum OwnQuery {
     Returning,
     /// The test of this number of the rows that it writes.
     Test(usize),
+    /// The first of the rows that it locks.
+    First,
+    /// The number after LIMIT of the rows that it locks.
+    Limit,
+    /// The number after OFFSET of the rows that it locks.
+    Offset,
 }
 
 /// A query of a statement with parts: the key of its kept plan.

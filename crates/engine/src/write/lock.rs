@@ -53,14 +53,14 @@ pub(crate) fn locked(
             }
         });
     }
-    let limit = bound(running, select.limit.as_deref())?;
-    let offset = bound(running, select.offset.as_deref())?.unwrap_or(0);
+    let limit = bound(running, select.limit.as_deref(), OwnQuery::Limit)?;
+    let offset = bound(running, select.offset.as_deref(), OwnQuery::Offset)?.unwrap_or(0);
     let end = limit.map_or(u64::MAX, |limit| offset.saturating_add(limit));
     let mut query = select.first.as_deref().unwrap_or(&select.query);
     loop {
         let is_all = std::ptr::eq(query, &raw const select.query);
-        let own = is_all.then_some(OwnQuery::Source);
-        let result = running.run_query(query, Run { own, ..Run::default() })?;
+        let own = if is_all { OwnQuery::Source } else { OwnQuery::First };
+        let result = running.run_query(query, Run::of(own))?;
         let wanted = Wanted { rows: offset..end, width };
         let met = lock_rows(running, select, &entries, &result, wanted)?;
         if let Some((rows, taken)) = met {
@@ -77,9 +77,9 @@ pub(crate) fn locked(
 }
 
 /// The value of LIMIT or OFFSET; None for none.
-fn bound(running: &mut Running<'_>, query: Option<&Query>) -> Result<Option<u64>> {
+fn bound(running: &mut Running<'_>, query: Option<&Query>, own: OwnQuery) -> Result<Option<u64>> {
     let Some(query) = query else { return Ok(None) };
-    let result = running.run_query(query, Run::default())?;
+    let result = running.run_query(query, Run::of(own))?;
     match result.batches.first().map(|batch| batch.columns[0].value(0)) {
         Some(Value::I64(n)) => u64::try_from(n)
             .map(Some)
