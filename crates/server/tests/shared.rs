@@ -12,6 +12,8 @@ mod processes;
 mod journal;
 #[path = "shared/node.rs"]
 mod node;
+#[path = "../../shared/tests/simulation/tables.rs"]
+mod tables;
 
 use std::net::TcpListener;
 use std::process::Command;

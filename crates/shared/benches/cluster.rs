@@ -11,6 +11,8 @@ mod stand;
 mod ycsb;
 #[path = "cluster/redis.rs"]
 mod redis;
+#[path = "../../store/benches/layouts/wide_row.rs"]
+mod wide_row;
 
 use std::sync::Arc;
 use std::time::Instant;

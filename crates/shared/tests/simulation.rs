@@ -9,6 +9,8 @@
 mod world;
 #[path = "simulation/work.rs"]
 mod work;
+#[path = "simulation/tables.rs"]
+mod tables;
 
 use testkit::histories::{Level, RealTime, check};
 use testkit::sim::{Faults, PartyId, Sim};

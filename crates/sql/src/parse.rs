@@ -85,7 +85,7 @@ pub(crate) use shorthand::BY_NAME;
 pub use shown::{default_text, named_columns, names_in, query_in_schema, sequences_in};
 pub(crate) use trigger::{CreateTriggerTree, TransitionTree, TriggerTree};
 pub use typed::{functions_in, types_in, with_literals};
-pub(crate) use view::{ViewAction, check_option};
+pub(crate) use view::{Renamed, ViewAction, check_option};
 pub(crate) use visit::rewrite_queries;
 
 use error::{lexical_error, near, syntax_error};
@@ -241,12 +241,7 @@ pub(crate) enum SessionTree {
     /// ATTACH and DETACH PARTITION.
     Partition(Box<PartitionTree>),
     /// ALTER VIEW ... RENAME, of the view or a column.
-    RenameView {
-        name: ast::ObjectName,
-        if_missing: IfMissing,
-        column: Option<ast::Ident>,
-        to: String,
-    },
+    RenameView(Renamed),
     Deallocate(Option<String>),
     Discard(Discard),
     Checkpoint,
@@ -303,12 +298,7 @@ pub(crate) enum SessionTree {
         if_missing: IfMissing,
         behaviour: DropBehaviour,
     },
-    RenameMaterialized {
-        name: ast::ObjectName,
-        if_missing: IfMissing,
-        column: Option<ast::Ident>,
-        to: ast::Ident,
-    },
+    RenameMaterialized(Renamed),
     Privilege(PrivilegeStatement),
     /// GRANT and REVOKE on functions and procedures, which are named with their types.
     PrivilegeOnRoutines {

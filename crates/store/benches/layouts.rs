@@ -6,6 +6,9 @@
 //! removals in equal parts, so that the size stays (section 5.3, YCSB#). Shared: n queries at once
 //! over the same rows, each an average of a part; the time of one query alone is beside it.
 
+#[path = "layouts/wide_row.rs"]
+mod wide_row;
+
 use std::hint::black_box;
 use std::sync::Arc;
 use std::time::Instant;
@@ -14,20 +17,12 @@ use store::conformance::Manager;
 use store::delta_main::{ColumnStore, RowStore};
 use store::log_store::LogStore;
 use store::{
-    Aggregate, Field, FieldId, FieldType, Flow, Query, Rows, ScanRequest, Schema, Selection, Sink,
-    Table, TableKind, TableOptions, Test, Tuple,
+    Aggregate, Field, FieldId, FieldType, Query, ScanRequest, Schema, Selection, Table, TableKind,
+    TableOptions, Test, Tuple,
 };
 use testkit::Random;
 use types::{CompareOp, Value};
-
-struct Nothing;
-
-impl Sink for Nothing {
-    fn rows(&self, rows: &Rows) -> Flow {
-        black_box(rows.len());
-        Flow::Continue
-    }
-}
+use wide_row::Nothing;
 
 fn layouts(fields: Vec<Field>) -> Vec<(&'static str, Arc<dyn Table>)> {
     let schema = Arc::new(Schema::new(TableKind::Transactional, fields).expect("fits"));
@@ -85,32 +80,11 @@ fn sum(rows: i64) {
     }
 }
 
-fn ycsb() -> Vec<Field> {
-    let fixed = [FieldType::F64, FieldType::I64, FieldType::I32, FieldType::I16];
-    let twice = fixed.iter().chain(&fixed).enumerate();
-    let mut fields: Vec<Field> =
-        twice.map(|(i, field_type)| Field::new(&format!("f{i}"), *field_type)).collect();
-    fields.extend(["i", "j"].map(|name| Field::new(name, FieldType::Bytes)));
-    fields
-}
-
-fn ycsb_row(schema: &Schema, random: &mut Random) -> Tuple {
-    let mut row = Vec::new();
-    for _ in 0..2 {
-        row.push(Value::F64(random.unit()));
-        row.push(Value::I64(random.within(-1000..1000)));
-        row.push(Value::I32(random.within(0..10_000) as i32));
-        row.push(Value::I32(random.within(0..256) as i32));
-    }
-    row.extend(["OUGHTABLEPRI", "PRESESEANTICALLY"].map(Value::text));
-    Tuple::encode(schema, &row).expect("fits")
-}
-
 fn load(table: &dyn Table, manager: &Manager, rows: u64) {
     let mut random = Random::new(5);
     manager.run(|snapshot| {
         for key in 0..rows {
-            let tuple = ycsb_row(table.schema(), &mut random);
+            let tuple = wide_row::row(table.schema(), &mut random);
             table.insert(snapshot, key, &tuple).expect("inserts");
         }
     });
@@ -119,7 +93,7 @@ fn load(table: &dyn Table, manager: &Manager, rows: u64) {
 
 fn mix(rows: u64, calls: u64) {
     println!("gets, then gets and puts of {rows} rows, one thread, M calls/s");
-    for (name, table) in layouts(ycsb()) {
+    for (name, table) in layouts(wide_row::fields()) {
         let manager = Manager::default();
         load(&*table, &manager, rows);
         let mut random = Random::new(6);
@@ -130,7 +104,7 @@ fn mix(rows: u64, calls: u64) {
             }
         });
         manager.finish(&snapshot);
-        let tuple = ycsb_row(table.schema(), &mut random);
+        let tuple = wide_row::row(table.schema(), &mut random);
         let (mut first, mut end) = (0, rows);
         let mixed = best(|| {
             let snapshot = manager.begin();
@@ -159,7 +133,7 @@ fn mix(rows: u64, calls: u64) {
 
 fn shared(rows: u64, counts: &[usize]) {
     println!("n queries of {rows} rows in one pass: n, ms, times as long as one alone");
-    for (name, table) in layouts(ycsb()) {
+    for (name, table) in layouts(wide_row::fields()) {
         let manager = Manager::default();
         load(&*table, &manager, rows);
         let mut random = Random::new(7);

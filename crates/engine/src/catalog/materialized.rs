@@ -34,7 +34,7 @@ impl Materialized {
 }
 
 impl TableDef {
-    /// How messages name the table.
+    /// Word for the table in messages.
     pub(crate) fn kind(&self) -> &'static str {
         if self.materialized.is_some() { KIND } else { "table" }
     }

@@ -23,19 +23,19 @@ pub(crate) struct Predefined {
 
 /// The owner of the database is a member, and nobody else.
 pub(crate) const DATABASE_OWNER: &str = "pg_database_owner";
-/// Its members read all relations.
+/// Role whose members read all relations.
 pub(crate) const READ_ALL_DATA: &str = "pg_read_all_data";
-/// Its members write all relations.
+/// Role whose members write all relations.
 pub(crate) const WRITE_ALL_DATA: &str = "pg_write_all_data";
-/// Its members see what sessions of others run.
+/// Role whose members see what sessions of others run.
 pub(crate) const READ_ALL_STATS: &str = "pg_read_all_stats";
-/// Its members cancel and end what others run.
+/// Role whose members cancel and end what others run.
 pub(crate) const SIGNAL_BACKEND: &str = "pg_signal_backend";
-/// Its members run CHECKPOINT.
+/// Role whose members run CHECKPOINT.
 pub(crate) const CHECKPOINT: &str = "pg_checkpoint";
-/// Its members read files of the server.
+/// Role whose members read files of the server.
 pub(crate) const READ_SERVER_FILES: &str = "pg_read_server_files";
-/// Its members write files of the server.
+/// Role whose members write files of the server.
 pub(crate) const WRITE_SERVER_FILES: &str = "pg_write_server_files";
 
 const READ_ALL_SETTINGS: &str = "pg_read_all_settings";

@@ -31,6 +31,7 @@ use types::{DataType, ElementType, Error, RecordType, Result, SqlState, Value, s
 
 use crate::catalog::rights::Object;
 use crate::session::code::{Body, Code};
+use crate::session::compiled::OwnQuery;
 use crate::statement::row_types::type_of;
 use crate::statement::running::{Run, Running};
 use crate::statement::sequence::Callee;
@@ -165,7 +166,7 @@ pub(super) fn call_with(
     boundaries: Boundaries,
 ) -> Result<QueryResult> {
     let def = routine(running.session, call.number)?;
-    let result = running.run_query(&call.arguments, Run::default())?;
+    let result = running.run_query(&call.arguments, Run::of(OwnQuery::Source))?;
     let batch = result.batches.iter().find(|batch| batch.rows > 0);
     let row: Vec<Value> =
         batch.map(|b| b.columns.iter().map(|c| c.value(0)).collect()).unwrap_or_default();

@@ -31,6 +31,7 @@ use sql::statement::{BusCall, BusCalls};
 use types::{DataType, Result, Value, budget};
 
 use crate::QueryResult;
+use crate::session::compiled::OwnQuery;
 use crate::statement::running::{Run, Running};
 use crate::transaction::work::Begun;
 use crate::words::rows::Rows;
@@ -46,7 +47,7 @@ use txn::manager::Isolation;
 pub(crate) fn run(running: &mut Running<'_>, calls: &BusCalls) -> Result<QueryResult> {
     running.session.work().check_writable("a call of the message bus")?;
     let sees = Sees::of(running);
-    let source = running.run_query(&calls.source, Run::default())?;
+    let source = running.run_query(&calls.source, Run::of(OwnQuery::Source))?;
     let tables = Tables::locked(running.session)?;
     let types: Vec<DataType> = calls.source.columns.iter().map(|column| column.ty).collect();
     if let [BusCall { function: BusFunction::Receive, arguments: first, .. }] = calls.calls[..] {

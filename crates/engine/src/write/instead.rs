@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use exec::ResultSet;
 use kernels::{Batch, Column, VectorBuilder};
+use sql::algebra::Query;
 use sql::catalog::{TableRef, TriggerDef, TriggerEvent, TriggerLevel, TriggerTiming};
 use sql::statement::{Delete, Insert, Update};
 use types::{RecordType, Result, Value, record};
@@ -46,10 +47,7 @@ struct View<'a> {
 pub(super) fn insert(running: &mut Running<'_>, insert: &Insert) -> Result<QueryResult> {
     running.session.work().check_writable("INSERT")?;
     let places = Places { event: TriggerEvent::Insert, assigned: &[], old: None, extras: 0..0 };
-    let triggers = StatementTriggers::begin(running, insert.table.name(), &[(places.event, &[])])?;
-    let result = running.run_query(&insert.source, Run::of(OwnQuery::Source))?;
-    let written = write(running, &insert.table, &places, &result)?;
-    triggers.into_iter().for_each(|triggers| triggers.end(running));
+    let written = write(running, &insert.table, &places, &insert.source)?;
     let tag = format!("INSERT 0 {}", written.count);
     returning(running, insert.returning.as_ref(), written, tag)
 }
@@ -63,11 +61,7 @@ pub(super) fn update(running: &mut Running<'_>, update: &Update) -> Result<Query
     let assigned = update.columns.as_slice();
     let extras = 1 + assigned.len()..update.old.unwrap_or_default();
     let places = Places { event: TriggerEvent::Update, assigned, old: update.old, extras };
-    let events = [(places.event, assigned)];
-    let triggers = StatementTriggers::begin(running, update.table.name(), &events)?;
-    let result = running.run_query(&update.source, Run::of(OwnQuery::Source))?;
-    let written = write(running, &update.table, &places, &result)?;
-    triggers.into_iter().for_each(|triggers| triggers.end(running));
+    let written = write(running, &update.table, &places, &update.source)?;
     let tag = format!("UPDATE {}", written.count);
     returning(running, update.returning.as_ref(), written, tag)
 }
@@ -80,16 +74,28 @@ pub(super) fn delete(running: &mut Running<'_>, delete: &Delete) -> Result<Query
     running.session.work().check_writable("DELETE")?;
     let extras = 1..delete.old.unwrap_or_default();
     let places = Places { event: TriggerEvent::Delete, assigned: &[], old: delete.old, extras };
-    let triggers = StatementTriggers::begin(running, delete.table.name(), &[(places.event, &[])])?;
-    let result = running.run_query(&delete.source, Run::of(OwnQuery::Source))?;
-    let written = write(running, &delete.table, &places, &result)?;
-    triggers.into_iter().for_each(|triggers| triggers.end(running));
+    let written = write(running, &delete.table, &places, &delete.source)?;
     let tag = format!("DELETE {}", written.count);
     returning(running, delete.returning.as_ref(), written, tag)
 }
 
-/// Calls the triggers for all rows of the source.
+/// Calls the triggers for all rows of the source, between those of the statement.
 fn write(
+    running: &mut Running<'_>,
+    table: &TableRef,
+    places: &Places<'_>,
+    source: &Query,
+) -> Result<Written> {
+    let event = (places.event, places.assigned);
+    let triggers = StatementTriggers::begin(running, table.name(), &[event])?;
+    let result = running.run_query(source, Run::of(OwnQuery::Source))?;
+    let written = write_rows(running, table, places, &result)?;
+    triggers.into_iter().for_each(|triggers| triggers.end(running));
+    Ok(written)
+}
+
+/// Calls the triggers for each row.
+fn write_rows(
     running: &mut Running<'_>,
     table: &TableRef,
     places: &Places<'_>,

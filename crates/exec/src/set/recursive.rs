@@ -105,8 +105,8 @@ impl Rounds {
         Ok(Some(round))
     }
 
-    /// As [`Self::give`], row by row as they come, on this thread alone: the round may have no end
-    /// but the one of who reads it.
+    /// As [`Self::give`], row by row as they come, on this thread alone: a round may end only
+    /// because its reader has enough.
     fn pipe(
         &self,
         stream: &Stream,

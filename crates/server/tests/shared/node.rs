@@ -9,16 +9,14 @@ use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
 use shared::manager::Class;
-use shared::{
-    Addresses, IndexPlan, Member, Result, SharedError, SharedTable, Transaction, Uniqueness,
-};
-use store::{Field, FieldId, FieldType, Schema, TableKind, Tuple};
+use shared::{Addresses, Member, Result, SharedError, Transaction};
 use testkit::Random;
 use testkit::histories::{End, Key, Op, Value as Element};
 use types::Value;
 
 use crate::journal::{Step, line};
 use crate::processes::token;
+use crate::tables::Tables;
 
 /// Environment variable with number, manager and stores of a node.
 pub(crate) const PLACE: &str = "SHARED_NODE";
@@ -46,60 +44,12 @@ fn say(line: &str) {
     drop(out.flush());
 }
 
-struct Tables {
-    accounts: SharedTable,
-    lists: SharedTable,
-}
-
-impl Tables {
-    async fn open(member: &Member) -> Result<Self> {
-        let schema = |fields| Schema::new(TableKind::Transactional, fields).expect("fits");
-        let fields =
-            vec![Field::new("amount", FieldType::I64), Field::new("name", FieldType::Bytes)];
-        let by_name = IndexPlan {
-            name: "by_name".into(),
-            fields: vec![FieldId(1)],
-            uniqueness: Uniqueness::Unique,
-        };
-        let list = schema(vec![Field::new("elements", FieldType::Bytes)]);
-        let node = member.node();
-        Ok(Self {
-            accounts: node.table("accounts", &schema(fields), &[by_name]).await?,
-            lists: node.table("lists", &list, &[]).await?,
-        })
-    }
-
-    async fn begin<'a>(&'a self, member: &'a Member, class: Class) -> Result<Transaction<'a>> {
-        Transaction::begin(member.node(), vec![&self.accounts, &self.lists], class).await
-    }
-
-    fn account(&self, amount: i64, name: &str) -> Tuple {
-        let values = [Value::I64(amount), Value::text(name)];
-        Tuple::encode(self.accounts.schema(), &values).expect("fits")
-    }
-
-    fn amount_and_name(&self, tuple: &Tuple) -> (i64, String) {
-        match &tuple.decode(self.accounts.schema())[..] {
-            [Value::I64(amount), Value::Str(name)] => {
-                (*amount, String::from_utf8_lossy(name).into_owned())
-            }
-            other => panic!("no account: {other:?}"),
-        }
-    }
-
-    fn list(&self, elements: &[Element]) -> Tuple {
-        let bytes: Vec<u8> = elements.iter().flat_map(|e| e.0.to_le_bytes()).collect();
-        Tuple::encode(self.lists.schema(), &[Value::Str(bytes.into())]).expect("fits")
-    }
-
-    fn elements(&self, tuple: Option<&Tuple>) -> Vec<Element> {
-        let Some(tuple) = tuple else { return Vec::new() };
-        let Value::Str(bytes) = tuple.value(self.lists.schema(), FieldId(0)) else {
-            panic!("no list")
-        };
-        let element = |bytes: &[u8]| Element(u32::from_le_bytes(bytes.try_into().expect("4")));
-        bytes.chunks(4).map(element).collect()
-    }
+async fn begin<'a>(
+    tables: &'a Tables,
+    member: &'a Member,
+    class: Class,
+) -> Result<Transaction<'a>> {
+    Transaction::begin(member.node(), tables.all(), class).await
 }
 
 /// Joins; a process that is away for the moment lets nobody in.
@@ -118,10 +68,10 @@ fn join(addresses: &Addresses) -> Member {
 pub(crate) fn found(addresses: &Addresses) {
     let member = join(addresses);
     let made = member.run(async {
-        let tables = Tables::open(&member).await?;
-        let mut txn = tables.begin(&member, Class::ReadWrite).await?;
+        let tables = Tables::open(member.node(), &[]).await?;
+        let mut txn = begin(&tables, &member, Class::ReadWrite).await?;
         for key in 0..ACCOUNTS {
-            txn.insert(0, key, tables.account(AMOUNT, &format!("name {key}"))).await?;
+            txn.insert(0, key, tables.account(AMOUNT, format!("name {key}").as_bytes())).await?;
         }
         txn.commit().await
     });
@@ -166,7 +116,7 @@ struct Worker {
 
 impl Worker {
     async fn work(&mut self, member: &Member) -> Result<()> {
-        let tables = Tables::open(member).await?;
+        let tables = Tables::open(member.node(), &[]).await?;
         loop {
             let outcome = match self.random.below(4) {
                 0 | 1 => self.lists(member, &tables).await,
@@ -181,14 +131,14 @@ impl Worker {
     }
 
     async fn transfer(&mut self, member: &Member, tables: &Tables) -> Result<()> {
-        let mut txn = tables.begin(member, Class::ReadWrite).await?;
+        let mut txn = begin(tables, member, Class::ReadWrite).await?;
         let (from, to) = (self.random.below(ACCOUNTS), self.random.below(ACCOUNTS));
         let by = self.random.within(1..50);
         let change = async {
             for (key, by) in [(from, -by), (to, by)] {
                 let row = txn.get(0, key).await?.ok_or(SharedError::NoRow)?;
                 let (amount, name) = tables.amount_and_name(&row);
-                let found = txn.look_up(0, 0, &[Value::text(&name)]).await?;
+                let found = txn.look_up(0, 0, &[Value::Str(name[..].into())]).await?;
                 assert_eq!(found, [key], "by its name");
                 txn.update(0, key, tables.account(amount + by, &name)).await?;
             }
@@ -201,12 +151,12 @@ impl Worker {
     }
 
     async fn rename(&mut self, member: &Member, tables: &Tables) -> Result<()> {
-        let mut txn = tables.begin(member, Class::ReadWrite).await?;
+        let mut txn = begin(tables, member, Class::ReadWrite).await?;
         let (key, name) = (self.random.below(ACCOUNTS), self.random.below(20));
         let change = async {
             let row = txn.get(0, key).await?.ok_or(SharedError::NoRow)?;
             let (amount, _) = tables.amount_and_name(&row);
-            txn.update(0, key, tables.account(amount, &format!("name {name}"))).await
+            txn.update(0, key, tables.account(amount, format!("name {name}").as_bytes())).await
         };
         let outcome = change.await;
         ended(txn, outcome).await?;
@@ -223,7 +173,7 @@ impl Worker {
             0 => Class::ReadOnly,
             _ => Class::ReadWrite,
         };
-        let mut txn = tables.begin(member, class).await?;
+        let mut txn = begin(tables, member, class).await?;
         let mut ops = Vec::new();
         let change = self.lists_of(&mut txn, tables, class, &mut ops).await;
         tell(Step::Ops(&ops));
@@ -297,8 +247,8 @@ pub(crate) fn audit(addresses: &Addresses, last: u32) -> BTreeMap<Key, Vec<Eleme
 }
 
 async fn audit_once(member: &Member, last: u32) -> Result<Option<BTreeMap<Key, Vec<Element>>>> {
-    let tables = Tables::open(member).await?;
-    let mut txn = tables.begin(member, Class::ReadWrite).await?;
+    let tables = Tables::open(member.node(), &[]).await?;
+    let mut txn = begin(&tables, member, Class::ReadWrite).await?;
     let snapshot = txn.snapshot();
     if snapshot.base().0 + 1 != snapshot.version().0 {
         txn.abort().await?;
@@ -308,7 +258,7 @@ async fn audit_once(member: &Member, last: u32) -> Result<Option<BTreeMap<Key, V
     for key in 0..ACCOUNTS {
         let row = txn.get(0, key).await?.expect("an account");
         let (amount, name) = tables.amount_and_name(&row);
-        assert_eq!(txn.look_up(0, 0, &[Value::text(&name)]).await?, [key]);
+        assert_eq!(txn.look_up(0, 0, &[Value::Str(name[..].into())]).await?, [key]);
         sum += amount;
         names.insert(name);
     }

@@ -6,14 +6,14 @@ use std::hint::black_box;
 use store::conformance::Manager;
 use store::server::Layout;
 use store::{
-    Aggregate, Field, FieldId, FieldType, Flow, Query, Rows, ScanRequest, Schema, Selection, Sink,
-    Table as _, TableKind, Test, Tuple,
+    Aggregate, FieldId, Query, ScanRequest, Schema, Selection, Table as _, TableKind, Test,
 };
 use testkit::Random;
 use transport::{Change, Cluster, RemoteTable, block_on};
 use types::{CompareOp, Value};
 
 use crate::stand::all;
+use crate::wide_row::{self, Nothing};
 
 /// Keys next to both ends that no update takes: others are being removed and inserted there.
 const EDGE: u64 = 100;
@@ -27,39 +27,9 @@ pub(crate) struct Ycsb {
     end: Cell<u64>,
 }
 
-struct Nothing;
-
-impl Sink for Nothing {
-    fn rows(&self, rows: &Rows) -> Flow {
-        black_box(rows.len());
-        Flow::Continue
-    }
-}
-
-fn schema() -> Schema {
-    let fixed = [FieldType::F64, FieldType::I64, FieldType::I32, FieldType::I16];
-    let twice = fixed.iter().chain(&fixed).enumerate();
-    let mut fields: Vec<Field> =
-        twice.map(|(i, field_type)| Field::new(&format!("f{i}"), *field_type)).collect();
-    fields.extend(["i", "j"].map(|name| Field::new(name, FieldType::Bytes)));
-    Schema::new(TableKind::Transactional, fields).expect("fits")
-}
-
-fn row(schema: &Schema, random: &mut Random) -> Tuple {
-    let mut row = Vec::new();
-    for _ in 0..2 {
-        row.push(Value::F64(random.unit()));
-        row.push(Value::I64(random.within(-1000..1000)));
-        row.push(Value::I32(random.within(0..10_000) as i32));
-        row.push(Value::I32(random.within(0..256) as i32));
-    }
-    row.extend(["OUGHTABLEPRI", "PRESESEANTICALLY"].map(Value::text));
-    Tuple::encode(schema, &row).expect("fits")
-}
-
 impl Ycsb {
     pub(crate) fn load(cluster: &Cluster, layout: Layout, rows: u64) -> Self {
-        let schema = schema();
+        let schema = Schema::new(TableKind::Transactional, wide_row::fields()).expect("fits");
         let made = block_on(cluster.create("main", &schema, layout), || cluster.flush());
         let (table, manager) = (made.expect("is new"), Manager::default());
         let random = RefCell::new(Random::new(5));
@@ -69,7 +39,7 @@ impl Ycsb {
                 rows,
                 || cluster.flush(),
                 async |key| {
-                    let tuple = row(&schema, &mut random.borrow_mut());
+                    let tuple = wide_row::row(&schema, &mut random.borrow_mut());
                     let write = table.write_later(snapshot, key, Change::Insert(&tuple));
                     write.await.expect("inserts");
                 },
@@ -127,7 +97,7 @@ impl Ycsb {
     }
 
     async fn put(&self, kind: u64, snapshot: &store::Snapshot, random: &RefCell<Random>) {
-        let tuple = row(self.table.schema(), &mut random.borrow_mut());
+        let tuple = wide_row::row(self.table.schema(), &mut random.borrow_mut());
         let (key, change) = match kind {
             0 => (self.end.replace(self.end.get() + 1), Change::Insert(&tuple)),
             1 => (self.key(random), Change::Update(&tuple)),

@@ -4,82 +4,33 @@
 use std::collections::BTreeSet;
 
 use shared::manager::Class;
-use shared::{IndexPlan, Node, Result, SharedError, SharedTable, Transaction, Uniqueness};
-use store::{Field, FieldId, FieldType, Schema, Snapshot, TableKind, Tuple};
+use shared::{IndexPlan, Node, Result, SharedError, Transaction, Uniqueness};
+use store::{FieldId, Snapshot};
 use testkit::Random;
 use testkit::histories::{End, Key, Op, Txn, Value as Element};
 use types::Value;
 
+use crate::tables::Tables;
 use crate::world::{Lists, Notes, Phase};
 
 const ACCOUNTS: u64 = 6;
 const LISTS: u64 = 3;
 const AMOUNT: i64 = 100;
 
-struct Tables {
-    accounts: SharedTable,
-    lists: SharedTable,
-}
-
-impl Tables {
-    async fn open(node: &Node) -> Result<Self> {
-        let schema = |fields| Schema::new(TableKind::Transactional, fields).expect("fits");
-        let accounts = schema(vec![
-            Field::new("amount", FieldType::I64),
-            Field::new("name", FieldType::Bytes),
-        ]);
-        let by_name = IndexPlan {
-            name: "by_name".into(),
-            fields: vec![FieldId(1)],
-            uniqueness: Uniqueness::Unique,
-        };
-        let by_amount = IndexPlan {
-            name: "by_amount".into(),
-            fields: vec![FieldId(0)],
-            uniqueness: Uniqueness::Many,
-        };
-        let lists = schema(vec![Field::new("elements", FieldType::Bytes)]);
-        Ok(Self {
-            accounts: node.table("accounts", &accounts, &[by_name, by_amount]).await?,
-            lists: node.table("lists", &lists, &[]).await?,
-        })
-    }
-
-    fn all(&self) -> Vec<&SharedTable> {
-        vec![&self.accounts, &self.lists]
-    }
-
-    fn account(&self, amount: i64, name: &[u8]) -> Tuple {
-        let values = [Value::I64(amount), Value::Str(name.into())];
-        Tuple::encode(self.accounts.schema(), &values).expect("fits")
-    }
-
-    fn amount_and_name(&self, tuple: &Tuple) -> (i64, Vec<u8>) {
-        match &tuple.decode(self.accounts.schema())[..] {
-            [Value::I64(amount), Value::Str(name)] => (*amount, name.to_vec()),
-            other => panic!("no account: {other:?}"),
-        }
-    }
-
-    fn list(&self, elements: &[Element]) -> Tuple {
-        let bytes: Vec<u8> = elements.iter().flat_map(|e| e.0.to_le_bytes()).collect();
-        Tuple::encode(self.lists.schema(), &[Value::Str(bytes.into())]).expect("fits")
-    }
-
-    fn elements(&self, tuple: Option<&Tuple>) -> Vec<Element> {
-        let Some(tuple) = tuple else { return Vec::new() };
-        let Value::Str(bytes) = tuple.value(self.lists.schema(), FieldId(0)) else {
-            panic!("no list")
-        };
-        let element = |bytes: &[u8]| Element(u32::from_le_bytes(bytes.try_into().expect("4")));
-        bytes.chunks(4).map(element).collect()
-    }
+/// The tables, with an index of amounts.
+async fn open(node: &Node) -> Result<Tables> {
+    let by_amount = IndexPlan {
+        name: "by_amount".into(),
+        fields: vec![FieldId(0)],
+        uniqueness: Uniqueness::Many,
+    };
+    Tables::open(node, &[by_amount]).await
 }
 
 /// Works until the phase is over, or the node is.
 pub(crate) async fn live(node: &Node, notes: &Notes, mut random: Random) {
     let outcome = async {
-        let tables = Tables::open(node).await?;
+        let tables = open(node).await?;
         if notes.phase.get() == Phase::Audit {
             return audit(node, &tables, notes).await;
         }

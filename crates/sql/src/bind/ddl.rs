@@ -14,7 +14,7 @@ use super::partition::check_keys;
 use super::{Binder, Unknowns, fail, unsupported};
 use crate::algebra::Place;
 use crate::catalog::{ColumnDef, PartitionKey, Relation};
-use crate::parse::{BoundTree, ViewAction, check_option, data_clause, folded};
+use crate::parse::{BoundTree, Renamed, ViewAction, check_option, data_clause, folded};
 use crate::statement::{
     AlterView, CreateTable, CreateTableAs, CreateView, DropBehaviour, DropRelations, IfExists,
     IfMissing, OnCommit, PartitionPlace, Persistence, RelationName, RenameView, Skipped, Statement,
@@ -333,18 +333,12 @@ impl Binder<'_> {
     }
 
     /// ALTER VIEW ... RENAME.
-    pub(super) fn bind_rename_view(
-        &self,
-        view: &ast::ObjectName,
-        if_missing: IfMissing,
-        column: Option<&ast::Ident>,
-        to: &str,
-    ) -> Result<Statement> {
-        let name = match self.altered_view(view, if_missing)? {
+    pub(super) fn bind_rename_view(&self, renamed: &Renamed) -> Result<Statement> {
+        let name = match self.altered_view(&renamed.name, renamed.if_missing)? {
             Ok(name) => name,
             Err(skipped) => return Ok(skipped),
         };
-        let (column, to) = (column.map(folded), to.to_owned());
+        let (column, to) = (renamed.column.as_ref().map(folded), folded(&renamed.to));
         Ok(Statement::RenameView(RenameView { name, column, to }))
     }
 

@@ -11,7 +11,7 @@ use super::name::{ident_at, object_at};
 use super::{Binder, Unknowns, fail, place, unsupported};
 use crate::algebra::Place;
 use crate::catalog::{ColumnDef, Relation, TableRef};
-use crate::parse::{CopyTree, SessionTree, folded};
+use crate::parse::{CopyTree, Renamed, SessionTree, folded};
 use crate::statement::{
     CreateMaterialized, CreateView, DropRelations, IfExists, IfMissing, Persistence,
     RefreshMaterialized, RefreshMode, Skipped, Statement, WithData,
@@ -96,23 +96,18 @@ impl Binder<'_> {
                 let (if_missing, behaviour) = (*if_missing, *behaviour);
                 Statement::DropMaterialized(DropRelations { names: names?, if_missing, behaviour })
             }
-            SessionTree::RenameMaterialized { name, if_missing, column, to } => {
-                self.rename_materialized(name, *if_missing, column.as_ref(), to)?
-            }
+            SessionTree::RenameMaterialized(renamed) => self.rename_materialized(renamed)?,
             _ => return unsupported("this statement", None),
         })
     }
 
     fn rename_materialized(
         &mut self,
-        name: &ast::ObjectName,
-        if_missing: IfMissing,
-        column: Option<&ast::Ident>,
-        to: &ast::Ident,
+        Renamed { name, if_missing, column, to }: &Renamed,
     ) -> Result<Statement> {
         let full = self.relation_name(name)?;
         let is_there = self.catalog.relation(full.schema.as_deref(), &full.name).is_some();
-        if !is_there && if_missing == IfMissing::Skip {
+        if !is_there && *if_missing == IfMissing::Skip {
             let message = format!("relation \"{}\" does not exist, skipping", full.name);
             let notices = vec![(SqlState::SUCCESSFUL_COMPLETION, message)];
             return Ok(Statement::Skipped(Skipped { command: "ALTER MATERIALIZED VIEW", notices }));

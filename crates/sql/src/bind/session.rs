@@ -112,10 +112,8 @@ impl Binder<'_> {
             | SessionTree::DropWideTable { .. } => self.bind_wide(tree),
             SessionTree::RefreshMaterialized { .. }
             | SessionTree::DropMaterialized { .. }
-            | SessionTree::RenameMaterialized { .. } => self.bind_materialized(tree),
-            SessionTree::RenameView { name, if_missing, column, to } => {
-                self.bind_rename_view(name, *if_missing, column.as_ref(), to)
-            }
+            | SessionTree::RenameMaterialized(_) => self.bind_materialized(tree),
+            SessionTree::RenameView(renamed) => self.bind_rename_view(renamed),
             _ => unsupported("this statement", None),
         }
     }

@@ -5,7 +5,7 @@ use sqlparser::parser::Parser;
 use sqlparser::tokenizer::Token;
 
 use super::SessionTree;
-use super::reader::{Parsed, expect, peek_word, word, words};
+use super::reader::{Parsed, drop_behaviour, expect, if_exists, peek_word, word, words};
 use crate::words::IfMissing;
 
 /// A kind of objects.
@@ -125,10 +125,9 @@ pub(super) fn parse(parser: &mut Parser<'_>) -> Parsed<Option<SessionTree>> {
     (0..=kind.words.len()).for_each(|_| {
         parser.next_token();
     });
-    let exists = words(parser, &["if", "exists"]);
-    let if_missing = if exists { IfMissing::Skip } else { IfMissing::Fail };
+    let if_missing = if_exists(parser);
     let objects = parser.parse_comma_separated(|parser| object(parser, kind.form))?;
-    let _ = word(parser, "cascade") || word(parser, "restrict");
+    drop_behaviour(parser);
     Ok(Some(SessionTree::Absent(Absent::Drop { kind, if_missing, objects })))
 }
 

@@ -3,11 +3,12 @@
 
 use sqlparser::parser::Parser;
 
-use super::reader::{Parsed, expect, name, peek_word, word, words};
+use super::reader::{Parsed, expect, if_exists, peek_word, word, words};
 use super::sequence::sequence_option;
+use super::view::Renamed;
 use super::{IdentityChange, SessionTree, TableChange};
 use crate::definition::IdentityKind;
-use crate::words::{ConstraintMode, IfMissing};
+use crate::words::ConstraintMode;
 
 /// The statement, when it is one of these.
 pub(super) fn parse(parser: &mut Parser<'_>) -> Parsed<Option<SessionTree>> {
@@ -41,29 +42,16 @@ pub(super) fn parse(parser: &mut Parser<'_>) -> Parsed<Option<SessionTree>> {
 /// ALTER VIEW ... RENAME.
 fn rename_view(parser: &mut Parser<'_>) -> Parsed<SessionTree> {
     words(parser, &["alter", "view"]);
-    let missing = words(parser, &["if", "exists"]);
-    let if_missing = if missing { IfMissing::Skip } else { IfMissing::Fail };
-    let view = parser.parse_object_name(false)?;
-    expect(parser, "rename")?;
-    let column = if word(parser, "to") {
-        None
-    } else {
-        word(parser, "column");
-        let column = parser.parse_identifier()?;
-        expect(parser, "to")?;
-        Some(column)
-    };
-    Ok(SessionTree::RenameView { name: view, if_missing, column, to: name(parser)? })
+    Ok(SessionTree::RenameView(Renamed::parse(parser)?))
 }
 
 /// ALTER TABLE with no other actions than these.
 fn alter_table(parser: &mut Parser<'_>) -> Parsed<SessionTree> {
     words(parser, &["alter", "table"]);
-    let missing = words(parser, &["if", "exists"]);
+    let if_missing = if_exists(parser);
     word(parser, "only");
     let table = parser.parse_object_name(false)?;
     let changes = parser.parse_comma_separated(change)?;
-    let if_missing = if missing { IfMissing::Skip } else { IfMissing::Fail };
     Ok(SessionTree::AlterTable { table, if_missing, changes })
 }
 
@@ -83,8 +71,7 @@ fn change(parser: &mut Parser<'_>) -> Parsed<TableChange> {
     if !identity {
         expect(parser, "expression")?;
     }
-    let missing = words(parser, &["if", "exists"]);
-    let if_missing = if missing { IfMissing::Skip } else { IfMissing::Fail };
+    let if_missing = if_exists(parser);
     Ok(if identity {
         TableChange::DropIdentity(column, if_missing)
     } else {

@@ -5,8 +5,8 @@ use sqlparser::tokenizer::Token;
 
 use super::SessionTree;
 use super::grant::role_name;
-use super::reader::{Parsed, at_end, expect, name, peek_word, word, words};
-use crate::words::{DatabaseOptions, DatabaseStatement, IfMissing, InUse, RoleStatement};
+use super::reader::{Parsed, at_end, expect, if_exists, name, peek_word, word, words};
+use crate::words::{DatabaseOptions, DatabaseStatement, InUse, RoleStatement};
 
 /// The statement, when it is about databases; OWNER TO is left to the rights.
 pub(super) fn parse(parser: &mut Parser<'_>) -> Parsed<Option<SessionTree>> {
@@ -29,8 +29,7 @@ pub(super) fn parse(parser: &mut Parser<'_>) -> Parsed<Option<SessionTree>> {
 }
 
 fn drop_database(parser: &mut Parser<'_>) -> Parsed<DatabaseStatement> {
-    let exists = words(parser, &["if", "exists"]);
-    let if_missing = if exists { IfMissing::Skip } else { IfMissing::Fail };
+    let if_missing = if_exists(parser);
     let name = name(parser)?;
     word(parser, "with");
     let mut in_use = InUse::Refuse;

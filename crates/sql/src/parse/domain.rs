@@ -8,7 +8,7 @@ use sqlparser::tokenizer::Token;
 
 use super::SessionTree;
 use super::grant::relation;
-use super::reader::{Parsed, expect, name, peek_word, word, words};
+use super::reader::{Parsed, drop_behaviour, expect, if_exists, name, peek_word, word, words};
 use crate::definition::Validity;
 use crate::words::{IfMissing, RelationName};
 
@@ -141,11 +141,10 @@ fn alter(parser: &mut Parser<'_>) -> Parsed<DomainTree> {
         let validity = if is_later { Validity::NotValid } else { Validity::Valid };
         DomainAction::Add { clause, validity }
     } else if words(parser, &["drop", "constraint"]) {
-        let missing = words(parser, &["if", "exists"]);
-        let if_missing = if missing { IfMissing::Skip } else { IfMissing::Fail };
+        let if_missing = if_exists(parser);
         let name = name(parser)?;
         // Nothing needs a condition of a domain.
-        let _ = word(parser, "cascade") || word(parser, "restrict");
+        drop_behaviour(parser);
         DomainAction::Drop { name, if_missing }
     } else if words(parser, &["validate", "constraint"]) {
         DomainAction::Validate(name(parser)?)

@@ -101,7 +101,7 @@ fn effect_of_session(tree: &SessionTree) -> Effect {
         | SessionTree::Extension(_)
         | SessionTree::AlterView { .. }
         | SessionTree::Partition(_)
-        | SessionTree::RenameView { .. }
+        | SessionTree::RenameView(_)
         | SessionTree::Execute { .. }
         | SessionTree::CreateExecuted { .. }
         | SessionTree::AtCursor { .. }
@@ -112,7 +112,7 @@ fn effect_of_session(tree: &SessionTree) -> Effect {
         | SessionTree::RefreshWideTable(_)
         | SessionTree::RefreshMaterialized { .. }
         | SessionTree::DropMaterialized { .. }
-        | SessionTree::RenameMaterialized { .. }
+        | SessionTree::RenameMaterialized(_)
         | SessionTree::DropWideTable { .. }
         | SessionTree::Listen(_)
         | SessionTree::Unlisten(_)

@@ -9,7 +9,7 @@ use sqlparser::ast;
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
-use super::reader::{Parsed, at_end, expect, name, peek_word, word, words};
+use super::reader::{Parsed, at_end, expect, if_exists, name, peek_word, word, words};
 use super::{SessionTree, Tree};
 use crate::definition::TriggerFiring;
 use crate::words::IfMissing;
@@ -228,11 +228,11 @@ fn head(parser: &mut Parser<'_>) -> Option<(Altered, ast::ObjectName, IfMissing)
         (&["materialized", "view"], Altered::MaterializedView),
     ];
     let (_, kind) = kinds.iter().find(|(phrase, _)| words(parser, phrase))?;
-    let missing = words(parser, &["if", "exists"]);
+    let if_missing = if_exists(parser);
     word(parser, "only");
     let name = parser.parse_object_name(false).ok()?;
     let _ = parser.consume_token(&Token::Mul);
-    Some((*kind, name, if missing { IfMissing::Skip } else { IfMissing::Fail }))
+    Some((*kind, name, if_missing))
 }
 
 /// The parts between commas outside of parentheses.

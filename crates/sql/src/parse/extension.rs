@@ -4,20 +4,17 @@ use sqlparser::parser::Parser;
 use sqlparser::tokenizer::Token;
 
 use super::SessionTree;
-use super::reader::{Parsed, at_end, expect, name, word, words};
-use crate::words::{DropBehaviour, ExtensionStatement, IfExists, IfMissing};
+use super::reader::{Parsed, at_end, drop_behaviour, expect, if_exists, name, word, words};
+use crate::words::{ExtensionStatement, IfExists};
 
 /// The statement, when it is about extensions; ALTER EXTENSION in its other forms is left.
 pub(super) fn parse(parser: &mut Parser<'_>) -> Parsed<Option<SessionTree>> {
     let statement = if words(parser, &["create", "extension"]) {
         create(parser)?
     } else if words(parser, &["drop", "extension"]) {
-        let exists = words(parser, &["if", "exists"]);
-        let if_missing = if exists { IfMissing::Skip } else { IfMissing::Fail };
+        let if_missing = if_exists(parser);
         let names = parser.parse_comma_separated(name)?;
-        let cascade = word(parser, "cascade");
-        word(parser, "restrict");
-        let behaviour = if cascade { DropBehaviour::Cascade } else { DropBehaviour::Restrict };
+        let behaviour = drop_behaviour(parser);
         ExtensionStatement::Drop { names, if_missing, behaviour }
     } else {
         match parser.maybe_parse(alter) {

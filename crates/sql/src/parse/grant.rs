@@ -5,10 +5,10 @@ use sqlparser::tokenizer::Token;
 
 use super::SessionTree;
 use super::absent::{Form, Object, object};
-use super::reader::{Parsed, at_end, expect, name, word, words};
+use super::reader::{Parsed, at_end, drop_behaviour, expect, if_exists, name, word, words};
 use crate::words::{
-    DefaultKind, DropBehaviour, GrantAction, GrantOption, IfMissing, ObjectKind, Objects,
-    Privilege, PrivilegeStatement, Privileges, RelationName, RoleName, RoutineWord, SetScope,
+    DefaultKind, DropBehaviour, GrantAction, GrantOption, ObjectKind, Objects, Privilege,
+    PrivilegeStatement, Privileges, RelationName, RoleName, RoutineWord, SetScope,
 };
 
 /// The statement, when it is about privileges.
@@ -269,11 +269,7 @@ fn tail(parser: &mut Parser<'_>) -> Parsed<DropBehaviour> {
     if words(parser, &["granted", "by"]) {
         role_name(parser)?;
     }
-    if word(parser, "cascade") {
-        return Ok(DropBehaviour::Cascade);
-    }
-    word(parser, "restrict");
-    Ok(DropBehaviour::Restrict)
+    Ok(drop_behaviour(parser))
 }
 
 /// None for objects that do not exist here.
@@ -333,7 +329,7 @@ fn owner(parser: &mut Parser<'_>) -> Option<PrivilegeStatement> {
         let Some((_, kind)) = kinds.iter().find(|(phrase, _)| words(parser, phrase)) else {
             return parser.expected_ref("an object", parser.peek_token_ref());
         };
-        let exists = words(parser, &["if", "exists"]);
+        let if_missing = if_exists(parser);
         word(parser, "only");
         let name = relation(parser)?;
         expect(parser, "owner")?;
@@ -342,7 +338,6 @@ fn owner(parser: &mut Parser<'_>) -> Option<PrivilegeStatement> {
         if !at_end(parser) {
             return parser.expected_ref("end of statement", parser.peek_token_ref());
         }
-        let if_missing = if exists { IfMissing::Skip } else { IfMissing::Fail };
         Ok(PrivilegeStatement::Owner { kind: *kind, name, if_missing, to })
     });
     found.ok().flatten()

@@ -5,9 +5,9 @@ use sqlparser::parser::Parser;
 use sqlparser::tokenizer::TokenWithSpan;
 
 use super::SessionTree;
-use super::reader::{Parsed, at_end, expect, peek_word, word, words};
+use super::reader::{Parsed, at_end, drop_behaviour, expect, if_exists, peek_word, word, words};
 use super::tokens::{is, significant};
-use crate::words::{DropBehaviour, IfMissing};
+use super::view::Renamed;
 
 /// Where WITH [NO] DATA begins at the end of `tokens`; true with NO.
 pub(crate) fn data_clause(tokens: &[TokenWithSpan]) -> Option<(usize, bool)> {
@@ -42,11 +42,9 @@ pub(super) fn parse(parser: &mut Parser<'_>) -> Parsed<Option<SessionTree>> {
         }
         SessionTree::RefreshMaterialized { name, concurrently, without_data }
     } else if words(parser, &["drop", "materialized", "view"]) {
-        let if_missing = if_missing(parser);
+        let if_missing = if_exists(parser);
         let names = parser.parse_comma_separated(|parser| parser.parse_object_name(false))?;
-        let cascade = word(parser, "cascade");
-        let behaviour = if cascade { DropBehaviour::Cascade } else { DropBehaviour::Restrict };
-        let _ = !cascade && word(parser, "restrict");
+        let behaviour = drop_behaviour(parser);
         SessionTree::DropMaterialized { names, if_missing, behaviour }
     } else if peek_word(parser, 0, "alter") && peek_word(parser, 1, "materialized") {
         return parser.maybe_parse(rename);
@@ -60,24 +58,8 @@ pub(super) fn parse(parser: &mut Parser<'_>) -> Parsed<Option<SessionTree>> {
     }
 }
 
-fn if_missing(parser: &mut Parser<'_>) -> IfMissing {
-    if words(parser, &["if", "exists"]) { IfMissing::Skip } else { IfMissing::Fail }
-}
-
 /// `ALTER MATERIALIZED VIEW [IF EXISTS] name RENAME [[COLUMN] column] TO name`.
 fn rename(parser: &mut Parser<'_>) -> Parsed<SessionTree> {
     words(parser, &["alter", "materialized", "view"]);
-    let if_missing = if_missing(parser);
-    let name = parser.parse_object_name(false)?;
-    expect(parser, "rename")?;
-    let column = if word(parser, "to") {
-        None
-    } else {
-        word(parser, "column");
-        let column = parser.parse_identifier()?;
-        expect(parser, "to")?;
-        Some(column)
-    };
-    let to = parser.parse_identifier()?;
-    Ok(SessionTree::RenameMaterialized { name, if_missing, column, to })
+    Ok(SessionTree::RenameMaterialized(Renamed::parse(parser)?))
 }

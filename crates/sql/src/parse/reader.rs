@@ -7,6 +7,7 @@ use sqlparser::tokenizer::Token;
 
 use super::is_word;
 use super::name::folded;
+use crate::words::{DropBehaviour, IfMissing};
 
 /// Result of reading a part of a statement.
 pub(super) type Parsed<T> = std::result::Result<T, ParserError>;
@@ -46,6 +47,20 @@ pub(super) fn expect(parser: &mut Parser<'_>, text: &str) -> Parsed<()> {
     } else {
         parser.expected_ref(&text.to_uppercase(), parser.peek_token_ref())
     }
+}
+
+/// IF EXISTS, if it comes next: what a statement does where its object is missing.
+pub(super) fn if_exists(parser: &mut Parser<'_>) -> IfMissing {
+    if words(parser, &["if", "exists"]) { IfMissing::Skip } else { IfMissing::Fail }
+}
+
+/// CASCADE or RESTRICT, if it comes next.
+pub(super) fn drop_behaviour(parser: &mut Parser<'_>) -> DropBehaviour {
+    if word(parser, "cascade") {
+        return DropBehaviour::Cascade;
+    }
+    word(parser, "restrict");
+    DropBehaviour::Restrict
 }
 
 /// Reads a name, folded as PostgreSQL folds it.

@@ -4,9 +4,9 @@ use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::Token;
 
 use super::SessionTree;
-use super::reader::{Parsed, at_end, expect, name, peek_word, word, words};
+use super::reader::{Parsed, at_end, expect, if_exists, name, peek_word, word, words};
 use super::setting::setting_value;
-use crate::words::{IfMissing, PasswordChange, RoleOptions, RoleStatement, Secret};
+use crate::words::{PasswordChange, RoleOptions, RoleStatement, Secret};
 
 /// The statement, when it is about roles.
 pub(super) fn parse(parser: &mut Parser<'_>) -> Parsed<Option<SessionTree>> {
@@ -20,8 +20,7 @@ pub(super) fn parse(parser: &mut Parser<'_>) -> Parsed<Option<SessionTree>> {
         } else if words(parser, &["alter", kind]) {
             alter(parser)?
         } else if words(parser, &["drop", kind]) {
-            let exists = words(parser, &["if", "exists"]);
-            let if_missing = if exists { IfMissing::Skip } else { IfMissing::Fail };
+            let if_missing = if_exists(parser);
             RoleStatement::Drop { names: parser.parse_comma_separated(name)?, if_missing }
         } else {
             continue;

@@ -9,7 +9,9 @@ use sqlparser::tokenizer::Token;
 use super::SessionTree;
 use super::absent::{Form, Object, object};
 use super::grant::{relation, role_name};
-use super::reader::{Parsed, at_end, expect, name, peek_word, word, words};
+use super::reader::{
+    Parsed, at_end, drop_behaviour, expect, if_exists, name, peek_word, word, words,
+};
 use crate::definition::{BodyForm, NullInput, RoutineKind, RowCount, Security, Volatility};
 use crate::words::{DropBehaviour, IfExists, IfMissing, RelationName, RoleName};
 
@@ -343,12 +345,9 @@ fn drop(parser: &mut Parser<'_>) -> Parsed<Option<RoutineTree>> {
     let Some(kind) = kind_word(parser) else { return Ok(None) };
     parser.next_token();
     parser.next_token();
-    let exists = words(parser, &["if", "exists"]);
-    let if_missing = if exists { IfMissing::Skip } else { IfMissing::Fail };
+    let if_missing = if_exists(parser);
     let objects = parser.parse_comma_separated(|parser| object(parser, Form::Routine))?;
-    let cascades = word(parser, "cascade");
-    let behaviour = if cascades { DropBehaviour::Cascade } else { DropBehaviour::Restrict };
-    word(parser, "restrict");
+    let behaviour = drop_behaviour(parser);
     Ok(Some(RoutineTree::Drop { kind, if_missing, objects, behaviour }))
 }
 

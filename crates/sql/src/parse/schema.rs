@@ -4,10 +4,10 @@ use sqlparser::parser::Parser;
 
 use super::SessionTree;
 use super::grant::{relation, role_name};
-use super::reader::{Parsed, at_end, expect, name, peek_word, word, words};
-use crate::words::{
-    DropBehaviour, IfExists, IfMissing, ObjectKind, RelationName, SchemaStatement, SetScope,
+use super::reader::{
+    Parsed, at_end, drop_behaviour, expect, if_exists, name, peek_word, word, words,
 };
+use crate::words::{IfExists, ObjectKind, RelationName, SchemaStatement, SetScope};
 
 /// The statement, when it is about schemas.
 pub(super) fn parse(parser: &mut Parser<'_>) -> Parsed<Option<SessionTree>> {
@@ -20,11 +20,9 @@ pub(super) fn parse(parser: &mut Parser<'_>) -> Parsed<Option<SessionTree>> {
     let statement = if words(parser, &["create", "schema"]) {
         create(parser)?
     } else if words(parser, &["drop", "schema"]) {
-        let if_missing = if_missing(parser);
+        let if_missing = if_exists(parser);
         let names = parser.parse_comma_separated(name)?;
-        let behaviour =
-            if word(parser, "cascade") { DropBehaviour::Cascade } else { DropBehaviour::Restrict };
-        word(parser, "restrict");
+        let behaviour = drop_behaviour(parser);
         SchemaStatement::Drop { names, if_missing, behaviour }
     } else if peek_word(parser, 0, "alter") && peek_word(parser, 1, "schema") {
         match rename(parser) {
@@ -35,10 +33,6 @@ pub(super) fn parse(parser: &mut Parser<'_>) -> Parsed<Option<SessionTree>> {
         return Ok(set_schema(parser).map(SessionTree::Schema));
     };
     Ok(Some(SessionTree::Schema(statement)))
-}
-
-fn if_missing(parser: &mut Parser<'_>) -> IfMissing {
-    if words(parser, &["if", "exists"]) { IfMissing::Skip } else { IfMissing::Fail }
 }
 
 fn create(parser: &mut Parser<'_>) -> Parsed<SchemaStatement> {
@@ -81,7 +75,7 @@ fn set_schema(parser: &mut Parser<'_>) -> Option<SchemaStatement> {
         let Some((_, kind)) = kinds.iter().find(|(phrase, _)| words(parser, phrase)) else {
             return parser.expected_ref("a relation", parser.peek_token_ref());
         };
-        let if_missing = if_missing(parser);
+        let if_missing = if_exists(parser);
         word(parser, "only");
         let name_now = relation(parser)?;
         expect(parser, "set")?;

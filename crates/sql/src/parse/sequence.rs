@@ -5,8 +5,8 @@ use sqlparser::parser::Parser;
 use sqlparser::tokenizer::Token;
 
 use super::SessionTree;
-use super::reader::{Parsed, at_end, name, word, words};
-use crate::words::{IfExists, IfMissing, Persistence};
+use super::reader::{Parsed, at_end, if_exists, name, word, words};
+use crate::words::{IfExists, Persistence};
 
 /// An option of CREATE or ALTER SEQUENCE.
 #[derive(Clone, Debug)]
@@ -48,8 +48,7 @@ pub(super) fn parse(parser: &mut Parser<'_>) -> Parsed<Option<SessionTree>> {
 }
 
 fn alter_sequence(parser: &mut Parser<'_>) -> Parsed<SessionTree> {
-    let missing = words(parser, &["if", "exists"]);
-    let if_missing = if missing { IfMissing::Skip } else { IfMissing::Fail };
+    let if_missing = if_exists(parser);
     let sequence = parser.parse_object_name(false)?;
     if words(parser, &["rename", "to"]) {
         let to = name(parser)?;

@@ -7,7 +7,7 @@ use sqlparser::parser::Parser;
 use sqlparser::tokenizer::Token;
 
 use super::SessionTree;
-use super::reader::{Parsed, expect, name, peek_word, word, words};
+use super::reader::{Parsed, drop_behaviour, expect, if_exists, name, peek_word, word, words};
 use crate::definition::{TriggerEvent, TriggerLevel, TriggerTiming};
 use crate::words::{DropBehaviour, IfExists, IfMissing};
 
@@ -62,14 +62,11 @@ pub(super) fn parse(parser: &mut Parser<'_>) -> Parsed<Option<SessionTree>> {
 }
 
 fn drop(parser: &mut Parser<'_>) -> Parsed<TriggerTree> {
-    let exists = words(parser, &["if", "exists"]);
-    let if_missing = if exists { IfMissing::Skip } else { IfMissing::Fail };
+    let if_missing = if_exists(parser);
     let name = name(parser)?;
     expect(parser, "on")?;
     let table = parser.parse_object_name(false)?;
-    let cascades = word(parser, "cascade");
-    let behaviour = if cascades { DropBehaviour::Cascade } else { DropBehaviour::Restrict };
-    word(parser, "restrict");
+    let behaviour = drop_behaviour(parser);
     Ok(TriggerTree::Drop { name, table, if_missing, behaviour })
 }
 

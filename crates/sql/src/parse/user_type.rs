@@ -5,10 +5,10 @@ use sqlparser::tokenizer::Token;
 
 use super::SessionTree;
 use super::grant::relation;
-use super::reader::{Parsed, at_end, expect, name, peek_word, word, words};
-use crate::words::{
-    DropBehaviour, IfExists, IfMissing, NewLabel, RelationName, TypeKind, TypeStatement,
+use super::reader::{
+    Parsed, at_end, drop_behaviour, expect, if_exists, name, peek_word, word, words,
 };
+use crate::words::{IfExists, NewLabel, RelationName, TypeKind, TypeStatement};
 
 /// The statement, when it is about types.
 pub(super) fn parse(parser: &mut Parser<'_>) -> Parsed<Option<SessionTree>> {
@@ -75,12 +75,9 @@ fn composite(parser: &mut Parser<'_>, name: RelationName) -> Parsed<SessionTree>
 }
 
 fn drop(parser: &mut Parser<'_>, kind: TypeKind) -> Parsed<TypeStatement> {
-    let exists = words(parser, &["if", "exists"]);
-    let if_missing = if exists { IfMissing::Skip } else { IfMissing::Fail };
+    let if_missing = if_exists(parser);
     let names = parser.parse_comma_separated(relation)?;
-    let behaviour =
-        if word(parser, "cascade") { DropBehaviour::Cascade } else { DropBehaviour::Restrict };
-    word(parser, "restrict");
+    let behaviour = drop_behaviour(parser);
     Ok(TypeStatement::Drop { kind, names, if_missing, behaviour })
 }
 

@@ -11,10 +11,41 @@ use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 use types::{Error, Result, SqlState};
 
-use super::reader::{Parsed, at_end, expect, word, words};
+use super::reader::{Parsed, at_end, expect, if_exists, word, words};
 use super::tokens::{is, significant};
 use super::{SessionTree, Tree, at_location, syntax_error};
 use crate::words::IfMissing;
+
+/// New name of a view, materialized or not, or of one of its columns.
+#[derive(Clone, Debug)]
+pub(crate) struct Renamed {
+    /// The view.
+    pub(crate) name: ast::ObjectName,
+    /// IF EXISTS.
+    pub(crate) if_missing: IfMissing,
+    /// The column; None for the view itself.
+    pub(crate) column: Option<ast::Ident>,
+    /// The new name.
+    pub(crate) to: ast::Ident,
+}
+
+impl Renamed {
+    /// `[IF EXISTS] name RENAME [[COLUMN] column] TO name`.
+    pub(super) fn parse(parser: &mut Parser<'_>) -> Parsed<Self> {
+        let if_missing = if_exists(parser);
+        let name = parser.parse_object_name(false)?;
+        expect(parser, "rename")?;
+        let column = if word(parser, "to") {
+            None
+        } else {
+            word(parser, "column");
+            let column = parser.parse_identifier()?;
+            expect(parser, "to")?;
+            Some(column)
+        };
+        Ok(Self { name, if_missing, column, to: parser.parse_identifier()? })
+    }
+}
 
 /// Change of a view by ALTER VIEW.
 #[derive(Clone, Debug)]
@@ -170,8 +201,7 @@ enum Listed {
 
 fn action(parser: &mut Parser<'_>) -> Parsed<(ast::ObjectName, IfMissing, Listed)> {
     words(parser, &["alter", "view"]);
-    let missing = words(parser, &["if", "exists"]);
-    let if_missing = if missing { IfMissing::Skip } else { IfMissing::Fail };
+    let if_missing = if_exists(parser);
     let name = parser.parse_object_name(false)?;
     let listed = if word(parser, "set") {
         Listed::Set(list(parser)?)

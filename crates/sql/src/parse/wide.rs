@@ -4,8 +4,8 @@ use sqlparser::parser::Parser;
 use sqlparser::tokenizer::Token;
 
 use super::SessionTree;
-use super::reader::{Parsed, at_end, expect, word, words};
-use crate::words::{DropBehaviour, IfExists, IfMissing};
+use super::reader::{Parsed, at_end, drop_behaviour, expect, words};
+use crate::words::{IfExists, IfMissing};
 
 /// The statement, when it is about wide tables.
 pub(super) fn parse(parser: &mut Parser<'_>) -> Parsed<Option<SessionTree>> {
@@ -24,11 +24,7 @@ pub(super) fn parse(parser: &mut Parser<'_>) -> Parsed<Option<SessionTree>> {
         while parser.consume_token(&Token::Comma) {
             names.push(parser.parse_object_name(false)?);
         }
-        let cascade = word(parser, "cascade");
-        let behaviour = if cascade { DropBehaviour::Cascade } else { DropBehaviour::Restrict };
-        if !cascade {
-            word(parser, "restrict");
-        }
+        let behaviour = drop_behaviour(parser);
         let if_missing = if missing { IfMissing::Skip } else { IfMissing::Fail };
         SessionTree::DropWideTable { names, if_missing, behaviour }
     } else {

@@ -26,7 +26,7 @@ struct Camera<'a, B: Body> {
 }
 
 impl<B: Body> Imaged for DeltaMain<B> {
-    /// No merge moves keys meanwhile: those that are due are left out.
+    /// Keeps merges from moving keys while it writes; those that come due meanwhile are left out.
     fn image(&self, writer: &mut ImageWriter<'_>) -> Result<Version> {
         let _still = self.merging.lock();
         let needed = self.horizon.needed(self.schema.kind());

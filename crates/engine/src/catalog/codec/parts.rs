@@ -193,9 +193,9 @@ variants!(NumericDisplay { Fixed = 0, Trimmed = 1, Computed = 2 });
 /// Stands for no column by which blocks are sorted, where fields follow.
 const NO_COLUMN: usize = usize::MAX;
 
-/// Behind the others a wide table has one field, a table whose blocks are sorted two, a partitioned
-/// table and a partition four, a materialized view five: the first is what it is made of, nothing
-/// unless it is wide.
+/// Fields behind those of all tables: one of a wide table, two of a table whose blocks are sorted,
+/// four of a partitioned table or a partition, five of a materialized view. The first tells what a
+/// wide table is made of, and is empty for others.
 impl Codec for TableDef {
     fn put(&self, out: &mut Writer<'_>) {
         out.field(&self.name);
