@@ -164,6 +164,11 @@ impl Block {
         self.moved.born != NEVER
     }
 
+    /// True while some snapshot may see its rows where they were.
+    pub(crate) fn has_origin(&self) -> bool {
+        self.is_target() && self.moved.maps.read().from.is_some()
+    }
+
     /// The stamp that a writer of a row without versions must see.
     #[inline]
     pub(crate) fn born(&self) -> u64 {

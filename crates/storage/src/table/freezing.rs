@@ -73,8 +73,9 @@ impl Table {
     }
 
     /// Freezes the hot block `id` in place, if nobody writes it meanwhile and no row has a version
-    /// that some snapshot still needs; false otherwise, and when there is no such block. `at` is
-    /// active and younger than every commit that it may freeze. No checkpoint is written meanwhile.
+    /// that some snapshot still needs; false otherwise, when some snapshot may see its rows where
+    /// they were before a move, and when there is no such block. `at` is active and younger than
+    /// every commit that it may freeze. No checkpoint is written meanwhile.
     ///
     /// # Errors
     /// 53200 without memory for the copy.
@@ -92,7 +93,8 @@ impl Table {
         }
         drop(guard);
         let created = old.created();
-        if created == NEVER || is_running(created) || !at.sees_stamp(created) {
+        let is_settled = created != NEVER && !is_running(created) && at.sees_stamp(created);
+        if !is_settled || old.has_origin() {
             return Ok(false);
         }
         let Some(seals) = self.seal(std::slice::from_ref(&old))? else { return Ok(false) };

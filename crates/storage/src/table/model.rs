@@ -696,6 +696,14 @@ proptest! {
     }
 }
 
+/// A target of moved rows that would be frozen while an older snapshot sees them where they were:
+/// who has that snapshot writes them.
+#[test]
+#[cfg_attr(miri, ignore)]
+fn moved_rows_are_not_frozen_before_their_origin_is_forgotten() {
+    run(17_723_874_937_911_877_253, Layout::Row, 200, 1);
+}
+
 #[test]
 #[cfg_attr(miri, ignore)]
 fn longer_histories_equal_the_model() {

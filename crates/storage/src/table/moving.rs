@@ -360,6 +360,16 @@ impl Table {
         }
     }
 
+    /// The stamp that a writer with snapshot `at` must see of a row without versions: of the block
+    /// where it sees the row. That of a target is the newest of all its sources.
+    #[inline]
+    pub(super) fn born(&self, at: Snapshot, block: BlockRef<'_>, row: u32, guard: &Guard) -> u64 {
+        match self.origin(at, block, row, guard) {
+            Some((origin, _)) => origin.created(),
+            None => block.born(),
+        }
+    }
+
     /// Where `at` sees the row `tid`, if anywhere.
     #[inline]
     pub(super) fn place<'g>(

@@ -9,7 +9,7 @@ use types::{DataType, SqlState, Value};
 use super::*;
 use crate::manager::Manager;
 use crate::positions::Positions;
-use crate::version::Timestamp;
+use crate::version::{Timestamp, WriteError};
 use crate::{BlockShape, BulkWriter, ColumnSpec, batch_of};
 
 fn numbers(range: std::ops::Range<i64>) -> Batch {
@@ -274,6 +274,37 @@ fn long_strings_pass_through_every_layout() {
         }
         assert_eq!(long, 3);
     }
+}
+
+#[test]
+fn rows_that_moved_together_are_each_as_old_as_before() {
+    let (table, manager) = (table(Layout::Row, 1 << 30), Manager::default());
+    let load = |rows| {
+        let load = table.begin_load();
+        let mut writer = load.writer();
+        writer.push(&numbers(rows)).expect("fits");
+        writer.finish().expect("fits");
+        let mut txn = manager.begin();
+        load.commit(&mut txn.undo).expect("once");
+        manager.commit(txn);
+    };
+    load(0..10);
+    let mut old = manager.begin();
+    load(10..20);
+    let blocks: Vec<u64> = table.block_uses().iter().map(|found| found.id).collect();
+    assert_eq!(blocks.len(), 2);
+    let mut mover = manager.begin();
+    let moving = table.move_rows(&mut mover.undo, mover.at, &blocks).expect("fits");
+    let mut moving = moving.expect("nobody writes them");
+    assert!(moving.retire());
+    manager.commit(mover);
+    moving.keep();
+    // The transaction is older than the second of the blocks, and does not see its rows.
+    let mut delete = |block| table.delete(&mut old.undo, old.at, Tid::new(block, 3));
+    assert!(delete(blocks[0]).is_ok());
+    assert!(matches!(delete(blocks[1]), Err(WriteError::Conflict { .. })));
+    manager.commit(old);
+    assert_eq!(table.live_rows(), 19);
 }
 
 #[test]

@@ -372,7 +372,7 @@ impl Table {
         let text_at = block.hot().heap.reserve(heap_bytes)?;
         let record = undo.add(self, block, row, Kind::Update, changes.len())?;
         let columns = changes.iter().map(|c| c.0);
-        let link = self.link(undo, at, block.get(), record, columns, guard);
+        let link = self.link(undo, at, block, record, columns, guard);
         let (word, _) = link.inspect_err(|_| undo.take_back(changes.len()))?;
         // Who sees a new value finds the word latched, or the record.
         order();
@@ -390,16 +390,17 @@ impl Table {
         &self,
         undo: &UndoBuffer,
         at: Snapshot,
-        block: &'b Block,
+        block: BlockRef<'b>,
         record: RecordRef<'_>,
         columns: impl Iterator<Item = usize>,
         guard: &Guard,
     ) -> Result<(&'b AtomicU64, Held), Refused> {
         let row = record.row();
+        let (born, block) = (self.born(at, block, row, guard), block.get());
         let zone = block.versions.make_zone(row, || block.rows(), &self.pool)?;
         let word = zone.word(row);
         let found = latch(word);
-        let held = match check_write(found, at, undo.txn(), block.born(), guard) {
+        let held = match check_write(found, at, undo.txn(), born, guard) {
             Ok(held) => held,
             Err(error) => {
                 publish(word, found);
@@ -436,7 +437,7 @@ impl Table {
         guard: &Guard,
     ) -> Result<RecordRef<'r>, Refused> {
         let record = undo.add(self, block, row, kind, 0)?;
-        let link = self.link(undo, at, block.get(), record, std::iter::empty(), guard);
+        let link = self.link(undo, at, block, record, std::iter::empty(), guard);
         let (word, _) = link.inspect_err(|_| undo.take_back(0))?;
         publish(word, record.address());
         undo.count(record, if kind == Kind::Delete { -1 } else { 0 });
@@ -453,8 +454,9 @@ impl Table {
         guard: &Guard,
     ) -> Result<(), Refused> {
         if let Some(word) = block.word(row) {
+            let born = self.born(at, block, row, guard);
             let found = latch(word);
-            let held = check_write(found, at, undo.txn(), block.born(), guard);
+            let held = check_write(found, at, undo.txn(), born, guard);
             publish(word, found);
             if held? == Held::Yes {
                 return Ok(());
