@@ -8,6 +8,7 @@ pub(crate) mod checks;
 pub(crate) mod generated;
 pub(crate) mod numbers;
 pub(crate) mod partitions;
+pub(crate) mod families;
 pub(crate) mod policies;
 pub(crate) mod rights;
 pub(crate) mod predefined;
@@ -27,11 +28,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::{Mutex, RwLock};
+use sql::algebra::family::Family;
 use sql::algebra::partition::PartitionTree;
 use sql::catalog::{
-    BoundTerms, CheckDef, CheckOption, ColumnDef, ForeignKeyDef, Identity, IndexMeta, KeyDef,
-    MaterializedRows, PartitionKey, PartitionOf, RoutineDef, RowSecurity, SequenceDef, TableMeta,
-    TriggerDef, UserType, ViewWrites, WideDef,
+    BoundTerms, CheckDef, CheckOption, ColumnDef, ForeignKeyDef, Identity, IndexMeta, Inheritance,
+    KeyDef, MaterializedRows, PartitionKey, PartitionOf, RoutineDef, RowSecurity, SequenceDef,
+    TableMeta, TriggerDef, UserType, ViewWrites, WideDef,
 };
 use sql::statement::{OnCommit, Persistence, RelationName};
 use storage::{BlockShape, BulkWriter, Layout, Table, TableIndex, TableLoad};
@@ -80,6 +82,8 @@ pub(crate) struct TableDef {
     pub(crate) partition_by: Option<PartitionKey>,
     /// Its place in the table that it is a partition of.
     pub(crate) partition_of: Option<PartitionOf>,
+    /// Parents, and parts that it has from them alone.
+    pub(crate) inheritance: Inheritance,
 }
 
 impl TableDef {
@@ -128,6 +132,7 @@ impl TableDef {
             materialized: None,
             partition_by: None,
             partition_of: None,
+            inheritance: Inheritance::default(),
         }
     }
 
@@ -162,6 +167,8 @@ pub struct TableEntry {
     pub(crate) freshness: Arc<Freshness>,
     /// The tables that have its rows, if it is partitioned; see [`partitions::settle`].
     partitions: Option<Arc<PartitionTree>>,
+    /// The tables that inherit from it; see [`families::settle`].
+    family: Option<Arc<Family>>,
 }
 
 /// Indexes of a definition as the storage has them.
@@ -205,6 +212,7 @@ impl TableEntry {
             terms,
             freshness,
             partitions: None,
+            family: None,
         };
         if indexes == Indexes::Built {
             entry.set_indexed();
@@ -220,8 +228,18 @@ impl TableEntry {
         let (freshness, checks) = (Arc::clone(&self.freshness), Checks::of(&def));
         let (indexes_built, terms) = (built.into(), Terms::default());
         let generated = Generated::of(&def.columns);
-        let partitions = None;
-        Self { def, storage, lock, indexes_built, checks, generated, terms, freshness, partitions }
+        Self {
+            def,
+            storage,
+            lock,
+            indexes_built,
+            checks,
+            generated,
+            terms,
+            freshness,
+            partitions: None,
+            family: None,
+        }
     }
 
     /// The same partitioned table with these partitions.
@@ -229,6 +247,13 @@ impl TableEntry {
         let same = self.redefined(self.def.clone(), self.built());
         let indexes_built = self.indexes_built.clone();
         Self { partitions: Some(partitions), indexes_built, ..same }
+    }
+
+    /// The same table with these that inherit from it.
+    pub(crate) fn with_family(&self, family: Option<Arc<Family>>) -> Self {
+        let same = self.redefined(self.def.clone(), self.built());
+        let indexes_built = self.indexes_built.clone();
+        Self { family, indexes_built, ..same }
     }
 
     /// The same wide table, whose rows hold for other snapshots.
@@ -315,6 +340,14 @@ impl TableMeta for TableEntry {
 
     fn partition_of(&self) -> Option<&PartitionOf> {
         self.def.partition_of.as_ref()
+    }
+
+    fn inheritance(&self) -> Option<&Inheritance> {
+        Some(&self.def.inheritance).filter(|of| !of.parents.is_empty())
+    }
+
+    fn family(&self) -> Option<&Arc<Family>> {
+        self.family.as_ref()
     }
 
     fn partitions(&self) -> Option<&Arc<PartitionTree>> {

@@ -12,6 +12,7 @@ mod domain;
 mod extension;
 mod drop;
 mod followers;
+mod inherit;
 mod names;
 pub(crate) mod partition;
 mod policy;

@@ -1,4 +1,4 @@
-//! Partitioned tables: a scan becomes the union of the scans of those partitions that can have
+//! Tables with partitions or heirs: a scan becomes the union of the scans of those that can have
 //! rows.
 //!
 //! ```text
@@ -7,9 +7,8 @@
 //! The filter has been pushed down before, so what it says of the partition key is known here. TIDs
 //! say which partition they are of ([`PARTITION_SHIFT`]).
 
-use sql::algebra::partition::{
-    Below, BoundValues, Inclusion, PartitionNode, PartitionTree, Possible,
-};
+use sql::algebra::family::Member;
+use sql::algebra::partition::{Below, BoundValues, Inclusion, PartitionNode, Possible};
 use sql::algebra::{ColumnId, Duplicates, Expr, ExprKind, Function, Plan, SetOperator, SortKey};
 use sql::catalog::{PARTITION_SHIFT, RangeEnd, TID_COLUMN, TableRef};
 use types::{CompareOp, DataType, Value};
@@ -17,7 +16,7 @@ use types::{CompareOp, DataType, Value};
 use crate::context::Context;
 use crate::tree;
 
-/// Replaces the scans of partitioned tables in `plan`.
+/// Replaces the scans of tables with partitions or heirs in `plan`.
 pub(crate) fn expand(context: &mut Context<'_>, plan: &mut Plan) {
     types::stack::deep(|| {
         let (scan, predicate) = match &*plan {
@@ -25,9 +24,9 @@ pub(crate) fn expand(context: &mut Context<'_>, plan: &mut Plan) {
             other => (other, None),
         };
         if let Plan::Scan { table, columns, .. } = scan
-            && let Some(tree) = table.partitions()
+            && let Some(members) = table.members()
         {
-            let scan = Scan { tree, columns, predicate };
+            let scan = Scan { table, members, columns, predicate };
             *plan = scan.union(context);
             return;
         }
@@ -124,9 +123,10 @@ fn keys_below(mut keys: Vec<SortKey>, columns: &[(ColumnId, Expr)]) -> Option<Ve
     Some(keys)
 }
 
-/// The scan of a partitioned table.
+/// The scan of a table whose rows others have.
 struct Scan<'a> {
-    tree: &'a PartitionTree,
+    table: &'a TableRef,
+    members: Vec<Member>,
     columns: &'a [(ColumnId, usize)],
     predicate: Option<&'a Expr>,
 }
@@ -134,11 +134,15 @@ struct Scan<'a> {
 impl Scan<'_> {
     fn union(&self, context: &mut Context<'_>) -> Plan {
         let conjuncts = self.predicate.map_or_else(Vec::new, |p| tree::conjuncts(p.clone()));
-        let leaves = self.tree.prune(&|key| self.possible(key, &conjuncts));
+        let leaves = match self.table.partitions() {
+            Some(tree) => tree.prune(&|key| self.possible(key, &conjuncts)),
+            None => (0..self.members.len()).collect(),
+        };
         let has_tid = self.columns.iter().any(|(_, ordinal)| *ordinal == TID_COLUMN);
         if let ([leaf], false) = (leaves.as_slice(), has_tid) {
-            let table = self.tree.leaves[*leaf].clone();
-            let (columns, alias) = (self.columns.to_vec(), table.bare_name().into());
+            let member = &self.members[*leaf];
+            let columns = self.columns.iter().map(|(id, at)| (*id, member.ordinal(*at))).collect();
+            let (table, alias) = (member.table.clone(), member.table.bare_name().into());
             let scan = Plan::Scan { table, columns, alias };
             return tree::filtered(scan, conjuncts);
         }
@@ -148,19 +152,21 @@ impl Scan<'_> {
 
     /// Type of a column of the scan.
     fn type_of(&self, ordinal: usize) -> DataType {
-        let table = self.tree.leaves.first();
-        let column = table.and_then(|table| table.columns().get(ordinal));
+        let column = self.table.columns().get(ordinal);
         column.map_or(DataType::BigInt, |column| column.ty)
     }
 
     /// The rows of one partition, in columns of its own.
     fn part(&self, context: &mut Context<'_>, leaf: usize) -> Plan {
-        let table: TableRef = self.tree.leaves[leaf].clone();
+        let member = &self.members[leaf];
+        let ordinals = self.columns.iter().map(|(_, ordinal)| *ordinal);
+        let ids: Vec<(ColumnId, usize)> = ordinals.map(|at| (context.fresh(), at)).collect();
         let columns: Vec<(ColumnId, usize)> =
-            self.columns.iter().map(|(_, ordinal)| (context.fresh(), *ordinal)).collect();
+            ids.iter().map(|(id, at)| (*id, member.ordinal(*at))).collect();
+        let table = member.table.clone();
         let renaming =
-            self.columns.iter().zip(&columns).map(|((old, _), (new, _))| (*old, *new)).collect();
-        let outputs = columns.iter().map(|&(id, ordinal)| {
+            self.columns.iter().zip(&ids).map(|((old, _), (new, _))| (*old, *new)).collect();
+        let outputs = ids.iter().map(|&(id, ordinal)| {
             let value = tree::column(id, self.type_of(ordinal));
             if ordinal != TID_COLUMN || leaf == 0 {
                 return (id, value);
@@ -175,7 +181,9 @@ impl Scan<'_> {
         if let Some(predicate) = self.predicate {
             let mut parts = tree::conjuncts(predicate.clone());
             let mut gates = Vec::new();
-            self.gates(&self.tree.root, leaf, &parts, &mut gates);
+            if let Some(tree) = self.table.partitions() {
+                self.gates(&tree.root, leaf, &parts, &mut gates);
+            }
             parts.append(&mut gates);
             let mut predicate = tree::and_all(parts);
             tree::rename_expr(&mut predicate, &renaming);

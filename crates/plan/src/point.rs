@@ -162,7 +162,7 @@ impl<'q> Build<'q> {
         let Plan::Scan { table, columns, .. } = plan else {
             return None;
         };
-        if table.partitions().is_some() {
+        if table.has_members() {
             return None;
         }
         if made.is_empty() {

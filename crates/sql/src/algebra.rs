@@ -11,6 +11,7 @@ mod bus;
 mod domain;
 mod function;
 mod extension;
+pub mod family;
 mod json;
 mod null_rule;
 pub mod partition;

@@ -4,14 +4,14 @@ pub use crate::algebra::{
     BoundTableFunction, BoundTerms, MaterializedRows, TableFunctionRef, TableMeta, TableRef,
 };
 pub use crate::definition::{
-    BodyForm, CheckDef, ColumnDef, Deferral, Domain, DomainDef, DomainOf, DomainUse, ForeignKeyDef,
-    INDEX_EXPRESSION, Identity, IdentityKind, IndexColumn, IndexExpression, IndexKind, IndexMeta,
-    IndexTerms, KeyDef, KeyMatch, KeyNulls, Language, NullInput, PARTITION_SHIFT, ParameterDef,
-    ParameterMode, PartitionBound, PartitionKey, PartitionOf, PartitionStrategy, PolicyCommand,
-    PolicyDef, PolicyKind, RangeEnd, ReferentialAction, RoutineDef, RoutineKind, RoutineType,
-    RowCount, RowSecurity, Security, SequenceDef, SequenceWrap, TID_COLUMN, TriggerDef,
-    TriggerEvent, TriggerFiring, TriggerLevel, TriggerTiming, Uniqueness, Validity, Volatility,
-    WeaveForm, WideDef, WideLink, WideNode, routine_key,
+    BodyForm, CheckDef, CheckScope, ColumnDef, Deferral, Domain, DomainDef, DomainOf, DomainUse,
+    ForeignKeyDef, INDEX_EXPRESSION, Identity, IdentityKind, IndexColumn, IndexExpression,
+    IndexKind, IndexMeta, IndexTerms, Inheritance, KeyDef, KeyMatch, KeyNulls, Language, NullInput,
+    PARTITION_SHIFT, ParameterDef, ParameterMode, PartitionBound, PartitionKey, PartitionOf,
+    PartitionStrategy, PolicyCommand, PolicyDef, PolicyKind, RangeEnd, ReferentialAction,
+    RoutineDef, RoutineKind, RoutineType, RowCount, RowSecurity, Security, SequenceDef,
+    SequenceWrap, TID_COLUMN, TriggerDef, TriggerEvent, TriggerFiring, TriggerLevel, TriggerTiming,
+    Uniqueness, Validity, Volatility, WeaveForm, WideDef, WideLink, WideNode, routine_key,
 };
 
 use std::fmt;

@@ -4,6 +4,7 @@
 
 mod domain;
 mod foreign_key;
+mod inheritance;
 mod partition;
 mod routine;
 mod policy;
@@ -11,6 +12,7 @@ mod trigger;
 
 pub use domain::{Domain, DomainDef, DomainOf, DomainUse};
 pub use foreign_key::{ForeignKeyDef, KeyMatch, ReferentialAction};
+pub use inheritance::{CheckScope, Inheritance};
 pub use partition::{PartitionBound, PartitionKey, PartitionOf, PartitionStrategy, RangeEnd};
 pub use policy::{PolicyCommand, PolicyDef, PolicyKind, RowSecurity};
 pub use routine::{
@@ -102,6 +104,8 @@ pub struct CheckDef {
     pub sql: String,
     /// State of the constraint: tested on all rows, or only on new ones.
     pub validity: Validity,
+    /// Tables that the constraint holds for.
+    pub scope: CheckScope,
 }
 
 /// State of a constraint: tested on the rows that were there before it, or not.

@@ -55,6 +55,7 @@ mod wide;
 mod wrapped;
 
 pub(crate) use absent::{Absent, Form as AbsentForm, Kind as AbsentKind, Object as AbsentObject};
+pub(crate) use alter::{IdentityChange, InheritTree, TableChange};
 pub(crate) use aside::{Aside, Inference, LikeTree, Overriding};
 pub use calls::calls_in;
 pub(crate) use clauses::{ALL_ITEMS, DISTINCT_SETS, EXCLUDE, GROUPING_SETS};
@@ -101,7 +102,6 @@ use types::stack::{self, Deep};
 use types::{Error, Position, Result, SqlState};
 
 use crate::algebra::BusFunction;
-use crate::definition::IdentityKind;
 use crate::words::{
     Chain, ConstraintMode, CursorOptions, DatabaseStatement, Discard, DropBehaviour,
     ExtensionStatement, Fetch, IfExists, IfMissing, LockWait, Persistence, PrivilegeStatement,
@@ -326,26 +326,6 @@ pub(crate) struct GatheredTable {
     pub(crate) table: ast::ObjectName,
     /// The columns named of it; none for all.
     pub(crate) columns: Vec<ast::Ident>,
-}
-
-/// An action of ALTER TABLE that is parsed here.
-#[derive(Clone, Debug)]
-pub(crate) enum TableChange {
-    /// ALTER CONSTRAINT.
-    Constraint(ast::Ident, Option<ast::ConstraintCharacteristics>),
-    /// ALTER COLUMN ... DROP EXPRESSION.
-    DropExpression(ast::Ident, IfMissing),
-    /// ALTER COLUMN ... SET GENERATED, SET of an option, RESTART, any number of them.
-    Identity(ast::Ident, Vec<IdentityChange>),
-    /// ALTER COLUMN ... DROP IDENTITY.
-    DropIdentity(ast::Ident, IfMissing),
-}
-
-/// Change of an identity column by ALTER COLUMN.
-#[derive(Clone, Debug)]
-pub(crate) enum IdentityChange {
-    Kind(IdentityKind),
-    Option(SequenceOption),
 }
 
 /// COPY.

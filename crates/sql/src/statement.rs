@@ -16,9 +16,9 @@ pub use cursor::{AtCursor, CursorRows, Declare};
 pub use define::{
     AlterAction, AlterSequence, AlterTable, AlterView, ColumnSequence, CreateIndex,
     CreateMaterialized, CreateSequence, CreateTable, CreateTableAs, CreateView, CreateWideTable,
-    DropRelations, Effectless, Naming, Nullability, OnCommit, PartitionPlace, PartitionStatement,
-    RefreshMaterialized, RefreshMode, RenameView, RenamedColumn, SequenceChange, Skipped, Truncate,
-    TruncateIdentity, ViewChange, WithData,
+    DropRelations, Effectless, MergeNotice, Naming, Nullability, OnCommit, PartitionPlace,
+    PartitionStatement, RefreshMaterialized, RefreshMode, RenameView, RenamedColumn,
+    SequenceChange, SetInheritance, Skipped, Truncate, TruncateIdentity, ViewChange, WithData,
 };
 pub use domain::{DomainChange, DomainStatement, NewDomain};
 pub use policy::{PolicyChange, PolicyStatement, RowSecuritySwitch};

@@ -7,7 +7,7 @@ use exec::expr::columns_of;
 use host::Clock;
 use kernels::{Batch, Column, Vector};
 use sql::algebra::{ColumnId, Expr};
-use sql::catalog::{Catalog, CheckDef, ColumnDef, TableRef, Validity};
+use sql::catalog::{Catalog, CheckDef, CheckScope, ColumnDef, TableRef, Validity};
 use types::calendar::TimeZone;
 use types::{Error, PhysicalType, Result, SqlState, Value, text};
 
@@ -133,7 +133,12 @@ impl Checks {
     /// # Errors
     /// None for a condition that was bound before.
     pub(crate) fn of_text(text: String, table: &TableRef, catalog: &dyn Catalog) -> Result<Self> {
-        let condition = CheckDef { name: String::new(), sql: text, validity: Validity::Valid };
+        let condition = CheckDef {
+            name: String::new(),
+            sql: text,
+            validity: Validity::Valid,
+            scope: CheckScope::Family,
+        };
         let compiled = Compiled::of(&[condition], table.bare_name(), table.columns(), catalog)?;
         Ok(Self { has_any: true, compiled: OnceLock::from(compiled) })
     }

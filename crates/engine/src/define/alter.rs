@@ -24,7 +24,7 @@ use types::{DataType, Error, Result, SqlState};
 use super::followers::{self, Change, Reader};
 use super::redefined::{self, Redefined};
 use super::table::{check_persistence, new_filled};
-use super::{drop, names, needed, partition, sequence, validate, view, wide};
+use super::{drop, inherit, names, needed, partition, sequence, validate, view, wide};
 use crate::catalog::comments::Commented;
 use crate::catalog::locks::LockMode;
 use crate::catalog::stored::{foreign_index, key_index};
@@ -153,6 +153,7 @@ impl Altering {
     fn apply(&mut self, session: &mut Session, action: &AlterAction) -> Result<()> {
         let def = &mut self.table.def;
         match action {
+            AlterAction::SetInheritance(set) => inherit::set(&mut Running::own(session), def, set)?,
             AlterAction::AddColumn { column, sequence } => {
                 def.columns.push(column.clone());
                 self.origins.push(None);
@@ -681,13 +682,17 @@ fn contains_nulls(def: &TableDef, error: Error) -> Error {
 }
 
 /// Foreign keys of other tables follow the table's new name and the new places of its columns,
-/// partitions its new name.
+/// partitions and heirs its new name.
 fn follow(state: &mut State, old: &str, new: &str, dropped: &[Dropped]) {
     for entry in state.tables.clone().into_values().filter(|_| old != new) {
         let mut def = entry.def.clone();
-        let place = def.partition_of.as_mut().filter(|place| place.parent == old);
-        let Some(place) = place else { continue };
-        new.clone_into(&mut place.parent);
+        let place = def.partition_of.as_mut().map(|place| &mut place.parent);
+        let parents = place.into_iter().chain(&mut def.inheritance.parents);
+        let mut parents: Vec<_> = parents.filter(|parent| **parent == old).collect();
+        if parents.is_empty() {
+            continue;
+        }
+        parents.iter_mut().for_each(|parent| new.clone_into(parent));
         let changed = entry.redefined(def, entry.built());
         state.tables.insert(entry.def.name.clone(), Arc::new(changed));
     }

@@ -11,7 +11,7 @@ use sql::statement::{
 use types::{Error, Result, SqlState};
 
 use super::redefined::{self, Redefined};
-use super::{index, needed, partition, sequence, table, view, wide};
+use super::{index, inherit, needed, partition, sequence, table, view, wide};
 use crate::catalog::{State, TableEntry};
 use crate::statement::running::Running;
 use crate::write::deferred;
@@ -74,6 +74,7 @@ pub(super) fn tables(session: &mut Session, drop: &DropRelations) -> Result<Quer
     let names = existing(session, drop, "table", SqlState::UNDEFINED_TABLE)?;
     let state = session.state();
     let names = partition::with_parts(&state, &names);
+    let names = inherit::with_heirs(&mut Running::own(session), names, drop.behaviour)?;
     for name in &names {
         let entry = redefined::locked_named(session, name)?;
         deferred::refuse_waiting(session, &entry, "DROP TABLE")?;

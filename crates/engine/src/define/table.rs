@@ -13,8 +13,8 @@ use storage::Table;
 use types::{Error, Result, SqlState};
 
 use super::{
-    drop, layout_of, may_create, names, order_of, partition, persistence_of, redefined, sequence,
-    wide,
+    drop, inherit, layout_of, may_create, names, order_of, partition, persistence_of, redefined,
+    sequence, wide,
 };
 use crate::catalog::locks::{LockMode, TableLock};
 use crate::catalog::rights::Object;
@@ -107,6 +107,8 @@ pub(super) fn create(session: &mut Session, create: CreateTable) -> Result<Query
     (def.foreign_keys, def.persistence) = (create.foreign_keys, persistence);
     def.on_commit = create.on_commit;
     def.partition_by = create.partition_by;
+    inherit::begin(&mut Running::own(session), &create.parents, create.merged)?;
+    def.inheritance = create.inheritance;
     let mut place = match &create.partition_of {
         Some(place) => {
             let mode = LockMode::ShareRowExclusive;

@@ -31,6 +31,12 @@ pub(super) fn run_newest(session: &Session) -> Run {
     Run { at: Some(newest(session.work())), ..Run::default() }
 }
 
+/// A table in FROM, without the rows of those that inherit from it.
+fn own_rows(def: &TableDef) -> String {
+    let name = quoted_relation(&def.name);
+    if def.partition_by.is_some() { name } else { format!("ONLY {name}") }
+}
+
 /// The first row that the query finds.
 fn first_row(session: &mut Session, text: &str) -> Result<Option<Batch>> {
     let query = bind(session, text)?;
@@ -44,7 +50,7 @@ fn first_row(session: &mut Session, text: &str) -> Result<Option<Batch>> {
 /// # Errors
 /// 23514; what the condition raises.
 pub(super) fn check(session: &mut Session, def: &TableDef, check: &CheckDef) -> Result<()> {
-    let (relation, table) = (quoted_relation(&def.name), def.bare_name());
+    let (relation, table) = (own_rows(def), def.bare_name());
     let text = format!("SELECT 1 FROM {relation} WHERE NOT ({}) LIMIT 1", check.sql);
     if first_row(session, &text)?.is_none() {
         return Ok(());
@@ -67,7 +73,7 @@ pub(super) fn domain(
     column: &str,
     check: Option<&CheckDef>,
 ) -> Result<()> {
-    let (relation, shown) = (quoted_relation(&def.name), quoted(column));
+    let (relation, shown) = (own_rows(def), quoted(column));
     let values = format!("SELECT 1 FROM (SELECT {shown} AS value FROM {relation}) AS d");
     let (text, state, what) = match check {
         Some(check) => (
@@ -97,7 +103,7 @@ pub(super) fn key(running: &mut Running<'_>, def: &TableDef, key: &KeyDef) -> Re
         key.columns.iter().map(|&column| quoted(&def.columns[column].name)).collect();
     let present: Vec<String> = columns.iter().map(|c| format!("{c} IS NOT NULL")).collect();
     let (list, present) = (columns.join(", "), present.join(" AND "));
-    let relation = quoted_relation(&def.name);
+    let relation = own_rows(def);
     let text = format!(
         "SELECT {list} FROM {relation} WHERE {present} GROUP BY {list} HAVING count(*) > 1 LIMIT 1"
     );
@@ -164,13 +170,13 @@ pub(super) fn foreign_key(session: &mut Session, def: &TableDef, fk: &ForeignKey
     let text = format!(
         "SELECT {} FROM {} AS f WHERE {} AND NOT EXISTS (SELECT 1 FROM {} AS k WHERE {}) LIMIT 1",
         columns.join(", "),
-        quoted_relation(&def.name),
+        own_rows(def),
         present.join(" AND "),
-        quoted_relation(&fk.table.name),
+        own_rows(&parent.def),
         equal.join(" AND "),
     );
     if fk.matching == KeyMatch::Full {
-        let relation = quoted_relation(&def.name);
+        let relation = own_rows(def);
         let nulls: Vec<String> = columns.iter().map(|c| format!("{c} IS NULL")).collect();
         let (any, all) = (nulls.join(" OR "), nulls.join(" AND "));
         let text = format!("SELECT 1 FROM {relation} AS f WHERE ({any}) AND NOT ({all}) LIMIT 1");

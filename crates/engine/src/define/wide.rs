@@ -11,7 +11,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use sql::catalog::{ColumnDef, ForeignKeyDef, Validity, WideDef, WideLink, WideNode};
+use sql::catalog::{ColumnDef, ForeignKeyDef, TableMeta, Validity, WideDef, WideLink, WideNode};
 use sql::statement::{
     CreateWideTable, DropBehaviour, DropRelations, IfExists, Persistence, Privilege, Privileges,
     RelationName,
@@ -46,10 +46,10 @@ pub(super) fn create(session: &mut Session, create: &CreateWideTable) -> Result<
     let nodes = walk(&session.state(), fact)?;
     let is_parted = |table: &str| {
         let entry = session.state().tables.get(table).cloned();
-        entry.is_some_and(|entry| entry.def.partition_by.is_some())
+        entry.is_some_and(|entry| entry.def.partition_by.is_some() || entry.family().is_some())
     };
     if nodes.iter().any(|node| is_parted(&node.table)) {
-        return Err(Error::unsupported("a wide table over partitioned tables"));
+        return Err(Error::unsupported("a wide table over tables with partitions or heirs"));
     }
     lock_all(session, &nodes)?;
     let (state, who) = (session.state(), session.who());

@@ -22,9 +22,8 @@ use super::objects::Objects;
 use super::replay::Replay;
 use crate::Config;
 use crate::catalog::derived::new_index;
-use crate::catalog::partitions;
 use crate::catalog::stored::sub_block_spec;
-use crate::catalog::{State, TableEntry};
+use crate::catalog::{State, TableEntry, families, partitions};
 
 /// A database as its files have it.
 pub(super) struct Recovered {
@@ -108,6 +107,7 @@ impl<'a> Means<'a> {
         let mut last_object = replay.objects.last_object;
         self.build_indexes(&replay.objects, &mut last_object)?;
         partitions::settle(&mut replay.objects.state.tables)?;
+        families::settle(&mut replay.objects.state.tables);
         report.indexes = begun.elapsed() - report.blocks - report.log;
         Ok(Recovered {
             state: replay.objects.state,

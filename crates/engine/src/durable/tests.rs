@@ -141,6 +141,40 @@ fn rows_come_back_in_every_layout_and_after_every_end() {
 }
 
 #[test]
+fn tables_that_inherit_come_back_after_every_end() {
+    for how in ENDS {
+        let io = SimIo::new(13, Tear::Bytes);
+        let database = open(&io);
+        let mut session = database.session();
+        run(
+            &mut session,
+            "CREATE TABLE p (a INT, b TEXT, CHECK (a > 0), CHECK (a < 9) NO INHERIT)",
+        );
+        run(&mut session, "CREATE TABLE c (d INT) INHERITS (p)");
+        run(&mut session, "INSERT INTO p VALUES (1, 'p')");
+        run(&mut session, "CHECKPOINT");
+        run(&mut session, "CREATE TABLE o (b TEXT, a INT, CONSTRAINT p_a_check CHECK (a > 0))");
+        run(&mut session, "ALTER TABLE o INHERIT p");
+        run(&mut session, "INSERT INTO o VALUES ('o', 20)");
+        run(&mut session, "INSERT INTO c VALUES (2, 'c', 3)");
+        run(&mut session, "ALTER TABLE p ADD COLUMN e INT DEFAULT 5");
+        run(&mut session, "UPDATE p SET e = e + a WHERE b <> 'p'");
+        drop(session);
+        end(database, &io, how);
+        let mut session = open(&io).session();
+        let all = rows(&mut session, "SELECT *, tableoid::regclass FROM p ORDER BY a");
+        assert_eq!(all, ["1|p|5|p", "2|c|7|c", "20|o|25|o"], "{how:?}");
+        assert_eq!(rows(&mut session, "SELECT * FROM c"), ["2|c|3|7"]);
+        assert_eq!(state_of(&mut session, "INSERT INTO c VALUES (0)"), "23514");
+        assert_eq!(state_of(&mut session, "ALTER TABLE c DROP COLUMN e"), "42P16");
+        run(&mut session, "ALTER TABLE c DROP COLUMN d");
+        run(&mut session, "ALTER TABLE o NO INHERIT p");
+        run(&mut session, "DELETE FROM p");
+        assert_eq!(rows(&mut session, "SELECT a FROM p UNION ALL SELECT a FROM o"), ["20"]);
+    }
+}
+
+#[test]
 fn types_of_users_come_back_in_every_layout_and_after_every_end() {
     for layout in LAYOUTS {
         for how in ENDS {

@@ -120,7 +120,10 @@ impl Database {
         let version = self.inner().stores.relations.version();
         let state = self.inner().stores.relations.snapshot();
         let entry = state.tables.get(name).cloned().ok_or_else(|| undefined_table(name))?;
-        if entry.def.partition_by.is_some() || entry.def.partition_of.is_some() {
+        if entry.def.partition_by.is_some()
+            || entry.def.partition_of.is_some()
+            || entry.family().is_some()
+        {
             return Err(Error::unsupported("native transactions on partitioned tables"));
         }
         let mut session = self.session();

@@ -1,5 +1,6 @@
 //! BEGIN, COMMIT, ROLLBACK, savepoints, SET CONSTRAINTS, LOCK TABLE.
 
+use sql::catalog::TableRef;
 use sql::statement::{AccessMode, Chain, LockTable, LockWait, SetScope, Statement};
 use sql::statement::{Deferral, TransactionModes};
 use types::{Error, Result, SqlState};
@@ -270,7 +271,13 @@ fn set_session_modes(session: &mut Session, modes: TransactionModes) -> Result<(
 
 fn lock_tables(session: &mut Session, lock: &LockTable) -> Result<()> {
     inside(session, "LOCK TABLE")?;
+    let mut tables: Vec<TableRef> = Vec::with_capacity(lock.tables.len());
     for table in &lock.tables {
+        tables.push(table.clone());
+        let members = table.members().into_iter().flatten().map(|member| member.table);
+        tables.extend(members.filter(|member| member.name() != table.name()));
+    }
+    for table in &tables {
         let storage = exec::stored_table(table)?;
         let state = session.state();
         let entry = state.tables.get(table.name()).ok_or_else(crate::transaction::work::stale)?;

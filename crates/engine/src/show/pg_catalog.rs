@@ -21,6 +21,7 @@ mod functions;
 mod keywords;
 pub(crate) mod numbers;
 pub(crate) mod objects;
+mod families;
 pub(crate) mod partitions;
 mod policies;
 mod relations;

@@ -21,7 +21,7 @@ use types::{Error, Result, SqlState};
 
 use crate::catalog::locks::{Asked, LockMode, TableLock};
 use crate::catalog::wide::{Touch, Touched, WideReader};
-use crate::catalog::{Sequence, State, TableEntry, partitions, wide};
+use crate::catalog::{Sequence, State, TableEntry, families, partitions, wide};
 use crate::durable::{Lsn, Redo};
 use crate::instance::channels::Pending;
 use crate::instance::database::Inner;
@@ -367,6 +367,7 @@ impl Work {
         let mut state = State::clone(&self.catalog(inner));
         let value = change(&mut state)?;
         partitions::settle(&mut state.tables)?;
+        families::settle(&mut state.tables);
         let (mut changed, temporary) = state.split();
         wide::check(&changed)?;
         changed.settle_rights(&shared, who);

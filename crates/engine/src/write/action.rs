@@ -66,3 +66,31 @@ impl<'a> Action<'a> {
         }
     }
 }
+
+/// An action as a table below the target of the statement has it.
+pub(crate) struct OwnAction {
+    /// Columns of [`Assign`]; None for DELETE.
+    assigned: Option<(Vec<usize>, Vec<usize>)>,
+}
+
+impl OwnAction {
+    /// The action in a table where columns have the ordinals that `place` gives; `all` are those
+    /// that are written where triggers may assign others.
+    pub(crate) fn new(
+        action: Action<'_>,
+        place: impl Fn(&[usize]) -> Vec<usize>,
+        all: Option<Vec<usize>>,
+    ) -> Self {
+        let Action::Update(assign) = action else { return Self { assigned: None } };
+        let asked = place(assign.asked);
+        Self { assigned: Some((all.unwrap_or_else(|| asked.clone()), asked)) }
+    }
+
+    /// The action.
+    pub(crate) fn action(&self) -> Action<'_> {
+        match &self.assigned {
+            Some((columns, asked)) => Action::Update(Assign { columns, asked }),
+            None => Action::Delete,
+        }
+    }
+}

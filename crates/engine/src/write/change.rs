@@ -5,8 +5,8 @@ mod parts;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use parts::PartsChange;
 pub(crate) use parts::apply_parts;
+use parts::{Parts, PartsChange};
 
 use exec::{Recheck, ResultSet};
 use kernels::{Batch, Column};
@@ -18,7 +18,7 @@ use types::{Error, Result, SqlState};
 
 pub(crate) use super::action::{Action, Assign};
 use super::instead;
-use super::partitioned::Routes;
+use super::partitioned::{Routes, Settled};
 use super::returning::{Written, returning};
 use super::rows::{Found, RowError, RowReader, attempt, columns_at};
 use super::tests_of_rows::{self, Tests};
@@ -85,6 +85,8 @@ struct Change<'a> {
     /// State of the triggers before a row.
     fired: Fired,
     maker: Maker,
+    /// Ordinals of the columns that the target of the statement has, where that is another table.
+    shown: Option<Vec<usize>>,
 }
 
 /// Source of a change of rows.
@@ -186,9 +188,17 @@ fn run(
     let Target { entry, routes, entries, triggers } = target;
     let written: Vec<&Arc<TableEntry>> = std::iter::once(&entry).chain(&entries).collect();
     let all = settled_columns(running.session, &written, action)?;
+    let settled = if all.is_some() { Settled::ByTriggers } else { Settled::BySource };
+    let owned = match &routes {
+        Some(routes) => routes.own_actions(&entries, action, settled),
+        None => Vec::new(),
+    };
     let action = all.as_deref().map_or(action, |all| action.with_all(all));
     let mut change = match routes {
-        Some(routes) => AnyChange::Parts(PartsChange::new(routes, &entries, action, matches, read)),
+        Some(routes) => {
+            let parts = Parts { entries: &entries, owned: &owned };
+            AnyChange::Parts(PartsChange::new(routes, parts, action, matches, read))
+        }
         None => AnyChange::One(Change::started(running, &entry, action, matches, read)?),
     };
     let mut at = running.session.work().txn.snapshot();
@@ -338,6 +348,7 @@ impl<'a> Change<'a> {
             triggers,
             fired,
             maker: Maker::Statement,
+            shown: None,
         })
     }
 
@@ -489,6 +500,9 @@ impl<'a> Change<'a> {
     }
 
     fn keep(&mut self, mut columns: Vec<Column>, rows: &Rows, done: &Done) {
+        if let Some(shown) = &self.shown {
+            columns = shown.iter().map(|ordinal| columns[*ordinal].clone()).collect();
+        }
         columns.extend(rows.pick(self.action.width()..rows.width(), &done.rows));
         self.written.batches.push(Batch::new(columns, done.rows.len()));
         if self.returning.is_some_and(|returning| returning.place == RowPlace::Last) {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use exec::ResultSet;
 use kernels::{Batch, Column};
 use sql::algebra::Query;
+use sql::algebra::family::Member;
 use sql::statement::{LockWait, RowLock, SelectForUpdate};
 use storage::{Snapshot, Tid, WriteError};
 use types::{Error, Result, SqlState, Value, budget};
@@ -45,11 +46,11 @@ pub(crate) fn locked(
     let mut entries = Vec::with_capacity(select.locks.len());
     for lock in &select.locks {
         let entry = running.session.row_share_table(&lock.table)?;
-        entries.push(match lock.table.partitions() {
+        entries.push(match lock.table.members() {
             None => vec![entry],
-            Some(tree) => {
-                let leaves = tree.leaves.iter();
-                leaves.map(|leaf| running.session.row_share_table(leaf)).collect::<Result<_>>()?
+            Some(members) => {
+                let share = |of: &Member| running.session.row_share_table(&of.table);
+                members.iter().map(share).collect::<Result<_>>()?
             }
         });
     }
@@ -146,7 +147,7 @@ fn lock_row(
         let storage::Datum::I64(tid) = rows.get(select.width + i, row) else { continue };
         let at = running.session.work().txn.snapshot();
         let (leaf, tid) = match entry.as_slice() {
-            [_] if lock.table.partitions().is_none() => (0, Tid(tid as u64)),
+            [_] if !lock.table.has_members() => (0, Tid(tid as u64)),
             _ => untagged(Tid(tid as u64)),
         };
         let entry = entry.get(leaf).ok_or_else(stale)?;

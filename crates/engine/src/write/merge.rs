@@ -118,6 +118,7 @@ impl MergeTarget<'_> {
     /// Inserts rows.
     fn insert(&self, running: &mut Running<'_>, batch: Batch) -> Result<u64> {
         if self.is_routed
+            && self.table.family().is_none()
             && let Some(mut routes) = Routes::of_table(running.session, self.table, self.entry)?
         {
             partitioned::insert(running, &mut routes, vec![batch]).map(|written| written.count)

@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 use exec::expr::Evaluator;
 use kernels::{Batch, Column, Vector, VectorBuilder, VectorData};
+use sql::algebra::family::Member;
 use sql::algebra::partition::{Below, PartitionNode, PartitionTree, Scalar};
 use sql::algebra::{ColumnId, Expr, ExprKind};
 use sql::catalog::{IndexMeta, PARTITION_SHIFT, TableMeta, TableRef};
@@ -21,8 +22,10 @@ use sql::statement::ConflictTarget;
 use storage::{Datum, Tid};
 use types::{Error, Result, SqlState, text};
 
+use super::action::{Action, OwnAction};
 use super::returning::Written;
 use super::rows::{attempt, push_error};
+use super::triggers::RowTriggers;
 use super::writer::TableWriter;
 use crate::Session;
 use crate::catalog::TableEntry;
@@ -57,6 +60,8 @@ struct Above {
 pub(crate) struct Routes {
     target: Arc<TableEntry>,
     tree: Option<(Arc<PartitionTree>, Readers)>,
+    /// The target and those that inherit from it, by number, where the statement means them all.
+    family: Vec<Member>,
     /// The nearest first.
     above: Vec<Above>,
     /// Partitions that were written, locked, by number.
@@ -128,7 +133,49 @@ impl Routes {
         table: &TableRef,
         entry: &Arc<TableEntry>,
     ) -> Result<Option<Self>> {
-        Self::into(session, entry, table.partitions().and(entry.partitions()).cloned())
+        if table.family().is_none() {
+            return Self::into(session, entry, table.partitions().and(entry.partitions()).cloned());
+        }
+        let family = table.members().unwrap_or_default();
+        let (tree, above, entries) = (None, Vec::new(), BTreeMap::new());
+        Ok(Some(Self { target: Arc::clone(entry), tree, family, above, entries }))
+    }
+
+    /// The action in each table of the family; none without one. `Settled::ByTriggers` writes all
+    /// columns.
+    pub(super) fn own_actions(
+        &self,
+        entries: &[Arc<TableEntry>],
+        action: Action<'_>,
+        settled: Settled,
+    ) -> Vec<OwnAction> {
+        let own = |(leaf, entry): (usize, &Arc<TableEntry>)| {
+            let all = (settled == Settled::ByTriggers).then(|| RowTriggers::all_columns(entry));
+            OwnAction::new(action, |columns| self.ordinals(leaf, columns), all)
+        };
+        let entries = entries.iter().take(self.family.len());
+        entries.enumerate().map(own).collect()
+    }
+
+    /// True when the rows that a statement finds say which table they are of.
+    pub(crate) fn is_tagged(&self) -> bool {
+        self.tree.is_some() || !self.family.is_empty()
+    }
+
+    /// Columns of the target as the table of this number has them.
+    fn ordinals(&self, leaf: usize, columns: &[usize]) -> Vec<usize> {
+        self.family.get(leaf).map_or_else(|| columns.to_vec(), |member| member.ordinals(columns))
+    }
+
+    /// The ordinals in the table of this number of all columns of the target; None where they are
+    /// its own.
+    pub(crate) fn places(&self, leaf: usize) -> Option<Vec<usize>> {
+        let member = self.family.get(leaf)?;
+        let is_own = leaf == 0 || Some(self.target.def.columns.len()) == width_of(member);
+        (!is_own).then(|| {
+            let all: Vec<usize> = (0..self.target.def.columns.len()).collect();
+            member.ordinals(&all)
+        })
     }
 
     fn into(
@@ -156,12 +203,8 @@ impl Routes {
             above.push(Above { reader: KeyReader::new(&tree.root.keys)?, tree, part });
             child = parent;
         }
-        Ok(Some(Self { target: Arc::clone(entry), tree, above, entries: BTreeMap::new() }))
-    }
-
-    /// True when the target is partitioned.
-    pub(crate) fn is_partitioned(&self) -> bool {
-        self.tree.is_some()
+        let (family, entries) = (Vec::new(), BTreeMap::new());
+        Ok(Some(Self { target: Arc::clone(entry), tree, family, above, entries }))
     }
 
     /// True when another value of one of these columns may belong elsewhere.
@@ -250,13 +293,18 @@ impl Routes {
             .about_part(def.about_table())
     }
 
-    /// All partitions, locked for writing, by number; the target where it has none.
+    /// All partitions or members of the family, locked for writing, by number; the target where it
+    /// has none.
     pub(crate) fn entries(&self, running: &mut Running<'_>) -> Result<Vec<Arc<TableEntry>>> {
         match &self.tree {
             Some((tree, _)) => {
                 tree.leaves.iter().map(|leaf| running.session.write_table(leaf)).collect()
             }
-            None => Ok(vec![Arc::clone(&self.target)]),
+            None if self.family.is_empty() => Ok(vec![Arc::clone(&self.target)]),
+            None => {
+                let tables = self.family.iter();
+                tables.map(|member| running.session.write_table(&member.table)).collect()
+            }
         }
     }
 
@@ -275,6 +323,19 @@ impl Routes {
         self.entries.insert(leaf, Arc::clone(&entry));
         Ok(entry)
     }
+}
+
+/// The number of columns of a member that has them in the places of the target; None of another.
+fn width_of(member: &Member) -> Option<usize> {
+    member.columns.is_none().then(|| member.table.columns().len())
+}
+
+/// Values of rows that a statement changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Settled {
+    /// Triggers may change any of them.
+    ByTriggers,
+    BySource,
 }
 
 /// Message about a row that a trigger sends to another partition.

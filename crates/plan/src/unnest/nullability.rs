@@ -1,6 +1,7 @@
 //! Tests that a column of a logical plan can be NULL.
 
 use sql::algebra::{AggregateFunction, ColumnId, JoinKind, Plan, WindowFunction};
+use sql::catalog::{ColumnDef, TableRef};
 
 use crate::cardinality::nullable_by;
 use crate::context::{Context, CteBody};
@@ -12,13 +13,19 @@ pub(crate) fn never_null(context: &Context<'_>, plan: &Plan, id: ColumnId) -> bo
     types::stack::deep(|| never_null_here(context, plan, id))
 }
 
+/// True for the TID, and for a column of which no row of `table` has NULL.
+fn is_held(table: &TableRef, column: Option<&ColumnDef>) -> bool {
+    // Tables that inherit a column may drop its NOT NULL.
+    column.is_none_or(|column| column.not_null && table.family().is_none())
+}
+
 fn never_null_here(context: &Context<'_>, plan: &Plan, id: ColumnId) -> bool {
     let below = |input: &Plan, id: ColumnId| never_null(context, input, id);
     match plan {
         Plan::Scan { table, columns, .. } => {
             let found = columns.iter().find(|(column, _)| *column == id);
             let definition = found.map(|(_, ordinal)| table.columns().get(*ordinal));
-            definition.is_some_and(|definition| definition.is_none_or(|column| column.not_null))
+            definition.is_some_and(|definition| is_held(table, definition))
         }
         Plan::Filter { input, predicate } => {
             let only = std::iter::once(id).collect();

@@ -9,10 +9,11 @@ use std::sync::Arc;
 use types::DataType;
 
 use super::Expr;
+use super::family::Family;
 use super::partition::PartitionTree;
 use crate::definition::{
-    CheckDef, ColumnDef, ForeignKeyDef, Identity, IndexMeta, KeyDef, PartitionKey, PartitionOf,
-    WideDef,
+    CheckDef, ColumnDef, ForeignKeyDef, Identity, IndexMeta, Inheritance, KeyDef, PartitionKey,
+    PartitionOf, WideDef,
 };
 use crate::words::RelationName;
 
@@ -99,6 +100,18 @@ pub trait TableMeta: Send + Sync {
     fn partitions(&self) -> Option<&Arc<PartitionTree>> {
         None
     }
+    /// Its parents, and parts that it has from them alone; None when it inherits from none.
+    fn inheritance(&self) -> Option<&Inheritance> {
+        None
+    }
+    /// The tables that inherit from it, whose rows are read with its own; None when there are none.
+    fn family(&self) -> Option<&Arc<Family>> {
+        None
+    }
+    /// True when other tables have rows that are read under its name.
+    fn has_members(&self) -> bool {
+        self.partitions().is_some() || self.family().is_some()
+    }
     /// The identity of column `ordinal`, if it is an identity column.
     fn identity(&self, ordinal: usize) -> Option<&Identity> {
         let _ = ordinal;
@@ -151,7 +164,7 @@ impl std::ops::Deref for TableRef {
     }
 }
 
-/// A table without its partitions: ONLY.
+/// A table without its partitions and heirs: ONLY.
 struct Alone(TableRef);
 
 impl TableMeta for Alone {
@@ -169,6 +182,9 @@ impl TableMeta for Alone {
     }
     fn foreign_keys(&self) -> &[ForeignKeyDef] {
         self.0.foreign_keys()
+    }
+    fn inheritance(&self) -> Option<&Inheritance> {
+        self.0.inheritance()
     }
     fn identity(&self, ordinal: usize) -> Option<&Identity> {
         self.0.identity(ordinal)
@@ -188,10 +204,10 @@ impl TableMeta for Alone {
 }
 
 impl TableRef {
-    /// The table itself, without its partitions.
+    /// The table itself, without its partitions and heirs.
     #[must_use]
     pub fn alone(self) -> Self {
-        if self.partitions().is_some() { Self(Arc::new(Alone(self))) } else { self }
+        if self.has_members() { Self(Arc::new(Alone(self))) } else { self }
     }
 }
 

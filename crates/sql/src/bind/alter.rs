@@ -100,7 +100,8 @@ impl Binder<'_> {
         } else {
             None
         };
-        let Altered { table, actions, .. } = altered;
+        let Altered { table, mut actions, definition, .. } = altered;
+        actions.extend(definition.inheriting.changed(&table));
         Ok(altered_table(table, actions, rewrite))
     }
 

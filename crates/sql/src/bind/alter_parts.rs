@@ -70,6 +70,9 @@ impl Binder<'_> {
             Some(Relation::Table(table)) => table,
             _ => return self.bind_alter_table(alter),
         };
+        if table.family().is_some() || table.inheritance().is_some() {
+            return self.bind_alter_family(alter, &table);
+        }
         let below: Vec<TableRef> = table
             .partitions()
             .map_or_else(Vec::new, |tree| tree.inner.iter().chain(&tree.leaves).cloned().collect());
@@ -286,7 +289,7 @@ fn is_constraint(action: &&AlterAction) -> bool {
 }
 
 /// The name of a relation in its schema, as the grammar has it.
-fn object_name_of(key: &str) -> ast::ObjectName {
+pub(super) fn object_name_of(key: &str) -> ast::ObjectName {
     let full = RelationName::of_key(key);
     let parts = [full.schema_name(), &full.name];
     ast::ObjectName::from(parts.map(|part| ast::Ident::with_quote('"', part)).to_vec())

@@ -8,17 +8,18 @@ use types::{DataType, Error, Result, SqlState};
 
 use super::comparable::refuse_index;
 use super::domain::Declared;
-use super::name::{expr_at, ident_at, object_at, object_parts, refuse_reserved, refuse_system};
-use super::retyped::refuse_unfit_key;
+use super::foreign_key::missing_in_foreign_key;
+use super::inherit::Inheriting;
+use super::name::{expr_at, ident_at, object_parts, refuse_reserved, refuse_system};
 use super::{Binder, fail, place, unsupported};
 use crate::algebra::Place;
 use crate::catalog::{
-    CheckDef, ColumnDef, Deferral, ForeignKeyDef, IdentityKind, KeyDef, KeyMatch, KeyNulls,
-    ReferentialAction, Relation, TableRef, Uniqueness, Validity,
+    CheckDef, CheckScope, ColumnDef, Deferral, ForeignKeyDef, IdentityKind, KeyDef, KeyNulls,
+    TableRef, Uniqueness, Validity,
 };
 use crate::parse::folded;
 use crate::parse::visit::rewrite_expressions;
-use crate::statement::{ColumnSequence, Privilege, RelationName};
+use crate::statement::{ColumnSequence, RelationName};
 
 /// Bytes of a name that PostgreSQL keeps.
 const NAME_MAX: usize = 63;
@@ -32,8 +33,10 @@ pub(super) struct Definition {
     pub(super) foreign_keys: Vec<ForeignKeyDef>,
     pub(super) sequences: Vec<ColumnSequence>,
     /// Unique indexes that are no constraints, as keys that a foreign key may refer to.
-    unique: Vec<Vec<usize>>,
+    pub(super) unique: Vec<Vec<usize>>,
     waiting: Vec<Waiting>,
+    /// Its parents, and parts that it has from them.
+    pub(super) inheriting: Inheriting,
 }
 
 /// Form of a key.
@@ -71,8 +74,23 @@ pub(super) struct IdentityClause<'q> {
 /// A constraint that is bound last.
 enum Waiting {
     Generated { column: usize, expr: ast::Expr },
-    Check { name: Option<String>, expr: ast::Expr },
+    Check(WaitingCheck),
     ForeignKey { columns: Vec<usize>, key: ast::ForeignKeyConstraint },
+}
+
+/// A CHECK constraint that is bound last.
+struct WaitingCheck {
+    name: Option<String>,
+    expr: ast::Expr,
+    scope: CheckScope,
+}
+
+impl WaitingCheck {
+    fn waiting(name: Option<&ast::Ident>, check: &ast::CheckConstraint) -> Waiting {
+        let scope = if check.no_inherit { CheckScope::Alone } else { CheckScope::Family };
+        let (name, expr) = (name.map(folded), (*check.expr).clone());
+        Waiting::Check(Self { name, expr, scope })
+    }
 }
 
 impl Definition {
@@ -86,6 +104,7 @@ impl Definition {
             sequences: Vec::new(),
             unique: Vec::new(),
             waiting: Vec::new(),
+            inheriting: Inheriting::default(),
         }
     }
 
@@ -101,6 +120,7 @@ impl Definition {
             checks: table.checks().to_vec(),
             foreign_keys: table.foreign_keys().to_vec(),
             unique: unique.collect(),
+            inheriting: Inheriting::of(table),
             ..Self::new(name)
         }
     }
@@ -112,7 +132,7 @@ impl Definition {
     }
 
     /// `name`, or one that PostgreSQL would choose; 42710 when the given one is taken.
-    fn constraint_name(
+    pub(super) fn constraint_name(
         &self,
         name: Option<String>,
         columns: &[&str],
@@ -155,13 +175,13 @@ impl Definition {
         }
     }
 
-    fn names(&self, ordinals: &[usize]) -> Vec<&str> {
+    pub(super) fn names(&self, ordinals: &[usize]) -> Vec<&str> {
         let name = |ordinal: &usize| self.columns.get(*ordinal).map_or("", |c| c.name.as_str());
         ordinals.iter().map(name).collect()
     }
 
     /// Ordinals of named columns; `missing` makes the message for one that is not there.
-    fn ordinals(
+    pub(super) fn ordinals(
         &self,
         idents: &[&ast::Ident],
         missing: impl Fn(&str) -> String,
@@ -230,8 +250,7 @@ impl Definition {
                 return Ok(());
             }
             ast::TableConstraint::Check(check) => {
-                let name = check.name.as_ref().map(folded);
-                self.waiting.push(Waiting::Check { name, expr: (*check.expr).clone() });
+                self.waiting.push(WaitingCheck::waiting(check.name.as_ref(), check));
                 return Ok(());
             }
             other => return unsupported(format!("constraint {other}"), None),
@@ -248,10 +267,6 @@ impl Definition {
         let at = idents.first().and_then(|ident| ident_at(ident));
         self.add_key(name.as_ref().map(folded), ordinals, kind, at)
     }
-}
-
-fn missing_in_foreign_key(name: &str) -> String {
-    format!("column \"{name}\" referenced in foreign key constraint does not exist")
 }
 
 impl Binder<'_> {
@@ -380,8 +395,7 @@ impl Binder<'_> {
                 definition.waiting.push(Waiting::ForeignKey { columns: vec![ordinal], key });
             }
             ast::ColumnOption::Check(check) => {
-                let expr = (*check.expr).clone();
-                definition.waiting.push(Waiting::Check { name: constraint, expr });
+                definition.waiting.push(WaitingCheck::waiting(option.name.as_ref(), check));
             }
             ast::ColumnOption::Generated {
                 generation_expr: Some(expr),
@@ -492,7 +506,7 @@ impl Binder<'_> {
                         def.generated = Some(sql);
                     }
                 }
-                Waiting::Check { name, expr } => self.add_check(definition, name, &expr)?,
+                Waiting::Check(check) => self.add_check(definition, check)?,
                 Waiting::ForeignKey { columns, key } => {
                     self.add_foreign_key(definition, columns, &key)?;
                 }
@@ -504,142 +518,27 @@ impl Binder<'_> {
     fn add_check(
         &mut self,
         definition: &mut Definition,
-        name: Option<String>,
-        expr: &ast::Expr,
+        WaitingCheck { name, expr, scope }: WaitingCheck,
     ) -> Result<()> {
+        let expr = &expr;
         let bound = self.check_condition(expr, &definition.name.name, &definition.columns)?;
         let mut used = Vec::new();
         bound.each_column(&mut |id| used.push(id.0 as usize));
         used.sort_unstable();
         used.dedup();
+        let sql = unqualified(&self.defined(expr)).to_string();
+        let validity = Validity::Valid;
+        if let Some(name) = &name {
+            let check = CheckDef { name: name.clone(), sql: sql.clone(), validity, scope };
+            if definition.is_inherited(&check)? {
+                return Ok(());
+            }
+        }
         let columns = if used.len() == 1 { definition.names(&used) } else { Vec::new() };
         let name = definition.constraint_name(name, &columns, "check", expr_at(expr))?;
-        let sql = unqualified(&self.defined(expr)).to_string();
-        definition.checks.push(CheckDef { name, sql, validity: Validity::Valid });
+        definition.checks.push(CheckDef { name, sql, validity, scope });
         Ok(())
     }
-
-    fn add_foreign_key(
-        &mut self,
-        definition: &mut Definition,
-        columns: Vec<usize>,
-        key: &ast::ForeignKeyConstraint,
-    ) -> Result<()> {
-        let at = object_at(&key.foreign_table);
-        let deferral = deferral_of(key.characteristics.as_ref())?;
-        let matching = match key.match_kind {
-            None | Some(ast::ConstraintReferenceMatchKind::Simple) => KeyMatch::Simple,
-            Some(ast::ConstraintReferenceMatchKind::Full) => KeyMatch::Full,
-            Some(_) => return unsupported("MATCH PARTIAL", at),
-        };
-        refuse_actions(definition, &columns, key)?;
-        let names = definition.names(&columns);
-        let name = definition.constraint_name(key.name.as_ref().map(folded), &names, "fkey", at)?;
-        let written = self.written_name(&key.foreign_table)?;
-        let is_self = written.name == definition.name.name
-            && (written.schema == definition.name.schema || written.schema.is_none());
-        let table = if is_self { definition.name.clone() } else { self.found(written) };
-        let other;
-        let target = if is_self {
-            &*definition
-        } else {
-            other = self.referenced(&table, at)?;
-            &other
-        };
-        let references = referenced_columns(target, &key.referred_columns, at)?;
-        if references.len() != columns.len() {
-            let message = "number of referencing and referenced columns for foreign key disagree";
-            return fail(SqlState::INVALID_FOREIGN_KEY, message, at);
-        }
-        if !is_self {
-            let needed = references.iter().copied();
-            self.require_columns(&table.key(), Privilege::References, needed);
-        }
-        for (own, other) in columns.iter().zip(&references) {
-            let (Some(own), Some(other)) =
-                (definition.columns.get(*own), target.columns.get(*other))
-            else {
-                continue;
-            };
-            refuse_unfit_key(&name, own, other).map_err(|error| place(error, at))?;
-        }
-        definition.foreign_keys.push(ForeignKeyDef {
-            name,
-            columns,
-            table: RelationName { schema: None, name: table.key() },
-            references,
-            on_delete: referential_action(key.on_delete.as_ref()),
-            on_update: referential_action(key.on_update.as_ref()),
-            deferral,
-            validity: Validity::Valid,
-            matching,
-        });
-        Ok(())
-    }
-
-    /// The table that a foreign key refers to.
-    fn referenced(&self, name: &RelationName, at: Place) -> Result<Definition> {
-        match self.catalog.relation(name.schema.as_deref(), &name.name) {
-            Some(Relation::Table(table)) if table.partition_key().is_some() => {
-                unsupported("a foreign key to a partitioned table", at)
-            }
-            Some(Relation::Table(table) | Relation::StaleWide { table, .. })
-                if table.materialized().is_none() =>
-            {
-                Ok(Definition::of(name.clone(), &table))
-            }
-            Some(_) => {
-                let message = format!("referenced relation \"{name}\" is not a table");
-                fail(SqlState::WRONG_OBJECT_TYPE, message, at)
-            }
-            None => {
-                let message = format!("relation \"{name}\" does not exist");
-                fail(SqlState::UNDEFINED_TABLE, message, at)
-            }
-        }
-    }
-}
-
-/// Ordinals of the referenced columns: those named, which must be a key, or the primary key.
-fn referenced_columns(target: &Definition, names: &[ast::Ident], at: Place) -> Result<Vec<usize>> {
-    let refuse_deferrable = |what: &str| {
-        let name = &target.name.name;
-        let message = format!("cannot use a deferrable {what} for referenced table \"{name}\"");
-        fail(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, message, at)
-    };
-    if names.is_empty() {
-        return match target.keys.iter().find(|key| key.primary) {
-            Some(key) if key.deferral.is_deferrable() => refuse_deferrable("primary key"),
-            Some(key) => Ok(key.columns.clone()),
-            None => {
-                let message = format!(
-                    "there is no primary key for referenced table \"{}\"",
-                    target.name.name
-                );
-                fail(SqlState::UNDEFINED_OBJECT, message, at)
-            }
-        };
-    }
-    let idents: Vec<&ast::Ident> = names.iter().collect();
-    let references = target.ordinals(&idents, missing_in_foreign_key)?;
-    let same = |columns: &[usize]| {
-        columns.len() == references.len()
-            && columns.iter().all(|column| references.contains(column))
-    };
-    let immediate = |key: &&KeyDef| !key.deferral.is_deferrable();
-    let known = target.keys.iter().filter(immediate).any(|key| same(&key.columns))
-        || target.unique.iter().any(|columns| same(columns));
-    if known {
-        return Ok(references);
-    }
-    if target.keys.iter().any(|key| same(&key.columns)) {
-        return refuse_deferrable("unique constraint");
-    }
-    let message = format!(
-        "there is no unique constraint matching given keys for referenced table \"{}\"",
-        target.name.name
-    );
-    fail(SqlState::INVALID_FOREIGN_KEY, message, at)
 }
 
 /// `table_column_label`, cut so that PostgreSQL keeps it as it is.
@@ -703,7 +602,7 @@ pub(super) fn renamed_column(sql: &str, from: &str, to: &ast::Ident) -> Result<S
 }
 
 /// The type of a `serial` column.
-fn serial_type(ty: &ast::DataType) -> Option<DataType> {
+pub(super) fn serial_type(ty: &ast::DataType) -> Option<DataType> {
     let ast::DataType::Custom(name, modifiers) = ty else {
         return None;
     };
@@ -729,40 +628,6 @@ fn key_nulls(option: ast::NullsDistinctOption) -> KeyNulls {
         ast::NullsDistinctOption::NotDistinct => KeyNulls::NotDistinct,
         _ => KeyNulls::Distinct,
     }
-}
-
-fn referential_action(action: Option<&ast::ReferentialAction>) -> ReferentialAction {
-    match action {
-        None | Some(ast::ReferentialAction::NoAction) => ReferentialAction::NoAction,
-        Some(ast::ReferentialAction::Restrict) => ReferentialAction::Restrict,
-        Some(ast::ReferentialAction::Cascade) => ReferentialAction::Cascade,
-        Some(ast::ReferentialAction::SetNull) => ReferentialAction::SetNull,
-        Some(ast::ReferentialAction::SetDefault) => ReferentialAction::SetDefault,
-    }
-}
-
-/// 42601 for an action that would set a generated column.
-fn refuse_actions(
-    definition: &Definition,
-    columns: &[usize],
-    key: &ast::ForeignKeyConstraint,
-) -> Result<()> {
-    use ReferentialAction as Action;
-    let is_generated =
-        |column: &usize| definition.columns.get(*column).is_some_and(|c| c.generated.is_some());
-    if !columns.iter().any(is_generated) {
-        return Ok(());
-    }
-    let on_delete = referential_action(key.on_delete.as_ref());
-    let on_update = referential_action(key.on_update.as_ref());
-    let event = match (on_update, on_delete) {
-        (Action::Cascade | Action::SetNull | Action::SetDefault, _) => "UPDATE",
-        (_, Action::SetNull | Action::SetDefault) => "DELETE",
-        _ => return Ok(()),
-    };
-    let message =
-        format!("invalid ON {event} action for foreign key constraint containing generated column");
-    fail(SqlState::SYNTAX_ERROR, message, object_at(&key.foreign_table))
 }
 
 /// When a key with these clauses is tested.

@@ -9,6 +9,8 @@ use sqlparser::tokenizer::{Location, Token, Tokenizer};
 use types::{DataType, Result, SqlState};
 
 use super::constraint::Definition;
+use super::inherit::Inheriting;
+use super::like::TakenOver;
 use super::name::{ident_at, object_at};
 use super::partition::check_keys;
 use super::{Binder, Unknowns, fail, unsupported};
@@ -46,31 +48,24 @@ impl Binder<'_> {
             return self.bind_create_as(create, query, head);
         }
         let mut definition = Definition::new(name.clone());
-        let aside = Arc::clone(&self.aside);
-        let mut likes = aside.likes().peekable();
-        let mut taken_over = Vec::new();
         let partition_of = match &create.partition_of {
             Some(parent) => Some(self.define_partition(&mut definition, parent, create)?),
             None => None,
         };
-        for column in create.columns.iter().filter(|_| partition_of.is_none()) {
-            let at = ident_at(&column.name);
-            while let Some((_, like)) = likes.next_if(|(like_at, _)| Some(*like_at) < at) {
-                taken_over.push(self.define_like(&mut definition, like)?);
-            }
-            refuse_repeat(&definition.columns, &folded(&column.name), ident_at(&column.name))?;
-            self.define_column(&mut definition, column)?;
+        if let Some(parents) = &create.inherits {
+            self.inherit(&mut definition, parents, persistence_of(&name, persistence))?;
         }
-        for (_, like) in likes {
-            taken_over.push(self.define_like(&mut definition, like)?);
-        }
+        let listed = if partition_of.is_none() { create.columns.as_slice() } else { &[] };
+        let taken_over = self.define_columns(&mut definition, listed)?;
         for constraint in &create.constraints {
             definition.add_constraint(constraint)?;
         }
         self.finish_constraints(&mut definition)?;
         let indexes = self.take_over(&mut definition, &taken_over)?;
         let partition_by = self.partitioned_by(create, &definition, partition_of.as_ref())?;
-        let Definition { columns, keys, checks, foreign_keys, sequences, .. } = definition;
+        let Definition { columns, keys, checks, foreign_keys, sequences, inheriting, .. } =
+            definition;
+        let Inheriting { parents, inheritance, merged, .. } = inheriting;
         Ok(Statement::CreateTable(Box::new(CreateTable {
             name,
             columns,
@@ -86,7 +81,37 @@ impl Binder<'_> {
             on_commit,
             partition_by,
             partition_of,
+            parents,
+            inheritance,
+            merged,
         })))
+    }
+
+    /// Adds the columns that the statement lists, and those of LIKE among them.
+    fn define_columns(
+        &mut self,
+        definition: &mut Definition,
+        listed: &[ast::ColumnDef],
+    ) -> Result<Vec<TakenOver>> {
+        let aside = Arc::clone(&self.aside);
+        let mut likes = aside.likes().peekable();
+        let mut taken_over = Vec::new();
+        for (place_idx, column) in listed.iter().enumerate() {
+            let at = ident_at(&column.name);
+            while let Some((_, like)) = likes.next_if(|(like_at, _)| Some(*like_at) < at) {
+                taken_over.push(self.define_like(definition, like)?);
+            }
+            if self.merge_column(definition, place_idx, column)? {
+                continue;
+            }
+            refuse_repeat(&definition.columns, &folded(&column.name), ident_at(&column.name))?;
+            self.define_column(definition, column)?;
+        }
+        for (_, like) in likes {
+            taken_over.push(self.define_like(definition, like)?);
+        }
+        definition.check_inherited_defaults()?;
+        Ok(taken_over)
     }
 
     /// PARTITION BY, and whether the keys of the table go with it.
@@ -97,6 +122,10 @@ impl Binder<'_> {
         partition_of: Option<&PartitionPlace>,
     ) -> Result<Option<PartitionKey>> {
         let Some(expr) = &create.partition_by else { return Ok(None) };
+        if create.inherits.is_some() {
+            let message = "cannot create partitioned table as inheritance child";
+            return fail(SqlState::INVALID_OBJECT_DEFINITION, message, None);
+        }
         let key = self.partition_key(expr, definition)?;
         let own = definition.name.key();
         if definition.foreign_keys.iter().any(|foreign| foreign.table.name == own) {
@@ -363,6 +392,12 @@ impl Binder<'_> {
     }
 }
 
+/// Persistence of a table of this name.
+fn persistence_of(name: &RelationName, asked: Persistence) -> Persistence {
+    let is_temporary = name.schema.as_deref() == Some("pg_temp");
+    if is_temporary { Persistence::Temporary } else { asked }
+}
+
 fn persistence(temporary: bool) -> Persistence {
     if temporary { Persistence::Temporary } else { Persistence::Permanent }
 }
@@ -440,7 +475,6 @@ fn refuse_table_extensions(create: &ast::CreateTable, at: Place) -> Result<()> {
         (create.external, "CREATE EXTERNAL TABLE"),
         (create.like.is_some(), "LIKE in CREATE TABLE"),
         (create.clone.is_some(), "CLONE"),
-        (create.inherits.is_some(), "INHERITS"),
     ];
     match what.iter().find(|(present, _)| *present) {
         Some((_, what)) => unsupported(what, at),

@@ -15,7 +15,7 @@ use super::scope::Clause;
 use super::{Binder, fail, unsupported};
 use crate::algebra::{ColumnId, DomainTest, DomainTests, Expr, Function, Place};
 use crate::catalog::{
-    Catalog, CheckDef, ColumnDef, Domain, DomainOf, DomainUse, UserType, Validity,
+    Catalog, CheckDef, CheckScope, ColumnDef, Domain, DomainOf, DomainUse, UserType, Validity,
 };
 use crate::parse::{DomainAction, DomainClause, DomainTree};
 use crate::statement::{
@@ -255,7 +255,7 @@ impl Binder<'_> {
             }
         };
         let sql = unqualified(&self.defined(expr)).to_string();
-        Ok(CheckDef { name: constraint, sql, validity: Validity::Valid })
+        Ok(CheckDef { name: constraint, sql, validity: Validity::Valid, scope: CheckScope::Family })
     }
 
     fn domain_change(

@@ -13,7 +13,7 @@ use super::types::Context;
 use super::{Binder, Bound, fail};
 use crate::algebra::{Expr, ExprKind};
 use crate::catalog::{
-    BoundTerms, Catalog, ColumnDef, IndexExpression, IndexMeta, IndexTerms, TableRef,
+    BoundTerms, Catalog, CheckDef, ColumnDef, IndexExpression, IndexMeta, IndexTerms, TableRef,
 };
 use crate::parse::folded;
 use crate::parse::visit::rewrite_expressions;
@@ -256,6 +256,13 @@ impl IndexExpression {
         column_text(&self.full_text())
     }
 
+    /// Its text with every operation in parentheses.
+    pub fn full_text(&self) -> String {
+        full_text(&self.sql)
+    }
+}
+
+impl CheckDef {
     /// Its text with every operation in parentheses.
     pub fn full_text(&self) -> String {
         full_text(&self.sql)

@@ -16,8 +16,8 @@ use crate::statement::{ColumnSequence, Privilege};
 /// A table that another one is like.
 pub(super) struct TakenOver {
     table: TableRef,
-    /// The ordinal that its first column has in the new table.
-    first: usize,
+    /// The ordinals of its columns in the new table.
+    places: Vec<usize>,
     with_indexes: bool,
     /// See [`crate::statement::CreateTable::comments`].
     pub(super) comments: Vec<(String, TableRef, String)>,
@@ -33,11 +33,16 @@ impl Binder<'_> {
         let at = object_at(&like.table);
         let table = self.table_named(&like.table)?;
         self.require(table.name(), Privilege::Select);
-        let (first, including) = (definition.columns.len(), like.including);
+        let (mut places, including) = (Vec::new(), like.including);
         for (ordinal, column) in table.columns().iter().enumerate() {
-            refuse_repeat(&definition.columns, &column.name, at)?;
             let mut def = ColumnDef::new(&column.name, column.ty);
             (def.not_null, def.domain) = (column.not_null, column.domain);
+            if let Some(place) = definition.takes_inherited(&def, at)? {
+                places.push(place);
+                continue;
+            }
+            places.push(definition.columns.len());
+            refuse_repeat(&definition.columns, &column.name, at)?;
             let identity = table.identity(ordinal);
             if including.defaults && identity.is_none() {
                 def.default.clone_from(&column.default);
@@ -53,7 +58,7 @@ impl Binder<'_> {
             };
             let name = self.column_sequence(definition, &column.name);
             definition.sequences.push(ColumnSequence {
-                column: first + ordinal,
+                column: definition.columns.len() - 1,
                 identity: Some(identity.kind),
                 name,
                 definition: sequence,
@@ -61,9 +66,12 @@ impl Binder<'_> {
         }
         if including.constraints {
             // Of no rows, all satisfy them.
-            let checks = table.checks().iter().cloned();
-            let valid = |check| CheckDef { validity: Validity::Valid, ..check };
-            definition.checks.extend(checks.map(valid));
+            for check in table.checks() {
+                let check = CheckDef { validity: Validity::Valid, ..check.clone() };
+                if !definition.is_inherited(&check)? {
+                    definition.checks.push(check);
+                }
+            }
         }
         let comment =
             |column: &ColumnDef| (column.name.clone(), table.clone(), column.name.clone());
@@ -72,7 +80,7 @@ impl Binder<'_> {
         } else {
             Vec::new()
         };
-        Ok(TakenOver { table, first, with_indexes: including.indexes, comments })
+        Ok(TakenOver { table, places, with_indexes: including.indexes, comments })
     }
 
     /// Adds the keys of the other tables; their indexes that are no constraints.
@@ -82,8 +90,8 @@ impl Binder<'_> {
         from: &[TakenOver],
     ) -> Result<Vec<IndexMeta>> {
         let mut indexes = Vec::new();
-        for TakenOver { table, first, .. } in from.iter().filter(|from| from.with_indexes) {
-            let moved = |ordinal: &usize| ordinal + first;
+        for TakenOver { table, places, .. } in from.iter().filter(|from| from.with_indexes) {
+            let moved = |ordinal: &usize| places[*ordinal];
             for key in table.keys() {
                 let columns = key.columns.iter().map(moved).collect();
                 let KeyDef { primary, nulls, deferral, .. } = *key;
@@ -100,7 +108,7 @@ impl Binder<'_> {
                 }
                 let place = |column: &IndexColumn| match column.expression() {
                     Some(_) => *column,
-                    None => IndexColumn { ordinal: column.ordinal + first, ..*column },
+                    None => IndexColumn { ordinal: places[column.ordinal], ..*column },
                 };
                 let columns: Vec<IndexColumn> = index.columns.iter().map(place).collect();
                 let names: Vec<&str> = columns

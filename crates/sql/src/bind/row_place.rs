@@ -45,7 +45,7 @@ impl RowPlaces {
 
 /// The place of a row in its own table.
 fn place_of(tid: Expr, table: &TableRef) -> Expr {
-    if table.partitions().is_none() {
+    if !table.has_members() {
         return tid;
     }
     let own = Expr::literal(Value::I64((1 << PARTITION_SHIFT) - 1), DataType::BigInt);
@@ -92,7 +92,7 @@ impl Binder<'_> {
         };
         let clause = self.levels.get(depth).map(|level| level.clause);
         match clause {
-            Some(Clause::Returning) if name == "tableoid" && table.partitions().is_none() => {
+            Some(Clause::Returning) if name == "tableoid" && !table.has_members() => {
                 return Ok(Some(Bound::new(self.number_of_table(table.name())?, at)));
             }
             Some(Clause::Returning) => {
@@ -105,7 +105,7 @@ impl Binder<'_> {
                 let tid = Expr::column(tid, DataType::BigInt);
                 let expr = match name {
                     "ctid" => place_of(tid, table).cast(DataType::Tid),
-                    _ => self.number_of_partition(tid, table)?,
+                    _ => self.number_of_member(tid, table)?,
                 };
                 return Ok(Some(Bound::new(expr, at)));
             }
@@ -124,7 +124,7 @@ impl Binder<'_> {
         self.note_reference(depth, &tid, at);
         let expr = match name {
             "ctid" => place_of(tid, table).cast(DataType::Tid),
-            _ if table.partitions().is_some() => self.number_of_partition(tid, table)?,
+            _ if table.has_members() => self.number_of_member(tid, table)?,
             _ => {
                 // NULL where an outer join has no row.
                 let number = self.number_of_table(table.name())?;
@@ -149,16 +149,16 @@ impl Binder<'_> {
         Some(Expr::column(tid, DataType::BigInt))
     }
 
-    /// The number of the partition whose row has the TID.
-    fn number_of_partition(&self, tid: Expr, table: &TableRef) -> Result<Expr> {
-        let Some(tree) = table.partitions() else { return self.number_of_table(table.name()) };
+    /// The number of the table below `table` whose row has the TID.
+    fn number_of_member(&self, tid: Expr, table: &TableRef) -> Result<Expr> {
+        let Some(members) = table.members() else { return self.number_of_table(table.name()) };
         let shift = Expr::integer(i32::try_from(PARTITION_SHIFT).unwrap_or(i32::MAX));
         let number = Expr::call(Function::ShiftRight, vec![tid, shift], DataType::BigInt);
-        let mut branches = Vec::with_capacity(tree.leaves.len());
-        for (leaf, table) in tree.leaves.iter().enumerate() {
+        let mut branches = Vec::with_capacity(members.len());
+        for (leaf, member) in members.iter().enumerate() {
             let leaf = Expr::literal(Value::I64(leaf as i64), DataType::BigInt);
             let is_it = Expr::compare(CompareOp::Equal, number.clone(), leaf);
-            branches.push((is_it, self.number_of_table(table.name())?));
+            branches.push((is_it, self.number_of_table(member.table.name())?));
         }
         let otherwise = Box::new(Expr::null(DataType::Oid));
         if branches.is_empty() {

@@ -373,9 +373,12 @@ impl Binder<'_> {
                             partitions directly.";
                 return Err(Error::new(SqlState::WRONG_OBJECT_TYPE, message).with_hint(hint));
             }
-            let partitions = partitions_of(&table, &target.name);
+            let mut below = partitions_of(&table, &target.name);
+            if let (Some(family), false) = (table.family(), target.only) {
+                below.extend(family.heirs.iter().map(|heir| heir.table.clone()));
+            }
             tables.push(table);
-            tables.extend(partitions);
+            tables.extend(below);
         }
         Ok(Statement::Truncate(Truncate {
             tables,

@@ -9,7 +9,7 @@ use super::constraint::deferral_of;
 use super::name::ident_at;
 use super::{Binder, fail, place};
 use crate::catalog::{Identity, TableRef};
-use crate::parse::{IdentityChange, TableChange, folded};
+use crate::parse::{IdentityChange, InheritTree, TableChange, folded};
 use crate::statement::{AlterAction, IfMissing, Skipped, Statement};
 
 impl Binder<'_> {
@@ -30,6 +30,12 @@ impl Binder<'_> {
         let mut notices = Vec::new();
         for change in changes {
             actions.extend(match change {
+                TableChange::Inherit(InheritTree::From(parent)) => {
+                    Some(self.inherit_from(&table, parent)?)
+                }
+                TableChange::Inherit(InheritTree::NoMore(parent)) => {
+                    Some(self.inherit_no_more(&table, parent)?)
+                }
                 TableChange::Constraint(ident, characteristics) => {
                     Some(alter_constraint(&table, ident, characteristics.as_ref())?)
                 }

@@ -1,14 +1,44 @@
-//! SET CONSTRAINTS, ALTER VIEW, and actions of ALTER TABLE that the grammar lacks: ALTER
+//! SET CONSTRAINTS, ALTER VIEW, and actions of ALTER TABLE that the grammar lacks: INHERIT, ALTER
 //! CONSTRAINT, and of a column DROP EXPRESSION and what changes an identity.
 
+use sqlparser::ast;
 use sqlparser::parser::Parser;
 
 use super::reader::{Parsed, expect, if_exists, peek_word, word, words};
 use super::sequence::sequence_option;
 use super::view::Renamed;
-use super::{IdentityChange, SessionTree, TableChange};
+use super::{SequenceOption, SessionTree};
 use crate::definition::IdentityKind;
-use crate::words::ConstraintMode;
+use crate::words::{ConstraintMode, IfMissing};
+
+/// An action of ALTER TABLE that is parsed here.
+#[derive(Clone, Debug)]
+pub(crate) enum TableChange {
+    /// INHERIT and NO INHERIT.
+    Inherit(InheritTree),
+    /// ALTER CONSTRAINT.
+    Constraint(ast::Ident, Option<ast::ConstraintCharacteristics>),
+    /// ALTER COLUMN ... DROP EXPRESSION.
+    DropExpression(ast::Ident, IfMissing),
+    /// ALTER COLUMN ... SET GENERATED, SET of an option, RESTART, any number of them.
+    Identity(ast::Ident, Vec<IdentityChange>),
+    /// ALTER COLUMN ... DROP IDENTITY.
+    DropIdentity(ast::Ident, IfMissing),
+}
+
+/// INHERIT and NO INHERIT of ALTER TABLE, with the parent.
+#[derive(Clone, Debug)]
+pub(crate) enum InheritTree {
+    From(ast::ObjectName),
+    NoMore(ast::ObjectName),
+}
+
+/// Change of an identity column by ALTER COLUMN.
+#[derive(Clone, Debug)]
+pub(crate) enum IdentityChange {
+    Kind(IdentityKind),
+    Option(SequenceOption),
+}
 
 /// The statement, when it is one of these.
 pub(super) fn parse(parser: &mut Parser<'_>) -> Parsed<Option<SessionTree>> {
@@ -55,7 +85,20 @@ fn alter_table(parser: &mut Parser<'_>) -> Parsed<SessionTree> {
     Ok(SessionTree::AlterTable { table, if_missing, changes })
 }
 
+/// INHERIT and NO INHERIT.
+fn inherit(parser: &mut Parser<'_>) -> Parsed<InheritTree> {
+    if word(parser, "inherit") {
+        return Ok(InheritTree::From(parser.parse_object_name(false)?));
+    }
+    expect(parser, "no")?;
+    expect(parser, "inherit")?;
+    Ok(InheritTree::NoMore(parser.parse_object_name(false)?))
+}
+
 fn change(parser: &mut Parser<'_>) -> Parsed<TableChange> {
+    if peek_word(parser, 0, "inherit") || peek_word(parser, 0, "no") {
+        return Ok(TableChange::Inherit(inherit(parser)?));
+    }
     expect(parser, "alter")?;
     if word(parser, "constraint") {
         let name = parser.parse_identifier()?;

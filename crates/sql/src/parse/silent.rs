@@ -1,5 +1,5 @@
-//! Tokens that say nothing here: `CHECK (...) NO INHERIT`, `NATIONAL CHARACTER`, and the star of
-//! `FROM t*`; and `FROM ONLY t`, which becomes a part of the name ([`super::ONLY`]).
+//! Tokens that say nothing here: `NATIONAL CHARACTER`, and the star of `FROM t*`; and `FROM ONLY
+//! t`, which becomes a part of the name ([`super::ONLY`]).
 
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
@@ -25,13 +25,7 @@ pub(super) fn end(
         let is_type = |word| is_keyword(next()?.1, word).then_some(at_idx + 1);
         return is_type(Keyword::CHAR).or_else(|| is_type(Keyword::CHARACTER));
     }
-    if !is_word(word, "no") {
-        return None;
-    }
-    let closed = before.iter().rev().find(|token| !is_blank(token))?.token == Token::RParen;
-    let (next_idx, next) = next()?;
-    let inherits = matches!(&next.token, Token::Word(word) if is_word(word, "inherit"));
-    (closed && inherits).then_some(next_idx + 1)
+    None
 }
 
 /// Words before the name of a relation, which a star may follow.

@@ -6,7 +6,8 @@ use super::{DropBehaviour, IfExists, IfMissing, Persistence, RelationName, State
 use crate::algebra::{Query, TableRef};
 use crate::definition::{
     CheckDef, ColumnDef, Deferral, DomainUse, ForeignKeyDef, IdentityKind, IndexColumn, IndexKind,
-    IndexMeta, IndexTerms, KeyDef, PartitionBound, PartitionKey, SequenceDef, Uniqueness,
+    IndexMeta, IndexTerms, Inheritance, KeyDef, PartitionBound, PartitionKey, SequenceDef,
+    Uniqueness,
 };
 
 /// A sequence that belongs to a column: of GENERATED ... AS IDENTITY or `serial`.
@@ -56,6 +57,21 @@ pub struct CreateTable {
     /// PARTITION OF: columns and checks are those of the partitioned table, whose keys and indexes
     /// are to be added.
     pub partition_of: Option<PartitionPlace>,
+    /// INHERITS: columns and checks are those of these tables, and of its own.
+    pub parents: Vec<TableRef>,
+    /// Parts that it has from those alone.
+    pub inheritance: Inheritance,
+    /// Notices about columns and constraints that are one with those of a parent.
+    pub merged: Vec<MergeNotice>,
+}
+
+/// A notice about what a table has from several tables, or from itself and another one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MergeNotice {
+    /// The notice.
+    pub message: String,
+    /// Its detail.
+    pub detail: Option<&'static str>,
 }
 
 /// Place of a table among the partitions of another one.
@@ -355,9 +371,22 @@ pub struct AlterTable {
     pub partitions: Vec<AlterTable>,
 }
 
+/// Inheritance of a table from now on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SetInheritance {
+    /// The whole of it.
+    pub inheritance: Inheritance,
+    /// A parent that is new.
+    pub joins: Option<TableRef>,
+    /// Notices about what is one with a parent's.
+    pub merged: Vec<MergeNotice>,
+}
+
 /// One change of ALTER TABLE.
 #[derive(Clone, Debug, PartialEq)]
 pub enum AlterAction {
+    /// INHERIT, NO INHERIT, and what follows from other changes for tables below others.
+    SetInheritance(Box<SetInheritance>),
     /// ADD COLUMN, at the end; its constraints follow as further actions.
     AddColumn {
         /// The column.

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use sql::algebra::{Direction, NullsOrder};
 use sql::catalog::{
-    CheckDef, ColumnDef, Deferral, Domain, DomainDef, DomainOf, DomainUse, ForeignKeyDef, Identity,
-    IdentityKind, IndexColumn, IndexExpression, IndexKind, IndexMeta, IndexTerms, KeyDef, KeyMatch,
-    KeyNulls, PartitionBound, PartitionKey, PartitionOf, PartitionStrategy, PolicyCommand,
-    PolicyDef, PolicyKind, RangeEnd, ReferentialAction, RowSecurity, SequenceDef, SequenceWrap,
-    Uniqueness, UserType, Validity, WeaveForm, WideDef, WideLink, WideNode,
+    CheckDef, CheckScope, ColumnDef, Deferral, Domain, DomainDef, DomainOf, DomainUse,
+    ForeignKeyDef, Identity, IdentityKind, IndexColumn, IndexExpression, IndexKind, IndexMeta,
+    IndexTerms, Inheritance, KeyDef, KeyMatch, KeyNulls, PartitionBound, PartitionKey, PartitionOf,
+    PartitionStrategy, PolicyCommand, PolicyDef, PolicyKind, RangeEnd, ReferentialAction,
+    RowSecurity, SequenceDef, SequenceWrap, Uniqueness, UserType, Validity, WeaveForm, WideDef,
+    WideLink, WideNode,
 };
 use sql::statement::{DefaultKind, OnCommit, Persistence, Privileges, RelationName};
 use storage::Layout;
@@ -149,7 +150,8 @@ record!(ColumnDef { name, ty, not_null, default; generated, domain });
 record!(DomainDef { number, key, ty, over, default, not_null, checks });
 record!(DomainUse { domain, of });
 record!(KeyDef { name, columns, primary, nulls; deferral });
-record!(CheckDef { name, sql; validity });
+record!(CheckDef { name, sql; validity, scope });
+record!(Inheritance { parents, columns, checks });
 record!(ForeignKeyDef {
     name, columns, table, references, on_delete, on_update; deferral, validity, matching
 });
@@ -183,6 +185,7 @@ variants!(ReferentialAction {
 variants!(Deferral { Never = 0, Immediate = 1, Deferred = 2 });
 variants!(KeyMatch { Simple = 0, Full = 1 });
 variants!(Validity { Valid = 0, NotValid = 1 });
+variants!(CheckScope { Family = 0, Alone = 1 });
 variants!(IdentityKind { Always = 0, ByDefault = 1 });
 variants!(Uniqueness { No = 0, Distinct = 1, NullsNotDistinct = 2 });
 variants!(WeaveForm { Vertical = 0, Horizontal = 1 });
@@ -194,7 +197,8 @@ variants!(NumericDisplay { Fixed = 0, Trimmed = 1, Computed = 2 });
 const NO_COLUMN: usize = usize::MAX;
 
 /// Fields behind those of all tables: one of a wide table, two of a table whose blocks are sorted,
-/// four of a partitioned table or a partition, five of a materialized view. The first tells what a
+/// four of a partitioned table or a partition, five of a materialized view, six of a table that
+/// inherits from others. The first tells what a
 /// wide table is made of, and is empty for others.
 impl Codec for TableDef {
     fn put(&self, out: &mut Writer<'_>) {
@@ -209,7 +213,8 @@ impl Codec for TableDef {
         out.field(&self.persistence);
         out.field(&self.block_indexes);
         let nothing = WideDef { nodes: Vec::new(), columns: Vec::new() };
-        let is_materialized = self.materialized.is_some();
+        let inherits = !self.inheritance.parents.is_empty();
+        let is_materialized = self.materialized.is_some() || inherits;
         let has_partitions =
             self.partition_by.is_some() || self.partition_of.is_some() || is_materialized;
         if self.wide.is_some() || self.order_by.is_some() || has_partitions {
@@ -224,6 +229,9 @@ impl Codec for TableDef {
         }
         if is_materialized {
             out.field(&self.materialized);
+        }
+        if inherits {
+            out.field(&self.inheritance);
         }
     }
 }
@@ -249,6 +257,7 @@ impl Decode for TableDef {
             materialized: None,
             partition_by: None,
             partition_of: None,
+            inheritance: Inheritance::default(),
         };
         if from.end().is_err() {
             def.block_indexes = from.field()?;
@@ -266,6 +275,9 @@ impl Decode for TableDef {
         }
         if from.end().is_err() {
             def.materialized = from.field()?;
+        }
+        if from.end().is_err() {
+            def.inheritance = from.field()?;
         }
         Ok(def)
     }

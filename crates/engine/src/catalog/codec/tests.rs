@@ -156,13 +156,22 @@ fn block_index() -> impl Strategy<Value = IndexMeta> {
     })
 }
 
+fn check() -> impl Strategy<Value = CheckDef> {
+    let scope = select(vec![CheckScope::Family, CheckScope::Alone]);
+    let parts = (text(), text(), validity(), scope);
+    parts.prop_map(|(name, sql, validity, scope)| CheckDef { name, sql, validity, scope })
+}
+
+fn inheritance() -> impl Strategy<Value = Inheritance> {
+    let names = || vec(text(), 0..3);
+    let some = (vec(text(), 1..3), names(), names());
+    let some = some.prop_map(|(parents, columns, checks)| Inheritance { parents, columns, checks });
+    prop_oneof![Just(Inheritance::default()), some]
+}
+
 /// A domain, perhaps over another one, as the type of values or of elements.
 fn domain_use() -> impl Strategy<Value = DomainUse> {
-    let check = (text(), text(), validity()).prop_map(|(name, sql, validity)| CheckDef {
-        name,
-        sql,
-        validity,
-    });
+    let check = check();
     let content = (text(), ty(), option::of(text()), any::<bool>(), vec(check, 0..3));
     let content = content.prop_map(|(key, ty, default, not_null, checks)| DomainDef {
         number: 2,
@@ -197,13 +206,10 @@ fn table() -> impl Strategy<Value = TableDef> {
     let kind = select(vec![IdentityKind::Always, IdentityKind::ByDefault]);
     let identity = (0..4usize, kind, name())
         .prop_map(|(column, kind, sequence)| (column, Identity { kind, sequence }));
-    let check = (text(), text(), validity()).prop_map(|(name, sql, validity)| CheckDef {
-        name,
-        sql,
-        validity,
-    });
+    let check = check();
     let layout = select(vec![Layout::Row, Layout::Column, Layout::Frozen, Layout::Auto]);
-    let layout = (layout, option::of(0..4usize), partitions(), option::of(materialized()));
+    let places = (partitions(), inheritance());
+    let layout = (layout, option::of(0..4usize), places, option::of(materialized()));
     let lists = (vec(key(), 0..3), vec(check, 0..3), vec(foreign_key(), 0..3));
     (
         text(),
@@ -217,7 +223,8 @@ fn table() -> impl Strategy<Value = TableDef> {
         .prop_map(|(name, columns, lists, identities, indexes, layout, persistence)| {
             let (keys, checks, foreign_keys) = lists;
             let (indexes, block_indexes) = indexes;
-            let (layout, order_by, (partition_by, partition_of), materialized) = layout;
+            let (layout, order_by, (partitions, inheritance), materialized) = layout;
+            let (partition_by, partition_of) = partitions;
             TableDef {
                 name,
                 columns,
@@ -235,6 +242,7 @@ fn table() -> impl Strategy<Value = TableDef> {
                 materialized,
                 partition_by,
                 partition_of,
+                inheritance,
             }
         })
 }

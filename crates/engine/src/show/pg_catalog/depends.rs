@@ -3,6 +3,7 @@
 //! ```text
 //! table -n-> schema          default -a-> its column     constraint -a-> columns
 //! index -i-> constraint, or -a-> columns                 foreign key -n-> key columns, their index
+//! table -n-> tables that it inherits from, -a-> the one that it is a partition of
 //! sequence -a-> serial column, -i-> identity column      default -n-> sequence
 //! rule -i-> its view         rule -n-> what the query reads, keys that its grouping relies on
 //! ```
@@ -89,6 +90,7 @@ pub(super) fn rows(subject: &Subject<'_>) -> Vec<Row> {
     }
     for entry in state.tables.values() {
         of_table(subject, &entry.def, &mut depends);
+        of_parents(&entry.def, &mut depends);
     }
     for (name, sequence) in &state.sequences {
         let Some((table, column)) = &sequence.owner else { continue };
@@ -125,6 +127,19 @@ pub(super) fn rows(subject: &Subject<'_>) -> Vec<Row> {
         }
     }
     depends.rows
+}
+
+/// A table needs those above it.
+fn of_parents(def: &TableDef, depends: &mut Depends) {
+    let own = depends.relation(&def.name);
+    for parent in &def.inheritance.parents {
+        let parent = depends.relation(parent);
+        depends.add(own, "n", parent);
+    }
+    if let Some(place) = &def.partition_of {
+        let parent = depends.relation(&place.parent);
+        depends.add(own, "a", parent);
+    }
 }
 
 /// A routine needs its schema and the types of its parameters and result that users made; the type

@@ -251,18 +251,21 @@ pub(super) fn partitioned(subject: &Subject<'_>) -> Vec<Row> {
     subject.state.tables.values().filter_map(row).collect()
 }
 
-/// pg_inherits: partitions, and their indexes.
+/// pg_inherits: tables and their parents, partitions, and their indexes.
 pub(super) fn inherits(subject: &Subject<'_>) -> Vec<Row> {
     let numbers = catalog_numbers::relations(subject.state);
     let number = |name: &str| numbers.get(name).copied().unwrap_or(0);
-    let row = |child: &str, parent: &str| {
+    let row_at = |child: &str, parent: &str, place: i64| {
         Row::default()
             .number("inhrelid", number(child))
             .number("inhparent", number(parent))
-            .number("inhseqno", 1)
+            .number("inhseqno", place)
     };
+    let row = |child: &str, parent: &str| row_at(child, parent, 1);
     let mut rows = Vec::new();
     for (name, entry) in &subject.state.tables {
+        let parents = (1..).zip(&entry.def.inheritance.parents);
+        rows.extend(parents.map(|(place, parent)| row_at(name, parent, place)));
         let Some(place) = &entry.def.partition_of else { continue };
         rows.push(row(name, &place.parent));
         for (of, own) in &place.indexes {

@@ -4,13 +4,13 @@ use std::borrow::Cow;
 
 use sql::algebra::{Direction, NullsOrder};
 use sql::catalog::{
-    Deferral, ForeignKeyDef, IdentityKind, IndexColumn, IndexMeta, KeyMatch, KeyNulls, PartitionOf,
-    ReferentialAction, TableMeta, Uniqueness, UserType, Validity,
+    CheckScope, Deferral, ForeignKeyDef, IdentityKind, IndexColumn, IndexMeta, KeyMatch, KeyNulls,
+    PartitionOf, ReferentialAction, TableMeta, Uniqueness, UserType, Validity,
 };
 use sql::statement::{Persistence, RelationName};
 use types::{ElementType, Value, array};
 
-use super::{Row, Subject, builtin, full_name, numbers, partitions, rights, updatable};
+use super::{Row, Subject, builtin, families, full_name, numbers, partitions, rights, updatable};
 use crate::catalog::numbers as catalog_numbers;
 use crate::catalog::rights::{Object, SCHEMA_NAME};
 use crate::catalog::{State, TableDef, TableEntry, View};
@@ -108,6 +108,9 @@ fn of_partitions(
     }
     if let Some(bound) = partitions::bound_definition(state, def) {
         row = row.text("relpartbound", &bound);
+    }
+    if entry.family().is_some() {
+        row = row.flag("relhassubclass", true);
     }
     match partitions::constraint_definition(state, def) {
         Some(condition) => row.text("partconstraint", &condition),
@@ -272,6 +275,7 @@ pub(super) fn attributes(subject: &Subject<'_>) -> Vec<Row> {
     let mut rows = composite_columns(subject, &attribute);
     for (name, entry) in &subject.state.tables {
         let def = &entry.def;
+        let inherited = families::columns(subject.state, def);
         for (ordinal, column) in def.columns.iter().enumerate() {
             let identity = def.identities.iter().find(|(column, _)| *column == ordinal);
             let identity = match identity.map(|(_, identity)| identity.kind) {
@@ -285,21 +289,15 @@ pub(super) fn attributes(subject: &Subject<'_>) -> Vec<Row> {
                 .text("attgenerated", if column.generated.is_some() { "s" } else { "" });
             let (type_number, modifier) = numbers::of_column(column);
             let row = row.number("atttypid", type_number).number("atttypmod", modifier);
+            let is_own = !def.inheritance.columns.contains(&column.name);
+            let count = inherited.get(column.name.as_str()).copied().unwrap_or(0);
+            let row = row.flag("attislocal", is_own).number("attinhcount", count);
             let rights = rights::list_of_column(subject, name, &column.name);
             rows.push(row.text("attidentity", identity).set("attacl", rights));
         }
         for index in entry.def.visible_indexes() {
             for (position, column) in index.columns.iter().enumerate() {
-                let (name, ty) = match column.expression() {
-                    Some(number) => {
-                        let of = &index.terms.expressions[number];
-                        (&of.name, of.ty)
-                    }
-                    None => {
-                        let of = &def.columns[column.ordinal];
-                        (&of.name, of.ty)
-                    }
-                };
+                let (name, ty) = indexed(def, index, column);
                 let key = RelationName::key_beside(&def.name, &index.name);
                 let row = attribute(number(&key), name, ty, position)
                     .text("attindexdef", &index_column(def, index, column, Form::Short));
@@ -316,6 +314,24 @@ pub(super) fn attributes(subject: &Subject<'_>) -> Vec<Row> {
         }
     }
     rows
+}
+
+/// Name and type of a column of an index.
+fn indexed<'d>(
+    def: &'d TableDef,
+    index: &'d IndexMeta,
+    column: &IndexColumn,
+) -> (&'d str, types::DataType) {
+    match column.expression() {
+        Some(number) => {
+            let of = &index.terms.expressions[number];
+            (&of.name, of.ty)
+        }
+        None => {
+            let of = &def.columns[column.ordinal];
+            (&of.name, of.ty)
+        }
+    }
 }
 
 /// The row of a column that is computed of nothing.
@@ -565,7 +581,10 @@ pub(super) fn constraints(subject: &Subject<'_>) -> Vec<Row> {
     for (table, entry) in &subject.state.tables {
         let def = &entry.def;
         let parent = def.partition_of.as_ref();
+        let inherited = families::checks(subject.state, def);
         let mut add = |name: &str, validity: Validity, row: Row| {
+            let is_own = !def.inheritance.checks.iter().any(|known| known == name);
+            let inherited = inherited.get(name).copied().unwrap_or(0);
             let above = parent.and_then(|place| above_of(subject, place, name));
             let row = row
                 .number("conparentid", above.unwrap_or(0))
@@ -574,7 +593,8 @@ pub(super) fn constraints(subject: &Subject<'_>) -> Vec<Row> {
                 .number("connamespace", numbers::schema(RelationName::schema_of_key(table)))
                 .number("conrelid", number(table))
                 .flag("convalidated", validity == Validity::Valid)
-                .flag("conislocal", true);
+                .flag("conislocal", is_own)
+                .number("coninhcount", inherited);
             rows.push(row);
         };
         for key in &def.keys {
@@ -597,13 +617,14 @@ pub(super) fn constraints(subject: &Subject<'_>) -> Vec<Row> {
         }
         for check in &def.checks {
             let sql = subject.text_shown(&check.sql);
-            let text = format!("CHECK ({sql}){}", check.validity.sql());
+            let text = format!("CHECK ({sql}){}{}", check.scope.sql(), check.validity.sql());
             let read = sql::names_in(&check.sql);
             let read =
                 read.iter().filter_map(|name| def.columns.iter().position(|c| c.name == *name));
             let row = without_actions().list("conkey", ElementType::SmallInt, &ordinals(read));
             let row = row.text("contype", "c").text("condef", &text);
-            let row = row.flag("connoinherit", false);
+            let row = row.text("conbin", &check.full_text());
+            let row = row.flag("connoinherit", check.scope == CheckScope::Alone);
             add(&check.name, check.validity, row);
         }
         for key in &def.foreign_keys {

@@ -1,5 +1,6 @@
-//! UPDATE and DELETE of partitioned tables and of partitions: each row is changed where it is, and
-//! one whose new values belong elsewhere is deleted there and inserted where it belongs.
+//! UPDATE and DELETE of tables with partitions or heirs, and of partitions: each row is changed
+//! where it is, and one whose new values belong elsewhere is deleted there and inserted where it
+//! belongs.
 
 use std::sync::Arc;
 
@@ -8,7 +9,8 @@ use sql::statement::{Matches, RowPlace};
 use storage::Snapshot;
 use types::Result;
 
-use super::super::partitioned::{Routes, grouped, of_partitions, pick, tagged};
+use super::super::action::OwnAction;
+use super::super::partitioned::{Routes, Settled, grouped, of_partitions, pick, tagged};
 use super::super::rows::columns_at;
 use super::super::triggers::{Before, RowTriggers, SourceRow};
 use super::super::writer::TableWriter;
@@ -23,8 +25,8 @@ use crate::words::rows::Rows;
 /// A statement while it writes partitions.
 pub(super) struct PartsChange<'a> {
     routes: Routes,
-    /// The partitions, by number; the target itself, if it has none.
-    entries: &'a [Arc<TableEntry>],
+    /// The tables that have the rows, by number.
+    parts: Parts<'a>,
     action: Action<'a>,
     matches: Matches,
     read: Read<'a>,
@@ -40,6 +42,15 @@ pub(super) struct PartsChange<'a> {
     owed: Vec<(usize, Batch)>,
 }
 
+/// Tables that have the rows of the target.
+#[derive(Clone, Copy)]
+pub(super) struct Parts<'a> {
+    /// The partitions, or the family, by number; the target itself, if it has none.
+    pub(super) entries: &'a [Arc<TableEntry>],
+    /// The action in each of a family.
+    pub(super) owned: &'a [OwnAction],
+}
+
 /// A part of the source: rows of one partition.
 struct Rest<'b> {
     leaf: usize,
@@ -50,7 +61,7 @@ struct Rest<'b> {
 impl<'a> PartsChange<'a> {
     pub(super) fn new(
         routes: Routes,
-        entries: &'a [Arc<TableEntry>],
+        parts: Parts<'a>,
         action: Action<'a>,
         matches: Matches,
         read: Read<'a>,
@@ -59,10 +70,10 @@ impl<'a> PartsChange<'a> {
             Action::Update(assign) => routes.depends_on(assign.columns),
             Action::Delete => false,
         };
-        let none = || (0..entries.len()).map(|_| None).collect();
+        let none = || (0..parts.entries.len()).map(|_| None).collect();
         let (staying, leaving) = (none(), none());
         let (moved, owed) = (Written::default(), Vec::new());
-        Self { routes, entries, action, matches, read, moves, staying, leaving, moved, owed }
+        Self { routes, parts, action, matches, read, moves, staying, leaving, moved, owed }
     }
 
     /// Writes what a batch of the source found.
@@ -76,11 +87,8 @@ impl<'a> PartsChange<'a> {
         batch: &Batch,
         conflicts: &mut Conflicts,
     ) -> Result<()> {
-        let parts = if self.routes.is_partitioned() {
-            of_partitions(batch)
-        } else {
-            vec![(0, batch.clone())]
-        };
+        let parts =
+            if self.routes.is_tagged() { of_partitions(batch) } else { vec![(0, batch.clone())] };
         for (leaf, batch) in parts {
             let rest = Rest { leaf, batch: &batch, at };
             match self.triggers(running, leaf)? {
@@ -94,10 +102,11 @@ impl<'a> PartsChange<'a> {
     /// Triggers of a partition before rows that an UPDATE changes, wherever these belong then; None
     /// where rows are written as the source has them, or triggers fire later.
     fn triggers(&self, running: &Running<'_>, leaf: usize) -> Result<Option<RowTriggers>> {
-        if self.action.width() == self.action.asked_width() {
+        let action = self.action_of(leaf);
+        if action.width() == action.asked_width() {
             return Ok(None);
         }
-        let (entry, event, asked) = (self.entry(leaf)?, self.action.event(), self.action.asked());
+        let (entry, event, asked) = (self.entry(leaf)?, action.event(), action.asked());
         RowTriggers::new(running.session, entry, event, asked).map(Some)
     }
 
@@ -114,7 +123,7 @@ impl<'a> PartsChange<'a> {
         for row in 0..rows.count {
             let found = found_at(running, at);
             let source = SourceRow { rows: &rows, row, at, found };
-            match triggers.before_change(running, self.action, source)? {
+            match triggers.before_change(running, self.action_of(leaf), source)? {
                 Before::Skip => {}
                 Before::Conflict(tid) => note_conflicts(conflicts, entry, vec![tid]),
                 Before::Write(batch) => {
@@ -150,7 +159,11 @@ impl<'a> PartsChange<'a> {
     }
 
     fn entry(&self, leaf: usize) -> Result<&'a Arc<TableEntry>> {
-        self.entries.get(leaf).ok_or_else(stale)
+        self.parts.entries.get(leaf).ok_or_else(stale)
+    }
+
+    fn action_of(&self, leaf: usize) -> Action<'a> {
+        self.parts.owned.get(leaf).map_or(self.action, OwnAction::action)
     }
 
     /// Changes rows that stay in their partition.
@@ -164,7 +177,8 @@ impl<'a> PartsChange<'a> {
             return Ok(());
         }
         let entry = self.entry(leaf)?;
-        let (action, matches) = (self.action, self.matches);
+        let (action, matches) = (self.action_of(leaf), self.matches);
+        let shown = self.routes.places(leaf);
         let slot = &mut self.staying[leaf];
         let change = match slot {
             Some(change) => change,
@@ -172,7 +186,7 @@ impl<'a> PartsChange<'a> {
                 let change = Change::started(running, entry, action, matches, self.read)?;
                 let is_wide = action.width() != action.asked_width();
                 let fired = if is_wide { Fired::Yes } else { change.fired };
-                slot.insert(Change { fired, ..change })
+                slot.insert(Change { fired, shown, ..change })
             }
         };
         let mut found = Vec::new();
@@ -263,7 +277,7 @@ impl<'a> PartsChange<'a> {
 
     /// Finishes the rows when all are written.
     pub(super) fn finish(mut self, running: &mut Running<'_>) -> Result<Written> {
-        let is_partitioned = self.routes.is_partitioned();
+        let is_tagged = self.routes.is_tagged();
         let has_places =
             self.read.returning.is_some_and(|returning| returning.place == RowPlace::Last);
         let mut all = Written::default();
@@ -273,7 +287,7 @@ impl<'a> PartsChange<'a> {
             all.count += written.count;
             all.batches.extend(written.batches);
             for mut tids in written.tids {
-                if is_partitioned {
+                if is_tagged {
                     tids.iter_mut().for_each(|tid| *tid = tagged(leaf, *tid));
                 }
                 all.tids.push(tids);
@@ -283,7 +297,7 @@ impl<'a> PartsChange<'a> {
             change.finish(running)?;
         }
         for (leaf, batch) in &self.owed {
-            let entry = self.entries.get(*leaf).ok_or_else(stale)?;
+            let entry = self.parts.entries.get(*leaf).ok_or_else(stale)?;
             TableWriter::inserting(entry).inserted(running, batch)?;
         }
         all.count += self.moved.count;
@@ -308,8 +322,11 @@ pub(crate) fn apply_parts(
 ) -> Result<u64> {
     let at = running.session.work().txn.snapshot();
     let all = settled_columns(running.session, &entries.iter().collect::<Vec<_>>(), action)?;
+    let settled = if all.is_some() { Settled::ByTriggers } else { Settled::BySource };
+    let owned = routes.own_actions(entries, action, settled);
     let action = all.as_deref().map_or(action, |all| action.with_all(all));
-    let mut change = PartsChange::new(routes, entries, action, Matches::Once, Read::default());
+    let parts = Parts { entries, owned: &owned };
+    let mut change = PartsChange::new(routes, parts, action, Matches::Once, Read::default());
     let mut conflicts = Conflicts::new();
     change.apply(running, at, batch, &mut conflicts)?;
     if !conflicts.is_empty() {
