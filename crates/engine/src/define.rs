@@ -7,6 +7,7 @@ pub(crate) mod privilege;
 mod comments;
 pub(crate) mod index;
 pub(crate) mod table;
+mod aggregate;
 mod alter;
 mod domain;
 mod extension;

@@ -4,14 +4,15 @@ pub use crate::algebra::{
     BoundTableFunction, BoundTerms, MaterializedRows, TableFunctionRef, TableMeta, TableRef,
 };
 pub use crate::definition::{
-    BodyForm, CheckDef, CheckScope, ColumnDef, Deferral, Domain, DomainDef, DomainOf, DomainUse,
-    ForeignKeyDef, INDEX_EXPRESSION, Identity, IdentityKind, IndexColumn, IndexExpression,
-    IndexKind, IndexMeta, IndexTerms, Inheritance, KeyDef, KeyMatch, KeyNulls, Language, NullInput,
-    PARTITION_SHIFT, ParameterDef, ParameterMode, PartitionBound, PartitionKey, PartitionOf,
-    PartitionStrategy, PolicyCommand, PolicyDef, PolicyKind, RangeEnd, ReferentialAction,
-    RoutineDef, RoutineKind, RoutineType, RowCount, RowSecurity, Security, SequenceDef,
-    SequenceWrap, TID_COLUMN, TriggerDef, TriggerEvent, TriggerFiring, TriggerLevel, TriggerTiming,
-    Uniqueness, Validity, Volatility, WeaveForm, WideDef, WideLink, WideNode, routine_key,
+    AggregateDef, BodyForm, CheckDef, CheckScope, ColumnDef, Deferral, Domain, DomainDef, DomainOf,
+    DomainUse, Family, ForeignKeyDef, INDEX_EXPRESSION, Identity, IdentityKind, IndexColumn,
+    IndexExpression, IndexKind, IndexMeta, IndexTerms, Inheritance, Instance, KeyDef, KeyMatch,
+    KeyNulls, Language, LastTakes, NullInput, PARTITION_SHIFT, ParameterDef, ParameterMode,
+    PartitionBound, PartitionKey, PartitionOf, PartitionStrategy, PolicyCommand, PolicyDef,
+    PolicyKind, Polymorphic, RangeEnd, ReferentialAction, RoutineDef, RoutineKind, RoutineType,
+    RowCount, RowSecurity, Security, SequenceDef, SequenceWrap, StepFunction, TID_COLUMN,
+    TriggerDef, TriggerEvent, TriggerFiring, TriggerLevel, TriggerTiming, Uniqueness, Validity,
+    Volatility, WeaveForm, WideDef, WideLink, WideNode, routine_key,
 };
 
 use std::fmt;

@@ -2,19 +2,23 @@
 //!
 //! Made by the binder, kept by `engine`'s catalog; texts of expressions in them are SQL.
 
+mod aggregate;
 mod domain;
 mod foreign_key;
 mod inheritance;
 mod partition;
+mod polymorphic;
 mod routine;
 mod policy;
 mod trigger;
 
+pub use aggregate::{AggregateDef, LastTakes, StepFunction};
 pub use domain::{Domain, DomainDef, DomainOf, DomainUse};
 pub use foreign_key::{ForeignKeyDef, KeyMatch, ReferentialAction};
 pub use inheritance::{CheckScope, Inheritance};
 pub use partition::{PartitionBound, PartitionKey, PartitionOf, PartitionStrategy, RangeEnd};
 pub use policy::{PolicyCommand, PolicyDef, PolicyKind, RowSecurity};
+pub use polymorphic::{Family, Instance, Polymorphic};
 pub use routine::{
     BodyForm, Language, NullInput, ParameterDef, ParameterMode, RoutineDef, RoutineKind,
     RoutineType, RowCount, Security, Volatility, routine_key,

@@ -3,6 +3,7 @@
 //! The grammar is sqlparser's for PostgreSQL; COPY, whose options are open-ended, is parsed here.
 
 mod absent;
+mod aggregate;
 mod calls;
 mod alter;
 mod aside;
@@ -55,6 +56,7 @@ mod wide;
 mod wrapped;
 
 pub(crate) use absent::{Absent, Form as AbsentForm, Kind as AbsentKind, Object as AbsentObject};
+pub(crate) use aggregate::{CreateAggregateTree, OptionValue};
 pub(crate) use alter::{IdentityChange, InheritTree, TableChange};
 pub(crate) use aside::{Aside, Inference, LikeTree, Overriding};
 pub use calls::calls_in;
@@ -84,6 +86,7 @@ pub(crate) use sequence::SequenceOption;
 pub(crate) use setting::{option_word, path_value, set_value};
 pub(crate) use shorthand::BY_NAME;
 pub use shown::{default_text, named_columns, names_in, query_in_schema, sequences_in};
+pub(crate) use tokens::SPREAD;
 pub(crate) use trigger::{CreateTriggerTree, TransitionTree, TriggerTree};
 pub use typed::{functions_in, types_in, with_literals};
 pub(crate) use view::{Renamed, ViewAction, check_option};
@@ -609,10 +612,10 @@ fn prepare(tokens: &[TokenWithSpan]) -> Vec<TokenWithSpan> {
                 prepared.extend(spelled([is, null], token.span));
                 continue;
             }
-            // `f(VARIADIC a)` is read as `f(variadic => a)`.
+            // `f(VARIADIC a)` is read as `f(variadic => a)`, and with a name as [`SPREAD`].
             Token::Word(word) if is_word(word, "variadic") && begins_argument(&prepared) => {
-                prepared.push(token.clone());
-                token.token = Token::RArrow;
+                passed_end = tokens::spread(tokens, at_idx, &mut prepared);
+                continue;
             }
             Token::Word(word) if word.keyword == Keyword::FROM && begins_trim(&prepared) => {
                 continue;

@@ -171,7 +171,7 @@ fn routines_in(state: &State, word: RoutineWord, schemas: &[String]) -> Result<V
         let schema = RelationName::schema_of_key(&def.name);
         let is_there = schemas.iter().any(|s| s == schema || s == "main" && schema == SCHEMA_NAME);
         let is_kind = match word {
-            RoutineWord::Function => def.kind == RoutineKind::Function,
+            RoutineWord::Function => def.kind != RoutineKind::Procedure,
             RoutineWord::Procedure => def.kind == RoutineKind::Procedure,
             RoutineWord::Routine => true,
         };

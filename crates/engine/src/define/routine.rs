@@ -1,4 +1,4 @@
-//! CREATE, ALTER and DROP of functions and procedures.
+//! CREATE, ALTER and DROP of functions, procedures and aggregates.
 //!
 //! Texts that call its name depend on a function: views, defaults, conditions, indexes.
 //! Departure from PostgreSQL: of several functions of one name, each is needed by all such texts.
@@ -14,7 +14,7 @@ use sql::statement::{
 use types::{DataType, Error, Result, SqlState};
 
 use super::texts::{self, Place};
-use super::{privilege, user_type};
+use super::{aggregate, privilege, user_type};
 use crate::catalog::comments::Commented;
 use crate::catalog::rights::{Object, SCHEMA_NAME};
 use crate::catalog::{State, triggers, undefined_schema};
@@ -86,6 +86,9 @@ fn create(running: &mut Running<'_>, mut def: RoutineDef, if_exists: IfExists) -
         }
         None => def.number = state.new_routine_number(&key),
     }
+    if def.kind == RoutineKind::Aggregate {
+        aggregate::complete(running.session, &mut def)?;
+    }
     let def = Arc::new(def);
     if running.session.settings.changed("check_function_bodies") != Some("off") {
         check_body(running.session, &def)?;
@@ -101,12 +104,18 @@ fn create(running: &mut Running<'_>, mut def: RoutineDef, if_exists: IfExists) -
 fn refuse_other(old: &RoutineDef, new: &RoutineDef) -> Result<()> {
     if old.kind != new.kind {
         let message = "cannot change routine kind";
-        let detail = format!("\"{}\" is a {}.", old.bare_name(), old.kind.name());
+        let kind = match old.kind {
+            RoutineKind::Aggregate => "an ordinary aggregate function",
+            RoutineKind::Function => "a function",
+            RoutineKind::Procedure => "a procedure",
+        };
+        let detail = format!("\"{}\" is {kind}.", old.bare_name());
         return Err(Error::new(SqlState::WRONG_OBJECT_TYPE, message).with_detail(detail));
     }
     let word = match old.kind {
         RoutineKind::Function => "FUNCTION",
         RoutineKind::Procedure => "PROCEDURE",
+        RoutineKind::Aggregate => "AGGREGATE",
     };
     let hint = format!("Use DROP {word} {} first.", old.shown());
     let invalid = |message: String| {
@@ -150,6 +159,10 @@ fn check_body(session: &Session, def: &Arc<RoutineDef>) -> Result<()> {
     }
     let code = Code::of(def, others).map_err(Error::without_position)?;
     let crate::session::code::Body::Sql(statements) = &code.body else { return Ok(()) };
+    // Types of a call are not known yet.
+    if def.is_polymorphic() || def.kind == RoutineKind::Aggregate {
+        return Ok(());
+    }
     let mut columns = None;
     for parsed in statements {
         let names = Names::new(parameters(session, def)?, NameConflict::Column);
@@ -333,6 +346,15 @@ fn change_owner(running: &mut Running<'_>, key: &str, to: &sql::statement::RoleN
     })
 }
 
+/// A routine as messages about what depends on it call it.
+fn described(def: &RoutineDef) -> String {
+    let kind = match def.kind {
+        RoutineKind::Function | RoutineKind::Aggregate => "function",
+        RoutineKind::Procedure => "procedure",
+    };
+    format!("{kind} {}", def.shown())
+}
+
 /// Drops the routine that the catalog calls `key`, with what calls it under CASCADE.
 ///
 /// # Errors
@@ -349,18 +371,24 @@ pub(super) fn drop_one(
     }
     let users = texts::users_of_routine(&state, &def.name);
     let triggers = state.triggers_calling(key);
-    let shown = format!("{} {}", def.kind.name(), def.shown());
-    if !(users.is_empty() && triggers.is_empty()) && behaviour == DropBehaviour::Restrict {
+    let aggregates = aggregate::calling(&state, def.number);
+    let shown = described(&def);
+    let is_used = !(users.is_empty() && triggers.is_empty() && aggregates.is_empty());
+    if is_used && behaviour == DropBehaviour::Restrict {
         let places = users.iter().map(Place::shown);
         let firing = triggers.iter().map(|(table, name)| triggers::shown(name, table));
         let line = |place: String| format!("{place} depends on {shown}");
-        let lines: Vec<String> = places.chain(firing).map(line).collect();
+        let folding = aggregates.iter().map(|aggregate| described(aggregate));
+        let lines: Vec<String> = folding.chain(places).chain(firing).map(line).collect();
         let message = format!("cannot drop {shown} because other objects depend on it");
         return Err(Error::new(SqlState::DEPENDENT_OBJECTS, message)
             .with_detail(lines.join("\n"))
             .with_hint("Use DROP ... CASCADE to drop the dependent objects too."));
     }
     user_type::drop_texts(running, &users)?;
+    for aggregate in aggregates {
+        drop_one(running, &aggregate.key(), behaviour)?;
+    }
     running.session.change_catalog(|state| {
         for (table, name) in triggers {
             let own = state.triggers.get_mut(&table);

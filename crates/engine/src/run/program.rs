@@ -1,5 +1,5 @@
-//! Functions, procedures and DO: their bodies, run on the thread of the session and in its
-//! transaction.
+//! Functions, procedures, aggregates and DO: their bodies, run on the thread of the session and in
+//! its transaction.
 //!
 //! ```text
 //! query -> kernel -> Sequences::routine -> Callee (the session, lent)  -+
@@ -12,6 +12,7 @@
 //! Elsewhere: syntax of PL/pgSQL (`sql::program`), code that is kept (`session::code`), how a call
 //! finds its routine (`sql::bind::routine_call`).
 
+mod aggregate;
 mod assign;
 mod block;
 mod frame;
@@ -25,7 +26,7 @@ mod trigger;
 use std::sync::Arc;
 
 use sql::algebra::RoutineCall;
-use sql::catalog::{NullInput, RoutineDef, RoutineType, RowCount, Security};
+use sql::catalog::{Instance, NullInput, RoutineDef, RoutineKind, RoutineType, RowCount, Security};
 use sql::statement::{CallRoutine, DoBlock};
 use types::{DataType, ElementType, Error, RecordType, Result, SqlState, Value, stack};
 
@@ -47,12 +48,16 @@ const DEPTH_MAX: usize = 400;
 impl Callee for Session {
     fn call_routine(&mut self, called: RoutineCall, ty: DataType, row: &[Value]) -> Result<Value> {
         let def = routine(self, called.number)?;
+        if def.kind == RoutineKind::Aggregate {
+            return self.fold(&def, called.instance, row);
+        }
         let is_missing = def.nulls == NullInput::Strict && row.iter().any(Value::is_null);
         if is_missing {
             return Ok(Value::Null);
         }
         let wanted = Wanted::of(&def, ty);
-        self.run_routine(&def, Call::of(row, wanted, Boundaries::Refused))
+        let code = self.code_of(&def, called.instance)?;
+        self.run_with(&def, &code, Call::of(row, wanted, Boundaries::Refused))
     }
 
     fn call_trigger(&mut self, call: TriggerCall<'_>) -> Result<Answer> {
@@ -88,23 +93,19 @@ impl<'a> Call<'a> {
 }
 
 impl Session {
-    /// The code of a routine, parsed or kept.
-    fn code_of(&mut self, def: &Arc<RoutineDef>) -> Result<Arc<Code>> {
-        if let Some(code) = self.code.get(def) {
+    /// The code of a routine with the types of a call, parsed or kept.
+    fn code_of(&mut self, def: &Arc<RoutineDef>, instance: Instance) -> Result<Arc<Code>> {
+        if let Some(code) = self.code.get(def, instance) {
             return Ok(Arc::clone(code));
         }
-        let code = Arc::new(Code::of(def, &[])?);
-        self.code.keep(def.number, &code);
+        let own =
+            if instance.is_plain() { Arc::clone(def) } else { Arc::new(instance.routine(def)) };
+        let code = Arc::new(Code::of(&own, &[])?);
+        self.code.keep(def, instance, &code);
         Ok(code)
     }
 
     /// Runs a routine with its own settings and rights, if it has some.
-    fn run_routine(&mut self, def: &Arc<RoutineDef>, call: Call<'_>) -> Result<Value> {
-        let code = self.code_of(def)?;
-        self.run_with(def, &code, call)
-    }
-
-    /// As [`Self::run_routine`], of code that is known.
     fn run_with(&mut self, def: &RoutineDef, code: &Arc<Code>, call: Call<'_>) -> Result<Value> {
         let is_plain = def.settings.is_empty() && def.security == Security::Invoker;
         if is_plain {
@@ -178,13 +179,15 @@ pub(super) fn call_with(
     drop(result);
     let mut columns = Vec::new();
     for output in def.outputs() {
-        columns.push((output.name.clone(), type_of(running.session, &output.ty)?));
+        let ty = call.instance.routine_type(&output.ty);
+        columns.push((output.name.clone(), type_of(running.session, &ty)?));
     }
     let field =
         |(name, ty): &(String, DataType)| types::RecordField { name: name.clone(), ty: *ty };
     let record = RecordType::new(columns.iter().map(field).collect())?;
     let wanted = Wanted::Row(record);
-    let value = running.session.run_routine(&def, Call::of(&row, wanted, boundaries))?;
+    let code = running.session.code_of(&def, call.instance)?;
+    let value = running.session.run_with(&def, &code, Call::of(&row, wanted, boundaries))?;
     if columns.is_empty() {
         return Ok(QueryResult::command("CALL"));
     }

@@ -10,9 +10,9 @@ use std::sync::Arc;
 
 use exec::expr::Evaluator;
 use parking_lot::Mutex;
-use sql::catalog::{NameConflict, RoutineDef, TriggerDef, Variables};
+use sql::catalog::{Instance, NameConflict, RoutineDef, TriggerDef, Variables};
 use sql::program::{Program, Signature};
-use types::{DataType, Result};
+use types::{DataType, RecordType, Result, Value};
 
 use super::prepared::PreparedStatement;
 
@@ -132,6 +132,8 @@ impl Code {
             sql::catalog::Language::Sql => {
                 Body::Sql(sql::parse(&def.body)?.into_iter().map(Arc::new).collect())
             }
+            // An aggregate has no body.
+            sql::catalog::Language::Internal => Body::Sql(Vec::new()),
             sql::catalog::Language::PlPgSql => {
                 let parameters: Vec<String> =
                     def.parameters.iter().map(|parameter| parameter.name.clone()).collect();
@@ -184,24 +186,73 @@ pub(crate) struct TriggerCode {
     pub(crate) condition: Option<Arc<Code>>,
 }
 
-/// Code of the routines that the session called, by number.
+/// A routine or aggregate with the types of a call.
+type Called = (u32, Instance);
+
+/// A function that an aggregate calls, with the types of a call of the aggregate.
+pub(crate) struct Step {
+    /// The definition that it was made of; None for a function of the system.
+    pub(crate) source: Option<Arc<RoutineDef>>,
+    pub(crate) def: Arc<RoutineDef>,
+    pub(crate) code: Arc<Code>,
+    /// Type of its result.
+    pub(crate) ty: DataType,
+}
+
+/// The functions of an aggregate, with the types of a call of it.
+pub(crate) struct Folding {
+    pub(crate) transition: Step,
+    pub(crate) last: Option<Step>,
+    /// Arguments that the last function has besides the state, all NULL.
+    pub(crate) nulls: usize,
+    /// The record that a row of arguments is.
+    pub(crate) row: RecordType,
+    /// How many fields of it are arguments.
+    pub(crate) arguments: usize,
+    /// INITCOND.
+    pub(crate) initial: Value,
+}
+
+/// Code of the routines that the session called, each beside the definition that it was made of.
 #[derive(Default)]
 pub(crate) struct CodeCache {
-    routines: HashMap<u32, Arc<Code>>,
+    routines: HashMap<Called, (Arc<RoutineDef>, Arc<Code>)>,
+    aggregates: HashMap<Called, (Arc<RoutineDef>, Arc<Folding>)>,
     /// By table and name.
     triggers: HashMap<String, HashMap<String, Arc<TriggerCode>>>,
 }
 
 impl CodeCache {
-    /// The code of a routine of this definition, if it is kept.
-    pub(crate) fn get(&self, def: &Arc<RoutineDef>) -> Option<&Arc<Code>> {
-        let code = self.routines.get(&def.number)?;
-        code.def.as_ref().filter(|known| Arc::ptr_eq(known, def)).map(|_| code)
+    /// The code of a routine of this definition with the types of a call, if it is kept.
+    pub(crate) fn get(&self, def: &Arc<RoutineDef>, instance: Instance) -> Option<&Arc<Code>> {
+        let (known, code) = self.routines.get(&(def.number, instance))?;
+        Arc::ptr_eq(known, def).then_some(code)
     }
 
     /// Keeps code.
-    pub(crate) fn keep(&mut self, number: u32, code: &Arc<Code>) {
-        self.routines.insert(number, Arc::clone(code));
+    pub(crate) fn keep(&mut self, def: &Arc<RoutineDef>, instance: Instance, code: &Arc<Code>) {
+        self.routines.insert((def.number, instance), (Arc::clone(def), Arc::clone(code)));
+    }
+
+    /// The functions of an aggregate of this definition, if they are kept.
+    pub(crate) fn folding(
+        &self,
+        def: &Arc<RoutineDef>,
+        instance: Instance,
+    ) -> Option<&Arc<Folding>> {
+        let (known, folding) = self.aggregates.get(&(def.number, instance))?;
+        Arc::ptr_eq(known, def).then_some(folding)
+    }
+
+    /// Keeps the functions of an aggregate.
+    pub(crate) fn keep_folding(
+        &mut self,
+        def: &Arc<RoutineDef>,
+        instance: Instance,
+        folding: &Arc<Folding>,
+    ) {
+        let kept = (Arc::clone(def), Arc::clone(folding));
+        self.aggregates.insert((def.number, instance), kept);
     }
 
     /// The code of a trigger of this definition that fires for `table`, if it is kept.

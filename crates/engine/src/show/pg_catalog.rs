@@ -44,6 +44,7 @@ use types::array::ArrayBuilder;
 use types::{DataType, ElementType, Error, RegKind, Result, SqlState, Value};
 
 pub(crate) use functions::template;
+pub(crate) use routines::null_input;
 
 use crate::Database;
 use crate::catalog::rights::{Object, SCHEMA_NAME};
@@ -200,6 +201,9 @@ impl Missing {
 #[derive(Default)]
 struct Row(Vec<(&'static str, Value)>);
 
+/// First byte of a function with its number, which no name has.
+const OBJECT: u8 = 0;
+
 impl Row {
     fn set(mut self, column: &'static str, value: Value) -> Self {
         self.0.push((column, value));
@@ -255,6 +259,15 @@ impl Row {
         self.set(column, Value::Str(array.into()))
     }
 
+    /// A function, by its number and as it is shown.
+    fn function(self, column: &'static str, number: u32, shown: &str) -> Self {
+        let mut bytes = vec![OBJECT];
+        if let Value::Str(object) = types::object_value(number, shown) {
+            bytes.extend_from_slice(&object);
+        }
+        self.set(column, Value::Str(bytes.into()))
+    }
+
     /// Its values in the order of `columns`.
     fn finish(&self, columns: &[(&str, DataType)], missing: Missing) -> Vec<Value> {
         let value = |(name, ty): &(&str, DataType)| {
@@ -267,7 +280,10 @@ impl Row {
                 }
                 (Some(Value::I64(n)), DataType::Real) => Value::F64(n as f64),
                 (Some(Value::Str(name)), DataType::Reg(RegKind::Proc)) => {
-                    builtin::function_named(&String::from_utf8_lossy(&name))
+                    match name.strip_prefix(&[OBJECT]) {
+                        Some(object) => Value::Str(object.into()),
+                        None => builtin::function_named(&String::from_utf8_lossy(&name)),
+                    }
                 }
                 (Some(Value::I64(number)), DataType::Reg(kind)) => {
                     types::object_value(number as u32, kind.nothing())

@@ -16,7 +16,9 @@ pub(crate) fn type_of(session: &Session, ty: &RoutineType) -> Result<DataType> {
         RoutineType::Value(ty, _) => Ok(*ty),
         RoutineType::Row(key) => row_type(session, key).map(DataType::Record),
         RoutineType::Void => Ok(DataType::Text),
-        RoutineType::Record | RoutineType::Trigger => Ok(DataType::Unknown),
+        RoutineType::Record | RoutineType::Trigger | RoutineType::Polymorphic(_) => {
+            Ok(DataType::Unknown)
+        }
     }
 }
 

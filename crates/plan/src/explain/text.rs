@@ -177,7 +177,9 @@ fn write_call(function: Function, list: &[Expr], columns: &[OutputColumn], out: 
     }
     match function {
         Function::Json(json) => out.push_str(json.name()),
-        Function::Packed(_) => out.push_str(sql::display::function_name(function)),
+        Function::Packed(_) | Function::Routine(_) => {
+            out.push_str(sql::display::function_name(function))
+        }
         other => out.push_str(&function_name(other)),
     }
     out.push('(');

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::{LazyLock, Mutex, PoisonError};
 
-use crate::definition::{RoutineDef, Volatility};
+use crate::definition::{Instance, RoutineDef, Volatility};
 
 /// A routine as expressions call it: by its number in the catalog. Who evaluates the call asks the
 /// session for it ([`crate::catalog::Sequences::routine`]).
@@ -15,14 +15,16 @@ pub struct RoutineCall {
     pub volatility: Volatility,
     /// Its name, for plans that are shown.
     pub name: &'static str,
+    /// Types that its polymorphic ones stand for.
+    pub instance: Instance,
 }
 
 /// Names are kept as long as the process lives: there are as many as users thought of.
 static NAMES: LazyLock<Mutex<HashSet<&'static str>>> = LazyLock::new(Mutex::default);
 
 impl RoutineCall {
-    /// A call of `routine`.
-    pub fn of(routine: &RoutineDef) -> Self {
+    /// A call of `routine` with the types of `instance`.
+    pub fn of(routine: &RoutineDef, instance: Instance) -> Self {
         let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
         let bare = routine.bare_name();
         let name = match names.get(bare) {
@@ -33,6 +35,6 @@ impl RoutineCall {
                 name
             }
         };
-        Self { number: routine.number, volatility: routine.volatility, name }
+        Self { number: routine.number, volatility: routine.volatility, name, instance }
     }
 }

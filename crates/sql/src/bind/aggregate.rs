@@ -74,12 +74,23 @@ pub(super) struct CallArguments<'q> {
 
 impl Binder<'_> {
     /// An aggregate call without OVER. It belongs to the innermost level whose columns it uses, and
-    /// a fresh column of that level stands for it.
-    pub(super) fn bind_aggregate(&mut self, function: &ast::Function, name: &str) -> Result<Bound> {
+    /// a fresh column of that level stands for it. None when the call means no aggregate.
+    pub(super) fn bind_aggregate(
+        &mut self,
+        function: &ast::Function,
+        name: &str,
+    ) -> Result<Option<Bound>> {
+        if let Some(list) = self.percentiles(function, name)? {
+            return Ok(Some(list));
+        }
         let at = object_at(&function.name);
         let marks: Vec<usize> = self.levels.iter().map(|level| level.references.len()).collect();
         let series = self.series_mark()?;
-        let call = self.aggregate_call(function, name)?;
+        let (call, fold) = match self.own_aggregate(function)? {
+            Some((call, fold)) => (call, Some(fold)),
+            None if is_aggregate(name) => (self.aggregate_call(function, name)?, None),
+            None => return Ok(None),
+        };
         let message = "aggregate function calls cannot contain set-returning function calls";
         self.refuse_series_since(series, message)?;
         let argument = call.arguments.first().cloned();
@@ -97,8 +108,7 @@ impl Binder<'_> {
             level.references.truncate(*mark);
         }
         if !level.clause.takes_aggregates() {
-            let message = format!("aggregate functions are not allowed in {}", level.clause.name());
-            return fail(SqlState::GROUPING_ERROR, message, at);
+            return Err(not_here(level.clause, at));
         }
         let (mut nested, mut windowed, mut volatile) = (false, false, false);
         call.each_expr(&mut |expr| {
@@ -118,20 +128,21 @@ impl Binder<'_> {
         }
         let ty = call.ty;
         let known = level.aggregates.iter().find(|(_, known)| *known == call && !volatile);
-        let id = match known {
-            Some((known, _)) => *known,
-            None => {
-                level.aggregates.push((id, call));
-                id
-            }
-        };
+        let known = known.map(|(known, _)| *known);
+        let id = known.unwrap_or(id);
+        if known.is_none() {
+            level.aggregates.push((id, call));
+        }
         // A call around this one belongs to the same level, and is refused there.
         level.references.push((id, at));
-        let result = Expr::column(id, ty);
-        Ok(match JsonAggregate::named(name) {
-            Some(json) => Bound::new(self.json_collected(json, result, argument.as_ref()), at),
-            None => Bound::new(packed_collected(name, result), at),
-        })
+        let result = match (fold, Expr::column(id, ty), JsonAggregate::named(name)) {
+            (Some(fold), collected, _) => fold.of(collected),
+            (None, collected, Some(json)) => {
+                self.json_collected(json, collected, argument.as_ref())
+            }
+            (None, collected, None) => packed_collected(name, collected),
+        };
+        Ok(Some(Bound::new(result, at)))
     }
 
     /// The call itself, typed.
@@ -377,6 +388,11 @@ impl Binder<'_> {
         }
         Ok(true)
     }
+}
+
+fn not_here(clause: Clause, at: Place) -> Error {
+    let message = format!("aggregate functions are not allowed in {}", clause.name());
+    place(Error::new(SqlState::GROUPING_ERROR, message), at)
 }
 
 fn is_of_pairs(function: A) -> bool {

@@ -504,7 +504,7 @@ fn nested(list: Vec<Expr>, element: ElementType) -> Expr {
 }
 
 /// An array of `list`, which is a constant when they all are.
-fn made(list: Vec<Expr>, ty: DataType) -> Result<Expr> {
+pub(super) fn made(list: Vec<Expr>, ty: DataType) -> Result<Expr> {
     let values: Option<Vec<&Value>> = list.iter().map(Expr::as_literal).collect();
     match values {
         Some(values) => {

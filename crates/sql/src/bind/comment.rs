@@ -75,6 +75,7 @@ impl Binder<'_> {
             }
             ("function", _) => Some(RoutineKind::Function),
             ("procedure", _) => Some(RoutineKind::Procedure),
+            ("aggregate", _) => Some(RoutineKind::Aggregate),
             ("routine", _) => None,
             _ => return Ok(None),
         };

@@ -15,7 +15,7 @@ use super::parameter_names::in_order;
 use super::scope::Series;
 use super::types::{Context, as_numeric, can_cast, computed, is_exact, type_called};
 use super::unmatched::no_function;
-use super::{Binder, Bound, aggregate, fail, place, unsupported, window};
+use super::{Binder, Bound, fail, place, unsupported, window};
 use crate::algebra::{Expr, ExprKind, Function, Place};
 
 /// An argument that is an expression; the row of a relation is its name.
@@ -43,7 +43,9 @@ impl Binder<'_> {
     pub(super) fn bind_function(&mut self, function: &ast::Function) -> Result<Bound> {
         let at = object_at(&function.name);
         let name = object_parts(&function.name)?.pop().unwrap_or_default();
-        if let Some(bound) = self.twin_aggregate(function, &name)? {
+        if self.routines_named(&function.name)?.is_empty()
+            && let Some(bound) = self.twin_aggregate(function, &name)?
+        {
             return Ok(bound);
         }
         if let Some(over) = &function.over {
@@ -52,11 +54,8 @@ impl Binder<'_> {
         if function.null_treatment.is_some() {
             return unsupported("IGNORE NULLS", at);
         }
-        if aggregate::is_aggregate(&name) {
-            if let Some(list) = self.percentiles(function, &name)? {
-                return Ok(list);
-            }
-            return self.bind_aggregate(function, &name);
+        if let Some(bound) = self.bind_aggregate(function, &name)? {
+            return Ok(bound);
         }
         if is_hypothetical(&name) && !function.within_group.is_empty() {
             return self.bind_hypothetical(function, &name);
@@ -97,6 +96,7 @@ impl Binder<'_> {
         if let Some(bound) = self.variadic_call(&name, args, at)? {
             return Ok(bound);
         }
+        self.refuse_unfit_names(function, args)?;
         let ordered = in_order(&name, args, at)?;
         let mark = self.series_mark()?;
         let bound: Result<Vec<Bound>> =
@@ -234,6 +234,9 @@ impl Binder<'_> {
         arguments: Vec<Bound>,
         at: Place,
     ) -> Result<Bound> {
+        if let Some(bound) = self.operator_function(name, &arguments, at)? {
+            return Ok(bound);
+        }
         let overload = match (choose(name, &arguments, at), arguments.as_slice()) {
             (Err(error), [argument]) if error.state() == SqlState::UNDEFINED_FUNCTION => {
                 let ty = type_called(name);

@@ -2,16 +2,19 @@
 //!
 //! Elsewhere: calls of them (`routine_call`), what their bodies mean (`engine`).
 
+use std::sync::Arc;
+
 use sqlparser::ast;
 use types::{DataType, Result, SqlState};
 
 use super::domain::Declared;
 use super::name::object_parts;
+use super::polymorphic::refuse_untold;
 use super::types::unmodified;
 use super::{Binder, fail, unsupported};
 use crate::catalog::{
-    Language, ParameterDef, ParameterMode, Relation, RoutineDef, RoutineKind, RoutineType,
-    RowCount, routine_key,
+    Language, ParameterDef, ParameterMode, Polymorphic, Relation, RoutineDef, RoutineKind,
+    RoutineType, RowCount, routine_key,
 };
 use crate::definition::{NullInput, Security, Volatility};
 use crate::parse::{
@@ -23,17 +26,16 @@ use crate::statement::{
     RoutineWord, Statement,
 };
 
-/// Types without values of their own here.
-const POLYMORPHIC: [&str; 10] = [
-    "anyelement",
-    "anyarray",
-    "anynonarray",
-    "anyenum",
+/// Types without values that routines cannot have here.
+const OTHERS: [&str; 9] = [
+    "event_trigger",
+    "internal",
+    "cstring",
+    "refcursor",
     "anyrange",
     "anymultirange",
-    "anycompatible",
-    "anycompatiblearray",
-    "anycompatiblenonarray",
+    "anycompatiblerange",
+    "anycompatiblemultirange",
     "any",
 ];
 
@@ -48,11 +50,18 @@ impl Binder<'_> {
                 let (def, if_exists) = (self.new_routine(create)?, create.if_exists);
                 RoutineStatement::Create { def, if_exists }
             }
+            RoutineTree::CreateAggregate(create) => {
+                let (def, if_exists) = (self.new_aggregate(create)?, create.if_exists);
+                RoutineStatement::Create { def, if_exists }
+            }
             RoutineTree::Drop { kind, if_missing, objects, behaviour } => {
                 let (mut keys, mut notices) = (Vec::new(), Vec::new());
                 for object in objects {
                     match self.routine_named(*kind, object)? {
-                        Ok(found) => keys.push(found.key()),
+                        Ok(found) => {
+                            refuse_aggregate(*kind, &found, "to drop aggregate functions")?;
+                            keys.push(found.key());
+                        }
                         Err(missing) if *if_missing == IfMissing::Skip => {
                             let message = format!("{} does not exist, skipping", missing.0);
                             notices.push((SqlState::SUCCESSFUL_COMPLETION, message));
@@ -132,6 +141,7 @@ impl Binder<'_> {
             parameters.push(known);
         }
         let (result, rows) = self.routine_result(create, &mut parameters)?;
+        refuse_untold(&parameters, &result)?;
         Ok(RoutineDef {
             number: 0,
             name: name.key(),
@@ -147,24 +157,30 @@ impl Binder<'_> {
             security: attributes.security.unwrap_or_default(),
             settings: attributes.settings.clone(),
             hints: attributes.hints.clone(),
+            aggregate: None,
         })
     }
 
-    fn new_routine_name(&self, name: RelationName) -> Result<RelationName> {
+    pub(super) fn new_routine_name(&self, name: RelationName) -> Result<RelationName> {
         match name.schema.as_deref() {
             Some("pg_temp") => unsupported("a temporary function", None),
             _ => self.new_type_name(name),
         }
     }
 
-    fn parameter(&mut self, tree: &ParameterTree, before: &[ParameterDef]) -> Result<ParameterDef> {
+    pub(super) fn parameter(
+        &mut self,
+        tree: &ParameterTree,
+        before: &[ParameterDef],
+    ) -> Result<ParameterDef> {
         let mode = match tree.mode {
             ModeTree::In => ParameterMode::In,
             ModeTree::Out => ParameterMode::Out,
             ModeTree::InOut => ParameterMode::InOut,
-            ModeTree::Variadic => return unsupported("a VARIADIC parameter", None),
+            ModeTree::Variadic => ParameterMode::Variadic,
         };
         let ty = self.routine_type(&tree.ty)?;
+        refuse_variadic(mode, &ty, before)?;
         if matches!(ty, RoutineType::Record | RoutineType::Void | RoutineType::Trigger) {
             let message = match &ty {
                 RoutineType::Record => return unsupported("a parameter of type record", None),
@@ -283,13 +299,13 @@ impl Binder<'_> {
             "void" => return Ok(RoutineType::Void),
             "record" => return Ok(RoutineType::Record),
             "trigger" => return Ok(RoutineType::Trigger),
-            "event_trigger" | "internal" | "cstring" | "refcursor" => {
+            other if OTHERS.contains(&other.trim_matches('"')) => {
                 return unsupported(format!("type {bare} in functions"), None);
             }
-            other if POLYMORPHIC.contains(&other) => {
-                return unsupported("a polymorphic function", None);
-            }
             _ => {}
+        }
+        if let Some(ty) = Polymorphic::named(bare) {
+            return Ok(RoutineType::Polymorphic(ty));
         }
         if let Some(DataType::Record(_)) = self.type_of_relation(ty)?
             && let ast::DataType::Custom(name, _) = ty
@@ -346,27 +362,19 @@ impl Binder<'_> {
         };
         let label = kind.map_or("routine", RoutineKind::name);
         let mut found = self.catalog.routines(schema, name);
-        let is_kind = |routine: &RoutineDef| kind.is_none_or(|kind| routine.kind == kind);
+        // FUNCTION names aggregates, too.
+        let is_kind = |routine: &RoutineDef| {
+            kind.is_none_or(|kind| {
+                routine.kind == kind
+                    || kind == RoutineKind::Function && routine.kind == RoutineKind::Aggregate
+            })
+        };
         if object.arguments.is_none() {
             found.retain(|routine| is_kind(routine));
         }
         let written = parts.join(".");
         let Some(arguments) = &object.arguments else {
-            if found.len() > 1 {
-                let message = format!("{label} name \"{written}\" is not unique");
-                let error = types::Error::new(SqlState::AMBIGUOUS_FUNCTION, message);
-                let hint =
-                    format!("Specify the argument list to select the {label} unambiguously.");
-                return Err(error.with_hint(hint));
-            }
-            return Ok(found.pop().map(|routine| RoutineDef::clone(&routine)).ok_or_else(|| {
-                let found = if label == "routine" { "function" } else { label };
-                (
-                    format!("{label} {written}()"),
-                    format!("could not find a {found} named \"{written}\""),
-                    SqlState::UNDEFINED_FUNCTION,
-                )
-            }));
+            return only_one(found, label, &written);
         };
         let mut shown = Vec::with_capacity(arguments.len());
         for argument in arguments {
@@ -386,17 +394,52 @@ impl Binder<'_> {
         let known = found.iter().find(|routine| is_it(routine));
         Ok(match known {
             Some(routine) if !is_kind(routine) => {
-                let message = format!("{} is not a {label}", routine.shown());
+                let message = match kind {
+                    Some(RoutineKind::Aggregate) => {
+                        format!("function {} is not an aggregate", routine.shown())
+                    }
+                    _ => format!("{} is not a {label}", routine.shown()),
+                };
                 return fail(SqlState::WRONG_OBJECT_TYPE, message, None);
             }
             Some(routine) => Ok(RoutineDef::clone(routine)),
             None => Err((
                 self.missing_routine_notice(label, &written, arguments),
-                format!("{label} {written}({}) does not exist", shown.join(", ")),
+                format!("{label} {written}({}) does not exist", listed(kind, &shown)),
                 SqlState::UNDEFINED_FUNCTION,
             )),
         })
     }
+}
+
+/// # Errors
+/// 42809 for an aggregate where FUNCTION is written.
+fn refuse_aggregate(kind: KindWord, routine: &RoutineDef, what: &str) -> Result<()> {
+    if routine.kind != RoutineKind::Aggregate || kind != Some(RoutineKind::Function) {
+        return Ok(());
+    }
+    let message = format!("\"{}\" is an aggregate function", routine.bare_name());
+    let error = types::Error::new(SqlState::WRONG_OBJECT_TYPE, message);
+    Err(error.with_hint(format!("Use DROP AGGREGATE {what}.")))
+}
+
+/// # Errors
+/// 42P13 for a VARIADIC parameter that is no array, and for one that goes in behind it.
+fn refuse_variadic(mode: ParameterMode, ty: &RoutineType, before: &[ParameterDef]) -> Result<()> {
+    let state = SqlState::INVALID_FUNCTION_DEFINITION;
+    let has_variadic = before.iter().any(|known| known.mode == ParameterMode::Variadic);
+    if mode.goes_in() && has_variadic {
+        return fail(state, "VARIADIC parameter must be the last input parameter", None);
+    }
+    let is_array = match ty {
+        RoutineType::Value(ty, None) => ty.is_array(),
+        RoutineType::Polymorphic(ty) => ty.is_array(),
+        _ => false,
+    };
+    if mode == ParameterMode::Variadic && !is_array {
+        return fail(state, "VARIADIC parameter must be an array", None);
+    }
+    Ok(())
 }
 
 /// A type as parameters and results have it: without length and digits.
@@ -407,6 +450,39 @@ pub(super) fn without_modifier(ty: DataType) -> DataType {
             DataType::array_of(without_modifier(element.data_type())).unwrap_or(ty)
         }
         ty => unmodified(ty),
+    }
+}
+
+/// The only routine of a name that a statement writes without arguments.
+///
+/// # Errors
+/// 42725 for several.
+fn only_one(
+    mut found: Vec<Arc<RoutineDef>>,
+    label: &str,
+    written: &str,
+) -> Result<Result<RoutineDef, Missing>> {
+    if found.len() > 1 {
+        let message = format!("{label} name \"{written}\" is not unique");
+        let error = types::Error::new(SqlState::AMBIGUOUS_FUNCTION, message);
+        let hint = format!("Specify the argument list to select the {label} unambiguously.");
+        return Err(error.with_hint(hint));
+    }
+    Ok(found.pop().map(|routine| RoutineDef::clone(&routine)).ok_or_else(|| {
+        let found = if label == "routine" { "function" } else { label };
+        (
+            format!("{label} {written}()"),
+            format!("could not find a {found} named \"{written}\""),
+            SqlState::UNDEFINED_FUNCTION,
+        )
+    }))
+}
+
+/// Types of arguments in a message; `*` for an aggregate without.
+fn listed(kind: KindWord, shown: &[String]) -> String {
+    match (kind, shown) {
+        (Some(RoutineKind::Aggregate), []) => "*".to_owned(),
+        _ => shown.join(", "),
     }
 }
 

@@ -1,13 +1,13 @@
-//! Calls of routines that users made: which one a name and arguments mean, and what it gives.
+//! Calls of routines that users made: what one gives, in expressions, in FROM and of CALL.
 //!
 //! ```text
-//! f(a, b => c)     candidates by name -> those that fit -> the best -> Call(Routine, arguments)
+//! f(a, b => c)     the routine that is meant -> Call(Routine, arguments)
 //! FROM f(a)        one row: Project; many: Series over the array of records that the call gives
 //! CALL p(a)        a query of one row, its columns the arguments
 //! ```
-//! Elsewhere: built-in functions (`functions`), which are meant where no routine fits.
-//! Source: PostgreSQL 15, section 10.3. Departure: a routine that fits comes before a built-in
-//! function of its name.
+//! Elsewhere: which routine is meant (`routine_choice`), built-in functions (`functions`), which
+//! are meant where no routine fits.
+//! Departure from PostgreSQL: a routine that fits comes before a built-in function of its name.
 
 use std::sync::Arc;
 
@@ -16,49 +16,14 @@ use types::{DataType, RecordField, RecordType, Result, SqlState};
 
 use super::composite::field_of;
 use super::from::{FunctionItem, named_relation};
-use super::name::{object_at, object_parts};
-use super::routine::without_modifier;
+use super::name::object_at;
+use super::routine_choice::Chosen;
 use super::scope::{Clause, Scope, ScopeColumn, Series, Whole};
-use super::table_function::named_argument;
-use super::types::{Context, can_cast, category};
-use super::{Binder, Bound, BoundColumn, BoundQuery, fail, place, unsupported};
+use super::{Binder, Bound, BoundColumn, BoundQuery, fail, unsupported};
 use crate::algebra::{Expr, Function, Place, Plan, RoutineCall, SeriesFunction};
-use crate::catalog::{ParameterDef, ParameterMode, RoutineDef, RoutineKind, RoutineType, RowCount};
+use crate::catalog::{ParameterDef, RoutineDef, RoutineKind, RoutineType, RowCount};
 use crate::parse::folded;
 use crate::statement::{CallRoutine, RelationName, Statement};
-
-/// An argument as a call writes it.
-pub(super) struct Given {
-    /// The name of the parameter, where the call says it.
-    name: Option<String>,
-    bound: Bound,
-}
-
-/// A routine and the arguments of a call of it.
-pub(super) struct Chosen {
-    pub(super) routine: Arc<RoutineDef>,
-    /// Values of the parameters that go in, of their types.
-    pub(super) arguments: Vec<Expr>,
-}
-
-/// Source of the value of a parameter.
-#[derive(Clone, Copy)]
-enum Slot {
-    /// The argument at this place.
-    Given(usize),
-    /// Its default.
-    Default,
-    /// Nothing: it only comes out.
-    Nothing,
-}
-
-/// A routine that fits.
-struct Candidate {
-    routine: Arc<RoutineDef>,
-    slots: Vec<Slot>,
-    /// The types of the parameters, by place.
-    types: Vec<DataType>,
-}
 
 /// Form of the result of a call.
 pub(super) struct Shape {
@@ -69,163 +34,6 @@ pub(super) struct Shape {
 }
 
 impl Binder<'_> {
-    /// The routines that `name` means here.
-    fn routines_named(&self, name: &ast::ObjectName) -> Result<Vec<Arc<RoutineDef>>> {
-        let parts = object_parts(name)?;
-        let (schema, bare) = match parts.as_slice() {
-            [name] => (None, name),
-            [schema, name] | [_, schema, name] => (Some(schema.as_str()), name),
-            _ => return Ok(Vec::new()),
-        };
-        if schema == Some("pg_catalog") {
-            return Ok(Vec::new());
-        }
-        // Text of definitions says the schemas of its routines.
-        let meant = schema.or((self.definition_depth > 0).then_some("public"));
-        let found = self.catalog.routines(meant, bare);
-        if let (true, Some(schema)) = (found.is_empty(), schema.filter(|schema| *schema != "main"))
-            && !self.catalog.has_schema(schema)
-        {
-            let message = format!("schema \"{schema}\" does not exist");
-            return fail(SqlState::UNDEFINED_SCHEMA, message, object_at(name));
-        }
-        Ok(found)
-    }
-
-    fn given(&mut self, args: &[ast::FunctionArg]) -> Result<Vec<Given>> {
-        let mut given = Vec::with_capacity(args.len());
-        for arg in args {
-            let (name, bound) = match named_argument(arg) {
-                Some((name, expr)) => (Some(folded(name)), self.bind_expr(expr)?),
-                None => {
-                    if let Some(Given { name: Some(name), .. }) = given.last() {
-                        let message =
-                            format!("positional argument cannot follow named argument \"{name}\"");
-                        return fail(SqlState::SYNTAX_ERROR, message, None);
-                    }
-                    (None, self.bind_plain_argument(arg)?)
-                }
-            };
-            given.push(Given { name, bound: self.retyped(bound) });
-        }
-        Ok(given)
-    }
-
-    /// The routine that a call means, and its arguments; None when none fits.
-    ///
-    /// # Errors
-    /// 42725 when several are equally good; 42501.
-    pub(super) fn chosen(
-        &mut self,
-        name: &ast::ObjectName,
-        args: &[ast::FunctionArg],
-        kind: RoutineKind,
-    ) -> Result<Option<Chosen>> {
-        let found = self.routines_named(name)?;
-        if found.is_empty() {
-            return Ok(None);
-        }
-        let at = object_at(name);
-        let given = self.given(args)?;
-        let mut candidates: Vec<Candidate> = Vec::new();
-        for routine in found {
-            if let Some(candidate) = self.candidate(routine, &given)? {
-                // One of an earlier schema hides those of later ones.
-                if !candidates.iter().any(|known| known.types == candidate.types) {
-                    candidates.push(candidate);
-                }
-            }
-        }
-        keep_best(&mut candidates, &given);
-        if candidates.len() > 1 {
-            let types: Vec<&str> = given.iter().map(|given| given.bound.ty().name()).collect();
-            let message = format!("function {name}({}) is not unique", types.join(", "));
-            let error = types::Error::new(SqlState::AMBIGUOUS_FUNCTION, message).with_hint(
-                "Could not choose a best candidate function. You might need to add explicit type \
-                 casts.",
-            );
-            return Err(place(error, at));
-        }
-        let Some(candidate) = candidates.pop() else { return Ok(None) };
-        refuse_kind(&candidate.routine, kind, at)?;
-        self.catalog.check_execute(&candidate.routine).map_err(|error| place(error, at))?;
-        if let (Some(at), 1) = (at, name.0.len()) {
-            let schema = RelationName::schema_of_key(&candidate.routine.name);
-            if schema != "public" && self.definition_depth == 0 {
-                self.placed.push((at, schema.to_owned()));
-            }
-        }
-        let arguments = self.arguments(&candidate, given)?;
-        Ok(Some(Chosen { routine: candidate.routine, arguments }))
-    }
-
-    /// The routine with the sources of its parameters' values; None when it does not fit.
-    fn candidate(
-        &mut self,
-        routine: Arc<RoutineDef>,
-        given: &[Given],
-    ) -> Result<Option<Candidate>> {
-        let parameters: Vec<&ParameterDef> = called_parameters(&routine).collect();
-        let mut slots: Vec<Option<Slot>> = vec![None; parameters.len()];
-        for (at, given) in given.iter().enumerate() {
-            let place = match &given.name {
-                None => Some(at),
-                Some(name) => parameters.iter().position(|known| known.name == *name),
-            };
-            match place.and_then(|place| slots.get_mut(place)) {
-                Some(slot @ None) => *slot = Some(Slot::Given(at)),
-                _ => return Ok(None),
-            }
-        }
-        let (mut all, mut types) = (Vec::with_capacity(slots.len()), Vec::new());
-        for (slot, parameter) in slots.into_iter().zip(&parameters) {
-            let ty = self.held_type(&parameter.ty)?;
-            let slot = match slot {
-                Some(Slot::Given(_)) if !parameter.mode.goes_in() => Slot::Nothing,
-                Some(Slot::Given(at)) => {
-                    let Some(argument) = given.get(at) else { return Ok(None) };
-                    if !can_cast(argument.bound.ty(), ty, Context::Implicit) {
-                        return Ok(None);
-                    }
-                    Slot::Given(at)
-                }
-                _ if parameter.default.is_some() => Slot::Default,
-                _ => return Ok(None),
-            };
-            all.push(slot);
-            types.push(ty);
-        }
-        Ok(Some(Candidate { routine, slots: all, types }))
-    }
-
-    fn arguments(&mut self, candidate: &Candidate, given: Vec<Given>) -> Result<Vec<Expr>> {
-        let mut given: Vec<Bound> = given.into_iter().map(|given| given.bound).collect();
-        let parameters = called_parameters(&candidate.routine);
-        let mut list = Vec::with_capacity(candidate.slots.len());
-        for ((slot, ty), parameter) in candidate.slots.iter().zip(&candidate.types).zip(parameters)
-        {
-            let expr = match slot {
-                Slot::Nothing => continue,
-                Slot::Given(at) => {
-                    let Some(bound) = given.get_mut(*at).map(Bound::taken) else { continue };
-                    self.coerce(bound, *ty, Context::Implicit)?
-                }
-                Slot::Default => {
-                    let text = parameter.default.as_deref().unwrap_or("NULL");
-                    let tree = crate::parse::parse_expr(text)?;
-                    self.in_definition(|binder| binder.default_value(&tree, *ty, &parameter.name))?
-                }
-            };
-            // The callee knows the type by the parameter alone.
-            let expr = if expr.ty == *ty { expr } else { self.cast(expr, *ty) };
-            list.push(match &parameter.ty {
-                RoutineType::Value(_, domain) => self.in_domain(expr, *domain)?,
-                _ => expr,
-            });
-        }
-        Ok(list)
-    }
-
     /// The type of values of a parameter or result.
     pub(super) fn held_type(&mut self, ty: &RoutineType) -> Result<DataType> {
         match ty {
@@ -235,6 +43,8 @@ impl Binder<'_> {
             RoutineType::Record | RoutineType::Trigger => {
                 Ok(DataType::Record(RecordType::new(Vec::new())?))
             }
+            // Of a call they are known, or refused.
+            RoutineType::Polymorphic(_) => Ok(DataType::Unknown),
         }
     }
 
@@ -316,7 +126,7 @@ impl Binder<'_> {
         };
         let shape = self.shape(&chosen.routine, None, at)?;
         if chosen.routine.rows == RowCount::One {
-            let called = Function::Routine(RoutineCall::of(&chosen.routine));
+            let called = Function::Routine(RoutineCall::of(&chosen.routine, chosen.instance));
             return Ok(Some(Bound::new(Expr::call(called, chosen.arguments, shape.ty), at)));
         }
         let call = self.rows_called(chosen, &shape, at)?;
@@ -338,7 +148,7 @@ impl Binder<'_> {
         let Some(list) = DataType::array_of(row) else {
             return unsupported("rows of this type", at);
         };
-        let called = Function::Routine(RoutineCall::of(&chosen.routine));
+        let called = Function::Routine(RoutineCall::of(&chosen.routine, chosen.instance));
         let rows = Expr::call(called, chosen.arguments, list);
         let function = SeriesFunction::Unnest;
         Ok(Series { id: self.fresh(), ty: row, function, arguments: vec![rows] })
@@ -426,7 +236,7 @@ impl Binder<'_> {
             let Series { id, ty, function, arguments } = call;
             return Ok((Plan::Series { function, arguments, column: (id, ty) }, row, None));
         }
-        let called = Function::Routine(RoutineCall::of(&chosen.routine));
+        let called = Function::Routine(RoutineCall::of(&chosen.routine, chosen.instance));
         let call = Expr::call(called, chosen.arguments, shape.ty);
         let id = self.fresh();
         let one = Plan::Values { columns: Vec::new(), rows: vec![Vec::new()] };
@@ -463,105 +273,12 @@ impl Binder<'_> {
         let one = Plan::Values { columns: Vec::new(), rows: vec![Vec::new()] };
         let plan = Plan::Project { input: Box::new(one), columns };
         let arguments = self.finish(BoundQuery { plan, columns: output })?;
-        let number = chosen.routine.number;
-        Ok(Some(Statement::CallRoutine(Box::new(CallRoutine { number, arguments }))))
+        let (number, instance) = (chosen.routine.number, chosen.instance);
+        Ok(Some(Statement::CallRoutine(Box::new(CallRoutine { number, instance, arguments }))))
     }
-}
-
-/// The parameters that a call has arguments for: a CALL those that come out, too.
-fn called_parameters(routine: &RoutineDef) -> impl Iterator<Item = &ParameterDef> {
-    let takes_all = routine.kind == RoutineKind::Procedure;
-    let is_called = move |parameter: &&ParameterDef| {
-        parameter.mode.goes_in() || takes_all && parameter.mode != ParameterMode::Table
-    };
-    routine.parameters.iter().filter(is_called)
 }
 
 fn column(name: &str, expr: Expr, relation: &str) -> ScopeColumn {
     let (name, relation) = (name.to_owned(), relation.to_owned());
     ScopeColumn { name, expr, relation, source: None }
-}
-
-/// # Errors
-/// 42809 for a procedure in an expression, and for CALL of a function.
-fn refuse_kind(routine: &RoutineDef, wanted: RoutineKind, at: Place) -> Result<()> {
-    if routine.kind == wanted {
-        return Ok(());
-    }
-    let (message, hint) = match wanted {
-        RoutineKind::Function => {
-            (format!("{} is a procedure", routine.shown()), "To call a procedure, use CALL.")
-        }
-        RoutineKind::Procedure => {
-            (format!("{} is not a procedure", routine.shown()), "To call a function, use SELECT.")
-        }
-    };
-    let error = types::Error::new(SqlState::WRONG_OBJECT_TYPE, message).with_hint(hint);
-    Err(place(error, at))
-}
-
-/// Leaves the candidates that PostgreSQL's rules prefer.
-fn keep_best(candidates: &mut Vec<Candidate>, given: &[Given]) {
-    let pairs = |candidate: &Candidate| -> Vec<(DataType, DataType)> {
-        let slots = candidate.slots.iter().zip(&candidate.types);
-        slots
-            .filter_map(|(slot, ty)| match slot {
-                Slot::Given(at) => Some((given.get(*at)?.bound.ty(), *ty)),
-                _ => None,
-            })
-            .collect()
-    };
-    let exact = |(from, to): &(DataType, DataType)| without_modifier(*from) == *to;
-    let rules: [&dyn Fn(&Candidate) -> usize; 4] = [
-        &|candidate| pairs(candidate).iter().filter(|pair| exact(pair)).count(),
-        &|candidate| {
-            let good = |(from, to): &(DataType, DataType)| {
-                *from != DataType::Unknown && (exact(&(*from, *to)) || is_preferred(*to))
-            };
-            pairs(candidate).iter().filter(|pair| good(pair)).count()
-        },
-        // Untyped literals are texts first.
-        &|candidate| {
-            let is_text =
-                |(from, to): &(DataType, DataType)| *from == DataType::Unknown && to.is_text();
-            pairs(candidate).iter().filter(|pair| is_text(pair)).count()
-        },
-        // Fewer defaults are closer.
-        &|candidate| {
-            candidate.slots.iter().filter(|slot| !matches!(slot, Slot::Default)).count() * 2
-                + usize::from(!candidate.slots.iter().any(|slot| matches!(slot, Slot::Default)))
-        },
-    ];
-    for rule in rules {
-        let best = candidates.iter().map(rule).max().unwrap_or(0);
-        candidates.retain(|candidate| rule(candidate) == best);
-    }
-    // Of one category, the preferred type.
-    if candidates.len() > 1 {
-        let preferred = |candidate: &Candidate| {
-            pairs(candidate).iter().filter(|(_, to)| is_preferred(*to)).count()
-        };
-        let first = candidates.first().map(|c| c.types.iter().map(|ty| category(*ty)).collect());
-        let first: Vec<_> = first.unwrap_or_default();
-        let same = candidates
-            .iter()
-            .all(|c| c.types.iter().map(|ty| category(*ty)).collect::<Vec<_>>() == first);
-        if same {
-            let best = candidates.iter().map(preferred).max().unwrap_or(0);
-            candidates.retain(|candidate| preferred(candidate) == best);
-        }
-    }
-}
-
-/// True for the type of its category that others are converted to.
-fn is_preferred(ty: DataType) -> bool {
-    matches!(
-        ty,
-        DataType::Double
-            | DataType::Text
-            | DataType::Boolean
-            | DataType::TimestampTz(_)
-            | DataType::Interval(_)
-            | DataType::Oid
-    )
 }

@@ -13,8 +13,8 @@ use super::types::{Category, Context, as_numeric, can_cast, category, result_of}
 use super::zone::is_of_hours;
 use super::{Binder, Bound, fail, unsupported};
 use crate::algebra::{
-    Direction, Duplicates, Expr, FrameBound, FrameExclusion, FrameUnits, Function, Place, SortKey,
-    WindowCall, WindowFrame, WindowFunction,
+    AggregateCall, Direction, Duplicates, Expr, FrameBound, FrameExclusion, FrameUnits, Function,
+    Place, SortKey, WindowCall, WindowFrame, WindowFunction,
 };
 use crate::parse::{EXCLUDE, folded};
 
@@ -38,6 +38,35 @@ fn function_named(name: &str) -> Option<WindowFunction> {
         "nth_value" => WindowFunction::NthValue,
         _ => return None,
     })
+}
+
+/// A call without partitions, order and filter, over all rows.
+fn window_call(function: WindowFunction, arguments: Vec<Expr>, ty: DataType) -> WindowCall {
+    WindowCall {
+        function,
+        arguments,
+        partition_by: Vec::new(),
+        order_by: Vec::new(),
+        frame: whole_frame(),
+        filter: None,
+        ty,
+    }
+}
+
+/// An aggregate over the rows of a frame.
+///
+/// # Errors
+/// 0A000 for DISTINCT and ORDER BY.
+fn over_rows(aggregate: AggregateCall, at: Place) -> Result<WindowCall> {
+    if aggregate.duplicates == Duplicates::Remove {
+        return unsupported("DISTINCT in a window function", at);
+    }
+    if !aggregate.order_by.is_empty() {
+        return unsupported("ORDER BY in the arguments of a window function", at);
+    }
+    let kind = WindowFunction::Aggregate(aggregate.function);
+    let call = window_call(kind, aggregate.arguments, aggregate.ty);
+    Ok(WindowCall { filter: aggregate.filter, ..call })
 }
 
 impl Binder<'_> {
@@ -125,7 +154,10 @@ impl Binder<'_> {
         };
         let series = self.series_mark()?;
         let (spec, exclusion) = without_exclusion(spec);
-        let mut call = self.window_function(function, name, at)?;
+        let (mut call, fold) = match self.own_aggregate(function)? {
+            Some((aggregate, fold)) => (over_rows(aggregate, at)?, Some(fold)),
+            None => (self.window_function(function, name, at)?, None),
+        };
         let message = "window function calls cannot contain set-returning function calls";
         self.refuse_series_since(series, message)?;
         for expr in &spec.partition_by {
@@ -156,9 +188,12 @@ impl Binder<'_> {
         let ty = call.ty;
         let argument = call.arguments.first().cloned();
         let json = JsonAggregate::named(name);
-        let collected = |binder: &mut Self, id| match json {
-            Some(json) => binder.json_collected(json, Expr::column(id, ty), argument.as_ref()),
-            None => packed_collected(name, Expr::column(id, ty)),
+        let collected = |binder: &mut Self, id| match (fold, json) {
+            (Some(fold), _) => fold.of(Expr::column(id, ty)),
+            (None, Some(json)) => {
+                binder.json_collected(json, Expr::column(id, ty), argument.as_ref())
+            }
+            (None, None) => packed_collected(name, Expr::column(id, ty)),
         };
         if let Some((id, _)) = level.windows.iter().find(|(_, known)| *known == call) {
             let id = *id;
@@ -176,26 +211,8 @@ impl Binder<'_> {
         name: &str,
         at: Place,
     ) -> Result<WindowCall> {
-        let call = |function: WindowFunction, arguments: Vec<Expr>, ty: DataType| WindowCall {
-            function,
-            arguments,
-            partition_by: Vec::new(),
-            order_by: Vec::new(),
-            frame: whole_frame(),
-            filter: None,
-            ty,
-        };
         if is_aggregate(name) {
-            let aggregate = self.aggregate_call(function, name)?;
-            if aggregate.duplicates == Duplicates::Remove {
-                return unsupported("DISTINCT in a window function", at);
-            }
-            if !aggregate.order_by.is_empty() {
-                return unsupported("ORDER BY in the arguments of a window function", at);
-            }
-            let kind = WindowFunction::Aggregate(aggregate.function);
-            let bound = call(kind, aggregate.arguments, aggregate.ty);
-            return Ok(WindowCall { filter: aggregate.filter, ..bound });
+            return over_rows(self.aggregate_call(function, name)?, at);
         }
         let Some(kind) = function_named(name) else {
             let message =
@@ -229,7 +246,7 @@ impl Binder<'_> {
         let types: Vec<&str> = list.iter().map(|bound: &Bound| bound.ty().name()).collect();
         let message = format!("function {name}({}) does not exist", types.join(", "));
         match self.window_arguments(kind, list)? {
-            Some((arguments, ty)) if !written.star => Ok(call(kind, arguments, ty)),
+            Some((arguments, ty)) if !written.star => Ok(window_call(kind, arguments, ty)),
             _ => Err(super::unmatched::no_function(message, at)),
         }
     }

@@ -9,16 +9,18 @@
 
 use types::DataType;
 
-use super::DomainUse;
+use super::{AggregateDef, DomainUse, Polymorphic};
 use crate::words::RelationName;
 
-/// FUNCTION or PROCEDURE.
+/// FUNCTION, PROCEDURE or AGGREGATE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RoutineKind {
     /// Called in expressions and in FROM.
     Function,
     /// Called by CALL.
     Procedure,
+    /// Called in expressions, for the rows of a group.
+    Aggregate,
 }
 
 impl RoutineKind {
@@ -27,6 +29,7 @@ impl RoutineKind {
         match self {
             Self::Function => "function",
             Self::Procedure => "procedure",
+            Self::Aggregate => "aggregate",
         }
     }
 }
@@ -38,6 +41,8 @@ pub enum Language {
     Sql,
     /// PL/pgSQL.
     PlPgSql,
+    /// None: an aggregate has no body.
+    Internal,
 }
 
 impl Language {
@@ -46,6 +51,7 @@ impl Language {
         match self {
             Self::Sql => "sql",
             Self::PlPgSql => "plpgsql",
+            Self::Internal => "internal",
         }
     }
 }
@@ -103,17 +109,19 @@ pub enum ParameterMode {
     InOut,
     /// A column of RETURNS TABLE.
     Table,
+    /// Goes in: an array of all further arguments.
+    Variadic,
 }
 
 impl ParameterMode {
     /// True for what a call gives.
     pub fn goes_in(self) -> bool {
-        matches!(self, Self::In | Self::InOut)
+        matches!(self, Self::In | Self::InOut | Self::Variadic)
     }
 
     /// True for a column of the result.
     pub fn comes_out(self) -> bool {
-        !matches!(self, Self::In)
+        !matches!(self, Self::In | Self::Variadic)
     }
 }
 
@@ -130,6 +138,8 @@ pub enum RoutineType {
     Void,
     /// A row of the table that a trigger is of.
     Trigger,
+    /// A type that the call says.
+    Polymorphic(Polymorphic),
 }
 
 /// A parameter.
@@ -162,7 +172,7 @@ pub struct RoutineDef {
     pub number: u32,
     /// Its schema and name, as a key of relations ([`RelationName::key`]).
     pub name: String,
-    /// FUNCTION or PROCEDURE.
+    /// FUNCTION, PROCEDURE or AGGREGATE.
     pub kind: RoutineKind,
     /// Parameters in order.
     pub parameters: Vec<ParameterDef>,
@@ -186,6 +196,8 @@ pub struct RoutineDef {
     pub settings: Vec<(String, String)>,
     /// LEAKPROOF, PARALLEL, COST and ROWS as they were written: nothing asks for them here.
     pub hints: Vec<(String, String)>,
+    /// Content of an aggregate.
+    pub aggregate: Option<Box<AggregateDef>>,
 }
 
 impl RoutineDef {
@@ -216,6 +228,17 @@ impl RoutineDef {
         format!("{}({})", RelationName::of_key(&self.name).quoted(), types.join(","))
     }
 
+    /// True when the types of its parameters or its result depend on the call.
+    pub fn is_polymorphic(&self) -> bool {
+        let types = self.parameters.iter().map(|parameter| &parameter.ty).chain([&self.result]);
+        types.into_iter().any(|ty| matches!(ty, RoutineType::Polymorphic(_)))
+    }
+
+    /// The parameter that takes all further arguments.
+    pub fn variadic(&self) -> Option<&ParameterDef> {
+        self.parameters.iter().find(|parameter| parameter.mode == ParameterMode::Variadic)
+    }
+
     /// True for a function that triggers call.
     pub fn is_trigger(&self) -> bool {
         self.result == RoutineType::Trigger
@@ -242,6 +265,7 @@ impl RoutineType {
             Self::Record => "record".to_owned(),
             Self::Void => "void".to_owned(),
             Self::Trigger => "trigger".to_owned(),
+            Self::Polymorphic(ty) => ty.name().to_owned(),
         }
     }
 }

@@ -169,7 +169,10 @@ fn arguments(parser: &mut Parser<'_>) -> Parsed<Vec<ast::DataType>> {
     loop {
         let is_out = word(parser, "out");
         let _ = !is_out && (word(parser, "inout") || word(parser, "in"));
-        word(parser, "variadic");
+        if word(parser, "variadic") {
+            // As calls have it.
+            let _ = parser.consume_token(&Token::RArrow);
+        }
         let is_type = |parser: &mut Parser<'_>| {
             let ty = parser.parse_data_type()?;
             match parser.peek_token_ref().token {

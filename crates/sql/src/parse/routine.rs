@@ -1,6 +1,7 @@
-//! CREATE, ALTER and DROP of functions and procedures, DO.
+//! CREATE, ALTER and DROP of functions and procedures, DO; ALTER and DROP of aggregates.
 //!
-//! Elsewhere: what a body in PL/pgSQL says (`program`), names and types (`bind::routine`).
+//! Elsewhere: CREATE AGGREGATE (`aggregate`), what a body in PL/pgSQL says (`program`), names and
+//! types (`bind::routine`).
 
 use sqlparser::ast;
 use sqlparser::parser::Parser;
@@ -8,6 +9,7 @@ use sqlparser::tokenizer::Token;
 
 use super::SessionTree;
 use super::absent::{Form, Object, object};
+use super::aggregate::CreateAggregateTree;
 use super::grant::{relation, role_name};
 use super::reader::{
     Parsed, at_end, drop_behaviour, expect, if_exists, name, peek_word, word, words,
@@ -90,6 +92,7 @@ pub(crate) enum AlterRoutineTree {
 #[derive(Clone, Debug)]
 pub(crate) enum RoutineTree {
     Create(Box<CreateRoutineTree>),
+    CreateAggregate(Box<CreateAggregateTree>),
     Drop { kind: KindWord, if_missing: IfMissing, objects: Vec<Object>, behaviour: DropBehaviour },
     Alter { kind: KindWord, object: Object, change: AlterRoutineTree },
     Do { language: String, body: String },
@@ -110,17 +113,15 @@ pub(super) fn parse(parser: &mut Parser<'_>) -> Parsed<Option<SessionTree>> {
 fn create(parser: &mut Parser<'_>) -> Parsed<Option<RoutineTree>> {
     let replaces = peek_word(parser, 1, "or") && peek_word(parser, 2, "replace");
     let at = if replaces { 3 } else { 1 };
-    let kind = if peek_word(parser, at, "function") {
-        RoutineKind::Function
-    } else if peek_word(parser, at, "procedure") {
-        RoutineKind::Procedure
-    } else {
-        return Ok(None);
-    };
+    let Some(Some(kind)) = kind_word(parser, at) else { return Ok(None) };
     (0..=at).for_each(|_| {
         parser.next_token();
     });
     let if_exists = if replaces { IfExists::Replace } else { IfExists::Fail };
+    if kind == RoutineKind::Aggregate {
+        let tree = super::aggregate::create(parser, if_exists)?;
+        return Ok(Some(RoutineTree::CreateAggregate(Box::new(tree))));
+    }
     let name = relation(parser)?;
     parser.expect_token(&Token::LParen)?;
     let mut parameters = Vec::new();
@@ -140,7 +141,7 @@ fn create(parser: &mut Parser<'_>) -> Parsed<Option<RoutineTree>> {
 }
 
 /// `[mode] [name] [mode] type [DEFAULT expression]`.
-fn parameter(parser: &mut Parser<'_>) -> Parsed<ParameterTree> {
+pub(super) fn parameter(parser: &mut Parser<'_>) -> Parsed<ParameterTree> {
     let mut given = mode(parser);
     let is_end = |token: &Token| {
         matches!(token, Token::Comma | Token::RParen | Token::Eq | Token::Assignment)
@@ -149,7 +150,8 @@ fn parameter(parser: &mut Parser<'_>) -> Parsed<ParameterTree> {
     let unnamed = parser.maybe_parse(|parser| {
         let ty = type_tree(parser)?;
         let next = parser.peek_token_ref();
-        if is_end(&next.token) || peek_word(parser, 0, "default") {
+        let is_word = |text| peek_word(parser, 0, text);
+        if is_end(&next.token) || is_word("default") || is_word("order") {
             Ok(ty)
         } else {
             parser.expected_ref(", or )", next)
@@ -174,8 +176,12 @@ fn mode(parser: &mut Parser<'_>) -> Option<ModeTree> {
     if word(parser, "in") {
         return Some(if word(parser, "out") { ModeTree::InOut } else { ModeTree::In });
     }
-    let known =
-        [("out", ModeTree::Out), ("inout", ModeTree::InOut), ("variadic", ModeTree::Variadic)];
+    if word(parser, "variadic") {
+        // As calls have it.
+        let _ = parser.consume_token(&Token::RArrow);
+        return Some(ModeTree::Variadic);
+    }
+    let known = [("out", ModeTree::Out), ("inout", ModeTree::InOut)];
     known.into_iter().find(|(text, _)| word(parser, text)).map(|(_, mode)| mode)
 }
 
@@ -332,17 +338,18 @@ fn string(parser: &mut Parser<'_>) -> Parsed<String> {
     }
 }
 
-fn kind_word(parser: &Parser<'_>) -> Option<KindWord> {
+fn kind_word(parser: &Parser<'_>, at: usize) -> Option<KindWord> {
     let known = [
         ("function", Some(RoutineKind::Function)),
         ("procedure", Some(RoutineKind::Procedure)),
+        ("aggregate", Some(RoutineKind::Aggregate)),
         ("routine", None),
     ];
-    known.into_iter().find(|(text, _)| peek_word(parser, 1, text)).map(|(_, kind)| kind)
+    known.into_iter().find(|(text, _)| peek_word(parser, at, text)).map(|(_, kind)| kind)
 }
 
 fn drop(parser: &mut Parser<'_>) -> Parsed<Option<RoutineTree>> {
-    let Some(kind) = kind_word(parser) else { return Ok(None) };
+    let Some(kind) = kind_word(parser, 1) else { return Ok(None) };
     parser.next_token();
     parser.next_token();
     let if_missing = if_exists(parser);
@@ -352,7 +359,7 @@ fn drop(parser: &mut Parser<'_>) -> Parsed<Option<RoutineTree>> {
 }
 
 fn alter(parser: &mut Parser<'_>) -> Parsed<Option<RoutineTree>> {
-    let Some(kind) = kind_word(parser) else { return Ok(None) };
+    let Some(kind) = kind_word(parser, 1) else { return Ok(None) };
     parser.next_token();
     parser.next_token();
     let object = object(parser, Form::Routine)?;

@@ -1,8 +1,10 @@
 //! Tokens of a statement: which words they are, and where those stand that are no blanks.
 
+use sqlparser::ast;
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
+use super::name::folded;
 use super::{is_keyword, is_word};
 
 /// True for the unquoted word `text`.
@@ -42,4 +44,32 @@ pub(super) fn begins_table_query(tokens: &[TokenWithSpan], at: usize) -> bool {
         Token::Word(_) => begins_with("insert"),
         _ => false,
     }
+}
+
+/// Beginning of the name of an argument that is given as VARIADIC.
+pub(crate) const SPREAD: &str = "\u{1}variadic ";
+
+/// Puts VARIADIC, the token at `at`, and the name behind it, if an arrow follows that, into the
+/// form of a named argument. Returns the index after what it read.
+pub(super) fn spread(
+    tokens: &[TokenWithSpan],
+    at: usize,
+    prepared: &mut Vec<TokenWithSpan>,
+) -> usize {
+    let span = tokens[at].span;
+    let mut put = |token| prepared.push(TokenWithSpan { token, span });
+    let is_blank = |at: &usize| matches!(tokens[*at].token, Token::Whitespace(_));
+    let mut rest = (at + 1..tokens.len()).filter(|at| !is_blank(at));
+    if let (Some(name), Some(arrow)) = (rest.next(), rest.next())
+        && let Token::Word(word) = &tokens[name].token
+        && matches!(tokens[arrow].token, Token::RArrow | Token::Assignment)
+    {
+        let (value, quote_style) = (word.value.clone(), word.quote_style);
+        let name_of = folded(&ast::Ident { value, quote_style, span });
+        put(Token::make_word(&format!("{SPREAD}{name_of}"), Some('"')));
+        return name + 1;
+    }
+    put(tokens[at].token.clone());
+    put(Token::RArrow);
+    at + 1
 }

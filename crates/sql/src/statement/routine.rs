@@ -1,15 +1,15 @@
-//! CREATE, ALTER and DROP of functions and procedures, DO, CALL.
+//! CREATE, ALTER and DROP of functions, procedures and aggregates, DO, CALL.
 
 use super::{DropBehaviour, IfExists, RoleName};
 use crate::algebra::Query;
-use crate::catalog::{RoutineDef, RoutineKind, Volatility};
+use crate::catalog::{Instance, RoutineDef, RoutineKind, Volatility};
 use crate::definition::{NullInput, Security};
 use types::SqlState;
 
 /// A statement about routines; those that are there go by their keys in the catalog.
 #[derive(Clone, Debug)]
 pub enum RoutineStatement {
-    /// CREATE [OR REPLACE] FUNCTION or PROCEDURE; its number is not known yet.
+    /// CREATE [OR REPLACE] FUNCTION, PROCEDURE or AGGREGATE; its number is not known yet.
     Create {
         /// Its content.
         def: RoutineDef,
@@ -65,20 +65,23 @@ pub enum RoutineChange {
 impl RoutineStatement {
     /// The command's tag.
     pub fn command(&self) -> &'static str {
-        use RoutineKind::{Function, Procedure};
+        use RoutineKind::{Aggregate, Function, Procedure};
         match self {
             Self::Create { def, .. } => match def.kind {
                 Function => "CREATE FUNCTION",
                 Procedure => "CREATE PROCEDURE",
+                Aggregate => "CREATE AGGREGATE",
             },
             Self::Drop { kind, .. } => match kind {
                 Some(Function) => "DROP FUNCTION",
                 Some(Procedure) => "DROP PROCEDURE",
+                Some(Aggregate) => "DROP AGGREGATE",
                 None => "DROP ROUTINE",
             },
             Self::Alter { kind, .. } => match kind {
                 Some(Function) => "ALTER FUNCTION",
                 Some(Procedure) => "ALTER PROCEDURE",
+                Some(Aggregate) => "ALTER AGGREGATE",
                 None => "ALTER ROUTINE",
             },
         }
@@ -90,6 +93,8 @@ impl RoutineStatement {
 pub struct CallRoutine {
     /// Its number in the catalog.
     pub number: u32,
+    /// Types that its polymorphic ones stand for.
+    pub instance: Instance,
     /// Values of the parameters that go in, in order.
     pub arguments: Query,
 }

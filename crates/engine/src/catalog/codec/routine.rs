@@ -1,21 +1,32 @@
 //! The form of routines.
 
 use sql::catalog::{
-    BodyForm, Language, NullInput, ParameterDef, ParameterMode, RoutineDef, RoutineKind,
-    RoutineType, RowCount, Security, Volatility,
+    AggregateDef, BodyForm, Language, LastTakes, NullInput, ParameterDef, ParameterMode,
+    Polymorphic, RoutineDef, RoutineKind, RoutineType, RowCount, Security, StepFunction,
+    Volatility,
 };
 use types::Result;
 
 use super::field::{Codec, Decode, Reader, Writer, damaged, variants};
 
-variants!(RoutineKind { Function = 0, Procedure = 1 });
-variants!(Language { Sql = 0, PlPgSql = 1 });
+variants!(RoutineKind { Function = 0, Procedure = 1, Aggregate = 210 });
+variants!(Language { Sql = 0, PlPgSql = 1, Internal = 210 });
 variants!(BodyForm { Text = 0, Return = 1 });
 variants!(Volatility { Volatile = 0, Stable = 1, Immutable = 2 });
 variants!(NullInput { Called = 0, Strict = 1 });
 variants!(Security { Invoker = 0, Definer = 1 });
-variants!(ParameterMode { In = 0, Out = 1, InOut = 2, Table = 3 });
+variants!(ParameterMode { In = 0, Out = 1, InOut = 2, Table = 3, Variadic = 210 });
 variants!(RowCount { One = 0, Many = 1 });
+variants!(LastTakes { State = 0, Nulls = 1 });
+variants!(Polymorphic {
+    Element = 0,
+    Array = 1,
+    NonArray = 2,
+    Enum = 3,
+    Compatible = 4,
+    CompatibleArray = 5,
+    CompatibleNonArray = 6
+});
 
 /// One byte, then what belongs to it.
 impl Codec for RoutineType {
@@ -33,6 +44,10 @@ impl Codec for RoutineType {
             Self::Record => out.raw(&[2]),
             Self::Void => out.raw(&[3]),
             Self::Trigger => out.raw(&[4]),
+            Self::Polymorphic(ty) => {
+                out.raw(&[210]);
+                out.field(ty);
+            }
         }
     }
 }
@@ -45,6 +60,7 @@ impl Decode for RoutineType {
             2 => Self::Record,
             3 => Self::Void,
             4 => Self::Trigger,
+            210 => Self::Polymorphic(from.field()?),
             _ => return Err(damaged("an unknown type of a routine")),
         })
     }
@@ -70,6 +86,60 @@ impl Decode for ParameterDef {
     }
 }
 
+/// One byte, then what belongs to it.
+impl Codec for StepFunction {
+    fn put(&self, out: &mut Writer<'_>) {
+        match self {
+            Self::Routine(number) => {
+                out.raw(&[0]);
+                out.field(number);
+            }
+            Self::System(name, nulls) => {
+                out.raw(&[1]);
+                out.field(name);
+                out.field(nulls);
+            }
+        }
+    }
+}
+
+impl Decode for StepFunction {
+    fn get(from: &mut Reader<'_>) -> Result<Self> {
+        Ok(match u8::get(from)? {
+            0 => Self::Routine(from.field()?),
+            1 => Self::System(from.field()?, from.field()?),
+            _ => return Err(damaged("an unknown function of an aggregate")),
+        })
+    }
+}
+
+impl Codec for AggregateDef {
+    fn put(&self, out: &mut Writer<'_>) {
+        out.field(&self.transition);
+        out.field(&self.state);
+        out.field(&self.initial);
+        out.field(&self.last);
+        out.field(&self.last_takes);
+        out.field(&self.combine);
+        out.field(&self.options);
+    }
+}
+
+impl Decode for AggregateDef {
+    fn get(from: &mut Reader<'_>) -> Result<Self> {
+        Ok(Self {
+            transition: from.field()?,
+            state: from.field()?,
+            initial: from.field()?,
+            last: from.field()?,
+            last_takes: from.field()?,
+            combine: from.field()?,
+            options: from.field()?,
+        })
+    }
+}
+
+/// The content of an aggregate is written for aggregates alone.
 impl Codec for RoutineDef {
     fn put(&self, out: &mut Writer<'_>) {
         out.field(&self.number);
@@ -86,6 +156,9 @@ impl Codec for RoutineDef {
         out.field(&self.security);
         out.field(&self.settings);
         out.field(&self.hints);
+        if let Some(aggregate) = &self.aggregate {
+            out.field(&**aggregate);
+        }
     }
 }
 
@@ -106,6 +179,7 @@ impl Decode for RoutineDef {
             security: from.field()?,
             settings: from.field()?,
             hints: from.field()?,
+            aggregate: if from.end().is_err() { Some(Box::new(from.field()?)) } else { None },
         })
     }
 }

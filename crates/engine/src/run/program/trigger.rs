@@ -119,6 +119,7 @@ fn condition(def: &TriggerDef, text: &str) -> RoutineDef {
         security: Security::Invoker,
         settings: Vec::new(),
         hints: Vec::new(),
+        aggregate: None,
     }
 }
 

@@ -160,6 +160,8 @@ pub(super) struct Callable {
     pub(super) number: u32,
     pub(super) name: &'static str,
     pub(super) arguments: Vec<u32>,
+    /// True for a function that gives NULL when an argument is.
+    pub(super) is_strict: bool,
 }
 
 /// Callables by name and by number.
@@ -200,8 +202,9 @@ pub(super) fn functions() -> &'static Callables {
             number: number(cells[0]) as u32,
             name: cells[1],
             arguments: cells[2].split(' ').filter_map(|cell| cell.parse().ok()).collect(),
+            is_strict: matches!(cells[3], "t" | "true"),
         };
-        let lines = lines("pg_proc", &["oid", "proname", "proargtypes"]);
+        let lines = lines("pg_proc", &["oid", "proname", "proargtypes", "proisstrict"]);
         Callables::new(lines.into_iter().map(callable).collect())
     })
 }
@@ -214,6 +217,7 @@ pub(super) fn operators() -> &'static Callables {
             number: number(cells[0]) as u32,
             name: cells[1],
             arguments: cells[2..].iter().map(|cell| number(cell) as u32).collect(),
+            is_strict: true,
         };
         let lines = lines("pg_operator", &["oid", "oprname", "oprleft", "oprright"]);
         Callables::new(lines.into_iter().map(callable).collect())
@@ -233,6 +237,13 @@ pub(super) fn function_shown(number: u32) -> Option<String> {
 pub(super) fn function_named(name: &str) -> Value {
     let number = functions().named(name).next().map_or(0, |function| function.number);
     object_value(number, if number == 0 { "-" } else { name })
+}
+
+/// The function called `name` of so many arguments, or another of the name.
+pub(super) fn function_of(name: &str, count: usize) -> Option<&'static Callable> {
+    let mut named = functions().named(name);
+    let exact = functions().named(name).find(|function| function.arguments.len() == count);
+    exact.or_else(|| named.next())
 }
 
 /// The number of the operator class that keys of the type `number` have in trees or hashes; 0 when

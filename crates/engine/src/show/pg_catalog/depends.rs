@@ -11,7 +11,7 @@
 
 use std::collections::BTreeMap;
 
-use sql::catalog::{Domain, RoutineDef, RoutineType, UserType};
+use sql::catalog::{Domain, RoutineDef, RoutineType, StepFunction, UserType};
 use sql::statement::RelationName;
 
 use super::{Row, Subject, catalogs, numbers, relations, routines};
@@ -149,6 +149,12 @@ fn of_routine(state: &State, def: &RoutineDef, depends: &mut Depends) {
     let schema = numbers::schema(RelationName::schema_of_key(&def.name));
     depends.add(routine, "n", ("pg_namespace", schema, 0));
     let types = def.parameters.iter().map(|parameter| &parameter.ty).chain([&def.result]);
+    let aggregate = def.aggregate.as_ref();
+    for function in aggregate.into_iter().flat_map(|aggregate| aggregate.functions()) {
+        if let StepFunction::Routine(number) = function {
+            depends.add(routine, "n", ("pg_proc", i64::from(*number), 0));
+        }
+    }
     for ty in types {
         let number = ("pg_type", routines::number(state, ty), 0);
         match ty {

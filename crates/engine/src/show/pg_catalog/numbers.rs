@@ -41,6 +41,7 @@ pub(super) fn schema(name: &str) -> i64 {
 /// The number of a language of functions.
 pub(super) fn language(language: Language) -> i64 {
     match language {
+        Language::Internal => 12,
         Language::Sql => 14,
         Language::PlPgSql => 13_560,
     }

@@ -73,6 +73,7 @@ fn shown(ty: &RoutineType) -> Shown<'_> {
         RoutineType::Void => system("void"),
         RoutineType::Record => system("record"),
         RoutineType::Trigger => system("trigger"),
+        RoutineType::Polymorphic(ty) => system(ty.name()),
         RoutineType::Row(key) => of_users(key, Elements::No),
         RoutineType::Value(_, Some(used)) => {
             let is_array = used.of == DomainOf::Elements;
@@ -122,8 +123,11 @@ fn routine(subject: &Subject<'_>, key: &str, def: &RoutineDef) -> Row {
         return row.text("routine_type", "PROCEDURE");
     }
     let Shown { data_type, schema, name } = shown(&def.result);
-    row.text("routine_type", "FUNCTION")
-        .text("data_type", data_type)
+    let row = match def.kind {
+        RoutineKind::Aggregate => row,
+        _ => row.text("routine_type", "FUNCTION"),
+    };
+    row.text("data_type", data_type)
         .text("type_udt_catalog", DATABASE)
         .text("type_udt_schema", schema)
         .text("type_udt_name", &name)
@@ -139,7 +143,7 @@ pub(super) fn parameters(subject: &Subject<'_>) -> Vec<Row> {
         for (at, parameter) in def.parameters.iter().enumerate() {
             let Shown { data_type, schema, name } = shown(&parameter.ty);
             let mode = match parameter.mode {
-                ParameterMode::In => "IN",
+                ParameterMode::In | ParameterMode::Variadic => "IN",
                 ParameterMode::InOut => "INOUT",
                 ParameterMode::Out | ParameterMode::Table => "OUT",
             };

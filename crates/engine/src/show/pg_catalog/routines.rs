@@ -1,13 +1,14 @@
-//! pg_proc: the functions and procedures that users made, and their definitions as SQL.
+//! pg_proc: the functions, procedures and aggregates that users made, and their definitions as SQL;
+//! pg_aggregate.
 
 use std::sync::Arc;
 
 use sql::catalog::{
-    BodyForm, NullInput, ParameterDef, ParameterMode, RoutineDef, RoutineKind, RoutineType,
-    RowCount, Security, Volatility,
+    AggregateDef, BodyForm, LastTakes, NullInput, ParameterDef, ParameterMode, Polymorphic,
+    RoutineDef, RoutineKind, RoutineType, RowCount, Security, StepFunction, Volatility,
 };
 use sql::statement::RelationName;
-use types::{ElementType, RegKind, Value, array};
+use types::{DataType, ElementType, RegKind, Value, array};
 
 use super::objects::Seen;
 use super::relations::{quoted, shown_condition};
@@ -44,7 +45,7 @@ fn row(subject: &Subject<'_>, key: &str, def: &RoutineDef) -> Row {
         .number("prolang", numbers::language(def.language))
         .number("procost", count("cost", USUAL_COST))
         .number("prorows", count("rows", usual_rows))
-        .text("prokind", if def.kind == RoutineKind::Function { "f" } else { "p" })
+        .text("prokind", kind(def.kind))
         .flag("prosecdef", def.security == Security::Definer)
         .flag("proleakproof", hint_of(def, "leakproof").is_some())
         .flag("proisstrict", def.nulls == NullInput::Strict)
@@ -53,6 +54,7 @@ fn row(subject: &Subject<'_>, key: &str, def: &RoutineDef) -> Row {
         .text("proparallel", hint_of(def, "parallel").map_or("u", |word| &word[..1]))
         .number("pronargs", inputs.len() as i64)
         .number("pronargdefaults", defaults.len() as i64)
+        .number("provariadic", variadic(subject.state, def))
         .number("prorettype", number(subject.state, &def.result))
         .vector("proargtypes", ElementType::Oid, &inputs)
         .set("proacl", rights::list(subject, &Object::Routine(key.to_owned())))
@@ -70,6 +72,82 @@ fn row(subject: &Subject<'_>, key: &str, def: &RoutineDef) -> Row {
     let settings: Vec<String> = settings.collect();
     let row = if settings.is_empty() { row } else { row.texts("proconfig", &settings) };
     parameters(subject, row, def)
+}
+
+fn kind(kind: RoutineKind) -> &'static str {
+    match kind {
+        RoutineKind::Function => "f",
+        RoutineKind::Procedure => "p",
+        RoutineKind::Aggregate => "a",
+    }
+}
+
+/// Treatment of NULL by a function of the system, found by its name and number of arguments.
+pub(crate) fn null_input(name: &str, count: usize) -> NullInput {
+    match builtin::function_of(name, count) {
+        Some(function) if function.is_strict => NullInput::Strict,
+        _ => NullInput::Called,
+    }
+}
+
+/// The rows of pg_aggregate beside those of the system.
+pub(super) fn aggregates(subject: &Subject<'_>) -> Vec<Row> {
+    let all = subject.state.routines.values();
+    all.filter_map(|def| Some(aggregate(subject, def, def.aggregate.as_deref()?))).collect()
+}
+
+fn aggregate(subject: &Subject<'_>, def: &RoutineDef, aggregate: &AggregateDef) -> Row {
+    let seen = subject.seen();
+    let count = 1 + def.inputs().count();
+    let function = |row: Row, column, function: Option<&StepFunction>| match function {
+        None => row.function(column, 0, "-"),
+        Some(StepFunction::Routine(number)) => {
+            let shown = shown(seen, *number, RegKind::Proc);
+            row.function(column, *number, &shown.unwrap_or_default())
+        }
+        Some(StepFunction::System(name, _)) => {
+            let number = builtin::function_of(name, count).map_or(0, |known| known.number);
+            let shown = builtin::function_shown(number);
+            row.function(column, number, &shown.unwrap_or_else(|| name.clone()))
+        }
+    };
+    let own = StepFunction::Routine(def.number);
+    let mut row = Row::default();
+    for (column, called) in [
+        ("aggfnoid", Some(&own)),
+        ("aggtransfn", Some(&aggregate.transition)),
+        ("aggfinalfn", aggregate.last.as_ref()),
+        ("aggcombinefn", aggregate.combine.as_ref()),
+        ("aggserialfn", None),
+        ("aggdeserialfn", None),
+        ("aggmtransfn", None),
+        ("aggminvtransfn", None),
+        ("aggmfinalfn", None),
+    ] {
+        row = function(row, column, called);
+    }
+    let modify = match aggregate.option("finalfunc_modify") {
+        Some("shareable") => "s",
+        Some("read_write") => "w",
+        _ => "r",
+    };
+    let space = aggregate.option("sspace").and_then(|space| space.parse().ok()).unwrap_or(0);
+    let row = row
+        .text("aggkind", "n")
+        .number("aggnumdirectargs", 0)
+        .flag("aggfinalextra", aggregate.last_takes == LastTakes::Nulls)
+        .flag("aggmfinalextra", false)
+        .text("aggfinalmodify", modify)
+        .text("aggmfinalmodify", "r")
+        .number("aggsortop", 0)
+        .number("aggtranstype", number(subject.state, &aggregate.state))
+        .number("aggtransspace", space)
+        .number("aggmtranstype", 0)
+        .number("aggmtransspace", 0);
+    match &aggregate.initial {
+        Some(initial) => row.text("agginitval", initial),
+        None => row,
+    }
 }
 
 fn body(row: Row, def: &RoutineDef) -> Row {
@@ -93,6 +171,7 @@ fn parameters(subject: &Subject<'_>, row: Row, def: &RoutineDef) -> Row {
         ParameterMode::Out => "o",
         ParameterMode::InOut => "b",
         ParameterMode::Table => "t",
+        ParameterMode::Variadic => "v",
     };
     let row = if def.parameters.iter().all(|parameter| parameter.mode == ParameterMode::In) {
         row
@@ -122,6 +201,21 @@ fn letter(volatility: Volatility) -> &'static str {
     }
 }
 
+/// The number of the type of further arguments; 0 where there are none.
+fn variadic(state: &State, def: &RoutineDef) -> i64 {
+    match def.variadic().map(|parameter| &parameter.ty) {
+        Some(RoutineType::Value(DataType::Array(element), None)) => {
+            numbers::of_type(element.data_type()).0
+        }
+        Some(RoutineType::Polymorphic(Polymorphic::CompatibleArray)) => {
+            Polymorphic::Compatible.number()
+        }
+        Some(RoutineType::Polymorphic(_)) => Polymorphic::Element.number(),
+        Some(ty) => number(state, ty),
+        None => 0,
+    }
+}
+
 /// The number of the type of a parameter or result.
 pub(super) fn number(state: &State, ty: &RoutineType) -> i64 {
     match ty {
@@ -133,6 +227,7 @@ pub(super) fn number(state: &State, ty: &RoutineType) -> i64 {
         RoutineType::Row(_) | RoutineType::Record => 2249,
         RoutineType::Void => 2278,
         RoutineType::Trigger => 2279,
+        RoutineType::Polymorphic(ty) => ty.number(),
     }
 }
 
@@ -212,8 +307,9 @@ enum Parts {
 fn arguments(subject: &Subject<'_>, def: &RoutineDef, parts: Parts) -> String {
     let shown = |parameter: &ParameterDef| {
         let mode = match (parameter.mode, def.kind) {
-            (ParameterMode::In, RoutineKind::Function) | (ParameterMode::Table, _) => "",
             (ParameterMode::In, RoutineKind::Procedure) => "IN ",
+            (ParameterMode::In | ParameterMode::Table, _) => "",
+            (ParameterMode::Variadic, _) => "VARIADIC ",
             (ParameterMode::Out, _) => "OUT ",
             (ParameterMode::InOut, _) => "INOUT ",
         };
@@ -253,6 +349,7 @@ fn definition(subject: &Subject<'_>, def: &RoutineDef) -> String {
     let word = match def.kind {
         RoutineKind::Function => "FUNCTION",
         RoutineKind::Procedure => "PROCEDURE",
+        RoutineKind::Aggregate => "AGGREGATE",
     };
     let schema = RelationName::schema_of_key(&def.name);
     let name = format!("{}.{}", quoted(schema), quoted(def.bare_name()));

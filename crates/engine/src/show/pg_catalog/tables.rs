@@ -35,6 +35,7 @@ pub(super) fn rows(name: &str, subject: &Subject<'_>) -> Vec<Row> {
         "pg_catalog.pg_sequence" => relations::sequences(subject),
         "pg_catalog.pg_type" => row_types(subject).into_iter().chain(own_types(subject)).collect(),
         "pg_catalog.pg_proc" => routines::rows(subject),
+        "pg_catalog.pg_aggregate" => routines::aggregates(subject),
         "pg_catalog.pg_enum" => labels(subject),
         "pg_catalog.pg_roles" => roles(subject),
         "pg_catalog.pg_user" => users(subject),
