@@ -1,12 +1,15 @@
 //! EXPLAIN: the physical plan as an indented tree.
 //!
-//! Elsewhere: expressions as text (`text`), the tree as JSON (`json`).
+//! Elsewhere: expressions as text (`text`), the tree as JSON (`json`), that as XML and YAML
+//! (`forms`).
 
+mod forms;
 mod json;
 mod text;
 
 use std::fmt::Write;
 
+pub use forms::{explain_xml, explain_yaml};
 pub use json::explain_json;
 pub(crate) use text::{aggregate_text, short_text};
 

@@ -45,7 +45,7 @@ mod lower;
 pub mod point;
 mod planner;
 
-pub use explain::{explain, explain_below, explain_json, operators};
+pub use explain::{explain, explain_below, explain_json, explain_xml, explain_yaml, operators};
 pub use group_join::JoinBelow;
 pub use lower::{lower, lower_held};
 pub use memory::result_bytes;

@@ -64,6 +64,10 @@ pub enum ExplainFormat {
     Text,
     /// An array with an object for each query.
     Json,
+    /// The same as elements.
+    Xml,
+    /// The same as lines.
+    Yaml,
 }
 
 /// Rows that a COPY moves.

@@ -80,11 +80,16 @@ impl Running<'_> {
             ExplainDetail::Chosen => PathsTold::Chosen,
             ExplainDetail::Considered => PathsTold::Considered,
         };
-        if format == ExplainFormat::Json {
+        if format != ExplainFormat::Text {
             let plans = self.json_plans(mode, &statement)?;
-            let columns = vec![("QUERY PLAN".to_owned(), DataType::Json)];
-            let rows = [vec![Value::text(&format!("[\n{}\n]", plans.join(",\n")))]];
-            return Ok(QueryResult::from_values("EXPLAIN", columns, &rows));
+            let json = format!("[\n{}\n]", plans.join(",\n"));
+            let (text, ty) = match format {
+                ExplainFormat::Xml => (plan::explain_xml(&json), DataType::Text),
+                ExplainFormat::Yaml => (plan::explain_yaml(&json), DataType::Text),
+                ExplainFormat::Json | ExplainFormat::Text => (json, DataType::Json),
+            };
+            let columns = vec![("QUERY PLAN".to_owned(), ty)];
+            return Ok(QueryResult::from_values("EXPLAIN", columns, &[vec![Value::text(&text)]]));
         }
         let text = match mode {
             ExplainMode::Plan => self.planned(&statement)?,

@@ -421,9 +421,8 @@ fn explain_options(
                 format = match word.as_deref() {
                     Some("text") => ExplainFormat::Text,
                     Some("json") => ExplainFormat::Json,
-                    Some(other @ ("xml" | "yaml")) => {
-                        return unsupported(format!("EXPLAIN in format {other}"), None);
-                    }
+                    Some("xml") => ExplainFormat::Xml,
+                    Some("yaml") => ExplainFormat::Yaml,
                     other => {
                         let other = other.unwrap_or_default();
                         let message = format!(
