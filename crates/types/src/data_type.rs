@@ -299,6 +299,7 @@ impl DataType {
             Self::WideNumeric(_) | Self::Char(0) => true,
             Self::Array(element) => element.data_type().has_wide(),
             Self::Record(record) => record.any_field(&|ty| ty.has_wide()),
+            Self::Packed(PackedType::CiText) => true,
             Self::Packed(ty) => matches!(ty.range(), Some(RangeKind::Num)),
             _ => false,
         }

@@ -11,9 +11,12 @@
 //!   upper        01 value 00 (not in it) or 01 (in it) | 02 (no bound)
 //!   value        as an element of an array: see `array`
 //! multirange     { 01 lower upper }* 00
+//! HSTORE         pairs in the order of their keys: see `hstore`
+//! CITEXT         the text
 //! ```
 //! Values of one type are equal when their bytes are, and ordered as their bytes are; ranges of
-//! NUMERIC by their key, without the digits that numbers are shown with. So blocks, indexes,
+//! NUMERIC and CITEXT by their key: without the digits that numbers are shown with, in lower
+//! case. So blocks, indexes,
 //! hashes, groups, sorts, the log and spilling take them as they take BYTEA, and know nothing of
 //! them. What is left to each type: text and binary form, casts, and the functions of `functions`.
 //!
@@ -24,6 +27,7 @@ mod bits;
 mod call;
 mod convert;
 mod functions;
+mod hstore;
 mod mac;
 mod money;
 mod network;
@@ -36,6 +40,7 @@ pub use bits::{Bits, fit_bits};
 pub use call::{Arg, Call, Given, PackedFunction, Parameter};
 pub use convert::convert;
 pub use functions::PackedCall;
+pub(crate) use hstore::{format_hstore, parse_hstore};
 pub(crate) use mac::{format_mac, parse_mac, parse_mac8};
 pub(crate) use money::{format_money, parse_money};
 pub(crate) use network::{format_network, parse_network};

@@ -3,12 +3,12 @@
 //! An extension is a name and a schema: what it has is built in, and is found where the catalog has
 //! the name. Who calls its functions is known by texts of definitions.
 
-use sql::catalog::{Catalog, Domain, DomainDef, UserType};
+use sql::catalog::{Catalog, Domain, DomainDef, RoutineType, UserType};
 use sql::statement::{
     ALWAYS_THERE, DropBehaviour, ExtensionInfo, ExtensionStatement, IfExists, IfMissing, Privilege,
     Privileges,
 };
-use types::{Error, Result, SqlState};
+use types::{DataType, Error, PackedType, Result, SqlState};
 
 use super::{texts, user_type};
 use crate::QueryResult;
@@ -159,6 +159,7 @@ pub(super) fn drop_named(
 ) -> Result<()> {
     let mut users: Vec<(texts::Place, String)> = Vec::new();
     for name in names {
+        drop_columns(running, name, behaviour)?;
         let found = texts::users_of_functions(running.session, &sql::extension_functions(name));
         let is_new = |place: &texts::Place| !users.iter().any(|(known, _)| known == place);
         let found: Vec<_> = found.into_iter().filter(|(place, _)| is_new(place)).collect();
@@ -167,11 +168,7 @@ pub(super) fn drop_named(
                 format!("{} depends on function {function}", place.shown())
             };
             let lines: Vec<String> = found.iter().map(line).collect();
-            let message =
-                format!("cannot drop extension {name} because other objects depend on it");
-            return Err(Error::new(SqlState::DEPENDENT_OBJECTS, message)
-                .with_detail(lines.join("\n"))
-                .with_hint("Use DROP ... CASCADE to drop the dependent objects too."));
+            return Err(in_use(name, &lines));
         }
         users.extend(found);
     }
@@ -188,6 +185,58 @@ pub(super) fn drop_named(
         names.iter().for_each(|name| drop(state.extensions.remove(name)));
         Ok(())
     })
+}
+
+/// Drops the columns of an extension's type.
+///
+/// # Errors
+/// 2BP01 under RESTRICT; 0A000 where other objects than columns use the type.
+fn drop_columns(running: &mut Running<'_>, name: &str, behaviour: DropBehaviour) -> Result<()> {
+    let Some(ty) = PackedType::of_extension(name) else { return Ok(()) };
+    let state = running.session.state();
+    let is_it = |known: DataType| known.element().unwrap_or(known) == DataType::Packed(ty);
+    let (mut columns, mut others) = (Vec::new(), Vec::new());
+    for (table, entry) in state.plain_tables() {
+        let used = entry.def.columns.iter().filter(|column| is_it(column.ty));
+        columns.extend(used.map(|column| (table.to_owned(), column.name.clone())));
+    }
+    for (key, known) in &state.types {
+        let is_user = match known {
+            UserType::Domain(domain) => is_it(domain.ty),
+            UserType::Composite(record) => record.fields().iter().any(|field| is_it(field.ty)),
+            UserType::Enum(_) => false,
+        };
+        others.extend(is_user.then(|| format!("type {key}")));
+    }
+    let is_used =
+        |used: &RoutineType| matches!(used, RoutineType::Value(known, _) if is_it(*known));
+    for (key, def) in &state.routines {
+        let mut types = def.parameters.iter().map(|of| &of.ty).chain([&def.result]);
+        others.extend(types.any(is_used).then(|| format!("function {key}")));
+    }
+    if behaviour == DropBehaviour::Restrict && !(columns.is_empty() && others.is_empty()) {
+        let column =
+            |(table, column): &(String, String)| format!("column {column} of table {table}");
+        let users = columns.iter().map(column).chain(others);
+        let lines: Vec<String> =
+            users.map(|user| format!("{user} depends on type {name}")).collect();
+        return Err(in_use(name, &lines));
+    }
+    if let Some(first) = others.first() {
+        return Err(Error::unsupported(format!("DROP EXTENSION whose type {first} uses")));
+    }
+    columns
+        .iter()
+        .try_for_each(|(table, column)| user_type::drop_column(running.session, table, column))
+}
+
+/// 2BP01.
+#[cold]
+fn in_use(name: &str, lines: &[String]) -> Error {
+    let message = format!("cannot drop extension {name} because other objects depend on it");
+    Error::new(SqlState::DEPENDENT_OBJECTS, message)
+        .with_detail(lines.join("\n"))
+        .with_hint("Use DROP ... CASCADE to drop the dependent objects too.")
 }
 
 /// A domain loses its default.

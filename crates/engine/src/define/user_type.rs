@@ -605,7 +605,8 @@ pub(super) fn drop_texts(running: &mut Running<'_>, places: &[texts::Place]) -> 
     users.iter().try_for_each(|user| drop_user(running.session, user))
 }
 
-fn drop_column(session: &mut Session, table: &str, column: &str) -> Result<()> {
+/// Drops a column with all that depends on it.
+pub(super) fn drop_column(session: &mut Session, table: &str, column: &str) -> Result<()> {
     let (table, column) = (quoted_relation(table), quoted(column));
     run(session, &format!("ALTER TABLE {table} DROP COLUMN IF EXISTS {column} CASCADE"))
 }

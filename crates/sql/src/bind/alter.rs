@@ -41,6 +41,9 @@ impl Binder<'_> {
         let at = object_at(&alter.name);
         let name = self.relation_name(&alter.name)?;
         let relation = self.catalog.relation(name.schema.as_deref(), &name.name);
+        if let Some(altered) = self.bind_sequence_as_table(alter, &name)? {
+            return Ok(altered);
+        }
         if let Some(Relation::View { .. }) = &relation
             && let Some(altered) = self.bind_view_as_table(alter, &name)?
         {

@@ -236,6 +236,7 @@ impl Binder<'_> {
         arguments: Vec<Bound>,
         at: Place,
     ) -> Result<Vec<Series>> {
+        super::functions::refuse_caseless(name, &arguments, at)?;
         let typed = match name {
             "unnest" if !arguments.is_empty() => {
                 let one = |array| Ok((F::Unnest, self.unnest_argument(array, at)?));

@@ -209,7 +209,7 @@ impl Binder<'_> {
     }
 
     /// Where a function is looked for that is written with this schema or none.
-    fn called<'n>(&self, schema: Option<&'n str>) -> Called<'n> {
+    pub(super) fn called<'n>(&self, schema: Option<&'n str>) -> Called<'n> {
         match schema {
             _ if self.view_depth > 0 || self.definition_depth > 0 => Called::InKeptText,
             Some(schema) => Called::In(schema),

@@ -3,13 +3,14 @@
 use sqlparser::ast;
 use types::{CompareOp, DataType, Error, RegKind, Result, SqlState, Value};
 
-use super::array_functions::{is_array_function, is_set_function};
+use super::array_functions::is_array_function;
 use super::clock::TIMETZ;
 use super::comparable::{ComparedFor, comparable, has_key, needs_key};
 use super::function_table::{Gives, Kind, Overload, overloads};
 use super::hypothetical::is_hypothetical;
 use super::json::{refuse_missing, takes_rows};
 use super::name::{object_at, object_parts};
+use super::operators::is_caseless;
 use super::operators::wide;
 use super::parameter_names::in_order;
 use super::scope::Series;
@@ -37,6 +38,27 @@ pub(super) fn name_of(name: &str) -> Expr {
 
 /// Type of pg_typeof.
 const TYPE: DataType = DataType::Reg(RegKind::Type);
+
+/// Functions that the extension citext has for its type, too.
+const CASELESS: [&str; 9] = [
+    "regexp_match",
+    "regexp_matches",
+    "regexp_replace",
+    "regexp_split_to_array",
+    "regexp_split_to_table",
+    "replace",
+    "split_part",
+    "strpos",
+    "translate",
+];
+
+/// 0A000 for a function that goes by the case of a CITEXT only here.
+pub(super) fn refuse_caseless(name: &str, arguments: &[Bound], at: Place) -> Result<()> {
+    if arguments.first().is_some_and(is_caseless) && CASELESS.contains(&name) {
+        return unsupported(format!("function {name} of citext"), at);
+    }
+    Ok(())
+}
 
 impl Binder<'_> {
     /// Any call: window, aggregate or scalar function.
@@ -175,7 +197,7 @@ impl Binder<'_> {
                 return fail(SqlState::SYNTAX_ERROR, "syntax error at or near \")\"", at);
             }
             "grouping" => return self.grouping(arguments, at),
-            name if is_set_function(name) => return self.series_call(name, arguments, at),
+            name if self.is_set_call(name) => return self.series_call(name, arguments, at),
             "pg_typeof" if arguments.len() == 1 => {
                 let ty = arguments.first().map_or(DataType::Unknown, Bound::ty);
                 let object = Expr::literal(self.catalog.type_object(ty), TYPE);
@@ -218,6 +240,7 @@ impl Binder<'_> {
 
     /// A function whose arguments go by rules of their own: on sequences, on packed types.
     fn early_call(&mut self, name: &str, arguments: &[Bound], at: Place) -> Result<Option<Bound>> {
+        refuse_caseless(name, arguments, at)?;
         match self.sequence_call(name, arguments, at)? {
             Some(bound) => Ok(Some(bound)),
             None => self.packed_call(name, arguments, at),

@@ -545,7 +545,7 @@ impl Binder<'_> {
             return Ok(query.map(|query| (query, DataType::Jsonb)));
         }
         let Some(function) = parts_named(name) else {
-            return Ok(None);
+            return self.hstore_parts(name, arguments);
         };
         let json = made(name);
         let (element, array) = match function {
@@ -583,9 +583,9 @@ pub(super) fn is_parts_function(name: &str) -> bool {
 /// The columns of a function on JSON that gives rows, of which `row` is one: their names, None
 /// where that is the function's own.
 pub(super) fn parts_columns(name: &str, row: Expr) -> Vec<(Option<&'static str>, Expr)> {
-    match parts_named(name) {
+    match parts_named(name).or((name == "each").then_some(J::FieldTexts)) {
         Some(J::Fields | J::FieldTexts) => {
-            let text = name.ends_with("_text");
+            let text = name.ends_with("_text") || name == "each";
             let ty = if text { DataType::Text } else { row.ty };
             let key = call(J::Get, vec![row.clone(), Expr::integer(0)], DataType::Text);
             let value = call(J::Get, vec![row, Expr::integer(1)], ty);

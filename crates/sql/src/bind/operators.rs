@@ -36,6 +36,11 @@ impl Connective {
     }
 }
 
+/// True for a CITEXT.
+pub(super) fn is_caseless(bound: &Bound) -> bool {
+    bound.ty() == DataType::Packed(types::PackedType::CiText)
+}
+
 impl Binder<'_> {
     /// `left op right`, operands bound.
     pub(super) fn bind_binary(
@@ -385,18 +390,29 @@ impl Binder<'_> {
     }
 
     fn regex(&mut self, op: &Op, left: Bound, right: Bound) -> Result<Expr> {
-        let (a, b) = (left.ty(), right.ty());
         let at = super::first(left.at, || right.at);
+        let is_caseless = is_caseless(&left);
+        let (left, right) = (self.cased(left)?, self.cased(right)?);
+        let (a, b) = (left.ty(), right.ty());
         if !a.is_text() || !b.is_text() {
             return Err(no_operator(&op.to_string(), a, b, at));
         }
         let function = match op {
-            Op::PGRegexMatch | Op::PGRegexNotMatch => Function::RegexpMatch,
+            Op::PGRegexMatch | Op::PGRegexNotMatch if !is_caseless => Function::RegexpMatch,
             _ => Function::RegexpMatchInsensitive,
         };
         let left = self.padded_text(left)?;
         let right = self.coerce(right, DataType::Text, Context::Implicit)?;
         Ok(Expr::call(function, vec![left, right], DataType::Boolean))
+    }
+
+    /// A CITEXT as TEXT; any other operand as it is.
+    pub(super) fn cased(&mut self, bound: Bound) -> Result<Bound> {
+        if !is_caseless(&bound) {
+            return Ok(bound);
+        }
+        let at = bound.at;
+        Ok(Bound::new(self.coerce(bound, DataType::Text, Context::Implicit)?, at))
     }
 
     /// `op operand`.

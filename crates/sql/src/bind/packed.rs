@@ -12,10 +12,15 @@ use sqlparser::ast::{BinaryOperator as Op, UnaryOperator};
 use types::packed::{PackedCall, Parameter};
 use types::{DataType, ElementType, PackedType, RangeKind, Result};
 
+use super::array_functions::is_set_function;
 use super::types::{Context, can_cast};
 use super::unmatched::no_function;
 use super::{Binder, Bound};
-use crate::algebra::{AggregateCall, AggregateFunction, Expr, Function, Place};
+use crate::algebra::{AggregateCall, AggregateFunction, Expr, Function, JsonFunction, Place};
+use crate::catalog::Called;
+
+/// Functions of the extension hstore that give rows.
+const HSTORE_SETS: [&str; 3] = ["each", "skeys", "svals"];
 
 /// True when a value of the type is packed, or an array of such.
 fn is_packed(ty: DataType) -> bool {
@@ -95,7 +100,7 @@ fn is_preferred(ty: DataType) -> bool {
 ///
 /// Source: PostgreSQL manual, "Operator Type Resolution".
 fn choose(candidates: impl Iterator<Item = PackedCall>, types: &[DataType]) -> Option<Chosen> {
-    let mut fitting: Vec<Chosen> = candidates.filter_map(|call| fitted(call, types)).collect();
+    let fitting: Vec<Chosen> = candidates.filter_map(|call| fitted(call, types)).collect();
     if let [a, b] = *types
         && (a == DataType::Unknown) != (b == DataType::Unknown)
     {
@@ -106,6 +111,19 @@ fn choose(candidates: impl Iterator<Item = PackedCall>, types: &[DataType]) -> O
             return Some(*chosen);
         }
     }
+    best(fitting, types)
+}
+
+/// As [`choose`] for a call, whose arguments say nothing of each other's types.
+fn choose_function(
+    candidates: impl Iterator<Item = PackedCall>,
+    types: &[DataType],
+) -> Option<Chosen> {
+    best(candidates.filter_map(|call| fitted(call, types)).collect(), types)
+}
+
+/// The one of several that takes most arguments as they are, or as preferred types.
+fn best(mut fitting: Vec<Chosen>, types: &[DataType]) -> Option<Chosen> {
     keep_best(&mut fitting, |chosen| {
         let exact = |(to, from): &(DataType, &DataType)| is_exact(**from, *to);
         chosen.parameters(types.len()).zip(types).filter(exact).count()
@@ -168,16 +186,22 @@ impl Binder<'_> {
         arguments: &[Bound],
         at: Place,
     ) -> Result<Option<Bound>> {
-        if PackedCall::named(name).next().is_none() {
-            return Ok(None);
-        }
+        let named = PackedCall::named(name).filter(|call| self.has_packed(*call));
+        let named: Vec<PackedCall> = named.collect();
+        let Some(first) = named.first() else { return Ok(None) };
         let types: Vec<DataType> = arguments.iter().map(|bound| self.type_now(bound)).collect();
+        if first.extension().is_some() {
+            // Users may have functions of such names.
+            let Some(chosen) = choose_function(named.into_iter(), &types) else { return Ok(None) };
+            let expr = self.packed_apply(chosen, arguments.to_vec())?;
+            return Ok(Some(Bound::new(expr, at)));
+        }
         let is_shared = super::function_table::overloads(name).next().is_some()
             || super::types::type_called(name).is_some() && arguments.len() == 1;
         if is_shared && !types.iter().any(|ty| is_packed(*ty)) {
             return Ok(None);
         }
-        match choose(PackedCall::named(name), &types) {
+        match choose(named.into_iter(), &types) {
             Some(chosen) => {
                 let expr = self.packed_apply(chosen, arguments.to_vec())?;
                 Ok(Some(Bound::new(expr, at)))
@@ -189,6 +213,11 @@ impl Binder<'_> {
                 Err(no_function(message, at))
             }
         }
+    }
+
+    /// True for functions of every database, and of extensions that somebody created.
+    fn has_packed(&self, call: PackedCall) -> bool {
+        call.extension().is_none_or(|name| self.catalog.finds_extension(name, Called::InKeptText))
     }
 
     fn packed_apply(&mut self, chosen: Chosen, arguments: Vec<Bound>) -> Result<Expr> {
@@ -208,6 +237,38 @@ impl Binder<'_> {
             Some(chosen) => self.packed_apply(chosen, vec![multirange]).map(Some),
             None => Ok(None),
         }
+    }
+
+    /// True for a function that gives rows, of every database or of an extension that there is.
+    pub(super) fn is_set_call(&self, name: &str) -> bool {
+        is_set_function(name)
+            || HSTORE_SETS.contains(&name)
+                && self.catalog.finds_extension("hstore", Called::InKeptText)
+    }
+
+    /// The keys, values or pairs of a HSTORE as an array, and the type of its elements; None for
+    /// other functions and arguments.
+    pub(super) fn hstore_parts(
+        &mut self,
+        name: &str,
+        arguments: &[Bound],
+    ) -> Result<Option<(Expr, DataType)>> {
+        let (parts, element) = match name {
+            "skeys" => ("akeys", DataType::Text),
+            "svals" => ("avals", DataType::Text),
+            // Pairs are those of a JSON, which has them in the same order.
+            "each" => ("hstore_to_json", DataType::Json),
+            _ => return Ok(None),
+        };
+        let types: Vec<DataType> = arguments.iter().map(|bound| self.type_now(bound)).collect();
+        let Some(chosen) = choose(PackedCall::named(parts), &types) else { return Ok(None) };
+        let found = self.packed_apply(chosen, arguments.to_vec())?;
+        if name != "each" {
+            return Ok(Some((found, element)));
+        }
+        let pairs = Function::Json(JsonFunction::FieldTexts);
+        let ty = DataType::Array(ElementType::Json);
+        Ok(Some((Expr::call(pairs, vec![found], ty), element)))
     }
 
     /// Types an aggregate call that collects what [`packed_collected`] folds; false for others.

@@ -6,7 +6,7 @@ use types::{CompareOp, DataType, Result, SqlState};
 use super::comparable::{ComparedFor, comparable};
 use super::literal::constant_text;
 use super::name::expr_at;
-use super::operators::compare_op;
+use super::operators::{compare_op, is_caseless};
 use super::row::row_fields;
 use super::types::{Category, Context, category, comparison_type, interchangeable};
 use super::unmatched::{no_operator, no_row_operator};
@@ -296,6 +296,8 @@ impl Binder<'_> {
     ) -> Result<Expr> {
         let (operand, pattern) = (self.retyped(operand), self.retyped(pattern));
         let at = super::first(operand.at, || pattern.at);
+        let case = if is_caseless(&operand) { LikeCase::Insensitive } else { case };
+        let (operand, pattern) = (self.cased(operand)?, self.cased(pattern)?);
         if !operand.ty().is_text() || !pattern.ty().is_text() {
             let op = if case == LikeCase::Sensitive { "~~" } else { "~~*" };
             return Err(no_operator(op, operand.ty(), pattern.ty(), at));

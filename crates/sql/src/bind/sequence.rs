@@ -119,6 +119,25 @@ impl Binder<'_> {
         Ok(Statement::AlterSequence(Some(Box::new(AlterSequence { name, if_missing, change }))))
     }
 
+    /// ALTER TABLE ... RENAME TO of a sequence, which is ALTER SEQUENCE.
+    pub(super) fn bind_sequence_as_table(
+        &mut self,
+        alter: &ast::AlterTable,
+        name: &RelationName,
+    ) -> Result<Option<Statement>> {
+        use ast::AlterTableOperation as Op;
+        let [Op::RenameTable { table_name: ast::RenameTableNameKind::To(to) }] =
+            alter.operations.as_slice()
+        else {
+            return Ok(None);
+        };
+        if self.catalog.sequence(name.schema.as_deref(), &name.name).is_none() {
+            return Ok(None);
+        }
+        let to = super::name::object_parts(to)?.pop().unwrap_or_default();
+        self.bind_rename_sequence(&alter.name, IfMissing::Fail, &to).map(Some)
+    }
+
     fn sequence_named(
         &self,
         name: &ast::ObjectName,

@@ -3,7 +3,6 @@
 use sqlparser::ast;
 use types::{DataType, Result, SqlState, Value};
 
-use super::array_functions::is_set_function;
 use super::from::{FunctionItem, named_relation};
 use super::json::parts_columns;
 use super::name::{ident_at, object_at, object_parts};
@@ -35,7 +34,7 @@ impl Binder<'_> {
         if function == "range" && (1..=3).contains(&args.len()) && !ordinality {
             return self.bind_range(&plain_arguments(args, at)?, alias, at);
         }
-        if is_set_function(&function) {
+        if self.is_set_call(&function) {
             let list = plain_arguments(args, at)?;
             let list: Vec<&ast::Expr> = list.iter().collect();
             return self.bind_series_scan(&function, &list, item);
@@ -261,7 +260,7 @@ impl Binder<'_> {
         let (mut calls, mut names) = (Vec::new(), Vec::new());
         for (name, args) in written {
             let function = object_parts(name)?.pop().unwrap_or_default();
-            if !is_set_function(&function) {
+            if !self.is_set_call(&function) {
                 return unsupported(format!("{function} beside others in ROWS FROM"), at);
             }
             let arguments = plain_arguments(args, at)?;

@@ -4,7 +4,9 @@
 //! (`types::EnumType`).
 
 use sqlparser::ast;
-use types::{DataType, ElementType, EnumType, RecordField, Result, SqlState, Value, array};
+use types::{
+    DataType, ElementType, EnumType, PackedType, RecordField, Result, SqlState, Value, array,
+};
 
 use super::name::{object_at, object_parts};
 use super::types::data_type;
@@ -48,9 +50,24 @@ impl Binder<'_> {
         }
         let mut parts = object_parts(name)?;
         let bare = parts.pop().unwrap_or_default();
+        if let Some(ty) = self.type_of_extension(parts.last().map(String::as_str), &bare) {
+            return Ok(Some(ty));
+        }
         let Some(element) = bare.strip_prefix('_') else { return Ok(None) };
         let found = self.catalog.user_type(parts.pop().as_deref(), element);
         found.map(plain_type).transpose().map(|ty| ty.and_then(DataType::array_of))
+    }
+
+    /// The type called `name` of an extension that somebody created, or the type of its arrays.
+    fn type_of_extension(&self, schema: Option<&str>, name: &str) -> Option<DataType> {
+        let element = name.strip_prefix('_');
+        let ty = PackedType::of_extension(element.unwrap_or(name))?;
+        let extension = ty.extension()?;
+        if !self.catalog.finds_extension(extension, self.called(schema)) {
+            return None;
+        }
+        let ty = DataType::Packed(ty);
+        if element.is_some() { DataType::array_of(ty) } else { Some(ty) }
     }
 
     /// The type that users made and `name` means.

@@ -118,7 +118,11 @@ fn check_name(
     let Some(name) = name.filter(|name| matches!(name.token, Token::Word(_))) else {
         return Err(super::near(&word.token.to_string(), at_location(word.span.start)));
     };
-    if known.iter().any(|known| is(name, known)) {
+    let is_quoted = |known: &str| match &name.token {
+        Token::Word(word) => word.quote_style.is_some() && word.value == known,
+        _ => false,
+    };
+    if known.iter().any(|known| is(name, known) || is_quoted(known)) {
         return Ok(());
     }
     let text = name.token.to_string();

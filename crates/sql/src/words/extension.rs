@@ -18,10 +18,13 @@ const fn info(name: &'static str, version: &'static str, comment: &'static str) 
 }
 
 /// The extensions, by name: those of PostgreSQL 15, with its versions and words.
-pub const EXTENSIONS: [ExtensionInfo; 8] = [
+pub const EXTENSIONS: [ExtensionInfo; 11] = [
+    info("bloom", "1.0", "bloom access method - signature file based index"),
     info("btree_gin", "1.3", "support for indexing common datatypes in GIN"),
     info("btree_gist", "1.7", "support for indexing common datatypes in GiST"),
+    info("citext", "1.6", "data type for case-insensitive character strings"),
     info("fuzzystrmatch", "1.1", "determine similarities and distance between strings"),
+    info("hstore", "1.8", "data type for storing sets of (key, value) pairs"),
     info("pg_trgm", "1.6", "text similarity measurement and index searching based on trigrams"),
     info("pgcrypto", "1.3", "cryptographic functions"),
     info("plpgsql", "1.0", "PL/pgSQL procedural language"),

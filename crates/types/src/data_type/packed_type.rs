@@ -70,6 +70,10 @@ pub enum PackedType {
     Range(RangeKind),
     /// Ranges that neither overlap nor touch, in order.
     Multirange(RangeKind),
+    /// HSTORE of the extension of that name: pairs of a key and a text.
+    HStore,
+    /// CITEXT of the extension of that name: text whose case does not count.
+    CiText,
 }
 
 /// Names and numbers of a packed type in PostgreSQL's catalog.
@@ -99,7 +103,7 @@ macro_rules! entry {
 
 impl PackedType {
     /// All of them, without lengths, in an order that never changes.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 22] = [
         Self::Inet,
         Self::Cidr,
         Self::MacAddr,
@@ -120,6 +124,8 @@ impl PackedType {
         Self::Multirange(RangeKind::Date),
         Self::Multirange(RangeKind::Ts),
         Self::Multirange(RangeKind::TsTz),
+        Self::HStore,
+        Self::CiText,
     ];
 
     const fn entry(self) -> Entry {
@@ -140,6 +146,18 @@ impl PackedType {
             Self::Range(K::Date) => entry!("daterange", "daterange", [3912, 3913], -1),
             Self::Range(K::Int8) => entry!("int8range", "int8range", [3926, 3927], -1),
             Self::Multirange(kind) => multirange_entry(kind),
+            // Numbers that PostgreSQL gives to nothing of its own.
+            Self::HStore => entry!("hstore", "hstore", [15990, 15991], -1),
+            Self::CiText => entry!("citext", "citext", [15992, 15993], -1),
+        }
+    }
+
+    /// The extension that has the type; None for types of every database.
+    pub const fn extension(self) -> Option<&'static str> {
+        match self {
+            Self::HStore => Some("hstore"),
+            Self::CiText => Some("citext"),
+            _ => None,
         }
     }
 
@@ -179,9 +197,16 @@ impl PackedType {
         }
     }
 
-    /// The type that PostgreSQL's catalog has under `name`.
+    /// The type that PostgreSQL's catalog has under `name` in every database.
     pub fn called(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|ty| ty.entry().short == name)
+        let own = |ty: &Self| ty.extension().is_none();
+        Self::ALL.into_iter().filter(own).find(|ty| ty.entry().short == name)
+    }
+
+    /// The type called `name` of an extension.
+    pub fn of_extension(name: &str) -> Option<Self> {
+        let theirs = |ty: &Self| ty.extension().is_some();
+        Self::ALL.into_iter().filter(theirs).find(|ty| ty.entry().short == name)
     }
 
     /// The type with this number in PostgreSQL's catalog.

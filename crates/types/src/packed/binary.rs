@@ -34,6 +34,7 @@ pub fn encode(out: &mut Vec<u8>, bytes: &[u8], ty: PackedType) {
             out.extend_from_slice(&time.west.to_be_bytes());
         }
         PackedType::Money => out.extend_from_slice(&read_i64(bytes).to_be_bytes()),
+        PackedType::HStore => super::hstore::encode(out, bytes),
         _ => out.extend_from_slice(bytes),
     }
 }
@@ -82,6 +83,8 @@ pub fn decode(bytes: &[u8], ty: PackedType) -> Option<Vec<u8>> {
             let expected = if ty == PackedType::MacAddr { 6 } else { 8 };
             (bytes.len() == expected).then(|| out.extend_from_slice(bytes))?;
         }
+        PackedType::HStore => return super::hstore::decode(bytes),
+        PackedType::CiText => out.extend_from_slice(std::str::from_utf8(bytes).ok()?.as_bytes()),
         PackedType::Range(_) | PackedType::Multirange(_) => return None,
     }
     Some(out)

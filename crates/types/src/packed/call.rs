@@ -78,6 +78,20 @@ impl<'a> Call<'a> {
         }
     }
 
+    /// True when argument `at` is NULL.
+    pub(super) fn is_null(&self, at: usize) -> bool {
+        matches!(self.arguments.get(at), Some(Arg::Null) | None)
+    }
+
+    /// The elements of argument `at`, an array of texts; None for NULL.
+    pub(super) fn texts(&self, at: usize) -> Vec<Option<std::borrow::Cow<'a, [u8]>>> {
+        let Some(DataType::Array(element)) = self.types.get(at).copied() else {
+            return Vec::new();
+        };
+        let elements = array::Elements::new(self.bytes(at), element);
+        elements.map(|raw| raw.map(array::text_bytes)).collect()
+    }
+
     /// The elements of argument `at`, an array, that are not NULL.
     pub(super) fn elements(&self, at: usize) -> Vec<std::borrow::Cow<'a, [u8]>> {
         let Some(DataType::Array(element)) = self.types.get(at).copied() else {

@@ -25,6 +25,9 @@ pub fn convert(
             between(bytes, from, to, excess)?.map(|bytes| Value::Str(bytes.into()))
         }
         (Value::Str(bytes), DataType::Packed(from), to) => scalar(bytes, from, to)?,
+        (Value::Str(bytes), DataType::Array(element), DataType::Packed(PackedType::HStore)) => {
+            Some(Value::Str(super::hstore::of_array(bytes, element)?.into()))
+        }
         (value, from, DataType::Packed(to)) => {
             of_scalar(value, from, to, zone)?.map(|bytes| Value::Str(bytes.into()))
         }
@@ -81,6 +84,9 @@ fn scalar(bytes: &[u8], from: PackedType, to: DataType) -> Result<Option<Value>>
         (PackedType::Money, DataType::Numeric(ty)) => {
             let value = decimal::rescale(i128::from(read_i64(bytes)), 2, ty.scale);
             Some(decimal::numeric_value(decimal::check(value, ty)?, ty))
+        }
+        (PackedType::HStore, DataType::Json | DataType::Jsonb) => {
+            Some(Value::Str(super::hstore::json_of(bytes, to)?.into()))
         }
         (PackedType::TimeTz(_), DataType::Time(_)) => {
             Some(Value::I64(rounded_to(ZonedTime::read(bytes).micros, to)?))

@@ -1,8 +1,10 @@
 //! The functions and operators on packed types.
 
 use super::call::Parameter::{self, Bound, Is, Multirange, Multiranges, Range, Ranges};
-use super::{Call, Given, PackedFunction, bits, mac, money, network, range_functions, zoned_time};
-use crate::{DataType, PackedType, RangeKind, Result};
+use super::{
+    Call, Given, PackedFunction, bits, hstore, mac, money, network, range_functions, zoned_time,
+};
+use crate::{DataType, ElementType, PackedType, RangeKind, Result};
 
 type Compute = fn(&Call<'_>, &mut Vec<u8>) -> Result<Given>;
 
@@ -14,6 +16,10 @@ const BIT: Parameter = packed(PackedType::Bit(None));
 const VARBIT: Parameter = packed(PackedType::VarBit(None));
 const TIMETZ: Parameter = packed(PackedType::TimeTz(None));
 const MONEY: Parameter = packed(PackedType::Money);
+const HSTORE: Parameter = packed(PackedType::HStore);
+const JSON: Parameter = Is(DataType::Json);
+const JSONB: Parameter = Is(DataType::Jsonb);
+const TEXTS: Parameter = Is(DataType::Array(ElementType::Text));
 const TEXT: Parameter = Is(DataType::Text);
 const INT: Parameter = Is(DataType::Integer);
 const SHORT: Parameter = Is(DataType::SmallInt);
@@ -71,6 +77,11 @@ impl PackedCall {
         &GROUPS[usize::from(self.group)][usize::from(self.at)]
     }
 
+    /// The extension that has the function; None for those of every database.
+    pub fn extension(self) -> Option<&'static str> {
+        (self.group == OF_HSTORE).then_some("hstore")
+    }
+
     /// The functions called `name`.
     pub fn named(name: &str) -> impl Iterator<Item = Self> {
         Self::all().filter(move |call| call.function().name == name)
@@ -83,7 +94,7 @@ impl PackedCall {
 }
 
 /// All functions, those of one type together.
-static GROUPS: [&[PackedFunction]; 9] = [
+static GROUPS: [&[PackedFunction]; 10] = [
     NETWORKS,
     MACS,
     BITS,
@@ -93,7 +104,11 @@ static GROUPS: [&[PackedFunction]; 9] = [
     RANGE_OPERATORS,
     MULTIRANGE_OPERATORS,
     CONSTRUCTORS,
+    HSTORES,
 ];
+
+/// The place of the functions of the extension hstore.
+const OF_HSTORE: u8 = 9;
 
 const NETWORKS: &[PackedFunction] = &[
     function("host", &[INET], TEXT, network::host),
@@ -196,7 +211,7 @@ const AMOUNTS: &[PackedFunction] = &[
 ];
 
 const fn array_of(ty: PackedType) -> Parameter {
-    Is(DataType::Array(crate::ElementType::Packed(ty)))
+    Is(DataType::Array(ElementType::Packed(ty)))
 }
 
 const RANGES: &[PackedFunction] = &[
@@ -354,6 +369,43 @@ const MULTIRANGE_OPERATORS: &[PackedFunction] = &[
         Multirange,
         range_functions::difference,
     ),
+];
+
+/// A function that NULL is an argument of.
+const fn lenient(
+    name: &'static str,
+    parameters: &'static [Parameter],
+    gives: Parameter,
+    compute: Compute,
+) -> PackedFunction {
+    PackedFunction { is_strict: false, ..function(name, parameters, gives, compute) }
+}
+
+const HSTORES: &[PackedFunction] = &[
+    function("hstore", &[TEXTS], HSTORE, hstore::from_array),
+    lenient("hstore", &[TEXT, TEXT], HSTORE, hstore::from_pair),
+    lenient("hstore", &[TEXTS, TEXTS], HSTORE, hstore::from_arrays),
+    row("fetchval", "->", &[HSTORE, TEXT], TEXT, hstore::fetch),
+    row("slice_array", "->", &[HSTORE, TEXTS], TEXTS, hstore::fetch_all),
+    row("exist", "?", &[HSTORE, TEXT], BOOL, hstore::exists),
+    row("exists_any", "?|", &[HSTORE, TEXTS], BOOL, hstore::exists_any),
+    row("exists_all", "?&", &[HSTORE, TEXTS], BOOL, hstore::exists_all),
+    row("hs_concat", "||", &[HSTORE, HSTORE], HSTORE, hstore::concatenate),
+    row("hs_contains", "@>", &[HSTORE, HSTORE], BOOL, hstore::contains),
+    row("hs_contained", "<@", &[HSTORE, HSTORE], BOOL, hstore::contained),
+    row("delete", "-", &[HSTORE, TEXT], HSTORE, hstore::without_key),
+    row("delete", "-", &[HSTORE, TEXTS], HSTORE, hstore::without_keys),
+    row("delete", "-", &[HSTORE, HSTORE], HSTORE, hstore::without_pairs),
+    function("slice", &[HSTORE, TEXTS], HSTORE, hstore::slice),
+    function("defined", &[HSTORE, TEXT], BOOL, hstore::defined),
+    function("akeys", &[HSTORE], TEXTS, hstore::keys),
+    function("avals", &[HSTORE], TEXTS, hstore::values),
+    function("hstore_to_array", &[HSTORE], TEXTS, hstore::to_array),
+    function("hstore_to_matrix", &[HSTORE], TEXTS, hstore::to_matrix),
+    function("hstore_to_json", &[HSTORE], JSON, hstore::to_json),
+    function("hstore_to_jsonb", &[HSTORE], JSONB, hstore::to_json),
+    function("hstore_to_json_loose", &[HSTORE], JSON, hstore::to_json_loose),
+    function("hstore_to_jsonb_loose", &[HSTORE], JSONB, hstore::to_json_loose),
 ];
 
 /// The constructors of a kind of ranges.

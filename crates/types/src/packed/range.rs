@@ -283,8 +283,12 @@ pub(crate) fn merged<'a>(mut spans: Vec<Span<'a>>, kind: RangeKind) -> Vec<Span<
     out
 }
 
-/// The part of a range or multirange that equal ones have in common, as bytes in their order.
+/// The part of a range or multirange that equal ones have in common, as bytes in their order; a
+/// CITEXT in lower case.
 pub fn key(bytes: &[u8], ty: PackedType) -> Vec<u8> {
+    if ty == PackedType::CiText {
+        return String::from_utf8_lossy(bytes).to_lowercase().into_bytes();
+    }
     let Some(kind) = ty.range() else { return bytes.to_vec() };
     let mut out = Vec::with_capacity(bytes.len());
     let found = spans(bytes, kind);

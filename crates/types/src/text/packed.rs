@@ -7,8 +7,8 @@ use crate::PackedType as P;
 use crate::calendar::TimeZone;
 use crate::characters::Excess;
 use crate::packed::{
-    Bits, ZonedTime, fit_bits, format_mac, format_money, format_network, parse_mac, parse_mac8,
-    parse_money, parse_network,
+    Bits, ZonedTime, fit_bits, format_hstore, format_mac, format_money, format_network,
+    parse_hstore, parse_mac, parse_mac8, parse_money, parse_network,
 };
 use crate::{Result, Value};
 
@@ -27,6 +27,8 @@ pub(super) fn parse_packed(text: &str, ty: P, zone: &TimeZone) -> Result<Vec<u8>
         P::Money => parse_money(text),
         P::Range(kind) => parse_range(text, kind, zone),
         P::Multirange(kind) => parse_multirange(text, kind, zone),
+        P::HStore => parse_hstore(text),
+        P::CiText => Ok(text.as_bytes().to_vec()),
     }
 }
 
@@ -45,6 +47,8 @@ pub(super) fn format_packed(out: &mut Vec<u8>, bytes: &[u8], ty: P, zone: &TimeZ
         P::Money => format_money(out, bytes),
         P::Range(kind) => format_range(out, bytes, kind, zone),
         P::Multirange(kind) => format_multirange(out, bytes, kind, zone),
+        P::HStore => format_hstore(out, bytes),
+        P::CiText => out.extend_from_slice(bytes),
     }
 }
 

@@ -709,11 +709,19 @@ impl Decode for DataType {
     }
 }
 
+/// Numbers of the packed types of extensions.
+const HSTORE: u8 = 200;
+const CITEXT: u8 = 201;
+
 /// The place in the list of packed types, whose order never changes, and the length.
 fn put_packed(ty: PackedType, out: &mut Writer<'_>) {
-    let place = PackedType::ALL.iter().position(|known| *known == ty.without_length());
-    // There are some dozens.
-    out.raw(&[place.unwrap_or(0) as u8]);
+    let place = || PackedType::ALL.iter().position(|known| *known == ty.without_length());
+    out.raw(&[match ty {
+        PackedType::HStore => HSTORE,
+        PackedType::CiText => CITEXT,
+        // There are some dozens.
+        _ => place().unwrap_or(0) as u8,
+    }]);
     match ty {
         PackedType::Bit(length) | PackedType::VarBit(length) => length.put(out),
         PackedType::TimeTz(digits) => digits.put(out),
@@ -722,7 +730,11 @@ fn put_packed(ty: PackedType, out: &mut Writer<'_>) {
 }
 
 fn get_packed(from: &mut Reader<'_>) -> Result<PackedType> {
-    let place = usize::from(u8::get(from)?);
+    let place = match u8::get(from)? {
+        HSTORE => return Ok(PackedType::HStore),
+        CITEXT => return Ok(PackedType::CiText),
+        place => usize::from(place),
+    };
     let ty = PackedType::ALL.get(place).ok_or_else(|| damaged("an unknown packed type"))?;
     Ok(match ty {
         PackedType::Bit(_) => PackedType::Bit(Option::get(from)?),

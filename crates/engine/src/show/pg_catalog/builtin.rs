@@ -277,6 +277,13 @@ pub(super) fn operator_class(method: i64, number: u32) -> i64 {
     classes.get(&(method, ty)).copied().unwrap_or(0)
 }
 
+/// The number of the operator class called `name`, of trees or hashes.
+pub(super) fn operator_class_named(method: i64, name: &str) -> Option<i64> {
+    let columns = ["oid", "opcmethod", "opcname"];
+    let is_it = |cells: &Vec<&str>| cells[2] == name && number(cells[1]) == method;
+    lines("pg_opclass", &columns).into_iter().find(is_it).map(|cells| number(cells[0]))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -64,7 +64,7 @@ pub(super) fn constraints(subject: &Subject<'_>) -> Vec<Row> {
     for domain in domains(subject) {
         for check in &domain.checks {
             let schema = RelationName::schema_of_key(&domain.key);
-            let sql = subject.text_shown(&check.sql);
+            let sql = with_key_word(&subject.text_shown(&check.sql));
             let text = format!("CHECK ({sql}){}", check.validity.sql());
             let row = relations::without_actions()
                 .number("oid", numbers::domain_constraint(&domain.key, &check.name))
@@ -79,6 +79,28 @@ pub(super) fn constraints(subject: &Subject<'_>) -> Vec<Row> {
         }
     }
     rows
+}
+
+/// The text of a CHECK in which the value is the key word VALUE.
+fn with_key_word(sql: &str) -> String {
+    let mut out = String::with_capacity(sql.len());
+    let (mut word, mut quote) = (String::new(), None);
+    for letter in sql.chars().chain([' ']) {
+        if quote.is_none() && (letter.is_alphanumeric() || letter == '_') {
+            word.push(letter);
+            continue;
+        }
+        out.push_str(if word == "value" { "VALUE" } else { &word });
+        word.clear();
+        quote = match (quote, letter) {
+            (Some(end), letter) if end == letter => None,
+            (None, '\'' | '"') => Some(letter),
+            (quote, _) => quote,
+        };
+        out.push(letter);
+    }
+    out.pop();
+    out
 }
 
 /// A row with the name of a domain.

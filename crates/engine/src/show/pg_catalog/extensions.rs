@@ -2,7 +2,10 @@
 
 use sql::statement::{ALWAYS_THERE, EXTENSIONS, ExtensionInfo};
 
+use types::PackedType;
+
 use super::{Row, Subject, numbers};
+use crate::catalog::rights::SCHEMA_NAME;
 
 /// The rows of a table of extensions; None for others.
 pub(super) fn rows(name: &str, subject: &Subject<'_>) -> Option<Vec<Row>> {
@@ -37,6 +40,55 @@ fn created(subject: &Subject<'_>) -> Vec<Row> {
         };
         let row = row(name, numbers::schema(&extension.schema), &extension.version);
         rows.push(row.number("extowner", owner).flag("extrelocatable", true));
+    }
+    rows
+}
+
+/// The rows of pg_type for the types of extensions that were created, and their arrays.
+pub(super) fn types(subject: &Subject<'_>) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for ty in PackedType::ALL {
+        let created = ty.extension().and_then(|name| subject.state.extensions.get(name));
+        let Some(extension) = created else { continue };
+        let (category, collation) = match ty {
+            PackedType::CiText => ("S", 100),
+            _ => ("U", 0),
+        };
+        let shown = match extension.schema.as_str() {
+            SCHEMA_NAME => ty.name().to_owned(),
+            schema => format!("{}.{}", kernels::text_fn::quoted(schema), ty.name()),
+        };
+        let row = |number: u32, name: &str, function: &str| {
+            Row::default()
+                .number("oid", i64::from(number))
+                .text("typname", name)
+                .number("typnamespace", numbers::schema(&extension.schema))
+                .number("typowner", subject.owner())
+                .number("typlen", -1)
+                .text("typtype", "b")
+                .flag("typisdefined", true)
+                .text("typdelim", ",")
+                .number("typtypmod", -1)
+                .text("typalign", "i")
+                .text("typstorage", "x")
+                .number("typcollation", collation)
+                .text("typinput", &format!("{function}in"))
+                .text("typoutput", &format!("{function}out"))
+                .text("typreceive", &format!("{function}recv"))
+                .text("typsend", &format!("{function}send"))
+        };
+        let function = if ty == PackedType::HStore { "hstore_" } else { "citext" };
+        let of_type = row(ty.number(), ty.name(), function)
+            .text("typcategory", category)
+            .number("typarray", i64::from(ty.array_number()))
+            .text("formatted", &shown);
+        let of_array = row(ty.array_number(), &format!("_{}", ty.name()), "array_")
+            .text("typcategory", "A")
+            .text("typsubscript", "array_subscript_handler")
+            .number("typelem", i64::from(ty.number()))
+            .text("typanalyze", "array_typanalyze")
+            .text("formatted", &format!("{shown}[]"));
+        rows.extend([of_type, of_array]);
     }
     rows
 }

@@ -308,7 +308,7 @@ const TEMPLATES: &[(&str, &[usize], &str)] = &[
         &[1],
         concat!("coalesce(", lookup!("pg_class", "oid", "visible"), ", true)"),
     ),
-    ("pg_type_is_visible", &[1], "true"),
+    ("pg_type_is_visible", &[1], concat!("(NOT ", lookup!("pg_type", "oid", "hidden"), ")")),
     ("pg_function_is_visible", &[1], "true"),
     ("pg_statistics_obj_is_visible", &[1], "true"),
     ("pg_collation_is_visible", &[1], "true"),

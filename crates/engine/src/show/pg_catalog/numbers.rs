@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use sql::catalog::{ColumnDef, IndexKind, Language};
 use sql::statement::ALWAYS_THERE;
-use types::{DataType, ElementType, NumericDisplay, NumericType, WideDigits};
+use types::{DataType, ElementType, NumericDisplay, NumericType, PackedType, WideDigits};
 
 use super::builtin::{self, TypeEntry};
 use crate::catalog::numbers::{FIRST, hash};
@@ -204,9 +204,12 @@ pub(super) fn own_entry(ty: DataType) -> &'static TypeEntry {
         element: 0,
     };
     const ENUMS: TypeEntry = TypeEntry { bytes: -1, storage: "x", is_by_value: false, ..ENUM };
+    const CITEXT: TypeEntry = TypeEntry { name: "citext", collation: 100, ..ENUMS };
     match ty {
         DataType::Enum(_) => return &ENUM,
         DataType::Array(ElementType::Enum(_)) => return &ENUMS,
+        DataType::Packed(PackedType::HStore) => return &ENUMS,
+        DataType::Packed(PackedType::CiText) => return &CITEXT,
         _ => {}
     }
     let (number, _) = of_type(ty);

@@ -266,9 +266,17 @@ impl Seen<'_> {
 
     /// The type that the catalog calls `key` as messages show it.
     pub(super) fn shown_type(self, key: &str) -> String {
+        if self.is_visible_type(key) {
+            quoted(RelationName::name_of_key(key))
+        } else {
+            full_name(key)
+        }
+    }
+
+    /// True when its name alone means the type of users that the catalog calls `key`.
+    pub(super) fn is_visible_type(self, key: &str) -> bool {
         let name = RelationName { schema: None, name: RelationName::name_of_key(key).to_owned() };
-        let is_visible = self.own_type(&name).is_some_and(|found| found.key() == key);
-        if is_visible { quoted(RelationName::name_of_key(key)) } else { full_name(key) }
+        self.own_type(&name).is_some_and(|found| found.key() == key)
     }
 
     /// A callable with the types of its arguments.

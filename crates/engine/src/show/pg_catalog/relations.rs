@@ -7,7 +7,7 @@ use sql::catalog::{
     CheckScope, Deferral, ForeignKeyDef, IdentityKind, IndexColumn, IndexMeta, KeyMatch, KeyNulls,
     PartitionOf, ReferentialAction, TableMeta, Uniqueness, UserType, Validity,
 };
-use sql::statement::{Persistence, RelationName};
+use sql::statement::RelationName;
 use types::{ElementType, Value, array};
 
 use super::{Row, Subject, builtin, families, full_name, numbers, partitions, rights, updatable};
@@ -63,16 +63,18 @@ fn ordinals(columns: impl IntoIterator<Item = usize>) -> Vec<i64> {
 }
 
 fn relation(subject: &Subject<'_>, key: &str, kind: &str, number: i64, owner: i64) -> Row {
+    let schema = RelationName::schema_of_key(key);
+    let persistence = if schema == "pg_temp" { "t" } else { "p" };
     Row::default()
         .number("oid", number)
         .text("relname", RelationName::name_of_key(key))
-        .number("relnamespace", numbers::schema(RelationName::schema_of_key(key)))
+        .number("relnamespace", numbers::schema(schema))
         .text("shown", &subject.shown(key))
         .text("fullname", &full_name(key))
         .flag("visible", subject.is_visible(key))
         .number("relowner", owner)
         .number("relfilenode", number)
-        .text("relpersistence", "p")
+        .text("relpersistence", persistence)
         .text("relkind", kind)
         .text("relreplident", if matches!(kind, "r" | "p") { "d" } else { "n" })
         .flag("relispopulated", true)
@@ -172,7 +174,6 @@ pub(super) fn classes(subject: &Subject<'_>) -> Vec<Row> {
     for (name, entry) in &state.tables {
         let bytes: u64 = entry.storage().block_infos().iter().map(|block| block.bytes).sum();
         let live = i64::try_from(entry.storage().live_rows()).unwrap_or(i64::MAX);
-        let temporary = entry.def.persistence == Persistence::Temporary;
         let security = state.row_security.get(name).unwrap_or(&usual);
         let is_parted = entry.def.partition_by.is_some();
         let kind = kind_of(&entry.def);
@@ -191,7 +192,7 @@ pub(super) fn classes(subject: &Subject<'_>) -> Vec<Row> {
             .set("reloptions", options_of(&entry.def));
         let row = row.number("reltype", i64::from(catalog_numbers::row_type(name)));
         let row = of_query(subject, name, entry, row);
-        rows.push(if temporary { row.text("relpersistence", "t") } else { row });
+        rows.push(row);
         for index in entry.def.visible_indexes() {
             let key = RelationName::key_beside(name, &index.name);
             let kind = if is_parted { "I" } else { "i" };
@@ -439,6 +440,20 @@ pub(super) fn index_definition(def: &TableDef, index: &IndexMeta) -> String {
     )
 }
 
+/// The number of the operator class that the column at `position` of an index has, of the type
+/// `number`.
+fn class_of(index: &IndexMeta, position: usize, number: i64) -> i64 {
+    let method = match index.kind.method() {
+        "hash" => 405,
+        _ => numbers::METHODS[0].0,
+    };
+    let class = index.terms.classes.iter().find(|(at, _)| *at == position);
+    let named = class.and_then(|(_, name)| builtin::operator_class_named(method, name));
+    named.unwrap_or_else(|| {
+        builtin::operator_class(method, u32::try_from(number).unwrap_or_default())
+    })
+}
+
 /// pg_index.
 pub(super) fn index_rows(subject: &Subject<'_>) -> Vec<Row> {
     let numbers = catalog_numbers::relations(subject.state);
@@ -451,16 +466,11 @@ pub(super) fn index_rows(subject: &Subject<'_>) -> Vec<Row> {
                 Some(number) => index.terms.expressions[number].ty,
                 None => entry.def.columns[column.ordinal].ty,
             };
-            let method = match index.kind.method() {
-                "hash" => 405,
-                _ => numbers::METHODS[0].0,
-            };
-            let class = |column: &IndexColumn| {
-                let (number, _) = numbers::of_type(ty(column));
-                builtin::operator_class(method, u32::try_from(number).unwrap_or_default())
+            let class = |(position, column): (usize, &IndexColumn)| {
+                class_of(index, position, numbers::of_type(ty(column)).0)
             };
             let collation = |column: &IndexColumn| numbers::own_entry(ty(column)).collation;
-            let classes: Vec<i64> = index.columns.iter().map(class).collect();
+            let classes: Vec<i64> = index.columns.iter().enumerate().map(class).collect();
             let collations: Vec<i64> = index.columns.iter().map(collation).collect();
             let option = |column: &IndexColumn| {
                 let descending = i64::from(column.direction == Direction::Descending);

@@ -65,7 +65,7 @@ const TABLES: &[(&str, &str)] = &[
          typelem:o typarray:o typinput:p typoutput:p typreceive:p typsend:p typmodin:p \
          typmodout:p typanalyze:p typalign:c typstorage:c typnotnull:b typbasetype:o \
          typtypmod:i typndims:i typcollation:o typdefaultbin:n typdefault:n typacl:A \
-         .formatted:n",
+         .formatted:n .hidden:b",
     ),
     (
         "pg_catalog.pg_index",

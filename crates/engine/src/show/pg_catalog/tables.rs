@@ -33,7 +33,10 @@ pub(super) fn rows(name: &str, subject: &Subject<'_>) -> Vec<Row> {
             .chain(domains::constraints(subject))
             .collect(),
         "pg_catalog.pg_sequence" => relations::sequences(subject),
-        "pg_catalog.pg_type" => row_types(subject).into_iter().chain(own_types(subject)).collect(),
+        "pg_catalog.pg_type" => {
+            let own = own_types(subject).into_iter().chain(extensions::types(subject));
+            row_types(subject).into_iter().chain(own).collect()
+        }
         "pg_catalog.pg_proc" => routines::rows(subject),
         "pg_catalog.pg_aggregate" => routines::aggregates(subject),
         "pg_catalog.pg_enum" => labels(subject),
@@ -209,6 +212,7 @@ fn own_types(subject: &Subject<'_>) -> Vec<Row> {
     for (key, ty) in &subject.state.types {
         let (name, object) = (RelationName::name_of_key(key), Object::Type(key.clone()));
         let (shown, array) = (subject.seen().shown_type(key), ty.array_number());
+        let is_visible = subject.seen().is_visible_type(key);
         let row = |number: u32, name: &str| {
             Row::default()
                 .number("oid", i64::from(number))
@@ -216,6 +220,7 @@ fn own_types(subject: &Subject<'_>) -> Vec<Row> {
                 .number("typnamespace", numbers::schema(RelationName::schema_of_key(key)))
                 .number("typowner", numbers::role(&subject.owner_of(&object)))
                 .flag("typisdefined", true)
+                .flag("hidden", !is_visible)
                 .text("typdelim", ",")
                 .number("typtypmod", -1)
                 .text("typalign", "i")

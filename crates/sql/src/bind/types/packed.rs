@@ -1,6 +1,6 @@
 //! Casts and comparisons of packed types.
 
-use types::{DataType, PackedType};
+use types::{DataType, ElementType, PackedType};
 
 use super::{Category, Context, category};
 
@@ -27,6 +27,11 @@ pub(in crate::bind) fn can_cast_packed(
             (P::Range(x), P::Multirange(y)) => x == y && explicit,
             _ => false,
         },
+        (T::Packed(P::CiText), T::Text | T::Varchar(_)) => true,
+        (T::Packed(P::CiText), to) if is_text(to) => assigned,
+        (from, T::Packed(P::CiText)) if is_text(from) => assigned,
+        (T::Packed(P::HStore), T::Json | T::Jsonb) => explicit,
+        (T::Array(ElementType::Text | ElementType::Varchar(_)), T::Packed(P::HStore)) => explicit,
         (T::Integer | T::BigInt, T::Packed(P::Bit(_)))
         | (T::Packed(P::Bit(_)), T::Integer | T::BigInt) => explicit,
         (T::Integer | T::BigInt, T::Packed(P::Money)) => assigned,
@@ -52,6 +57,10 @@ pub(in crate::bind) fn compared_packed(a: DataType, b: DataType) -> Option<DataT
     let time = |ty| matches!(ty, DataType::Time(_) | DataType::Packed(P::TimeTz(_)));
     if a != b && time(a) && time(b) {
         return Some(DataType::Packed(P::TimeTz(None)));
+    }
+    let case_counts_not = |ty| ty == DataType::Packed(P::CiText);
+    if case_counts_not(a) && is_text(b) || is_text(a) && case_counts_not(b) {
+        return Some(DataType::Text);
     }
     let (DataType::Packed(a), DataType::Packed(b)) = (a, b) else { return None };
     let common = if a.is_network() && b.is_network() {
