@@ -14,4 +14,4 @@ mod join;
 mod scan;
 
 pub(crate) use join::open as open_join;
-pub(crate) use scan::open as open_scan;
+pub(crate) use scan::{open as open_scan, open_walk};

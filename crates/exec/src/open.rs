@@ -42,6 +42,7 @@ fn open_node(opener: &mut Opener, node: &Node, filters: Vec<PushedFilter>) -> Re
             let is_few = opener.rows_left(*prelude).is_some_and(|rows| rows <= *rows_max);
             opener.open(if is_few { few } else { many }, filters)
         }
+        Operator::Walk { .. } => ordered::open_walk(opener, node),
         Operator::Input { .. } => input::open(opener, node),
         Operator::Series { .. } => series::open_series(opener, node),
         Operator::Values { .. } => simple::open_values(opener, node),

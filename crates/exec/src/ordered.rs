@@ -5,6 +5,7 @@
 //!          too many: runs on disk, merged by one work order
 //! top-k    rows below the threshold -> buffer per worker --full--> k best, new threshold
 //! limit    waves of work orders until the first ones have given enough
+//! walk     rows of an index in order until there are enough; too many entries: the sort
 //! window   all rows -> sorted -> partitions in parallel -> back in input order
 //! ```
 //! Invariants: the stream of a sort is ordered by (segment, work order, arrival); rows of equal
@@ -19,6 +20,7 @@ mod spilled;
 #[cfg(test)]
 mod tests;
 mod top;
+mod walk;
 mod window;
 
 use types::{Error, Result, SqlState, Value};
@@ -29,6 +31,7 @@ use plan::physical::Expr;
 pub(crate) use distinct_on::open_distinct_on;
 pub(crate) use limit::open_limit;
 pub(crate) use sort::open_sort;
+pub(crate) use walk::open_walk;
 pub(crate) use window::open_window;
 
 /// LIMIT and OFFSET as numbers.

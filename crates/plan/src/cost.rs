@@ -128,6 +128,12 @@ pub(crate) fn entries_max(rows: f64) -> u64 {
     (2.0 * scan(rows) / FETCH).max(32.0) as u64
 }
 
+/// Entries of an index that are read and tested for the first rows in its order before a table of
+/// `rows` rows is sorted instead: in vain they cost as much as its scan.
+pub(crate) fn walked_max(rows: f64) -> u64 {
+    (scan(rows) / FETCH).max(32.0) as u64
+}
+
 /// Scanning a table of `rows` rows.
 pub(crate) fn scan(rows: f64) -> f64 {
     rows * SCAN_ROW

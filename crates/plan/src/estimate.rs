@@ -57,6 +57,7 @@ fn node_cost_here(node: &Node, share: f64, statistics: &dyn Statistics) -> f64 {
         }
         Operator::Filter { input, .. } | Operator::Project { input, .. } => below(input, share),
         Operator::Choice { few, .. } => below(few, share),
+        Operator::Walk { entries_max, .. } => share * cost::index(1.0, *entries_max as f64),
         _ => node.inputs().into_iter().map(|input| below(input, 1.0)).sum(),
     }
 }

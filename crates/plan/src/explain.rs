@@ -191,6 +191,11 @@ fn describe(node: &Node) -> (String, Vec<String>) {
             details.extend(bounds(limit.as_ref(), offset.as_ref()));
             (if top { "TopK".into() } else { "Sort".into() }, details)
         }
+        Operator::Walk { entries_max, .. } => {
+            let which =
+                format!("the first {entries_max} entries by the first plan, else the second");
+            ("Walk".into(), vec![which])
+        }
         Operator::Limit { limit, offset, .. } => {
             ("Limit".into(), bounds(limit.as_ref(), offset.as_ref()).into_iter().collect())
         }

@@ -62,6 +62,7 @@ fn below(node: &Node) -> f64 {
         let inputs: f64 = match &node.operator {
             // One of them runs.
             Operator::Choice { many, .. } => below(many),
+            Operator::Walk { sort, .. } => below(sort),
             _ => node.inputs().into_iter().map(below).sum(),
         };
         own(node) + inputs

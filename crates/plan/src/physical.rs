@@ -135,6 +135,7 @@ impl Node {
             }
             Operator::IndexJoin { outer, .. } => vec![outer],
             Operator::Choice { few, many, .. } => vec![few, many],
+            Operator::Walk { index, sort, .. } => vec![index, sort],
             Operator::UnionAll { inputs } => inputs.iter().collect(),
             Operator::SetOperation { left, right, .. } => vec![left, right],
             Operator::Recursive { base, step, .. } => vec![base, step],
@@ -636,6 +637,16 @@ pub enum Operator {
         limit: Option<Expr>,
         /// OFFSET: a constant BIGINT expression.
         offset: Option<Expr>,
+    },
+    /// The first rows in an order: of those that an index finds in it, or of the sort, when many
+    /// entries are read and few rows have what the index does not know. Output: that of either.
+    Walk {
+        /// An [`Operator::IndexScan`] whose rows come in the order of the sort.
+        index: Box<Node>,
+        /// So many entries are read before the sort runs in its place.
+        entries_max: u64,
+        /// The [`Operator::Sort`] with the same LIMIT and OFFSET.
+        sort: Box<Node>,
     },
     /// LIMIT and OFFSET in input order.
     Limit {

@@ -13,6 +13,7 @@
 
 use std::ops::Bound;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use kernels::BATCH_ROWS;
 use kernels::keys::{SortDirection, SortNulls};
@@ -35,11 +36,50 @@ const FIRST_ROWS: usize = 32;
 
 /// Opens [`Operator::IndexScan`], or the scan in its place when that is less to read.
 pub(crate) fn open(opener: &mut Opener, node: &Node, filters: Vec<PushedFilter>) -> Result<Stream> {
-    let Operator::IndexScan { ways, columns, residual, order, scan, entries_max, .. } =
-        &node.operator
-    else {
+    let Operator::IndexScan { ways, order, scan, entries_max, .. } = &node.operator else {
         return Err(Error::internal("not an index scan"));
     };
+    let parts = parts_of(opener, node, ways)?;
+    if let Some(entries_max) = entries_max.filter(|_| *order == IndexOrder::Any)
+        && has_more(&parts, entries_max)
+    {
+        return opener.open(scan, filters);
+    }
+    open_parts(opener, node, parts, filters, None)
+}
+
+/// Opens [`Operator::IndexScan`] to read about `entries_max` entries, and tells whether it read
+/// all of its.
+pub(crate) fn open_walk(
+    opener: &mut Opener,
+    node: &Node,
+    entries_max: u64,
+) -> Result<(Stream, Arc<Walk>)> {
+    let Operator::IndexScan { ways, .. } = &node.operator else {
+        return Err(Error::internal("not an index scan"));
+    };
+    let walk = Arc::new(Walk { entries_max, is_cut: AtomicBool::new(false) });
+    let parts = parts_of(opener, node, ways)?;
+    let stream = open_parts(opener, node, parts, Vec::new(), Some(Arc::clone(&walk)))?;
+    Ok((stream, walk))
+}
+
+/// An index scan that reads some entries at most.
+pub(crate) struct Walk {
+    entries_max: u64,
+    /// True once it ended before the last entry.
+    is_cut: AtomicBool,
+}
+
+impl Walk {
+    /// True when every entry was read, unless the reader had enough.
+    pub(crate) fn is_whole(&self) -> bool {
+        !self.is_cut.load(Ordering::Acquire)
+    }
+}
+
+/// Keys and ranges that `ways` look for, by index.
+fn parts_of(opener: &Opener, node: &Node, ways: &[IndexWay]) -> Result<Vec<Part>> {
     let mut parts = Vec::with_capacity(1);
     for way in ways {
         add_way(opener, node, way, &mut parts)?;
@@ -47,11 +87,20 @@ pub(crate) fn open(opener: &mut Opener, node: &Node, filters: Vec<PushedFilter>)
     for part in &mut parts {
         merge(&mut part.wanted);
     }
-    if let Some(entries_max) = entries_max.filter(|_| *order == IndexOrder::Any)
-        && has_more(&parts, entries_max)
-    {
-        return opener.open(scan, filters);
-    }
+    Ok(parts)
+}
+
+/// The stream of what `parts` look for, of which `filters` leave some.
+fn open_parts(
+    opener: &Opener,
+    node: &Node,
+    mut parts: Vec<Part>,
+    filters: Vec<PushedFilter>,
+    walk: Option<Arc<Walk>>,
+) -> Result<Stream> {
+    let Operator::IndexScan { ways, columns, residual, order, .. } = &node.operator else {
+        return Err(Error::internal("not an index scan"));
+    };
     note_reads(opener, node, ways)?;
     let filters: Vec<Restriction> = filters
         .into_iter()
@@ -75,8 +124,8 @@ pub(crate) fn open(opener: &mut Opener, node: &Node, filters: Vec<PushedFilter>)
     }
     let direction = if is_backward { Direction::Backward } else { Direction::Forward };
     let (context, id) = (Arc::clone(&opener.context), node.id);
-    let mut stream =
-        Stream::new(Arc::new(IndexSource { context, id, parts, direction }), Some(node.id));
+    let source = IndexSource { context, id, parts, direction, walk };
+    let mut stream = Stream::new(Arc::new(source), Some(node.id));
     if let Some(residual) = residual {
         let residual = opener.resolve(residual)?;
         stream.push_operator(Arc::new(FilterOperator::new(&residual, None)?));
@@ -405,6 +454,8 @@ struct IndexSource {
     /// By index.
     parts: Vec<Part>,
     direction: Direction,
+    /// None when all entries are to be read.
+    walk: Option<Arc<Walk>>,
 }
 
 impl IndexSource {
@@ -418,7 +469,16 @@ impl IndexSource {
         self.context.check()?;
         state.rows_max = (state.rows_max * 4).min(BATCH_ROWS);
         state.rows += state.found.rows() as u64;
-        push_found(access, std::mem::replace(&mut state.found, access.found()), push)
+        let demand = push_found(access, std::mem::replace(&mut state.found, access.found()), push)?;
+        match &self.walk {
+            Some(walk) if demand == Demand::More => {
+                let left = walk.entries_max.saturating_sub(state.rows);
+                state.rows_max = state.rows_max.min(left as usize);
+                walk.is_cut.store(left == 0, Ordering::Release);
+                Ok(if left == 0 { Demand::Enough } else { Demand::More })
+            }
+            _ => Ok(demand),
+        }
     }
 
     fn run_part(&self, part: &Part, state: &mut State, push: &mut Push<'_>) -> Result<Demand> {

@@ -52,8 +52,8 @@ pub(crate) fn open_limit(opener: &mut Opener, node: &Node) -> Result<Stream> {
 }
 
 /// Batches and the memory that they take.
-struct KeptRows {
-    batches: Vec<(Batch, Arc<Reservation>)>,
+pub(super) struct KeptRows {
+    pub(super) batches: Kept,
 }
 
 impl Source for KeptRows {
@@ -66,10 +66,11 @@ impl Source for KeptRows {
     }
 }
 
-type Kept = Vec<(Batch, Arc<Reservation>)>;
+/// Batches in their order, and their memory.
+pub(super) type Kept = Vec<(Batch, Arc<Reservation>)>;
 
 /// The rows within `bounds`.
-fn clip(batches: Kept, bounds: Bounds) -> Kept {
+pub(super) fn clip(batches: Kept, bounds: Bounds) -> Kept {
     let total: u64 = batches.iter().map(|(b, _)| b.rows as u64).sum();
     let range = bounds.range(total);
     let mut start = 0u64;
@@ -179,7 +180,11 @@ impl Sink for WaveSink {
 }
 
 /// The first `needed` rows of `stream`, or all.
-fn first_rows(context: &Arc<QueryContext>, stream: &Stream, needed: u64) -> Result<Kept> {
+pub(super) fn first_rows(
+    context: &Arc<QueryContext>,
+    stream: &Stream,
+    needed: u64,
+) -> Result<Kept> {
     let mut kept: Kept = Vec::new();
     let mut rows = 0u64;
     for segment in &stream.segments {

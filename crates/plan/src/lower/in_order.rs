@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! ways of one index, sorted -> a = x, b > y | a > x    fixed columns first, then those in order
+//! conditions that no index answers, LIMIT n -> Walk     entries are read until n rows are found
 //! ```
 
 use sql::algebra::{Expr as Logical, NullsOrder};
@@ -18,28 +19,29 @@ use crate::{IndexPaths, cost, tree};
 impl Lowering<'_, '_> {
     /// Makes a scan give its rows in the order of `sort` by an index, where that costs less: of
     /// `first` rows wanted when an index answers all conditions, so that each row found counts; of
-    /// all rows when they are few.
+    /// all rows when they are few. Where conditions are left open, the first rows may be found by a
+    /// walk.
     pub(super) fn by_order(
         &mut self,
         node: &mut Node,
         sort: &[SortKey],
         first: Option<f64>,
-    ) -> bool {
+    ) -> InOrder {
         let scanned = as_scan(node).clone();
         let Some(scan) = ScanParts::of(&scanned) else {
-            return false;
+            return InOrder::No;
         };
-        let whole = cost::scan(self.context.table(scan.table).rows);
+        let whole = self.context.table(scan.table).rows;
         let is_by_index = matches!(node.operator, Operator::IndexScan { .. });
-        let is_few = |rows: f64| cost::index(1.0, rows) < whole;
+        let is_few = |rows: f64| cost::index(1.0, rows) < cost::scan(whole);
         let is_preferred = self.context.options.index_paths == IndexPaths::Prefer;
         if is_by_index && (is_few(node.rows) || is_preferred) && give_order(node, sort) {
-            return true;
+            return InOrder::Yes;
         }
         let is_avoided = self.context.options.index_paths == IndexPaths::Avoid;
-        if is_avoided || !first.is_some_and(is_few) {
-            return false;
-        }
+        let Some(first) = first.filter(|first| !is_avoided && is_few(*first)) else {
+            return InOrder::No;
+        };
         let mut candidates: Vec<Found> = Vec::new();
         let ordered = |index: &IndexMeta| index.kind == IndexKind::Ordered && !index.is_partial();
         for (at, index) in scan.table.indexes().iter().enumerate().filter(|(_, i)| ordered(i)) {
@@ -47,22 +49,45 @@ impl Lowering<'_, '_> {
             candidates.push(Found::of(access.unwrap_or_else(|| Access::any(at))));
         }
         candidates.extend(self.untaken.remove(&node.id).into_iter().flatten());
-        let mut taken = None;
+        let mut walked: Option<Node> = None;
         for found in candidates {
             let mut candidate = scanned.clone();
             apply(&mut candidate, found, None);
-            if is_exact(&candidate) && give_order(&mut candidate, sort) {
-                taken = Some(candidate);
-                break;
+            if !give_order(&mut candidate, sort) {
+                continue;
+            }
+            if is_exact(&candidate) {
+                *node = candidate;
+                return InOrder::Yes;
+            }
+            // Entries behind equal values are those of fewer rows.
+            if walked.as_ref().is_none_or(|walked| keys_of(walked) < keys_of(&candidate)) {
+                walked = Some(candidate);
             }
         }
-        if taken.is_none() && is_exact(node) && give_order(node, sort) {
-            return true;
+        if is_exact(node) && give_order(node, sort) {
+            return InOrder::Yes;
         }
-        taken.is_some_and(|taken| {
-            *node = taken;
-            true
-        })
+        let entries = first * whole / scanned.rows.max(1.0);
+        let is_near = |walk: &Node| keys_of(walk) > 0 || entries <= cost::walked_max(whole) as f64;
+        match walked {
+            Some(walked) if !is_by_index && is_near(&walked) => InOrder::Walk(Box::new(walked)),
+            _ => InOrder::No,
+        }
+    }
+
+    /// The first rows by `index`, an index scan in the order of `sort`, while few entries are read
+    /// for them.
+    pub(super) fn walk(&mut self, index: Node, sort: Node) -> Node {
+        let entries_max = match &index.operator {
+            Operator::IndexScan { table, .. } => cost::walked_max(self.context.table(table).rows),
+            _ => 0,
+        };
+        let Node { operator, output, rows, .. } = index;
+        let index = Box::new(self.node(operator, output, rows));
+        let (output, rows) = (sort.output.clone(), sort.rows);
+        let operator = Operator::Walk { index, entries_max, sort: Box::new(sort) };
+        self.node(operator, output, rows)
     }
 
     /// Indexes of some rows, all that the scan wants, whose predicates answer conditions of it.
@@ -96,6 +121,24 @@ impl Lowering<'_, '_> {
             all.push(found);
         }
         Ok(all)
+    }
+}
+
+/// Whether a scan gives its rows in an order.
+pub(super) enum InOrder {
+    /// In no order that is known.
+    No,
+    /// Sorted, now.
+    Yes,
+    /// By this index scan, which reads rows that are not wanted, too.
+    Walk(Box<Node>),
+}
+
+/// How many columns of its index have one value in all ways of an index scan.
+fn keys_of(node: &Node) -> usize {
+    match &node.operator {
+        Operator::IndexScan { ways, .. } => fixed(ways),
+        _ => 0,
     }
 }
 

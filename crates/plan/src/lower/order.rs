@@ -8,6 +8,7 @@ use types::Result;
 
 use super::aggregate::is_literal;
 use super::expr::{Scope, converted, placeholder};
+use super::in_order::InOrder;
 use super::{Lowered, Lowering};
 use crate::column_set::ColumnSet;
 use crate::physical::{Expr, FrameBound, Operator, OutputColumn, Window};
@@ -35,11 +36,13 @@ impl Lowering<'_, '_> {
         let (limit, offset) = self.bounds(bounds.unwrap_or((None, None)))?;
         let mut keys = self.sort_keys(&keys, &lowered)?;
         let mut lowered = lowered;
-        if self.by_order(&mut lowered.node, &keys, bounds.and_then(rows_wanted)) {
-            if bounds.is_none() {
-                return Ok(lowered);
-            }
-            keys.clear();
+        let wanted = bounds.and_then(rows_wanted);
+        let mut walk = None;
+        match self.by_order(&mut lowered.node, &keys, wanted) {
+            InOrder::Yes if bounds.is_none() => return Ok(lowered),
+            InOrder::Yes => keys.clear(),
+            InOrder::Walk(index) => walk = Some(index),
+            InOrder::No => {}
         }
         let output = lowered.node.output.clone();
         let mut properties = lowered.properties;
@@ -52,7 +55,10 @@ impl Lowering<'_, '_> {
         } else {
             Operator::Sort { input, keys, limit, offset }
         };
-        let node = self.node(operator, output, properties.rows);
+        let mut node = self.node(operator, output, properties.rows);
+        if let Some(index) = walk {
+            node = self.walk(*index, node);
+        }
         Ok(Lowered { node, columns: lowered.columns, properties })
     }
 

@@ -171,9 +171,34 @@ fn the_next_rows_by_key_come_in_its_order() {
     has(&of("(w, i) <= (5, 7)", "w DESC, i DESC"), &["range i <= 7", "in reverse index order"]);
     has(&of("(w, i) > ($1, $2)", "w, i"), &["range i > parameter 2", "in index order"]);
     has(&of("w IN (3, 4)", "w, i"), &["each w in (3, 4)", "in index order"]);
-    for sorted in [("(w, i) > (5, 7)", "w, i DESC"), ("(w, i) > (5, 7) AND quantity > 3", "w, i")] {
-        let text = of(sorted.0, sorted.1);
-        has(&text, &["TopK"]);
+    let text = of("(w, i) > (5, 7)", "w, i DESC");
+    has(&text, &["TopK"]);
+    assert!(!text.contains("IndexScan"), "{text}");
+}
+
+#[test]
+fn first_rows_with_open_conditions_are_walked_to() {
+    let shop = Shop::new();
+    let of = |rest: &str| shop.explain(&format!("SELECT i FROM stock WHERE {rest}"));
+    let walk = ["Walk", "the first 5000 entries", "in index order", "TopK", "Scan stock"];
+    for rest in [
+        "quantity > 3 ORDER BY w, i LIMIT 10",
+        "quantity > 3 AND w > 5 ORDER BY w, i LIMIT 10 OFFSET 5",
+        "(w, i) > (5, 7) AND quantity > 3 ORDER BY w, i LIMIT $1",
+        "quantity + i > 3 ORDER BY w LIMIT 10",
+    ] {
+        has(&of(rest), &walk);
+    }
+    // All of them, too many, few of which are near, and an order that no index has.
+    for rest in [
+        "quantity > 3 ORDER BY w, i",
+        "quantity > 3 ORDER BY w, i LIMIT 100000",
+        "quantity = 3 AND name = 'x' AND i = 7 ORDER BY w, i LIMIT 1000",
+        "quantity > 3 ORDER BY w, i DESC LIMIT 10",
+        "quantity > 3 ORDER BY i LIMIT 10",
+    ] {
+        let text = of(rest);
+        assert!(!text.contains("Walk") && !text.contains("IndexScan"), "{text}");
     }
 }
 

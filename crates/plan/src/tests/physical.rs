@@ -61,9 +61,9 @@ fn check_ids(node: &Node, ids: &mut Vec<usize>) {
             each(b);
         }
         Operator::IndexJoin { outer, .. } => each(outer),
-        Operator::Choice { few, many, .. } => {
-            each(few);
-            each(many);
+        Operator::Choice { few: a, many: b, .. } | Operator::Walk { index: a, sort: b, .. } => {
+            each(a);
+            each(b);
         }
         Operator::UnionAll { inputs } => inputs.iter().for_each(each),
         _ => {}
@@ -194,6 +194,18 @@ impl Machine {
                 let rows = self.rows(input)?;
                 let rows = self.sorted(rows, keys)?;
                 self.limited(rows, limit.as_ref(), offset.as_ref())
+            }
+            Operator::Walk { index, sort, .. } => {
+                let Operator::Sort { keys, limit, offset, .. } = &sort.operator else {
+                    panic!("{:?} in the place of a sort", sort.operator);
+                };
+                // The sort of these tests is stable.
+                let (walked, whole) = (self.rows(index)?, self.rows(sort)?);
+                let again = self.sorted(walked.clone(), keys)?;
+                assert_eq!(walked, again, "an index in the order of the sort");
+                let first = self.limited(walked, limit.as_ref(), offset.as_ref())?;
+                assert_eq!(first.len(), whole.len(), "as many rows by both plans");
+                Ok(first)
             }
             Operator::Limit { input, limit, offset } => {
                 let rows = self.rows(input)?;
