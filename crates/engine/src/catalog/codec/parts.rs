@@ -648,8 +648,8 @@ impl Codec for DataType {
             Self::Interval(None) => 16,
             Self::Interval(Some(_)) => 160,
             Self::Uuid => 17,
-            Self::Array(ElementType::VectorSmallInt) => 31,
-            Self::Array(ElementType::VectorOid) => 32,
+            Self::Array(ElementType::VectorSmallInt) => 190,
+            Self::Array(ElementType::VectorOid) => 191,
             Self::Array(element) => {
                 out.raw(&[18]);
                 return element.data_type().put(out);
@@ -702,8 +702,8 @@ impl Decode for DataType {
                 let element = scalar_type(u8::get(from)?, from)?;
                 Self::array_of(element).ok_or_else(|| damaged("an array of what is no element"))
             }
-            31 => Ok(Self::Array(ElementType::VectorSmallInt)),
-            32 => Ok(Self::Array(ElementType::VectorOid)),
+            190 => Ok(Self::Array(ElementType::VectorSmallInt)),
+            191 => Ok(Self::Array(ElementType::VectorOid)),
             number => scalar_type(number, from),
         }
     }

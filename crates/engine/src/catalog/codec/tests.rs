@@ -22,7 +22,9 @@ fn text() -> impl Strategy<Value = String> {
 
 fn ty() -> impl Strategy<Value = DataType> {
     let array = |ty| DataType::array_of(ty).unwrap_or(ty);
-    prop_oneof![scalar(), scalar().prop_map(array)]
+    let vectors = [types::ElementType::VectorSmallInt, types::ElementType::VectorOid];
+    let vectors = vectors.map(DataType::Array).to_vec();
+    prop_oneof![8 => scalar(), 8 => scalar().prop_map(array), 1 => select(vectors)]
 }
 
 fn scalar() -> impl Strategy<Value = DataType> {
@@ -56,6 +58,16 @@ fn scalar() -> impl Strategy<Value = DataType> {
             })),
             DataType::Uuid,
             DataType::Oid,
+            DataType::NUMERIC,
+            DataType::WideNumeric(Some(types::WideDigits { precision: 60, scale: -2 })),
+            DataType::Json,
+            DataType::Jsonb,
+            DataType::JsonPath,
+            DataType::Name,
+            DataType::InternalChar,
+            DataType::AclItem,
+            DataType::Xid,
+            DataType::Tid,
         ]),
         numeric,
         any::<u32>().prop_map(DataType::Char),
