@@ -118,7 +118,7 @@ fn transactions(sizes: Sizes) {
         let rows = sizes.rows.min(10_000);
         let write = async |key: u64, random: Option<&mut Random>| -> Result<()> {
             let tables: Vec<&SharedTable> = vec![&table];
-            let mut txn = Transaction::begin(member.node(), tables, Class::ReadWrite).await?;
+            let mut txn = Transaction::begin(&**member.node(), tables, Class::ReadWrite).await?;
             match random {
                 None => txn.insert(0, key, row(0)).await?,
                 Some(random) => {

@@ -3,6 +3,8 @@
 //! ```text
 //! unique     fields in byte order | valid to u64, big-endian            -> key of the row
 //! others     fields in byte order | key of the row u64 | valid to u64   -> key of the row
+//! A row with NULL among its fields has an entry of the second kind in a unique index, too: NULLs
+//! are not equal.
 //! ```
 //! An entry that holds is valid to 2^64 - 1. A transaction that takes it away puts one beside it
 //! that is valid to its own version, then removes the first; who does not see that version still
@@ -74,6 +76,8 @@ fn put_value(out: &mut Vec<u8>, value: &Value) {
             out.extend((*v as u64 ^ 1 << 63).to_be_bytes());
         }
         Value::F64(v) => {
+            // Equal values have equal keys: both zeros, and all that are no number.
+            let v = if v.is_nan() { f64::NAN } else { *v + 0.0 };
             let bits = v.to_bits();
             let flip = if bits >> 63 == 1 { u64::MAX } else { 1 << 63 };
             out.push(1);
@@ -128,9 +132,14 @@ impl<R: Records> Index<R> {
         Self::prefix(&values)
     }
 
+    /// True when one of its fields is NULL.
+    pub(crate) fn has_null(&self, schema: &Schema, tuple: &Tuple) -> bool {
+        self.fields.iter().any(|field| tuple.value(schema, *field).is_null())
+    }
+
     pub(crate) fn entry_of(&self, schema: &Schema, row: u64, tuple: &Tuple) -> Entry {
         let mut prefix = self.fields_of(schema, tuple);
-        if self.uniqueness == Uniqueness::Many {
+        if self.uniqueness == Uniqueness::Many || self.has_null(schema, tuple) {
             prefix.extend(row.to_be_bytes());
         }
         Entry { prefix, row }

@@ -67,6 +67,19 @@ pub struct IndexPlan {
     pub uniqueness: Uniqueness,
 }
 
+/// A table to be opened, or made if there is none.
+#[derive(Clone, Debug)]
+pub struct TablePlan {
+    /// Its name, unique in the database.
+    pub name: String,
+    /// Its columns.
+    pub schema: Schema,
+    /// How stores keep it.
+    pub layout: Layout,
+    /// Its indexes.
+    pub indexes: Vec<IndexPlan>,
+}
+
 /// The table of this name, made if there is none.
 async fn found_or_made(
     cluster: &Cluster,
@@ -142,8 +155,19 @@ impl Node {
         schema: &Schema,
         indexes: &[IndexPlan],
     ) -> Result<SharedTable> {
-        let rows = found_or_made(&self.cluster, name, schema, Layout::Rows).await?;
-        let mut table = SharedTable { name: name.into(), rows, indexes: Vec::new() };
+        let (schema, indexes) = (schema.clone(), indexes.to_vec());
+        let plan = TablePlan { name: name.into(), schema, layout: Layout::Rows, indexes };
+        self.planned_table(&plan).await
+    }
+
+    /// As [`Self::table`], in a layout of its own.
+    ///
+    /// # Errors
+    /// [`SharedError::Store`].
+    pub async fn planned_table(&self, plan: &TablePlan) -> Result<SharedTable> {
+        let TablePlan { name, schema, layout, indexes } = plan;
+        let rows = found_or_made(&self.cluster, name, schema, *layout).await?;
+        let mut table = SharedTable { name: name.clone(), rows, indexes: Vec::new() };
         for plan in indexes {
             table.indexes.push(self.index(plan).await?);
         }

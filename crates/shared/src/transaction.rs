@@ -9,7 +9,8 @@
 //! `finish`. A node that dies before has it rolled back, one that dies behind has it finished.
 //! Isolation: snapshots; the first writer of a row wins. Source: Pilman 2017, sections 7.3 to 7.8.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Deref;
 
 use store::{Fetched, Key, Newest, Snapshot, StoreError, Tuple, Version};
 use transport::Change;
@@ -36,23 +37,146 @@ struct Cached {
 /// A place in the indexes: the transaction's tables by number.
 type Place = (usize, Key);
 
-/// A transaction on some tables, which it numbers in their order.
-pub struct Transaction<'a> {
-    node: &'a Node,
-    tables: Vec<&'a SharedTable>,
+/// A change of a row, to be taken back.
+#[derive(Clone, Debug)]
+struct Step {
+    place: Place,
+    /// The row before it.
+    after: Option<Tuple>,
+    was_changed: bool,
+}
+
+/// Key of a row that a transaction changed, in one of its indexes.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct OwnEntry {
+    table: usize,
+    index: usize,
+    prefix: Vec<u8>,
+    row: Key,
+}
+
+/// A place in a transaction to come back to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Mark(usize);
+
+impl Mark {
+    /// The place behind so many changes.
+    pub fn of(steps: usize) -> Self {
+        Self(steps)
+    }
+
+    /// Changes before it.
+    pub fn steps(self) -> usize {
+        self.0
+    }
+}
+
+/// A transaction on some tables, which it numbers in their order. It has them, and the node, by
+/// reference or as its own.
+pub struct Transaction<N, T> {
+    node: N,
+    tables: Vec<T>,
     begun: Begun,
     class: Class,
     cache: BTreeMap<Place, Cached>,
+    steps: Vec<Step>,
+    /// Rows that it changed, as they are now, by the keys of all indexes.
+    own: BTreeSet<OwnEntry>,
+    /// Rows that it added under keys of its own.
+    added: u64,
 }
 
-impl<'a> Transaction<'a> {
+/// Keys that a transaction makes from its version.
+const ADDED_BITS: u32 = 17;
+
+impl<N: Deref<Target = Node>, T: Deref<Target = SharedTable>> Transaction<N, T> {
     /// Begins a transaction on `tables`.
     ///
     /// # Errors
     /// [`SharedError::Stopped`], [`SharedError::Store`].
-    pub async fn begin(node: &'a Node, tables: Vec<&'a SharedTable>, class: Class) -> Result<Self> {
+    pub async fn begin(node: N, tables: Vec<T>, class: Class) -> Result<Self> {
         let begun = node.begin(class).await?;
-        Ok(Self { node, tables, begun, class, cache: BTreeMap::new() })
+        let (cache, steps, own) = (BTreeMap::new(), Vec::new(), BTreeSet::new());
+        Ok(Self { node, tables, begun, class, cache, steps, own, added: 0 })
+    }
+
+    /// Adds a table to those that it numbers; its number.
+    pub fn add_table(&mut self, table: T) -> usize {
+        self.tables.push(table);
+        self.tables.len() - 1
+    }
+
+    /// Its tables.
+    pub fn tables(&self) -> &[T] {
+        &self.tables
+    }
+
+    /// A key that no other row of any table has, for a row that it adds.
+    ///
+    /// # Errors
+    /// [`SharedError::ReadOnly`]; [`SharedError::TooManyChanges`] after 131,072 of them.
+    pub fn new_key(&mut self) -> Result<Key> {
+        self.admit_write()?;
+        let version = self.begun.ticket.0;
+        if self.added >> ADDED_BITS > 0 || version >> (64 - ADDED_BITS) > 0 {
+            return Err(SharedError::TooManyChanges);
+        }
+        self.added += 1;
+        Ok(version << ADDED_BITS | (self.added - 1))
+    }
+
+    /// This place, for [`Self::go_back`].
+    pub fn mark(&self) -> Mark {
+        Mark(self.steps.len())
+    }
+
+    /// True when it would change nothing.
+    pub fn has_only_read(&self) -> bool {
+        self.steps.is_empty()
+    }
+
+    /// Takes back what was changed since `mark`.
+    pub fn go_back(&mut self, mark: Mark) {
+        while self.steps.len() > mark.0 {
+            let Some(Step { place, after, was_changed }) = self.steps.pop() else { return };
+            self.disown(place);
+            if let Some(cached) = self.cache.get_mut(&place) {
+                (cached.after, cached.is_changed) = (after, was_changed);
+            }
+            self.own(place);
+        }
+    }
+
+    /// Rows of table `table` that it changed, as they are now, by key.
+    pub fn changed(&self, table: usize) -> impl Iterator<Item = (Key, Option<&Tuple>)> {
+        let places = self.cache.range((table, 0)..=(table, Key::MAX));
+        let changed = places.filter(|(_, cached)| cached.is_changed);
+        changed.map(|(place, cached)| (place.1, cached.after.as_ref()))
+    }
+
+    /// Entries of a changed row as it is now.
+    fn own_entries(&self, place: Place) -> Vec<OwnEntry> {
+        let Some(cached) = self.cache.get(&place) else { return Vec::new() };
+        let Some(tuple) = cached.after.as_ref().filter(|_| cached.is_changed) else {
+            return Vec::new();
+        };
+        let shared = &self.tables[place.0];
+        let entry = |(number, index): (usize, &Index<StoredRecords>)| {
+            let prefix = index.fields_of(shared.schema(), tuple);
+            OwnEntry { table: place.0, index: number, prefix, row: place.1 }
+        };
+        shared.indexes.iter().enumerate().map(entry).collect()
+    }
+
+    fn own(&mut self, place: Place) {
+        let entries = self.own_entries(place);
+        self.own.extend(entries);
+    }
+
+    fn disown(&mut self, place: Place) {
+        for entry in self.own_entries(place) {
+            self.own.remove(&entry);
+        }
     }
 
     /// Versions that it sees.
@@ -64,14 +188,7 @@ impl<'a> Transaction<'a> {
         if !self.cache.contains_key(&place) {
             let rows = self.tables[place.0].rows();
             let found = rows.get_later(&self.begun.snapshot, place.1).await;
-            let (before, newest) = match found {
-                Ok(Fetched { tuple, newest, .. }) => (Some(tuple), newest),
-                Err(StoreError::NotFound) => (None, Newest::Yes),
-                Err(StoreError::NotInSnapshot) => (None, Newest::No),
-                Err(error) => return Err(error.into()),
-            };
-            let after = before.clone();
-            self.cache.insert(place, Cached { before, after, newest, is_changed: false });
+            self.cache.insert(place, cached_of(found)?);
         }
         self.cache.get_mut(&place).ok_or(SharedError::NoRow)
     }
@@ -84,12 +201,30 @@ impl<'a> Transaction<'a> {
         Ok(self.cached((table, key)).await?.after.clone())
     }
 
+    /// Fetches rows that are not known yet, all at once.
+    async fn fetch(&mut self, table: usize, keys: &[Key]) -> Result<()> {
+        let unknown = keys.iter().filter(|key| !self.cache.contains_key(&(table, **key)));
+        let rows = self.tables[table].rows();
+        let fetches: Vec<_> =
+            unknown.map(|key| (*key, rows.get_later(&self.begun.snapshot, *key))).collect();
+        for (key, fetch) in fetches {
+            let cached = cached_of(fetch.await)?;
+            self.cache.insert((table, key), cached);
+        }
+        Ok(())
+    }
+
     async fn change(&mut self, place: Place, after: Option<Tuple>) -> Result<()> {
-        let cached = self.cached(place).await?;
-        if cached.newest == Newest::No {
+        if self.cached(place).await?.newest == Newest::No {
             return Err(SharedError::Conflict);
         }
-        (cached.after, cached.is_changed) = (after, true);
+        self.disown(place);
+        if let Some(cached) = self.cache.get_mut(&place) {
+            let was_changed = std::mem::replace(&mut cached.is_changed, true);
+            let after = std::mem::replace(&mut cached.after, after);
+            self.steps.push(Step { place, after, was_changed });
+        }
+        self.own(place);
         Ok(())
     }
 
@@ -136,19 +271,62 @@ impl<'a> Transaction<'a> {
         self.change((table, key), None).await
     }
 
-    /// Looks for another row with the same key in a unique index.
-    async fn refuse_doubles(&mut self, table: usize, key: Key, tuple: &Tuple) -> Result<()> {
-        let shared = self.tables[table];
-        for (number, index) in shared.indexes.iter().enumerate() {
-            if index.uniqueness() == Uniqueness::Unique {
-                let prefix = index.fields_of(shared.schema(), tuple);
+    /// Adds a row under a key that [`Self::new_key`] gave, so that no store is asked whether there
+    /// is one. The caller has looked for doubles; those that nobody sees yet are met by the commit.
+    ///
+    /// # Errors
+    /// [`SharedError::ReadOnly`], [`SharedError::Store`].
+    pub async fn add(&mut self, table: usize, key: Key, tuple: Tuple) -> Result<()> {
+        self.admit_write()?;
+        let (newest, is_changed) = (Newest::Yes, false);
+        let (before, after) = (None, None);
+        self.cache.insert((table, key), Cached { before, after, newest, is_changed });
+        self.change((table, key), Some(tuple)).await
+    }
+
+    /// As [`Self::update`]; the caller has looked for doubles, as for [`Self::add`].
+    ///
+    /// # Errors
+    /// [`SharedError::NoRow`], [`SharedError::Conflict`], [`SharedError::ReadOnly`],
+    /// [`SharedError::Store`].
+    pub async fn replace(&mut self, table: usize, key: Key, tuple: Tuple) -> Result<()> {
+        self.admit_write()?;
+        if self.cached((table, key)).await?.after.is_none() {
+            return Err(SharedError::NoRow);
+        }
+        self.change((table, key), Some(tuple)).await
+    }
+
+    /// The first unique index of the table in which another row than that of `key` has the key of
+    /// `tuple`.
+    ///
+    /// # Errors
+    /// [`SharedError::Store`].
+    pub async fn double(&mut self, table: usize, key: Key, tuple: &Tuple) -> Result<Option<usize>> {
+        for number in 0..self.tables[table].indexes.len() {
+            let index = &self.tables[table].indexes[number];
+            let schema = self.tables[table].schema();
+            if index.uniqueness() == Uniqueness::Unique && !index.has_null(schema, tuple) {
+                let prefix = index.fields_of(schema, tuple);
+                let now = self.cache.get(&(table, key)).and_then(|cached| cached.after.as_ref());
+                if now.is_some_and(|now| index.fields_of(schema, now) == prefix) {
+                    // It keeps its key.
+                    continue;
+                }
                 let rows = self.rows_of(table, number, &prefix).await?;
                 if rows.iter().any(|row| *row != key) {
-                    return Err(SharedError::UniqueViolation);
+                    return Ok(Some(number));
                 }
             }
         }
-        Ok(())
+        Ok(None)
+    }
+
+    async fn refuse_doubles(&mut self, table: usize, key: Key, tuple: &Tuple) -> Result<()> {
+        match self.double(table, key, tuple).await? {
+            Some(_) => Err(SharedError::UniqueViolation),
+            None => Ok(()),
+        }
     }
 
     /// Keys of the rows whose first fields of index `index` have these values, ascending.
@@ -165,29 +343,29 @@ impl<'a> Transaction<'a> {
     }
 
     async fn rows_of(&mut self, table: usize, index: usize, prefix: &[u8]) -> Result<Vec<Key>> {
-        let shared = self.tables[table];
-        let tree = &shared.indexes[index];
+        let tree = &self.tables[table].indexes[index];
         let mut rows = tree.candidates(&self.begun.snapshot, prefix).await?;
         // Own changes are not in the tree yet.
-        let places = self.cache.range((table, 0)..=(table, Key::MAX));
-        rows.extend(places.filter(|(_, cached)| cached.is_changed).map(|(place, _)| place.1));
+        let from = OwnEntry { table, index, prefix: prefix.to_vec(), row: 0 };
+        let is_meant = |entry: &&OwnEntry| {
+            (entry.table, entry.index) == (table, index) && entry.prefix.starts_with(prefix)
+        };
+        rows.extend(self.own.range(from..).take_while(is_meant).map(|entry| entry.row));
         rows.sort_unstable();
         rows.dedup();
-        let mut found = Vec::new();
-        for row in rows {
-            let tuple = self.get(table, row).await?;
-            let has_key =
-                |tuple: &Tuple| tree.fields_of(shared.schema(), tuple).starts_with(prefix);
-            if tuple.as_ref().is_some_and(has_key) {
-                found.push(row);
-            }
-        }
-        Ok(found)
+        self.fetch(table, &rows).await?;
+        let shared = &self.tables[table];
+        let has_key = |row: &Key| {
+            let tuple = self.cache.get(&(table, *row)).and_then(|cached| cached.after.as_ref());
+            let fields = tuple.map(|tuple| shared.indexes[index].fields_of(shared.schema(), tuple));
+            fields.is_some_and(|fields| fields.starts_with(prefix))
+        };
+        Ok(rows.into_iter().filter(has_key).collect())
     }
 
     /// Rows that it changes, by table, with the entries of indexes.
     fn changes(&self) -> Vec<TableUndo> {
-        let of_table = |(number, table): (usize, &&'a SharedTable)| {
+        let of_table = |(number, table): (usize, &T)| {
             let indexes = table.indexes.iter().map(|index| index.name().to_owned()).collect();
             let table_name = table.name.clone();
             let mut undo = TableUndo { table: table_name, indexes, ..TableUndo::default() };
@@ -290,6 +468,17 @@ impl<'a> Transaction<'a> {
     pub async fn abort(self) -> Result<()> {
         self.node.finish(self.begun.ticket).await
     }
+}
+
+fn cached_of(found: Result<Fetched, StoreError>) -> Result<Cached> {
+    let (before, newest) = match found {
+        Ok(Fetched { tuple, newest, .. }) => (Some(tuple), newest),
+        Err(StoreError::NotFound) => (None, Newest::Yes),
+        Err(StoreError::NotInSnapshot) => (None, Newest::No),
+        Err(error) => return Err(error.into()),
+    };
+    let after = before.clone();
+    Ok(Cached { before, after, newest, is_changed: false })
 }
 
 fn change_of(cached: &Cached) -> Option<Change<'_>> {

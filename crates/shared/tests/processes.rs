@@ -91,7 +91,7 @@ fn amount(table: &SharedTable, tuple: &Tuple) -> i64 {
 }
 
 async fn transfer(member: &Member, table: &SharedTable, random: &mut Random) -> Result<()> {
-    let mut txn = Transaction::begin(member.node(), vec![table], Class::ReadWrite).await?;
+    let mut txn = Transaction::begin(&**member.node(), vec![table], Class::ReadWrite).await?;
     let by = random.within(1..100);
     for by in [-by, by] {
         let key = random.below(ACCOUNTS);
@@ -140,7 +140,7 @@ fn rows_1_48_and_72_processes_come_and_go() {
     let founder = Member::join(&addresses).expect("joins");
     founder.run(async {
         let table = accounts(&founder).await.expect("is made");
-        let begun = Transaction::begin(founder.node(), vec![&table], Class::ReadWrite).await;
+        let begun = Transaction::begin(&**founder.node(), vec![&table], Class::ReadWrite).await;
         let mut txn = begun.expect("begins");
         for key in 0..ACCOUNTS {
             txn.insert(0, key, row(&table, AMOUNT)).await.expect("is new");
@@ -180,7 +180,7 @@ fn rows_1_48_and_72_processes_come_and_go() {
     let auditor = Member::join(&addresses).expect("joins");
     auditor.run(async {
         let table = accounts(&auditor).await.expect("is there");
-        let begun = Transaction::begin(auditor.node(), vec![&table], Class::ReadOnly).await;
+        let begun = Transaction::begin(&**auditor.node(), vec![&table], Class::ReadOnly).await;
         let mut txn = begun.expect("begins");
         let mut sum = 0;
         for key in 0..ACCOUNTS {

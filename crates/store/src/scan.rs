@@ -19,7 +19,7 @@ mod vectors;
 mod worker;
 
 pub(crate) use plan::{Plan, run_parts};
-pub use rows::{Flow, Rows, ScanEnd, ScanRequest, Sink};
+pub use rows::{FieldValue, Flow, Rows, ScanEnd, ScanRequest, Sink};
 pub(crate) use total::Total;
 pub(crate) use vectors::{Bounds, Cell, Columns, FixedColumn, TextColumn, TextMeta, copy_cell};
 pub(crate) use worker::Worker;

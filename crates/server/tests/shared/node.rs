@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
 use shared::manager::Class;
-use shared::{Addresses, Member, Result, SharedError, Transaction};
+use shared::{Addresses, Member, Node, Result, SharedError, SharedTable, Transaction};
 use testkit::Random;
 use testkit::histories::{End, Key, Op, Value as Element};
 use types::Value;
@@ -48,8 +48,8 @@ async fn begin<'a>(
     tables: &'a Tables,
     member: &'a Member,
     class: Class,
-) -> Result<Transaction<'a>> {
-    Transaction::begin(member.node(), tables.all(), class).await
+) -> Result<Transaction<&'a Node, &'a SharedTable>> {
+    Transaction::begin(&**member.node(), tables.all(), class).await
 }
 
 /// Joins; a process that is away for the moment lets nobody in.
@@ -189,7 +189,7 @@ impl Worker {
 
     async fn lists_of(
         &mut self,
-        txn: &mut Transaction<'_>,
+        txn: &mut Transaction<&Node, &SharedTable>,
         tables: &Tables,
         class: Class,
         ops: &mut Vec<Op>,
@@ -220,7 +220,7 @@ impl Worker {
 }
 
 /// Commits what went well, and ends what did not.
-async fn ended(txn: Transaction<'_>, outcome: Result<()>) -> Result<()> {
+async fn ended(txn: Transaction<&Node, &SharedTable>, outcome: Result<()>) -> Result<()> {
     match outcome {
         Ok(()) => txn.commit().await,
         Err(error) => {

@@ -2,7 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use store::Version;
 
@@ -90,7 +90,7 @@ enum Trust {
 pub(super) struct Access<R> {
     records: R,
     fill: Fill,
-    cache: RefCell<BTreeMap<NodeId, Rc<Node>>>,
+    cache: RefCell<BTreeMap<NodeId, Arc<Node>>>,
     /// Numbers that are left, and their end.
     numbers: Cell<(u64, u64)>,
     counts: Cell<TreeCounts>,
@@ -278,6 +278,6 @@ impl<R: Records> Access<R> {
             // Any one: they are as likely to be needed.
             cache.pop_last();
         }
-        cache.insert(id, Rc::new(node));
+        cache.insert(id, Arc::new(node));
     }
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use shared::manager::Class;
-use shared::{IndexPlan, Node, Result, SharedError, Transaction, Uniqueness};
+use shared::{IndexPlan, Node, Result, SharedError, SharedTable, Transaction, Uniqueness};
 use store::{FieldId, Snapshot};
 use testkit::Random;
 use testkit::histories::{End, Key, Op, Txn, Value as Element};
@@ -76,7 +76,7 @@ async fn found(node: &Node, tables: &Tables) -> Result<()> {
 }
 
 /// Commits what went well, and ends what did not.
-async fn ended(txn: Transaction<'_>, outcome: Result<()>) -> Result<()> {
+async fn ended(txn: Transaction<&Node, &SharedTable>, outcome: Result<()>) -> Result<()> {
     match outcome {
         Ok(()) => txn.commit().await,
         Err(error) => {
