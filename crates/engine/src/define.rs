@@ -9,6 +9,7 @@ pub(crate) mod index;
 pub(crate) mod table;
 mod aggregate;
 mod alter;
+pub(crate) mod attached;
 mod domain;
 mod extension;
 mod drop;

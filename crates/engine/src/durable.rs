@@ -93,7 +93,8 @@ pub(crate) fn temporary_table(id: u64) -> u64 {
     id | TEMPORARY_TABLE
 }
 
-fn is_temporary(table: u64) -> bool {
+/// True for the number of a temporary table.
+pub(crate) fn is_temporary(table: u64) -> bool {
     table & TEMPORARY_TABLE != 0
 }
 

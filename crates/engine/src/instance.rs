@@ -1,5 +1,6 @@
 //! One open database: memory, workers, catalog, log, and what sessions share.
 
+pub mod attached;
 pub mod registry;
 pub(crate) mod advisory;
 pub(crate) mod channels;

@@ -26,6 +26,7 @@ mod run;
 pub use catalog::rights::Membership;
 pub use catalog::{Role, TableEntry, TableInfo};
 pub use durable::{Background, CheckReport, Files, RecoveryReport};
+pub use instance::attached;
 pub use instance::channels::{Notification, Wake};
 pub use instance::commits::Commits;
 pub use instance::database::{Condition, Database};

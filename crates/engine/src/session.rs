@@ -104,8 +104,8 @@ impl Session {
         let calls = SessionCalls::new(Arc::clone(&info), &database);
         let account = StatementAccount::new(&database.inner().pool, Arc::clone(&cancel.0));
         Self {
+            settings: Settings::attached_to(database.attached_schema()),
             database,
-            settings: Settings::default(),
             account: Arc::new(account),
             cancel,
             calls: Arc::new(calls),

@@ -5,6 +5,7 @@ pub(crate) mod parts;
 pub(crate) mod trigger;
 pub(crate) mod explaining;
 pub(crate) mod running;
+pub(crate) mod attached;
 pub(crate) mod catalog;
 pub(crate) mod statistics;
 pub(crate) mod point;

@@ -3,3 +3,4 @@
 pub(crate) mod reads;
 pub(crate) mod deferred;
 pub(crate) mod work;
+pub(crate) mod attached;

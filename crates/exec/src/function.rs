@@ -7,11 +7,13 @@ use std::sync::Arc;
 use kernels::{Batch, Column, Vector};
 use parking_lot::Mutex;
 use plan::physical::{Node, Operator};
+use storage::Restriction;
 use types::{Error, Result, Value};
 
 use crate::flow::Flow;
 use crate::opener::Opener;
 use crate::pipeline::{Demand, Push, Source, Stream};
+use crate::scan::restriction_kind;
 
 /// Rows of a table function, in work orders that may run in parallel.
 pub trait BatchSource: Send + Sync {
@@ -29,21 +31,39 @@ pub trait BatchSource: Send + Sync {
         columns: &[usize],
         push: &mut dyn FnMut(Batch) -> Result<bool>,
     ) -> Result<()>;
+
+    /// The rows without those that do not meet `restrictions` on its columns, as far as it can tell
+    /// cheaply; None when it always gives all.
+    fn restricted(&self, restrictions: Vec<Restriction>) -> Option<SharedBatchSource> {
+        let _ = restrictions;
+        None
+    }
 }
 
 /// Object of a [`sql::catalog::BoundTableFunction`].
 pub type SharedBatchSource = Arc<dyn BatchSource>;
 
 /// Opens [`Operator::FunctionScan`].
-pub(crate) fn open_function(_opener: &mut Opener, node: &Node) -> Result<Stream> {
-    let Operator::FunctionScan { function, columns } = &node.operator else {
+pub(crate) fn open_function(opener: &mut Opener, node: &Node) -> Result<Stream> {
+    let Operator::FunctionScan { function, columns, restrictions } = &node.operator else {
         return Err(Error::internal("not a function scan"));
     };
     let object = function.0.object();
     let source = object.downcast::<SharedBatchSource>().map_err(|_| {
         Error::internal(format!("table function {} has no rows", function.0.name()))
     })?;
-    let source = FunctionSource { source: Arc::clone(&source), columns: columns.clone() };
+    let mut source = SharedBatchSource::clone(&source);
+    if !restrictions.is_empty() {
+        let mut all = Vec::with_capacity(restrictions.len());
+        for restriction in restrictions {
+            let output = &node.output[restriction.column];
+            let (kind, name) = (&restriction.kind, output.name.to_string());
+            let kind = restriction_kind(opener, kind, output.physical, name)?;
+            all.push(Restriction { column: columns[restriction.column], kind });
+        }
+        source = source.restricted(all).unwrap_or(source);
+    }
+    let source = FunctionSource { source, columns: columns.clone() };
     Ok(Stream::new(Arc::new(source), Some(node.id)))
 }
 

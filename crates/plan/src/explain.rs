@@ -152,8 +152,9 @@ fn describe(node: &Node) -> (String, Vec<String>) {
         Operator::Scan { .. } => describe_scan(node),
         Operator::IndexScan { .. } => describe_index_scan(node),
         Operator::IndexJoin { .. } => describe_index_join(node),
-        Operator::FunctionScan { function, .. } => {
-            (format!("FunctionScan {}", function.0.name()), Vec::new())
+        Operator::FunctionScan { function, restrictions, .. } => {
+            let details = where_text(restrictions, &node.output).into_iter().collect();
+            (format!("FunctionScan {}", function.0.name()), details)
         }
         Operator::Input { name, .. } => (format!("Input {name}"), Vec::new()),
         Operator::Series { input, function, arguments } => {

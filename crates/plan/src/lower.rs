@@ -31,7 +31,7 @@ mod ways;
 use std::sync::Arc;
 
 use hashbrown::HashMap;
-use sql::algebra::{ColumnId, CteId, Expr, Plan, Query};
+use sql::algebra::{ColumnId, CteId, Expr, Plan, Query, TakesRestrictions};
 use types::{PhysicalType, Result};
 
 pub(crate) use expr::held_as;
@@ -229,7 +229,12 @@ impl Lowering<'_, '_> {
         }
         let mut below = needed.clone();
         tree::mention(predicate, &mut below);
-        let lowered = self.lower(input, &below)?;
+        let mut lowered = self.lower(input, &below)?;
+        if let Plan::FunctionScan { function, .. } = input
+            && function.0.takes() == TakesRestrictions::Yes
+        {
+            self.restrict_function(&mut lowered, predicate)?;
+        }
         let lowered_predicate = self.expr(predicate, &lowered)?;
         let properties = cardinality::filtered(
             self.context,

@@ -457,6 +457,8 @@ pub enum Operator {
         function: TableFunctionRef,
         /// Ordinals of its result columns.
         columns: Vec<usize>,
+        /// Rows for which one of them does not hold may be left out: nobody above needs them.
+        restrictions: Vec<ScanRestriction>,
     },
     /// Rows of a table that an index finds. Output: exactly `columns`.
     IndexScan {

@@ -30,6 +30,7 @@ pub use routine::RoutineCall;
 pub use session::{Advisory, AdvisoryMode, AdvisorySpan, ObjectKey, SessionFunction};
 pub use table::{
     BoundTableFunction, BoundTerms, MaterializedRows, TableFunctionRef, TableMeta, TableRef,
+    TakesRestrictions,
 };
 
 use std::sync::Arc;

@@ -2,6 +2,7 @@
 
 pub use crate::algebra::{
     BoundTableFunction, BoundTerms, MaterializedRows, TableFunctionRef, TableMeta, TableRef,
+    TakesRestrictions,
 };
 pub use crate::definition::{
     AggregateDef, BodyForm, CheckDef, CheckScope, ColumnDef, Deferral, Domain, DomainDef, DomainOf,
@@ -124,6 +125,8 @@ pub enum Relation {
         /// Whose rights that query runs with.
         rights: ViewRights,
     },
+    /// Nobody can tell: the database that may have it does not answer.
+    Failed(Error),
 }
 
 /// Whose rights count for what a view reads.

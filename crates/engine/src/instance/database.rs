@@ -305,6 +305,16 @@ impl Database {
         &self.0.registry
     }
 
+    /// True when it has a schema of this name.
+    pub fn has_schema(&self, name: &str) -> bool {
+        self.0.stores.relations.snapshot().has_schema(name)
+    }
+
+    /// Schema of the attached database.
+    pub(crate) fn attached_schema(&self) -> Option<&str> {
+        self.registry().attachment().map(|attachment| attachment.schema())
+    }
+
     /// The owner of all large memory.
     pub fn pool(&self) -> &Arc<BufferPool> {
         &self.0.pool

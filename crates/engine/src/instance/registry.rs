@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use exec::BatchSource;
 use kernels::{Batch, Vector};
@@ -11,6 +11,7 @@ use sql::catalog::{Arguments, BoundTableFunction, TableFunctionRef};
 use types::calendar::TimeZone;
 use types::{DataType, Result};
 
+use super::attached::Attachment;
 use crate::{CancelHandle, Database, QueryResult};
 
 /// A function that stands in FROM.
@@ -270,6 +271,7 @@ pub struct Registry {
     streams: RwLock<HashMap<String, Arc<dyn StreamFormat>>>,
     hasher: RwLock<Option<PasswordHasher>>,
     terminator: RwLock<Option<Terminator>>,
+    attachment: OnceLock<Arc<dyn Attachment>>,
 }
 
 /// Ends the session of this number; false when there is none.
@@ -304,6 +306,17 @@ impl Registry {
     /// Sets what ends sessions of others.
     pub fn set_terminator(&self, terminator: Terminator) {
         *self.terminator.write() = Some(terminator);
+    }
+
+    /// Attaches a database; it stays for good, and there is one at most.
+    pub fn attach(&self, attachment: Arc<dyn Attachment>) {
+        // The first one counts.
+        let _ = self.attachment.set(attachment);
+    }
+
+    /// The attached database.
+    pub(crate) fn attachment(&self) -> Option<&Arc<dyn Attachment>> {
+        self.attachment.get()
     }
 
     /// Function that ends other sessions.

@@ -101,6 +101,14 @@ impl Session {
 impl Running<'_> {
     /// Runs a statement that was bound.
     pub(crate) fn run(&mut self, statement: Statement) -> Result<QueryResult> {
+        match define::attached::run(self, statement)? {
+            define::attached::Ran::Done(result) => Ok(result),
+            define::attached::Ran::NotOne(statement) => self.run_own(statement),
+        }
+    }
+
+    /// Runs a statement that is no definition of attached tables.
+    fn run_own(&mut self, statement: Statement) -> Result<QueryResult> {
         define::bus::ensure(self.session, &statement)?;
         if let Some(result) = self.run_rows(&statement) {
             return result;

@@ -50,6 +50,7 @@ impl Session {
             let again = work.begun == Begun::ForOneStatement;
             if work.health == Health::Good && (first || each || again) {
                 work.txn.refresh();
+                work.renew_attached();
             }
             return Ok(if again { Begun::ForOneStatement } else { Begun::Explicitly });
         }

@@ -29,6 +29,7 @@ impl Session {
         StatementCatalog {
             state: self.state(),
             registry: self.database.registry(),
+            work: self.work.as_ref(),
             now_micros: Some(self.work.as_ref().map_or(0, |work| work.now_micros)),
             literal_zone,
             digits: self.digits,

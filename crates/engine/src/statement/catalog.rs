@@ -10,7 +10,7 @@ use sql::catalog::{
     TableFunctionRef, TableMeta, TableRef, TriggerEvent, TriggerTiming, UserType, Variables,
     ViewRights, ViewWrites,
 };
-use sql::statement::{Access, Persistence, Privilege, Privileges, RelationName};
+use sql::statement::{Access, AccessMode, Persistence, Privilege, Privileges, RelationName};
 use types::calendar::TimeZone;
 use types::{DataType, Error, RegKind, Result, SqlState, Value};
 
@@ -27,6 +27,8 @@ use crate::session::prepared::kept::PreparedStatements;
 use crate::show::pg_catalog;
 use crate::show::pg_catalog::Subject;
 use crate::show::pg_catalog::objects::Seen;
+use crate::statement::attached::AttachedRows;
+use crate::transaction::work::Work;
 use crate::words::settings::Settings;
 use crate::words::who::{Who, denied};
 
@@ -34,6 +36,8 @@ use crate::words::who::{Who, denied};
 pub(crate) struct StatementCatalog<'a> {
     pub(crate) state: Arc<State>,
     pub(crate) registry: &'a Registry,
+    /// The session's transaction.
+    pub(crate) work: Option<&'a Work>,
     /// The start of the transaction; None when the statement is bound for others too.
     pub(crate) now_micros: Option<i64>,
     /// The time zone in which literals are read.
@@ -80,7 +84,28 @@ impl StatementCatalog<'_> {
     /// True when names without a schema are those of `public`.
     fn is_usual(&self) -> bool {
         let rights = || self.state.rights.contains_key(&Object::Schema(SCHEMA_NAME.to_owned()));
-        self.state.schemas.is_empty() && self.settings.path().is_none() && !rights()
+        self.registry.attachment().is_none()
+            && self.state.schemas.is_empty()
+            && self.settings.path().is_none()
+            && !rights()
+    }
+
+    /// True for the schema of the attached database.
+    fn is_attached(&self, schema: &str) -> bool {
+        self.registry.attachment().is_some_and(|attachment| attachment.schema() == schema)
+    }
+
+    /// The table of the attached database that is called so.
+    fn attached(&self, name: &str) -> Result<Option<TableRef>> {
+        let Some(attachment) = self.registry.attachment() else { return Ok(None) };
+        self.is_enough.set(false);
+        let transaction = match self.work {
+            Some(work) => work.attached(self.registry)?,
+            None => attachment.begin(AccessMode::ReadOnly)?,
+        };
+        let Some(found) = transaction.find(name)? else { return Ok(None) };
+        let rows = AttachedRows::new(attachment.schema(), &found, &*transaction)?;
+        Ok(Some(rows.into_table()))
     }
 
     /// True when the session finds relations in a schema of its search path.
@@ -91,7 +116,8 @@ impl StatementCatalog<'_> {
             self.state.check(self.settings.who(), &object, usage).is_ok()
         };
         matches!(schema, "pg_catalog" | "information_schema")
-            || self.state.has_schema(schema) && (self.checks == Checking::Nothing || may())
+            || (self.state.has_schema(schema) || self.is_attached(schema))
+                && (self.checks == Checking::Nothing || may())
     }
 
     /// The transition table of this name, which comes before all relations.
@@ -244,8 +270,12 @@ impl Catalog for StatementCatalog<'_> {
     }
 
     fn relation(&self, schema: Option<&str>, name: &str) -> Option<Relation> {
+        let fail = |error| Some(Relation::Failed(error));
         if schema.is_none() && self.transition(name).is_some() {
             return None;
+        }
+        if schema.is_some_and(|schema| self.is_attached(schema)) {
+            return self.attached(name).map_or_else(fail, |found| found.map(Relation::Table));
         }
         let Some(key) = key_in(schema, name) else {
             return pg_catalog::view(schema, name).map(system_view);
@@ -364,6 +394,10 @@ impl Catalog for StatementCatalog<'_> {
                 "pg_catalog" | "information_schema" => {
                     pg_catalog::view(Some(schema), name).is_some()
                 }
+                // Whether it is there cannot be said: the relation says why.
+                schema if self.is_attached(schema) => {
+                    self.attached(name).map_or(true, |found| found.is_some())
+                }
                 schema => is_in(schema),
             };
             if is_here {
@@ -397,7 +431,8 @@ impl Catalog for StatementCatalog<'_> {
             return Ok(None);
         }
         let is_meant = |name: &&str| {
-            *name == "pg_temp" || self.state.has_schema(name) && self.is_searched(name)
+            let is_there = self.state.has_schema(name) || self.is_attached(name);
+            *name == "pg_temp" || is_there && self.is_searched(name)
         };
         match self.settings.schemas().find(is_meant) {
             Some(SCHEMA_NAME) => Ok(None),
@@ -436,7 +471,7 @@ impl Catalog for StatementCatalog<'_> {
     fn has_schema(&self, name: &str) -> bool {
         self.is_enough.set(false);
         let system = ["pg_catalog", "information_schema", "pg_temp"];
-        system.contains(&name) || self.state.has_schema(name)
+        system.contains(&name) || self.state.has_schema(name) || self.is_attached(name)
     }
 
     fn search_path(&self) -> Vec<String> {

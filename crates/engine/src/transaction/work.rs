@@ -23,6 +23,7 @@ use crate::catalog::locks::{Asked, LockMode, TableLock};
 use crate::catalog::wide::{Touch, Touched, WideReader};
 use crate::catalog::{Sequence, State, TableEntry, families, partitions, wide};
 use crate::durable::{Lsn, Redo};
+use crate::instance::attached::{AttachedMark, AttachedTransaction};
 use crate::instance::channels::Pending;
 use crate::instance::database::Inner;
 use crate::transaction::deferred::{Deferred, DeferredPlace};
@@ -79,6 +80,7 @@ pub(crate) struct Place {
     pending: usize,
     wide: usize,
     deferred: DeferredPlace,
+    attached: AttachedMark,
 }
 
 /// Session state that a rollback restores.
@@ -163,6 +165,8 @@ pub(crate) struct Work {
     pub(crate) reads: Reads,
     /// Reads of its queries that are not yet in `reads`.
     pub(crate) read_log: OnceLock<Arc<ReadLog>>,
+    /// Its part in the attached database.
+    pub(crate) attached: Mutex<Option<Arc<dyn AttachedTransaction>>>,
 }
 
 /// The modes of a new transaction.
@@ -252,6 +256,7 @@ impl Work {
             sequences: OnceLock::new(),
             reads: Reads::default(),
             read_log: OnceLock::new(),
+            attached: Mutex::default(),
         })
     }
 
@@ -303,6 +308,7 @@ impl Work {
             && self.sequences.get().is_none()
             && self.pending.is_empty()
             && self.deferred.is_empty()
+            && !self.has_attached_changes()
     }
 
     /// True when it has what another statement may wait for while that has a grant of memory: rows,
@@ -492,6 +498,7 @@ impl Work {
             pending: self.pending.len(),
             wide: self.wide.len(),
             deferred: self.deferred.place(),
+            attached: self.attached_mark(),
         }
     }
 
@@ -507,6 +514,7 @@ impl Work {
         self.pending.truncate(place.pending);
         self.wide.truncate(place.wide);
         self.deferred.go_back(place.deferred);
+        self.attached_go_back(place.attached);
         Before { settings, cursors: place.cursors }
     }
 
@@ -558,8 +566,13 @@ impl Work {
     /// durable.
     ///
     /// # Errors
-    /// 40001 from validation, or why the log cannot take it: everything is then rolled back.
-    pub(crate) fn commit(self, inner: &Inner, durability: Durability<'_>) -> Result<()> {
+    /// 40001 from validation or the attached part, or why the log cannot take it: everything is
+    /// then rolled back.
+    pub(crate) fn commit(mut self, inner: &Inner, durability: Durability<'_>) -> Result<()> {
+        if let Err(error) = self.commit_attached() {
+            self.rollback();
+            return Err(error);
+        }
         let Self {
             reading,
             txn,

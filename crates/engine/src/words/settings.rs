@@ -165,6 +165,8 @@ pub(crate) struct Settings {
     style: TextStyle,
     /// The schemas of `search_path` as written; None is the default.
     path: Option<Arc<[String]>>,
+    /// The schema that comes before those of the default path: that of the attached database.
+    attached: Option<Arc<str>>,
     /// User who began the session.
     user: Option<String>,
     /// True when that user is no role: authentication was `trust`.
@@ -178,9 +180,22 @@ impl Default for Settings {
         let (changed, local, base) = Default::default();
         let options = PlanOptions { index_paths: IndexPaths::Consider, ..PlanOptions::default() };
         let (user, trusted, who) = (None, true, Who::All);
-        let (zone, style, path) = (TimeZone::UTC, TextStyle::default(), None);
+        let (zone, style, path, attached) = (TimeZone::UTC, TextStyle::default(), None, None);
         let version = 0;
-        Self { changed, local, base, version, options, zone, style, path, user, trusted, who }
+        Self {
+            changed,
+            local,
+            base,
+            version,
+            options,
+            zone,
+            style,
+            path,
+            attached,
+            user,
+            trusted,
+            who,
+        }
     }
 }
 
@@ -346,12 +361,18 @@ impl Settings {
         self.path.as_ref()
     }
 
+    /// Settings with `schema` before those of the default path.
+    pub(crate) fn attached_to(schema: Option<&str>) -> Self {
+        Self { attached: schema.map(Arc::from), ..Self::default() }
+    }
+
     /// The schemas of `search_path`, whether they exist or not.
     pub(crate) fn schemas(&self) -> impl Iterator<Item = &str> {
         let user = self.current_user();
         let given = self.path.iter().flat_map(|path| path.iter().map(String::as_str));
         let usual = self.path.is_none().then_some(["$user", "public"]).into_iter().flatten();
-        given.chain(usual).map(move |name| match name {
+        let attached = self.attached.as_deref().filter(|_| self.path.is_none());
+        given.chain(attached).chain(usual).map(move |name| match name {
             "$user" => user,
             "main" => "public",
             name => name,
@@ -471,6 +492,10 @@ impl Settings {
         }
         match (self.changed(&known), &known) {
             (Some(value), _) => Ok(value.to_owned()),
+            (None, name) if name == "search_path" => Ok(match &self.attached {
+                Some(schema) => format!("{schema}, {default}"),
+                None => default.to_owned(),
+            }),
             (None, Cow::Owned(name)) => Err(unknown(name)),
             (None, _) => Ok(default.to_owned()),
         }

@@ -17,16 +17,17 @@ use storage::{Datum, Snapshot, Tid};
 use types::{Error, Result, SqlState};
 
 pub(crate) use super::action::{Action, Assign};
-use super::instead;
 use super::partitioned::{Routes, Settled};
 use super::returning::{Written, returning};
 use super::rows::{Found, RowError, RowReader, attempt, columns_at};
 use super::tests_of_rows::{self, Tests};
 use super::triggers::{Before, RowTriggers, SourceRow, StatementEvent, StatementTriggers};
 use super::writer::{Changed, ReadBack, TableWriter};
+use super::{attached, instead};
 use crate::catalog::TableEntry;
 use crate::catalog::generated::Assigned;
 use crate::session::compiled::OwnQuery;
+use crate::statement::attached::AttachedRows;
 use crate::statement::running::{Run, Running};
 use crate::transaction::work::{lost_update, newest, recheck_snapshot, stale};
 use crate::words::rows::Rows;
@@ -122,6 +123,9 @@ pub(crate) fn update(running: &mut Running<'_>, update: &Update) -> Result<Query
     if update.table.is_view() {
         return instead::update(running, update);
     }
+    if let Some(rows) = AttachedRows::of(&update.table) {
+        return attached::update(running, &rows, update);
+    }
     running.session.work().check_writable("UPDATE")?;
     let mut target = Target::of(running, &update.table)?;
     let action = Action::update(&update.columns);
@@ -141,6 +145,9 @@ pub(crate) fn update(running: &mut Running<'_>, update: &Update) -> Result<Query
 pub(crate) fn delete(running: &mut Running<'_>, delete: &Delete) -> Result<QueryResult> {
     if delete.table.is_view() {
         return instead::delete(running, delete);
+    }
+    if let Some(rows) = AttachedRows::of(&delete.table) {
+        return attached::delete(running, &rows, delete);
     }
     running.session.work().check_writable("DELETE")?;
     let mut target = Target::of(running, &delete.table)?;

@@ -13,18 +13,19 @@ use types::Result;
 use types::calendar::TimeZone;
 
 use super::conflict::{self, Asked};
-use super::instead;
 use super::partitioned::{self, Routes};
 use super::returning::{Written, returning};
 use super::rows::{attempt, push_error};
 use super::tests_of_rows::{self, Tests};
 use super::triggers::{StatementEvent, StatementTriggers};
 use super::writer::TableWriter;
+use super::{attached, instead};
 use crate::QueryResult;
 use crate::catalog::TableEntry;
 use crate::catalog::checks::Clocks;
 use crate::session::compiled::OwnQuery;
 use crate::statement::admission::Rows;
+use crate::statement::attached::AttachedRows;
 use crate::statement::running::{Run, Running};
 
 /// Rows, estimated or counted, from which INSERT loads blocks instead of appending batches.
@@ -105,6 +106,9 @@ fn context_cancel(context: &Arc<QueryContext>) -> crate::CancelHandle {
 pub(crate) fn insert(running: &mut Running<'_>, insert: &Insert) -> Result<QueryResult> {
     if insert.table.is_view() {
         return instead::insert(running, insert);
+    }
+    if let Some(rows) = AttachedRows::of(&insert.table) {
+        return attached::insert(running, &rows, insert);
     }
     running.session.work().check_writable("INSERT")?;
     let entry = running.session.write_table(&insert.table)?;

@@ -19,6 +19,7 @@ impl Session {
     /// [`stale`] when the table changed since the statement was bound; 40P01, 57014 from waiting.
     pub(crate) fn write_table(&mut self, table: &TableRef) -> Result<Arc<TableEntry>> {
         let storage = exec::stored_table(table)?;
+        self.work().check_own_change(storage.id())?;
         self.lock_table(table.name(), &storage, LockMode::RowExclusive)
     }
 

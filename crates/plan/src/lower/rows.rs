@@ -25,8 +25,8 @@ impl Lowering<'_, '_> {
                 });
                 let output = output.collect();
                 let ordinals = kept.iter().map(|(_, i)| *i).collect();
-                let function = function.clone();
-                let operator = Operator::FunctionScan { function, columns: ordinals };
+                let (function, restrictions) = (function.clone(), Vec::new());
+                let operator = Operator::FunctionScan { function, columns: ordinals, restrictions };
                 (operator, output, kept.into_iter().map(|(id, _)| id).collect())
             }
             Plan::Input { slot, columns, name } => {

@@ -99,6 +99,20 @@ impl Lowering<'_, '_> {
         Ok((found, rest))
     }
 
+    /// Tells a table function which rows nobody needs: `predicate` is tested above it.
+    pub(crate) fn restrict_function(
+        &mut self,
+        scan: &mut Lowered,
+        predicate: &Logical,
+    ) -> Result<()> {
+        let (mut found, _) = self.restrictions(predicate, scan)?;
+        found.retain(|restriction| !matches!(restriction.kind, ScanRestrictionKind::Predicate(_)));
+        if let Operator::FunctionScan { restrictions, .. } = &mut scan.node.operator {
+            *restrictions = found;
+        }
+        Ok(())
+    }
+
     pub(super) fn restriction(
         &mut self,
         part: &Logical,

@@ -133,6 +133,11 @@ pub trait TableMeta: Send + Sync {
         let _ = position;
         None
     }
+    /// The rows, where another database has them: the columns of the table, then a BIGINT, the
+    /// number of the row, which stands for its TID.
+    fn rows_elsewhere(&self) -> Option<TableFunctionRef> {
+        None
+    }
     /// True for a view whose rows triggers write.
     fn is_view(&self) -> bool {
         false
@@ -211,6 +216,15 @@ impl TableRef {
     }
 }
 
+/// Does a table function leave out rows that do not meet restrictions of its columns?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TakesRestrictions {
+    /// All rows come, always.
+    No,
+    /// Such rows may be left out.
+    Yes,
+}
+
 /// A table function bound to its arguments: a source of batches (`exec::BatchSource` by downcast).
 pub trait BoundTableFunction: Send + Sync {
     /// Its name with arguments, for EXPLAIN.
@@ -219,6 +233,10 @@ pub trait BoundTableFunction: Send + Sync {
     fn columns(&self) -> &[(String, DataType)];
     /// Rows, counted or estimated; None when nothing is known.
     fn rows(&self) -> Option<u64>;
+    /// Restrictions that the query above has.
+    fn takes(&self) -> TakesRestrictions {
+        TakesRestrictions::No
+    }
     /// The source itself, for `exec`.
     fn object(&self) -> Arc<dyn Any + Send + Sync>;
 }

@@ -170,6 +170,7 @@ impl Binder<'_> {
                 };
                 scope.columns.into_iter().map(field).collect()
             }
+            Some(Relation::Failed(error)) => return Err(error),
             None => return Ok(None),
         };
         self.table_row_type(&full.key(), fields).map(Some)

@@ -80,6 +80,10 @@ impl Binder<'_> {
             Some(Relation::Table(table)) if table.partition_key().is_some() => {
                 unsupported("a foreign key to a partitioned table", at)
             }
+            Some(Relation::Table(table)) if table.rows_elsewhere().is_some() => {
+                unsupported("a foreign key to a shared table", at)
+            }
+            Some(Relation::Failed(error)) => Err(place(error, at)),
             Some(Relation::Table(table) | Relation::StaleWide { table, .. })
                 if table.materialized().is_none() =>
             {

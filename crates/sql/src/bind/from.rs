@@ -315,6 +315,8 @@ impl Binder<'_> {
                 let table = if is_only(name) { table.alone() } else { table };
                 let kept = if table.wide().is_some() {
                     Some("wide table")
+                } else if table.rows_elsewhere().is_some() {
+                    Some("shared table")
                 } else {
                     table.materialized().map(|_| "materialized view")
                 };
@@ -340,6 +342,7 @@ impl Binder<'_> {
                 self.refuse_kept_lock(&bound.1, "wide table")?;
                 Ok(bound)
             }
+            Some(Relation::Failed(error)) => Err(place(error, at)),
             None => {
                 if !is_written && let Some(outside) = self.bind_outside(&full.name, alias, at)? {
                     return Ok(outside);
@@ -494,7 +497,10 @@ impl Binder<'_> {
             whole: Whole::Row,
             at: None,
         };
-        (Plan::Scan { table, columns, alias: shown.into() }, relation)
+        match table.rows_elsewhere() {
+            Some(function) => (Plan::FunctionScan { function, columns }, relation),
+            None => (Plan::Scan { table, columns, alias: shown.into() }, relation),
+        }
     }
 
     /// The query of a view, bound apart from everything around it. Its positions are those of the

@@ -161,6 +161,7 @@ impl Binder<'_> {
             Some(Relation::View { .. }) => {
                 fail(SqlState::WRONG_OBJECT_TYPE, format!("\"{full}\" is not a table"), at)
             }
+            Some(Relation::Failed(error)) => Err(super::place(error, at)),
             None => {
                 fail(SqlState::UNDEFINED_TABLE, format!("relation \"{full}\" does not exist"), at)
             }

@@ -104,6 +104,10 @@ impl Binder<'_> {
                     .with_detail("This operation is not supported for materialized views.");
                 Err(place(error, at))
             }
+            Some(Relation::Table(table)) if table.rows_elsewhere().is_some() => {
+                unsupported("a trigger on a shared table", at)
+            }
+            Some(Relation::Failed(error)) => Err(place(error, at)),
             Some(Relation::Table(table)) if table.wide().is_none() => {
                 if RelationName::schema_of_key(table.name()) == "bus" {
                     return unsupported("a trigger on a table of the message bus", at);

@@ -250,6 +250,10 @@ impl Binder<'_> {
             }
             columns.insert(0, (tid, TID_COLUMN));
         }
+        if let Plan::FunctionScan { columns, .. } = &mut plan {
+            ids = columns.iter().map(|(id, _)| *id).collect();
+            columns.insert(0, (tid, ids.len()));
+        }
         let relation = match scope.relations.pop() {
             Some(relation) => relation,
             None => return Err(Error::internal("a table is a relation")),

@@ -1,0 +1,207 @@
+//! Definitions in the schema of the attached database: CREATE TABLE and DROP TABLE. Other
+//! statements about its tables are refused here, before anybody looks for them in the catalog.
+
+use sql::catalog::{ColumnDef, KeyNulls, TableRef};
+use sql::statement::{
+    CopyItem, CreateTable, DropRelations, IfExists, IfMissing, Persistence, RelationName, Statement,
+};
+use types::{DataType, Error, Result, SqlState};
+
+use super::names::taken;
+use super::{command_of, tell_taken};
+use crate::QueryResult;
+use crate::catalog::TableDef;
+use crate::catalog::codec::encode_table_def;
+use crate::instance::attached::{
+    AttachedColumn, AttachedKey, AttachedNulls, HeldOrder, NewAttachedTable,
+};
+use crate::session::Session;
+use crate::statement::running::Running;
+use crate::words::who::denied;
+
+/// Outcome of a statement that may be about attached tables.
+pub(crate) enum Ran {
+    Done(QueryResult),
+    NotOne(Statement),
+}
+
+/// Runs a definition of an attached table, and refuses what there is not for them.
+///
+/// # Errors
+/// 0A000; errors of the definition.
+pub(crate) fn run(running: &mut Running<'_>, statement: Statement) -> Result<Ran> {
+    let Some(schema) = running.session.database().attached_schema().map(str::to_owned) else {
+        return Ok(Ran::NotOne(statement));
+    };
+    let is_there = |name: &RelationName| name.schema.as_deref() == Some(&schema);
+    match statement {
+        Statement::CreateTable(new) if is_there(&new.name) => create(running, &new).map(Ran::Done),
+        Statement::DropTable(old) if old.names.iter().any(is_there) => {
+            if !old.names.iter().all(is_there) {
+                return Err(Error::unsupported("DROP TABLE of shared tables and others at once"));
+            }
+            drop_all(running, &old).map(Ran::Done)
+        }
+        statement => match refused(&statement, &schema) {
+            Some(command) => Err(Error::unsupported(format!("{command} with shared tables"))),
+            None => Ok(Ran::NotOne(statement)),
+        },
+    }
+}
+
+/// The command, when it is about the schema or a table in it.
+fn refused(statement: &Statement, schema: &str) -> Option<&'static str> {
+    let is_there = |name: &RelationName| name.schema.as_deref() == Some(schema);
+    let is_attached = |table: &TableRef| table.rows_elsewhere().is_some();
+    let refers = |key: &str| RelationName::schema_of_key(key) == schema;
+    let is_about = match statement {
+        Statement::CreateTable(new) => new.foreign_keys.iter().any(|key| refers(&key.table.name)),
+        Statement::CreateTableAs(new) => is_there(&new.name),
+        Statement::CreateView(new) => is_there(&new.name),
+        Statement::CreateMaterialized(new) => is_there(&new.view.name),
+        Statement::CreateSequence(new) => is_there(&new.name),
+        Statement::CreateWideTable(new) => is_there(&new.name) || is_there(&new.fact),
+        Statement::CreateComposite { name, .. } => is_there(name),
+        Statement::CreateIndex(new) => is_attached(&new.table),
+        Statement::AlterTable(Some(alter)) => is_attached(&alter.table),
+        Statement::Truncate(truncate) => truncate.tables.iter().any(is_attached),
+        Statement::LockTable(lock) if lock.tables.iter().any(is_attached) => {
+            return Some("LOCK TABLE");
+        }
+        Statement::Merge(merge) if is_attached(&merge.table) => return Some("MERGE"),
+        Statement::Copy(copy) => {
+            return match &copy.item {
+                CopyItem::Table { table, .. } if is_attached(table) => Some("COPY"),
+                _ => None,
+            };
+        }
+        Statement::Analyze { tables } if tables.iter().any(is_attached) => return Some("ANALYZE"),
+        Statement::Vacuum { tables, .. } if tables.iter().any(is_attached) => {
+            return Some("VACUUM");
+        }
+        Statement::Explain { statement, .. } => return refused(statement, schema),
+        _ => false,
+    };
+    is_about.then(|| command_of(statement))
+}
+
+/// # Errors
+/// 42501 for others than superusers: rights are not kept with shared tables.
+fn check_may(session: &Session, schema: &str) -> Result<()> {
+    if session.state().is_superuser(session.settings.who()) {
+        return Ok(());
+    }
+    Err(denied(format!("permission denied for schema {schema}")))
+}
+
+/// CREATE TABLE.
+fn create(running: &mut Running<'_>, new: &CreateTable) -> Result<QueryResult> {
+    let session = &mut *running.session;
+    session.work().check_writable("CREATE TABLE")?;
+    check_may(session, new.name.schema_name())?;
+    refuse_clauses(new)?;
+    let transaction = session.work().attached_to_change(session.database().registry())?;
+    if transaction.find(&new.name.name)?.is_some() {
+        return match new.if_exists {
+            IfExists::Skip => {
+                tell_taken(session, &new.name.key());
+                Ok(QueryResult::command("CREATE TABLE"))
+            }
+            IfExists::Fail => Err(taken(&new.name.name)),
+            IfExists::Replace => Err(Error::unsupported("CREATE OR REPLACE of a shared table")),
+        };
+    }
+    let columns = new.columns.iter().map(column_of).collect::<Result<Vec<_>>>()?;
+    let mut keys = Vec::new();
+    for key in &new.keys {
+        if key.deferral.is_deferrable() || key.nulls == KeyNulls::NotDistinct {
+            let what = "DEFERRABLE and NULLS NOT DISTINCT keys of shared tables";
+            return Err(Error::unsupported(what));
+        }
+        let other = key.columns.iter().find(|at| columns[**at].order == HeldOrder::Other);
+        if let Some(at) = other {
+            let ty = new.columns[*at].ty;
+            return Err(Error::unsupported(format!("a key of {ty} in a shared table")));
+        }
+        keys.push(AttachedKey { name: key.name.clone(), columns: key.columns.clone() });
+    }
+    let mut def = TableDef::new(&new.name.name, new.columns.clone(), session.inner().layout);
+    (def.keys, def.checks) = (new.keys.clone(), new.checks.clone());
+    let mut definition = Vec::new();
+    encode_table_def(&def, 0, &mut definition);
+    let name = new.name.name.clone();
+    transaction.create(&NewAttachedTable { name, columns, keys, definition })?;
+    Ok(QueryResult::command("CREATE TABLE"))
+}
+
+/// # Errors
+/// 0A000 for clauses of CREATE TABLE that shared tables do not have.
+fn refuse_clauses(new: &CreateTable) -> Result<()> {
+    let uses_sequence = |column: &ColumnDef| {
+        column.default.as_deref().is_some_and(|text| text.to_ascii_lowercase().contains("nextval"))
+    };
+    let what = if !new.foreign_keys.is_empty() {
+        "FOREIGN KEY"
+    } else if !new.sequences.is_empty() || new.columns.iter().any(uses_sequence) {
+        "a sequence"
+    } else if !new.indexes.is_empty() {
+        "an index other than of a key"
+    } else if !new.options.is_empty() {
+        "WITH"
+    } else if new.persistence == Persistence::Temporary {
+        "TEMPORARY"
+    } else if new.partition_by.is_some() || new.partition_of.is_some() {
+        "a partition"
+    } else if new.columns.iter().any(|column| column.generated.is_some()) {
+        "a generated column"
+    } else if new.columns.iter().any(|column| column.domain.is_some()) {
+        "a domain"
+    } else {
+        return Ok(());
+    };
+    Err(Error::unsupported(format!("{what} in CREATE TABLE of a shared table")))
+}
+
+/// The column as stores hold it.
+///
+/// # Errors
+/// 0A000 for types that mean something in one database alone, and others.
+fn column_of(column: &ColumnDef) -> Result<AttachedColumn> {
+    use DataType as T;
+    let order = match column.ty {
+        T::Boolean | T::SmallInt | T::Integer | T::BigInt | T::Real | T::Double | T::Numeric(_) => {
+            HeldOrder::Same
+        }
+        T::Date | T::Time(_) | T::Timestamp(_) | T::TimestampTz(_) | T::Uuid | T::Bytea => {
+            HeldOrder::Same
+        }
+        T::Text | T::Varchar(_) | T::Name => HeldOrder::Same,
+        T::Char(length) if length > 0 => HeldOrder::Same,
+        T::WideNumeric(_) | T::Interval(_) | T::Json | T::Jsonb => HeldOrder::Other,
+        ty => return Err(Error::unsupported(format!("{ty} in a shared table"))),
+    };
+    let nulls = if column.not_null { AttachedNulls::Never } else { AttachedNulls::Allowed };
+    Ok(AttachedColumn { name: column.name.clone(), physical: column.ty.physical(), order, nulls })
+}
+
+/// DROP TABLE.
+fn drop_all(running: &mut Running<'_>, old: &DropRelations) -> Result<QueryResult> {
+    let session = &mut *running.session;
+    session.work().check_writable("DROP TABLE")?;
+    for name in &old.names {
+        check_may(session, name.schema_name())?;
+        let transaction = session.work().attached_to_change(session.database().registry())?;
+        match (transaction.find(&name.name)?, old.if_missing) {
+            (Some(table), _) => transaction.drop_table(table.id)?,
+            (None, IfMissing::Skip) => {
+                let message = format!("table \"{}\" does not exist, skipping", name.name);
+                session.notice(SqlState::SUCCESSFUL_COMPLETION, message);
+            }
+            (None, IfMissing::Fail) => {
+                let message = format!("table \"{}\" does not exist", name.name);
+                return Err(Error::new(SqlState::UNDEFINED_TABLE, message));
+            }
+        }
+    }
+    Ok(QueryResult::command("DROP TABLE"))
+}

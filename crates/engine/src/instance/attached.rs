@@ -1,0 +1,177 @@
+//! Tables whose rows other processes have: a database of many processes, attached under a schema.
+//!
+//! ```text
+//! name in a statement -> AttachedTransaction::find -> AttachedTable (definition as bytes)
+//! FROM -> source -> batches    INSERT, UPDATE, DELETE -> write, in memory until -> commit
+//! ```
+//! A transaction of a session has at most one of the attached database, begun by the first
+//! statement that names a table of its schema (`transaction::attached`).
+//! Elsewhere: what these are to the binder (`statement::attached`), how rows are written
+//! (`write::attached`), definitions (`define::attached`).
+
+use std::sync::Arc;
+
+use exec::SharedBatchSource;
+use sql::statement::AccessMode;
+use types::{PhysicalType, Result, Value};
+
+/// A database that is attached.
+pub trait Attachment: Send + Sync {
+    /// Schema in which its tables are found.
+    fn schema(&self) -> &str;
+
+    /// Begins a transaction; what is dropped without a commit is taken back.
+    ///
+    /// # Errors
+    /// 08006 and others when its processes do not answer.
+    fn begin(&self, access: AccessMode) -> Result<Arc<dyn AttachedTransaction>>;
+}
+
+/// Number of a row of an attached table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct AttachedRow(pub u64);
+
+/// Number of an attached table: no other one ever has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct AttachedTableId(pub u64);
+
+/// A table of an attached database.
+#[derive(Clone, Debug)]
+pub struct AttachedTable {
+    /// Its number.
+    pub id: AttachedTableId,
+    /// Bytes of [`NewAttachedTable::definition`].
+    pub definition: Arc<[u8]>,
+    /// How many rows it has, roughly; None when nobody knows.
+    pub rows: Option<u64>,
+}
+
+/// Order of a column's values as they are held, and as SQL compares them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HeldOrder {
+    /// Restrictions and keys may be tested on values as they are held.
+    Same,
+    /// Only SQL can compare them.
+    Other,
+}
+
+/// NULLs in a column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AttachedNulls {
+    /// None: the column is NOT NULL.
+    Never,
+    /// Any number.
+    Allowed,
+}
+
+/// A column of a new table.
+#[derive(Clone, Debug)]
+pub struct AttachedColumn {
+    /// Its name.
+    pub name: String,
+    /// How its values are held.
+    pub physical: PhysicalType,
+    /// Whether that says all about their order.
+    pub order: HeldOrder,
+    /// Its NULLs.
+    pub nulls: AttachedNulls,
+}
+
+/// PRIMARY KEY or UNIQUE of a new table.
+#[derive(Clone, Debug)]
+pub struct AttachedKey {
+    /// Name of the constraint.
+    pub name: String,
+    /// Ordinals of its columns.
+    pub columns: Vec<usize>,
+}
+
+/// A table to be made.
+#[derive(Clone, Debug)]
+pub struct NewAttachedTable {
+    /// Its name in the schema.
+    pub name: String,
+    /// Its columns.
+    pub columns: Vec<AttachedColumn>,
+    /// Its keys.
+    pub keys: Vec<AttachedKey>,
+    /// Its definition in SQL, for [`AttachedTable::definition`].
+    pub definition: Vec<u8>,
+}
+
+/// A change of a table's rows.
+#[derive(Clone, Debug)]
+pub enum AttachedChange {
+    /// A new row.
+    Insert(Vec<Value>),
+    /// Other values for a row.
+    Update(AttachedRow, Vec<Value>),
+    /// A row goes.
+    Delete(AttachedRow),
+}
+
+/// Place in a transaction to come back to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AttachedMark(pub usize);
+
+/// A transaction of an attached database: one snapshot, and changes that others see when it
+/// commits.
+pub trait AttachedTransaction: Send + Sync {
+    /// The table of this name.
+    ///
+    /// # Errors
+    /// 08006 and others when processes do not answer.
+    fn find(&self, name: &str) -> Result<Option<AttachedTable>>;
+
+    /// Names and definitions of all tables, in the order of their names.
+    ///
+    /// # Errors
+    /// As [`Self::find`].
+    fn all(&self) -> Result<Vec<AttachedTable>>;
+
+    /// Makes a table.
+    ///
+    /// # Errors
+    /// 40001 when others define tables at the same time; as [`Self::find`].
+    fn create(&self, table: &NewAttachedTable) -> Result<()>;
+
+    /// Takes a table away.
+    ///
+    /// # Errors
+    /// As [`Self::create`].
+    fn drop_table(&self, table: AttachedTableId) -> Result<()>;
+
+    /// The rows of a table: its columns, then the number of the row as a BIGINT.
+    ///
+    /// # Errors
+    /// As [`Self::find`].
+    fn source(&self, table: AttachedTableId) -> Result<SharedBatchSource>;
+
+    /// The values of a row as the transaction left it; None when there is none.
+    ///
+    /// # Errors
+    /// As [`Self::find`].
+    fn row(&self, table: AttachedTableId, row: AttachedRow) -> Result<Option<Vec<Value>>>;
+
+    /// Changes a row; its number.
+    ///
+    /// # Errors
+    /// 40001 when another transaction changed it first; 23505 about the constraint whose name is
+    /// [`AttachedKey::name`]; 54000 for too many changes.
+    fn change(&self, table: AttachedTableId, change: &AttachedChange) -> Result<AttachedRow>;
+
+    /// True when it changed nothing.
+    fn has_only_read(&self) -> bool;
+
+    /// This place.
+    fn mark(&self) -> AttachedMark;
+
+    /// Takes back the changes since `mark`.
+    fn go_back(&self, mark: AttachedMark);
+
+    /// Makes the changes durable and seen; nothing else is done with it afterwards.
+    ///
+    /// # Errors
+    /// 40001, 23505: nothing happened. 08006, 57P01: whether it happened is not known.
+    fn commit(&self) -> Result<()>;
+}

@@ -1,0 +1,115 @@
+//! Tables of the attached database, as the binder and the planner see them.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use exec::SharedBatchSource;
+use sql::catalog::{
+    BoundTableFunction, CheckDef, ColumnDef, KeyDef, TableFunctionRef, TableMeta, TableRef,
+    TakesRestrictions,
+};
+use sql::statement::RelationName;
+use types::{DataType, Result};
+
+use crate::catalog::TableDef;
+use crate::catalog::codec::decode_table;
+use crate::instance::attached::{AttachedTable, AttachedTableId, AttachedTransaction};
+
+/// A table of the attached database in one transaction.
+pub(crate) struct AttachedRows {
+    pub(crate) def: TableDef,
+    pub(crate) id: AttachedTableId,
+    function: TableFunctionRef,
+}
+
+impl AttachedRows {
+    /// The table `found`, in `schema`.
+    ///
+    /// # Errors
+    /// XX001 for a definition that is none; as [`AttachedTransaction::source`].
+    pub(crate) fn new(
+        schema: &str,
+        found: &AttachedTable,
+        transaction: &dyn AttachedTransaction,
+    ) -> Result<Self> {
+        let (mut def, _) = decode_table(&found.definition)?;
+        let name = def.bare_name().to_owned();
+        def.name = RelationName { schema: Some(schema.to_owned()), name }.key();
+        let named = |column: &ColumnDef| (column.name.clone(), column.ty);
+        let row = ("row".to_owned(), DataType::BigInt);
+        let columns = def.columns.iter().map(named).chain([row]).collect();
+        let (name, rows) = (def.name.clone(), found.rows);
+        let source = transaction.source(found.id)?;
+        let function = TableFunctionRef(Arc::new(RowsFunction { name, columns, rows, source }));
+        Ok(Self { def, id: found.id, function })
+    }
+
+    /// The table as a relation.
+    pub(crate) fn into_table(self) -> TableRef {
+        TableRef(Arc::new(AttachedMeta(Arc::new(self))))
+    }
+
+    /// The attached table that `table` is.
+    pub(crate) fn of(table: &TableRef) -> Option<Arc<Self>> {
+        table.rows_elsewhere()?;
+        table.object().downcast().ok()
+    }
+}
+
+struct AttachedMeta(Arc<AttachedRows>);
+
+impl TableMeta for AttachedMeta {
+    fn name(&self) -> &str {
+        &self.0.def.name
+    }
+
+    fn columns(&self) -> &[ColumnDef] {
+        &self.0.def.columns
+    }
+
+    fn keys(&self) -> &[KeyDef] {
+        &self.0.def.keys
+    }
+
+    fn checks(&self) -> &[CheckDef] {
+        &self.0.def.checks
+    }
+
+    fn rows_elsewhere(&self) -> Option<TableFunctionRef> {
+        Some(self.0.function.clone())
+    }
+
+    fn object(&self) -> Arc<dyn Any + Send + Sync> {
+        Arc::clone(&self.0) as Arc<dyn Any + Send + Sync>
+    }
+}
+
+/// The rows of an attached table.
+struct RowsFunction {
+    name: String,
+    columns: Vec<(String, DataType)>,
+    rows: Option<u64>,
+    source: SharedBatchSource,
+}
+
+impl BoundTableFunction for RowsFunction {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn columns(&self) -> &[(String, DataType)] {
+        &self.columns
+    }
+
+    fn rows(&self) -> Option<u64> {
+        self.rows
+    }
+
+    fn takes(&self) -> TakesRestrictions {
+        TakesRestrictions::Yes
+    }
+
+    fn object(&self) -> Arc<dyn Any + Send + Sync> {
+        Arc::new(Arc::clone(&self.source))
+    }
+}
