@@ -28,6 +28,9 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     pub(crate) limits: Limits,
 
+    #[command(flatten)]
+    pub(crate) shared: Shared,
+
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
 }
@@ -44,6 +47,25 @@ pub(crate) struct Limits {
     /// machine's]
     #[arg(long, value_name = "BYTES", global = true, value_parser = parse_bytes)]
     pub(crate) memory: Option<u64>,
+}
+
+/// Where shared data is that the database takes part in.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Shared {
+    /// Take part in shared data whose commit manager is at this address and port: its tables are in
+    /// the schema "shared"
+    #[arg(long = "shared", value_name = "MANAGER", requires = "stores")]
+    #[arg(value_parser = parse_address)]
+    pub(crate) manager: Option<SocketAddr>,
+
+    /// The stores of shared data, separated by commas, in one order for all
+    #[arg(long, value_name = "ADDRESSES", value_delimiter = ',', requires = "manager")]
+    #[arg(value_parser = parse_address)]
+    pub(crate) stores: Vec<SocketAddr>,
+
+    /// The token of shared data is in this file
+    #[arg(long, value_name = "FILE", requires = "manager")]
+    pub(crate) token_file: Option<PathBuf>,
 }
 
 /// Output formats.
@@ -98,6 +120,9 @@ pub(crate) enum Command {
 pub(crate) struct Serve {
     /// Database directory, made when missing; without it the database is in memory
     pub(crate) path: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) shared: Shared,
 
     /// Address and port; may be given several times
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:5432")]

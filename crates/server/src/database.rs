@@ -7,10 +7,21 @@ use std::path::Path;
 use engine::{Config, Database};
 use types::Result;
 
-use crate::arguments::Limits;
+use crate::arguments::{Limits, Shared};
+use crate::node;
 
 /// The path that means a database in memory, as for SQLite and DuckDB.
 const IN_MEMORY: &str = ":memory:";
+
+/// As [`open`]; a node of shared data, where they are given.
+pub(crate) fn open_node(path: Option<&Path>, limits: &Limits, shared: &Shared) -> Result<Database> {
+    let database = open(path, limits)?;
+    if let Some(manager) = shared.manager {
+        let (stores, token_file) = (&shared.stores, shared.token_file.as_deref());
+        node::attach(&database, node::Place { manager, stores, token_file })?;
+    }
+    Ok(database)
+}
 
 /// A database with formats and workloads registered: that in `path`, or one in memory.
 pub(crate) fn open(path: Option<&Path>, limits: &Limits) -> Result<Database> {

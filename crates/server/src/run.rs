@@ -8,7 +8,7 @@ use engine::{Database, Files, Session};
 use types::Result;
 
 use crate::arguments::{Arguments, Command, Limits, similar_command};
-use crate::database::{config_of, open};
+use crate::database::{config_of, open, open_node};
 use crate::display::Display;
 use crate::execute::run_text;
 use crate::{bus, bus_demo, demo, interrupt, processes, report, serve, shell};
@@ -58,7 +58,7 @@ fn mistyped(path: Option<&Path>) -> Option<String> {
 }
 
 fn statements(arguments: &Arguments) -> Result<ExitCode> {
-    let database = open(arguments.path.as_deref(), &arguments.limits)?;
+    let database = open_node(arguments.path.as_deref(), &arguments.limits, &arguments.shared)?;
     let status = run_session(arguments, database.session());
     database.close()?;
     Ok(status)

@@ -8,7 +8,7 @@ use types::Result;
 use wire::{Authentication, LogFormat, LogOptions, Server, ServerOptions, TlsFiles};
 
 use crate::arguments::{Auth, Limits, Log, Serve};
-use crate::database::open;
+use crate::database::open_node;
 
 fn options_of(serve: &Serve) -> ServerOptions {
     let tls = serve.tls_cert.clone().zip(serve.tls_key.clone());
@@ -43,7 +43,7 @@ pub(crate) fn say(message: &str) {
 
 /// Serves until a signal says otherwise.
 pub(crate) fn run(serve: &Serve, limits: &Limits) -> Result<ExitCode> {
-    let database = open(serve.path.as_deref(), limits)?;
+    let database = open_node(serve.path.as_deref(), limits, &serve.shared)?;
     let options = options_of(serve);
     let authentication = options.authentication;
     // A server that cannot start should not leave a password that nobody sees again.

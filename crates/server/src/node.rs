@@ -1,0 +1,103 @@
+//! The node of shared data that this process is, attached to its database: tables whose rows the
+//! stores have are tables of SQL.
+//!
+//! ```text
+//! engine::attached::Attachment <- SharedData -> Joined: member, open tables, known definitions
+//!   begin -> NodeTransaction -> shared::Transaction: one snapshot, changes until commit
+//!     source -> RowsSource: look-ups in indexes, or a scan with what can be tested by the stores
+//! stores:  sql.tables  0 -> number of the last change | key -> name, columns, keys, definition
+//!          sql.t<key>  rows       sql.t<key>.<n>  the index of key n
+//! ```
+//! Invariant: nothing here is lost with the process; a node that was declared dead joins again when
+//! the next transaction begins.
+//! Elsewhere: transactions (`shared`), what SQL makes of it (`engine`).
+
+// Floors: lowest first.
+mod values;
+mod definitions;
+mod joined;
+mod scan;
+mod transaction;
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use engine::Database;
+use engine::attached::{AttachedTransaction, Attachment};
+use parking_lot::Mutex;
+use shared::Addresses;
+use sql::statement::AccessMode;
+use transport::Token;
+use types::{Error, Result, SqlState};
+
+use crate::token;
+use joined::Joined;
+use transaction::NodeTransaction;
+
+/// Schema of shared tables.
+const SCHEMA: &str = "shared";
+
+/// Time that statements wait for a store or the manager that went away.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Where shared data is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place<'a> {
+    /// The commit manager.
+    pub(crate) manager: SocketAddr,
+    /// The stores, in the order that all nodes name them in.
+    pub(crate) stores: &'a [SocketAddr],
+    /// File with the secret of all processes.
+    pub(crate) token_file: Option<&'a Path>,
+}
+
+/// Shared data as this process has it.
+struct SharedData {
+    addresses: Addresses,
+    joined: Mutex<Arc<Joined>>,
+}
+
+/// Joins shared data as a node, whose tables `database` then has in a schema.
+///
+/// # Errors
+/// F0000 for the token; 08006 when a process does not answer, 28000 when it lets nobody in; 42P06
+/// when the database has such a schema itself.
+pub(crate) fn attach(database: &Database, place: Place<'_>) -> Result<()> {
+    let token = place.token_file.map(token::read).transpose()?;
+    let token = token.map(|text| Token::new(&text)).transpose()?;
+    let (manager, stores) = (place.manager, place.stores.to_vec());
+    let addresses = Addresses { manager, stores, patience: PATIENCE, token };
+    let joined = Mutex::new(Arc::new(Joined::new(&addresses)?));
+    let shared: Arc<SharedData> = Arc::new(SharedData { addresses, joined });
+    if database.has_schema(SCHEMA) {
+        let message = format!("schema \"{SCHEMA}\" of the database is in the way of shared tables");
+        return Err(Error::new(SqlState::DUPLICATE_SCHEMA, message));
+    }
+    database.for_each_database(move |database| {
+        database.registry().attach(Arc::clone(&shared) as Arc<dyn Attachment>);
+    });
+    Ok(())
+}
+
+impl SharedData {
+    /// This node, which joins again if it is none any more.
+    fn joined(&self) -> Result<Arc<Joined>> {
+        let mut joined = self.joined.lock();
+        if joined.is_stopped() {
+            *joined = Arc::new(Joined::new(&self.addresses)?);
+        }
+        Ok(Arc::clone(&joined))
+    }
+}
+
+impl Attachment for SharedData {
+    fn schema(&self) -> &str {
+        SCHEMA
+    }
+
+    fn begin(&self, access: AccessMode) -> Result<Arc<dyn AttachedTransaction>> {
+        Ok(NodeTransaction::begin(&self.joined()?, access)?)
+    }
+}

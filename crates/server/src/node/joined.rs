@@ -1,0 +1,109 @@
+//! A node that joined: its connections, tables that transactions opened before, and what is known
+//! of definitions.
+
+use std::collections::HashMap;
+use std::ops::Deref;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use shared::{Addresses, Member, Node, SharedTable, TablePlan};
+use types::Result;
+
+use super::definitions::{Definitions, plan};
+
+/// Number under which the table of definitions is kept.
+pub(crate) const DEFINITIONS: u64 = 0;
+
+/// A node, while it is one.
+pub(crate) struct Joined {
+    member: Member,
+    /// Open tables that no transaction uses, by number.
+    idle: Mutex<HashMap<u64, Vec<SharedTable>>>,
+    /// The newest definitions that a transaction read.
+    pub(crate) known: Mutex<Arc<Definitions>>,
+    /// Rows that the last whole scan of a table gave.
+    pub(crate) counts: Mutex<HashMap<u64, u64>>,
+}
+
+impl Joined {
+    /// Joins.
+    ///
+    /// # Errors
+    /// As [`Member::join`].
+    pub(crate) fn new(addresses: &Addresses) -> Result<Self> {
+        let member = Member::join(addresses)?;
+        let (idle, known, counts) = Default::default();
+        Ok(Self { member, idle, known, counts })
+    }
+
+    /// True when it does nothing any more.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.member.node().is_stopped()
+    }
+
+    /// Runs one task on this thread.
+    pub(crate) fn run<T>(&self, task: impl Future<Output = T>) -> T {
+        self.member.run(task)
+    }
+
+    /// The table of this number for one transaction; `plan` says what it is.
+    ///
+    /// # Errors
+    /// As [`Node::planned_table`].
+    pub(crate) async fn table(
+        self: &Arc<Self>,
+        number: u64,
+        plan: impl FnOnce() -> Result<TablePlan>,
+    ) -> Result<Lent> {
+        let idle = self.idle.lock().get_mut(&number).and_then(Vec::pop);
+        let table = match idle {
+            Some(table) => table,
+            None => self.member.node().planned_table(&plan()?).await?,
+        };
+        Ok(Lent { number, table: Some(table), joined: Arc::clone(self) })
+    }
+
+    /// The table of definitions.
+    ///
+    /// # Errors
+    /// As [`Self::table`].
+    pub(crate) async fn definitions(self: &Arc<Self>) -> Result<Lent> {
+        self.table(DEFINITIONS, plan).await
+    }
+}
+
+/// The node of a transaction.
+#[derive(Clone)]
+pub(crate) struct Home(pub(crate) Arc<Joined>);
+
+impl Deref for Home {
+    type Target = Node;
+
+    fn deref(&self) -> &Node {
+        self.0.member.node()
+    }
+}
+
+/// An open table of one transaction, which goes back when it ends.
+pub(crate) struct Lent {
+    number: u64,
+    /// Until it is dropped.
+    table: Option<SharedTable>,
+    joined: Arc<Joined>,
+}
+
+impl Deref for Lent {
+    type Target = SharedTable;
+
+    fn deref(&self) -> &SharedTable {
+        self.table.as_ref().expect("it is there until it is dropped")
+    }
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        if let Some(table) = self.table.take() {
+            self.joined.idle.lock().entry(self.number).or_default().push(table);
+        }
+    }
+}

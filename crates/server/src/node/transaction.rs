@@ -1,0 +1,377 @@
+//! A transaction of SQL on shared tables.
+
+mod source;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use engine::attached::{
+    AttachedChange, AttachedMark, AttachedRow, AttachedTable, AttachedTableId, AttachedTransaction,
+    NewAttachedTable,
+};
+use exec::SharedBatchSource;
+use parking_lot::Mutex;
+use shared::manager::Class;
+use shared::{Mark, Transaction};
+use sql::statement::AccessMode;
+use store::{FieldId, Key, Query, Tuple};
+use types::{About, Error, Result, SqlState, Value};
+
+use super::definitions::{
+    CHANGES, Definition, Definitions, changes_of, count_row, row_of, unknown_table,
+};
+use super::joined::{Home, Joined, Lent};
+use super::scan::{Scan, rows_of};
+use super::values::{from_field, to_field};
+use source::RowsSource;
+
+/// Bytes of a key in an index.
+const KEY_BYTES_MAX: usize = 2048;
+
+/// Number of the table of definitions in a transaction.
+const DEFINITIONS: usize = 0;
+
+/// A transaction that runs.
+struct Open {
+    shared: Transaction<Home, Lent>,
+    /// Numbers in the transaction of tables that it opened.
+    opened: HashMap<u64, usize>,
+    /// Definitions, once it has read them.
+    definitions: Option<Arc<Definitions>>,
+}
+
+/// A transaction of SQL. One thread at a time works in it; rows of scans come outside of that.
+pub(crate) struct NodeTransaction {
+    joined: Arc<Joined>,
+    /// None once it has ended.
+    open: Mutex<Option<Open>>,
+    this: std::sync::Weak<Self>,
+}
+
+fn ended() -> Error {
+    Error::internal("the transaction of shared tables has ended")
+}
+
+impl NodeTransaction {
+    /// Begins a transaction.
+    ///
+    /// # Errors
+    /// Errors of the node.
+    pub(crate) fn begin(joined: &Arc<Joined>, access: AccessMode) -> Result<Arc<Self>> {
+        let class = match access {
+            AccessMode::ReadOnly => Class::ReadOnly,
+            AccessMode::ReadWrite => Class::ReadWrite,
+        };
+        let shared = joined.run(async {
+            let tables = vec![joined.definitions().await?];
+            let begun = Transaction::begin(Home(Arc::clone(joined)), tables, class).await;
+            begun.map_err(Error::from)
+        })?;
+        let open = Open { shared, opened: HashMap::new(), definitions: None };
+        let joined = Arc::clone(joined);
+        let open = Mutex::new(Some(open));
+        Ok(Arc::new_cyclic(|this| Self { joined, open, this: this.clone() }))
+    }
+
+    /// Works in the transaction.
+    fn work<T>(&self, work: impl FnOnce(&Arc<Joined>, &mut Open) -> Result<T>) -> Result<T> {
+        work(&self.joined, self.open.lock().as_mut().ok_or_else(ended)?)
+    }
+
+    /// The table as a scan reads it.
+    ///
+    /// # Errors
+    /// Errors of the stores.
+    pub(crate) fn scan(&self, definition: &Definition) -> Result<Scan> {
+        self.work(|joined, open| {
+            let table = joined.run(open.table(joined, definition))?;
+            Ok(open.scan(table))
+        })
+    }
+
+    /// Rows that have one of `prefixes` as the first values in a key; fields, by number.
+    ///
+    /// # Errors
+    /// Errors of the stores.
+    pub(crate) fn look_up(
+        &self,
+        definition: &Definition,
+        index: usize,
+        prefixes: &[Vec<Value>],
+    ) -> Result<Vec<(Key, Vec<Value>)>> {
+        self.work(|joined, open| {
+            joined.run(async {
+                let table = open.table(joined, definition).await?;
+                let mut keys = Vec::new();
+                for prefix in prefixes {
+                    keys.extend(open.shared.look_up(table, index, prefix).await?);
+                }
+                keys.sort_unstable();
+                keys.dedup();
+                let mut rows = Vec::with_capacity(keys.len());
+                for key in keys {
+                    let row = open.shared.get(table, key).await?;
+                    let schema = open.shared.tables()[table].schema();
+                    rows.extend(row.map(|row| (key, row.decode(schema))));
+                }
+                Ok(rows)
+            })
+        })
+    }
+
+    /// Notes that a scan of all rows gave so many.
+    pub(crate) fn note_rows(&self, table: u64, count: u64) {
+        self.joined.counts.lock().insert(table, count);
+    }
+
+    fn definition(&self, id: AttachedTableId) -> Result<Arc<Definition>> {
+        self.work(|joined, open| {
+            let definitions = open.definitions(joined)?;
+            let found = definitions.by_name.values().find(|definition| definition.id == id.0);
+            found.cloned().ok_or_else(unknown_table)
+        })
+    }
+
+    fn attached(&self, definition: &Definition) -> AttachedTable {
+        AttachedTable {
+            id: AttachedTableId(definition.id),
+            definition: Arc::clone(&definition.sql),
+            rows: self.joined.counts.lock().get(&definition.id).copied(),
+        }
+    }
+
+    /// One more definition changed.
+    async fn count_change(open: &mut Open) -> Result<()> {
+        let before = open.shared.get(DEFINITIONS, CHANGES).await?;
+        let schema = Arc::clone(open.shared.tables()[DEFINITIONS].schema());
+        let row = count_row(&schema, changes_of(&schema, before.as_ref()) + 1)?;
+        match before {
+            Some(_) => open.shared.replace(DEFINITIONS, CHANGES, row).await?,
+            None => open.shared.insert(DEFINITIONS, CHANGES, row).await?,
+        }
+        open.definitions = None;
+        Ok(())
+    }
+}
+
+impl Open {
+    /// The number of a table here, which is opened if need be.
+    async fn table(&mut self, joined: &Arc<Joined>, definition: &Definition) -> Result<usize> {
+        if let Some(number) = self.opened.get(&definition.id) {
+            return Ok(*number);
+        }
+        let table = joined.table(definition.id, || definition.plan()).await?;
+        let number = self.shared.add_table(table);
+        self.opened.insert(definition.id, number);
+        Ok(number)
+    }
+
+    fn scan(&self, table: usize) -> Scan {
+        let changed = self.shared.changed(table);
+        Scan {
+            rows: self.shared.tables()[table].rows().clone(),
+            snapshot: self.shared.snapshot().clone(),
+            changed: changed.map(|(key, tuple)| (key, tuple.cloned())).collect(),
+        }
+    }
+
+    /// The definitions in its snapshot, with what it changed.
+    fn definitions(&mut self, joined: &Arc<Joined>) -> Result<Arc<Definitions>> {
+        if let Some(known) = &self.definitions {
+            return Ok(Arc::clone(known));
+        }
+        let count = joined.run(self.shared.get(DEFINITIONS, CHANGES))?;
+        let schema = Arc::clone(self.shared.tables()[DEFINITIONS].schema());
+        let changes = changes_of(&schema, count.as_ref());
+        let is_own = self.shared.changed(DEFINITIONS).next().is_some();
+        let known = Arc::clone(&joined.known.lock());
+        if !is_own && known.changes == changes {
+            self.definitions = Some(Arc::clone(&known));
+            return Ok(known);
+        }
+        let mut definitions = Definitions { changes, ..Definitions::default() };
+        let mut add = |key: Key, row: &[Value]| -> Result<()> {
+            let definition = Arc::new(Definition::read(key, row)?);
+            definitions.by_name.insert(definition.name.clone(), definition);
+            Ok(())
+        };
+        let scan = self.scan(DEFINITIONS);
+        let query = Query::fields((0..4).map(FieldId).collect());
+        let is_changed = |key: Key| scan.changed.iter().any(|(changed, _)| *changed == key);
+        rows_of(&scan, &query, &mut |rows| {
+            for i in (0..rows.len()).filter(|i| rows.key(*i) != CHANGES) {
+                if !is_changed(rows.key(i)) {
+                    add(rows.key(i), &rows.values(&schema, i))?;
+                }
+            }
+            Ok(true)
+        })?;
+        for (key, tuple) in scan.changed.iter().filter(|(key, _)| *key != CHANGES) {
+            if let Some(tuple) = tuple {
+                add(*key, &tuple.decode(&schema))?;
+            }
+        }
+        let definitions = Arc::new(definitions);
+        if !is_own {
+            *joined.known.lock() = Arc::clone(&definitions);
+        }
+        self.definitions = Some(Arc::clone(&definitions));
+        Ok(definitions)
+    }
+
+    /// Makes a change of a row of `table`; its key.
+    async fn change(
+        &mut self,
+        table: usize,
+        definition: &Definition,
+        change: &AttachedChange,
+    ) -> Result<Key> {
+        let (AttachedChange::Insert(values) | AttachedChange::Update(_, values)) = change else {
+            let AttachedChange::Delete(AttachedRow(key)) = change else { return Err(ended()) };
+            self.shared.remove(table, *key).await?;
+            return Ok(*key);
+        };
+        let fields: Vec<Value> = values.iter().map(to_field).collect();
+        check_keys(definition, &fields)?;
+        let tuple = Tuple::encode(self.shared.tables()[table].schema(), &fields)?;
+        let key = match change {
+            AttachedChange::Update(AttachedRow(key), _) => *key,
+            _ => self.shared.new_key()?,
+        };
+        if let Some(index) = self.shared.double(table, key, &tuple).await? {
+            return Err(double(&definition.keys[index].name));
+        }
+        match change {
+            AttachedChange::Insert(_) => self.shared.add(table, key, tuple).await?,
+            _ => self.shared.replace(table, key, tuple).await?,
+        }
+        Ok(key)
+    }
+}
+
+/// # Errors
+/// 54000 for a key that is too large for an index.
+fn check_keys(definition: &Definition, fields: &[Value]) -> Result<()> {
+    let bytes = |column: &usize| match &fields[*column] {
+        Value::Str(bytes) => bytes.len(),
+        _ => 8,
+    };
+    for key in &definition.keys {
+        let bytes: usize = key.columns.iter().map(bytes).sum();
+        if bytes > KEY_BYTES_MAX {
+            let message = format!(
+                "index row size {bytes} exceeds maximum {KEY_BYTES_MAX} for index \"{}\"",
+                key.name
+            );
+            return Err(Error::new(SqlState::LIMIT_EXCEEDED, message));
+        }
+    }
+    Ok(())
+}
+
+/// 23505 about a constraint.
+fn double(constraint: &str) -> Error {
+    let message = format!("duplicate key value violates unique constraint \"{constraint}\"");
+    let (schema, table, column) = Default::default();
+    let constraint = Some(constraint.to_owned());
+    Error::new(SqlState::UNIQUE_VIOLATION, message).about_part(About {
+        schema,
+        table,
+        column,
+        constraint,
+    })
+}
+
+impl AttachedTransaction for NodeTransaction {
+    fn find(&self, name: &str) -> Result<Option<AttachedTable>> {
+        let definitions = self.work(|joined, open| open.definitions(joined))?;
+        Ok(definitions.by_name.get(name).map(|definition| self.attached(definition)))
+    }
+
+    fn all(&self) -> Result<Vec<AttachedTable>> {
+        let definitions = self.work(|joined, open| open.definitions(joined))?;
+        Ok(definitions.by_name.values().map(|definition| self.attached(definition)).collect())
+    }
+
+    fn create(&self, table: &NewAttachedTable) -> Result<()> {
+        self.work(|joined, open| {
+            joined.run(async {
+                let schema = Arc::clone(open.shared.tables()[DEFINITIONS].schema());
+                let row = row_of(&schema, table)?;
+                let key = open.shared.new_key()?;
+                let definition = Definition::read(key, &row.decode(&schema))?;
+                // Nobody else has a table of this number, whatever becomes of the transaction.
+                open.table(joined, &definition).await?;
+                open.shared.add(DEFINITIONS, key, row).await?;
+                Self::count_change(open).await
+            })
+        })
+    }
+
+    fn drop_table(&self, table: AttachedTableId) -> Result<()> {
+        self.work(|joined, open| {
+            joined.run(async {
+                open.shared.remove(DEFINITIONS, table.0).await?;
+                Self::count_change(open).await
+            })
+        })
+    }
+
+    fn source(&self, table: AttachedTableId) -> Result<SharedBatchSource> {
+        let this = self.this.upgrade().ok_or_else(ended)?;
+        Ok(Arc::new(RowsSource::new(this, self.definition(table)?)))
+    }
+
+    fn row(&self, table: AttachedTableId, row: AttachedRow) -> Result<Option<Vec<Value>>> {
+        let definition = self.definition(table)?;
+        self.work(|joined, open| {
+            joined.run(async {
+                let number = open.table(joined, &definition).await?;
+                let Some(tuple) = open.shared.get(number, row.0).await? else { return Ok(None) };
+                let fields = tuple.decode(open.shared.tables()[number].schema());
+                let values = fields.iter().zip(&definition.columns);
+                Ok(Some(values.map(|(v, column)| from_field(column.physical, v)).collect()))
+            })
+        })
+    }
+
+    fn change(&self, table: AttachedTableId, change: &AttachedChange) -> Result<AttachedRow> {
+        let definition = self.definition(table)?;
+        self.work(|joined, open| {
+            joined.run(async {
+                let number = open.table(joined, &definition).await?;
+                open.change(number, &definition, change).await.map(AttachedRow)
+            })
+        })
+    }
+
+    fn has_only_read(&self) -> bool {
+        self.open.lock().as_ref().is_none_or(|open| open.shared.has_only_read())
+    }
+
+    fn mark(&self) -> AttachedMark {
+        let open = self.open.lock();
+        AttachedMark(open.as_ref().map_or(0, |open| open.shared.mark().steps()))
+    }
+
+    fn go_back(&self, mark: AttachedMark) {
+        if let Some(open) = &mut *self.open.lock() {
+            open.shared.go_back(Mark::of(mark.0));
+            open.definitions = None;
+        }
+    }
+
+    fn commit(&self) -> Result<()> {
+        let open = self.open.lock().take().ok_or_else(ended)?;
+        Ok(self.joined.run(open.shared.commit())?)
+    }
+}
+
+impl Drop for NodeTransaction {
+    fn drop(&mut self) {
+        if let Some(open) = self.open.get_mut().take() {
+            // A node that cannot say so is declared dead, and its transactions end.
+            drop(self.joined.run(open.shared.abort()));
+        }
+    }
+}

@@ -1,0 +1,336 @@
+//! SQL on shared tables, with real processes: nodes see what others committed, conflicts are errors
+//! of SQL, answers are those of tables of the database itself, and what there is not is refused.
+
+#[path = "shared_sql/cluster.rs"]
+mod cluster;
+
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use cluster::{Cluster, client};
+use postgres::{Client, SimpleQueryMessage};
+
+/// Answer of a statement: rows as text and the number at the end, or the SQLSTATE.
+fn answer(client: &mut Client, statement: &str) -> Vec<String> {
+    let messages = match client.simple_query(statement) {
+        Ok(messages) => messages,
+        Err(error) => {
+            return vec![format!("{:?}", error.code().map(|code| code.code().to_owned()))];
+        }
+    };
+    let line = |message: SimpleQueryMessage| match message {
+        SimpleQueryMessage::Row(row) => {
+            let cells = (0..row.len()).map(|i| row.get(i).unwrap_or("NULL"));
+            Some(cells.collect::<Vec<_>>().join("|"))
+        }
+        SimpleQueryMessage::CommandComplete(count) => Some(format!("({count})")),
+        _ => None,
+    };
+    messages.into_iter().filter_map(line).collect()
+}
+
+/// The rows of a query that has no errors.
+fn rows(client: &mut Client, query: &str) -> Vec<String> {
+    let mut answer = answer(client, query);
+    assert!(answer.pop().is_some_and(|end| end.starts_with('(')), "{query}: {answer:?}");
+    answer
+}
+
+/// The SQLSTATE of a statement that fails.
+fn state(client: &mut Client, statement: &str) -> String {
+    let error = client.batch_execute(statement).expect_err(statement);
+    error.code().map_or_else(|| error.to_string(), |code| code.code().to_owned())
+}
+
+/// Statements that mean the same on tables of any kind; those of a table `local` aside.
+const ALIKE: &[&str] = &[
+    "CREATE TABLE t (id int PRIMARY KEY, name varchar(20) NOT NULL, amount numeric(10,2),
+     wide numeric(30,5), free numeric, is_ok boolean, day date, at timestamptz, u uuid,
+     f float8, r real, iv interval, b bytea, small smallint, c char(4), UNIQUE (small, c))",
+    "INSERT INTO t VALUES
+     (1, 'ann', 1.50, 123456789012345678.12345, 1.10, true, '2024-01-01', '2024-01-01 10:00+00',
+      'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11', 1.5, 0.25, '1 month 2 days', '\\x00ff', 1, 'a'),
+     (2, 'bob', -1.50, -5, 1.1, false, '1999-12-31', '1999-01-01 10:00+00',
+      '00000000-0000-0000-0000-000000000000', 'NaN', '-Infinity', '-1 hour', '', 1, 'b  '),
+     (3, 'carl', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)",
+    "SELECT * FROM t ORDER BY id",
+    "SELECT id FROM t WHERE wide < 0",
+    "SELECT id FROM t WHERE wide BETWEEN -5 AND 200000000000000000 ORDER BY 1",
+    "SELECT id FROM t WHERE u >= '00000000-0000-0000-0000-000000000001'",
+    "SELECT id FROM t WHERE free = 1.1 ORDER BY id",
+    "SELECT id FROM t WHERE iv > interval '31 days'",
+    "SELECT id FROM t WHERE is_ok",
+    "SELECT id FROM t WHERE NOT is_ok",
+    "SELECT id FROM t WHERE is_ok IS NULL",
+    "SELECT id FROM t WHERE f = 'NaN'",
+    "SELECT id FROM t WHERE f > 1 ORDER BY f DESC",
+    "SELECT id FROM t WHERE r < 0 OR r = 0.25 ORDER BY id",
+    "SELECT id FROM t WHERE day < '2024-01-01' AND at > '1998-01-01'",
+    "SELECT id FROM t WHERE b = '\\x00ff'",
+    "SELECT id FROM t WHERE c = 'b' AND small = 1",
+    "SELECT id FROM t WHERE small = 1 ORDER BY id DESC",
+    "SELECT id FROM t WHERE id IN (3, 1, 7) ORDER BY id",
+    "SELECT id FROM t WHERE id IN (3, 1) AND name = 'ann'",
+    "SELECT id FROM t WHERE id = NULL",
+    "SELECT id FROM t WHERE name LIKE 'a%'",
+    "SELECT id FROM t WHERE name > 'b' AND name <= 'carl' ORDER BY name",
+    "SELECT id FROM t WHERE id = 1.0",
+    "SELECT id FROM t WHERE id < 2.5 ORDER BY id",
+    "SELECT id FROM t WHERE id = 99999999999",
+    "SELECT count(*), count(amount), sum(amount), min(wide), max(day), bool_and(is_ok) FROM t",
+    "SELECT small, count(*) FROM t GROUP BY small ORDER BY 1",
+    "SELECT id, name FROM t GROUP BY id ORDER BY id LIMIT 2 OFFSET 1",
+    "INSERT INTO t (id, name) VALUES (1, 'double')",
+    "INSERT INTO t (id, name, small, c) VALUES (4, 'double', 1, 'b')",
+    "INSERT INTO t (id, name, small, c) VALUES (4, 'dora', 1, NULL), (5, 'emil', 1, NULL)",
+    "INSERT INTO t (id) VALUES (6)",
+    "INSERT INTO t (id, name) VALUES (6, 'a name that is too long for it')",
+    "UPDATE t SET amount = amount * 2, name = upper(name) WHERE id < 3 RETURNING id, name, amount",
+    "UPDATE t SET name = NULL WHERE id = 1",
+    "UPDATE t SET id = 2 WHERE id = 1",
+    "UPDATE t SET id = id + 10 WHERE id = 1 RETURNING *",
+    "SELECT id FROM t WHERE id = 1",
+    "SELECT id FROM t WHERE id = 11",
+    "UPDATE t SET c = 'zz' WHERE small IS NULL",
+    "CREATE TEMP TABLE names (id int, note text)",
+    "INSERT INTO names VALUES (2, 'two'), (3, 'three'), (8, 'eight')",
+    "SELECT t.name, n.note FROM t JOIN names n USING (id) ORDER BY 1",
+    "SELECT n.note, t.name FROM names n LEFT JOIN t ON t.id = n.id ORDER BY 1",
+    "UPDATE t SET name = n.note FROM names n WHERE n.id = t.id RETURNING t.id, n.note, t.name",
+    "DELETE FROM t USING names n WHERE n.id = t.id AND n.id = 3 RETURNING n.note, t.id",
+    "SELECT id FROM t WHERE EXISTS (SELECT FROM names n WHERE n.id = t.id) ORDER BY id",
+    "WITH x AS (SELECT id, row_number() OVER (ORDER BY id) AS n FROM t) SELECT * FROM x ORDER BY 1",
+    "BEGIN",
+    "INSERT INTO t (id, name) VALUES (20, 'u'), (21, 'v')",
+    "SELECT id, name FROM t WHERE id >= 20 ORDER BY id",
+    "SELECT name FROM t WHERE id = 21",
+    "SAVEPOINT a",
+    "DELETE FROM t WHERE id > 2",
+    "INSERT INTO t (id, name) VALUES (21, 'w')",
+    "SELECT id, name FROM t ORDER BY id",
+    "ROLLBACK TO a",
+    "SELECT id, name FROM t ORDER BY id",
+    "UPDATE t SET id = 20 WHERE id = 21",
+    "ROLLBACK TO a",
+    "UPDATE t SET id = 22 WHERE id = 20",
+    "INSERT INTO t (id, name) VALUES (20, 'again')",
+    "COMMIT",
+    "SELECT id, name FROM t ORDER BY id",
+    "BEGIN",
+    "DELETE FROM t",
+    "SELECT count(*) FROM t",
+    "ROLLBACK",
+    "SELECT count(*) FROM t",
+    "CREATE TABLE t (a int)",
+    "CREATE TABLE IF NOT EXISTS t (a int)",
+    "CREATE TABLE checked (a int DEFAULT 7, b text DEFAULT upper('x') CHECK (length(b) < 4))",
+    "INSERT INTO checked DEFAULT VALUES",
+    "INSERT INTO checked VALUES (1, 'long enough')",
+    "UPDATE checked SET b = 'long enough'",
+    "SELECT * FROM checked",
+    "INSERT INTO checked SELECT i, i::text FROM generate_series(1, 999) i",
+    "SELECT count(*), sum(a), max(b) FROM checked",
+    "DELETE FROM checked WHERE a % 2 = 0",
+    "SELECT count(*), sum(a), max(b) FROM checked",
+    "BEGIN",
+    "DROP TABLE checked",
+    "SELECT * FROM checked",
+    "ROLLBACK",
+    "SELECT count(*) FROM checked",
+    "DROP TABLE names",
+    "DROP TABLE checked, t",
+    "SELECT * FROM t",
+    "DROP TABLE t",
+    "DROP TABLE IF EXISTS t",
+];
+
+fn answers_are_alike(name: &str, stores: usize) {
+    let cluster = Cluster::start(name, stores);
+    let node = cluster.node();
+    let (mut shared, mut own) = (client(&node), client(&node));
+    shared.batch_execute("SET search_path = shared").expect("a setting");
+    own.batch_execute("SET search_path = public").expect("a setting");
+    for statement in ALIKE {
+        let (mut found, mut wanted) = (answer(&mut shared, statement), answer(&mut own, statement));
+        if !statement.contains("ORDER BY") {
+            found.sort();
+            wanted.sort();
+        }
+        assert_eq!(found, wanted, "{statement}");
+    }
+}
+
+#[test]
+fn answers_are_those_of_own_tables_on_one_store() {
+    answers_are_alike("alike-one", 1);
+}
+
+#[test]
+fn answers_are_those_of_own_tables_on_three_stores() {
+    answers_are_alike("alike-three", 3);
+}
+
+#[test]
+fn nodes_see_what_others_commit() {
+    let cluster = Cluster::start("seen", 2);
+    let (mut first, second) = (cluster.node(), cluster.node());
+    let (mut a, mut b) = (client(&first), client(&second));
+    assert_eq!(rows(&mut a, "SHOW search_path"), ["shared, \"$user\", public"]);
+    a.batch_execute("CREATE TABLE t (id int PRIMARY KEY, v text)").expect("it is new");
+    a.batch_execute("INSERT INTO t VALUES (1, 'a'), (2, 'b')").expect("they are new");
+    assert_eq!(rows(&mut b, "SELECT * FROM t ORDER BY id"), ["1|a", "2|b"]);
+    b.batch_execute("UPDATE shared.t SET v = 'B' WHERE id = 2").expect("it is there");
+    assert_eq!(rows(&mut a, "SELECT v FROM t WHERE id = 2"), ["B"]);
+
+    // A transaction keeps its snapshot, and loses to who committed first.
+    a.batch_execute("BEGIN ISOLATION LEVEL REPEATABLE READ").expect("no transaction");
+    assert_eq!(rows(&mut a, "SELECT v FROM t WHERE id = 1"), ["a"]);
+    b.batch_execute("UPDATE t SET v = 'x' WHERE id = 1").expect("it is there");
+    assert_eq!(rows(&mut a, "SELECT v FROM t WHERE id = 1"), ["a"]);
+    assert_eq!(state(&mut a, "UPDATE t SET v = 'y' WHERE id = 1; COMMIT"), "40001");
+    a.batch_execute("ROLLBACK").expect("it failed");
+    assert_eq!(rows(&mut a, "SELECT v FROM t WHERE id = 1"), ["x"]);
+
+    // READ COMMITTED sees what is committed between its statements, until it has changes.
+    a.batch_execute("BEGIN ISOLATION LEVEL READ COMMITTED").expect("no transaction");
+    assert_eq!(rows(&mut a, "SELECT count(*) FROM t"), ["2"]);
+    b.batch_execute("INSERT INTO t VALUES (3, 'c')").expect("it is new");
+    assert_eq!(rows(&mut a, "SELECT count(*) FROM t"), ["3"]);
+    a.batch_execute("COMMIT").expect("it read only");
+
+    // Both take a key that nobody has: the first one that commits has it.
+    a.batch_execute("BEGIN; INSERT INTO t VALUES (4, 'a')").expect("it is new");
+    b.batch_execute("BEGIN; INSERT INTO t VALUES (4, 'b')").expect("nobody sees the other");
+    b.batch_execute("COMMIT").expect("it is the first");
+    assert_eq!(state(&mut a, "COMMIT"), "23505");
+    let double = a.batch_execute("INSERT INTO t VALUES (4, 'a')").expect_err("it is there");
+    let double = double.as_db_error().expect("an error of the server");
+    assert_eq!((double.table(), double.constraint()), (Some("t"), Some("t_pkey")));
+    assert_eq!(double.detail(), Some("Key (id)=(4) already exists."));
+
+    // Definitions are seen, too, and prepared statements are what the tables are now.
+    let prepared = b.prepare("SELECT v FROM t WHERE id = $1").expect("the table is there");
+    assert_eq!(b.query_one(&prepared, &[&4]).expect("it is there").get::<_, &str>(0), "b");
+    a.batch_execute("DROP TABLE t; CREATE TABLE t (id int, v text)").expect("one after another");
+    assert!(b.query(&prepared, &[&4]).expect("the new table").is_empty());
+
+    // A node that dies takes along what it had not committed, and nothing else.
+    a.batch_execute("INSERT INTO t VALUES (1, 'kept')").expect("there is no key");
+    a.batch_execute("BEGIN; INSERT INTO t VALUES (2, 'lost')").expect("there is no key");
+    first.kill();
+    assert_eq!(rows(&mut b, "SELECT * FROM t"), ["1|kept"]);
+    let again = cluster.node();
+    let mut a = client(&again);
+    assert_eq!(rows(&mut a, "SELECT * FROM t"), ["1|kept"]);
+    a.batch_execute("UPDATE t SET v = 'changed'").expect("nobody else writes it");
+    assert_eq!(rows(&mut b, "SELECT * FROM t"), ["1|changed"]);
+}
+
+#[test]
+fn rows_are_found_by_keys_and_restrictions_go_to_the_stores() {
+    let cluster = Cluster::start("found", 2);
+    let node = cluster.node();
+    let mut a = client(&node);
+    a.batch_execute("CREATE TABLE t (id int PRIMARY KEY, v int, w text, UNIQUE (v, w))")
+        .expect("it is new");
+    a.batch_execute("INSERT INTO t SELECT i, i % 10, i::text FROM generate_series(1, 500) i")
+        .expect("they are new");
+    let plan = rows(&mut a, "EXPLAIN SELECT w FROM t WHERE v = 3 AND id > 100");
+    assert!(plan.iter().any(|line| line.contains("where v = 3 and id > 100")), "{plan:?}");
+    let by = a.prepare("SELECT w FROM t WHERE id = $1").expect("the table is there");
+    for id in [1, 250, 500] {
+        assert_eq!(a.query_one(&by, &[&id]).expect("one").get::<_, String>(0), id.to_string());
+    }
+    assert!(a.query(&by, &[&501]).expect("none").is_empty());
+    assert_eq!(rows(&mut a, "SELECT count(*) FROM t WHERE v = 3"), ["50"]);
+    assert_eq!(rows(&mut a, "SELECT id FROM t WHERE v IN (3, 4) AND w = '14'"), ["14"]);
+    assert_eq!(rows(&mut a, "SELECT sum(id) FROM t WHERE id BETWEEN 100 AND 200"), ["15150"]);
+    a.batch_execute("UPDATE t SET v = -v WHERE v = 3").expect("they are there");
+    assert_eq!(rows(&mut a, "SELECT count(*) FROM t WHERE v = 3"), ["0"]);
+    assert_eq!(rows(&mut a, "SELECT count(*), min(id) FROM t WHERE v = -3"), ["50|3"]);
+}
+
+#[test]
+fn what_there_is_not_is_refused() {
+    let cluster = Cluster::start("refused", 1);
+    let node = cluster.node();
+    let mut a = client(&node);
+    a.batch_execute("CREATE TABLE t (id int PRIMARY KEY, v text)").expect("it is new");
+    a.batch_execute("CREATE TABLE public.own (id int)").expect("it is new");
+    for statement in [
+        "TRUNCATE t",
+        "ALTER TABLE t ADD COLUMN w int",
+        "CREATE INDEX ON t (v)",
+        "INSERT INTO t VALUES (1, 'a') ON CONFLICT DO NOTHING",
+        "MERGE INTO t USING public.own o ON t.id = o.id WHEN MATCHED THEN DELETE",
+        "WITH x AS (INSERT INTO t VALUES (1, 'a') RETURNING id) SELECT * FROM x",
+        "COPY t TO STDOUT",
+        "LOCK TABLE t",
+        "ANALYZE t",
+        "VACUUM t",
+        "CREATE VIEW v AS SELECT 1",
+        "CREATE SEQUENCE s",
+        "CREATE TABLE u AS SELECT 1",
+        "CREATE TABLE u (id serial)",
+        "CREATE TABLE u (id int REFERENCES t)",
+        "CREATE TABLE public.u (id int REFERENCES shared.t)",
+        "CREATE TABLE u (id int[])",
+        "CREATE TABLE u (id numeric PRIMARY KEY)",
+        "CREATE TABLE u (id int PRIMARY KEY DEFERRABLE)",
+        "CREATE TABLE u (id int) PARTITION BY RANGE (id)",
+        "BEGIN; INSERT INTO public.own VALUES (1); INSERT INTO t VALUES (1, 'a')",
+        "BEGIN; INSERT INTO t VALUES (1, 'a'); INSERT INTO public.own VALUES (1)",
+        "BEGIN ISOLATION LEVEL SERIALIZABLE; SELECT * FROM t",
+    ] {
+        assert_eq!(state(&mut a, statement), "0A000", "{statement}");
+        a.batch_execute("ROLLBACK").expect("of whatever began");
+    }
+    assert_eq!(state(&mut a, "SELECT * FROM t FOR UPDATE"), "42809");
+    assert_eq!(state(&mut a, "BEGIN READ ONLY; INSERT INTO t VALUES (1, 'a')"), "25006");
+    a.batch_execute("ROLLBACK").expect("of whatever began");
+    let large = "x".repeat(3000);
+    a.batch_execute("CREATE TABLE large (v text UNIQUE)").expect("it is new");
+    assert_eq!(state(&mut a, &format!("INSERT INTO large VALUES ('{large}')")), "54000");
+    // Others than superusers have no rights there.
+    a.batch_execute("CREATE ROLE guest LOGIN; SET ROLE guest").expect("it is new");
+    assert_eq!(state(&mut a, "SELECT * FROM shared.t"), "42501");
+    assert_eq!(state(&mut a, "CREATE TABLE shared.x (id int)"), "42501");
+    a.batch_execute("RESET ROLE").expect("a setting");
+    assert_eq!(rows(&mut a, "SELECT count(*) FROM t"), ["0"]);
+    assert_eq!(rows(&mut a, "SELECT count(*) FROM public.own"), ["0"]);
+}
+
+#[test]
+fn processes_that_are_not_there_are_named() {
+    let mut cluster = Cluster::start("named", 1);
+    let stores = cluster.stores();
+    let refused = |manager: &str, stores: &str| {
+        let program = Command::new(env!("CARGO_BIN_EXE_tessera"))
+            .args(["--shared", manager, "--stores", stores, "-c", "SELECT 1"])
+            .output();
+        let output = program.expect("the program was built");
+        assert!(!output.status.success(), "{manager} {stores}");
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    // Nobody listens at a port that was just given back.
+    let free = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let nobody = free.local_addr().expect("it is bound").to_string();
+    drop(free);
+    let said = refused(&nobody, &stores);
+    assert!(said.contains("08006") && said.contains(&nobody), "{said}");
+    let said = refused(&cluster.manager.address, &nobody);
+    assert!(said.contains("08006") && said.contains(&nobody), "{said}");
+
+    // What needs no shared table goes on when a store is away, and what needs one fails in time.
+    let node = cluster.node();
+    let mut a = client(&node);
+    a.batch_execute("CREATE TABLE t (id int)").expect("it is new");
+    cluster.stores[0].kill();
+    assert_eq!(rows(&mut a, "SELECT 1"), ["1"]);
+    let began = Instant::now();
+    let error = a.batch_execute("SELECT * FROM t").expect_err("the store is away");
+    assert!(began.elapsed() < Duration::from_secs(120), "{error}");
+    let known = error.code().map(|code| code.code().to_owned());
+    assert!(matches!(known.as_deref(), Some("08006" | "57P01")), "{error}");
+    assert_eq!(rows(&mut a, "SELECT 2"), ["2"]);
+}
