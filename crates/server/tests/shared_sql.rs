@@ -278,6 +278,8 @@ fn what_there_is_not_is_refused() {
         "CREATE TABLE u (id numeric PRIMARY KEY)",
         "CREATE TABLE u (id int PRIMARY KEY DEFERRABLE)",
         "CREATE TABLE u (id int) PARTITION BY RANGE (id)",
+        "CREATE TABLE u (w int) INHERITS (t)",
+        "CREATE TABLE public.u (w int) INHERITS (shared.t)",
         "BEGIN; INSERT INTO public.own VALUES (1); INSERT INTO t VALUES (1, 'a')",
         "BEGIN; INSERT INTO t VALUES (1, 'a'); INSERT INTO public.own VALUES (1)",
         "BEGIN ISOLATION LEVEL SERIALIZABLE; SELECT * FROM t",

@@ -55,7 +55,10 @@ fn refused(statement: &Statement, schema: &str) -> Option<&'static str> {
     let is_attached = |table: &TableRef| table.rows_elsewhere().is_some();
     let refers = |key: &str| RelationName::schema_of_key(key) == schema;
     let is_about = match statement {
-        Statement::CreateTable(new) => new.foreign_keys.iter().any(|key| refers(&key.table.name)),
+        Statement::CreateTable(new) => {
+            new.foreign_keys.iter().any(|key| refers(&key.table.name))
+                || new.parents.iter().any(is_attached)
+        }
         Statement::CreateTableAs(new) => is_there(&new.name),
         Statement::CreateView(new) => is_there(&new.name),
         Statement::CreateMaterialized(new) => is_there(&new.view.name),
@@ -152,6 +155,8 @@ fn refuse_clauses(new: &CreateTable) -> Result<()> {
         "TEMPORARY"
     } else if new.partition_by.is_some() || new.partition_of.is_some() {
         "a partition"
+    } else if !new.parents.is_empty() {
+        "INHERITS"
     } else if new.columns.iter().any(|column| column.generated.is_some()) {
         "a generated column"
     } else if new.columns.iter().any(|column| column.domain.is_some()) {
