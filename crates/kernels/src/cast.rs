@@ -79,7 +79,7 @@ fn convert(
         (T::SmallInt | T::Integer, T::Double) => Ok(map(vector, |v: i32| f64::from(v))),
         (T::SmallInt | T::Integer, T::Real) => Ok(map(vector, |v: i32| f64::from(v as f32))),
         (T::Oid | T::Xid, T::BigInt | T::Oid) => Ok(vector.clone()),
-        (T::BigInt, T::Tid) => Ok(map(vector, types::tid_of_row)),
+        (T::Integer, T::Xid) | (T::BigInt, T::Tid) => Ok(row_number(vector, to)),
         (T::BigInt, T::Double) => Ok(map(vector, |v: i64| v as f64)),
         (T::BigInt, T::Real) => Ok(map(vector, |v: i64| f64::from(v as f32))),
         (T::Real | T::Double, _) if to.is_number() && !matches!(to, T::WideNumeric(_)) => {
@@ -121,6 +121,14 @@ fn convert(
         _ if from.is_text() => read_text(vector, to, physical),
         (_, T::Text | T::Varchar(None)) => write_text(vector, from),
         _ => one_by_one(vector, from, to, physical, excess),
+    }
+}
+
+/// A TID of the place of a row, an XID of its hash.
+fn row_number(vector: &Vector, to: DataType) -> Vector {
+    match to {
+        DataType::Xid => map(vector, types::xid_of_hash),
+        _ => map(vector, types::tid_of_row),
     }
 }
 

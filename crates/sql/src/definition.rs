@@ -87,6 +87,8 @@ pub struct KeyDef {
     /// When it is tested. What is looked at after the rows are written has an index that is not
     /// unique.
     pub deferral: Deferral,
+    /// INCLUDE: ordinals of columns that its index has beside the key.
+    pub included: Vec<usize>,
 }
 
 /// NULLS DISTINCT or NULLS NOT DISTINCT.
@@ -366,6 +368,9 @@ pub struct IndexTerms {
     /// Operator classes that were named and are not the usual ones of their columns: the column's
     /// position in the index, the name. Keys are ordered alike in all of them.
     pub classes: Vec<(usize, String)>,
+    /// INCLUDE: ordinals of columns beside the key. They are known by the definition alone: rows
+    /// are where their keys are found.
+    pub included: Vec<usize>,
 }
 
 impl IndexTerms {

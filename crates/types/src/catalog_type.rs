@@ -102,6 +102,11 @@ pub fn tid_of_row(tid: i64) -> i64 {
     tid >> 16 << 17 | ((tid & 0xffff) + 1)
 }
 
+/// A hash as the number of a transaction; the first three are never those of one.
+pub fn xid_of_hash(hash: i32) -> i64 {
+    i64::from(hash.cast_unsigned().max(3))
+}
+
 /// Appends a TID.
 pub(crate) fn format_tid(out: &mut Vec<u8>, tid: i64) {
     let (block, offset) = (tid >> 17, tid & 0x1_ffff);

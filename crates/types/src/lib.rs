@@ -35,7 +35,7 @@ pub mod to_json;
 
 pub use catalog_type::{
     NAME_BYTES_MAX, byte_number, object_name, object_number, object_value, tid_of_row,
-    truncated_name,
+    truncated_name, xid_of_hash,
 };
 pub use characters::without_blanks;
 pub use compare_op::CompareOp;

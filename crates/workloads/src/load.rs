@@ -228,6 +228,7 @@ pub(crate) fn load_all(
             primary: true,
             nulls: Default::default(),
             deferral: Default::default(),
+            included: Vec::new(),
         };
         let keys = if spec.key.is_empty() { Vec::new() } else { vec![key] };
         let table = load.table(spec.name, spec.columns, spec.nullable, keys);

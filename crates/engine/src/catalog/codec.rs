@@ -285,12 +285,14 @@ fn versioned(bytes: &[u8]) -> Result<Reader<'_>> {
 
 /// Refuses ordinals beyond the columns, on which later code would panic.
 fn check_ordinals(def: &TableDef) -> Result<()> {
-    let keys = def.keys.iter().flat_map(|k| &k.columns).copied();
+    let keys = def.keys.iter().flat_map(|k| k.columns.iter().chain(&k.included)).copied();
     let foreign = def.foreign_keys.iter().flat_map(|k| &k.columns).copied();
     let identities = def.identities.iter().map(|(column, _)| *column);
     let plain = |column: &&IndexColumn| column.expression().is_none();
     let indexes = def.all_indexes().flat_map(|i| &i.columns).filter(plain).map(|c| c.ordinal);
-    let mut ordinals = keys.chain(foreign).chain(identities).chain(indexes).chain(def.order_by);
+    let included = def.all_indexes().flat_map(|i| &i.terms.included).copied();
+    let ordinals = keys.chain(foreign).chain(identities).chain(indexes).chain(included);
+    let mut ordinals = ordinals.chain(def.order_by);
     if ordinals.any(|ordinal| ordinal >= def.columns.len()) {
         return Err(damaged("a column number beyond the columns"));
     }

@@ -89,7 +89,7 @@ pub(crate) fn key_index(key: &KeyDef) -> IndexMeta {
             KeyNulls::NotDistinct => Uniqueness::NullsNotDistinct,
         },
         kind: IndexKind::Ordered,
-        terms: IndexTerms::default(),
+        terms: IndexTerms { included: key.included.clone(), ..IndexTerms::default() },
     }
 }
 

@@ -476,6 +476,7 @@ impl Altering {
         }
         let over = |index: &sql::catalog::IndexMeta| {
             index.columns.iter().any(|column| column.ordinal == ordinal)
+                || index.terms.included.contains(&ordinal)
                 || indexes.contains(&index.name)
         };
         while let Some(position) = self.table.def.indexes.iter().position(over) {
@@ -491,10 +492,13 @@ impl Altering {
         def.order_by = def.order_by.filter(|column| *column != ordinal);
         def.identities.retain(|(column, _)| *column != ordinal);
         let own = def.name.clone();
-        let keys = def.keys.iter_mut().flat_map(|key| &mut key.columns);
+        let keys = def.keys.iter_mut().flat_map(|key| [&mut key.columns, &mut key.included]);
+        let keys = keys.flatten();
         let indexes = def.indexes.iter_mut().chain(&mut def.block_indexes);
-        let indexes = indexes.flat_map(|i| &mut i.columns);
-        let indexes = indexes.filter(|c| c.expression().is_none()).map(|c| &mut c.ordinal);
+        let indexes = indexes.flat_map(|index| {
+            let columns = index.columns.iter_mut().filter(|c| c.expression().is_none());
+            columns.map(|c| &mut c.ordinal).chain(&mut index.terms.included)
+        });
         let identities = def.identities.iter_mut().map(|(column, _)| column);
         let of_key = def.partition_by.iter_mut().flat_map(|key| &mut key.columns);
         let of_key = of_key.filter(|c| c.expression().is_none()).map(|c| &mut c.ordinal);

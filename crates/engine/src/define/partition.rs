@@ -432,7 +432,9 @@ impl Wanted {
             Some(number) => index.terms.expressions[number].name.as_str(),
             None => def.columns[column.ordinal].name.as_str(),
         };
-        let columns: Vec<&str> = index.columns.iter().map(column).collect();
+        let included = index.terms.included.iter();
+        let included = included.map(|ordinal| def.columns[*ordinal].name.as_str());
+        let columns: Vec<&str> = index.columns.iter().map(column).chain(included).collect();
         let name = match key {
             Some(key) if key.primary => sql::object_name(def.bare_name(), &[], "pkey"),
             Some(_) => sql::object_name(def.bare_name(), &columns, "key"),

@@ -179,6 +179,7 @@ fn is_total(from: DataType, to: DataType) -> bool {
             (from, to),
             (DataType::SmallInt | DataType::Integer, DataType::BigInt | DataType::Double)
                 | (DataType::BigInt, DataType::Tid)
+                | (DataType::Integer, DataType::Xid)
                 | (DataType::BigInt | DataType::Numeric(_), DataType::Double)
         )
         || (from != DataType::Unknown && matches!(to, DataType::Text | DataType::Varchar(None)))

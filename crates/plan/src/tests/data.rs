@@ -63,6 +63,7 @@ pub(super) fn keyed_table(
             primary: true,
             nulls: Default::default(),
             deferral: Default::default(),
+            included: Vec::new(),
         }],
     };
     let indexes = keys.iter().map(key_index).collect();
@@ -133,6 +134,7 @@ pub(super) fn random_table(random: &mut Random, name: &str) -> TableRef {
         primary: true,
         nulls: Default::default(),
         deferral: Default::default(),
+        included: Vec::new(),
     };
     let (up, down) = (Direction::Ascending, Direction::Descending);
     let indexes = vec![

@@ -47,7 +47,8 @@ pub(super) fn adopt(
         _ => KeyNulls::Distinct,
     };
     let constraint = using.name.as_ref().map_or_else(|| name.clone(), folded);
-    let form = KeyForm { primary: is_primary, nulls, deferral };
+    let included = index.terms.included.clone();
+    let form = KeyForm { primary: is_primary, nulls, deferral, included };
     definition.add_key(Some(constraint), columns, form, at)?;
     let key = definition.keys.last().cloned();
     let key = key.ok_or_else(|| Error::internal("a key was added"))?;

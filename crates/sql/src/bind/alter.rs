@@ -13,7 +13,7 @@ use super::types::{Context, can_cast};
 use super::{Binder, Bound, adopted_index, fail, index_terms, place, unsupported};
 use crate::algebra::{Expr, Place, Query};
 use crate::catalog::{
-    ColumnDef, IdentityKind, IndexMeta, IndexTerms, Relation, TableRef, Validity,
+    ColumnDef, IdentityKind, IndexMeta, IndexTerms, KeyDef, Relation, TableRef, Validity,
 };
 use crate::parse::folded;
 use crate::statement::{
@@ -251,7 +251,8 @@ impl Binder<'_> {
             return self.drop_column(altered, ident, behaviour);
         }
         let definition = &altered.definition;
-        let keys = definition.keys.iter().filter(|key| key.columns.contains(&ordinal));
+        let has = |key: &&KeyDef| key.columns.contains(&ordinal) || key.included.contains(&ordinal);
+        let keys = definition.keys.iter().filter(has);
         let mut names: Vec<String> = keys.map(|key| key.name.clone()).collect();
         let foreign = definition.foreign_keys.iter();
         let foreign = foreign.filter(|key| key.columns.contains(&ordinal));

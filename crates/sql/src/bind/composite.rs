@@ -98,7 +98,13 @@ impl Binder<'_> {
         Ok(None)
     }
 
-    fn row_of(&mut self, depth: usize, relation: ScopeRelation, at: Place) -> Result<Bound> {
+    /// The row of a relation of the level at `depth`.
+    pub(super) fn row_of(
+        &mut self,
+        depth: usize,
+        relation: ScopeRelation,
+        at: Place,
+    ) -> Result<Bound> {
         let ty = self.row_type(&relation)?;
         let mut list = Vec::with_capacity(relation.columns.len());
         for column in relation.columns {

@@ -40,27 +40,29 @@ pub(super) struct Definition {
 }
 
 /// Form of a key.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(super) struct KeyForm {
     pub(super) primary: bool,
     pub(super) nulls: KeyNulls,
     pub(super) deferral: Deferral,
+    /// INCLUDE, by ordinal.
+    pub(super) included: Vec<usize>,
 }
 
 impl KeyForm {
     fn primary(key: &ast::PrimaryKeyConstraint) -> Result<Self> {
-        let deferral = key_deferral(&key.include, key.characteristics.as_ref())?;
-        Ok(Self { primary: true, nulls: KeyNulls::Distinct, deferral })
+        let deferral = deferral_of(key.characteristics.as_ref())?;
+        Ok(Self { primary: true, nulls: KeyNulls::Distinct, deferral, included: Vec::new() })
     }
 
     /// UNIQUE, with or without NULLS [NOT] DISTINCT.
     fn unique(key: &ast::UniqueConstraint) -> Result<Self> {
-        let deferral = key_deferral(&key.include, key.characteristics.as_ref())?;
+        let deferral = deferral_of(key.characteristics.as_ref())?;
         let nulls = key_nulls(key.nulls_distinct);
         if deferral.is_deferrable() && nulls == KeyNulls::NotDistinct {
             return unsupported("NULLS NOT DISTINCT of a DEFERRABLE constraint", None);
         }
-        Ok(Self { primary: false, nulls, deferral })
+        Ok(Self { primary: false, nulls, deferral, included: Vec::new() })
     }
 }
 
@@ -167,7 +169,7 @@ impl Definition {
 
     /// Moves ordinals after column `ordinal` was taken out.
     pub(super) fn column_removed(&mut self, ordinal: usize) {
-        let keys = self.keys.iter_mut().map(|key| &mut key.columns);
+        let keys = self.keys.iter_mut().flat_map(|key| [&mut key.columns, &mut key.included]);
         let keys = keys.chain(self.foreign_keys.iter_mut().map(|key| &mut key.columns));
         self.unique.retain(|columns| !columns.contains(&ordinal));
         for column in keys.chain(&mut self.unique).flatten() {
@@ -205,7 +207,7 @@ impl Definition {
         &mut self,
         name: Option<String>,
         columns: Vec<usize>,
-        KeyForm { primary, nulls, deferral }: KeyForm,
+        KeyForm { primary, nulls, deferral, included }: KeyForm,
         at: Place,
     ) -> Result<()> {
         if primary && self.keys.iter().any(|known| known.primary) {
@@ -216,7 +218,7 @@ impl Definition {
         for column in columns.iter().filter_map(|ordinal| self.columns.get(*ordinal)) {
             refuse_index(column.ty, at)?;
         }
-        let names = self.names(&columns);
+        let names = self.names(&[columns.as_slice(), &included].concat());
         let name = if primary {
             self.constraint_name(name, &[], "pkey", at)?
         } else {
@@ -229,17 +231,19 @@ impl Definition {
                 }
             }
         }
-        self.keys.push(KeyDef { name, columns, primary, nulls, deferral });
+        self.keys.push(KeyDef { name, columns, primary, nulls, deferral, included });
         Ok(())
     }
 
     /// Adds a constraint of the table.
     pub(super) fn add_constraint(&mut self, constraint: &ast::TableConstraint) -> Result<()> {
-        let (name, columns, kind) = match constraint {
+        let (name, columns, mut form, include) = match constraint {
             ast::TableConstraint::PrimaryKey(key) => {
-                (&key.name, &key.columns, KeyForm::primary(key)?)
+                (&key.name, &key.columns, KeyForm::primary(key)?, &key.include)
             }
-            ast::TableConstraint::Unique(key) => (&key.name, &key.columns, KeyForm::unique(key)?),
+            ast::TableConstraint::Unique(key) => {
+                (&key.name, &key.columns, KeyForm::unique(key)?, &key.include)
+            }
             ast::TableConstraint::ForeignKey(key) => {
                 let idents: Vec<&ast::Ident> = key.columns.iter().collect();
                 // A column may refer to several, alone among constraints.
@@ -265,7 +269,10 @@ impl Definition {
         let missing = |name: &str| format!("column \"{name}\" named in key does not exist");
         let ordinals = self.ordinals(&idents, missing)?;
         let at = idents.first().and_then(|ident| ident_at(ident));
-        self.add_key(name.as_ref().map(folded), ordinals, kind, at)
+        for ident in include {
+            form.included.extend(self.ordinals(&[ident], missing)?);
+        }
+        self.add_key(name.as_ref().map(folded), ordinals, form, at)
     }
 }
 
@@ -627,17 +634,6 @@ fn key_nulls(option: ast::NullsDistinctOption) -> KeyNulls {
     match option {
         ast::NullsDistinctOption::NotDistinct => KeyNulls::NotDistinct,
         _ => KeyNulls::Distinct,
-    }
-}
-
-/// When a key with these clauses is tested.
-fn key_deferral(
-    include: &[ast::Ident],
-    characteristics: Option<&ast::ConstraintCharacteristics>,
-) -> Result<Deferral> {
-    match include.first() {
-        Some(ident) => unsupported("INCLUDE in a constraint", ident_at(ident)),
-        None => deferral_of(characteristics),
     }
 }
 

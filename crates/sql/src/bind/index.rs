@@ -24,13 +24,6 @@ impl Binder<'_> {
         let at = object_at(&create.table_name);
         let table = self.table_named(&create.table_name)?;
         let mut notices = Vec::new();
-        for column in &create.include {
-            column_named(&table, column)?;
-        }
-        if !create.include.is_empty() {
-            let message = "columns of INCLUDE are not kept: rows are where their keys are found";
-            notices.push((SqlState::SUCCESSFUL_COMPLETION, message.to_owned()));
-        }
         if !create.index_options.is_empty() || !create.alter_options.is_empty() {
             return unsupported("an option of CREATE INDEX", at);
         }
@@ -48,7 +41,8 @@ impl Binder<'_> {
             (true, Some(false)) => Uniqueness::NullsNotDistinct,
             (true, _) => Uniqueness::Distinct,
         };
-        let mut terms = IndexTerms::default();
+        let mut terms =
+            IndexTerms { included: included(create, &table, kind)?, ..IndexTerms::default() };
         let mut columns = Vec::with_capacity(create.columns.len());
         for (position, column) in create.columns.iter().enumerate() {
             let (found, class) = self.index_column(&table, column, kind, &mut terms)?;
@@ -128,6 +122,17 @@ impl Binder<'_> {
     }
 }
 
+/// The ordinals of INCLUDE.
+fn included(create: &ast::CreateIndex, table: &TableRef, kind: IndexKind) -> Result<Vec<usize>> {
+    let named = create.include.iter().map(|column| column_named(table, column));
+    let named: Vec<usize> = named.collect::<Result<_>>()?;
+    if named.is_empty() || kind == IndexKind::Ordered {
+        return Ok(named);
+    }
+    let message = format!("access method \"{}\" does not support included columns", kind.method());
+    fail(SqlState::FEATURE_NOT_SUPPORTED, message, object_at(&create.table_name))
+}
+
 /// # Errors
 /// 0A000 for CONCURRENTLY on a partitioned table.
 fn refuse_at_once(create: &ast::CreateIndex, table: &TableRef) -> Result<()> {
@@ -153,7 +158,9 @@ fn index_name(
                 Some(number) => terms.expressions[number].name.as_str(),
                 None => table.columns().get(column.ordinal).map_or("", |def| def.name.as_str()),
             };
-            let names: Vec<&str> = columns.iter().map(name).collect();
+            let included = terms.included.iter().filter_map(|at| table.columns().get(*at));
+            let included = included.map(|def| def.name.as_str());
+            let names: Vec<&str> = columns.iter().map(name).chain(included).collect();
             (object_name(table.bare_name(), &names, "idx"), Naming::Chosen)
         }
     })

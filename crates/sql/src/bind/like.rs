@@ -9,7 +9,9 @@ use super::constraint::{Definition, KeyForm, object_name};
 use super::ddl::refuse_repeat;
 use super::name::object_at;
 use super::unsupported;
-use crate::catalog::{CheckDef, ColumnDef, IndexColumn, IndexMeta, KeyDef, TableRef, Validity};
+use crate::catalog::{
+    CheckDef, ColumnDef, IndexColumn, IndexMeta, IndexTerms, KeyDef, TableRef, Validity,
+};
 use crate::parse::LikeTree;
 use crate::statement::{ColumnSequence, Privilege};
 
@@ -95,7 +97,8 @@ impl Binder<'_> {
             for key in table.keys() {
                 let columns = key.columns.iter().map(moved).collect();
                 let KeyDef { primary, nulls, deferral, .. } = *key;
-                let form = KeyForm { primary, nulls, deferral };
+                let included = key.included.iter().map(moved).collect();
+                let form = KeyForm { primary, nulls, deferral, included };
                 definition.add_key(None, columns, form, None)?;
             }
             let is_constraint = |name: &str| {
@@ -111,15 +114,18 @@ impl Binder<'_> {
                     None => IndexColumn { ordinal: places[column.ordinal], ..*column },
                 };
                 let columns: Vec<IndexColumn> = index.columns.iter().map(place).collect();
+                let included: Vec<usize> = index.terms.included.iter().map(moved).collect();
                 let names: Vec<&str> = columns
                     .iter()
                     .map(|column| match column.expression() {
                         Some(at) => index.terms.expressions[at].name.as_str(),
                         None => definition.columns[column.ordinal].name.as_str(),
                     })
+                    .chain(definition.names(&included))
                     .collect();
                 let name = object_name(&definition.name.name, &names, "idx");
-                indexes.push(IndexMeta { name, columns, ..index.clone() });
+                let terms = IndexTerms { included, ..index.terms.clone() };
+                indexes.push(IndexMeta { name, columns, terms, ..index.clone() });
             }
         }
         Ok(indexes)

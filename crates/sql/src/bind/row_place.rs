@@ -1,5 +1,6 @@
-//! `ctid` and `tableoid` of users' tables: columns that `*` does not show, and that scans give only
-//! where a statement names them.
+//! `ctid`, `tableoid` and `xmin` of users' tables: columns that `*` does not show, and that scans
+//! give only where a statement names them. `xmin` is a hash of the row's values: it is another one
+//! when the row has changed.
 //!
 //! ```text
 //! name found --> the scan's TID gets a column id, noted --> the scan gets the column behind WHERE
@@ -61,7 +62,7 @@ impl Binder<'_> {
         name: &str,
         at: Place,
     ) -> Result<Option<Bound>> {
-        if !matches!(name, "ctid" | "tableoid") {
+        if !matches!(name, "ctid" | "tableoid" | "xmin") {
             return Ok(None);
         }
         let Some(level) = self.levels.get(depth) else { return Ok(None) };
@@ -85,13 +86,22 @@ impl Binder<'_> {
         name: &str,
         at: Place,
     ) -> Result<Option<Bound>> {
-        let is_meant = matches!(name, "ctid" | "tableoid");
+        let is_meant = matches!(name, "ctid" | "tableoid" | "xmin");
         let first = relation.columns.first().and_then(|column| column.expr.as_column());
         let (Some(table), Some(first), true) = (&relation.table, first, is_meant) else {
             return Ok(None);
         };
         let clause = self.levels.get(depth).map(|level| level.clause);
         match clause {
+            Some(
+                Clause::Default
+                | Clause::Check
+                | Clause::When
+                | Clause::Generated
+                | Clause::IndexExpression
+                | Clause::IndexPredicate,
+            ) => return Ok(None),
+            _ if name == "xmin" => return self.hash_of_row(depth, relation.clone(), at).map(Some),
             Some(Clause::Returning) if name == "tableoid" && !table.has_members() => {
                 return Ok(Some(Bound::new(self.number_of_table(table.name())?, at)));
             }
@@ -109,14 +119,6 @@ impl Binder<'_> {
                 };
                 return Ok(Some(Bound::new(expr, at)));
             }
-            Some(
-                Clause::Default
-                | Clause::Check
-                | Clause::When
-                | Clause::Generated
-                | Clause::IndexExpression
-                | Clause::IndexPredicate,
-            ) => return Ok(None),
             _ => {}
         }
         let Some(tid) = self.tid_of_scan(relation) else { return Ok(None) };
@@ -134,6 +136,14 @@ impl Binder<'_> {
             }
         };
         Ok(Some(Bound::new(expr, at)))
+    }
+
+    /// A number that is another one for other values of the row.
+    fn hash_of_row(&mut self, depth: usize, relation: ScopeRelation, at: Place) -> Result<Bound> {
+        let row = self.row_of(depth, relation, at)?.expr;
+        // The bytes of the row are hashed as those of a text would be.
+        let hash = Expr::call(Function::HashText, vec![row], DataType::Integer);
+        Ok(Bound::new(hash.cast(DataType::Xid), at))
     }
 
     /// The TID that the scan of `relation` is to give; None for a relation without columns.

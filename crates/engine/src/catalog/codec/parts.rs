@@ -149,7 +149,7 @@ record!(SequenceDef { ty, increment, min, max, start, cache, wrap });
 record!(ColumnDef { name, ty, not_null, default; generated, domain });
 record!(DomainDef { number, key, ty, over, default, not_null, checks });
 record!(DomainUse { domain, of });
-record!(KeyDef { name, columns, primary, nulls; deferral });
+record!(KeyDef { name, columns, primary, nulls; deferral, included });
 record!(CheckDef { name, sql; validity, scope });
 record!(Inheritance { parents, columns, checks });
 record!(ForeignKeyDef {
@@ -157,7 +157,7 @@ record!(ForeignKeyDef {
 });
 record!(Identity { kind, sequence });
 record!(IndexMeta { name, columns, unique, kind; terms });
-record!(IndexTerms { expressions, predicate; classes });
+record!(IndexTerms { expressions, predicate; classes, included });
 record!(IndexExpression { name, sql, ty });
 record!(IndexColumn { ordinal, direction, nulls });
 record!(RelationName { schema, name });

@@ -86,13 +86,15 @@ fn persistence() -> impl Strategy<Value = Persistence> {
 fn key() -> impl Strategy<Value = KeyDef> {
     let nulls = select(vec![KeyNulls::Distinct, KeyNulls::NotDistinct]);
     let deferral = select(vec![Deferral::Never, Deferral::Immediate, Deferral::Deferred]);
-    (text(), vec(0..4usize, 0..4), any::<bool>(), nulls, deferral).prop_map(
-        |(name, columns, primary, nulls, deferral)| KeyDef {
+    let columns = || vec(0..4usize, 0..4);
+    (text(), columns(), any::<bool>(), nulls, deferral, columns()).prop_map(
+        |(name, columns, primary, nulls, deferral, included)| KeyDef {
             name,
             columns,
             primary,
             nulls,
             deferral,
+            included,
         },
     )
 }
@@ -137,8 +139,14 @@ fn index() -> impl Strategy<Value = IndexMeta> {
     let expression =
         (text(), text(), ty()).prop_map(|(name, sql, ty)| IndexExpression { name, sql, ty });
     let classes = vec((0..4usize, text()), 0..2);
-    let terms = (vec(expression, 0..3), option::of(text()), classes).prop_map(
-        |(expressions, predicate, classes)| IndexTerms { expressions, predicate, classes },
+    let included = vec(0..4usize, 0..3);
+    let terms = (vec(expression, 0..3), option::of(text()), classes, included).prop_map(
+        |(expressions, predicate, classes, included)| IndexTerms {
+            expressions,
+            predicate,
+            classes,
+            included,
+        },
     );
     (text(), vec(column, 0..4), unique, kind, terms).prop_map(
         |(name, mut columns, unique, kind, terms)| {
@@ -398,6 +406,7 @@ fn column_numbers_beyond_the_table_are_refused() {
         primary: true,
         nulls: KeyNulls::Distinct,
         deferral: Deferral::Never,
+        included: Vec::new(),
     });
     let mut bytes = Vec::new();
     encode_table_def(&def, 1, &mut bytes);

@@ -200,7 +200,7 @@ pub(super) fn classes(subject: &Subject<'_>) -> Vec<Row> {
                 .flag("relispartition", is_part(&entry.def, &index.name))
                 .flag("relhassubclass", is_parted)
                 .number("relam", numbers::access_method(index.kind))
-                .number("relnatts", index.columns.len() as i64);
+                .number("relnatts", (index.columns.len() + index.terms.included.len()) as i64);
             let option = index.kind.option();
             let option = option.map(|(name, value)| Value::text(&format!("{name}={value}")));
             let options = option.and_then(|o| array::from_values(&[o], ElementType::Text).ok());
@@ -296,14 +296,10 @@ pub(super) fn attributes(subject: &Subject<'_>) -> Vec<Row> {
             let rights = rights::list_of_column(subject, name, &column.name);
             rows.push(row.text("attidentity", identity).set("attacl", rights));
         }
-        for index in entry.def.visible_indexes() {
-            for (position, column) in index.columns.iter().enumerate() {
-                let (name, ty) = indexed(def, index, column);
-                let key = RelationName::key_beside(&def.name, &index.name);
-                let row = attribute(number(&key), name, ty, position)
-                    .text("attindexdef", &index_column(def, index, column, Form::Short));
-                rows.push(plain(row));
-            }
+        for index in def.visible_indexes() {
+            let number = number(&RelationName::key_beside(&def.name, &index.name));
+            let attribute = |name: &str, ty, position| plain(attribute(number, name, ty, position));
+            rows.extend(index_attributes(def, index, &attribute));
         }
     }
     for (name, view) in &subject.state.views {
@@ -315,6 +311,26 @@ pub(super) fn attributes(subject: &Subject<'_>) -> Vec<Row> {
         }
     }
     rows
+}
+
+/// The columns of an index.
+fn index_attributes(
+    def: &TableDef,
+    index: &IndexMeta,
+    attribute: &dyn Fn(&str, types::DataType, usize) -> Row,
+) -> Vec<Row> {
+    let key = |(position, column): (usize, &IndexColumn)| {
+        let (name, ty) = indexed(def, index, column);
+        let text = index_column(def, index, column, Form::Short);
+        attribute(name, ty, position).text("attindexdef", &text)
+    };
+    let included = |(position, ordinal): (usize, &usize)| {
+        let of = &def.columns[*ordinal];
+        attribute(&of.name, of.ty, position).text("attindexdef", &quoted(&of.name))
+    };
+    let keys = index.columns.iter().enumerate().map(key);
+    let behind = (index.columns.len()..).zip(&index.terms.included);
+    keys.chain(behind.map(included)).collect()
 }
 
 /// Name and type of a column of an index.
@@ -400,6 +416,14 @@ fn index_column(def: &TableDef, index: &IndexMeta, column: &IndexColumn, form: F
     }
 }
 
+/// INCLUDE of an index or a key.
+fn included_text(def: &TableDef, included: &[usize]) -> String {
+    if included.is_empty() {
+        return String::new();
+    }
+    format!(" INCLUDE ({})", names(def, included.iter().copied()))
+}
+
 /// True for the index of a key that is DEFERRABLE, which is not unique itself.
 fn deferrable_key(def: &TableDef, index: &IndexMeta) -> bool {
     def.keys.iter().any(|key| key.name == index.name && key.deferral.is_deferrable())
@@ -432,8 +456,9 @@ pub(super) fn index_definition(def: &TableDef, index: &IndexMeta) -> String {
         _ => "",
     };
     let predicate = index.full_predicate().map_or(String::new(), |sql| format!(" WHERE {sql}"));
+    let included = included_text(def, &index.terms.included);
     format!(
-        "CREATE {unique}INDEX {} ON {} USING {method} ({}){nulls}{option}{predicate}",
+        "CREATE {unique}INDEX {} ON {} USING {method} ({}){included}{nulls}{option}{predicate}",
         quoted(&index.name),
         full_name(&def.name),
         columns.join(", ")
@@ -482,7 +507,8 @@ pub(super) fn index_rows(subject: &Subject<'_>) -> Vec<Row> {
                 Some(_) => 0,
                 None => column.ordinal as i64 + 1,
             };
-            let places: Vec<i64> = index.columns.iter().map(place).collect();
+            let included = index.terms.included.iter().map(|ordinal| *ordinal as i64 + 1);
+            let places: Vec<i64> = index.columns.iter().map(place).chain(included).collect();
             let expressions: Vec<String> =
                 index.terms.expressions.iter().map(|expression| expression.full_text()).collect();
             let is_late = deferrable_key(&entry.def, index);
@@ -496,7 +522,7 @@ pub(super) fn index_rows(subject: &Subject<'_>) -> Vec<Row> {
             let row = row
                 .number("indexrelid", number(&RelationName::key_beside(name, &index.name)))
                 .number("indrelid", number(name))
-                .number("indnatts", index.columns.len() as i64)
+                .number("indnatts", places.len() as i64)
                 .number("indnkeyatts", index.columns.len() as i64)
                 .flag("indisunique", index.unique != Uniqueness::No || is_late)
                 .flag("indnullsnotdistinct", index.unique == Uniqueness::NullsNotDistinct)
@@ -619,7 +645,8 @@ pub(super) fn constraints(subject: &Subject<'_>) -> Vec<Row> {
             let row = row.list("conkey", ElementType::SmallInt, &list);
             let index = RelationName::key_beside(table, &key.name);
             let row = row.number("conindid", number(&index));
-            let text = format!("{what} ({columns}){}", key.deferral.sql());
+            let included = included_text(def, &key.included);
+            let text = format!("{what} ({columns}){included}{}", key.deferral.sql());
             let row = row.flag("condeferrable", key.deferral.is_deferrable());
             let row = row.flag("condeferred", key.deferral == Deferral::Deferred);
             let row = row.text("condef", &text).flag("connoinherit", true);
