@@ -88,6 +88,7 @@ mod functions;
 mod routine;
 mod polymorphic;
 mod routine_choice;
+mod inline;
 mod routine_call;
 mod aggregate_def;
 mod own_aggregate;
@@ -286,6 +287,8 @@ struct Binder<'a> {
     clock: Option<Expr>,
     /// Expression for the time at which a condition over rows is tested.
     moment: Option<Expr>,
+    /// Numbers of the functions whose bodies are being bound in the place of calls.
+    inlined: Vec<u32>,
 }
 
 impl<'a> Binder<'a> {
@@ -321,6 +324,7 @@ impl<'a> Binder<'a> {
             summed: false,
             clock: None,
             moment: None,
+            inlined: Vec::new(),
         }
     }
 

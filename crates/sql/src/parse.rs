@@ -90,7 +90,7 @@ pub(crate) use tokens::SPREAD;
 pub(crate) use trigger::{CreateTriggerTree, TransitionTree, TriggerTree};
 pub use typed::{functions_in, types_in, with_literals};
 pub(crate) use view::{Renamed, ViewAction, check_option};
-pub(crate) use visit::rewrite_queries;
+pub(crate) use visit::{rewrite_queries, rewrite_query};
 
 use error::{lexical_error, near, syntax_error};
 

@@ -101,6 +101,8 @@ pub(crate) struct Simple {
     pub(crate) settings: u64,
     /// Version of the catalog that it was bound with.
     pub(crate) catalog: u64,
+    /// True when it names routines, whose bodies may stand in their places.
+    pub(crate) names_routines: bool,
 }
 
 /// The statements of a body.

@@ -35,6 +35,7 @@ impl Session {
             digits: self.digits,
             names: Names::ByPath,
             asks_time: Cell::new(false),
+            names_routines: Cell::new(false),
             prepared: &self.prepared,
             session: self.info.id,
             settings: &self.settings,

@@ -45,6 +45,8 @@ pub(crate) struct StatementCatalog<'a> {
     pub(crate) digits: Digits,
     /// The time was asked for.
     pub(crate) asks_time: Cell<bool>,
+    /// Set when the statement names routines that users made.
+    pub(crate) names_routines: Cell<bool>,
     /// Meaning of names without a schema.
     pub(crate) names: Names,
     /// The session's prepared statements.
@@ -252,7 +254,10 @@ impl Catalog for StatementCatalog<'_> {
         }
         let find = |schema: Option<&str>| -> Vec<Arc<RoutineDef>> {
             let key = key_in(schema, name);
-            key.iter().flat_map(|key| self.state.routines_called(key)).cloned().collect()
+            let found = key.iter().flat_map(|key| self.state.routines_called(key));
+            let found: Vec<Arc<RoutineDef>> = found.cloned().collect();
+            self.names_routines.set(self.names_routines.get() || !found.is_empty());
+            found
         };
         if schema.is_some() || self.names == Names::Public || self.is_usual() {
             return find(schema);

@@ -33,6 +33,15 @@ pub(super) struct Shape {
     columns: Option<Vec<(String, DataType)>>,
 }
 
+/// The rows of a call in FROM.
+struct Rows {
+    plan: Plan,
+    /// The columns, or the only value.
+    values: Vec<Expr>,
+    /// The number of a row, if it is asked for.
+    number: Option<Expr>,
+}
+
 impl Binder<'_> {
     /// The type of values of a parameter or result.
     pub(super) fn held_type(&mut self, ty: &RoutineType) -> Result<DataType> {
@@ -125,6 +134,9 @@ impl Binder<'_> {
             return Ok(None);
         };
         let shape = self.shape(&chosen.routine, None, at)?;
+        if let Some(inlined) = self.inlined_value(&chosen, shape.ty) {
+            return Ok(Some(Bound::new(inlined, at)));
+        }
         if chosen.routine.rows == RowCount::One {
             let called = Function::Routine(RoutineCall::of(&chosen.routine, chosen.instance));
             return Ok(Some(Bound::new(Expr::call(called, chosen.arguments, shape.ty), at)));
@@ -180,12 +192,12 @@ impl Binder<'_> {
         }
         let shape = self.shape(&routine, listed, at)?;
         let bare = routine.bare_name().to_owned();
-        let (plan, row, number) = self.rows_of_call(chosen, &shape, ordinality, at)?;
+        let Rows { plan, values, number } = self.rows_in_from(chosen, &shape, ordinality, at)?;
         let mut columns: Vec<ScopeColumn> = Vec::new();
         match &shape.columns {
             Some(all) => {
-                for (ordinal, (name, ty)) in all.iter().enumerate() {
-                    columns.push(column(name, field_of(&row, ordinal, *ty), &bare));
+                for ((name, _), value) in all.iter().zip(values) {
+                    columns.push(column(name, value, &bare));
                 }
             }
             None => {
@@ -195,11 +207,7 @@ impl Binder<'_> {
                     (None, Some(alias)) => folded(&alias.name),
                     (None, None) => bare.clone(),
                 };
-                let value = match routine.rows {
-                    RowCount::Many => field_of(&row, 0, shape.ty),
-                    RowCount::One => row,
-                };
-                columns.push(column(&name, value, &bare));
+                columns.extend(values.into_iter().map(|value| column(&name, value, &bare)));
             }
         }
         columns.extend(number.map(|number| column("ordinality", number, &bare)));
@@ -213,6 +221,33 @@ impl Binder<'_> {
             relation.whole = Whole::Value;
         }
         Ok(Some((plan, Scope::of(relation))))
+    }
+
+    /// The rows of a call in FROM: of the body where that is a query, of the call elsewhere.
+    fn rows_in_from(
+        &mut self,
+        chosen: Chosen,
+        shape: &Shape,
+        ordinality: bool,
+        at: Place,
+    ) -> Result<Rows> {
+        let types: Vec<DataType> = match &shape.columns {
+            Some(all) => all.iter().map(|(_, ty)| *ty).collect(),
+            None => vec![shape.ty],
+        };
+        if !ordinality && let Some((plan, values)) = self.inlined_rows(&chosen, &types) {
+            return Ok(Rows { plan, values, number: None });
+        }
+        let count = chosen.routine.rows;
+        let (plan, row, number) = self.rows_of_call(chosen, shape, ordinality, at)?;
+        let values = match (&shape.columns, count) {
+            (None, RowCount::One) => vec![row],
+            _ => {
+                let fields = types.iter().enumerate();
+                fields.map(|(ordinal, ty)| field_of(&row, ordinal, *ty)).collect()
+            }
+        };
+        Ok(Rows { plan, values, number })
     }
 
     /// The plan of the rows of a call, a row of them, and its number from 1 if it is asked for.

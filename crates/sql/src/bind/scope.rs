@@ -113,6 +113,19 @@ pub(super) enum Clause {
 }
 
 impl Clause {
+    /// True for expressions that are kept with a definition, and run where no session is.
+    pub(super) fn is_kept(self) -> bool {
+        matches!(
+            self,
+            Self::Default
+                | Self::Check
+                | Self::When
+                | Self::Generated
+                | Self::IndexExpression
+                | Self::IndexPredicate
+        )
+    }
+
     /// As PostgreSQL names it in errors.
     pub(super) fn name(self) -> &'static str {
         match self {
@@ -207,6 +220,14 @@ pub(super) struct Level {
 }
 
 impl Level {
+    /// True when nothing but columns was met.
+    pub(super) fn is_plain(&self) -> bool {
+        self.aggregates.is_empty()
+            && self.windows.is_empty()
+            && self.groupings.is_empty()
+            && self.series.is_empty()
+    }
+
     pub(super) fn new(clause: Clause) -> Self {
         Self {
             scope: Scope::default(),

@@ -47,6 +47,13 @@ pub(crate) struct Aside {
     pub(crate) without_data: bool,
 }
 
+impl Aside {
+    /// True when there is no clause.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.clauses.is_empty() && self.view_options.is_empty() && !self.without_data
+    }
+}
+
 #[derive(Clone, Debug)]
 enum Clause {
     Overriding(Overriding),

@@ -137,9 +137,12 @@ impl Frame<'_> {
             StatementCatalog { variables: Some(&*names), ..self.session.catalog_for(&parsed) };
         let bound = sql::bind(&parsed, &catalog, &[]);
         let is_lasting = catalog.is_enough.get() && !catalog.asks_time.get();
+        let names_routines = catalog.names_routines.get();
         drop(catalog);
         let bound = bound.map_err(|error| self.explained(error.without_position()))?;
+        let is_lasting = is_lasting && self.session.knows(names_routines);
         let simple = if is_lasting { simple(self.session, &bound) } else { None };
+        let simple = simple.map(|simple| Simple { names_routines, ..simple });
         let uses = names.uses();
         let types: Vec<DataType> = uses.iter().map(|(_, ty)| *ty).collect();
         let slot_of = |(read, _): &Meaning| {
@@ -232,6 +235,7 @@ impl Frame<'_> {
         let current = ready.simple.as_ref().filter(|simple| {
             simple.settings == self.session.settings.version()
                 && simple.catalog == self.session.inner().stores.relations.version()
+                && self.session.knows(simple.names_routines)
         });
         if let Some(simple) = current {
             let column = |(read, ty): &Meaning| {
@@ -306,6 +310,7 @@ fn simple(session: &Session, bound: &Statement) -> Option<Simple> {
         ty: column.ty,
         settings: session.settings.version(),
         catalog: session.inner().stores.relations.version(),
+        names_routines: false,
     })
 }
 
@@ -353,6 +358,12 @@ pub(super) fn record_of(result: &QueryResult) -> Result<RecordType> {
 }
 
 impl Session {
+    /// True while the version of the catalog tells whether what an expression names has changed:
+    /// its own transaction may have other routines.
+    fn knows(&self, names_routines: bool) -> bool {
+        !names_routines || self.sees_committed_catalog()
+    }
+
     /// Runs a prepared statement in the transaction. Where nobody above would begin it again, it
     /// does so itself when tables changed under it.
     pub(super) fn run_in_program(
