@@ -101,6 +101,12 @@ impl Binder<'_> {
         }
         let second = list.pop();
         let bound = match (work, list.pop(), second) {
+            (Work::Operator(Op::And), Some(left), Some(right)) => {
+                Bound::new(Expr::and(vec![left.expr, right.expr]), at)
+            }
+            (Work::Operator(Op::Or), Some(left), Some(right)) => {
+                Bound::new(Expr::or(vec![left.expr, right.expr]), at)
+            }
             (Work::Operator(op), Some(left), Some(right)) => self.bind_binary(&op, left, right)?,
             (Work::Next, _, Some(number)) => {
                 let one = Bound::new(Expr::integer(1), at);

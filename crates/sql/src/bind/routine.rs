@@ -259,7 +259,12 @@ impl Binder<'_> {
                 let mut types = Vec::with_capacity(columns.len());
                 for (name, ty) in columns {
                     let ty = self.routine_type(ty)?;
-                    if parameters.iter().any(|known| known.name == *name) {
+                    // In SQL a name may go in and come out.
+                    let is_sql = create.attributes.language.as_deref() != Some("plpgsql");
+                    let clashes = |known: &ParameterDef| {
+                        known.name == *name && (!is_sql || known.mode.comes_out())
+                    };
+                    if parameters.iter().any(clashes) {
                         let message = format!("parameter name \"{name}\" used more than once");
                         return fail(state, message, None);
                     }

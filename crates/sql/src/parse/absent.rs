@@ -184,6 +184,7 @@ fn arguments(parser: &mut Parser<'_>) -> Parsed<Vec<ast::DataType>> {
             Some(ty) => ty,
             None => {
                 parser.parse_identifier()?;
+                let _ = word(parser, "variadic") || word(parser, "inout") || word(parser, "in");
                 parser.parse_data_type()?
             }
         };

@@ -299,9 +299,55 @@ const SERIAL_SEQUENCE: &str = "(SELECT max(pgc.pgc_name) FROM (SELECT owner_tabl
      ELSE lower($1::text) END IN (replace(pgc.pgc_table, '\"', ''), \
      replace(pgc.pgc_shown, '\"', '')))";
 
+/// The next sum of aggregates that begin with NULL.
+macro_rules! summed {
+    ($type:literal) => {
+        concat!(
+            "coalesce(($1)::",
+            $type,
+            " + ($2)::",
+            $type,
+            ", ($1)::",
+            $type,
+            ", ($2)::",
+            $type,
+            ")"
+        )
+    };
+}
+
+/// Count and sum with one more.
+const COUNT_AND_SUM: &str = "ARRAY[($1)[1] + 1, ($1)[2] + ($2)::int8]::int8[]";
+
+/// Count, sum and sum of squared distances with one more. Source: Youngs and Cramer 1971.
+const MOMENTS: &str = "ARRAY[($1)[1] + 1, ($1)[2] + $2, ($1)[3] + CASE WHEN ($1)[1] > 0 THEN \
+    power(($2) * (($1)[1] + 1) - (($1)[2] + $2), 2) / ((($1)[1] + 1) * ($1)[1]) \
+    ELSE 0 END]::float8[]";
+
 /// Name, numbers of arguments, expression.
 const TEMPLATES: &[(&str, &[usize], &str)] = &[
     ("acldefault", &[2], lookup!("tessera_usual_rights", "key", "acl", "($1::text || $2::text)")),
+    ("int2_sum", &[2], summed!("int8")),
+    ("int4_sum", &[2], summed!("int8")),
+    ("int8_sum", &[2], summed!("numeric")),
+    ("int2_avg_accum", &[2], COUNT_AND_SUM),
+    ("int4_avg_accum", &[2], COUNT_AND_SUM),
+    (
+        "int8_avg",
+        &[1],
+        "CASE WHEN ($1)[1] = 0 THEN NULL ELSE (($1)[2])::numeric / (($1)[1])::numeric END",
+    ),
+    ("float4_accum", &[2], MOMENTS),
+    ("float8_accum", &[2], MOMENTS),
+    ("float8_avg", &[1], "CASE WHEN ($1)[1] = 0 THEN NULL ELSE ($1)[2] / ($1)[1] END"),
+    ("float8_var_pop", &[1], "CASE WHEN ($1)[1] = 0 THEN NULL ELSE ($1)[3] / ($1)[1] END"),
+    ("float8_var_samp", &[1], "CASE WHEN ($1)[1] <= 1 THEN NULL ELSE ($1)[3] / (($1)[1] - 1) END"),
+    ("float8_stddev_pop", &[1], "CASE WHEN ($1)[1] = 0 THEN NULL ELSE sqrt(($1)[3] / ($1)[1]) END"),
+    (
+        "float8_stddev_samp",
+        &[1],
+        "CASE WHEN ($1)[1] <= 1 THEN NULL ELSE sqrt(($1)[3] / (($1)[1] - 1)) END",
+    ),
     ("pg_get_userbyid", &[1], lookup!("pg_roles", "oid", "rolname")),
     (
         "pg_table_is_visible",
