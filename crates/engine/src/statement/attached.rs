@@ -5,14 +5,15 @@ use std::sync::Arc;
 
 use exec::SharedBatchSource;
 use sql::catalog::{
-    BoundTableFunction, CheckDef, ColumnDef, KeyDef, TableFunctionRef, TableMeta, TableRef,
-    TakesRestrictions,
+    BoundTableFunction, CheckDef, ColumnDef, IndexMeta, KeyDef, TableFunctionRef, TableMeta,
+    TableRef, TakesRestrictions,
 };
 use sql::statement::RelationName;
 use types::{DataType, Result};
 
 use crate::catalog::TableDef;
 use crate::catalog::codec::decode_table;
+use crate::catalog::stored::key_index;
 use crate::instance::attached::{AttachedTable, AttachedTableId, AttachedTransaction};
 
 /// A table of the attached database in one transaction.
@@ -35,6 +36,8 @@ impl AttachedRows {
         let (mut def, _) = decode_table(&found.definition)?;
         let name = def.bare_name().to_owned();
         def.name = RelationName { schema: Some(schema.to_owned()), name }.key();
+        // Their columns tell keys apart; nobody reads rows by them here.
+        def.indexes = def.keys.iter().map(key_index).collect();
         let named = |column: &ColumnDef| (column.name.clone(), column.ty);
         let row = ("row".to_owned(), DataType::BigInt);
         let columns = def.columns.iter().map(named).chain([row]).collect();
@@ -73,6 +76,10 @@ impl TableMeta for AttachedMeta {
 
     fn checks(&self) -> &[CheckDef] {
         &self.0.def.checks
+    }
+
+    fn indexes(&self) -> &[IndexMeta] {
+        &self.0.def.indexes
     }
 
     fn rows_elsewhere(&self) -> Option<TableFunctionRef> {

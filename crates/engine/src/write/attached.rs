@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use exec::ResultSet;
 use kernels::{Batch, Column, VectorBuilder};
-use sql::statement::{Delete, Insert, RowTest, Update};
+use sql::statement::{ConflictAction, ConflictTarget, Delete, Insert, OnConflict, RowTest, Update};
 use storage::Tid;
 use types::{Error, Result, SqlState, Value, text};
 
@@ -34,33 +34,66 @@ struct Target<'a> {
 /// INSERT.
 ///
 /// # Errors
-/// 0A000 for ON CONFLICT; 23502, 23505, 23514, 40001.
+/// 0A000 for ON CONFLICT DO UPDATE; 23502, 23505, 23514, 40001.
 pub(super) fn insert(
     running: &mut Running<'_>,
     rows: &AttachedRows,
     insert: &Insert,
 ) -> Result<QueryResult> {
-    if insert.on_conflict.is_some() {
-        return Err(Error::unsupported("ON CONFLICT with shared tables"));
-    }
+    let skipped = match &insert.on_conflict {
+        Some(OnConflict { action: ConflictAction::Update { .. }, .. }) => {
+            return Err(Error::unsupported("ON CONFLICT DO UPDATE with shared tables"));
+        }
+        Some(OnConflict { target, action: ConflictAction::Nothing }) => {
+            Skipped::Doubles(target.as_ref())
+        }
+        None => Skipped::None,
+    };
     refuse_tests(insert.all_tests())?;
     let target = Target::of(running, rows, "INSERT")?;
     let source = running.run_query(&insert.source, Run::of(OwnQuery::Source))?;
     let mut written = Written::default();
     for batch in source.batches {
         target.verify(running, &batch, Columns::All)?;
-        let mut tids = Vec::with_capacity(batch.rows);
+        let (mut tids, mut kept) = (Vec::with_capacity(batch.rows), Vec::new());
         for row in 0..batch.rows {
             running.session.cancel_handle().check()?;
             let values = batch.columns.iter().map(|column| column.value(row)).collect();
-            tids.push(target.change(&AttachedChange::Insert(values))?);
+            match target.change(&AttachedChange::Insert(values)) {
+                Ok(tid) => {
+                    tids.push(tid);
+                    kept.push(row as u32);
+                }
+                Err(error) if skipped.has(&error, rows) => {}
+                Err(error) => return Err(error),
+            }
         }
-        written.count += batch.rows as u64;
-        written.batches.push(batch);
-        written.tids.push(tids);
+        let columns = batch.columns.iter().map(|column| column.gather(&kept)).collect();
+        written.add(Met { tids, batch: Batch::new(columns, kept.len()) });
     }
     let tag = format!("INSERT 0 {}", written.count);
     returning(running, insert.returning.as_ref(), written, tag)
+}
+
+/// Rows that an INSERT leaves out.
+#[derive(Clone, Copy)]
+enum Skipped<'a> {
+    None,
+    /// Rows whose keys are there: of the constraints named, or of any.
+    Doubles(Option<&'a ConflictTarget>),
+}
+
+impl Skipped<'_> {
+    /// True when the row that has this error is left out.
+    fn has(self, error: &Error, rows: &AttachedRows) -> bool {
+        let Self::Doubles(target) = self else { return false };
+        let constraint = error.about().and_then(|about| about.constraint.as_deref());
+        let names = |at: &usize| {
+            rows.def.indexes.get(*at).is_some_and(|index| Some(index.name.as_str()) == constraint)
+        };
+        error.state() == SqlState::UNIQUE_VIOLATION
+            && target.is_none_or(|target| target.indexes.iter().any(names))
+    }
 }
 
 /// UPDATE.
