@@ -486,6 +486,11 @@ fn check_columns(parent: &TableRef, table: &TableRef) -> Result<()> {
                 "column \"{name}\" in child table must be a generated column"
             ));
         }
+        if column.generated.is_some() && column.generated != known.generated {
+            return mismatch(format!(
+                "column \"{name}\" in child table has a conflicting generation expression"
+            ));
+        }
     }
     Ok(())
 }

@@ -154,6 +154,11 @@ impl Binder<'_> {
                 }
                 Ok(())
             }
+            Op::AddConstraint { constraint: ast::TableConstraint::Check(check), .. }
+                if check.no_inherit && table.partition_key().is_some() =>
+            {
+                super::partition::refuse_alone(table.bare_name())
+            }
             Op::AddConstraint { constraint: ast::TableConstraint::Check(_), .. }
                 if *only && !below.is_empty() =>
             {

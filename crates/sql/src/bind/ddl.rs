@@ -12,10 +12,10 @@ use super::constraint::Definition;
 use super::inherit::Inheriting;
 use super::like::TakenOver;
 use super::name::{ident_at, object_at};
-use super::partition::check_keys;
+use super::partition::{check_keys, refuse_alone};
 use super::{Binder, Unknowns, fail, unsupported};
 use crate::algebra::Place;
-use crate::catalog::{ColumnDef, PartitionKey, Relation};
+use crate::catalog::{CheckScope, ColumnDef, PartitionKey, Relation};
 use crate::parse::{BoundTree, Renamed, ViewAction, check_option, data_clause, folded};
 use crate::statement::{
     AlterView, CreateTable, CreateTableAs, CreateView, DropBehaviour, DropRelations, IfExists,
@@ -125,6 +125,9 @@ impl Binder<'_> {
         if create.inherits.is_some() {
             let message = "cannot create partitioned table as inheritance child";
             return fail(SqlState::INVALID_OBJECT_DEFINITION, message, None);
+        }
+        if definition.checks.iter().any(|check| check.scope == CheckScope::Alone) {
+            return refuse_alone(&definition.name.name);
         }
         let key = self.partition_key(expr, definition)?;
         let own = definition.name.key();

@@ -291,7 +291,7 @@ impl Binder<'_> {
                     return fail(SqlState::INVALID_COLUMN_DEFINITION, message, at);
                 }
                 ast::ColumnOption::Default(_) => definition.columns[ordinal].default = None,
-                ast::ColumnOption::Generated { generation_expr: Some(_), .. } if !is_generated => {
+                ast::ColumnOption::Generated { generation_expr: Some(_), .. } if is_generated => {
                     let message =
                         format!("child column \"{name}\" specifies generation expression");
                     let hint = "Omit the generation expression in the definition of the child \
@@ -301,7 +301,13 @@ impl Binder<'_> {
                     return Err(place(error.with_hint(hint), at));
                 }
                 ast::ColumnOption::Generated { generation_expr: Some(_), .. } => {
-                    definition.columns[ordinal].generated = None;
+                    definition.columns[ordinal].default = None;
+                }
+                ast::ColumnOption::Generated { .. } if is_generated => {
+                    let message = format!(
+                        "column \"{name}\" inherits from generated column but specifies identity"
+                    );
+                    return fail(SqlState::INVALID_COLUMN_DEFINITION, message, at);
                 }
                 _ => {}
             }

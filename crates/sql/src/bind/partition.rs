@@ -219,6 +219,12 @@ fn check_ends(ends: &[RangeTree]) -> Result<()> {
     Ok(())
 }
 
+/// 42P16 for NO INHERIT of a partitioned table.
+pub(super) fn refuse_alone<T>(table: &str) -> Result<T> {
+    let message = format!("cannot add NO INHERIT constraint to partitioned table \"{table}\"");
+    fail(SqlState::INVALID_DEFINITION, message, None)
+}
+
 /// Refuses unique keys of a partitioned table that do not tell the partition.
 pub(super) fn check_keys(
     table: &str,
