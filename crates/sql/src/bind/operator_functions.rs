@@ -101,29 +101,32 @@ impl Binder<'_> {
         }
         let second = list.pop();
         let bound = match (work, list.pop(), second) {
-            (Work::Operator(Op::And), Some(left), Some(right)) => {
-                Bound::new(Expr::and(vec![left.expr, right.expr]), at)
-            }
-            (Work::Operator(Op::Or), Some(left), Some(right)) => {
-                Bound::new(Expr::or(vec![left.expr, right.expr]), at)
-            }
-            (Work::Operator(op), Some(left), Some(right)) => self.bind_binary(&op, left, right)?,
             (Work::Next, _, Some(number)) => {
                 let one = Bound::new(Expr::integer(1), at);
                 self.bind_binary(&Op::Plus, number, one)?
             }
-            (Work::Extreme(choice), Some(left), Some(right)) => {
-                let missing = vec![
-                    (left.expr.clone().is_null(), Expr::null(left.ty())),
-                    (right.expr.clone().is_null(), Expr::null(left.ty())),
-                ];
-                let chosen = self.call(choice, vec![left, right], at)?;
-                let ty = chosen.ty();
-                let kind = ExprKind::Case { branches: missing, otherwise: Box::new(chosen.expr) };
-                Bound::new(Expr { kind, ty }, at)
+            (work, Some(left), Some(right)) => {
+                let operands = [left.expr.clone(), right.expr.clone()];
+                match work {
+                    Work::Operator(Op::And) => strict(Expr::and(operands.to_vec()), operands),
+                    Work::Operator(Op::Or) => strict(Expr::or(operands.to_vec()), operands),
+                    Work::Extreme(choice) => {
+                        strict(self.call(choice, vec![left, right], at)?.expr, operands)
+                    }
+                    Work::Operator(op) => self.bind_binary(&op, left, right)?,
+                    Work::Next => return Ok(None),
+                }
             }
             _ => return Ok(None),
         };
         Ok(Some(bound))
     }
+}
+
+/// `value`, or NULL where one of the operands is.
+fn strict(value: Expr, operands: [Expr; 2]) -> Bound {
+    let ty = value.ty;
+    let branches = operands.map(|operand| (operand.is_null(), Expr::null(ty)));
+    let kind = ExprKind::Case { branches: branches.to_vec(), otherwise: Box::new(value) };
+    Bound::new(Expr { kind, ty }, None)
 }
