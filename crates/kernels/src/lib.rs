@@ -41,6 +41,7 @@ pub mod math_fn;
 pub mod numeric;
 pub mod print;
 pub mod regexp;
+pub mod collate;
 pub mod text_fn;
 pub mod time_fn;
 pub mod json_fn;

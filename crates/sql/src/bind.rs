@@ -14,6 +14,7 @@
 mod types;
 mod unmatched;
 mod comparable;
+mod collation;
 mod user_type;
 mod domain;
 mod literal;
@@ -115,7 +116,7 @@ mod zone;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use ::types::{DataType, Error, Position, Result, SqlState, budget, stack};
+use ::types::{Collation, DataType, Error, Position, Result, SqlState, budget, stack};
 
 use crate::algebra::{ColumnId, CteId, Expr, Origin, OutputColumn, Place, Plan, Query};
 use crate::catalog::Catalog;
@@ -269,6 +270,10 @@ struct Binder<'a> {
     changes: changes::Changes,
     /// Where columns come from that the statement itself reads of relations.
     origins: HashMap<ColumnId, Origin>,
+    /// Collations of columns whose order is not that of bytes.
+    collations: HashMap<ColumnId, Collation>,
+    /// True once the statement has texts whose order is not that of bytes.
+    has_collations: bool,
     /// Where `ctid` and `tableoid` come from.
     row_places: row_place::RowPlaces,
     /// The session's time zone.
@@ -315,6 +320,8 @@ impl<'a> Binder<'a> {
             policies_open: Vec::new(),
             changes: changes::Changes::default(),
             origins: HashMap::new(),
+            collations: HashMap::new(),
+            has_collations: false,
             row_places: row_place::RowPlaces::default(),
             zone: zone::SessionZone::of(catalog),
             placed: Vec::new(),

@@ -25,7 +25,7 @@ pub use routine::{
 };
 pub use trigger::{TriggerDef, TriggerEvent, TriggerFiring, TriggerLevel, TriggerTiming};
 
-use types::DataType;
+use types::{Collation, DataType};
 
 use crate::words::RelationName;
 
@@ -45,13 +45,15 @@ pub struct ColumnDef {
     pub generated: Option<String>,
     /// The domain that was declared as its type: `ty` is what its values are held as.
     pub domain: Option<DomainUse>,
+    /// COLLATE, where it is not the order of bytes.
+    pub collation: Option<Collation>,
 }
 
 impl ColumnDef {
     /// A column that takes NULL and has no default.
     pub fn new(name: impl Into<String>, ty: DataType) -> Self {
-        let (default, generated, domain) = (None, None, None);
-        Self { name: name.into(), ty, not_null: false, default, generated, domain }
+        let (default, generated, domain, collation) = (None, None, None, None);
+        Self { name: name.into(), ty, not_null: false, default, generated, domain, collation }
     }
 
     /// DEFAULT of the column, or that of its domain, as SQL text.

@@ -12,6 +12,7 @@ mod error;
 mod data_type;
 mod compare_op;
 mod characters;
+mod collation;
 mod interval;
 mod names;
 mod value;
@@ -38,6 +39,7 @@ pub use catalog_type::{
     truncated_name, xid_of_hash,
 };
 pub use characters::without_blanks;
+pub use collation::{COLLATION_ROWS, Collation};
 pub use compare_op::CompareOp;
 pub use data_type::{
     DataType, ElementType, EnumLabel, EnumType, IntervalFields, IntervalForm, LABEL_BYTES_MAX,

@@ -180,8 +180,9 @@ impl Altering {
             AlterAction::SetNullable { column, nulls } => {
                 self.set_not_null(*column, *nulls == Nullability::NotNull);
             }
-            AlterAction::SetType { column, ty, domain } => {
+            AlterAction::SetType { column, ty, domain, collation } => {
                 def.columns[*column].domain = *domain;
+                def.columns[*column].collation = *collation;
                 self.set_type(*column, *ty);
             }
             AlterAction::AddIdentity(sequence) => self.add_sequence(session, sequence)?,

@@ -1,7 +1,7 @@
 //! The scalar functions of the algebra.
 
-use types::CompareOp;
 use types::packed::PackedCall;
+use types::{Collation, CompareOp};
 
 use crate::definition::Volatility;
 
@@ -150,6 +150,10 @@ pub enum Function {
     Atan2d,
     /// The part that equal values of a type with wide decimals share -> BYTEA.
     NumericKey,
+    /// A TEXT with a collation of its own, or, without one, the usual one: itself.
+    Collate(Option<Collation>),
+    /// The key of a TEXT in the order of a collation -> BYTEA.
+    CollationKey(Collation),
     /// The value of the result's type that stands for a value of another one in a comparison by
     /// this operator: see [`types::nearest()`].
     Nearest(CompareOp),

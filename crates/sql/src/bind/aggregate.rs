@@ -225,6 +225,10 @@ impl Binder<'_> {
         let Ok([mut argument]) = <[Bound; 1]>::try_from(list) else {
             return Ok(false);
         };
+        if matches!(call.function, A::Min | A::Max) {
+            let value = std::slice::from_ref(&argument.expr);
+            self.refuse_collation("min and max", value, argument.at)?;
+        }
         match call.function {
             A::Sum | A::Avg | A::StddevPop | A::StddevSamp | A::VarPop | A::VarSamp
                 if argument.is_unknown() =>

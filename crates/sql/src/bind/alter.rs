@@ -515,11 +515,15 @@ impl Binder<'_> {
         if let Some(slot) = altered.row.get_mut(column) {
             *slot = value;
         }
+        let collation = match self.aside.clone().collation(at) {
+            Some(name) => self.column_collation(&ColumnDef::new(&def.name, ty), name)?,
+            None => None,
+        };
         if let Some(def) = altered.definition.columns.get_mut(column) {
-            (def.ty, def.domain) = (ty, domain);
+            (def.ty, def.domain, def.collation) = (ty, domain, collation);
         }
         altered.rewrites |= declared.differs_from(&def) || using.is_some();
-        altered.actions.push(AlterAction::SetType { column, ty, domain });
+        altered.actions.push(AlterAction::SetType { column, ty, domain, collation });
         altered.actions.extend(self.retyped_identity(&altered.table, column, ty)?);
         Ok(())
     }

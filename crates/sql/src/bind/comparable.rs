@@ -48,7 +48,9 @@ pub(super) fn keyed(expr: Expr) -> Expr {
 /// The expression of which [`keyed`] made `expr`.
 pub(super) fn unkeyed(expr: &Expr) -> &Expr {
     match &expr.kind {
-        ExprKind::Call(Function::NumericKey, list) => list.first().unwrap_or(expr),
+        ExprKind::Call(Function::NumericKey | Function::CollationKey(_), list) => {
+            list.first().unwrap_or(expr)
+        }
         _ => expr,
     }
 }

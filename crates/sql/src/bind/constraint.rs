@@ -420,10 +420,12 @@ impl Binder<'_> {
                 let clause = IdentityClause { kind, options, at };
                 self.define_identity(definition, ordinal, &clause)?;
             }
-            ast::ColumnOption::Collation(name) => match name.to_string().trim_matches('"') {
-                "C" | "POSIX" | "default" | "ucs_basic" => {}
-                _ => return unsupported(format!("COLLATE {name}"), at),
-            },
+            ast::ColumnOption::Collation(name) => {
+                if let Some(def) = definition.columns.get(ordinal).cloned() {
+                    let collation = self.column_collation(&def, name)?;
+                    definition.columns[ordinal].collation = collation;
+                }
+            }
             other => return unsupported(format!("column option {other}"), at),
         }
         Ok(())

@@ -97,13 +97,7 @@ impl Binder<'_> {
             | Ast::Overlay { .. }
             | Ast::AtTimeZone { .. } => self.bind_special(expr),
             Ast::CompoundFieldAccess { root, access_chain } => self.bind_access(root, access_chain),
-            Ast::Collate { expr, collation } => {
-                let name = collation.to_string().to_lowercase();
-                match name.trim_start_matches("pg_catalog.").trim_matches('"') {
-                    "c" | "posix" | "default" | "ucs_basic" => self.bind_expr(expr),
-                    _ => unsupported(format!("collation {collation}"), expr_at(expr)),
-                }
-            }
+            Ast::Collate { expr, collation } => self.bind_collate(expr, collation),
             Ast::Tuple(_) => self.bind_row(expr),
             Ast::Array(array) => self.bind_array(&array.elem, None, expr_at(expr)),
             Ast::QualifiedWildcard(name, _) => self.row_of_name(name),

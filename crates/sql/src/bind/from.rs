@@ -443,6 +443,9 @@ impl Binder<'_> {
         if let Some(origin) = self.origins.get(&from) {
             self.origins.insert(to, origin.clone());
         }
+        if let Some(collation) = self.collations.get(&from) {
+            self.collations.insert(to, *collation);
+        }
     }
 
     /// A scan of `table`, called `name`; SELECT is needed on `read` and what the statement reads,
@@ -479,6 +482,7 @@ impl Binder<'_> {
         let mut scope_columns = Vec::new();
         for (ordinal, column) in table.columns().iter().enumerate() {
             let id = self.fresh();
+            self.note_column(id, column);
             columns.push((id, ordinal));
             scope_columns.push(ScopeColumn {
                 name: column.name.clone(),

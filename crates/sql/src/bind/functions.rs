@@ -404,6 +404,9 @@ impl Binder<'_> {
         if function != Function::Coalesce && has_key(ty) {
             return unsupported(format!("{construct} of {}", ty.name()), at);
         }
+        if function != Function::Coalesce {
+            self.refuse_collation(construct, &list, at)?;
+        }
         Ok(Bound::new(Expr::call(function, list, ty), at))
     }
 

@@ -288,6 +288,7 @@ impl Binder<'_> {
                     if let ExprKind::Column(of) = key.expr.kind {
                         self.copy_origin(of, id);
                     }
+                    self.note_collation(id, &key.expr);
                     keys.push(Key { id, expr: key.expr.clone(), target: key.target });
                     known.push(key);
                 }

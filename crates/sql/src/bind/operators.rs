@@ -165,6 +165,7 @@ impl Binder<'_> {
         }
         match self.unite_operands(left, right)? {
             Some((left, right)) => {
+                let (left, right) = self.ordered_pair(op, left, right);
                 let left = comparable(left, ComparedFor::Equality, at)?;
                 let right = comparable(right, ComparedFor::Equality, at)?;
                 Ok(Expr::compare(op, left, right))

@@ -73,7 +73,8 @@ impl Binder<'_> {
         for item in items {
             let mut bound = self.bind_expr(&item.expr)?;
             self.settle(&mut bound)?;
-            keys.push(sort_key(bound.expr, &item.options, bound.at)?);
+            let expr = self.ordered(bound.expr);
+            keys.push(sort_key(expr, &item.options, bound.at)?);
         }
         Ok(keys)
     }

@@ -96,6 +96,9 @@ impl Binder<'_> {
             None => key.terms.expressions.last().map_or(types::DataType::Unknown, |e| e.ty),
         };
         refuse_index(ty, at)?;
+        if columns.get(ordinal).is_some_and(|column| column.collation.is_some()) {
+            return unsupported("a partition key with a collation", at);
+        }
         if key.strategy == PartitionStrategy::Hash && !is_hashed(ty) {
             return unsupported(format!("PARTITION BY HASH of type {}", ty.name()), at);
         }

@@ -69,6 +69,9 @@ impl Binder<'_> {
         let levels = std::mem::take(&mut self.levels);
         let mut level = Level::new(clause);
         level.scope = row_scope(table, columns);
+        for (ordinal, def) in columns.iter().enumerate() {
+            self.note_column(ColumnId(u32::try_from(ordinal).unwrap_or(u32::MAX)), def);
+        }
         self.levels.push(level);
         let bound = self.bind_expr(expr);
         self.levels = levels;

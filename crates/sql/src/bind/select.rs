@@ -258,14 +258,16 @@ impl Binder<'_> {
         let mut keys: Vec<SortKey> = Vec::with_capacity(order.len());
         for (item, options) in order {
             let at = item.at();
-            keys.push(super::order::sort_key(place(self, item)?, &options, at)?);
+            let expr = place(self, item)?;
+            keys.push(super::order::sort_key(self.ordered(expr), &options, at)?);
         }
         let mut on = Vec::new();
         let distinct_all = matches!(distinct, Distinct::All);
         if let Distinct::On(items) = distinct {
             for item in items {
                 let at = item.at();
-                on.push(comparable(place(self, item)?, ComparedFor::Equality, at)?);
+                let expr = place(self, item)?;
+                on.push(comparable(self.ordered(expr), ComparedFor::Equality, at)?);
             }
         }
         let keyed = columns.iter().any(|column| has_key(column.ty));
@@ -324,6 +326,7 @@ impl Binder<'_> {
         }
         projection.computes = true;
         let id = self.fresh();
+        self.note_collation(id, &expr);
         projection.columns.push((id, expr));
         id
     }

@@ -126,6 +126,9 @@ impl Binder<'_> {
         let (left, names) = self.exact(left);
         let (right, _) = self.exact(right);
         let columns: Vec<_> = types.iter().map(|ty| (self.fresh(), *ty)).collect();
+        for (column, (id, ty)) in names.iter().zip(&columns) {
+            self.note_collation(*id, &Expr::column(column.id, *ty));
+        }
         let output = names
             .into_iter()
             .zip(&columns)

@@ -87,6 +87,9 @@ impl Binder<'_> {
         }
         let bound = self.coerce_columns(bound, &types, Context::Implicit)?;
         let (plan, _) = self.exact(bound);
+        if !matches!(op, CompareOp::Equal | CompareOp::NotEqual) {
+            self.refuse_collation("ANY and ALL by the order", &list, at)?;
+        }
         let (list, plan) = self.compared_by_keys(list, plan, at)?;
         Ok(Bound::new(quantified(list, op, quantifier, plan), at))
     }

@@ -92,6 +92,8 @@ fn number_name(function: Function) -> Option<&'static str> {
         Function::Atand => "atand",
         Function::Atan2d => "atan2d",
         Function::NumericKey => "numeric_key",
+        Function::Collate(_) => "collate",
+        Function::CollationKey(_) => "collation_key",
         Function::Nearest(CompareOp::Less) => "value_below",
         Function::Nearest(CompareOp::LessEqual) => "value_at_most",
         Function::Nearest(CompareOp::Greater) => "value_above",

@@ -9,12 +9,14 @@
 //! SET a[1] = 2                           by the column's name        subscript
 //! CREATE TABLE (a int, LIKE t)           by the word LIKE            like
 //! FETCH FIRST (1 + 1) ROWS               by the number in its place  fetched
+//! ALTER c TYPE text COLLATE "C"         by the column's name        collation
 //! ```
 //! Invariant: nothing is found by its number among others, so that a clause cannot go to another
 //! place than its own; tokens that are moved keep their positions.
 //! Elsewhere: what has another form that the grammar knows is rewritten to it (`forms`, `clauses`,
 //! `shorthand`, `search`, `storage`).
 
+mod collation;
 mod conflict;
 mod fetched;
 mod identity;
@@ -63,6 +65,7 @@ enum Clause {
     Subscripts(Vec<ast::Subscript>),
     Like(Box<LikeTree>),
     Fetched(Box<ast::Expr>),
+    Collation(ast::ObjectName),
 }
 
 /// Takes all such clauses out of the tokens of a statement; those that lock rows by themselves.
@@ -78,6 +81,7 @@ pub(super) fn take(tokens: &mut Vec<TokenWithSpan>) -> Parsed<(Aside, Vec<LockTr
     subscript::take(tokens, &mut aside)?;
     like::take(tokens, &mut aside)?;
     fetched::take(tokens, &mut aside)?;
+    collation::take(tokens, &mut aside)?;
     Ok((aside, locks))
 }
 

@@ -3,7 +3,6 @@
 //! - `ALTER GROUP g ADD USER a` to `GRANT g TO a`, with DROP to `REVOKE g FROM a`,
 //! - `RESET TIME ZONE` to `RESET timezone`, likewise the level of isolation,
 //! - `a int UNIQUE NULLS NOT DISTINCT` to a constraint of the table,
-//! - `TYPE text COLLATE "C"` to `TYPE text`,
 //! - `INTERVAL(2) '...'` to `INTERVAL '...' SECOND(2)`,
 //! - `INTERVAL '2' days` to `INTERVAL '2' AS days`: only six words are fields,
 //! - `CREATE INDEX ON ONLY t` to a name with a part more ([`super::ONLY`]),
@@ -22,13 +21,10 @@
 
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Span, Token, TokenWithSpan, Word};
-use types::{Error, Result};
+use types::Result;
 
+use super::keyword_token;
 use super::tokens::{is, significant};
-use super::{at_location, keyword_token};
-
-/// Collations that order by bytes, as all texts are.
-const COLLATIONS: [&str; 5] = ["C", "POSIX", "default", "ucs_basic", "c"];
 
 /// Words that the grammar takes for fields of an interval, and PostgreSQL does not.
 const NO_FIELDS: [&str; 22] = [
@@ -91,7 +87,7 @@ fn joined_source(tokens: &mut Vec<TokenWithSpan>) {
 /// Rewrites the tokens of a statement.
 ///
 /// # Errors
-/// 0A000 for a collation that there is none of.
+/// Errors of samples.
 pub(super) fn rewrite(tokens: &mut Vec<TokenWithSpan>) -> Result<()> {
     interval_digits(tokens);
     interval_names(tokens);
@@ -126,8 +122,6 @@ pub(super) fn rewrite(tokens: &mut Vec<TokenWithSpan>) -> Result<()> {
             tokens.remove(places[4]);
             tokens.remove(places[1]);
         }
-    } else if word(0, "alter") && word(1, "table") {
-        return take_collations(tokens, &places);
     } else if word(0, "create") && (1..5).any(|at| word(at, "table")) {
         lift_unique(tokens, &places);
         partition_columns(tokens);
@@ -174,46 +168,6 @@ fn unnamed_columns(tokens: &mut Vec<TokenWithSpan>) {
 
 fn name_token(name: &str) -> Token {
     Token::Word(Word { value: name.to_owned(), quote_style: None, keyword: Keyword::NoKeyword })
-}
-
-/// Takes COLLATE out of `ALTER column TYPE type COLLATE name`.
-fn take_collations(tokens: &mut Vec<TokenWithSpan>, places: &[usize]) -> Result<()> {
-    let (mut in_type, mut depth, mut gone) = (false, 0_usize, Vec::new());
-    for (at, place) in places.iter().enumerate() {
-        let token = &tokens[*place];
-        match token.token {
-            Token::LParen => depth += 1,
-            Token::RParen => depth = depth.saturating_sub(1),
-            Token::Comma if depth == 0 => in_type = false,
-            _ if is(token, "type") => in_type = true,
-            _ if is(token, "using") => in_type = false,
-            _ if in_type && depth == 0 && is(token, "collate") => {
-                let mut end = at + 1;
-                while places.get(end + 1).is_some_and(|at| tokens[*at].token == Token::Period) {
-                    end += 2;
-                }
-                let name = places.get(end).map(|at| &tokens[*at]);
-                let is_known = |name: &str| COLLATIONS.contains(&name);
-                if let Some(name) = name
-                    && !matches!(&name.token, Token::Word(w) if is_known(&w.value))
-                {
-                    let error = Error::unsupported(format!("COLLATE {}", name.token));
-                    return Err(match at_location(name.span.start) {
-                        Some(at) => error.at(at),
-                        None => error,
-                    });
-                }
-                gone.extend(at..=end);
-            }
-            _ => {}
-        }
-    }
-    for at in gone.iter().rev() {
-        if let Some(place) = places.get(*at) {
-            tokens.remove(*place);
-        }
-    }
-    Ok(())
 }
 
 /// Moves `UNIQUE NULLS NOT DISTINCT` of columns behind all columns.

@@ -1,6 +1,6 @@
 //! Statements that define, change and drop objects.
 
-use types::{DataType, SqlState};
+use types::{Collation, DataType, SqlState};
 
 use super::{DropBehaviour, IfExists, IfMissing, Persistence, RelationName, Statement};
 use crate::algebra::{Query, TableRef};
@@ -443,6 +443,8 @@ pub enum AlterAction {
         ty: DataType,
         /// The domain that was named as the type.
         domain: Option<DomainUse>,
+        /// COLLATE behind the type.
+        collation: Option<Collation>,
     },
     /// ADD GENERATED ... AS IDENTITY.
     AddIdentity(Box<ColumnSequence>),

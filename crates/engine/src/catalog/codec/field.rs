@@ -1,6 +1,6 @@
 //! Fields of a record: length and value, nested.
 
-use types::{Error, Result, SqlState};
+use types::{Collation, Error, Result, SqlState};
 
 /// XX001 with what was found.
 pub(super) fn damaged(what: &str) -> Error {
@@ -225,5 +225,17 @@ impl<A: Codec, B: Codec> Codec for (A, B) {
 impl<A: Decode, B: Decode> Decode for (A, B) {
     fn get(from: &mut Reader<'_>) -> Result<Self> {
         Ok((from.field()?, from.field()?))
+    }
+}
+
+impl Codec for Collation {
+    fn put(&self, out: &mut Writer<'_>) {
+        self.number().put(out);
+    }
+}
+
+impl Decode for Collation {
+    fn get(from: &mut Reader<'_>) -> Result<Self> {
+        Self::numbered(u32::get(from)?).ok_or_else(|| damaged("an unknown collation"))
     }
 }

@@ -146,7 +146,7 @@ record!(Rights { owner, grants; columns });
 record!(DefaultsOf { role, schema, kind });
 record!(SequenceValue { last, called });
 record!(SequenceDef { ty, increment, min, max, start, cache, wrap });
-record!(ColumnDef { name, ty, not_null, default; generated, domain });
+record!(ColumnDef { name, ty, not_null, default; generated, domain, collation });
 record!(DomainDef { number, key, ty, over, default, not_null, checks });
 record!(DomainUse { domain, of });
 record!(KeyDef { name, columns, primary, nulls; deferral, included });

@@ -213,14 +213,17 @@ fn domain_use() -> impl Strategy<Value = DomainUse> {
 
 fn table() -> impl Strategy<Value = TableDef> {
     let texts = (option::of(text()), option::of(text()));
-    let column = (text(), ty(), any::<bool>(), texts, option::of(domain_use())).prop_map(
-        |(name, ty, not_null, (default, generated), domain)| ColumnDef {
+    let collation = option::of(select(types::Collation::all().collect::<Vec<_>>()));
+    let of = (option::of(domain_use()), collation);
+    let column = (text(), ty(), any::<bool>(), texts, of).prop_map(
+        |(name, ty, not_null, (default, generated), (domain, collation))| ColumnDef {
             name,
             ty,
             not_null,
             default,
             generated,
             domain,
+            collation,
         },
     );
     let kind = select(vec![IdentityKind::Always, IdentityKind::ByDefault]);

@@ -25,7 +25,7 @@ const FILES: [(&str, &str); 12] = [
     ("pg_amop", include_str!("data/pg_amop.tsv")),
     ("pg_amproc", include_str!("data/pg_amproc.tsv")),
     ("pg_language", include_str!("data/pg_language.tsv")),
-    ("pg_collation", include_str!("data/pg_collation.tsv")),
+    ("pg_collation", types::COLLATION_ROWS),
     ("pg_range", include_str!("data/pg_range.tsv")),
 ];
 

@@ -118,8 +118,15 @@ fn made_of(row: Row, domain: Domain) -> Row {
         .text("udt_name", RelationName::name_of_key(&over.key))
 }
 
-/// The row of a column in the information schema, with the domain that it has.
+/// The row of a column in the information schema, with the domain and the collation that it has.
 pub(super) fn with_domain(row: Row, column: &ColumnDef) -> Row {
+    let row = match column.collation {
+        Some(collation) => row
+            .text("collation_catalog", DATABASE)
+            .text("collation_schema", "pg_catalog")
+            .text("collation_name", collation.name()),
+        None => row,
+    };
     match column.domain {
         None => row,
         Some(used) if used.of == DomainOf::Value => named(made_of(row, used.domain), used.domain),

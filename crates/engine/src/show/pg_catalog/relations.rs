@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use sql::algebra::{Direction, NullsOrder};
 use sql::catalog::{
-    CheckScope, Deferral, ForeignKeyDef, IdentityKind, IndexColumn, IndexMeta, KeyMatch, KeyNulls,
-    PartitionOf, ReferentialAction, TableMeta, Uniqueness, UserType, Validity,
+    CheckScope, ColumnDef, Deferral, ForeignKeyDef, IdentityKind, IndexColumn, IndexMeta, KeyMatch,
+    KeyNulls, PartitionOf, ReferentialAction, TableMeta, Uniqueness, UserType, Validity,
 };
 use sql::statement::RelationName;
 use types::{ElementType, Value, array};
@@ -293,6 +293,7 @@ pub(super) fn attributes(subject: &Subject<'_>) -> Vec<Row> {
             let is_own = !def.inheritance.columns.contains(&column.name);
             let count = inherited.get(column.name.as_str()).copied().unwrap_or(0);
             let row = row.flag("attislocal", is_own).number("attinhcount", count);
+            let row = with_collation(row, column);
             let rights = rights::list_of_column(subject, name, &column.name);
             rows.push(row.text("attidentity", identity).set("attacl", rights));
         }
@@ -348,6 +349,14 @@ fn indexed<'d>(
             let of = &def.columns[column.ordinal];
             (&of.name, of.ty)
         }
+    }
+}
+
+/// The row of a column with the collation that it has.
+fn with_collation(row: Row, column: &ColumnDef) -> Row {
+    match column.collation {
+        Some(collation) => row.number("attcollation", i64::from(collation.number())),
+        None => row,
     }
 }
 
@@ -494,7 +503,13 @@ pub(super) fn index_rows(subject: &Subject<'_>) -> Vec<Row> {
             let class = |(position, column): (usize, &IndexColumn)| {
                 class_of(index, position, numbers::of_type(ty(column)).0)
             };
-            let collation = |column: &IndexColumn| numbers::own_entry(ty(column)).collation;
+            let collation = |column: &IndexColumn| {
+                let of = entry.def.columns.get(column.ordinal);
+                let own =
+                    of.filter(|_| column.expression().is_none()).and_then(|def| def.collation);
+                let usual = numbers::own_entry(ty(column)).collation;
+                own.map_or(usual, |own| i64::from(own.number()))
+            };
             let classes: Vec<i64> = index.columns.iter().enumerate().map(class).collect();
             let collations: Vec<i64> = index.columns.iter().map(collation).collect();
             let option = |column: &IndexColumn| {

@@ -1,6 +1,6 @@
-//! Functions on wide decimals.
+//! Functions on wide decimals, and keys of values that are not compared as they are held.
 
-use kernels::{Vector, wide};
+use kernels::{Vector, collate, wide};
 use sql::algebra::Function;
 use types::wide::Wide;
 use types::{DataType, Result};
@@ -22,7 +22,11 @@ pub(super) fn kernel(
     if function == Function::NumericKey {
         return Ok(Some((Box::new(move |a: &[&Vector], _| wide::key(a[0], first)), TOTAL)));
     }
-    if function == Function::HeldText {
+    if let Function::CollationKey(collation) = function {
+        let keys = move |a: &[&Vector], _| collate::keys(a[0], collation);
+        return Ok(Some((Box::new(keys), FALLIBLE)));
+    }
+    if matches!(function, Function::HeldText | Function::Collate(_)) {
         return Ok(Some((Box::new(|a: &[&Vector], _| Ok(a[0].clone())), TOTAL)));
     }
     if !matches!(first, DataType::WideNumeric(_)) {
