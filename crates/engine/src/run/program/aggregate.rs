@@ -15,11 +15,13 @@ use sql::catalog::{
     RoutineDef, RoutineKind, RoutineType, RowCount, Security, StepFunction, Volatility,
 };
 use types::array::{Elements, decode};
-use types::{DataType, ElementType, Error, RecordField, RecordType, Result, Value, record, text};
+use types::{
+    DataType, ElementType, Error, RecordField, RecordType, Result, SqlState, Value, record, text,
+};
 
+use super::Call;
 use super::frame::Boundaries;
 use super::result::Wanted;
-use super::{Call, routine};
 use crate::Session;
 use crate::session::code::{Code, Folding, Step};
 use crate::statement::row_types::type_of;
@@ -142,7 +144,10 @@ impl Session {
         let ty = signature.gives;
         match function {
             StepFunction::Routine(number) => {
-                let source = routine(self, *number)?;
+                let source = self.state().routine_numbered(*number).cloned();
+                let is_gone = "a function of the aggregate was dropped";
+                let gone = || Error::new(SqlState::UNDEFINED_FUNCTION, is_gone);
+                let source = source.ok_or_else(gone)?;
                 let instance = Instance::of_types(&source, signature.takes);
                 let code = self.code_of(&source, instance)?;
                 let def = Arc::new(instance.routine(&source));
