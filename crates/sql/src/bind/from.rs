@@ -8,7 +8,7 @@ use types::{CompareOp, DataType, Result, SqlState, stack};
 
 use super::comparable::{ComparedFor, comparable, refuse_json};
 use super::file::file_path;
-use super::name::{ident_at, is_only, object_at, refuse_reserved, renamed};
+use super::name::{ident_at, is_bare_call, is_only, object_at, refuse_reserved, renamed};
 use super::scope::{Clause, Level, Scope, ScopeColumn, ScopeRelation, Source, Whole, find_column};
 use super::types::{Context, comparison_type, unmodified};
 use super::{Binder, Bound, BoundQuery, Unknowns, fail, place, unsupported};
@@ -224,6 +224,11 @@ impl Binder<'_> {
             }
             F::Table { name, version: Some(_), .. } => {
                 unsupported("FOR SYSTEM_TIME", object_at(name))
+            }
+            F::Table { name, alias, args: None, with_ordinality, .. } if is_bare_call(name) => {
+                let (alias, at) = (alias.as_ref(), object_at(name));
+                let item = FunctionItem { alias, ordinality: *with_ordinality, at };
+                self.bind_table_function(name, &[], item)
             }
             F::Table { name, alias, args: None, .. } => self.bind_relation(name, alias.as_ref()),
             F::Table { name, alias, args: Some(args), with_ordinality, .. } => {

@@ -16,6 +16,31 @@ pub(super) fn refuse_reserved(ident: &ast::Ident) -> Result<()> {
     fail(SqlState::SYNTAX_ERROR, message, ident_at(ident))
 }
 
+/// Functions that are called without parentheses, also in the place of a table.
+const BARE_CALLS: [&str; 11] = [
+    "current_catalog",
+    "current_date",
+    "current_role",
+    "current_schema",
+    "current_time",
+    "current_timestamp",
+    "current_user",
+    "localtime",
+    "localtimestamp",
+    "session_user",
+    "user",
+];
+
+/// True for the name of a function that is called by it alone.
+pub(super) fn is_bare_call(name: &ast::ObjectName) -> bool {
+    match name.0.as_slice() {
+        [part] => part.as_ident().is_some_and(|ident| {
+            ident.quote_style.is_none() && BARE_CALLS.contains(&folded(ident).as_str())
+        }),
+        _ => false,
+    }
+}
+
 /// Columns that PostgreSQL has in each table.
 const SYSTEM_COLUMNS: [&str; 6] = ["cmax", "cmin", "ctid", "tableoid", "xmax", "xmin"];
 
