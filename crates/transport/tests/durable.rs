@@ -325,16 +325,20 @@ fn row_72_snapshots_while_clients_write() {
             let writers: Vec<_> = (0..3).map(|number| scope.spawn(writer(number))).collect();
             let snapshots = scope.spawn(|| {
                 let mut made = 0;
-                while !over.load(Ordering::Relaxed) {
+                loop {
+                    // One is due behind the last write at the latest.
+                    let is_last = over.load(Ordering::Acquire);
                     made += usize::from(server.snapshot_if_due().expect("works").is_some());
                     let table = server.service().store().table(store::server::TableId(1));
                     let collected = table.expect("is there").collect(manager.lowest_active());
                     collected.expect("there is room");
+                    if is_last {
+                        return made;
+                    }
                 }
-                made
             });
             writers.into_iter().for_each(|writer| writer.join().expect("writes"));
-            over.store(true, Ordering::Relaxed);
+            over.store(true, Ordering::Release);
             assert!(snapshots.join().expect("snapshots") > 0);
         });
         let before = newest(&server, kind);
