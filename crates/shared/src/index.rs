@@ -169,17 +169,22 @@ impl<R: Records> Index<R> {
         }
     }
 
-    /// Does what a transaction with this version wants.
-    pub(crate) async fn apply(&self, change: &EntryChange, version: Version) -> Result<()> {
-        let entry = &change.what;
-        if change.is_new {
-            return match self.tree.insert(&entry.until(FOREVER), entry.row).await? {
-                Inserted::Done => Ok(()),
-                Inserted::Exists(_) => Err(SharedError::UniqueViolation),
-            };
+    /// Does what a transaction with this version wants: entries that go are dated, then new ones
+    /// come.
+    pub(crate) async fn apply(&self, changes: &[&EntryChange], version: Version) -> Result<()> {
+        let ascending = |until: u64, is_new: bool| -> Vec<(Vec<u8>, u64)> {
+            let meant = changes.iter().filter(|change| change.is_new == is_new);
+            let mut all: Vec<_> =
+                meant.map(|change| (change.what.until(until), change.what.row)).collect();
+            all.sort_unstable();
+            all
+        };
+        self.tree.insert_all(&ascending(version.0, false)).await?;
+        self.tree.remove_all(&ascending(FOREVER, false)).await?;
+        match self.tree.insert_all(&ascending(FOREVER, true)).await? {
+            Inserted::Done => Ok(()),
+            Inserted::Exists(_) => Err(SharedError::UniqueViolation),
         }
-        self.tree.insert(&entry.until(version.0), entry.row).await?;
-        self.tree.remove(&entry.until(FOREVER), entry.row).await.map(drop)
     }
 
     /// Undoes what [`Self::apply`] did, or did in part, or not at all.

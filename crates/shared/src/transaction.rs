@@ -447,15 +447,12 @@ impl<N: Deref<Target = Node>, T: Deref<Target = SharedTable>> Transaction<N, T> 
             });
         }
         outcome?;
-        // Rows may exchange their keys: what is taken away makes room first.
-        for is_new in [false, true] {
-            for table in undo {
-                let shared = self.tables.iter().find(|shared| shared.name == table.table);
-                for change in table.entries.iter().filter(|change| change.is_new == is_new) {
-                    let index = shared.and_then(|shared| shared.indexes.get(change.index));
-                    let index = index.ok_or_else(|| SharedError::Corrupt("an index".into()))?;
-                    index.apply(change, version).await?;
-                }
+        for table in undo {
+            let shared = self.tables.iter().find(|shared| shared.name == table.table);
+            let shared = shared.ok_or_else(|| SharedError::Corrupt("a table".into()))?;
+            for (number, index) in shared.indexes.iter().enumerate() {
+                let of_it = table.entries.iter().filter(|change| change.index == number);
+                index.apply(&of_it.collect::<Vec<_>>(), version).await?;
             }
         }
         Ok(())

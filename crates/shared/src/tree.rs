@@ -121,4 +121,83 @@ impl<R: Records> Tree<R> {
         }
         Err(SharedError::Contended)
     }
+
+    /// Adds the entries whose keys are not there; those of one leaf in one write. Keys ascend.
+    /// Gives the value of the first key that was there.
+    ///
+    /// # Errors
+    /// As [`Self::find`]; some of the entries may be there.
+    pub async fn insert_all(&self, entries: &[(Vec<u8>, u64)]) -> Result<Inserted> {
+        let (mut rest, mut lost, mut outcome) = (entries, 0, Inserted::Done);
+        while let Some((first, _)) = rest.first() {
+            let mut leaf = self.0.find(Some(first), 0, Mode::Write).await?;
+            if self.0.is_full(&leaf.node) {
+                self.0.split(leaf).await?;
+                continue;
+            }
+            let (mut count, mut is_changed, mut known) = (0, false, None);
+            for (key, value) in rest {
+                if leaf.node.is_behind(Some(key)) || self.0.is_full(&leaf.node) {
+                    break;
+                }
+                match leaf.node.find(key) {
+                    Ok(i) => known = known.or(Some(leaf.node.values[i])),
+                    Err(place) => {
+                        leaf.node.keys.insert(place, key.clone());
+                        leaf.node.values.insert(place, *value);
+                        is_changed = true;
+                    }
+                }
+                count += 1;
+            }
+            if is_changed && self.0.put(&leaf).await? == Swap::Lost {
+                lost += 1;
+                if lost == access::ATTEMPTS {
+                    return Err(SharedError::Contended);
+                }
+                continue;
+            }
+            if let (Inserted::Done, Some(value)) = (outcome, known) {
+                outcome = Inserted::Exists(value);
+            }
+            rest = &rest[count..];
+        }
+        Ok(outcome)
+    }
+
+    /// Removes the entries that are there with these values; those of one leaf in one write. Keys
+    /// ascend.
+    ///
+    /// # Errors
+    /// As [`Self::find`]; some of the entries may be gone.
+    pub async fn remove_all(&self, entries: &[(Vec<u8>, u64)]) -> Result<()> {
+        let (mut rest, mut lost) = (entries, 0);
+        while let Some((first, _)) = rest.first() {
+            let mut leaf = self.0.find(Some(first), 0, Mode::Write).await?;
+            let before = leaf.node.keys.len();
+            let in_leaf = rest.partition_point(|(key, _)| !leaf.node.is_behind(Some(key)));
+            for (key, value) in &rest[..in_leaf] {
+                if let Ok(place) = leaf.node.find(key)
+                    && leaf.node.values[place] == *value
+                {
+                    leaf.node.keys.remove(place);
+                    leaf.node.values.remove(place);
+                }
+            }
+            if leaf.node.keys.len() < before {
+                if self.0.put(&leaf).await? == Swap::Lost {
+                    lost += 1;
+                    if lost == access::ATTEMPTS {
+                        return Err(SharedError::Contended);
+                    }
+                    continue;
+                }
+                if self.0.is_small(&leaf.node) {
+                    self.0.merge(&leaf).await?;
+                }
+            }
+            rest = &rest[in_leaf..];
+        }
+        Ok(())
+    }
 }

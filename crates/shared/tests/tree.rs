@@ -57,6 +57,30 @@ async fn call(
     Ok(())
 }
 
+/// One random call with several keys, likewise.
+async fn call_many(
+    tree: &Tree<MemoryRecords>,
+    numbers: &[u64],
+    random: u64,
+    map: &RefCell<Map>,
+) -> Result<(), SharedError> {
+    let mut entries: Vec<_> = numbers.iter().map(|n| (key(*n), random % 3)).collect();
+    entries.sort_unstable();
+    entries.dedup();
+    if random.is_multiple_of(2) {
+        let known = entries.iter().find_map(|(key, _)| map.borrow().get(key).copied());
+        let expected = known.map_or(Inserted::Done, Inserted::Exists);
+        assert_eq!(tree.insert_all(&entries).await?, expected);
+        for (key, value) in entries {
+            map.borrow_mut().entry(key).or_insert(value);
+        }
+    } else {
+        tree.remove_all(&entries).await?;
+        map.borrow_mut().retain(|key, value| !entries.contains(&(key.clone(), *value)));
+    }
+    Ok(())
+}
+
 fn check(tree: &Tree<MemoryRecords>, map: &Map, what: &str) -> usize {
     let shape = now(tree.check()).unwrap_or_else(|error| panic!("{what}: {error}"));
     let expected: Vec<_> = map.iter().map(|(key, value)| (key.clone(), *value)).collect();
@@ -78,6 +102,11 @@ fn row_50_point_operations_are_those_of_a_map() {
                 let bias = if phase % 2 == 0 { 0 } else { 3 };
                 let kind = if random.chance(70) { bias + random.below(3) } else { random.below(7) };
                 now(call(&tree, random.below(500), kind, &map)).expect("nobody dies");
+                if random.chance(10) {
+                    let many: Vec<u64> = (0..random.below(40)).map(|_| random.below(500)).collect();
+                    now(call_many(&tree, &many, bias + random.below(3), &map))
+                        .expect("nobody dies");
+                }
             }
             levels = levels.max(check(&tree, &map.borrow(), "in one thread"));
         }
@@ -126,10 +155,17 @@ fn side_by_side(seed: u64, deaths: bool) -> u64 {
                 let n = own.below(40) * CALLERS + caller;
                 let kind =
                     if own.chance(60) { round / 30 % 2 * 3 + own.below(3) } else { own.below(7) };
-                match call(&tree, n, kind, map).await {
+                let more = if own.chance(20) { own.below(12) } else { 0 };
+                let mut numbers = vec![n];
+                numbers.extend((0..more).map(|_| own.below(40) * CALLERS + caller));
+                let outcome = match more {
+                    0 => call(&tree, n, kind, map).await,
+                    _ => call_many(&tree, &numbers, kind, map).await,
+                };
+                match outcome {
                     Ok(()) => (),
                     Err(SharedError::Stopped) => {
-                        doubts.borrow_mut().push(key(n));
+                        doubts.borrow_mut().extend(numbers.into_iter().map(key));
                         break;
                     }
                     Err(error) => panic!("seed {seed}: {error}"),

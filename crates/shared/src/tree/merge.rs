@@ -107,11 +107,11 @@ impl<R: Records> Access<R> {
             return Ok(Absorbed::Again);
         }
         if left.split != 0 {
-            // Its upper half ends where the dead node begins, or has its entries already.
+            // Its upper half is the dead node, ends where that begins, or has its entries already.
             let Some((_, upper)) = self.read(left.split).await? else {
                 return Ok(Absorbed::Again);
             };
-            if upper.high == dead.low {
+            if left.split == parent.values[i] || upper.high == dead.low {
                 Box::pin(self.finish_split(id)).await?;
                 return Ok(Absorbed::Again);
             }
