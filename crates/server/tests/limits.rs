@@ -34,16 +34,13 @@ impl Server {
         Client::connect(&place, NoTls).expect("it listens")
     }
 
-    /// The most memory that the process had at any time, without the pages of its program.
+    /// The most memory that the process had at any time.
     fn peak_bytes(&self) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()));
         let status = status.expect("the process lives");
-        let bytes_of = |name: &str| {
-            let line = status.lines().find_map(|line| line.strip_prefix(name));
-            let kilobytes = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
-            kilobytes.map(|kilobytes: u64| kilobytes << 10).expect("a number")
-        };
-        bytes_of("VmHWM:") - bytes_of("RssFile:")
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let kilobytes = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+        kilobytes.expect("a number") << 10
     }
 }
 
