@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use exec::BatchSource;
 use kernels::{Batch, Vector};
 use parking_lot::RwLock;
-use sql::catalog::{Arguments, BoundTableFunction, TableFunctionRef};
+use sql::catalog::{Arguments, BoundTableFunction, TableFunctionRef, TakesRestrictions};
 use types::calendar::TimeZone;
 use types::{DataType, Result};
 
@@ -234,13 +234,23 @@ pub struct SourceFunction {
     columns: Vec<(String, DataType)>,
     rows: Option<u64>,
     source: Arc<dyn BatchSource>,
+    takes: TakesRestrictions,
 }
 
 impl SourceFunction {
     /// The function called `name` (with arguments, for EXPLAIN) over `file`.
     pub fn bound(name: String, file: OpenedFile) -> TableFunctionRef {
+        Self::of(name, file, TakesRestrictions::No)
+    }
+
+    /// As [`Self::bound`], over a source that leaves out rows by restrictions.
+    pub fn restricted(name: String, file: OpenedFile) -> TableFunctionRef {
+        Self::of(name, file, TakesRestrictions::Yes)
+    }
+
+    fn of(name: String, file: OpenedFile, takes: TakesRestrictions) -> TableFunctionRef {
         let OpenedFile { columns, rows, source } = file;
-        TableFunctionRef(Arc::new(Self { name, columns, rows, source }))
+        TableFunctionRef(Arc::new(Self { name, columns, rows, source, takes }))
     }
 }
 
@@ -255,6 +265,10 @@ impl BoundTableFunction for SourceFunction {
 
     fn rows(&self) -> Option<u64> {
         self.rows
+    }
+
+    fn takes(&self) -> TakesRestrictions {
+        self.takes
     }
 
     fn object(&self) -> Arc<dyn std::any::Any + Send + Sync> {

@@ -3,11 +3,7 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use exec::SharedBatchSource;
-use sql::catalog::{
-    BoundTableFunction, CheckDef, ColumnDef, IndexMeta, KeyDef, TableFunctionRef, TableMeta,
-    TableRef, TakesRestrictions,
-};
+use sql::catalog::{CheckDef, ColumnDef, IndexMeta, KeyDef, TableFunctionRef, TableMeta, TableRef};
 use sql::statement::RelationName;
 use types::{DataType, Result};
 
@@ -15,6 +11,7 @@ use crate::catalog::TableDef;
 use crate::catalog::codec::decode_table;
 use crate::catalog::stored::key_index;
 use crate::instance::attached::{AttachedTable, AttachedTableId, AttachedTransaction};
+use crate::instance::registry::{OpenedFile, SourceFunction};
 
 /// A table of the attached database in one transaction.
 pub(crate) struct AttachedRows {
@@ -41,9 +38,9 @@ impl AttachedRows {
         let named = |column: &ColumnDef| (column.name.clone(), column.ty);
         let row = ("row".to_owned(), DataType::BigInt);
         let columns = def.columns.iter().map(named).chain([row]).collect();
-        let (name, rows) = (def.name.clone(), found.rows);
-        let source = transaction.source(found.id)?;
-        let function = TableFunctionRef(Arc::new(RowsFunction { name, columns, rows, source }));
+        let opened =
+            OpenedFile { columns, rows: found.rows, source: transaction.source(found.id)? };
+        let function = SourceFunction::restricted(def.name.clone(), opened);
         Ok(Self { def, id: found.id, function })
     }
 
@@ -88,35 +85,5 @@ impl TableMeta for AttachedMeta {
 
     fn object(&self) -> Arc<dyn Any + Send + Sync> {
         Arc::clone(&self.0) as Arc<dyn Any + Send + Sync>
-    }
-}
-
-/// The rows of an attached table.
-struct RowsFunction {
-    name: String,
-    columns: Vec<(String, DataType)>,
-    rows: Option<u64>,
-    source: SharedBatchSource,
-}
-
-impl BoundTableFunction for RowsFunction {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn columns(&self) -> &[(String, DataType)] {
-        &self.columns
-    }
-
-    fn rows(&self) -> Option<u64> {
-        self.rows
-    }
-
-    fn takes(&self) -> TakesRestrictions {
-        TakesRestrictions::Yes
-    }
-
-    fn object(&self) -> Arc<dyn Any + Send + Sync> {
-        Arc::new(Arc::clone(&self.source))
     }
 }

@@ -278,18 +278,7 @@ impl Binder<'_> {
         };
         let columns = scope_columns(&bound, "");
         // Without an alias, as PostgreSQL has it from version 16 on, no name leads to the relation.
-        let relation = match alias {
-            Some(alias) => aliased(columns, None, alias)?,
-            None => ScopeRelation {
-                name: String::new(),
-                schema: None,
-                columns,
-                system: Vec::new(),
-                table: None,
-                whole: Whole::Row,
-                at: None,
-            },
-        };
+        let relation = named_relation(String::new(), columns, alias, None)?;
         Ok((bound.plan, Scope::of(relation)))
     }
 

@@ -19,118 +19,12 @@ use types::{
     PackedType, RecordField, RecordType, RegKind, Result, WideDigits,
 };
 
-use super::field::{Codec, Decode, Reader, Writer, damaged, variants};
+use super::field::{Codec, Decode, Reader, Writer, damaged, is_default, record, variants};
 use crate::catalog::comments::Commented;
 use crate::catalog::databases::DatabaseDef;
 use crate::catalog::materialized::Materialized;
 use crate::catalog::rights::{DefaultsOf, Grant, Membership, Rights, SCHEMA_NAME};
 use crate::catalog::{Extension, Role, Sequence, SequenceValue, TableDef, View};
-
-/// A struct is its fields in this order; what stands behind `;` is written only where it, or what
-/// follows it, is not the default, and so may be missing.
-macro_rules! record {
-    ($ty:ident { $($field:ident),*; $first:ident, $second:ident, $last:ident }) => {
-        impl Codec for $ty {
-            fn put(&self, out: &mut Writer<'_>) {
-                $(out.field(&self.$field);)*
-                let has_last = !is_default(&self.$last);
-                let has_second = has_last || !is_default(&self.$second);
-                if has_second || !is_default(&self.$first) {
-                    out.field(&self.$first);
-                }
-                if has_second {
-                    out.field(&self.$second);
-                }
-                if has_last {
-                    out.field(&self.$last);
-                }
-            }
-        }
-
-        impl Decode for $ty {
-            fn get(from: &mut Reader<'_>) -> Result<Self> {
-                let ($first, $second, $last) = Default::default();
-                let mut record = Self { $($field: from.field()?,)* $first, $second, $last };
-                if from.end().is_err() {
-                    record.$first = from.field()?;
-                }
-                if from.end().is_err() {
-                    record.$second = from.field()?;
-                }
-                if from.end().is_err() {
-                    record.$last = from.field()?;
-                }
-                Ok(record)
-            }
-        }
-    };
-    ($ty:ident { $($field:ident),*; $first:ident, $last:ident }) => {
-        impl Codec for $ty {
-            fn put(&self, out: &mut Writer<'_>) {
-                $(out.field(&self.$field);)*
-                let has_last = !is_default(&self.$last);
-                if has_last || !is_default(&self.$first) {
-                    out.field(&self.$first);
-                }
-                if has_last {
-                    out.field(&self.$last);
-                }
-            }
-        }
-
-        impl Decode for $ty {
-            fn get(from: &mut Reader<'_>) -> Result<Self> {
-                let ($first, $last) = Default::default();
-                let mut record = Self { $($field: from.field()?,)* $first, $last };
-                if from.end().is_err() {
-                    record.$first = from.field()?;
-                }
-                if from.end().is_err() {
-                    record.$last = from.field()?;
-                }
-                Ok(record)
-            }
-        }
-    };
-    ($ty:ident { $($field:ident),*; $last:ident }) => {
-        impl Codec for $ty {
-            fn put(&self, out: &mut Writer<'_>) {
-                $(out.field(&self.$field);)*
-                if !is_default(&self.$last) {
-                    out.field(&self.$last);
-                }
-            }
-        }
-
-        impl Decode for $ty {
-            fn get(from: &mut Reader<'_>) -> Result<Self> {
-                let $last = Default::default();
-                let mut record = Self { $($field: from.field()?,)* $last };
-                if from.end().is_err() {
-                    record.$last = from.field()?;
-                }
-                Ok(record)
-            }
-        }
-    };
-    ($ty:ident { $($field:ident),* }) => {
-        impl Codec for $ty {
-            fn put(&self, out: &mut Writer<'_>) {
-                $(out.field(&self.$field);)*
-            }
-        }
-
-        impl Decode for $ty {
-            fn get(from: &mut Reader<'_>) -> Result<Self> {
-                Ok(Self { $($field: from.field()?),* })
-            }
-        }
-    };
-}
-
-fn is_default<T: Default + PartialEq>(value: &T) -> bool {
-    *value == T::default()
-}
 
 record!(WideDef { nodes, columns });
 record!(WideNode { table, link });

@@ -7,7 +7,7 @@ use sql::catalog::{
 };
 use types::Result;
 
-use super::field::{Codec, Decode, Reader, Writer, damaged, variants};
+use super::field::{Codec, Decode, Reader, Writer, damaged, record, variants};
 
 variants!(RoutineKind { Function = 0, Procedure = 1, Aggregate = 210 });
 variants!(Language { Sql = 0, PlPgSql = 1, Internal = 210 });
@@ -66,25 +66,7 @@ impl Decode for RoutineType {
     }
 }
 
-impl Codec for ParameterDef {
-    fn put(&self, out: &mut Writer<'_>) {
-        out.field(&self.name);
-        out.field(&self.mode);
-        out.field(&self.ty);
-        out.field(&self.default);
-    }
-}
-
-impl Decode for ParameterDef {
-    fn get(from: &mut Reader<'_>) -> Result<Self> {
-        Ok(Self {
-            name: from.field()?,
-            mode: from.field()?,
-            ty: from.field()?,
-            default: from.field()?,
-        })
-    }
-}
+record!(ParameterDef { name, mode, ty, default });
 
 /// One byte, then what belongs to it.
 impl Codec for StepFunction {
@@ -113,31 +95,7 @@ impl Decode for StepFunction {
     }
 }
 
-impl Codec for AggregateDef {
-    fn put(&self, out: &mut Writer<'_>) {
-        out.field(&self.transition);
-        out.field(&self.state);
-        out.field(&self.initial);
-        out.field(&self.last);
-        out.field(&self.last_takes);
-        out.field(&self.combine);
-        out.field(&self.options);
-    }
-}
-
-impl Decode for AggregateDef {
-    fn get(from: &mut Reader<'_>) -> Result<Self> {
-        Ok(Self {
-            transition: from.field()?,
-            state: from.field()?,
-            initial: from.field()?,
-            last: from.field()?,
-            last_takes: from.field()?,
-            combine: from.field()?,
-            options: from.field()?,
-        })
-    }
-}
+record!(AggregateDef { transition, state, initial, last, last_takes, combine, options });
 
 /// The content of an aggregate is written for aggregates alone.
 impl Codec for RoutineDef {
