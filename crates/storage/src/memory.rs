@@ -116,6 +116,8 @@ pub struct BufferPool {
     limit: u64,
     total: AtomicU64,
     peak: AtomicU64,
+    #[cfg(feature = "mimalloc")]
+    overhead: allocator::Overhead,
     used: [AtomicU64; MemoryCategory::ALL.len()],
     slots: Mutex<Slots>,
     runs: Runs,
@@ -151,6 +153,8 @@ impl BufferPool {
             limit: limit_bytes,
             total: AtomicU64::new(0),
             peak: AtomicU64::new(0),
+            #[cfg(feature = "mimalloc")]
+            overhead: allocator::Overhead::new(limit_bytes),
             used: Default::default(),
             slots: Mutex::new(Slots::default()),
             runs: Runs::default(),
@@ -347,6 +351,8 @@ impl BufferPool {
         let Ok(before) = self.total.fetch_update(order, order, add) else { return false };
         self.peak.fetch_max(before + bytes, Ordering::Relaxed);
         self.used[category as usize].fetch_add(bytes, Ordering::Relaxed);
+        #[cfg(feature = "mimalloc")]
+        self.overhead.note(bytes);
         true
     }
 
