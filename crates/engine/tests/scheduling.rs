@@ -34,6 +34,11 @@ fn priorities_are_the_session_s_and_policies_the_server_s() {
         assert_eq!(run(&mut owner, "SHOW scheduler_policy"), Ok(policy.into()));
     }
     assert_eq!(run(&mut chief, "SET scheduler_policy = 'shortest'"), Err("22023".into()));
+    for dispatch in ["bus", "monitor"] {
+        done(&mut chief, &format!("SET scheduler_dispatch = {dispatch}"));
+        assert_eq!(run(&mut owner, "SHOW scheduler_dispatch"), Ok(dispatch.into()));
+    }
+    assert_eq!(run(&mut chief, "SET scheduler_dispatch = 'pigeons'"), Err("22023".into()));
     done(&mut chief, "SET priority = 1000");
     assert_eq!(run(&mut chief, "SET priority = 1001"), Err("22023".into()));
     assert_eq!(run(&mut chief, "SET priority = 0"), Err("22023".into()));
@@ -42,6 +47,7 @@ fn priorities_are_the_session_s_and_policies_the_server_s() {
     let defaults = database.role("ann").expect("a role").settings;
     assert_eq!(defaults, [("priority".to_owned(), "4".to_owned())]);
     assert_eq!(run(&mut ann, "SET scheduler_policy = fair"), Err("42501".into()));
+    assert_eq!(run(&mut ann, "SET scheduler_dispatch = bus"), Err("42501".into()));
     done(&mut ann, "SET priority = 4");
     assert_eq!(run(&mut ann, "SET priority = 5"), Err("42501".into()));
     assert_eq!(run(&mut ann, "SELECT set_config('priority', '5', false)"), Err("42501".into()));

@@ -1,13 +1,20 @@
 //! The foreman: containers of work orders, one per running query, and the monitor around them.
+//!
+//! Workers take orders in the monitor, or are sent them by a thread that does (`messages`); both
+//! ways may be in use at once while the dispatch changes.
+
+mod messages;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
-use parking_lot::{Condvar, Mutex};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use types::waiting::waiting;
 
+use crate::dispatch::Dispatch;
+use crate::mailboxes::Mailboxes;
 use crate::policy::{Candidate, History, POLICIES, Policy, Priority, choose};
 use crate::worker;
 
@@ -123,6 +130,10 @@ struct State {
     target: usize,
     /// The threads by number; None where there is none, or where it ended.
     threads: Vec<Option<JoinHandle<()>>>,
+    /// Where workers that have no order go; None: they wait in the monitor.
+    mailboxes: Option<Arc<Mailboxes>>,
+    /// The threads of the foremen that led or lead.
+    foremen: Vec<JoinHandle<()>>,
     closing: bool,
 }
 
@@ -166,6 +177,30 @@ impl State {
         Some(Taken { id: container.id, ticket, orders, order })
     }
 
+    fn dispatch(&self) -> Dispatch {
+        if self.mailboxes.is_some() { Dispatch::Bus } else { Dispatch::Monitor }
+    }
+
+    /// True when workers are to be at `mailboxes`.
+    fn is_served_by(&self, mailboxes: &Mailboxes) -> bool {
+        let is_this = |mine: &Arc<Mailboxes>| std::ptr::eq(&raw const **mine, mailboxes);
+        !self.closing && self.mailboxes.as_ref().is_some_and(is_this)
+    }
+
+    /// The mailboxes to which a worker without an order goes, as one of their members.
+    fn enter(&self) -> Option<Arc<Mailboxes>> {
+        let mailboxes = self.mailboxes.as_ref().filter(|_| !self.closing)?;
+        mailboxes.add_member();
+        Some(Arc::clone(mailboxes))
+    }
+
+    /// The ticket and the orders of the run `id`, of which an order was taken and has not ended.
+    fn parts(&self, id: u64) -> (Arc<Ticket>, Arc<dyn WorkOrders>) {
+        let container = self.containers.iter().find(|container| container.id == id);
+        let container = container.expect("a run stays while one of its orders runs");
+        (Arc::clone(&container.ticket), Arc::clone(&container.orders))
+    }
+
     /// Notes the end of an order; true when its query's run is over.
     fn complete(&mut self, id: u64, panicked: Option<String>) -> bool {
         let Some(i) = self.containers.iter().position(|c| c.id == id) else {
@@ -200,6 +235,16 @@ struct Shared {
 }
 
 impl Shared {
+    /// Has workers, or the foreman for them, look at the state, which is let go.
+    fn wake(&self, state: MutexGuard<'_, State>) {
+        let mailboxes = state.mailboxes.clone();
+        self.work.notify_all();
+        drop(state);
+        if let Some(mailboxes) = mailboxes {
+            mailboxes.look();
+        }
+    }
+
     /// Runs orders until the scheduler closes or needs no worker of this number.
     fn serve(&self, worker: usize) {
         let mut state = self.state.lock();
@@ -208,6 +253,12 @@ impl Shared {
                 // Under the lock: who adds a worker of this number starts another thread.
                 state.threads.get_mut(worker).map(Option::take);
                 return;
+            }
+            if let Some(mailboxes) = state.enter() {
+                drop(state);
+                messages::follow(self, &mailboxes, worker);
+                state = self.state.lock();
+                continue;
             }
             let Some(Taken { id, ticket, orders, order }) = state.take(worker) else {
                 if state.closing {
@@ -268,6 +319,8 @@ impl Scheduler {
             random: 0,
             target: 0,
             threads: Vec::new(),
+            mailboxes: None,
+            foremen: Vec::new(),
             closing: false,
         };
         let shared = Arc::new(Shared {
@@ -297,7 +350,33 @@ impl Scheduler {
                 state.threads[index] = Some(thread);
             }
         }
-        self.shared.work.notify_all();
+        self.shared.wake(state);
+    }
+
+    /// How work orders reach workers from now on, also those of running queries. Costs nothing when
+    /// it is so already.
+    pub fn set_dispatch(&self, dispatch: Dispatch) {
+        let mut state = self.shared.state.lock();
+        if dispatch == state.dispatch() {
+            return;
+        }
+        let left = state.mailboxes.take();
+        if dispatch == Dispatch::Bus {
+            let mailboxes = Arc::new(Mailboxes::new());
+            let shared = Arc::clone(&self.shared);
+            state.mailboxes = Some(Arc::clone(&mailboxes));
+            state.foremen.retain(|foreman| !foreman.is_finished());
+            state.foremen.push(worker::spawn_foreman(move || messages::lead(&shared, &mailboxes)));
+        }
+        self.shared.wake(state);
+        if let Some(left) = left {
+            left.look();
+        }
+    }
+
+    /// How work orders reach workers.
+    pub fn dispatch(&self) -> Dispatch {
+        self.shared.state.lock().dispatch()
     }
 
     /// Worker threads.
@@ -338,9 +417,9 @@ impl Scheduler {
         if !suspension.is_on() {
             return;
         }
-        let _state = self.shared.state.lock();
+        let state = self.shared.state.lock();
         suspension.0.store(false, Ordering::Relaxed);
-        self.shared.work.notify_all();
+        self.shared.wake(state);
     }
 
     /// Waits until `ticket` is not suspended, or `orders` are not to run any more.
@@ -393,8 +472,7 @@ impl Scheduler {
         let container =
             Container { slots, ticket, orders, next: 0, count, running: 0, panicked: None, id };
         state.containers.push(container);
-        self.shared.work.notify_all();
-        drop(state);
+        self.shared.wake(state);
         waiting(|| self.wait_finished(id))
     }
 
@@ -419,13 +497,15 @@ impl Scheduler {
 
 impl Drop for Scheduler {
     fn drop(&mut self) {
-        let threads = {
+        let (threads, foremen) = {
             let mut state = self.shared.state.lock();
             state.closing = true;
-            std::mem::take(&mut state.threads)
+            let threads = std::mem::take(&mut state.threads);
+            let foremen = std::mem::take(&mut state.foremen);
+            self.shared.wake(state);
+            (threads, foremen)
         };
-        self.shared.work.notify_all();
-        for thread in threads.into_iter().flatten() {
+        for thread in threads.into_iter().flatten().chain(foremen) {
             // A worker catches panics of work orders, so joining fails only if the foreman is
             // broken; nothing is left to do then.
             let _ = thread.join();
@@ -434,268 +514,4 @@ impl Drop for Scheduler {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    struct Count {
-        hits: Vec<AtomicUsize>,
-        stop: AtomicBool,
-        stop_at: Option<usize>,
-    }
-
-    impl WorkOrders for Count {
-        fn run(&self, _worker: usize, order: usize) {
-            self.hits[order].fetch_add(1, Ordering::Relaxed);
-            assert!(order != 77, "order 77");
-            if self.stop_at == Some(order) {
-                self.stop.store(true, Ordering::Relaxed);
-            }
-        }
-        fn stopped(&self) -> bool {
-            self.stop.load(Ordering::Relaxed)
-        }
-    }
-
-    fn count(orders: usize, stop_at: Option<usize>) -> Arc<Count> {
-        let hits = (0..orders).map(|_| AtomicUsize::new(0)).collect();
-        Arc::new(Count { hits, stop: AtomicBool::new(false), stop_at })
-    }
-
-    fn of(scheduler: &Scheduler, count: usize) -> Extent {
-        Extent { slots: scheduler.slots(), count }
-    }
-
-    /// Orders that wait until they are let go, and how many there are at once.
-    #[derive(Default)]
-    struct Gate {
-        inside: AtomicUsize,
-        most: AtomicUsize,
-        open: AtomicBool,
-    }
-
-    impl WorkOrders for Gate {
-        fn run(&self, _worker: usize, _order: usize) {
-            let inside = self.inside.fetch_add(1, Ordering::SeqCst) + 1;
-            self.most.fetch_max(inside, Ordering::SeqCst);
-            while !self.open.load(Ordering::SeqCst) {
-                std::thread::yield_now();
-            }
-            self.inside.fetch_sub(1, Ordering::SeqCst);
-        }
-        fn stopped(&self) -> bool {
-            false
-        }
-    }
-
-    fn await_inside(gate: &Gate, count: usize) {
-        while gate.inside.load(Ordering::SeqCst) != count {
-            std::thread::yield_now();
-        }
-    }
-
-    #[test]
-    fn workers_come_and_go_under_a_run() {
-        let scheduler = Scheduler::new(1);
-        let (gate, slots) = (Arc::new(Gate::default()), 5);
-        let (run, ticket) = (Arc::clone(&gate), Ticket::new(Priority(1)));
-        std::thread::scope(|scope| {
-            let run = scope.spawn(|| scheduler.run(&ticket, run, Extent { slots, count: 40 }));
-            await_inside(&gate, 1);
-            scheduler.set_workers(8);
-            // Workers of the run's slots alone: five of the eight.
-            await_inside(&gate, slots);
-            scheduler.set_workers(2);
-            gate.open.store(true, Ordering::SeqCst);
-            run.join().expect("no panic").expect("runs");
-        });
-        assert_eq!((gate.most.load(Ordering::SeqCst), scheduler.workers()), (slots, 2));
-
-        // Those that retired are gone, and none of the others.
-        let gate = Arc::new(Gate::default());
-        let (run, ticket) = (Arc::clone(&gate), Ticket::new(Priority(1)));
-        std::thread::scope(|scope| {
-            let run = scope.spawn(|| scheduler.run(&ticket, run, Extent { slots, count: 40 }));
-            await_inside(&gate, 2);
-            gate.open.store(true, Ordering::SeqCst);
-            run.join().expect("no panic").expect("runs");
-        });
-        assert_eq!(gate.most.load(Ordering::SeqCst), 2);
-    }
-
-    #[test]
-    fn workers_that_come_back_at_once_are_the_same() {
-        let scheduler = Scheduler::new(4);
-        for round in 0..200 {
-            scheduler.set_workers(1 + round % 4);
-            let work = count(20, None);
-            let ticket = Ticket::new(Priority(1));
-            scheduler.run(&ticket, Arc::clone(&work) as _, of(&scheduler, 20)).expect("runs");
-            assert!(work.hits.iter().all(|h| h.load(Ordering::Relaxed) == 1));
-        }
-    }
-
-    #[test]
-    fn every_order_runs_once() {
-        let scheduler = Scheduler::new(3);
-        for orders in [0, 1, 2, 70] {
-            let work = count(orders, None);
-            let ticket = Ticket::new(Priority(1));
-            scheduler.run(&ticket, Arc::clone(&work) as _, of(&scheduler, orders)).expect("runs");
-            assert!(work.hits.iter().all(|h| h.load(Ordering::Relaxed) == 1));
-        }
-    }
-
-    #[test]
-    fn a_panic_ends_its_run_only() {
-        let scheduler = Scheduler::new(2);
-        let ticket = Ticket::new(Priority(1));
-        let error = scheduler.run(&ticket, count(100, None), of(&scheduler, 100));
-        assert_eq!(error, Err(RunError::Panicked("order 77".to_owned())));
-        let extent = of(&scheduler, 50);
-        scheduler.run(&ticket, count(50, None), extent).expect("the workers are alive");
-    }
-
-    #[test]
-    fn pending_runs_are_seen() {
-        struct Held(Mutex<()>);
-        impl WorkOrders for Held {
-            fn run(&self, _worker: usize, _order: usize) {
-                let _held = self.0.lock();
-            }
-            fn stopped(&self) -> bool {
-                false
-            }
-        }
-        let scheduler = Scheduler::new(2);
-        let orders = Arc::new(Held(Mutex::new(())));
-        let held = orders.0.lock();
-        let ticket = Ticket::of(Priority(3), 7, &Suspension::default());
-        std::thread::scope(|scope| {
-            let run = Arc::clone(&orders) as Arc<dyn WorkOrders>;
-            let run = scope.spawn(|| scheduler.run(&ticket, run, of(&scheduler, 5)));
-            let seen = loop {
-                match scheduler.pending()[..] {
-                    [one] if one.running == 2 => break one,
-                    _ => std::thread::yield_now(),
-                }
-            };
-            let expected = Pending {
-                owner: 7,
-                priority: Priority(3),
-                orders: 5,
-                begun: 2,
-                running: 2,
-                predicted_nanos: None,
-            };
-            assert_eq!(seen, expected);
-            drop(held);
-            run.join().expect("no panic").expect("runs");
-        });
-        assert!(scheduler.pending().is_empty());
-    }
-
-    /// Orders that note their name, of which the first waits until it is let go.
-    struct Named {
-        name: &'static str,
-        ran: Arc<Mutex<Vec<&'static str>>>,
-        gate: Arc<Gate>,
-    }
-
-    impl WorkOrders for Named {
-        fn run(&self, worker: usize, order: usize) {
-            self.ran.lock().push(self.name);
-            if order == 0 {
-                self.gate.run(worker, order);
-            }
-        }
-        fn stopped(&self) -> bool {
-            false
-        }
-    }
-
-    fn await_pending(scheduler: &Scheduler, count: usize) {
-        while scheduler.pending().len() != count {
-            std::thread::yield_now();
-        }
-    }
-
-    #[test]
-    fn a_lower_priority_is_suspended_while_a_higher_one_has_orders() {
-        let scheduler = Scheduler::new(1);
-        scheduler.set_policy(crate::policy_named("highest_first").expect("a policy"));
-        let ran = Arc::default();
-        let named = |name| {
-            let (ran, gate) = (Arc::clone(&ran), Arc::new(Gate::default()));
-            Arc::new(Named { name, ran, gate })
-        };
-        let (low, high) = (named("low"), named("high"));
-        high.gate.open.store(true, Ordering::SeqCst);
-        let run = |orders: Arc<Named>, priority| {
-            let extent = of(&scheduler, 4);
-            scheduler.run(&Ticket::new(Priority(priority)), orders, extent).expect("runs");
-        };
-        std::thread::scope(|scope| {
-            let orders = Arc::clone(&low);
-            scope.spawn(move || run(orders, 1));
-            await_inside(&low.gate, 1);
-            scope.spawn(move || run(high, 2));
-            await_pending(&scheduler, 2);
-            low.gate.open.store(true, Ordering::SeqCst);
-        });
-        let expected = ["low", "high", "high", "high", "high", "low", "low", "low"];
-        assert_eq!(*ran.lock(), expected);
-    }
-
-    #[test]
-    fn a_suspended_query_gives_its_workers_back_and_goes_on_where_it_was() {
-        let scheduler = Scheduler::new(2);
-        let suspension = Suspension::default();
-        let ticket = Ticket::of(Priority(9), 1, &suspension);
-        let gate = Arc::new(Gate::default());
-        std::thread::scope(|scope| {
-            let (orders, ticket) = (Arc::clone(&gate), &ticket);
-            let run = scope.spawn(|| scheduler.run(ticket, orders, of(&scheduler, 20)));
-            await_inside(&gate, 2);
-            scheduler.suspend(&suspension);
-            gate.open.store(true, Ordering::SeqCst);
-            await_inside(&gate, 0);
-            // Both workers serve others, and no order of the first is begun.
-            for _ in 0..10 {
-                let (other, extent) = (count(30, None), of(&scheduler, 30));
-                scheduler.run(&Ticket::new(Priority(1)), other, extent).expect("runs");
-            }
-            let begun: Vec<usize> = scheduler.pending().iter().map(|p| p.begun).collect();
-            assert_eq!(begun, [2]);
-            scheduler.resume(&suspension);
-            run.join().expect("no panic").expect("runs");
-        });
-        assert!(scheduler.pending().is_empty());
-    }
-
-    #[test]
-    fn a_stop_ends_a_suspended_query() {
-        let scheduler = Scheduler::new(1);
-        let suspension = Suspension::default();
-        scheduler.suspend(&suspension);
-        let ticket = Ticket::of(Priority(1), 1, &suspension);
-        for orders in [1, 5] {
-            let work = count(orders, None);
-            std::thread::scope(|scope| {
-                let (shared, ticket) = (Arc::clone(&work) as _, &ticket);
-                let run = scope.spawn(|| scheduler.run(ticket, shared, of(&scheduler, orders)));
-                work.stop.store(true, Ordering::Relaxed);
-                run.join().expect("no panic").expect("it ends");
-            });
-            assert!(work.hits.iter().all(|hit| hit.load(Ordering::Relaxed) == 0));
-        }
-    }
-
-    #[test]
-    fn a_stop_leaves_later_orders_out() {
-        let scheduler = Scheduler::new(1);
-        let work = count(60, Some(10));
-        let ticket = Ticket::new(Priority(1));
-        scheduler.run(&ticket, Arc::clone(&work) as _, of(&scheduler, 60)).expect("no panic");
-        assert_eq!(work.hits[11].load(Ordering::Relaxed), 0);
-    }
-}
+mod tests;

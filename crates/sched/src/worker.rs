@@ -14,6 +14,14 @@ pub(crate) fn spawn(index: usize, serve: impl FnOnce() + Send + 'static) -> Join
         .expect("the system starts a thread at start-up")
 }
 
+/// Starts a foreman, on whatever core is free: it waits nearly always.
+pub(crate) fn spawn_foreman(lead: impl FnOnce() + Send + 'static) -> JoinHandle<()> {
+    std::thread::Builder::new()
+        .name("foreman".to_owned())
+        .spawn(lead)
+        .expect("the system starts a thread")
+}
+
 /// Pins the calling thread to the `index`th core that the process may use. With more workers than
 /// cores nothing is pinned: the kernel shares better then.
 fn pin(index: usize) {

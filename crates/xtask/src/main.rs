@@ -204,6 +204,9 @@ struct SltArgs {
     /// Freeze blocks as soon as nobody writes them
     #[arg(long)]
     freezing: bool,
+    /// How work orders reach Tessera's workers: monitor or bus
+    #[arg(long, default_value = "monitor", value_parser = ["monitor", "bus"])]
+    dispatch: String,
     /// How many failures of each file to show
     #[arg(long, default_value_t = 10)]
     show: usize,
@@ -386,6 +389,7 @@ fn run_product(command: Command) -> Outcome {
                 xtask::tessera::Tessera::new(&args.layout, args.threads, &args.index_paths)?;
             let backend = if args.spilling { backend.spilling() } else { backend };
             let backend = if args.freezing { backend.freezing() } else { backend };
+            let backend = if args.dispatch == "bus" { backend.on_bus() } else { backend };
             return slt::run(&args.paths, &backend, args.show);
         }
         Command::Histories(args) => {

@@ -47,6 +47,13 @@ impl Tessera {
         self
     }
 
+    /// The same, where work orders reach workers as messages of the bus.
+    #[must_use]
+    pub fn on_bus(mut self) -> Self {
+        self.settings.push("SET scheduler_dispatch = bus".to_owned());
+        self
+    }
+
     /// The same, where operators hold next to nothing in memory, so that all spill that can.
     #[must_use]
     pub fn spilling(mut self) -> Self {

@@ -1,8 +1,8 @@
 //! Ways to run a query that must not change its answer: techniques switched off, joins in other
-//! orders, groups in other places.
+//! orders, groups in other places, work orders as messages.
 //!
 //! ```text
-//! all on | all off | without a | without b | ... | order of the text | worst order
+//! all on | all off | without a | without b | ... | order of the text | worst order | ... | bus
 //! ```
 
 use plan::Technique;
@@ -16,6 +16,7 @@ pub struct Variant {
     off: Vec<Technique>,
     join_order: &'static str,
     aggregate_place: &'static str,
+    dispatch: &'static str,
 }
 
 /// Values of `join_order`.
@@ -24,11 +25,19 @@ const JOIN_ORDERS: [&str; 3] = ["cost", "text", "worst"];
 /// Values of `aggregate_place`.
 const AGGREGATE_PLACES: [&str; 2] = ["cost", "early"];
 
+/// Values of `scheduler_dispatch`, which is the server's: databases have one session here.
+const DISPATCHES: [&str; 2] = ["monitor", "bus"];
+
 impl Variant {
     /// Everything is used but `off`.
     pub fn without(name: &str, off: &[Technique]) -> Self {
-        let (join_order, aggregate_place) = (JOIN_ORDERS[0], AGGREGATE_PLACES[0]);
-        Self { name: name.to_owned(), off: off.to_vec(), join_order, aggregate_place }
+        Self {
+            name: name.to_owned(),
+            off: off.to_vec(),
+            join_order: JOIN_ORDERS[0],
+            aggregate_place: AGGREGATE_PLACES[0],
+            dispatch: DISPATCHES[0],
+        }
     }
 
     /// Everything is used, and joins are ordered by `join_order`.
@@ -42,8 +51,14 @@ impl Variant {
         Self { join_order, ..self }
     }
 
+    /// Everything is used, and work orders reach workers as messages.
+    pub fn on_bus() -> Self {
+        let dispatch = DISPATCHES[1];
+        Self { dispatch, ..Self::without(&format!("scheduler_dispatch = {dispatch}"), &[]) }
+    }
+
     /// All techniques, none of them, all but each; then the other orders of joins, and grouping
-    /// below and in joins wherever that is possible.
+    /// below and in joins wherever that is possible; then the other dispatch.
     pub fn all() -> Vec<Self> {
         let mut all = vec![Self::without("all on", &[]), Self::without("all off", &Technique::ALL)];
         all.extend(Self::each());
@@ -52,6 +67,7 @@ impl Variant {
         all.push(Self { aggregate_place: AGGREGATE_PLACES[1], ..early });
         let without = Self::without("group joins early", &[Technique::EagerAggregation]);
         all.push(Self { aggregate_place: AGGREGATE_PLACES[1], ..without });
+        all.push(Self::on_bus());
         all
     }
 
@@ -67,7 +83,8 @@ impl Variant {
         let join_order = JOIN_ORDERS[random.below(JOIN_ORDERS.len() as u64) as usize];
         let aggregate_place =
             AGGREGATE_PLACES[random.below(AGGREGATE_PLACES.len() as u64) as usize];
-        Self { name: "drawn".to_owned(), off, join_order, aggregate_place }
+        let dispatch = DISPATCHES[0];
+        Self { name: "drawn".to_owned(), off, join_order, aggregate_place, dispatch }
     }
 
     /// The statements that make a session, in whatever state, run queries so.
@@ -77,6 +94,7 @@ impl Variant {
         let mut settings: Vec<String> = Technique::ALL.into_iter().map(set).collect();
         settings.push(format!("SET tessera.join_order = {}", self.join_order));
         settings.push(format!("SET tessera.aggregate_place = {}", self.aggregate_place));
+        settings.push(format!("SET scheduler_dispatch = {}", self.dispatch));
         settings
     }
 }

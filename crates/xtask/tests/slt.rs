@@ -1,6 +1,6 @@
 //! The SQL tests on Tessera: every file in every layout, with one worker and with two,
-//! with indexes wherever they can be used, once with operators that spill, and once with blocks
-//! that are frozen as soon as nobody writes them.
+//! with indexes wherever they can be used, once with operators that spill, once with blocks
+//! that are frozen as soon as nobody writes them, and once with work orders as messages of the bus.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -42,6 +42,7 @@ fn trials() -> Result<Vec<Trial>, String> {
     }
     add(&mut trials, &files, "column/2/on/spilling", Tessera::new("column", 2, "on")?.spilling());
     add(&mut trials, &files, "auto/2/on/freezing", Tessera::new("auto", 2, "on")?.freezing());
+    add(&mut trials, &files, "auto/2/on/bus", Tessera::new("auto", 2, "on")?.on_bus());
     Ok(trials)
 }
 

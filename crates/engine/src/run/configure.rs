@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use sched::{POLICIES, Policy, Priority, policy_named};
+use sched::{Dispatch, POLICIES, Policy, Priority, policy_named};
 use sql::statement::{AccessMode, Deferral, SetScope};
 use types::{DataType, Error, Result, SqlState, Value};
 
@@ -80,6 +80,7 @@ impl Session {
             | "checkpoint_wal_bytes"
             | "temp_directory"
             | "scheduler_policy"
+            | "scheduler_dispatch"
             | "admission_queries"
             | "freezing"
             | "session_replication_role" => self.check_server_setting(name),
@@ -102,6 +103,11 @@ impl Session {
             "scheduler_policy" | "tessera.scheduler_policy" => {
                 let policy = value.map_or(Ok(POLICIES[0]), parse_policy)?;
                 self.inner().scheduler.set_policy(policy);
+                Ok(())
+            }
+            "scheduler_dispatch" | "tessera.scheduler_dispatch" => {
+                let dispatch = value.map_or(Ok(Dispatch::default()), parse_dispatch)?;
+                self.inner().scheduler.set_dispatch(dispatch);
                 Ok(())
             }
             "admission_queries" | "tessera.admission_queries" => {
@@ -146,6 +152,7 @@ impl Session {
             push("checkpoint_wal_bytes", self.checkpoint_wal_bytes());
             push("freezing", self.inner().freezer.freezing().name().to_owned());
             push("admission_queries", self.admission_queries());
+            push("scheduler_dispatch", self.inner().scheduler.dispatch().name().to_owned());
             push("scheduler_policy", self.inner().scheduler.policy().name().to_owned());
             all.sort();
             let row = |(name, value, _): &(String, String, String)| {
@@ -164,6 +171,9 @@ impl Session {
             "admission_queries" | "tessera.admission_queries" => self.admission_queries(),
             "scheduler_policy" | "tessera.scheduler_policy" => {
                 self.inner().scheduler.policy().name().to_owned()
+            }
+            "scheduler_dispatch" | "tessera.scheduler_dispatch" => {
+                self.inner().scheduler.dispatch().name().to_owned()
             }
             "transaction_isolation" => self.work().level.to_owned(),
             "transaction_deferrable" => {
@@ -196,6 +206,17 @@ fn parse_policy(text: &str) -> Result<&'static dyn Policy> {
         let known: Vec<&str> = POLICIES.into_iter().map(Policy::name).collect();
         let error = Error::new(SqlState::INVALID_PARAMETER, message);
         error.with_hint(format!("Available values: {}.", known.join(", ")))
+    })
+}
+
+fn parse_dispatch(text: &str) -> Result<Dispatch> {
+    Dispatch::named(&text.trim().to_ascii_lowercase()).ok_or_else(|| {
+        let message = format!("invalid value for parameter \"scheduler_dispatch\": \"{text}\"");
+        let error = Error::new(SqlState::INVALID_PARAMETER, message);
+        error.with_hint(format!(
+            "Available values: {}.",
+            Dispatch::ALL.map(Dispatch::name).join(", ")
+        ))
     })
 }
 

@@ -307,6 +307,7 @@ pub(crate) fn meaning(name: &str) -> &'static str {
         }
         "index_paths" => "whether queries find rows by indexes",
         "priority" => "the weight of the session's queries when workers are shared",
+        "scheduler_dispatch" => "how work orders reach workers: monitor or bus",
         "scheduler_policy" => "how workers are shared: proportional, fair or highest_first",
         "join_order" => "who orders joins: cost, text, or worst to see what that costs",
         name => Technique::named(name).map_or("", Technique::meaning),
@@ -562,6 +563,7 @@ impl Settings {
             "threads"
             | "checkpoint_wal_bytes"
             | "scheduler_policy"
+            | "scheduler_dispatch"
             | "freezing"
             | "admission_queries" => Err(Error::unsupported(format!("set_config of {name}"))),
             name => Self::checked(name, value).map(|_| ()),

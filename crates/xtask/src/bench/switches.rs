@@ -3,7 +3,8 @@
 //! ```text
 //! query -> all on, without a, without b, ... in turn -> medians -> ratios to all on
 //! ```
-//! A ratio above 1 says that queries are slower without the technique.
+//! A ratio above 1 says that queries are slower without the technique; the last way is all on with
+//! `scheduler_dispatch = bus`.
 
 use engine::{Config, Session};
 
@@ -30,6 +31,7 @@ pub fn run(args: &SwitchesArgs) -> Outcome {
         session.execute(&format!("CALL {}(sf => {sf})", suite.name)).map_err(text)?;
         let mut ways = vec![Variant::without("all on", &[])];
         ways.extend(Variant::each());
+        ways.push(Variant::on_bus());
         let mut ratios: Vec<Vec<(String, f64)>> = vec![Vec::new(); ways.len()];
         for (query, sql) in &suite.queries {
             let times = alternating(&mut session, sql, &ways, runs)?;
