@@ -22,7 +22,7 @@ mod fitted;
 mod returning;
 mod action;
 mod instead;
-mod attached;
+pub(crate) mod attached;
 pub(crate) mod triggers;
 mod tests_of_rows;
 pub(crate) mod foreign;

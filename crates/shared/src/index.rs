@@ -12,11 +12,12 @@
 //! Source: Pilman 2017, section 7.8.
 
 use store::{FieldId, Schema, Snapshot, Tuple, Version};
+use transport::all;
 use types::Value;
 
 use crate::error::{Result, SharedError};
 use crate::records::Records;
-use crate::tree::{Inserted, Tree};
+use crate::tree::{Inserted, Run, Tree};
 
 /// May two rows have the same key?
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +27,18 @@ pub enum Uniqueness {
     /// Any number.
     Many,
 }
+
+/// Leaves that are read at a time.
+const LOOK_UPS: usize = 64;
+
+/// Entries from which a part of them goes first when they meet few leaves.
+const SAMPLED_MIN: usize = 512;
+
+/// Pieces from which they are spread well enough.
+const SAMPLED_PIECES: usize = 8;
+
+/// Entries of which one goes first.
+const SAMPLE_STEP: usize = 8;
 
 /// Valid to the end of time.
 const FOREVER: u64 = u64::MAX;
@@ -169,6 +182,51 @@ impl<R: Records> Index<R> {
         }
     }
 
+    /// As [`Self::candidates`] for many prefixes, which ascend: each leaf is read once, some at a
+    /// time.
+    pub(crate) async fn candidates_of(
+        &self,
+        snapshot: &Snapshot,
+        prefixes: &[Vec<u8>],
+    ) -> Result<Vec<Vec<u64>>> {
+        let size = prefixes.len().div_ceil(LOOK_UPS).max(1);
+        let pieces = prefixes.chunks(size).map(|piece| self.candidates_near(snapshot, piece));
+        let found: Result<Vec<Vec<Vec<u64>>>> = all(pieces.collect()).await.into_iter().collect();
+        Ok(found?.into_iter().flatten().collect())
+    }
+
+    /// As [`Self::candidates_of`], one leaf after another.
+    async fn candidates_near(
+        &self,
+        snapshot: &Snapshot,
+        prefixes: &[Vec<u8>],
+    ) -> Result<Vec<Vec<u64>>> {
+        let (mut found, mut run) = (Vec::with_capacity(prefixes.len()), None);
+        for prefix in prefixes {
+            let known = run.take().filter(|run: &Run| run.covers(prefix));
+            let here = match known {
+                Some(run) => run,
+                None => self.tree.run_from(prefix).await?,
+            };
+            if !here.covers(prefix) {
+                found.push(self.candidates(snapshot, prefix).await?);
+                continue;
+            }
+            let first = here.entries.partition_point(|(key, _)| key < prefix);
+            let meant = here.entries[first..].iter().take_while(|(key, _)| key.starts_with(prefix));
+            let mut rows = Vec::new();
+            for (key, row) in meant {
+                let valid_to = valid_to(key)?;
+                if valid_to == FOREVER || !snapshot.sees(Version(valid_to)) {
+                    rows.push(*row);
+                }
+            }
+            found.push(rows);
+            run = Some(here);
+        }
+        Ok(found)
+    }
+
     /// Does what a transaction with this version wants: entries that go are dated, then new ones
     /// come.
     pub(crate) async fn apply(&self, changes: &[&EntryChange], version: Version) -> Result<()> {
@@ -179,12 +237,54 @@ impl<R: Records> Index<R> {
             all.sort_unstable();
             all
         };
-        self.tree.insert_all(&ascending(version.0, false)).await?;
-        self.tree.remove_all(&ascending(FOREVER, false)).await?;
-        match self.tree.insert_all(&ascending(FOREVER, true)).await? {
+        self.insert_all(&ascending(version.0, false)).await?;
+        self.remove_all(&ascending(FOREVER, false)).await?;
+        match self.insert_all(&ascending(FOREVER, true)).await? {
             Inserted::Done => Ok(()),
             Inserted::Exists(_) => Err(SharedError::UniqueViolation),
         }
+    }
+
+    /// As [`Tree::insert_all`], several leaves at a time.
+    async fn insert_all(&self, entries: &[(Vec<u8>, u64)]) -> Result<Inserted> {
+        let pieces = self.tree.pieces(entries).await?;
+        if entries.len() > SAMPLED_MIN && pieces.len() < SAMPLED_PIECES {
+            // Some of them first: they make the leaves that the others are spread over.
+            let sample: Vec<_> = entries.iter().step_by(SAMPLE_STEP).cloned().collect();
+            let outcome = Box::pin(self.insert_all(&sample)).await?;
+            let others: Vec<_> =
+                entries.chunks(SAMPLE_STEP).flat_map(|chunk| &chunk[1..]).cloned().collect();
+            return match (outcome, Box::pin(self.insert_spread(&others)).await?) {
+                (Inserted::Done, outcome) => Ok(outcome),
+                (exists, _) => Ok(exists),
+            };
+        }
+        self.insert_pieces(pieces).await
+    }
+
+    async fn insert_spread(&self, entries: &[(Vec<u8>, u64)]) -> Result<Inserted> {
+        self.insert_pieces(self.tree.pieces(entries).await?).await
+    }
+
+    async fn insert_pieces(&self, pieces: Vec<&[(Vec<u8>, u64)]>) -> Result<Inserted> {
+        let inserts = pieces.into_iter().map(|piece| self.tree.insert_all(piece));
+        // All end before one is looked at: what comes late could not be taken back.
+        let outcomes = all(inserts.collect()).await;
+        let mut outcome = Inserted::Done;
+        for inserted in outcomes {
+            let inserted = inserted?;
+            if outcome == Inserted::Done {
+                outcome = inserted;
+            }
+        }
+        Ok(outcome)
+    }
+
+    /// As [`Tree::remove_all`], several leaves at a time.
+    async fn remove_all(&self, entries: &[(Vec<u8>, u64)]) -> Result<()> {
+        let pieces = self.tree.pieces(entries).await?;
+        let removals = pieces.into_iter().map(|piece| self.tree.remove_all(piece));
+        all(removals.collect()).await.into_iter().collect()
     }
 
     /// Undoes what [`Self::apply`] did, or did in part, or not at all.

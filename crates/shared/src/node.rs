@@ -266,24 +266,59 @@ impl Node {
         }
         for version in &work.versions {
             self.admit()?;
-            if let Some(record) = self.undo.read(version.0).await? {
-                self.roll_back(*version, &undo::read(&record.bytes)?).await?;
+            if let Some((seen, tables)) = self.undo_of(*version).await? {
+                self.roll_back(*version, &tables).await?;
                 // Lost: another one recovers the same.
-                self.undo.remove(version.0, record.version).await?;
+                self.undo.remove(version.0, seen).await?;
             }
+            self.drop_parts(*version).await?;
         }
         Calls(&self.manager).recovered(&work.dead).await
     }
 
-    /// Notes what a transaction is going to write.
-    pub(crate) async fn put_undo(&self, version: Version, tables: &[TableUndo]) -> Result<()> {
+    /// Notes what a transaction is going to write; how many parts the record has.
+    pub(crate) async fn put_undo(&self, version: Version, tables: &[TableUndo]) -> Result<usize> {
         let bytes = undo::bytes(tables)?;
-        self.undo.write(version.0, None, &bytes).await.map(drop)
+        let stored = undo::cut(&bytes);
+        for (at, part) in stored.parts.iter().enumerate() {
+            self.undo.write(undo::part_key(version, at + 1), None, part).await?;
+        }
+        self.undo.write(version.0, None, &stored.head).await?;
+        Ok(stored.parts.len())
     }
 
-    /// Ends the time in which a transaction may be rolled back.
-    pub(crate) async fn drop_undo(&self, version: Version) -> Result<()> {
-        self.undo.remove(version.0, Version(1)).await.map(drop)
+    /// Changes that a transaction was going to make, with the version of the record, if there is one.
+    async fn undo_of(&self, version: Version) -> Result<Option<(Version, Vec<TableUndo>)>> {
+        let Some(head) = self.undo.read(version.0).await? else { return Ok(None) };
+        let parts = undo::parts_of(&head.bytes)?;
+        let mut bytes = if parts == 0 { head.bytes } else { Vec::new() };
+        for part in 1..=parts {
+            match self.undo.read(undo::part_key(version, part)).await? {
+                Some(part) => bytes.extend(part.bytes),
+                // Somebody else is taking it away.
+                None if self.undo.read(version.0).await?.is_none() => return Ok(None),
+                None => return Err(SharedError::Corrupt("an undo record without a part".into())),
+            }
+        }
+        Ok(Some((head.version, undo::read(&bytes)?)))
+    }
+
+    /// Takes away the parts of a record that is gone, or was never there.
+    async fn drop_parts(&self, version: Version) -> Result<()> {
+        let mut parts = Vec::new();
+        while let Some(part) = self.undo.read(undo::part_key(version, parts.len() + 1)).await? {
+            parts.push(part.version);
+        }
+        for (at, seen) in parts.into_iter().enumerate().rev() {
+            self.undo.remove(undo::part_key(version, at + 1), seen).await?;
+        }
+        Ok(())
+    }
+
+    /// Ends the time in which a transaction may be rolled back, whose record has so many parts.
+    pub(crate) async fn drop_undo(&self, version: Version, parts: usize) -> Result<()> {
+        self.undo.remove(version.0, Version(1)).await?;
+        if parts == 0 { Ok(()) } else { self.drop_parts(version).await }
     }
 
     /// Takes back whatever of these changes happened. Again, or for changes that did not happen,

@@ -9,7 +9,7 @@
 //! `finish`. A node that dies before has it rolled back, one that dies behind has it finished.
 //! Isolation: snapshots; the first writer of a row wins. Source: Pilman 2017, sections 7.3 to 7.8.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Deref;
 
 use store::{Fetched, Key, Newest, Snapshot, StoreError, Tuple, Version};
@@ -84,6 +84,24 @@ pub struct Transaction<N, T> {
     own: BTreeSet<OwnEntry>,
     /// Rows that it added under keys of its own.
     added: u64,
+    ahead: Ahead,
+}
+
+/// Look-ups of unique keys that were made before they were asked for: as its snapshot has them.
+#[derive(Default)]
+struct Ahead {
+    table: usize,
+    /// Rows by key, for each index of the table.
+    by_index: Vec<HashMap<Vec<u8>, Vec<Key>>>,
+}
+
+impl Ahead {
+    fn rows(&self, table: usize, index: usize, prefix: &[u8]) -> Option<Vec<Key>> {
+        if self.table != table {
+            return None;
+        }
+        self.by_index.get(index)?.get(prefix).cloned()
+    }
 }
 
 /// Keys that a transaction makes from its version.
@@ -97,7 +115,8 @@ impl<N: Deref<Target = Node>, T: Deref<Target = SharedTable>> Transaction<N, T> 
     pub async fn begin(node: N, tables: Vec<T>, class: Class) -> Result<Self> {
         let begun = node.begin(class).await?;
         let (cache, steps, own) = (BTreeMap::new(), Vec::new(), BTreeSet::new());
-        Ok(Self { node, tables, begun, class, cache, steps, own, added: 0 })
+        let (added, ahead) = (0, Ahead::default());
+        Ok(Self { node, tables, begun, class, cache, steps, own, added, ahead })
     }
 
     /// Adds a table to those that it numbers; its number.
@@ -179,6 +198,15 @@ impl<N: Deref<Target = Node>, T: Deref<Target = SharedTable>> Transaction<N, T> 
         }
     }
 
+    /// Version of its changes.
+    ///
+    /// # Errors
+    /// [`SharedError::ReadOnly`].
+    pub fn version(&self) -> Result<Version> {
+        self.admit_write()?;
+        Ok(Version(self.begun.ticket.0))
+    }
+
     /// Versions that it sees.
     pub fn snapshot(&self) -> &Snapshot {
         &self.begun.snapshot
@@ -201,8 +229,11 @@ impl<N: Deref<Target = Node>, T: Deref<Target = SharedTable>> Transaction<N, T> 
         Ok(self.cached((table, key)).await?.after.clone())
     }
 
-    /// Fetches rows that are not known yet, all at once.
-    async fn fetch(&mut self, table: usize, keys: &[Key]) -> Result<()> {
+    /// Fetches rows that it does not know yet, all at once.
+    ///
+    /// # Errors
+    /// [`SharedError::Store`].
+    pub async fn fetch(&mut self, table: usize, keys: &[Key]) -> Result<()> {
         let unknown = keys.iter().filter(|key| !self.cache.contains_key(&(table, **key)));
         let rows = self.tables[table].rows();
         let fetches: Vec<_> =
@@ -322,6 +353,33 @@ impl<N: Deref<Target = Node>, T: Deref<Target = SharedTable>> Transaction<N, T> 
         Ok(None)
     }
 
+    /// Looks at once for all doubles of rows that are about to come, so that [`Self::double`] need
+    /// not ask for each of them.
+    ///
+    /// # Errors
+    /// [`SharedError::Store`].
+    pub async fn look_ahead(&mut self, table: usize, tuples: &[Tuple]) -> Result<()> {
+        self.ahead = Ahead { table, by_index: Vec::new() };
+        let (shared, mut found) = (&self.tables[table], BTreeSet::new());
+        let mut by_index = Vec::with_capacity(shared.indexes.len());
+        for index in &shared.indexes {
+            if index.uniqueness() != Uniqueness::Unique {
+                by_index.push(HashMap::new());
+                continue;
+            }
+            let whole = tuples.iter().filter(|tuple| !index.has_null(shared.schema(), tuple));
+            let prefixes: BTreeSet<Vec<u8>> =
+                whole.map(|tuple| index.fields_of(shared.schema(), tuple)).collect();
+            let prefixes: Vec<Vec<u8>> = prefixes.into_iter().collect();
+            let rows = index.candidates_of(&self.begun.snapshot, &prefixes).await?;
+            found.extend(rows.iter().flatten().copied());
+            by_index.push(prefixes.into_iter().zip(rows).collect());
+        }
+        self.ahead.by_index = by_index;
+        let found: Vec<Key> = found.into_iter().collect();
+        self.fetch(table, &found).await
+    }
+
     async fn refuse_doubles(&mut self, table: usize, key: Key, tuple: &Tuple) -> Result<()> {
         match self.double(table, key, tuple).await? {
             Some(_) => Err(SharedError::UniqueViolation),
@@ -344,7 +402,10 @@ impl<N: Deref<Target = Node>, T: Deref<Target = SharedTable>> Transaction<N, T> 
 
     async fn rows_of(&mut self, table: usize, index: usize, prefix: &[u8]) -> Result<Vec<Key>> {
         let tree = &self.tables[table].indexes[index];
-        let mut rows = tree.candidates(&self.begun.snapshot, prefix).await?;
+        let mut rows = match self.ahead.rows(table, index, prefix) {
+            Some(rows) => rows,
+            None => tree.candidates(&self.begun.snapshot, prefix).await?,
+        };
         // Own changes are not in the tree yet.
         let from = OwnEntry { table, index, prefix: prefix.to_vec(), row: 0 };
         let is_meant = |entry: &&OwnEntry| {
@@ -408,13 +469,13 @@ impl<N: Deref<Target = Node>, T: Deref<Target = SharedTable>> Transaction<N, T> 
 
     async fn write_all(&self, undo: &[TableUndo]) -> Result<()> {
         let version = Version(self.begun.ticket.0);
-        match self.node.put_undo(version, undo).await {
+        let parts = match self.node.put_undo(version, undo).await {
             Err(SharedError::TooManyChanges) => {
                 self.node.finish(self.begun.ticket).await?;
                 return Err(SharedError::TooManyChanges);
             }
             outcome => outcome?,
-        }
+        };
         let outcome = self.write(undo, version).await;
         if let Err(error) = &outcome {
             match error {
@@ -424,7 +485,7 @@ impl<N: Deref<Target = Node>, T: Deref<Target = SharedTable>> Transaction<N, T> 
                 _ => return outcome,
             }
         }
-        self.node.drop_undo(version).await?;
+        self.node.drop_undo(version, parts).await?;
         // Behind this the transaction is what it is, whoever finishes it.
         self.node.finish(self.begun.ticket).await?;
         outcome

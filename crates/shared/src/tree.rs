@@ -28,10 +28,19 @@ mod merge;
 mod scan;
 pub mod check;
 
+use transport::all;
+
 use crate::error::{Result, SharedError};
 use crate::records::{Records, Swap};
 use access::{Access, Mode};
 pub use access::{Fill, TreeCounts};
+pub use scan::Run;
+
+/// Pieces of many entries, at most.
+const PIECES: usize = 64;
+
+/// Entries below which a piece is not worth a task.
+const PIECE_MIN: usize = 16;
 
 /// Outcome of an insert.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,6 +129,34 @@ impl<R: Records> Tree<R> {
             }
         }
         Err(SharedError::Contended)
+    }
+
+    /// `entries` in pieces for several tasks: no two of them begin in one leaf. Keys ascend.
+    ///
+    /// # Errors
+    /// As [`Self::find`].
+    pub async fn pieces<'e>(
+        &self,
+        entries: &'e [(Vec<u8>, u64)],
+    ) -> Result<Vec<&'e [(Vec<u8>, u64)]>> {
+        let size = entries.len().div_ceil(PIECES).max(PIECE_MIN);
+        if entries.len() <= size {
+            return Ok(vec![entries]);
+        }
+        let starts = (0..entries.len()).step_by(size);
+        let leaf_of = |start: usize| self.0.find(Some(&entries[start].0), 0, Mode::Read);
+        let leaves = all(starts.clone().map(leaf_of).collect()).await;
+        let (mut pieces, mut begin, mut before) = (Vec::new(), 0, None);
+        for (start, leaf) in starts.zip(leaves) {
+            let leaf = leaf?.id;
+            if before.is_some_and(|before| before != leaf) {
+                pieces.push(&entries[begin..start]);
+                begin = start;
+            }
+            before = Some(leaf);
+        }
+        pieces.push(&entries[begin..]);
+        Ok(pieces)
     }
 
     /// Adds the entries whose keys are not there; those of one leaf in one write. Keys ascend.

@@ -2,9 +2,11 @@
 //!
 //! A record stands in the table `undo` under the transaction's version before its first row is
 //! written. While it is there the transaction may be rolled back; it goes when all is written, or
-//! when all is taken back. Source: Pilman 2017, section 7.7. Departure: it goes before the manager
+//! when all is taken back. A large one is in parts, which are there before it and go behind it, the
+//! last one first. Source: Pilman 2017, section 7.7. Departure: it goes before the manager
 //! hears of the end, so that a manager that starts again rolls back nothing that was committed.
 
+use store::Version;
 use types::codec::{Input, Malformed, put_bytes, put_u64};
 
 use crate::error::{Result, SharedError};
@@ -13,8 +15,58 @@ use crate::index::{Entry, EntryChange};
 /// Table of undo records.
 pub(crate) const UNDO: &str = "undo";
 
-/// Bytes that a record may have: it has to fit a page of its store.
-const BYTES_MAX: usize = 512 << 10;
+/// Bytes of a record, and of each part of one that is larger: they have to fit a page of a store.
+const PART_BYTES: usize = 512 << 10;
+
+/// Parts of a record.
+const PARTS_MAX: usize = 64;
+
+/// Bits of the versions of transactions, above which the key of a part has its number.
+const VERSION_BITS: u32 = 48;
+
+/// Key of a part of the record of `version`; parts count from 1.
+pub(crate) fn part_key(version: Version, part: usize) -> u64 {
+    version.0 | (part as u64) << VERSION_BITS
+}
+
+/// An undo record as the store has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Stored<'b> {
+    /// The record under the version itself.
+    pub head: Vec<u8>,
+    /// Parts that are there before the head is, and go behind it.
+    pub parts: Vec<&'b [u8]>,
+}
+
+/// Cuts a record that is too large for one.
+pub(crate) fn cut(bytes: &[u8]) -> Stored<'_> {
+    if bytes.len() <= PART_BYTES {
+        return Stored { head: bytes.to_vec(), parts: Vec::new() };
+    }
+    let parts: Vec<&[u8]> = bytes.chunks(PART_BYTES).collect();
+    let mut head = vec![2];
+    put_u64(&mut head, parts.len() as u64);
+    Stored { head, parts }
+}
+
+/// How many parts the record with this head has; 0 when it is whole.
+pub(crate) fn parts_of(head: &[u8]) -> Result<usize> {
+    let count = |head: &[u8]| -> Result<usize, Malformed> {
+        let mut input = Input::new(head);
+        if input.u8()? != 2 {
+            return Ok(0);
+        }
+        match input.u64()? as usize {
+            parts @ 1..=PARTS_MAX => Ok(parts),
+            _ => Err(input.malformed("a number of parts")),
+        }
+    };
+    count(head).map_err(corrupt)
+}
+
+fn corrupt(malformed: Malformed) -> SharedError {
+    SharedError::Corrupt(malformed.in_bytes_of("an undo record").to_string())
+}
 
 /// Changes of one table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -43,11 +95,11 @@ pub(crate) fn bytes(tables: &[TableUndo]) -> Result<Vec<u8>> {
             put_u64(&mut out, change.what.row);
         }
     }
-    if out.len() > BYTES_MAX { Err(SharedError::TooManyChanges) } else { Ok(out) }
+    if out.len() > PART_BYTES * PARTS_MAX { Err(SharedError::TooManyChanges) } else { Ok(out) }
 }
 
 pub(crate) fn read(bytes: &[u8]) -> Result<Vec<TableUndo>> {
-    parse(bytes).map_err(|m| SharedError::Corrupt(m.in_bytes_of("an undo record").to_string()))
+    parse(bytes).map_err(corrupt)
 }
 
 fn parse(bytes: &[u8]) -> Result<Vec<TableUndo>, Malformed> {

@@ -83,6 +83,11 @@ struct Named {
     table: Arc<dyn Imaged>,
 }
 
+/// Name of a table that was dropped: its number stays taken, so that others keep theirs.
+pub fn dropped_name(name: &str) -> String {
+    format!("dropped {name}")
+}
+
 /// Name and form of a table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Definition {
@@ -180,20 +185,40 @@ impl Store {
         if tables.iter().any(|named| named.name == name) {
             return Err(StoreError::InvalidTable(format!("{name} is there already")));
         }
-        let page_bytes = self.shared.options.page_bytes;
-        let memory = Arc::clone(&self.memory);
-        let options = TableOptions { page_bytes, memory, ..TableOptions::default() };
-        let schema = Arc::new(schema);
-        let table: Arc<dyn Imaged> = match layout {
-            Layout::Columns => Arc::new(ColumnStore::new(schema, &options)?),
-            Layout::Rows => Arc::new(RowStore::new(schema, &options)?),
-            Layout::Log => Arc::new(LogStore::new(schema, &options)?),
-        };
+        let table = self.empty(Arc::new(schema), layout)?;
         let mut more = tables.to_vec();
         more.push(Named { name: name.into(), layout, table });
         let id = TableId(more.len() as u64);
         self.shared.tables.store(Arc::new(more));
         Ok(id)
+    }
+
+    fn empty(&self, schema: Arc<Schema>, layout: Layout) -> Result<Arc<dyn Imaged>> {
+        let page_bytes = self.shared.options.page_bytes;
+        let memory = Arc::clone(&self.memory);
+        let options = TableOptions { page_bytes, memory, ..TableOptions::default() };
+        Ok(match layout {
+            Layout::Columns => Arc::new(ColumnStore::new(schema, &options)?),
+            Layout::Rows => Arc::new(RowStore::new(schema, &options)?),
+            Layout::Log => Arc::new(LogStore::new(schema, &options)?),
+        })
+    }
+
+    /// Takes the rows and the name of a table away; its number stays taken, and an empty table
+    /// stands under it. Nothing happens when there is none of that name.
+    ///
+    /// # Errors
+    /// [`StoreError::OutOfMemory`].
+    pub fn drop_table(&self, name: &str) -> Result<()> {
+        let _creation = self.creation.lock();
+        let mut tables = self.shared.tables.load().to_vec();
+        let gone = dropped_name(name);
+        let is_meant = |named: &&mut Named| named.name == name || named.name == gone;
+        let Some(named) = tables.iter_mut().find(is_meant) else { return Ok(()) };
+        let table = self.empty(Arc::clone(named.table.schema()), Layout::Log)?;
+        *named = Named { name: gone, layout: Layout::Log, table };
+        self.shared.tables.store(Arc::new(tables));
+        Ok(())
     }
 
     /// The table of this name, with its number.

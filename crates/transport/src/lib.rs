@@ -39,6 +39,6 @@ pub use message::{layout, put_layout};
 pub use remote::{Change, Cluster, RemoteTable, store_of};
 pub use service::{StoreService, StoreServiceOptions};
 pub use slot::{Broken, Pending};
-pub use task::{Tasks, block_on};
+pub use task::{Tasks, all, block_on};
 pub use tcp::{Connection, ConnectionOptions, Listener, ListenerOptions};
 pub use token::Token;

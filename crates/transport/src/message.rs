@@ -45,6 +45,8 @@ pub(crate) enum Call<'a> {
     Find { name: &'a str },
     /// Refuses another client from now on.
     Fence { client: u64 },
+    /// Takes a table away, if there is one of the name.
+    Drop { name: &'a str },
 }
 
 /// A table of a store.
@@ -68,10 +70,11 @@ const STATS: u8 = 8;
 const CREATE: u8 = 9;
 const FIND: u8 = 10;
 const FENCE: u8 = 11;
+const DROP: u8 = 12;
 
 /// True for calls that change something.
 pub(crate) fn changes(payload: &[u8]) -> bool {
-    matches!(payload.first(), Some(&(INSERT | UPDATE | REMOVE | REVERT | CREATE | FENCE)))
+    matches!(payload.first(), Some(&(INSERT | UPDATE | REMOVE | REVERT | CREATE | FENCE | DROP)))
 }
 
 impl<'a> Call<'a> {
@@ -123,6 +126,10 @@ impl<'a> Call<'a> {
                 out.push(FENCE);
                 put_u64(&mut out, *client);
             }
+            Self::Drop { name } => {
+                out.push(DROP);
+                put_bytes(&mut out, name.as_bytes());
+            }
         }
         out
     }
@@ -168,6 +175,7 @@ impl<'a> Call<'a> {
             }
             FIND => Self::Find { name: input.text()? },
             FENCE => Self::Fence { client: input.u64()? },
+            DROP => Self::Drop { name: input.text()? },
             _ => return Err(input.malformed("a call of a store")),
         };
         if input.is_empty() { Ok(call) } else { Err(input.malformed("the end of the call")) }

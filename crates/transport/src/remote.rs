@@ -106,6 +106,18 @@ impl Cluster {
         Ok(RemoteTable { cluster: self.clone(), ids, schema: Arc::new(schema) })
     }
 
+    /// Takes a table away from all stores that have it. Nobody may use it any more.
+    ///
+    /// # Errors
+    /// [`StoreError::Unreachable`], [`StoreError::OutOfMemory`].
+    pub async fn drop_table(&self, name: &str) -> Result<()> {
+        let payload = Call::Drop { name }.bytes();
+        for pending in self.all(|_| payload.clone(), Once::Yes) {
+            read(pending.await, |_| Ok(()))?;
+        }
+        Ok(())
+    }
+
     /// Has all stores refuse `client` from now on.
     ///
     /// # Errors

@@ -179,6 +179,7 @@ impl Service for StoreService {
                 });
                 answer(info, put_info)
             }
+            Call::Drop { name } => answer(self.store.drop_table(name), nothing),
             Call::Fence { client } => {
                 request.sessions.fence(client, request.client);
                 answer(Ok(()), nothing)

@@ -1,7 +1,7 @@
 //! Tasks of one thread: futures that are polled when what they wait for has come. A round of polls
 //! fills the channels, then one flush sends the calls of all tasks.
 
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -51,6 +51,26 @@ pub fn block_on<F: Future>(future: F, flush: impl Fn()) -> F::Output {
             thread::park();
         }
     }
+}
+
+/// Runs futures side by side as one; what they returned, in their order.
+pub async fn all<T>(futures: Vec<impl Future<Output = T>>) -> Vec<T> {
+    let mut running: Vec<_> = futures.into_iter().map(Box::pin).collect();
+    let mut ended: Vec<Option<T>> = running.iter().map(|_| None).collect();
+    poll_fn(|context| {
+        let mut is_over = true;
+        for (future, end) in running.iter_mut().zip(&mut ended) {
+            if end.is_none() {
+                match future.as_mut().poll(context) {
+                    Poll::Ready(output) => *end = Some(output),
+                    Poll::Pending => is_over = false,
+                }
+            }
+        }
+        if is_over { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
+    ended.into_iter().flatten().collect()
 }
 
 struct Task<'a, T> {

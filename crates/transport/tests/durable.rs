@@ -277,6 +277,67 @@ fn row_72_calls_happen_once_over_crashes() {
     }
 }
 
+/// A table that was dropped stays away, also where a snapshot has it and the log makes it again;
+/// the others keep their numbers.
+#[test]
+fn dropped_tables_stay_away() {
+    for snapshot_bytes in [u64::MAX, 0] {
+        for snapshot_at in 0..6 {
+            let disk = SimIo::new(snapshot_at, Tear::Bytes);
+            let again = || Arc::new(open(&disk, snapshot_bytes).expect("opens again"));
+            let client = Client::new(5);
+            client.connect(&again());
+            let snapshot = |at| {
+                if at == snapshot_at {
+                    client.snapshot().expect("the disk works");
+                }
+            };
+            let records = schema(TableKind::NonTransactional);
+            let create = |name| {
+                let made = client.run(client.cluster.create(name, &records, Layout::Rows));
+                made.expect("lives").expect("is new")
+            };
+            let write = |table: &RemoteTable| {
+                let tuple = Tuple::encode(table.schema(), &row(7)).expect("fits");
+                let first = Snapshot::conditional(Version(0)).expect("fits");
+                let write = table.write_later(&first, 1, Change::Insert(&tuple));
+                client.run(write).expect("lives").expect("is new");
+            };
+            let drop_table = |name| {
+                client.run(client.cluster.drop_table(name)).expect("lives").expect("drops");
+            };
+            snapshot(0);
+            let gone = create("gone");
+            snapshot(1);
+            write(&gone);
+            snapshot(2);
+            let kept = create("kept");
+            write(&kept);
+            snapshot(3);
+            drop_table("gone");
+            drop_table("never there");
+            snapshot(4);
+            let last = create("last");
+            snapshot(5);
+            for _ in 0..2 {
+                disk.crash();
+                client.connect(&again());
+                let found = client.run(client.cluster.find("gone")).expect("lives");
+                assert!(matches!(found, Err(StoreError::InvalidTable(_))), "{snapshot_at}");
+                assert_eq!(client.run(gone.newest_later(1)), Some(Ok(Version(0))));
+                assert_eq!(client.run(kept.newest_later(1)), Some(Ok(Version(1))));
+                assert_eq!(client.run(last.newest_later(1)), Some(Ok(Version(0))));
+                // What comes too late is nobody's.
+                drop_table("gone");
+            }
+            write(&last);
+            disk.crash();
+            client.connect(&again());
+            assert_eq!(client.run(last.newest_later(1)), Some(Ok(Version(1))));
+        }
+    }
+}
+
 #[test]
 fn row_73_the_disk_has_bounds() {
     let (segment_bytes, snapshot_bytes) = (64 << 10, 128 << 10);

@@ -1,9 +1,10 @@
-//! Definitions in the schema of the attached database: CREATE TABLE and DROP TABLE. Other
+//! Definitions in the schema of the attached database: CREATE TABLE (AS) and DROP TABLE. Other
 //! statements about its tables are refused here, before anybody looks for them in the catalog.
 
 use sql::catalog::{ColumnDef, KeyNulls, TableRef};
 use sql::statement::{
-    CopyItem, CreateTable, DropRelations, IfExists, IfMissing, Persistence, RelationName, Statement,
+    CreateTable, CreateTableAs, DropRelations, IfExists, IfMissing, Persistence, RelationName,
+    Statement, Truncate, WithData,
 };
 use types::{DataType, Error, Result, SqlState};
 
@@ -16,8 +17,10 @@ use crate::instance::attached::{
     AttachedColumn, AttachedKey, AttachedNulls, HeldOrder, NewAttachedTable,
 };
 use crate::session::Session;
-use crate::statement::running::Running;
+use crate::statement::attached::AttachedRows;
+use crate::statement::running::{Run, Running};
 use crate::words::who::denied;
+use crate::write::attached::load;
 
 /// Outcome of a statement that may be about attached tables.
 pub(crate) enum Ran {
@@ -36,11 +39,17 @@ pub(crate) fn run(running: &mut Running<'_>, statement: Statement) -> Result<Ran
     let is_there = |name: &RelationName| name.schema.as_deref() == Some(&schema);
     match statement {
         Statement::CreateTable(new) if is_there(&new.name) => create(running, &new).map(Ran::Done),
+        Statement::CreateTableAs(new) if is_there(&new.name) => {
+            create_as(running, &new).map(Ran::Done)
+        }
         Statement::DropTable(old) if old.names.iter().any(is_there) => {
             if !old.names.iter().all(is_there) {
                 return Err(Error::unsupported("DROP TABLE of shared tables and others at once"));
             }
             drop_all(running, &old).map(Ran::Done)
+        }
+        Statement::Truncate(what) if what.tables.iter().any(is_attached) => {
+            truncate(running, &what).map(Ran::Done)
         }
         statement => match refused(&statement, &schema) {
             Some(command) => Err(Error::unsupported(format!("{command} with shared tables"))),
@@ -49,17 +58,19 @@ pub(crate) fn run(running: &mut Running<'_>, statement: Statement) -> Result<Ran
     }
 }
 
+fn is_attached(table: &TableRef) -> bool {
+    table.rows_elsewhere().is_some()
+}
+
 /// The command, when it is about the schema or a table in it.
 fn refused(statement: &Statement, schema: &str) -> Option<&'static str> {
     let is_there = |name: &RelationName| name.schema.as_deref() == Some(schema);
-    let is_attached = |table: &TableRef| table.rows_elsewhere().is_some();
     let refers = |key: &str| RelationName::schema_of_key(key) == schema;
     let is_about = match statement {
         Statement::CreateTable(new) => {
             new.foreign_keys.iter().any(|key| refers(&key.table.name))
                 || new.parents.iter().any(is_attached)
         }
-        Statement::CreateTableAs(new) => is_there(&new.name),
         Statement::CreateView(new) => is_there(&new.name),
         Statement::CreateMaterialized(new) => is_there(&new.view.name),
         Statement::CreateSequence(new) => is_there(&new.name),
@@ -67,16 +78,8 @@ fn refused(statement: &Statement, schema: &str) -> Option<&'static str> {
         Statement::CreateComposite { name, .. } => is_there(name),
         Statement::CreateIndex(new) => is_attached(&new.table),
         Statement::AlterTable(Some(alter)) => is_attached(&alter.table),
-        Statement::Truncate(truncate) => truncate.tables.iter().any(is_attached),
         Statement::LockTable(lock) if lock.tables.iter().any(is_attached) => {
             return Some("LOCK TABLE");
-        }
-        Statement::Merge(merge) if is_attached(&merge.table) => return Some("MERGE"),
-        Statement::Copy(copy) => {
-            return match &copy.item {
-                CopyItem::Table { table, .. } if is_attached(table) => Some("COPY"),
-                _ => None,
-            };
         }
         Statement::Analyze { tables } if tables.iter().any(is_attached) => return Some("ANALYZE"),
         Statement::Vacuum { tables, .. } if tables.iter().any(is_attached) => {
@@ -103,38 +106,86 @@ fn create(running: &mut Running<'_>, new: &CreateTable) -> Result<QueryResult> {
     session.work().check_writable("CREATE TABLE")?;
     check_may(session, new.name.schema_name())?;
     refuse_clauses(new)?;
-    let transaction = session.work().attached_to_change(session.database().registry())?;
-    if transaction.find(&new.name.name)?.is_some() {
-        return match new.if_exists {
-            IfExists::Skip => {
-                tell_taken(session, &new.name.key());
-                Ok(QueryResult::command("CREATE TABLE"))
-            }
-            IfExists::Fail => Err(taken(&new.name.name)),
-            IfExists::Replace => Err(Error::unsupported("CREATE OR REPLACE of a shared table")),
-        };
+    let done = QueryResult::command("CREATE TABLE");
+    if is_taken(running, &new.name, new.if_exists)? {
+        return Ok(done);
     }
-    let columns = new.columns.iter().map(column_of).collect::<Result<Vec<_>>>()?;
+    let session = &*running.session;
+    let mut def = TableDef::new(&new.name.name, new.columns.clone(), session.inner().layout);
+    (def.keys, def.checks) = (new.keys.clone(), new.checks.clone());
+    make(session, &def)?;
+    Ok(done)
+}
+
+/// True when a table is there, and CREATE TABLE leaves it as it is.
+///
+/// # Errors
+/// 42P07 when it should not be there.
+fn is_taken(running: &mut Running<'_>, name: &RelationName, if_exists: IfExists) -> Result<bool> {
+    let session = &mut *running.session;
+    let transaction = session.work().attached_to_change(session.database().registry())?;
+    if transaction.find(&name.name)?.is_none() {
+        return Ok(false);
+    }
+    match if_exists {
+        IfExists::Skip => {
+            tell_taken(session, &name.key());
+            Ok(true)
+        }
+        IfExists::Fail => Err(taken(&name.name)),
+        IfExists::Replace => Err(Error::unsupported("CREATE OR REPLACE of a shared table")),
+    }
+}
+
+/// CREATE TABLE AS.
+fn create_as(running: &mut Running<'_>, new: &CreateTableAs) -> Result<QueryResult> {
+    let session = &mut *running.session;
+    session.work().check_writable("CREATE TABLE AS")?;
+    check_may(session, new.name.schema_name())?;
+    if !new.options.is_empty() || new.persistence == Persistence::Temporary {
+        let what = "WITH or TEMPORARY in CREATE TABLE AS of a shared table";
+        return Err(Error::unsupported(what));
+    }
+    if is_taken(running, &new.name, new.if_exists)? {
+        return Ok(QueryResult::command("CREATE TABLE AS"));
+    }
+    let session = &*running.session;
+    let def = TableDef::new(&new.name.name, new.columns.clone(), session.inner().layout);
+    make(session, &def)?;
+    if new.data == WithData::Empty {
+        return Ok(QueryResult::command("CREATE TABLE AS"));
+    }
+    let result = running.run_query(&new.query, Run::default())?;
+    let table = running.session.own_catalog().attached(&new.name.name)?;
+    let rows = table.as_ref().and_then(AttachedRows::of);
+    let rows = rows.ok_or_else(|| Error::internal("a table that was just made"))?;
+    Ok(QueryResult::command(format!("SELECT {}", load(running, &rows, &result)?)))
+}
+
+/// Makes the table `def`, which has its bare name.
+///
+/// # Errors
+/// 0A000 for columns and keys that shared tables do not have.
+fn make(session: &Session, def: &TableDef) -> Result<()> {
+    let transaction = session.work().attached_to_change(session.database().registry())?;
+    let columns = def.columns.iter().map(column_of).collect::<Result<Vec<_>>>()?;
     let mut keys = Vec::new();
-    for key in &new.keys {
+    for key in &def.keys {
         if key.deferral.is_deferrable() || key.nulls == KeyNulls::NotDistinct {
             let what = "DEFERRABLE and NULLS NOT DISTINCT keys of shared tables";
             return Err(Error::unsupported(what));
         }
         let other = key.columns.iter().find(|at| columns[**at].order == HeldOrder::Other);
         if let Some(at) = other {
-            let ty = new.columns[*at].ty;
+            let ty = def.columns[*at].ty;
             return Err(Error::unsupported(format!("a key of {ty} in a shared table")));
         }
         keys.push(AttachedKey { name: key.name.clone(), columns: key.columns.clone() });
     }
-    let mut def = TableDef::new(&new.name.name, new.columns.clone(), session.inner().layout);
-    (def.keys, def.checks) = (new.keys.clone(), new.checks.clone());
     let mut definition = Vec::new();
-    encode_table_def(&def, 0, &mut definition);
-    let name = new.name.name.clone();
-    transaction.create(&NewAttachedTable { name, columns, keys, definition })?;
-    Ok(QueryResult::command("CREATE TABLE"))
+    encode_table_def(def, 0, &mut definition);
+    let name = def.name.clone();
+    transaction.create(&NewAttachedTable { name, columns, keys, definition })
 }
 
 /// # Errors
@@ -157,8 +208,6 @@ fn refuse_clauses(new: &CreateTable) -> Result<()> {
         "a partition"
     } else if !new.parents.is_empty() {
         "INHERITS"
-    } else if new.columns.iter().any(|column| column.generated.is_some()) {
-        "a generated column"
     } else if new.columns.iter().any(|column| column.domain.is_some()) {
         "a domain"
     } else {
@@ -187,6 +236,24 @@ fn column_of(column: &ColumnDef) -> Result<AttachedColumn> {
     };
     let nulls = if column.not_null { AttachedNulls::Never } else { AttachedNulls::Allowed };
     Ok(AttachedColumn { name: column.name.clone(), physical: column.ty.physical(), order, nulls })
+}
+
+/// TRUNCATE.
+///
+/// # Errors
+/// 0A000 for shared tables and others at once.
+fn truncate(running: &mut Running<'_>, what: &Truncate) -> Result<QueryResult> {
+    let session = &mut *running.session;
+    session.work().check_writable("TRUNCATE TABLE")?;
+    for table in &what.tables {
+        let Some(rows) = AttachedRows::of(table) else {
+            return Err(Error::unsupported("TRUNCATE of shared tables and others at once"));
+        };
+        check_may(session, RelationName::schema_of_key(&rows.def.name))?;
+        let transaction = session.work().attached_to_change(session.database().registry())?;
+        transaction.truncate(rows.id)?;
+    }
+    Ok(QueryResult::command("TRUNCATE TABLE"))
 }
 
 /// DROP TABLE.

@@ -147,11 +147,36 @@ pub trait AttachedTransaction: Send + Sync {
     /// As [`Self::find`].
     fn source(&self, table: AttachedTableId) -> Result<SharedBatchSource>;
 
-    /// The values of a row as the transaction left it; None when there is none.
+    /// The values of rows as the transaction left them; None for one that is not there.
     ///
     /// # Errors
     /// As [`Self::find`].
-    fn row(&self, table: AttachedTableId, row: AttachedRow) -> Result<Option<Vec<Value>>>;
+    fn rows(&self, table: AttachedTableId, rows: &[AttachedRow])
+    -> Result<Vec<Option<Vec<Value>>>>;
+
+    /// Looks at once for what [`Self::change`] will ask about rows that are to have these values.
+    ///
+    /// # Errors
+    /// As [`Self::change`].
+    fn look_ahead(&self, table: AttachedTableId, rows: &[Vec<Value>]) -> Result<()>;
+
+    /// The row that has the key of `values` in the key at this position of those of its
+    /// definition; None for keys with NULL.
+    ///
+    /// # Errors
+    /// As [`Self::find`].
+    fn holder(
+        &self,
+        table: AttachedTableId,
+        key: usize,
+        values: &[Value],
+    ) -> Result<Option<AttachedRow>>;
+
+    /// Puts an empty table in the place of one.
+    ///
+    /// # Errors
+    /// As [`Self::create`].
+    fn truncate(&self, table: AttachedTableId) -> Result<()>;
 
     /// Changes a row; its number.
     ///

@@ -2,10 +2,12 @@
 //! it needs more stack.
 
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use sql::catalog::Digits;
 use sql::statement::SetScope;
-use types::{Result, SqlState, stack};
+use types::waiting::waiting;
+use types::{Error, Result, SqlState, stack};
 
 use crate::Session;
 use crate::transaction::work::Begun;
@@ -13,6 +15,20 @@ use crate::words::result::QueryResult;
 
 /// Times a statement is bound again because a table changed while it waited.
 const STALE_MAX: usize = 1000;
+
+/// Times a statement alone in its transaction runs when others changed rows of attached tables
+/// first.
+const CONFLICTS_MAX: usize = 10;
+
+/// True for an error of a commit when another transaction was first, maybe with a key.
+fn is_conflict(error: &Error) -> bool {
+    matches!(error.state(), SqlState::SERIALIZATION_FAILURE | SqlState::UNIQUE_VIOLATION)
+}
+
+/// Gives those that were first a moment.
+fn pause(tries: usize) {
+    waiting(|| std::thread::sleep(Duration::from_millis(tries as u64)));
+}
 
 impl Session {
     /// Runs one statement, again as long as tables change under it.
@@ -49,8 +65,11 @@ impl Session {
                 Ok(result) => {
                     let zone = self.settings.time_zone().clone();
                     let style = self.settings.text_style();
-                    self.end_statement()?;
-                    return Ok(result.shown_in(zone, style));
+                    let may_again = self.may_again(tries);
+                    match self.end_statement() {
+                        Err(error) if may_again && is_conflict(&error) => pause(tries),
+                        ended => return ended.map(|()| result.shown_in(zone, style)),
+                    }
                 }
                 Err(error) => {
                     self.forget_asked();
@@ -60,7 +79,12 @@ impl Session {
                     }
                     let is_stale =
                         error.state() == SqlState::STALE_CATALOG || stack::is_again(&error);
-                    let again = is_narrow || is_stale && tries < STALE_MAX;
+                    let is_lost =
+                        error.state() == SqlState::SERIALIZATION_FAILURE && self.may_again(tries);
+                    let again = is_narrow || is_lost || is_stale && tries < STALE_MAX;
+                    if is_lost {
+                        pause(tries);
+                    }
                     match (&mut self.work, &place) {
                         // All of it goes: taken back in parts, it would take its time now.
                         (Some(work), Some(_)) if !again && work.ends_when_it_fails() => {
@@ -83,6 +107,17 @@ impl Session {
                 }
             }
         }
+    }
+
+    /// True for a statement alone in its transaction that names attached tables, and is not to fail
+    /// yet when others were first.
+    fn may_again(&self, tries: usize) -> bool {
+        self.work.as_ref().is_some_and(|work| {
+            work.begun == Begun::ForOneStatement
+                && tries < CONFLICTS_MAX
+                && !work.runs_once
+                && work.has_attached()
+        })
     }
 
     /// Does what the queries of a statement asked for.

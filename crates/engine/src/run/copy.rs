@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use exec::pipeline::Stream;
-use exec::{BatchSource, QueryContext, Receiver, ResultSet, RowColumn};
+use exec::{BatchSource, QueryContext, Receiver, ResultSet, RowColumn, SharedBatchSource};
 use kernels::{Batch, Column, VectorBuilder};
 use plan::physical::OutputColumn;
 use sql::algebra::Query;
@@ -20,10 +20,12 @@ use condition::{Condition, Filtered};
 use crate::catalog::TableEntry;
 use crate::catalog::predefined::{READ_SERVER_FILES, WRITE_SERVER_FILES};
 use crate::instance::registry::{FileFormat, FileOptions, FileWriter};
-use crate::statement::admission::Rows;
+use crate::statement::admission::Rows as Passing;
+use crate::statement::attached::AttachedRows;
 use crate::statement::catalog::no_files;
 use crate::statement::defaults::{default_of, query_of};
 use crate::statement::running::{Run, Running};
+use crate::write::attached;
 use crate::write::insert::{insert_result, load_stream};
 use crate::write::partitioned::{self, Routes};
 use crate::write::triggers::{self, StatementTriggers};
@@ -162,7 +164,7 @@ fn write_query(
     query: &Query,
 ) -> Result<QueryResult> {
     let (plan, context) = running.plan_query(query, Run::default())?;
-    running.admit(&plan, &context, Rows::HandedOn)?;
+    running.admit(&plan, &context, Passing::HandedOn)?;
     let output = plan.root.output.iter();
     let columns: Vec<_> = output.map(|column| (column.name.to_string(), column.ty)).collect();
     let file = FileRows { writer: create(running.session, format, path, copy, &columns)?, rows: 0 };
@@ -205,9 +207,15 @@ fn write_table(
     Ok(QueryResult::command(format!("COPY {rows}")))
 }
 
-/// Columns of a stored table, to be read whole.
+/// Rows to be read whole.
+enum Rows {
+    Stored(Arc<storage::Table>),
+    Elsewhere(SharedBatchSource),
+}
+
+/// Columns of a table, to be read whole.
 struct TableColumns {
-    storage: Arc<storage::Table>,
+    rows: Rows,
     columns: Vec<usize>,
     names: Vec<(String, DataType)>,
 }
@@ -220,19 +228,26 @@ impl TableColumns {
             return Err(Error::new(SqlState::WRONG_OBJECT_TYPE, message)
                 .with_hint("Try the COPY (SELECT ...) TO variant."));
         }
-        let storage = exec::stored_table(table)?;
+        let rows = match AttachedRows::of(table) {
+            Some(attached) => Rows::Elsewhere(attached.source()),
+            None => Rows::Stored(exec::stored_table(table)?),
+        };
         let name = |&c: &usize| (table.columns()[c].name.clone(), table.columns()[c].ty);
         let names = columns.iter().map(name).collect();
-        Ok(Self { storage, columns: columns.to_vec(), names })
+        Ok(Self { rows, columns: columns.to_vec(), names })
     }
 
-    /// Hands over all rows, in the order of the blocks.
+    /// Hands over all rows, those of this database in the order of the blocks.
     fn each(
         &self,
         context: &Arc<QueryContext>,
         mut take: impl FnMut(Batch) -> Result<()>,
     ) -> Result<()> {
-        let snapshot = context.snapshot(&self.storage);
+        let storage = match &self.rows {
+            Rows::Stored(storage) => storage,
+            Rows::Elsewhere(source) => return read_source(&**source, &self.columns, &mut take),
+        };
+        let snapshot = context.snapshot(storage);
         for block in 0..snapshot.block_count() {
             context.check()?;
             exec::read_block(&snapshot, block, &self.columns)?
@@ -250,6 +265,18 @@ impl TableColumns {
         })?;
         Ok(ResultSet::from_batches(self.names.clone(), batches))
     }
+}
+
+/// Hands over these columns of all rows of a source.
+fn read_source(
+    source: &dyn BatchSource,
+    columns: &[usize],
+    take: &mut dyn FnMut(Batch) -> Result<()>,
+) -> Result<()> {
+    for order in 0..source.orders() {
+        source.run(order, columns, &mut |batch| take(batch).map(|()| true))?;
+    }
+    Ok(())
 }
 
 fn copy_from(
@@ -292,18 +319,61 @@ enum Size {
 struct Load<'a> {
     table: &'a TableRef,
     columns: &'a [usize],
-    entry: Arc<TableEntry>,
+    place: Place,
     full: Vec<RowColumn>,
     /// See [`counted_defaults`].
     counted: Vec<(usize, String)>,
     /// Rows that it is not true for are left out.
     condition: Option<Arc<Condition>>,
+    rows: u64,
+}
+
+/// Place of the rows of a table.
+enum Place {
+    Stored(Box<Stored>),
+    /// The attached database.
+    Elsewhere(Arc<AttachedRows>),
+}
+
+/// A table of this database that is loaded.
+struct Stored {
+    entry: Arc<TableEntry>,
     /// Ways into partitions, if the table has some or is one.
     routes: Option<Routes>,
-    rows: u64,
     /// True when triggers fire for the rows.
     fires: bool,
     triggers: Option<StatementTriggers>,
+}
+
+impl Stored {
+    fn begin(running: &mut Running<'_>, table: &TableRef) -> Result<Self> {
+        let entry = running.session.write_table(table)?;
+        let routes = Routes::of(running.session, &entry)?;
+        let fires = running.session.state().has_row_triggers(entry.name());
+        let events = [(TriggerEvent::Insert, &[][..])];
+        let triggers = StatementTriggers::begin(running, entry.name(), &events)?;
+        Ok(Self { entry, routes, fires, triggers })
+    }
+
+    /// True when nothing looks at single rows.
+    fn is_plain(&self) -> bool {
+        !self.entry.looks_at_keys() && self.routes.is_none() && !self.fires
+    }
+
+    fn insert(
+        &mut self,
+        running: &mut Running<'_>,
+        mut result: ResultSet,
+        size: Size,
+    ) -> Result<u64> {
+        match &mut self.routes {
+            Some(routes) if size == Size::Large && !self.entry.looks_at_keys() && !self.fires => {
+                partitioned::load(running, routes, result.batches)
+            }
+            Some(routes) => Ok(partitioned::insert(running, routes, result.batches)?.count),
+            None => Ok(insert_result(running, &self.entry, &mut result)?.count),
+        }
+    }
 }
 
 impl<'a> Load<'a> {
@@ -311,24 +381,24 @@ impl<'a> Load<'a> {
     fn begin(running: &mut Running<'_>, copy: &Copy, into: Target<'a>) -> Result<Self> {
         let Target { table, columns } = into;
         running.session.work().check_writable("COPY FROM")?;
-        let entry = running.session.write_table(table)?;
+        let place = match AttachedRows::of(table) {
+            Some(rows) => Place::Elsewhere(rows),
+            None => Place::Stored(Box::new(Stored::begin(running, table)?)),
+        };
         let full = full_rows(running, table.columns(), columns)?;
         let counted = counted_defaults(table, columns);
         let condition = match &copy.condition {
             Some(text) => Some(Arc::new(Condition::new(running.session, table, text.clone())?)),
             None => None,
         };
-        let routes = Routes::of(running.session, &entry)?;
-        let fires = running.session.state().has_row_triggers(entry.name());
-        let events = [(TriggerEvent::Insert, &[][..])];
-        let triggers = StatementTriggers::begin(running, entry.name(), &events)?;
-        let rows = 0;
-        Ok(Self { table, columns, entry, full, counted, condition, routes, rows, fires, triggers })
+        Ok(Self { table, columns, place, full, counted, condition, rows: 0 })
     }
 
     /// Fires the triggers behind the statement; how many rows were loaded.
     fn finish(self, running: &mut Running<'_>) -> Result<u64> {
-        self.triggers.into_iter().for_each(|triggers| triggers.end(running));
+        if let Place::Stored(stored) = self.place {
+            stored.triggers.into_iter().for_each(|triggers| triggers.end(running));
+        }
         triggers::settle(running)?;
         Ok(self.rows)
     }
@@ -348,30 +418,25 @@ impl<'a> Load<'a> {
             source = Arc::new(Filtered { source, condition: Arc::clone(condition) });
         }
         let stream = Stream::new(source, None);
-        let is_plain = !self.entry.looks_at_keys()
+        if let Place::Stored(stored) = &self.place
+            && stored.is_plain()
             && self.counted.is_empty()
-            && self.routes.is_none()
-            && !self.fires;
-        self.rows += if is_plain && size == Size::Large {
-            load_stream(running, &context, &stream, &self.entry)?
-        } else {
-            let output = table_output(all);
-            let mut result = ResultSet::collect(&context, &stream, &output)?;
-            for batch in &mut result.batches {
-                fill_defaults(running, all, &self.counted, batch)?;
-                if let Some(condition) = condition.filter(|_| !self.counted.is_empty()) {
-                    condition.keep(batch)?;
-                }
+            && size == Size::Large
+        {
+            self.rows += load_stream(running, &context, &stream, &stored.entry)?;
+            return Ok(());
+        }
+        let output = table_output(all);
+        let mut result = ResultSet::collect(&context, &stream, &output)?;
+        for batch in &mut result.batches {
+            fill_defaults(running, all, &self.counted, batch)?;
+            if let Some(condition) = condition.filter(|_| !self.counted.is_empty()) {
+                condition.keep(batch)?;
             }
-            match &mut self.routes {
-                Some(routes)
-                    if size == Size::Large && !self.entry.looks_at_keys() && !self.fires =>
-                {
-                    partitioned::load(running, routes, result.batches)?
-                }
-                Some(routes) => partitioned::insert(running, routes, result.batches)?.count,
-                None => insert_result(running, &self.entry, &mut result)?.count,
-            }
+        }
+        self.rows += match &mut self.place {
+            Place::Stored(stored) => stored.insert(running, result, size)?,
+            Place::Elsewhere(rows) => attached::load(running, rows, &result)?,
         };
         Ok(())
     }

@@ -70,6 +70,35 @@ pub(crate) struct Subject<'a> {
     pub(crate) database: &'a Database,
 }
 
+/// Relations that the rows of a table of the catalog are about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Describes {
+    /// Tables, with their columns and constraints.
+    Tables,
+    /// Schemas alone.
+    Schemas,
+}
+
+/// Relations that the rows of `name`, written with its schema, are about; None for types, roles,
+/// activity and others.
+pub(crate) fn describes_relations(name: &str) -> Option<Describes> {
+    match name {
+        "pg_catalog.pg_class"
+        | "pg_catalog.pg_attribute"
+        | "pg_catalog.pg_attrdef"
+        | "pg_catalog.pg_index"
+        | "pg_catalog.pg_constraint"
+        | "pg_catalog.pg_depend"
+        | "pg_catalog.pg_tables"
+        | "pg_catalog.pg_indexes"
+        | "pg_catalog.tessera_privileges"
+        | "pg_catalog.tessera_column_privileges" => Some(Describes::Tables),
+        name if name.starts_with("information_schema.") => Some(Describes::Tables),
+        "pg_catalog.pg_namespace" | "pg_catalog.tessera_search_path" => Some(Describes::Schemas),
+        _ => None,
+    }
+}
+
 /// Which schemas there are for whom.
 const SYSTEM_SCHEMAS: [(i64, &str); 2] =
     [(numbers::PG_CATALOG, "pg_catalog"), (numbers::INFORMATION_SCHEMA, "information_schema")];

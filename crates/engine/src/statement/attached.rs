@@ -1,23 +1,64 @@
-//! Tables of the attached database, as the binder and the planner see them.
+//! Tables of the attached database, as the binder, the planner and the tables of the catalog see
+//! them.
 
 use std::any::Any;
 use std::sync::Arc;
 
+use exec::SharedBatchSource;
 use sql::catalog::{CheckDef, ColumnDef, IndexMeta, KeyDef, TableFunctionRef, TableMeta, TableRef};
 use sql::statement::RelationName;
+use storage::Table;
 use types::{DataType, Result};
 
-use crate::catalog::TableDef;
+use crate::Database;
 use crate::catalog::codec::decode_table;
-use crate::catalog::stored::key_index;
+use crate::catalog::stored::{key_index, schema_of};
+use crate::catalog::{Indexes, Schema, State, TableDef, TableEntry};
 use crate::instance::attached::{AttachedTable, AttachedTableId, AttachedTransaction};
 use crate::instance::registry::{OpenedFile, SourceFunction};
+
+/// The definition of `found`, in `schema`.
+///
+/// # Errors
+/// XX001 for bytes that are none.
+fn definition_in(schema: &str, found: &AttachedTable) -> Result<TableDef> {
+    let (mut def, _) = decode_table(&found.definition)?;
+    let name = def.bare_name().to_owned();
+    def.name = RelationName { schema: Some(schema.to_owned()), name }.key();
+    // Their columns tell keys apart; nobody reads rows by them here.
+    def.indexes = def.keys.iter().map(key_index).collect();
+    Ok(def)
+}
+
+/// `state` with the tables of the attached database in it: for who describes relations. Their rows
+/// are not there.
+///
+/// # Errors
+/// XX001 for damaged definitions; as [`AttachedTransaction::all`].
+pub(crate) fn described(
+    state: &State,
+    database: &Database,
+    transaction: &dyn AttachedTransaction,
+) -> Result<State> {
+    let mut state = state.clone();
+    let Some(schema) = database.attached_schema() else { return Ok(state) };
+    for found in transaction.all()? {
+        let def = definition_in(schema, &found)?;
+        let (columns, pool) = (schema_of(&def.columns), Arc::clone(database.pool()));
+        let storage = Table::new(found.id.0, def.name.clone(), columns, def.layout, pool);
+        let entry = TableEntry::new(def, storage, Arc::default(), Indexes::Deferred);
+        state.tables.insert(entry.def.name.clone(), Arc::new(entry));
+    }
+    state.schemas.insert(schema.to_owned(), Schema);
+    Ok(state)
+}
 
 /// A table of the attached database in one transaction.
 pub(crate) struct AttachedRows {
     pub(crate) def: TableDef,
     pub(crate) id: AttachedTableId,
     function: TableFunctionRef,
+    source: SharedBatchSource,
 }
 
 impl AttachedRows {
@@ -30,18 +71,19 @@ impl AttachedRows {
         found: &AttachedTable,
         transaction: &dyn AttachedTransaction,
     ) -> Result<Self> {
-        let (mut def, _) = decode_table(&found.definition)?;
-        let name = def.bare_name().to_owned();
-        def.name = RelationName { schema: Some(schema.to_owned()), name }.key();
-        // Their columns tell keys apart; nobody reads rows by them here.
-        def.indexes = def.keys.iter().map(key_index).collect();
+        let def = definition_in(schema, found)?;
         let named = |column: &ColumnDef| (column.name.clone(), column.ty);
         let row = ("row".to_owned(), DataType::BigInt);
         let columns = def.columns.iter().map(named).chain([row]).collect();
-        let opened =
-            OpenedFile { columns, rows: found.rows, source: transaction.source(found.id)? };
+        let source = transaction.source(found.id)?;
+        let opened = OpenedFile { columns, rows: found.rows, source: Arc::clone(&source) };
         let function = SourceFunction::restricted(def.name.clone(), opened);
-        Ok(Self { def, id: found.id, function })
+        Ok(Self { def, id: found.id, function, source })
+    }
+
+    /// All its rows.
+    pub(crate) fn source(&self) -> SharedBatchSource {
+        Arc::clone(&self.source)
     }
 
     /// The table as a relation.

@@ -20,14 +20,14 @@ use crate::catalog::policies::Enforcement;
 use crate::catalog::predefined::READ_SERVER_FILES;
 use crate::catalog::rights::{Object, SCHEMA_NAME};
 use crate::catalog::wide::WideReader;
-use crate::catalog::{SequenceValue, State, View, wide};
+use crate::catalog::{Schema, SequenceValue, State, View, wide};
 use crate::instance::registry::{Outside, Registry};
 use crate::session::cursors::Cursors;
 use crate::session::prepared::kept::PreparedStatements;
 use crate::show::pg_catalog;
-use crate::show::pg_catalog::Subject;
 use crate::show::pg_catalog::objects::Seen;
-use crate::statement::attached::AttachedRows;
+use crate::show::pg_catalog::{Describes, Subject};
+use crate::statement::attached::{AttachedRows, described};
 use crate::transaction::work::Work;
 use crate::words::settings::Settings;
 use crate::words::who::{Who, denied};
@@ -98,7 +98,7 @@ impl StatementCatalog<'_> {
     }
 
     /// The table of the attached database that is called so.
-    fn attached(&self, name: &str) -> Result<Option<TableRef>> {
+    pub(crate) fn attached(&self, name: &str) -> Result<Option<TableRef>> {
         let Some(attachment) = self.registry.attachment() else { return Ok(None) };
         self.is_enough.set(false);
         let transaction = match self.work {
@@ -108,6 +108,26 @@ impl StatementCatalog<'_> {
         let Some(found) = transaction.find(name)? else { return Ok(None) };
         let rows = AttachedRows::new(attachment.schema(), &found, &*transaction)?;
         Ok(Some(rows.into_table()))
+    }
+
+    /// The state with the tables of the attached database.
+    fn described(&self) -> Result<Arc<State>> {
+        let Some(attachment) = self.registry.attachment() else {
+            return Ok(Arc::clone(&self.state));
+        };
+        let transaction = match self.work {
+            Some(work) => work.attached(self.registry)?,
+            None => attachment.begin(AccessMode::ReadOnly)?,
+        };
+        described(&self.state, self.database, &*transaction).map(Arc::new)
+    }
+
+    /// The state with the schema of the attached database.
+    fn with_attached_schema(&self) -> Arc<State> {
+        let Some(attachment) = self.registry.attachment() else { return Arc::clone(&self.state) };
+        let mut state = State::clone(&self.state);
+        state.schemas.insert(attachment.schema().to_owned(), Schema);
+        Arc::new(state)
     }
 
     /// True when the session finds relations in a schema of its search path.
@@ -137,7 +157,12 @@ impl StatementCatalog<'_> {
 
     /// The rows of the system table `name`.
     fn rows_of(&self, name: &str) -> Result<TableFunctionRef> {
-        let (state, settings) = (&*self.state, self.settings);
+        let described = match pg_catalog::describes_relations(name) {
+            Some(Describes::Tables) => self.described()?,
+            Some(Describes::Schemas) => self.with_attached_schema(),
+            None => Arc::clone(&self.state),
+        };
+        let (state, settings) = (&*described, self.settings);
         let (cursors, prepared, database) = (self.cursors, self.prepared, self.database);
         pg_catalog::rows(name, &Subject { state, settings, cursors, prepared, database })
     }
@@ -521,7 +546,11 @@ impl Catalog for StatementCatalog<'_> {
 
     fn object(&self, kind: RegKind, text: &str) -> Result<Value> {
         self.is_enough.set(false);
-        Seen { state: &self.state, settings: self.settings }.named(kind, text)
+        let state = match kind {
+            RegKind::Class | RegKind::Namespace => self.described()?,
+            _ => Arc::clone(&self.state),
+        };
+        Seen { state: &state, settings: self.settings }.named(kind, text)
     }
 
     fn type_object(&self, ty: DataType) -> Value {

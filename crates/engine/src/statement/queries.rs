@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use exec::{Profile, QueryContext, ResultSet, SpillSpace};
+use parking_lot::Mutex;
 use plan::physical::PhysicalPlan;
 use plan::{PathsTold, PlanOptions};
 use sched::Ticket;
@@ -81,6 +82,7 @@ impl Session {
             who: self.who(),
             calls: Arc::clone(&self.calls),
             lent: Arc::clone(&self.lent),
+            described: Mutex::default(),
         }
     }
 

@@ -10,13 +10,14 @@ use parking_lot::Mutex;
 use sql::algebra::{RoutineCall, SessionFunction};
 use sql::catalog::{SequenceCalled, SequenceDef, SequenceWrap, Sequences};
 use sql::statement::{AccessMode, Privilege, Privileges, RelationName};
-use types::{DataType, Error, Result, SqlState, Value};
+use types::{DataType, Error, RegKind, Result, SqlState, Value};
 
 use crate::catalog::rights::Object;
 use crate::catalog::{Sequence, SequenceValue, State, undefined_table};
 use crate::session::calls::SessionCalls;
 use crate::session::lent::Lent;
 use crate::session::sequence::SequenceMemory;
+use crate::statement::attached::described;
 use crate::statement::trigger::{Answer, TriggerCall};
 use crate::transaction::work::UsedSequences;
 use crate::words::who::Who;
@@ -31,9 +32,29 @@ pub(crate) struct SessionSequences {
     pub(crate) calls: Arc<SessionCalls>,
     /// Where the session is.
     pub(crate) lent: Arc<Lent>,
+    /// The state with the tables of the attached database, once somebody asked for relations.
+    pub(crate) described: Mutex<Option<Arc<State>>>,
 }
 
 impl SessionSequences {
+    /// The state with the tables of the attached database.
+    ///
+    /// # Errors
+    /// 08006 and others when its processes do not answer.
+    fn described(&self) -> Result<Arc<State>> {
+        let database = self.calls.database.upgrade()?;
+        let Some(attachment) = database.registry().attachment() else {
+            return Ok(self.state.clone());
+        };
+        let mut known = self.described.lock();
+        if let Some(state) = &*known {
+            return Ok(Arc::clone(state));
+        }
+        let transaction = attachment.begin(AccessMode::ReadOnly)?;
+        let state = Arc::new(described(&self.state, &database, &*transaction)?);
+        Ok(Arc::clone(known.insert(state)))
+    }
+
     fn find(&self, name: &str) -> Result<&Arc<Sequence>> {
         let mut name = RelationName::parse(name)?;
         let mut key = self.state.key_of(&name)?;
@@ -115,7 +136,11 @@ impl Sequences for SessionSequences {
     }
 
     fn call(&self, function: SessionFunction, arguments: &[Value]) -> Result<Value> {
-        self.calls.call(function, arguments, &self.state, &self.who)
+        let state = match function {
+            SessionFunction::Object(RegKind::Class | RegKind::Namespace, _) => self.described()?,
+            _ => Arc::clone(&self.state),
+        };
+        self.calls.call(function, arguments, &state, &self.who)
     }
 
     fn next(&self, name: &str, values: &mut [i64]) -> Result<()> {

@@ -60,6 +60,11 @@ impl Work {
         }
     }
 
+    /// True when it has a part in the attached database.
+    pub(crate) fn has_attached(&self) -> bool {
+        self.attached.lock().is_some()
+    }
+
     /// True when it changed attached tables.
     pub(crate) fn has_attached_changes(&self) -> bool {
         self.attached.lock().as_ref().is_some_and(|attached| !attached.has_only_read())

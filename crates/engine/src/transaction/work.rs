@@ -165,6 +165,8 @@ pub(crate) struct Work {
     pub(crate) reads: Reads,
     /// Reads of its queries that are not yet in `reads`.
     pub(crate) read_log: OnceLock<Arc<ReadLog>>,
+    /// True when its statement took input that does not come again.
+    pub(crate) runs_once: bool,
     /// Its part in the attached database.
     pub(crate) attached: Mutex<Option<Arc<dyn AttachedTransaction>>>,
 }
@@ -256,6 +258,7 @@ impl Work {
             sequences: OnceLock::new(),
             reads: Reads::default(),
             read_log: OnceLock::new(),
+            runs_once: false,
             attached: Mutex::default(),
         })
     }

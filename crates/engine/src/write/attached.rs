@@ -4,7 +4,10 @@
 //! source query -> batches (TID = number of the row, values) -> NOT NULL, CHECK -> the transaction
 //!                                                              of the attached database
 //! ```
-//! Called by INSERT (`insert`), UPDATE and DELETE (`change`).
+//! Called by INSERT (`insert`), UPDATE and DELETE (`change`), MERGE (`merge`), COPY (`run::copy`).
+
+mod conflict;
+mod merge;
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -16,9 +19,13 @@ use sql::statement::{ConflictAction, ConflictTarget, Delete, Insert, OnConflict,
 use storage::Tid;
 use types::{Error, Result, SqlState, Value, text};
 
+use conflict::DoUpdate;
+pub(super) use merge::merge;
+
 use super::returning::{Written, returning};
 use crate::QueryResult;
 use crate::catalog::checks::{Checks, Written as Columns, failing_row};
+use crate::catalog::generated::Generated;
 use crate::instance::attached::{AttachedChange, AttachedRow, AttachedTransaction};
 use crate::session::compiled::OwnQuery;
 use crate::statement::attached::AttachedRows;
@@ -29,50 +36,46 @@ struct Target<'a> {
     rows: &'a AttachedRows,
     transaction: Arc<dyn AttachedTransaction>,
     checks: Checks,
+    generated: Generated,
 }
 
 /// INSERT.
 ///
 /// # Errors
-/// 0A000 for ON CONFLICT DO UPDATE; 23502, 23505, 23514, 40001.
+/// 23502, 23505, 23514, 40001; 21000 for a row that ON CONFLICT DO UPDATE meets twice.
 pub(super) fn insert(
     running: &mut Running<'_>,
     rows: &AttachedRows,
     insert: &Insert,
 ) -> Result<QueryResult> {
-    let skipped = match &insert.on_conflict {
-        Some(OnConflict { action: ConflictAction::Update { .. }, .. }) => {
-            return Err(Error::unsupported("ON CONFLICT DO UPDATE with shared tables"));
-        }
-        Some(OnConflict { target, action: ConflictAction::Nothing }) => {
-            Skipped::Doubles(target.as_ref())
-        }
-        None => Skipped::None,
-    };
     refuse_tests(insert.all_tests())?;
     let target = Target::of(running, rows, "INSERT")?;
     let source = running.run_query(&insert.source, Run::of(OwnQuery::Source))?;
-    let mut written = Written::default();
-    for batch in source.batches {
-        target.verify(running, &batch, Columns::All)?;
-        let (mut tids, mut kept) = (Vec::with_capacity(batch.rows), Vec::new());
-        for row in 0..batch.rows {
-            running.session.cancel_handle().check()?;
-            let values = batch.columns.iter().map(|column| column.value(row)).collect();
-            match target.change(&AttachedChange::Insert(values)) {
-                Ok(tid) => {
-                    tids.push(tid);
-                    kept.push(row as u32);
-                }
-                Err(error) if skipped.has(&error, rows) => {}
-                Err(error) => return Err(error),
-            }
+    let written = match &insert.on_conflict {
+        Some(OnConflict {
+            target: Some(keys),
+            action: ConflictAction::Update { columns, assignments },
+        }) => conflict::insert(running, &target, source, DoUpdate { keys, columns, assignments })?,
+        Some(OnConflict { target: keys, .. }) => {
+            target.add_all(running, &source, Skipped::Doubles(keys.as_ref()))?
         }
-        let columns = batch.columns.iter().map(|column| column.gather(&kept)).collect();
-        written.add(Met { tids, batch: Batch::new(columns, kept.len()) });
-    }
+        None => target.add_all(running, &source, Skipped::None)?,
+    };
     let tag = format!("INSERT 0 {}", written.count);
     returning(running, insert.returning.as_ref(), written, tag)
+}
+
+/// Adds rows that COPY brings; how many.
+///
+/// # Errors
+/// As [`insert`].
+pub(crate) fn load(
+    running: &mut Running<'_>,
+    rows: &AttachedRows,
+    result: &ResultSet,
+) -> Result<u64> {
+    let target = Target::of(running, rows, "COPY FROM")?;
+    Ok(target.add_all(running, result, Skipped::None)?.count)
 }
 
 /// Rows that an INSERT leaves out.
@@ -110,13 +113,7 @@ pub(super) fn update(
     let source = running.run_query(&update.source, Run::of(OwnQuery::Source))?;
     let mut written = Written::default();
     for met in target.met(running, &source, &update.columns)? {
-        target.verify(running, &met.batch, Columns::Only(&update.columns))?;
-        for (at, tid) in met.tids.iter().enumerate() {
-            running.session.cancel_handle().check()?;
-            let own = &met.batch.columns[..rows.def.columns.len()];
-            let values = own.iter().map(|column| column.value(at)).collect();
-            target.change(&AttachedChange::Update(AttachedRow(tid.0), values))?;
-        }
+        target.update(running, &met, &update.columns)?;
         written.add(met);
     }
     let tag = format!("UPDATE {}", written.count);
@@ -136,10 +133,7 @@ pub(super) fn delete(
     let source = running.run_query(&delete.source, Run::of(OwnQuery::Source))?;
     let mut written = Written::default();
     for met in target.met(running, &source, &[])? {
-        for tid in &met.tids {
-            running.session.cancel_handle().check()?;
-            target.change(&AttachedChange::Delete(AttachedRow(tid.0)))?;
-        }
+        target.delete(running, &met.tids)?;
         written.add(met);
     }
     let tag = format!("DELETE {}", written.count);
@@ -178,9 +172,81 @@ impl<'a> Target<'a> {
             return Err(Error::unsupported("a change of shared tables under WITH"));
         }
         let transaction = session.work().attached_to_change(session.database().registry())?;
-        let checks = Checks::of(&rows.def);
+        let (checks, generated) = (Checks::of(&rows.def), Generated::of(&rows.def.columns));
         checks.prepare(&rows.def, &session.own_catalog())?;
-        Ok(Self { rows, transaction, checks })
+        generated.prepare(&rows.def, &session.own_catalog())?;
+        Ok(Self { rows, transaction, checks, generated })
+    }
+
+    /// Adds the rows of `source` that are not `skipped`.
+    fn add_all(
+        &self,
+        running: &Running<'_>,
+        source: &ResultSet,
+        skipped: Skipped<'_>,
+    ) -> Result<Written> {
+        let mut written = Written::default();
+        for batch in &source.batches {
+            written.add(self.add(running, batch.clone(), skipped)?);
+        }
+        Ok(written)
+    }
+
+    /// Adds the rows of `batch`, all columns, that are not `skipped`.
+    fn add(&self, running: &Running<'_>, mut batch: Batch, skipped: Skipped<'_>) -> Result<Met> {
+        self.generated.fill(&mut batch)?;
+        self.verify(running, &batch, Columns::All)?;
+        let rows = values_of(&batch, self.rows.def.columns.len());
+        self.look_ahead(running, &rows)?;
+        let (mut tids, mut kept) = (Vec::with_capacity(batch.rows), Vec::new());
+        for (row, values) in rows.into_iter().enumerate() {
+            running.session.cancel_handle().check()?;
+            match self.change(&AttachedChange::Insert(values)) {
+                Ok(tid) => {
+                    tids.push(tid);
+                    kept.push(row as u32);
+                }
+                Err(error) if skipped.has(&error, self.rows) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(Met { tids, batch: batch.gather(&kept) })
+    }
+
+    /// Gives rows the values that `met` has; `columns` were assigned.
+    fn update(&self, running: &Running<'_>, met: &Met, columns: &[usize]) -> Result<()> {
+        let def = &self.rows.def;
+        let mut written = columns.to_vec();
+        written.extend(self.generated.following(columns)?);
+        self.verify(running, &met.batch, Columns::Only(&written))?;
+        let all = values_of(&met.batch, def.columns.len());
+        let mut of_keys = def.keys.iter().flat_map(|key| &key.columns);
+        if of_keys.any(|column| written.contains(column)) {
+            self.look_ahead(running, &all)?;
+        }
+        for (tid, values) in met.tids.iter().zip(all) {
+            running.session.cancel_handle().check()?;
+            self.change(&AttachedChange::Update(AttachedRow(tid.0), values))?;
+        }
+        Ok(())
+    }
+
+    /// Takes rows away.
+    fn delete(&self, running: &Running<'_>, tids: &[Tid]) -> Result<()> {
+        for tid in tids {
+            running.session.cancel_handle().check()?;
+            self.change(&AttachedChange::Delete(AttachedRow(tid.0)))?;
+        }
+        Ok(())
+    }
+
+    /// Has what many rows ask for looked up at once.
+    fn look_ahead(&self, running: &Running<'_>, rows: &[Vec<Value>]) -> Result<()> {
+        running.session.cancel_handle().check()?;
+        if rows.len() < 2 || self.rows.def.keys.is_empty() {
+            return Ok(());
+        }
+        self.transaction.look_ahead(self.rows.id, rows)
     }
 
     /// Makes a change.
@@ -238,35 +304,64 @@ impl<'a> Target<'a> {
         assigned: &[usize],
     ) -> Result<Vec<Met>> {
         let (mut seen, mut all) = (HashSet::new(), Vec::new());
-        let columns = &self.rows.def.columns;
         for batch in &source.batches {
-            let physical = columns.iter().map(|column| column.ty.physical());
-            let mut builders: Vec<VectorBuilder> = physical.map(VectorBuilder::new).collect();
-            let (mut tids, mut kept) = (Vec::new(), Vec::new());
-            for row in 0..batch.rows {
-                running.session.cancel_handle().check()?;
-                let Some(tid) = tid_of(batch, row).filter(|tid| seen.insert(tid.0)) else {
-                    continue;
-                };
-                let found = self.transaction.row(self.rows.id, AttachedRow(tid.0))?;
-                let Some(mut values) = found else { continue };
-                for (at, column) in assigned.iter().enumerate() {
-                    values[*column] = batch.columns[at + 1].value(row);
-                }
-                for (builder, value) in builders.iter_mut().zip(&values) {
-                    builder.push_value(value);
-                }
-                tids.push(tid);
-                kept.push(row as u32);
-            }
-            let own = builders.into_iter().map(|builder| Column::plain(builder.finish()));
+            let named = (0..batch.rows).filter_map(|row| Some((row as u32, tid_of(batch, row)?)));
+            let rows: Vec<(u32, Tid)> = named.filter(|(_, tid)| seen.insert(tid.0)).collect();
+            let wanted = Wanted { rows: &rows, columns: assigned, batch, first: 1 };
+            let (mut met, kept) = self.read(running, &wanted)?;
             let extras: Range<usize> = 1 + assigned.len()..batch.columns.len();
             let extras = batch.columns[extras].iter().map(|column| column.gather(&kept));
-            let batch = Batch::new(own.chain(extras).collect(), kept.len());
-            all.push(Met { tids, batch });
+            met.batch.columns.extend(extras);
+            all.push(met);
         }
         Ok(all)
     }
+
+    /// Rows that are there, as they are to be, and their places in the batch of new values.
+    fn read(&self, running: &Running<'_>, wanted: &Wanted<'_>) -> Result<(Met, Vec<u32>)> {
+        running.session.cancel_handle().check()?;
+        let columns = &self.rows.def.columns;
+        let physical = columns.iter().map(|column| column.ty.physical());
+        let mut builders: Vec<VectorBuilder> = physical.map(VectorBuilder::new).collect();
+        let numbers: Vec<AttachedRow> =
+            wanted.rows.iter().map(|(_, tid)| AttachedRow(tid.0)).collect();
+        let found = self.transaction.rows(self.rows.id, &numbers)?;
+        let (mut tids, mut kept) = (Vec::new(), Vec::new());
+        for ((row, tid), values) in wanted.rows.iter().zip(found) {
+            let Some(mut values) = values else { continue };
+            for (at, column) in wanted.columns.iter().enumerate() {
+                values[*column] = wanted.batch.columns[wanted.first + at].value(*row as usize);
+            }
+            for (builder, value) in builders.iter_mut().zip(&values) {
+                builder.push_value(value);
+            }
+            tids.push(*tid);
+            kept.push(*row);
+        }
+        let own = builders.into_iter().map(|builder| Column::plain(builder.finish()));
+        let mut batch = Batch::new(own.collect(), kept.len());
+        if !wanted.columns.is_empty() {
+            self.generated.fill(&mut batch)?;
+        }
+        Ok((Met { tids, batch }, kept))
+    }
+}
+
+/// Rows of the target that get new values for some columns.
+struct Wanted<'b> {
+    /// Places in the batch, with the rows of the target.
+    rows: &'b [(u32, Tid)],
+    /// Columns that change; their values stand in `batch` from column `first` on.
+    columns: &'b [usize],
+    batch: &'b Batch,
+    first: usize,
+}
+
+/// The rows of a batch, so many of its columns.
+fn values_of(batch: &Batch, columns: usize) -> Vec<Vec<Value>> {
+    let own = &batch.columns[..columns];
+    let row = |row| own.iter().map(|column| column.value(row)).collect();
+    (0..batch.rows).map(row).collect()
 }
 
 /// The number of the row in the first column.

@@ -27,11 +27,11 @@ use crate::words::rows::{Rows, push};
 
 /// Rows of the table and of the source that met.
 #[derive(Default)]
-struct Met {
+pub(super) struct Met {
     /// Rows of the table.
-    tids: Vec<Tid>,
+    pub(super) tids: Vec<Tid>,
     /// Batch and row of the source.
-    proposed: Vec<(usize, u32)>,
+    pub(super) proposed: Vec<(usize, u32)>,
 }
 
 /// DO UPDATE SET: the columns, and the query of their values over the rows that met.
@@ -124,7 +124,7 @@ pub(crate) fn insert(
 }
 
 /// Puts rows into the order of the source, where they have these places.
-fn in_places(all: &mut Written, places: &[(usize, u32)]) {
+pub(super) fn in_places(all: &mut Written, places: &[(usize, u32)]) {
     if all.batches.len() > 1 && !places.is_empty() {
         let mut order: Vec<u32> = (0..places.len() as u32).collect();
         order.sort_by_key(|&row| places[row as usize]);
@@ -203,7 +203,7 @@ fn moves() -> Error {
 
 /// Takes the first of those that met the same row; the others have a turn when it was left as it
 /// was.
-fn first_of_each(met: &mut Vec<(Tid, (usize, u32))>) -> Met {
+pub(super) fn first_of_each(met: &mut Vec<(Tid, (usize, u32))>) -> Met {
     let mut round = Met::default();
     let mut seen = HashSet::new();
     met.retain(|&(tid, proposed)| {
@@ -332,7 +332,7 @@ fn holder(
     Ok(None)
 }
 
-fn second_time() -> Error {
+pub(super) fn second_time() -> Error {
     let message = "ON CONFLICT DO UPDATE command cannot affect row a second time";
     Error::new(SqlState::CARDINALITY_VIOLATION, message).with_hint(
         "Ensure that no rows proposed for insertion within the same command have duplicate \
@@ -492,7 +492,7 @@ fn test_met(
 }
 
 /// Column 0: the numbers of the rows that were met.
-fn row_numbers(rows: &Rows) -> Result<Vec<u32>> {
+pub(super) fn row_numbers(rows: &Rows) -> Result<Vec<u32>> {
     let number = |row| match rows.get(0, row) {
         Datum::I64(number) => Ok(number as u32),
         _ => Err(Error::internal("a row number")),

@@ -9,6 +9,7 @@ use sql::statement::{Merge, MergeAction, MergeTests};
 use storage::{Datum, Tid};
 use types::{Error, PhysicalType, Result, SqlState};
 
+use super::attached;
 use super::change::{Action, Tested, apply_parts, apply_rows};
 use super::partitioned::{self, Routes};
 use super::rows::read_rows;
@@ -18,6 +19,7 @@ use super::writer::TableWriter;
 use crate::QueryResult;
 use crate::catalog::TableEntry;
 use crate::session::compiled::OwnQuery;
+use crate::statement::attached::AttachedRows;
 use crate::statement::running::{Run, Running};
 use crate::words::rows::Rows;
 
@@ -25,6 +27,9 @@ pub(crate) fn merge(running: &mut Running<'_>, merge: &Merge) -> Result<QueryRes
     running.session.work().check_writable("MERGE")?;
     if merge.returning.is_some() {
         return Err(Error::unsupported("RETURNING of MERGE"));
+    }
+    if let Some(rows) = AttachedRows::of(&merge.table) {
+        return attached::merge(running, &rows, merge);
     }
     let entry = running.session.write_table(&merge.table)?;
     let is_routed = Routes::of_table(running.session, &merge.table, &entry)?.is_some();
@@ -85,14 +90,14 @@ fn events(merge: &Merge) -> Vec<StatementEvent<'_>> {
 }
 
 /// The position of the action that a source row takes.
-fn action_of(rows: &Rows, row: usize) -> Option<usize> {
+pub(super) fn action_of(rows: &Rows, row: usize) -> Option<usize> {
     match rows.get(1, row) {
         Datum::I32(action) => usize::try_from(action).ok(),
         _ => None,
     }
 }
 
-fn refuse_repeats(rows: &Rows, seen: &mut HashSet<Tid>) -> Result<()> {
+pub(super) fn refuse_repeats(rows: &Rows, seen: &mut HashSet<Tid>) -> Result<()> {
     for row in 0..rows.count {
         if let Some(tid) = rows.tid(row)
             && !seen.insert(tid)

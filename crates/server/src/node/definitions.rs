@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! row 0    "" | number of changes so far      others    name | columns, keys | definition in SQL
+//! dropped  "" | version that dropped it | columns, keys: until its rows are gone
 //! ```
 //! Every change of a definition changes row 0, too: definitions change one at a time, and who knows
 //! those of a number need not read them.
@@ -12,11 +13,11 @@ use std::sync::Arc;
 use engine::attached::{AttachedColumn, AttachedKey, AttachedNulls, HeldOrder, NewAttachedTable};
 use shared::{IndexPlan, TablePlan, Uniqueness};
 use store::server::Layout;
-use store::{Field, FieldId, FieldType, Schema, TableKind, Tuple};
+use store::{Field, FieldId, FieldType, Schema, TableKind, Tuple, Version};
 use types::codec::{Input, Malformed, put_bytes, put_u64};
 use types::{Error, PhysicalType, Result, Value};
 
-use super::values::field_type;
+use super::values::{field_type, from_field, to_field};
 
 /// Key of the row that counts changes.
 pub(crate) const CHANGES: u64 = 0;
@@ -34,11 +35,45 @@ pub(crate) struct Definition {
 }
 
 /// All tables of one state of the database.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Definitions {
     /// Number of the state.
     pub(crate) changes: i64,
     pub(crate) by_name: BTreeMap<String, Arc<Definition>>,
+    /// Tables whose rows are to go.
+    pub(crate) dropped: Vec<Dropped>,
+}
+
+/// A table that was dropped.
+#[derive(Clone, Debug)]
+pub(crate) struct Dropped {
+    pub(crate) definition: Arc<Definition>,
+    /// Version of the transaction that dropped it.
+    pub(crate) by: Version,
+}
+
+impl Definitions {
+    /// Adds what row `id` says.
+    ///
+    /// # Errors
+    /// XX001 for a row that is none.
+    pub(crate) fn add(&mut self, id: u64, row: &[Value]) -> Result<()> {
+        let definition = Arc::new(Definition::read(id, row)?);
+        match row.get(1) {
+            Some(Value::I64(by)) if definition.name.is_empty() => {
+                self.dropped.push(Dropped { definition, by: Version(*by as u64) });
+            }
+            _ => drop(self.by_name.insert(definition.name.clone(), definition)),
+        }
+        Ok(())
+    }
+}
+
+/// The row of a table that is dropped by a transaction, from that which it had.
+pub(crate) fn dropped_row(schema: &Schema, row: &[Value], by: Version) -> Result<Tuple> {
+    let form = row.get(2).cloned().unwrap_or(Value::Null);
+    let row = [Value::text(""), Value::I64(by.0 as i64), form, Value::text("")];
+    Ok(Tuple::encode(schema, &row)?)
 }
 
 /// The table of definitions.
@@ -115,6 +150,29 @@ impl Definition {
         let (columns, keys) = form_of(&mut input).map_err(damaged)?;
         let name = String::from_utf8_lossy(name).into_owned();
         Ok(Self { id, name, columns, keys, sql: Arc::clone(sql) })
+    }
+
+    /// The fields of a row with these values, which may be narrower numbers than the columns'.
+    pub(crate) fn fields(&self, values: &[Value]) -> Vec<Value> {
+        let field = |(value, column): (&Value, &AttachedColumn)| match (column.physical, value) {
+            (PhysicalType::I64, Value::I32(value)) => Value::I64(i64::from(*value)),
+            (PhysicalType::I128, Value::I32(value)) => to_field(&Value::I128(i128::from(*value))),
+            (PhysicalType::I128, Value::I64(value)) => to_field(&Value::I128(i128::from(*value))),
+            (_, value) => to_field(value),
+        };
+        values.iter().zip(&self.columns).map(field).collect()
+    }
+
+    /// The values of the columns of a row with these fields.
+    pub(crate) fn values(&self, fields: &[Value]) -> Vec<Value> {
+        let values = fields.iter().zip(&self.columns);
+        values.map(|(field, column)| from_field(column.physical, field)).collect()
+    }
+
+    /// Names of the tables that stores have for it.
+    pub(crate) fn stored_names(&self) -> impl Iterator<Item = String> {
+        let indexes = (0..self.keys.len()).map(|number| format!("sql.t{}.{number}", self.id));
+        std::iter::once(format!("sql.t{}", self.id)).chain(indexes)
     }
 
     /// The store's table of its rows, with an index for each key.

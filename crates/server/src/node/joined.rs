@@ -4,12 +4,16 @@
 use std::collections::HashMap;
 use std::ops::Deref;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 
 use parking_lot::Mutex;
-use shared::{Addresses, Member, Node, SharedTable, TablePlan};
+use shared::manager::Class;
+use shared::{Addresses, Member, Node, SharedError, SharedTable, TablePlan, Transaction};
+use store::Version;
 use types::Result;
 
-use super::definitions::{Definitions, plan};
+use super::definitions::{Definition, Definitions, Dropped, plan};
 
 /// Number under which the table of definitions is kept.
 pub(crate) const DEFINITIONS: u64 = 0;
@@ -23,6 +27,7 @@ pub(crate) struct Joined {
     pub(crate) known: Mutex<Arc<Definitions>>,
     /// Rows that the last whole scan of a table gave.
     pub(crate) counts: Mutex<HashMap<u64, u64>>,
+    is_sweeping: AtomicBool,
 }
 
 impl Joined {
@@ -33,7 +38,7 @@ impl Joined {
     pub(crate) fn new(addresses: &Addresses) -> Result<Self> {
         let member = Member::join(addresses)?;
         let (idle, known, counts) = Default::default();
-        Ok(Self { member, idle, known, counts })
+        Ok(Self { member, idle, known, counts, is_sweeping: AtomicBool::new(false) })
     }
 
     /// True when it does nothing any more.
@@ -61,6 +66,51 @@ impl Joined {
             None => self.member.node().planned_table(&plan()?).await?,
         };
         Ok(Lent { number, table: Some(table), joined: Arc::clone(self) })
+    }
+
+    /// Begins to take away the rows of dropped tables that no transaction uses any more, now that
+    /// all see `lowest_active`. A node that dies in it leaves the rest to others.
+    pub(crate) fn sweep(self: &Arc<Self>, lowest_active: Version) {
+        let known = Arc::clone(&self.known.lock());
+        let is_over = |dropped: &&Dropped| dropped.by <= lowest_active;
+        let over: Vec<Dropped> = known.dropped.iter().filter(is_over).cloned().collect();
+        if over.is_empty() || self.is_sweeping.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let joined = Arc::clone(self);
+        let sweep = move || {
+            for dropped in &over {
+                // What failed is tried again behind the next change of definitions.
+                drop(joined.run(joined.sweep_one(&dropped.definition)));
+            }
+            let left = |dropped: &Dropped| !over.iter().any(|gone| gone.by == dropped.by);
+            let mut known = joined.known.lock();
+            let mut rest = Definitions::clone(&known);
+            rest.dropped.retain(left);
+            *known = Arc::new(rest);
+            drop(known);
+            joined.is_sweeping.store(false, Ordering::Release);
+        };
+        if thread::Builder::new().name("shared-sweep".into()).spawn(sweep).is_err() {
+            self.is_sweeping.store(false, Ordering::Release);
+        }
+    }
+
+    async fn sweep_one(self: &Arc<Self>, gone: &Definition) -> Result<()> {
+        self.idle.lock().remove(&gone.id);
+        self.counts.lock().remove(&gone.id);
+        for name in gone.stored_names() {
+            let dropped = self.member.node().cluster().drop_table(&name).await;
+            dropped.map_err(SharedError::from)?;
+        }
+        let tables = vec![self.definitions().await?];
+        let mut transaction =
+            Transaction::begin(Home(Arc::clone(self)), tables, Class::ReadWrite).await?;
+        if transaction.get(0, gone.id).await?.is_some() {
+            transaction.remove(0, gone.id).await?;
+        }
+        // Lost: another node did it.
+        Ok(transaction.commit().await?)
     }
 
     /// The table of definitions.

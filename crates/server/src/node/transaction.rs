@@ -18,11 +18,10 @@ use store::{FieldId, Key, Query, Tuple};
 use types::{About, Error, Result, SqlState, Value};
 
 use super::definitions::{
-    CHANGES, Definition, Definitions, changes_of, count_row, row_of, unknown_table,
+    CHANGES, Definition, Definitions, changes_of, count_row, dropped_row, row_of, unknown_table,
 };
 use super::joined::{Home, Joined, Lent};
 use super::scan::{Scan, rows_of};
-use super::values::{from_field, to_field};
 use source::RowsSource;
 
 /// Bytes of a key in an index.
@@ -67,6 +66,7 @@ impl NodeTransaction {
             let begun = Transaction::begin(Home(Arc::clone(joined)), tables, class).await;
             begun.map_err(Error::from)
         })?;
+        joined.sweep(shared.snapshot().lowest_active());
         let open = Open { shared, opened: HashMap::new(), definitions: None };
         let joined = Arc::clone(joined);
         let open = Mutex::new(Some(open));
@@ -108,6 +108,7 @@ impl NodeTransaction {
                 }
                 keys.sort_unstable();
                 keys.dedup();
+                open.shared.fetch(table, &keys).await?;
                 let mut rows = Vec::with_capacity(keys.len());
                 for key in keys {
                     let row = open.shared.get(table, key).await?;
@@ -166,6 +167,15 @@ impl Open {
         Ok(number)
     }
 
+    /// Drops a table; the row that it had.
+    async fn drop_table(&mut self, table: AttachedTableId) -> Result<Tuple> {
+        let schema = Arc::clone(self.shared.tables()[DEFINITIONS].schema());
+        let row = self.shared.get(DEFINITIONS, table.0).await?.ok_or_else(unknown_table)?;
+        let dropped = dropped_row(&schema, &row.decode(&schema), self.shared.version()?)?;
+        self.shared.replace(DEFINITIONS, table.0, dropped).await?;
+        Ok(row)
+    }
+
     fn scan(&self, table: usize) -> Scan {
         let changed = self.shared.changed(table);
         Scan {
@@ -190,25 +200,20 @@ impl Open {
             return Ok(known);
         }
         let mut definitions = Definitions { changes, ..Definitions::default() };
-        let mut add = |key: Key, row: &[Value]| -> Result<()> {
-            let definition = Arc::new(Definition::read(key, row)?);
-            definitions.by_name.insert(definition.name.clone(), definition);
-            Ok(())
-        };
         let scan = self.scan(DEFINITIONS);
         let query = Query::fields((0..4).map(FieldId).collect());
         let is_changed = |key: Key| scan.changed.iter().any(|(changed, _)| *changed == key);
         rows_of(&scan, &query, &mut |rows| {
             for i in (0..rows.len()).filter(|i| rows.key(*i) != CHANGES) {
                 if !is_changed(rows.key(i)) {
-                    add(rows.key(i), &rows.values(&schema, i))?;
+                    definitions.add(rows.key(i), &rows.values(&schema, i))?;
                 }
             }
             Ok(true)
         })?;
         for (key, tuple) in scan.changed.iter().filter(|(key, _)| *key != CHANGES) {
             if let Some(tuple) = tuple {
-                add(*key, &tuple.decode(&schema))?;
+                definitions.add(*key, &tuple.decode(&schema))?;
             }
         }
         let definitions = Arc::new(definitions);
@@ -231,7 +236,7 @@ impl Open {
             self.shared.remove(table, *key).await?;
             return Ok(*key);
         };
-        let fields: Vec<Value> = values.iter().map(to_field).collect();
+        let fields = definition.fields(values);
         check_keys(definition, &fields)?;
         let tuple = Tuple::encode(self.shared.tables()[table].schema(), &fields)?;
         let key = match change {
@@ -311,7 +316,7 @@ impl AttachedTransaction for NodeTransaction {
     fn drop_table(&self, table: AttachedTableId) -> Result<()> {
         self.work(|joined, open| {
             joined.run(async {
-                open.shared.remove(DEFINITIONS, table.0).await?;
+                open.drop_table(table).await?;
                 Self::count_change(open).await
             })
         })
@@ -322,15 +327,79 @@ impl AttachedTransaction for NodeTransaction {
         Ok(Arc::new(RowsSource::new(this, self.definition(table)?)))
     }
 
-    fn row(&self, table: AttachedTableId, row: AttachedRow) -> Result<Option<Vec<Value>>> {
+    fn rows(
+        &self,
+        table: AttachedTableId,
+        rows: &[AttachedRow],
+    ) -> Result<Vec<Option<Vec<Value>>>> {
+        let definition = self.definition(table)?;
+        let keys: Vec<Key> = rows.iter().map(|row| row.0).collect();
+        self.work(|joined, open| {
+            joined.run(async {
+                let number = open.table(joined, &definition).await?;
+                open.shared.fetch(number, &keys).await?;
+                let schema = Arc::clone(open.shared.tables()[number].schema());
+                let mut found = Vec::with_capacity(keys.len());
+                for key in keys {
+                    let tuple = open.shared.get(number, key).await?;
+                    found.push(tuple.map(|tuple| definition.values(&tuple.decode(&schema))));
+                }
+                Ok(found)
+            })
+        })
+    }
+
+    fn holder(
+        &self,
+        table: AttachedTableId,
+        key: usize,
+        values: &[Value],
+    ) -> Result<Option<AttachedRow>> {
+        let definition = self.definition(table)?;
+        let Some(columns) = definition.keys.get(key).map(|key| &key.columns) else {
+            return Err(Error::internal("a key of the table"));
+        };
+        let fields = definition.fields(values);
+        let prefix: Vec<Value> = columns.iter().map(|column| fields[*column].clone()).collect();
+        if prefix.contains(&Value::Null) {
+            return Ok(None);
+        }
+        self.work(|joined, open| {
+            joined.run(async {
+                let number = open.table(joined, &definition).await?;
+                let rows = open.shared.look_up(number, key, &prefix).await?;
+                Ok(rows.first().map(|row| AttachedRow(*row)))
+            })
+        })
+    }
+
+    fn truncate(&self, table: AttachedTableId) -> Result<()> {
+        self.work(|joined, open| {
+            joined.run(async {
+                let schema = Arc::clone(open.shared.tables()[DEFINITIONS].schema());
+                let row = open.drop_table(table).await?;
+                let key = open.shared.new_key()?;
+                let definition = Definition::read(key, &row.decode(&schema))?;
+                open.table(joined, &definition).await?;
+                open.shared.add(DEFINITIONS, key, row).await?;
+                Self::count_change(open).await
+            })
+        })
+    }
+
+    fn look_ahead(&self, table: AttachedTableId, rows: &[Vec<Value>]) -> Result<()> {
         let definition = self.definition(table)?;
         self.work(|joined, open| {
             joined.run(async {
                 let number = open.table(joined, &definition).await?;
-                let Some(tuple) = open.shared.get(number, row.0).await? else { return Ok(None) };
-                let fields = tuple.decode(open.shared.tables()[number].schema());
-                let values = fields.iter().zip(&definition.columns);
-                Ok(Some(values.map(|(v, column)| from_field(column.physical, v)).collect()))
+                let schema = Arc::clone(open.shared.tables()[number].schema());
+                let mut tuples = Vec::with_capacity(rows.len());
+                for values in rows {
+                    let fields = definition.fields(values);
+                    check_keys(&definition, &fields)?;
+                    tuples.push(Tuple::encode(&schema, &fields)?);
+                }
+                Ok(open.shared.look_ahead(number, &tuples).await?)
             })
         })
     }

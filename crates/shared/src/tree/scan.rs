@@ -15,6 +15,15 @@ pub struct Run {
     pub next: Option<Vec<u8>>,
 }
 
+impl Run {
+    /// True when it has all entries whose keys begin with `prefix`, which is not before where it
+    /// began.
+    pub fn covers(&self, prefix: &[u8]) -> bool {
+        let is_behind = |next: &Vec<u8>| next.as_slice() > prefix && !next.starts_with(prefix);
+        self.next.as_ref().is_none_or(is_behind)
+    }
+}
+
 impl<R: Records> Tree<R> {
     /// Entries from `from` on, inclusive, as many as one leaf has, ascending; next is a key to
     /// begin from.

@@ -9,7 +9,7 @@
 //! as it was then: a key's state is its newest version that was not taken back, and the versions
 //! below, which are in the snapshot when they are passed over. From E on calls have to fit.
 
-use store::server::TableId;
+use store::server::{TableId, dropped_name};
 use store::{Key, Snapshot, StoreError, Table, TableKind, Version, redo_snapshot};
 use types::codec::{Input, Malformed, put_u64};
 use types::{Error, Result, SqlState};
@@ -79,11 +79,17 @@ impl Replay<'_> {
                 Ok(answer(Ok(()), nothing))
             }
             Call::Create { name, schema, layout } => {
-                let id = match store.find(name) {
+                // The snapshot may be of a time when it was dropped again.
+                let found = store.find(name).or_else(|_| store.find(&dropped_name(name)));
+                let id = match found {
                     Ok((id, _)) if pass == Pass::Again => id,
                     _ => store.create(name, schema, layout)?,
                 };
                 Ok(answer(Ok(id), |out, id| put_u64(out, id.0)))
+            }
+            Call::Drop { name } => {
+                store.drop_table(name)?;
+                Ok(answer(Ok(()), nothing))
             }
             Call::Fence { client } => {
                 self.sessions.fence(client, 0);

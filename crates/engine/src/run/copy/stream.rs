@@ -83,6 +83,7 @@ fn receive(
     let mut reader = format.reader(running.session.file_options(&copy.options), &target)?;
     let mut load = Load::begin(running, copy, into)?;
     client.begin_in(columns.len(), format.form())?;
+    running.session.work_mut().runs_once = true;
     let cancel = running.session.cancel_handle();
     let mut bytes = Vec::new();
     let mut came = gather(client, &mut bytes, PART_BYTES, || cancel.check())?;
