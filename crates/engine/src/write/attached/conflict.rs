@@ -50,6 +50,9 @@ pub(super) fn insert(
     let (mut written, mut places) = (Written::default(), Vec::new());
     let (mut touched, mut met) = (HashSet::new(), Vec::new());
     for (number, batch) in source.batches.iter_mut().enumerate() {
+        // The source may have narrower numbers than the table.
+        let wide = columns_of(target, &values_of(batch, target.rows.def.columns.len()));
+        *batch = Batch::new(wide, batch.rows);
         target.generated.fill(batch)?;
         target.verify(running, batch, Columns::All)?;
         let rows = values_of(batch, target.rows.def.columns.len());
