@@ -287,7 +287,7 @@ impl Node {
         Ok(stored.parts.len())
     }
 
-    /// Changes that a transaction was going to make, with the version of the record, if there is one.
+    /// Changes that a transaction was going to make, with the version of its record; None without.
     async fn undo_of(&self, version: Version) -> Result<Option<(Version, Vec<TableUndo>)>> {
         let Some(head) = self.undo.read(version.0).await? else { return Ok(None) };
         let parts = undo::parts_of(&head.bytes)?;
