@@ -26,6 +26,7 @@ mod sequence;
 mod texts;
 mod trigger;
 mod user_type;
+mod range_type;
 #[cfg(test)]
 mod tests;
 mod validate;
@@ -88,6 +89,7 @@ pub(crate) fn run(running: &mut Running<'_>, statement: Statement) -> Result<Que
         Statement::CreateComposite { name, fields } => {
             user_type::create_composite(running, &name, fields)
         }
+        Statement::CreateRange(new) => range_type::create(running.session, *new),
         Statement::Policy(statement) => policy::run_statement(running, *statement),
         Statement::Domain(statement) => domain::run_statement(running.session, *statement),
         Statement::Routine(statement) => routine::run_statement(running, *statement),
@@ -126,7 +128,7 @@ fn command_of(statement: &Statement) -> &'static str {
         Statement::Schema(statement) => statement.command(),
         Statement::Extension(statement) => statement.command(),
         Statement::Type(statement) => statement.command(),
-        Statement::CreateComposite { .. } => "CREATE TYPE",
+        Statement::CreateComposite { .. } | Statement::CreateRange(_) => "CREATE TYPE",
         Statement::Policy(statement) => statement.command(),
         Statement::Domain(statement) => statement.command(),
         Statement::Routine(statement) => statement.command(),

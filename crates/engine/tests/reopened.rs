@@ -136,3 +136,46 @@ fn extensions_are_as_they_were_left() {
         run(&mut session, "INSERT INTO t (a) VALUES ('x')");
     }
 }
+
+#[test]
+fn types_of_ranges_are_as_they_were_left() {
+    let scratch = Scratch::new("range types");
+    let steps: [(&[&str], &str, &[&str]); 3] = [
+        (
+            &[
+                "CREATE TYPE floats AS RANGE (subtype = float8, subtype_diff = float8mi)",
+                "CREATE TABLE a (r floats, m floats_multirange, l floats[])",
+                "INSERT INTO a VALUES ('[1,2]', '{[3,4)}', '{empty}')",
+            ],
+            "SELECT r || ' ' || m || ' ' || l FROM a",
+            &["[1,2] {[3,4)} {empty}"],
+        ),
+        (
+            // Some of it comes from a checkpoint, the rest from the log.
+            &[
+                "CHECKPOINT",
+                "CREATE TYPE texts AS RANGE (subtype = text, multirange_type_name = many)",
+                "INSERT INTO a VALUES ('[5,6]', floats_multirange(floats(1, 3)), NULL)",
+            ],
+            "SELECT r || ' ' || many(texts('a', 'b')) FROM a ORDER BY r",
+            &["[1,2] {[a,b)}", "[5,6] {[a,b)}"],
+        ),
+        (
+            &["DROP TYPE texts", "DROP TABLE a", "DROP TYPE floats"],
+            "SELECT typname FROM pg_type WHERE typname IN ('texts', 'many', 'floats')",
+            &[],
+        ),
+    ];
+    for (statements, query, expected) in steps {
+        {
+            let database = Database::open(scratch.path(), Config::default()).expect("a directory");
+            let mut session = database.session();
+            for sql in statements {
+                run(&mut session, sql);
+            }
+            assert_eq!(run(&mut session, query), expected);
+        }
+        let database = Database::open(scratch.path(), Config::default()).expect("it was closed");
+        assert_eq!(run(&mut database.session(), query), expected);
+    }
+}

@@ -16,6 +16,7 @@ mod unmatched;
 mod comparable;
 mod collation;
 mod user_type;
+mod range_type;
 mod domain;
 mod literal;
 mod clock;

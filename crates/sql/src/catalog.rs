@@ -21,7 +21,10 @@ use std::sync::Arc;
 
 use types::calendar::TimeZone;
 use types::text::TextStyle;
-use types::{DataType, EnumType, Error, Position, RecordType, RegKind, Result, SqlState, Value};
+use types::{
+    DataType, EnumType, Error, PackedType, Position, RangeKind, RecordType, RegKind, Result,
+    SqlState, UserRange, Value,
+};
 
 use crate::algebra::{RoutineCall, SessionFunction};
 use crate::words::Access;
@@ -176,6 +179,10 @@ pub enum UserType {
     Domain(Domain),
     /// CREATE TYPE ... AS (...).
     Composite(RecordType),
+    /// CREATE TYPE ... AS RANGE.
+    Range(UserRange),
+    /// Type of the multiranges of such ranges.
+    Multirange(UserRange),
 }
 
 impl UserType {
@@ -185,6 +192,8 @@ impl UserType {
             Self::Enum(ty) => ty.key(),
             Self::Domain(domain) => &domain.key,
             Self::Composite(ty) => ty.key().unwrap_or_default(),
+            Self::Range(ty) => &ty.range().key,
+            Self::Multirange(ty) => &ty.multirange().key,
         }
     }
 
@@ -194,6 +203,8 @@ impl UserType {
             Self::Enum(ty) => ty.number(),
             Self::Domain(domain) => domain.number,
             Self::Composite(ty) => ty.number().unwrap_or_default(),
+            Self::Range(ty) => ty.range().number,
+            Self::Multirange(ty) => ty.multirange().number,
         }
     }
 
@@ -203,6 +214,8 @@ impl UserType {
             Self::Enum(ty) => ty.array_number(),
             Self::Domain(domain) => domain.array_number(),
             Self::Composite(ty) => ty.array_number().unwrap_or_default(),
+            Self::Range(ty) => ty.range().number + 1,
+            Self::Multirange(ty) => ty.multirange().number + 1,
         }
     }
 
@@ -212,6 +225,8 @@ impl UserType {
             Self::Enum(ty) => ty.name(),
             Self::Domain(domain) => domain.name(),
             Self::Composite(ty) => ty.name(),
+            Self::Range(ty) => &ty.range().name,
+            Self::Multirange(ty) => &ty.multirange().name,
         }
     }
 
@@ -221,6 +236,8 @@ impl UserType {
             Self::Enum(ty) => DataType::Enum(*ty),
             Self::Domain(domain) => domain.ty,
             Self::Composite(ty) => DataType::Record(*ty),
+            Self::Range(ty) => DataType::Packed(PackedType::Range(RangeKind::User(*ty))),
+            Self::Multirange(ty) => DataType::Packed(PackedType::Multirange(RangeKind::User(*ty))),
         }
     }
 
@@ -228,7 +245,7 @@ impl UserType {
     pub fn domain(&self) -> Option<Domain> {
         match self {
             Self::Domain(domain) => Some(*domain),
-            Self::Enum(_) | Self::Composite(_) => None,
+            Self::Enum(_) | Self::Composite(_) | Self::Range(_) | Self::Multirange(_) => None,
         }
     }
 }

@@ -89,6 +89,7 @@ pub use shown::{default_text, named_columns, names_in, query_in_schema, sequence
 pub(crate) use tokens::SPREAD;
 pub(crate) use trigger::{CreateTriggerTree, TransitionTree, TriggerTree};
 pub use typed::{functions_in, types_in, with_literals};
+pub(crate) use user_type::RangeAttribute;
 pub(crate) use view::{Renamed, ViewAction, check_option};
 pub(crate) use visit::{rewrite_queries, rewrite_query};
 
@@ -312,6 +313,7 @@ pub(crate) enum SessionTree {
     Schema(SchemaStatement),
     Type(TypeStatement),
     CreateComposite(crate::words::RelationName, Vec<(ast::Ident, ast::DataType)>),
+    CreateRange(crate::words::RelationName, Vec<RangeAttribute>),
     Domain(Box<DomainTree>),
     Routine(Box<RoutineTree>),
     Trigger(TriggerTree),

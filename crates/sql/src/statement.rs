@@ -6,6 +6,7 @@ mod define;
 mod domain;
 mod routine;
 mod policy;
+mod range_type;
 mod trigger;
 mod schema;
 mod write;
@@ -22,6 +23,7 @@ pub use define::{
 };
 pub use domain::{DomainChange, DomainStatement, NewDomain};
 pub use policy::{PolicyChange, PolicyStatement, RowSecuritySwitch};
+pub use range_type::NewRange;
 pub use routine::{CallRoutine, DoBlock, RoutineChange, RoutineStatement};
 pub use schema::SchemaElements;
 pub use transaction::{CreateExecuted, Execute, LockTable, Prepare, SetConstraints};
@@ -310,6 +312,8 @@ pub enum Statement {
         /// Its attributes.
         fields: Vec<RecordField>,
     },
+    /// CREATE TYPE ... AS RANGE.
+    CreateRange(Box<NewRange>),
     /// CREATE and ALTER DOMAIN.
     Domain(Box<DomainStatement>),
     /// CREATE, ALTER and DROP of functions and procedures.

@@ -10,8 +10,8 @@ use crate::json::{Json, Kind};
 use crate::text::{self, Excess};
 use crate::wide::Wide;
 use crate::{
-    DataType, ElementType, EnumType, Error, Interval, NumericType, PackedType, RangeKind, Result,
-    SqlState, Value, array, catalog_type, json, packed, record,
+    DataType, ElementType, EnumType, Error, Interval, NumericType, PackedType, Result, SqlState,
+    Value, array, catalog_type, json, packed, record,
 };
 
 /// `value` of type `from` as `to`, by the rules of an explicit cast: overlong text is cut.
@@ -62,13 +62,13 @@ pub fn depends_on_zone(from: DataType, to: DataType) -> bool {
 
 /// True for types whose text goes by the time zone, whichever way.
 fn is_zoned(ty: PackedType) -> bool {
-    ty.range() == Some(RangeKind::TsTz)
+    ty.range().is_some_and(|kind| kind.bound().is_timestamptz())
 }
 
 /// True for types whose values may be given as `now`, or without a zone.
 fn is_of_time(ty: PackedType) -> bool {
     matches!(ty, PackedType::TimeTz(_))
-        || matches!(ty.range(), Some(RangeKind::Ts | RangeKind::Date))
+        || ty.range().is_some_and(|kind| depends_on_zone(DataType::Text, kind.bound()))
 }
 
 /// As [`cast_value`] by the rules of assignment (INSERT, UPDATE): overlong text is 22001 unless the

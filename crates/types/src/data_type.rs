@@ -5,6 +5,7 @@ mod enum_type;
 mod form;
 mod interval_form;
 mod packed_type;
+mod range_type;
 mod record_type;
 mod reg_kind;
 
@@ -13,6 +14,7 @@ pub use enum_type::{EnumLabel, EnumType, LABEL_BYTES_MAX, LabelPlace};
 pub use form::{same_array_form, same_record_form};
 pub use interval_form::{IntervalFields, IntervalForm};
 pub use packed_type::{PackedType, RangeKind};
+pub use range_type::{RangeContent, RangeName, RangeOptions, UserRange};
 pub use record_type::{RecordField, RecordType};
 pub use reg_kind::RegKind;
 
@@ -300,7 +302,7 @@ impl DataType {
             Self::Array(element) => element.data_type().has_wide(),
             Self::Record(record) => record.any_field(&|ty| ty.has_wide()),
             Self::Packed(PackedType::CiText) => true,
-            Self::Packed(ty) => matches!(ty.range(), Some(RangeKind::Num)),
+            Self::Packed(ty) => ty.range().is_some_and(|kind| kind.bound().has_wide()),
             _ => false,
         }
     }

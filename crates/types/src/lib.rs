@@ -43,8 +43,9 @@ pub use collation::{COLLATION_ROWS, Collation};
 pub use compare_op::CompareOp;
 pub use data_type::{
     DataType, ElementType, EnumLabel, EnumType, IntervalFields, IntervalForm, LABEL_BYTES_MAX,
-    LabelPlace, NumericDisplay, NumericType, PackedType, PhysicalType, RangeKind, RecordField,
-    RecordType, RegKind, WideDigits, same_array_form, same_record_form,
+    LabelPlace, NumericDisplay, NumericType, PackedType, PhysicalType, RangeContent, RangeKind,
+    RangeName, RangeOptions, RecordField, RecordType, RegKind, UserRange, WideDigits,
+    same_array_form, same_record_form,
 };
 pub use error::{About, Error, Position, Result, SqlState};
 pub use interval::Interval;

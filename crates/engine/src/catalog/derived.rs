@@ -20,7 +20,7 @@ use types::{PhysicalType, Result, text};
 
 use crate::catalog::TableDef;
 use crate::catalog::stored::{schema_of, spec_of};
-use crate::catalog::user_types::enum_in;
+use crate::catalog::user_types::{enum_in, range_in};
 use crate::words::rows::push;
 
 /// A catalog for expressions that depend on nothing but their row, and the types of its columns.
@@ -30,8 +30,11 @@ impl Catalog for Nothing<'_> {
     fn user_type(&self, schema: Option<&str>, name: &str) -> Option<UserType> {
         let (schema, name) = (schema.map(str::to_owned), name.to_owned());
         let key = RelationName { schema, name }.key();
-        let own = self.0.iter().filter_map(|column| enum_in(column.ty));
-        own.into_iter().find(|ty| ty.key() == key).map(UserType::Enum)
+        let of_column = |column: &ColumnDef| {
+            let range = || range_in(column.ty).map(UserType::Range);
+            enum_in(column.ty).map(UserType::Enum).or_else(range)
+        };
+        self.0.iter().filter_map(of_column).find(|ty| ty.key() == key)
     }
 
     /// Always true: functions in the text were found when the index was made.

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use sql::catalog::{ColumnDef, Domain, DomainDef, IndexMeta, UserType};
-use types::{DataType, ElementType, EnumType, RecordType, Result};
+use types::{DataType, ElementType, EnumType, RecordType, Result, UserRange};
 
 use crate::catalog::numbers::{FIRST, hash};
 use crate::catalog::{State, TableDef};
@@ -37,6 +37,20 @@ pub(crate) fn composite_in(ty: DataType) -> Option<RecordType> {
         DataType::Record(ty) if ty.key().is_some() => Some(ty),
         _ => None,
     }
+}
+
+/// The type of ranges that users made and whose values, or arrays of them, `ty` holds; of
+/// multiranges that of their ranges.
+pub(crate) fn range_in(ty: DataType) -> Option<UserRange> {
+    match ty.element().unwrap_or(ty) {
+        DataType::Packed(ty) => ty.user_range(),
+        _ => None,
+    }
+}
+
+/// True for values, or arrays of values, of a type that users made, domains apart.
+pub(crate) fn is_of_users(ty: DataType) -> bool {
+    enum_in(ty).is_some() || composite_in(ty).is_some() || range_in(ty).is_some()
 }
 
 /// True when a column or an expression of an index has values of the type.

@@ -76,6 +76,7 @@ fn refused(statement: &Statement, schema: &str) -> Option<&'static str> {
         Statement::CreateSequence(new) => is_there(&new.name),
         Statement::CreateWideTable(new) => is_there(&new.name) || is_there(&new.fact),
         Statement::CreateComposite { name, .. } => is_there(name),
+        Statement::CreateRange(new) => is_there(&new.name),
         Statement::CreateIndex(new) => is_attached(&new.table),
         Statement::AlterTable(Some(alter)) => is_attached(&alter.table),
         Statement::LockTable(lock) if lock.tables.iter().any(is_attached) => {

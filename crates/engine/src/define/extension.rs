@@ -204,7 +204,7 @@ fn drop_columns(running: &mut Running<'_>, name: &str, behaviour: DropBehaviour)
         let is_user = match known {
             UserType::Domain(domain) => is_it(domain.ty),
             UserType::Composite(record) => record.fields().iter().any(|field| is_it(field.ty)),
-            UserType::Enum(_) => false,
+            UserType::Enum(_) | UserType::Range(_) | UserType::Multirange(_) => false,
         };
         others.extend(is_user.then(|| format!("type {key}")));
     }

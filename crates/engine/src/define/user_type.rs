@@ -17,10 +17,10 @@ use sql::statement::{
 use types::{DataType, EnumType, Error, LabelPlace, RecordField, RecordType, Result, SqlState};
 
 use super::texts::{self, Renamed};
-use super::{alter, routine, view};
+use super::{alter, range_type, routine, view};
 use crate::catalog::comments::Commented;
 use crate::catalog::rights::Object;
-use crate::catalog::user_types::{composite_in, enum_in};
+use crate::catalog::user_types::{composite_in, enum_in, range_in};
 use crate::catalog::{State, View, undefined_schema};
 use crate::show::pg_catalog;
 use crate::statement::running::Running;
@@ -135,7 +135,8 @@ pub(super) fn check_statement(state: &State, who: &Who, statement: &Statement) -
             Some(domain) => Some(domain.key.clone()),
             None => {
                 let composite = composite_in(ty).and_then(RecordType::key);
-                enum_in(ty).map(EnumType::key).or(composite).map(str::to_owned)
+                let other = composite.or(range_in(ty).map(|ty| ty.range().key.as_str()));
+                enum_in(ty).map(EnumType::key).or(other).map(str::to_owned)
             }
         };
         let usage = Privileges::of(&[Privilege::Usage]);
@@ -160,6 +161,10 @@ pub(super) fn check_statement(state: &State, who: &Who, statement: &Statement) -
                 AlterAction::SetType { ty, domain, .. } => uses(*ty, of(*domain)),
                 _ => Ok(()),
             })
+        }
+        Statement::CreateRange(new) => {
+            let creates = Privileges::of(&[Privilege::Create]);
+            state.check(who, &Object::schema_of(&state.key_of(&new.name)?), creates)
         }
         Statement::CreateComposite { name, .. } => {
             let creates = Privileges::of(&[Privilege::Create]);
@@ -288,10 +293,9 @@ pub(super) fn move_type(session: &mut Session, key: &str, to: &RelationName) -> 
     }
     check_free(&state, &new_key)?;
     let Some(old) = state.types.get(key).copied() else { return Ok(()) };
-    if let UserType::Composite(_) = old
-        && !users_of(session, old).is_empty()
-    {
-        return Err(Error::unsupported("another name of a composite type that is used"));
+    let is_in_users = !matches!(old, UserType::Enum(_) | UserType::Domain(_));
+    if is_in_users && !users_of(session, old).is_empty() {
+        return Err(Error::unsupported("another name of a composite or range type that is used"));
     }
     let users = texts::users_of_type(session, key);
     session.change_catalog(|state| {
@@ -308,6 +312,9 @@ pub(super) fn move_type(session: &mut Session, key: &str, to: &RelationName) -> 
                 let new = old.renamed(&new_key, &RelationName::of_key(&new_key).quoted())?;
                 state.types.remove(key);
                 state.types.insert(new_key.clone(), UserType::Composite(new));
+            }
+            UserType::Range(_) | UserType::Multirange(_) => {
+                range_type::rename(state, old, &new_key)?;
             }
         }
         let (from, to) = (Object::Type(key.to_owned()), Object::Type(new_key.clone()));
@@ -347,6 +354,7 @@ fn drop_all(
             }
             Err(error) => return Err(error),
         };
+        range_type::refuse_multirange(state.types.get(&key))?;
         if !state.owns(&session.who(), &Object::schema_of(&key)) {
             check_owner(&state, &session.who(), &key)?;
         }
@@ -399,7 +407,14 @@ impl User {
 /// 2BP01.
 pub(super) fn drop_one(session: &mut Session, key: &str, behaviour: DropBehaviour) -> Result<()> {
     let state = session.state();
-    let Some(ty) = state.types.get(key).copied() else { return Ok(()) };
+    let Some(mut ty) = state.types.get(key).copied() else { return Ok(()) };
+    if let UserType::Multirange(range) = ty {
+        ty = UserType::Range(range);
+    }
+    let multirange = match ty {
+        UserType::Range(range) => Some(range.multirange().key.as_str()),
+        _ => None,
+    };
     let mut found = Vec::new();
     all_users(session, ty, &mut found);
     if !found.is_empty() && behaviour == DropBehaviour::Restrict {
@@ -420,7 +435,7 @@ pub(super) fn drop_one(session: &mut Session, key: &str, behaviour: DropBehaviou
         _ => None,
     });
     session.change_catalog(|state| {
-        domains.chain([key]).for_each(|key| {
+        domains.chain([ty.key()]).chain(multirange).for_each(|key| {
             state.types.remove(key);
         });
         Ok(())
@@ -514,13 +529,14 @@ fn users_of(session: &Session, ty: UserType) -> Vec<User> {
         UserType::Enum(ty) => enum_in(known).is_some_and(|known| known.is_same_object(ty)),
         UserType::Domain(_) => false,
         UserType::Composite(ty) => composite_in(known) == Some(ty),
+        UserType::Range(ty) | UserType::Multirange(ty) => range_in(known) == Some(ty),
     };
     let shown = |column: &ColumnDef| match (column.domain, ty) {
         (Some(used), UserType::Domain(ty)) => {
             used.domain.is_same_object(ty).then(|| used.name().to_owned())
         }
         (None, _) => is_it(column.ty).then(|| column.ty.to_string()),
-        (Some(_), UserType::Enum(_) | UserType::Composite(_)) => None,
+        (Some(_), _) => None,
     };
     let mut users = Vec::new();
     // Of materialized views the query counts.
@@ -535,13 +551,13 @@ fn users_of(session: &Session, ty: UserType) -> Vec<User> {
         let is_made = known.domain().is_some_and(|domain| match (domain.over, ty) {
             (Some(over), UserType::Domain(ty)) => over.is_same_object(ty),
             (None, _) => is_it(domain.ty),
-            (Some(_), UserType::Enum(_) | UserType::Composite(_)) => false,
+            (Some(_), _) => false,
         });
         if is_made {
             users.push(User::Domain(key.clone()));
         }
     }
-    if let UserType::Composite(_) = ty {
+    if !matches!(ty, UserType::Enum(_) | UserType::Domain(_)) {
         let is_used =
             |used: &RoutineType| matches!(used, RoutineType::Value(known, None) if is_it(*known));
         for (key, def) in &state.routines {
@@ -551,7 +567,10 @@ fn users_of(session: &Session, ty: UserType) -> Vec<User> {
             }
         }
     }
-    let named = texts::users_of_type(session, ty.key());
+    let mut named = texts::users_of_type(session, ty.key());
+    if let UserType::Range(ty) = ty {
+        named.extend(texts::users_of_type(session, &ty.multirange().key));
+    }
     let shown = |view: &View| view.output.iter().any(|(_, ty)| is_it(*ty));
     let of_texts: Vec<User> = named.iter().filter_map(|p| of_text(p, ty.name(), &users)).collect();
     users.extend(of_texts);

@@ -24,6 +24,7 @@ pub(crate) mod objects;
 mod families;
 pub(crate) mod partitions;
 mod policies;
+pub(crate) mod ranges;
 mod relations;
 mod rights;
 mod routines;
@@ -133,8 +134,8 @@ impl Subject<'_> {
         self.seen().shown(key)
     }
 
-    /// A text of a definition: functions of extensions and of users have their schema where the
-    /// search path does not find them.
+    /// A text of a definition: functions of extensions and of users, and types in casts, have their
+    /// schema where the search path does not find them.
     fn text_shown<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let path: Vec<&str> = self.settings.schemas().collect();
         let is_hidden = |extension: &Extension| !path.contains(&extension.schema.as_str());
@@ -144,12 +145,17 @@ impl Subject<'_> {
             let functions = sql::extension_functions(name).into_iter();
             functions.map(move |function| (function, schema.clone())).collect::<Vec<_>>()
         };
-        let own = routines::hidden(self.seen());
+        let own = routines::hidden(self.seen()).chain(ranges::hidden(self.seen()));
         let hidden: HashMap<&str, String> = own.chain(all.flat_map(of)).collect();
-        if hidden.is_empty() {
+        let types: HashMap<&str, &str> = self.seen().hidden_types().collect();
+        if hidden.is_empty() && types.is_empty() {
             return Cow::Borrowed(text);
         }
-        Cow::Owned(sql::with_schemas(text, &|name| hidden.get(name).cloned()))
+        let schema_of = |name: &str| match name.strip_prefix("::") {
+            Some(name) => types.get(name).map(|schema| relations::quoted(schema).into_owned()),
+            None => hidden.get(name).cloned(),
+        };
+        Cow::Owned(sql::with_schemas(text, &schema_of))
     }
 
     /// All roles; whoever was let in without being asked is one.

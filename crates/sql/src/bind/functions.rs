@@ -141,6 +141,9 @@ impl Binder<'_> {
         if let Some(bound) = self.routine_value(&function.name, args)? {
             return Ok(Some(bound));
         }
+        if let Some(bound) = self.range_constructor(&function.name, args)? {
+            return Ok(Some(bound));
+        }
         if let Some(bound) = self.twin_call(function, name)? {
             return Ok(Some(bound));
         }

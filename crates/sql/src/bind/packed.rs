@@ -65,7 +65,12 @@ fn fitted(call: PackedCall, types: &[DataType]) -> Option<Chosen> {
     let is_open = function.parameters.iter().any(|parameter| parameter.is_open());
     let known = types.iter().find_map(|ty| packed_of(*ty)?.range());
     let kind = if is_open { known? } else { RangeKind::Int4 };
-    let chosen = Chosen { call, kind };
+    fitted_to(Chosen { call, kind }, types)
+}
+
+/// The function, when arguments of these types, of the right number, fit it.
+fn fitted_to(chosen: Chosen, types: &[DataType]) -> Option<Chosen> {
+    let function = chosen.call.function();
     let open = function.parameters.iter().map(|parameter| parameter.is_open());
     let open = open.chain(std::iter::repeat(false));
     let fits = |((to, is_open), from): ((DataType, bool), &DataType)| {
@@ -228,6 +233,28 @@ impl Binder<'_> {
         }
         let ty = chosen.call.function().gives.of(chosen.kind);
         Ok(Expr::call(Function::Packed(chosen.call), list, ty))
+    }
+
+    /// A function of ranges of `kind` where its arguments do not say that; None when they do not
+    /// fit.
+    pub(super) fn packed_of_kind(
+        &mut self,
+        call: PackedCall,
+        kind: RangeKind,
+        arguments: &[Bound],
+    ) -> Result<Option<Expr>> {
+        let function = call.function();
+        let is_few = arguments.len() < function.parameters.len();
+        if is_few || function.rest.is_none() && arguments.len() > function.parameters.len() {
+            return Ok(None);
+        }
+        let chosen = Chosen { call, kind };
+        for (argument, to) in arguments.iter().zip(chosen.parameters(arguments.len())) {
+            if !can_cast(self.type_now(argument), to, Context::Implicit) {
+                return Ok(None);
+            }
+        }
+        self.packed_apply(chosen, arguments.to_vec()).map(Some)
     }
 
     /// The array of a multirange's ranges.

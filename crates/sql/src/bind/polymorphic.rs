@@ -24,6 +24,7 @@ impl Taken {
             (_, DataType::Unknown) => return Ok(None),
             (true, DataType::Array(element)) => element.data_type(),
             (true, _) => return Err(Unfit),
+            (false, ty) if self.by.is_range() => self.by.kind_of(ty).ok_or(Unfit)?.bound(),
             (false, ty) => ty,
         };
         let is_fit = match self.by {
@@ -44,6 +45,12 @@ pub(super) fn instance_of(taken: &[Taken]) -> Option<Instance> {
     let mut compatible: Vec<Candidate> = Vec::new();
     for argument in taken {
         let Some(own) = argument.own().ok()? else { continue };
+        let kind = argument.by.kind_of(argument.ty).filter(|_| argument.by.is_range());
+        let known = instance.ranges_of(argument.by.family());
+        if kind.is_some() && known.is_some() && *known != kind {
+            return None;
+        }
+        *known = known.or(kind);
         match argument.by.family() {
             Family::Same => {
                 if instance.element.is_some_and(|known| known != own) {
@@ -60,7 +67,11 @@ pub(super) fn instance_of(taken: &[Taken]) -> Option<Instance> {
         if taken.iter().any(|t| t.by == Polymorphic::CompatibleNonArray) && common.is_array() {
             return None;
         }
-        instance.compatible = Some(without_modifier(common));
+        let common = without_modifier(common);
+        if instance.compatible_range.is_some_and(|kind| kind.bound() != common) {
+            return None;
+        }
+        instance.compatible = Some(common);
     }
     Some(instance)
 }
@@ -68,7 +79,7 @@ pub(super) fn instance_of(taken: &[Taken]) -> Option<Instance> {
 /// # Errors
 /// 42804 when literals without type leave it open.
 pub(super) fn refuse_open(taken: &[Taken], instance: Instance) -> Result<()> {
-    if taken.iter().all(|taken| instance.of(taken.by.family()).is_some()) {
+    if taken.iter().all(|taken| instance.ty(taken.by).is_some()) {
         return Ok(());
     }
     let message = "could not determine polymorphic type because input has type unknown";
@@ -84,10 +95,15 @@ pub(super) fn refuse_untold(parameters: &[ParameterDef], result: &RoutineType) -
         parameters.iter().filter(|p| p.mode.comes_out() && !matches!(p.mode, ParameterMode::InOut));
     let given = outputs.map(|output| &output.ty).chain([result]).filter_map(polymorphic);
     for ty in given {
-        if taken.iter().any(|known| known.family() == ty.family()) {
+        let tells = |known: &Polymorphic| {
+            known.family() == ty.family() && (known.is_range() || !ty.is_range())
+        };
+        if taken.iter().any(tells) {
             continue;
         }
         let kin = match ty.family() {
+            Family::Same if ty.is_range() => "anyrange or anymultirange",
+            Family::Compatible if ty.is_range() => "anycompatiblerange or anycompatiblemultirange",
             Family::Same => {
                 "anyelement, anyarray, anynonarray, anyenum, anyrange, or anymultirange"
             }

@@ -55,6 +55,9 @@ impl Binder<'_> {
             SessionTree::CreateComposite(name, attributes) => {
                 self.bind_create_composite(name, attributes)?
             }
+            SessionTree::CreateRange(name, attributes) => {
+                self.bind_create_range(name, attributes)?
+            }
             SessionTree::Domain(tree) => self.bind_domain(tree)?,
             SessionTree::Routine(tree) => self.bind_routine_statement(tree)?,
             SessionTree::Trigger(tree) => self.bind_trigger_statement(tree)?,

@@ -140,6 +140,7 @@ impl Binder<'_> {
             let declared = self.declared_type(ty, at)?;
             let of_users = match declared.ty.element().unwrap_or(declared.ty) {
                 DataType::Enum(_) | DataType::Record(_) => true,
+                DataType::Packed(ty) if ty.user_range().is_some() => true,
                 _ => declared.domain.is_some(),
             };
             if of_users {
@@ -249,9 +250,8 @@ impl Binder<'_> {
 /// A type in a place that knows nothing of domains.
 fn plain_type(found: UserType) -> Result<DataType> {
     match found {
-        UserType::Enum(ty) => Ok(DataType::Enum(ty)),
-        UserType::Composite(ty) => Ok(DataType::Record(ty)),
         UserType::Domain(domain) => unsupported(format!("domain {} here", domain.name()), None),
+        other => Ok(other.data_type()),
     }
 }
 

@@ -3,10 +3,11 @@
 //! ```text
 //! anyelement, anyarray, anynonarray, anyenum     one type for all of a call: Instance::element
 //! anycompatible, anycompatiblearray, ...         a type that all arguments become: compatible
+//! anyrange, anymultirange, ...                   ranges of that type, of one kind: range
 //! ```
 //! Elsewhere: which types a call has (`bind::polymorphic`).
 
-use types::DataType;
+use types::{DataType, PackedType, RangeKind};
 
 use super::{RoutineDef, RoutineType};
 
@@ -27,10 +28,18 @@ pub enum Polymorphic {
     CompatibleArray,
     /// `anycompatiblenonarray`.
     CompatibleNonArray,
+    /// `anyrange`.
+    Range,
+    /// `anymultirange`.
+    Multirange,
+    /// `anycompatiblerange`.
+    CompatibleRange,
+    /// `anycompatiblemultirange`.
+    CompatibleMultirange,
 }
 
 /// Names and numbers in the catalog.
-const ALL: [(Polymorphic, &str, i64); 7] = [
+const ALL: [(Polymorphic, &str, i64); 11] = [
     (Polymorphic::Element, "anyelement", 2283),
     (Polymorphic::Array, "anyarray", 2277),
     (Polymorphic::NonArray, "anynonarray", 2776),
@@ -38,6 +47,10 @@ const ALL: [(Polymorphic, &str, i64); 7] = [
     (Polymorphic::Compatible, "anycompatible", 5077),
     (Polymorphic::CompatibleArray, "anycompatiblearray", 5078),
     (Polymorphic::CompatibleNonArray, "anycompatiblenonarray", 5079),
+    (Polymorphic::Range, "anyrange", 3831),
+    (Polymorphic::Multirange, "anymultirange", 4537),
+    (Polymorphic::CompatibleRange, "anycompatiblerange", 5080),
+    (Polymorphic::CompatibleMultirange, "anycompatiblemultirange", 4538),
 ];
 
 /// Types that stand for each other.
@@ -73,10 +86,35 @@ impl Polymorphic {
     /// Types that stand for each other with it.
     pub fn family(self) -> Family {
         match self {
-            Self::Element | Self::Array | Self::NonArray | Self::Enum => Family::Same,
-            Self::Compatible | Self::CompatibleArray | Self::CompatibleNonArray => {
-                Family::Compatible
-            }
+            Self::Element
+            | Self::Array
+            | Self::NonArray
+            | Self::Enum
+            | Self::Range
+            | Self::Multirange => Family::Same,
+            Self::Compatible
+            | Self::CompatibleArray
+            | Self::CompatibleNonArray
+            | Self::CompatibleRange
+            | Self::CompatibleMultirange => Family::Compatible,
+        }
+    }
+
+    /// True for ranges and multiranges of the family's type.
+    pub fn is_range(self) -> bool {
+        matches!(self, Self::Range | Self::CompatibleRange) || self.is_multirange()
+    }
+
+    fn is_multirange(self) -> bool {
+        matches!(self, Self::Multirange | Self::CompatibleMultirange)
+    }
+
+    /// What ranges that such a parameter takes are of; None for other types.
+    pub fn kind_of(self, ty: DataType) -> Option<RangeKind> {
+        match ty {
+            DataType::Packed(PackedType::Range(kind)) => (!self.is_multirange()).then_some(kind),
+            DataType::Packed(PackedType::Multirange(kind)) => self.is_multirange().then_some(kind),
+            _ => None,
         }
     }
 
@@ -93,6 +131,10 @@ pub struct Instance {
     pub element: Option<DataType>,
     /// Type for `anycompatible` and its kin.
     pub compatible: Option<DataType>,
+    /// Ranges for `anyrange` and `anymultirange`.
+    pub range: Option<RangeKind>,
+    /// Ranges for `anycompatiblerange` and its kin.
+    pub compatible_range: Option<RangeKind>,
 }
 
 impl Instance {
@@ -109,8 +151,22 @@ impl Instance {
         }
     }
 
+    /// The ranges of a family.
+    pub fn ranges_of(&mut self, family: Family) -> &mut Option<RangeKind> {
+        match family {
+            Family::Same => &mut self.range,
+            Family::Compatible => &mut self.compatible_range,
+        }
+    }
+
     /// The type that `ty` stands for.
-    pub fn ty(self, ty: Polymorphic) -> Option<DataType> {
+    pub fn ty(mut self, ty: Polymorphic) -> Option<DataType> {
+        if ty.is_range() {
+            let kind = (*self.ranges_of(ty.family()))?;
+            let packed =
+                if ty.is_multirange() { PackedType::Multirange } else { PackedType::Range };
+            return Some(DataType::Packed(packed(kind)));
+        }
         let own = self.of(ty.family())?;
         if ty.is_array() { DataType::array_of(own) } else { Some(own) }
     }
@@ -145,10 +201,14 @@ impl Instance {
         let mut instance = Self::default();
         for (parameter, ty) in def.inputs().zip(types) {
             let RoutineType::Polymorphic(own) = parameter.ty else { continue };
+            let kind = own.kind_of(*ty).filter(|_| own.is_range());
             let ty = match (own.is_array(), *ty) {
                 (true, DataType::Array(element)) => element.data_type(),
-                (_, ty) => ty,
+                (_, ty) => kind.map_or(ty, RangeKind::bound),
             };
+            if kind.is_some() {
+                *instance.ranges_of(own.family()) = kind;
+            }
             match own.family() {
                 Family::Same => instance.element = Some(ty),
                 Family::Compatible => instance.compatible = Some(ty),

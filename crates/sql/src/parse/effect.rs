@@ -122,6 +122,7 @@ fn effect_of_session(tree: &SessionTree) -> Effect {
         | SessionTree::Schema(_)
         | SessionTree::Type(_)
         | SessionTree::CreateComposite(..)
+        | SessionTree::CreateRange(..)
         | SessionTree::Domain(_)
         | SessionTree::Routine(_)
         | SessionTree::Trigger(_)

@@ -7,7 +7,7 @@ use super::tokens::significant;
 use super::{DIALECT, at_location, position};
 
 /// The text with the schema that `schema_of` gives a function or an operator before its name; those
-/// for which it gives none stay as they are. Operators that have other meanings, too, do as well.
+/// for which it gives none stay as they are. It is asked for types of casts by `::name`. Operators that have other meanings, too, do as well.
 pub fn with_schemas(sql: &str, schema_of: &dyn Fn(&str) -> Option<String>) -> String {
     let Ok(tokens) = Tokenizer::new(&DIALECT, sql).tokenize_with_location() else {
         return sql.to_owned();
@@ -25,11 +25,19 @@ pub fn with_schemas(sql: &str, schema_of: &dyn Fn(&str) -> Option<String>) -> St
         let has_schema = is(place.checked_sub(1), &Token::Period);
         let first = if has_schema { place.checked_sub(2).and_then(at) } else { Some(token) };
         let written = match &token.token {
-            Token::Word(word) if is(Some(place + 1), &Token::LParen) => {
+            Token::Word(word) => {
+                let before = place.checked_sub(if has_schema { 3 } else { 1 });
+                let is_type = is(before, &Token::DoubleColon);
+                let is_call = is(Some(place + 1), &Token::LParen);
                 let is_quoted = word.quote_style.is_some();
                 let name =
                     if is_quoted { word.value.clone() } else { word.value.to_ascii_lowercase() };
-                schema_of(&name).map(|schema| (format!("{schema}."), position(token.span)))
+                let schema = if is_type {
+                    schema_of(&format!("::{name}"))
+                } else {
+                    is_call.then(|| schema_of(&name)).flatten()
+                };
+                schema.map(|schema| (format!("{schema}."), position(token.span)))
             }
             Token::CustomBinaryOperator(_) | Token::TwoWayArrow => {
                 let symbol = token.token.to_string();

@@ -1,5 +1,6 @@
 //! CREATE, ALTER and DROP TYPE.
 
+use sqlparser::ast;
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::Token;
 
@@ -43,10 +44,14 @@ fn create(parser: &mut Parser<'_>) -> Parsed<SessionTree> {
         word(parser, "as");
         return composite(parser, name);
     }
+    if words(parser, &["as", "range"]) {
+        parser.expect_token(&Token::LParen)?;
+        let attributes = parser.parse_comma_separated(range_attribute)?;
+        parser.expect_token(&Token::RParen)?;
+        return Ok(SessionTree::CreateRange(name, attributes));
+    }
     if !words(parser, &["as", "enum"]) {
-        let is_range = peek_word(parser, 0, "as") && peek_word(parser, 1, "range");
-        let what = if is_range { "a range type" } else { "a base type" };
-        return Ok(SessionTree::Type(refused(parser, what)));
+        return Ok(SessionTree::Type(refused(parser, "a base type")));
     }
     parser.expect_token(&Token::LParen)?;
     let mut labels = Vec::new();
@@ -55,6 +60,44 @@ fn create(parser: &mut Parser<'_>) -> Parsed<SessionTree> {
         parser.expect_token(&Token::RParen)?;
     }
     Ok(SessionTree::Type(TypeStatement::CreateEnum { name, labels }))
+}
+
+/// `attribute = value` of CREATE TYPE ... AS RANGE.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum RangeAttribute {
+    /// The type of the bounds.
+    Subtype(ast::DataType),
+    /// Name of the operator class.
+    Class(String),
+    /// Name of the collation.
+    Collation(ast::ObjectName),
+    /// A function that gives equal ranges one form.
+    Canonical,
+    /// A function that subtracts bounds.
+    Difference(RelationName),
+    /// Name of the type of multiranges.
+    Multirange(RelationName),
+    /// Another attribute.
+    Unknown(String),
+}
+
+fn range_attribute(parser: &mut Parser<'_>) -> Parsed<RangeAttribute> {
+    let attribute = name(parser)?;
+    parser.expect_token(&Token::Eq)?;
+    Ok(match attribute.as_str() {
+        "subtype" => RangeAttribute::Subtype(parser.parse_data_type()?),
+        "subtype_opclass" => RangeAttribute::Class(relation(parser)?.name),
+        "collation" => RangeAttribute::Collation(parser.parse_object_name(false)?),
+        "subtype_diff" => RangeAttribute::Difference(relation(parser)?),
+        "multirange_type_name" => RangeAttribute::Multirange(relation(parser)?),
+        _ => {
+            parser.parse_expr()?;
+            match attribute.as_str() {
+                "canonical" => RangeAttribute::Canonical,
+                _ => RangeAttribute::Unknown(attribute),
+            }
+        }
+    })
 }
 
 /// `(attribute type [COLLATE collation], ...)`.

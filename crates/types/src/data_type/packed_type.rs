@@ -1,5 +1,6 @@
 //! Types whose values are held as bytes in the order of the type: see [`crate::packed`].
 
+use super::{RangeName, UserRange};
 use crate::{DataType, ElementType};
 
 /// The type that a range is of.
@@ -17,22 +18,32 @@ pub enum RangeKind {
     Ts,
     /// TIMESTAMPTZ.
     TsTz,
+    /// The type of bounds that a user chose.
+    User(UserRange),
 }
 
 impl RangeKind {
-    /// All of them, in an order that never changes.
+    /// Those of every database, in an order that never changes.
     pub const ALL: [Self; 6] =
         [Self::Int4, Self::Int8, Self::Num, Self::Date, Self::Ts, Self::TsTz];
 
     /// The type of the bounds.
-    pub const fn bound(self) -> DataType {
+    pub fn bound(self) -> DataType {
         self.element().data_type()
     }
 
     /// The type of the bounds, as one of elements.
-    pub const fn element(self) -> ElementType {
+    pub fn element(self) -> ElementType {
         match self {
-            Self::Int4 => ElementType::Integer,
+            Self::User(ty) => ty.content().element,
+            _ => self.own_element(),
+        }
+    }
+
+    /// As [`Self::element`], of ranges of every database; others are of INTEGER.
+    pub(crate) const fn own_element(self) -> ElementType {
+        match self {
+            Self::Int4 | Self::User(_) => ElementType::Integer,
             Self::Int8 => ElementType::BigInt,
             Self::Num => ElementType::WideNumeric(None),
             Self::Date => ElementType::Date,
@@ -102,7 +113,7 @@ macro_rules! entry {
 }
 
 impl PackedType {
-    /// All of them, without lengths, in an order that never changes.
+    /// Those of every database and of extensions, without lengths, in an order that never changes.
     pub const ALL: [Self; 22] = [
         Self::Inet,
         Self::Cidr,
@@ -145,6 +156,7 @@ impl PackedType {
             Self::Range(K::TsTz) => entry!("tstzrange", "tstzrange", [3910, 3911], -1),
             Self::Range(K::Date) => entry!("daterange", "daterange", [3912, 3913], -1),
             Self::Range(K::Int8) => entry!("int8range", "int8range", [3926, 3927], -1),
+            Self::Range(K::User(_)) => USERS,
             Self::Multirange(kind) => multirange_entry(kind),
             // Numbers that PostgreSQL gives to nothing of its own.
             Self::HStore => entry!("hstore", "hstore", [15990, 15991], -1),
@@ -161,24 +173,45 @@ impl PackedType {
         }
     }
 
+    /// Names and numbers of a type of ranges that a user made.
+    fn users(self) -> Option<&'static RangeName> {
+        match self {
+            Self::Range(RangeKind::User(ty)) => Some(ty.range()),
+            Self::Multirange(RangeKind::User(ty)) => Some(ty.multirange()),
+            _ => None,
+        }
+    }
+
     /// The name without a length.
-    pub const fn name(self) -> &'static str {
-        self.entry().name
+    pub fn name(self) -> &'static str {
+        self.users().map_or(self.entry().name, |users| &users.name)
     }
 
     /// The name of the type of arrays.
-    pub const fn array_name(self) -> &'static str {
-        self.entry().array_name
+    pub fn array_name(self) -> &'static str {
+        match self {
+            Self::Range(RangeKind::User(ty)) => ty.range_array(),
+            Self::Multirange(RangeKind::User(ty)) => ty.multirange_array(),
+            _ => self.entry().array_name,
+        }
     }
 
     /// The number of the type.
-    pub const fn number(self) -> u32 {
-        self.entry().number
+    pub fn number(self) -> u32 {
+        self.users().map_or(self.entry().number, |users| users.number)
     }
 
     /// The number of the type of arrays.
-    pub const fn array_number(self) -> u32 {
-        self.entry().array_number
+    pub fn array_number(self) -> u32 {
+        self.users().map_or(self.entry().array_number, |users| users.number + 1)
+    }
+
+    /// The type of ranges that a user made and this one is, or is of multiranges of.
+    pub fn user_range(self) -> Option<UserRange> {
+        match self.range() {
+            Some(RangeKind::User(ty)) => Some(ty),
+            _ => None,
+        }
     }
 
     /// Bytes of a value in PostgreSQL, -1 when they vary.
@@ -248,6 +281,9 @@ impl PackedType {
     }
 }
 
+/// Entry of the types of ranges that users make, which have names and numbers of their own.
+const USERS: Entry = entry!("range", "range", [0, 0], -1);
+
 const fn multirange_entry(kind: RangeKind) -> Entry {
     match kind {
         RangeKind::Int4 => entry!("int4multirange", "int4multirange", [4451, 6150], -1),
@@ -256,5 +292,6 @@ const fn multirange_entry(kind: RangeKind) -> Entry {
         RangeKind::TsTz => entry!("tstzmultirange", "tstzmultirange", [4534, 6153], -1),
         RangeKind::Date => entry!("datemultirange", "datemultirange", [4535, 6155], -1),
         RangeKind::Int8 => entry!("int8multirange", "int8multirange", [4536, 6157], -1),
+        RangeKind::User(_) => USERS,
     }
 }

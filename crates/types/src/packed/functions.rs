@@ -94,7 +94,7 @@ impl PackedCall {
 }
 
 /// All functions, those of one type together.
-static GROUPS: [&[PackedFunction]; 10] = [
+static GROUPS: [&[PackedFunction]; 11] = [
     NETWORKS,
     MACS,
     BITS,
@@ -105,6 +105,7 @@ static GROUPS: [&[PackedFunction]; 10] = [
     MULTIRANGE_OPERATORS,
     CONSTRUCTORS,
     HSTORES,
+    CONSTRUCTORS_OF_USERS,
 ];
 
 /// The place of the functions of the extension hstore.
@@ -412,8 +413,8 @@ const HSTORES: &[PackedFunction] = &[
 macro_rules! constructors {
     ($(($range:literal, $multirange:literal, $kind:expr)),*) => {
         &[$(
-            constructor($range, &[Is($kind.bound()), Is($kind.bound())], $kind),
-            constructor($range, &[Is($kind.bound()), Is($kind.bound()), TEXT], $kind),
+            constructor($range, &[bound_of($kind), bound_of($kind)], $kind),
+            constructor($range, &[bound_of($kind), bound_of($kind), TEXT], $kind),
             several($multirange, &[], $kind, range_functions::multirange),
             several($multirange, &[packed(PackedType::Range($kind))], $kind,
                 range_functions::multirange),
@@ -431,6 +432,32 @@ const CONSTRUCTORS: &[PackedFunction] = constructors!(
     ("tsrange", "tsmultirange", RangeKind::Ts),
     ("tstzrange", "tstzmultirange", RangeKind::TsTz)
 );
+
+/// The type of the bounds of ranges of every database.
+const fn bound_of(kind: RangeKind) -> Parameter {
+    Is(kind.own_element().data_type())
+}
+
+/// Constructors of ranges and multiranges that users made.
+const CONSTRUCTORS_OF_USERS: &[PackedFunction] = &[
+    of_users("#range", &[Bound, Bound], Range, range_functions::construct),
+    of_users("#range", &[Bound, Bound, TEXT], Range, range_functions::construct),
+    function("#multirange", &[], Multirange, range_functions::multirange),
+    PackedFunction {
+        rest: Some(Range),
+        ..function("#multirange", &[Range], Multirange, range_functions::multirange)
+    },
+    function("#multirange", &[Ranges], Multirange, range_functions::multirange_of_array),
+];
+
+const fn of_users(
+    name: &'static str,
+    parameters: &'static [Parameter],
+    gives: Parameter,
+    compute: Compute,
+) -> PackedFunction {
+    PackedFunction { is_strict: false, ..function(name, parameters, gives, compute) }
+}
 
 const fn constructor(
     name: &'static str,

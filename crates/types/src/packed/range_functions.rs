@@ -6,7 +6,7 @@
 use super::range::{Bound, Span, kind_of, merged, push_multirange, push_range, range_of, spans};
 use super::{Arg, Call, Given};
 use crate::array::{ArrayBuilder, decode};
-use crate::{DataType, Error, PackedType, RangeKind, Result, SqlState, Value};
+use crate::{DataType, Error, PackedType, PhysicalType, RangeKind, Result, SqlState, Value};
 
 type Computed = Result<Given>;
 
@@ -21,13 +21,15 @@ fn both<'a>(call: &Call<'a>) -> (Vec<Span<'a>>, Vec<Span<'a>>) {
 
 /// The value of argument `at`, in the form of the ranges' bounds.
 fn bound_value(call: &Call<'_>, at: usize, kind: RangeKind) -> Value {
-    let narrow = |value: i64| match kind {
+    let narrow = |value: i64| match kind.bound().physical() {
         // The argument is of this type.
-        RangeKind::Int4 | RangeKind::Date => Value::I32(value as i32),
+        PhysicalType::I32 => Value::I32(value as i32),
         _ => Value::I64(value),
     };
     match call.arguments.get(at) {
+        Some(Arg::Bool(value)) => Value::Bool(*value),
         Some(Arg::Int(value)) => narrow(*value),
+        Some(Arg::Double(value)) => Value::F64(*value),
         Some(Arg::Bytes(bytes)) => Value::Str((*bytes).into()),
         _ => Value::Null,
     }
@@ -36,8 +38,10 @@ fn bound_value(call: &Call<'_>, at: usize, kind: RangeKind) -> Value {
 /// Gives a value of the bounds' type.
 fn give(value: Value, out: &mut Vec<u8>) -> Given {
     match value {
+        Value::Bool(value) => Given::Bool(value),
         Value::I32(value) => Given::Int(i64::from(value)),
         Value::I64(value) => Given::Int(value),
+        Value::F64(value) => Given::Double(value),
         Value::Str(bytes) => {
             out.extend_from_slice(&bytes);
             Given::Bytes

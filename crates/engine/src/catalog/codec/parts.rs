@@ -16,7 +16,8 @@ use sql::statement::{DefaultKind, OnCommit, Persistence, Privileges, RelationNam
 use storage::Layout;
 use types::{
     DataType, ElementType, EnumLabel, EnumType, IntervalForm, NumericDisplay, NumericType,
-    PackedType, RecordField, RecordType, RegKind, Result, WideDigits,
+    PackedType, RangeContent, RangeKind, RangeName, RangeOptions, RecordField, RecordType, RegKind,
+    Result, UserRange, WideDigits,
 };
 
 use super::field::{Codec, Decode, Reader, Writer, damaged, is_default, record, variants};
@@ -473,6 +474,29 @@ impl Decode for RecordType {
     }
 }
 
+record!(RangeName { key, name, number });
+record!(RangeOptions { class, collation, difference });
+
+/// A type of ranges: names of both types, the type of the bounds, options.
+impl Codec for UserRange {
+    fn put(&self, out: &mut Writer<'_>) {
+        let content = self.content();
+        out.field(&content.range);
+        out.field(&content.multirange);
+        out.field(&content.element.data_type());
+        out.field(&content.options);
+    }
+}
+
+impl Decode for UserRange {
+    fn get(from: &mut Reader<'_>) -> Result<Self> {
+        let (range, multirange) = (from.field()?, from.field()?);
+        let element = ElementType::new(from.field()?);
+        let element = element.ok_or_else(|| damaged("a range of what has no order"))?;
+        Self::new(RangeContent { range, multirange, element, options: from.field()? })
+    }
+}
+
 /// Its content.
 impl Codec for Domain {
     fn put(&self, out: &mut Writer<'_>) {
@@ -502,6 +526,14 @@ impl Codec for UserType {
                 out.raw(&[150]);
                 ty.put(out);
             }
+            Self::Range(ty) => {
+                out.raw(&[235]);
+                ty.put(out);
+            }
+            Self::Multirange(ty) => {
+                out.raw(&[236]);
+                ty.put(out);
+            }
         }
     }
 }
@@ -512,6 +544,8 @@ impl Decode for UserType {
             0 => Ok(Self::Enum(EnumType::get(from)?)),
             1 => Ok(Self::Domain(Domain::get(from)?)),
             150 => Ok(Self::Composite(RecordType::get(from)?)),
+            235 => Ok(Self::Range(UserRange::get(from)?)),
+            236 => Ok(Self::Multirange(UserRange::get(from)?)),
             _ => Err(damaged("an unknown kind of type")),
         }
     }
@@ -606,6 +640,9 @@ impl Decode for DataType {
 /// Numbers of the packed types of extensions.
 const HSTORE: u8 = 200;
 const CITEXT: u8 = 201;
+/// Numbers of the types of ranges and of multiranges that users made.
+const RANGE: u8 = 235;
+const MULTIRANGE: u8 = 236;
 
 /// The place in the list of packed types, whose order never changes, and the length.
 fn put_packed(ty: PackedType, out: &mut Writer<'_>) {
@@ -613,13 +650,19 @@ fn put_packed(ty: PackedType, out: &mut Writer<'_>) {
     out.raw(&[match ty {
         PackedType::HStore => HSTORE,
         PackedType::CiText => CITEXT,
+        PackedType::Range(RangeKind::User(_)) => RANGE,
+        PackedType::Multirange(RangeKind::User(_)) => MULTIRANGE,
         // There are some dozens.
         _ => place().unwrap_or(0) as u8,
     }]);
     match ty {
         PackedType::Bit(length) | PackedType::VarBit(length) => length.put(out),
         PackedType::TimeTz(digits) => digits.put(out),
-        _ => {}
+        ty => {
+            if let Some(users) = ty.user_range() {
+                users.put(out);
+            }
+        }
     }
 }
 
@@ -627,6 +670,8 @@ fn get_packed(from: &mut Reader<'_>) -> Result<PackedType> {
     let place = match u8::get(from)? {
         HSTORE => return Ok(PackedType::HStore),
         CITEXT => return Ok(PackedType::CiText),
+        RANGE => return Ok(PackedType::Range(RangeKind::User(UserRange::get(from)?))),
+        MULTIRANGE => return Ok(PackedType::Multirange(RangeKind::User(UserRange::get(from)?))),
         place => usize::from(place),
     };
     let ty = PackedType::ALL.get(place).ok_or_else(|| damaged("an unknown packed type"))?;

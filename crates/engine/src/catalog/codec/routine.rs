@@ -25,7 +25,11 @@ variants!(Polymorphic {
     Enum = 3,
     Compatible = 4,
     CompatibleArray = 5,
-    CompatibleNonArray = 6
+    CompatibleNonArray = 6,
+    Range = 235,
+    Multirange = 236,
+    CompatibleRange = 237,
+    CompatibleMultirange = 238
 });
 
 /// One byte, then what belongs to it.

@@ -2,11 +2,11 @@
 
 use sql::catalog::{Deferral, Identity, IdentityKind};
 use sql::statement::{Persistence, RelationName};
-use types::{DataType, EnumType, IntervalForm, NumericDisplay, PackedType, Value};
+use types::{DataType, EnumType, IntervalForm, NumericDisplay, PackedType, RangeKind, Value};
 
 use super::{Row, SYSTEM_SCHEMAS, Subject, domains, numbers, relations, updatable};
 use crate::catalog::TableDef;
-use crate::catalog::user_types::enum_in;
+use crate::catalog::user_types::{composite_in, enum_in};
 
 pub(super) const DATABASE: &str = "tessera";
 
@@ -70,7 +70,14 @@ fn tables(subject: &Subject<'_>) -> Vec<Row> {
 /// The row of a column of type `ty` of a relation.
 pub(super) fn column(table: &str, name: &str, ty: DataType, ordinal: usize) -> Row {
     let entry = numbers::own_entry(ty);
-    let (udt_schema, udt_name) = match enum_in(ty).map(EnumType::key) {
+    let of_users = |ty: DataType| match ty {
+        DataType::Packed(PackedType::Multirange(RangeKind::User(ty))) => {
+            Some(ty.multirange().key.as_str())
+        }
+        DataType::Packed(PackedType::Range(RangeKind::User(ty))) => Some(ty.range().key.as_str()),
+        ty => enum_in(ty).map(EnumType::key).or_else(|| composite_in(ty)?.key()),
+    };
+    let (udt_schema, udt_name) = match of_users(ty.element().unwrap_or(ty)) {
         None => ("pg_catalog", entry.name.into()),
         Some(key) => {
             let name = RelationName::name_of_key(key);

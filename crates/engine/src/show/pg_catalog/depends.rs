@@ -14,9 +14,9 @@ use std::collections::BTreeMap;
 use sql::catalog::{Domain, RoutineDef, RoutineType, StepFunction, UserType};
 use sql::statement::RelationName;
 
-use super::{Row, Subject, catalogs, numbers, relations, routines};
+use super::{Row, Subject, catalogs, numbers, ranges, relations, routines};
 use crate::catalog::numbers as catalog_numbers;
-use crate::catalog::user_types::{composite_in, enum_in};
+use crate::catalog::user_types::{enum_in, is_of_users};
 use crate::catalog::{State, TableDef};
 
 /// An object, or a column of a table: table of the catalog, number, column from 1 or 0.
@@ -75,6 +75,15 @@ pub(super) fn rows(subject: &Subject<'_>) -> Vec<Row> {
         depends.add(("pg_type", number + 1, 0), "i", ("pg_type", number, 0));
         if let Some(domain) = ty.domain() {
             of_domain(domain, &mut depends);
+        }
+        if let UserType::Range(range) = ty
+            && let Some(function) = ranges::difference_of_users(subject.seen(), range.content())
+        {
+            depends.add(("pg_type", number, 0), "n", ("pg_proc", function, 0));
+        }
+        if let UserType::Multirange(range) = ty {
+            let range = i64::from(range.range().number);
+            depends.add(("pg_type", number, 0), "i", ("pg_type", range, 0));
         }
         if let UserType::Composite(_) = ty {
             let class = ("pg_class", numbers::composite(key), 0);
@@ -164,9 +173,7 @@ fn of_routine(state: &State, def: &RoutineDef, depends: &mut Depends) {
                 depends.add(number, "i", relation);
             }
             RoutineType::Value(_, Some(_)) => depends.add(routine, "n", number),
-            RoutineType::Value(ty, None)
-                if enum_in(*ty).is_some() || composite_in(*ty).is_some() =>
-            {
+            RoutineType::Value(ty, None) if is_of_users(*ty) => {
                 depends.add(routine, "n", number);
             }
             _ => {}
@@ -179,7 +186,7 @@ fn of_domain(domain: Domain, depends: &mut Depends) {
     let number = i64::from(domain.number);
     let below = match domain.over {
         Some(over) => Some(i64::from(over.number)),
-        None => enum_in(domain.ty).map(|_| numbers::of_type(domain.ty).0),
+        None => is_of_users(domain.ty).then(|| numbers::of_type(domain.ty).0),
     };
     if let Some(below) = below {
         depends.add(("pg_type", number, 0), "n", ("pg_type", below, 0));
@@ -196,10 +203,7 @@ fn of_table(subject: &Subject<'_>, def: &TableDef, depends: &mut Depends) {
     for (ordinal, column) in def.columns.iter().enumerate() {
         let own = match column.domain {
             Some(used) => Some(i64::from(used.number())),
-            None => {
-                let of_users = enum_in(column.ty).is_some() || composite_in(column.ty).is_some();
-                of_users.then(|| numbers::of_type(column.ty).0)
-            }
+            None => is_of_users(column.ty).then(|| numbers::of_type(column.ty).0),
         };
         if let Some(number) = own {
             let column = depends.column(table, ordinal);

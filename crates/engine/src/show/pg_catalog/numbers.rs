@@ -210,6 +210,11 @@ pub(super) fn own_entry(ty: DataType) -> &'static TypeEntry {
         DataType::Array(ElementType::Enum(_)) => return &ENUMS,
         DataType::Packed(PackedType::HStore) => return &ENUMS,
         DataType::Packed(PackedType::CiText) => return &CITEXT,
+        DataType::Packed(ty) | DataType::Array(ElementType::Packed(ty))
+            if ty.user_range().is_some() =>
+        {
+            return &ENUMS;
+        }
         _ => {}
     }
     let (number, _) = of_type(ty);

@@ -279,6 +279,15 @@ impl Seen<'_> {
         self.own_type(&name).is_some_and(|found| found.key() == key)
     }
 
+    /// Names and schemas of types of users that the search path does not find.
+    pub(super) fn hidden_types<'s>(self) -> impl Iterator<Item = (&'s str, &'s str)>
+    where
+        Self: 's,
+    {
+        let hidden = self.state.types.keys().filter(move |key| !self.is_visible_type(key));
+        hidden.map(|key| (RelationName::name_of_key(key), RelationName::schema_of_key(key)))
+    }
+
     /// A callable with the types of its arguments.
     fn signature(self, callable: &Callable, name: &str, missing: &str) -> String {
         let ty = |number: &u32| match number {

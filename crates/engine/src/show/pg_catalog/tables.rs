@@ -5,8 +5,8 @@ use types::Value;
 
 use super::{
     Row, SYSTEM_SCHEMAS, Subject, activity, catalogs, columns, counts, depends, domains,
-    extensions, numbers, partitions, policies, programs, relations, rights, routines, stats,
-    triggers,
+    extensions, numbers, partitions, policies, programs, ranges, relations, rights, routines,
+    stats, triggers,
 };
 use crate::Database;
 use crate::catalog::State;
@@ -40,6 +40,7 @@ pub(super) fn rows(name: &str, subject: &Subject<'_>) -> Vec<Row> {
         "pg_catalog.pg_proc" => routines::rows(subject),
         "pg_catalog.pg_aggregate" => routines::aggregates(subject),
         "pg_catalog.pg_enum" => labels(subject),
+        "pg_catalog.pg_range" => ranges::rows(subject),
         "pg_catalog.pg_roles" => roles(subject),
         "pg_catalog.pg_user" => users(subject),
         "pg_catalog.pg_database" => databases(subject),
@@ -252,6 +253,7 @@ fn own_types(subject: &Subject<'_>) -> Vec<Row> {
                 .text("typsend", "record_send")
                 .text("typalign", "d")
                 .text("typstorage", "x"),
+            UserType::Range(_) | UserType::Multirange(_) => ranges::type_row(of_type, ty),
         };
         let of_array = row(array, &format!("_{name}"))
             .number("typlen", -1)
