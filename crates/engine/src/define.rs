@@ -89,7 +89,7 @@ pub(crate) fn run(running: &mut Running<'_>, statement: Statement) -> Result<Que
         Statement::CreateComposite { name, fields } => {
             user_type::create_composite(running, &name, fields)
         }
-        Statement::CreateRange(new) => range_type::create(running.session, *new),
+        Statement::CreateRange(new) => range_type::create(running, *new),
         Statement::Policy(statement) => policy::run_statement(running, *statement),
         Statement::Domain(statement) => domain::run_statement(running.session, *statement),
         Statement::Routine(statement) => routine::run_statement(running, *statement),

@@ -147,7 +147,7 @@ fn types_of_ranges_are_as_they_were_left() {
                 "CREATE TABLE a (r floats, m floats_multirange, l floats[])",
                 "INSERT INTO a VALUES ('[1,2]', '{[3,4)}', '{empty}')",
             ],
-            "SELECT r || ' ' || m || ' ' || l FROM a",
+            "SELECT r || ' ' || m || ' ' || l::text FROM a",
             &["[1,2] {[3,4)} {empty}"],
         ),
         (

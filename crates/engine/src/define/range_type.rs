@@ -8,20 +8,21 @@ use sql::statement::{NewRange, RelationName};
 use types::{Error, RangeContent, RangeName, Result, SqlState, UserRange};
 
 use super::user_type::check_free;
+use crate::QueryResult;
 use crate::catalog::State;
 use crate::show::pg_catalog::objects::Seen;
 use crate::show::pg_catalog::ranges;
-use crate::{QueryResult, Session};
+use crate::statement::running::Running;
 
 /// Makes both types.
 ///
 /// # Errors
 /// 42710 when one of their names is taken, 42704 and 42883 for what the options name, 54000.
-pub(super) fn create(session: &mut Session, new: NewRange) -> Result<QueryResult> {
-    let state = session.state();
+pub(super) fn create(running: &mut Running<'_>, new: NewRange) -> Result<QueryResult> {
+    let state = running.session.state();
     let key = state.key_of(&new.name)?;
     check_free(&state, &key)?;
-    let seen = Seen { state: &state, settings: &session.settings };
+    let seen = Seen { state: &state, settings: &running.session.settings };
     ranges::check_options(seen, new.element, &new.options)?;
     let multirange = multirange_key(&state, &key, new.multirange.as_ref())?;
     let range = named(key.clone(), state.new_type_number(&key));
@@ -31,17 +32,14 @@ pub(super) fn create(session: &mut Session, new: NewRange) -> Result<QueryResult
     }
     let multirange = named(multirange, number);
     let content = RangeContent { range, multirange, element: new.element, options: new.options };
-    put(session, UserRange::new(content)?)?;
-    Ok(QueryResult::command("CREATE TYPE"))
-}
-
-fn put(session: &mut Session, ty: UserRange) -> Result<()> {
-    session.change_catalog(|state| {
+    let ty = UserRange::new(content)?;
+    running.session.change_catalog(|state| {
         for ty in [UserType::Range(ty), UserType::Multirange(ty)] {
             state.types.insert(ty.key().to_owned(), ty);
         }
         Ok(())
-    })
+    })?;
+    Ok(QueryResult::command("CREATE TYPE"))
 }
 
 fn named(key: String, number: u32) -> RangeName {

@@ -109,7 +109,7 @@ impl Polymorphic {
         matches!(self, Self::Multirange | Self::CompatibleMultirange)
     }
 
-    /// What ranges that such a parameter takes are of; None for other types.
+    /// Kind of the ranges that such a parameter takes; None for other types.
     pub fn kind_of(self, ty: DataType) -> Option<RangeKind> {
         match ty {
             DataType::Packed(PackedType::Range(kind)) => (!self.is_multirange()).then_some(kind),

@@ -7,7 +7,8 @@ use super::tokens::significant;
 use super::{DIALECT, at_location, position};
 
 /// The text with the schema that `schema_of` gives a function or an operator before its name; those
-/// for which it gives none stay as they are. It is asked for types of casts by `::name`. Operators that have other meanings, too, do as well.
+/// for which it gives none stay as they are. Operators that have other meanings, too, do as well.
+/// It is asked for types of casts by `::name`.
 pub fn with_schemas(sql: &str, schema_of: &dyn Fn(&str) -> Option<String>) -> String {
     let Ok(tokens) = Tokenizer::new(&DIALECT, sql).tokenize_with_location() else {
         return sql.to_owned();

@@ -13,6 +13,6 @@ pub struct NewRange {
     pub multirange: Option<RelationName>,
     /// The type of the bounds.
     pub element: ElementType,
-    /// What the catalog shows of it.
+    /// Options that the catalog shows.
     pub options: RangeOptions,
 }

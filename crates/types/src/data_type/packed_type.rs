@@ -23,7 +23,7 @@ pub enum RangeKind {
 }
 
 impl RangeKind {
-    /// Those of every database, in an order that never changes.
+    /// Kinds of every database, in an order that never changes.
     pub const ALL: [Self; 6] =
         [Self::Int4, Self::Int8, Self::Num, Self::Date, Self::Ts, Self::TsTz];
 
@@ -113,7 +113,7 @@ macro_rules! entry {
 }
 
 impl PackedType {
-    /// Those of every database and of extensions, without lengths, in an order that never changes.
+    /// Types of every database and of extensions, without lengths, in an order that never changes.
     pub const ALL: [Self; 22] = [
         Self::Inet,
         Self::Cidr,

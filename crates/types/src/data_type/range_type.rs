@@ -34,7 +34,7 @@ pub struct RangeContent {
     pub multirange: RangeName,
     /// The type of the bounds.
     pub element: ElementType,
-    /// What the definition says of them, for the catalog alone.
+    /// Options of the definition, for the catalog alone.
     pub options: RangeOptions,
 }
 

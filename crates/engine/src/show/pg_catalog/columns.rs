@@ -67,17 +67,19 @@ fn tables(subject: &Subject<'_>) -> Vec<Row> {
     tables.chain(subject.state.views.keys().map(view)).collect()
 }
 
+/// The key in the catalog of a type that users made, domains apart.
+fn key_of_users(ty: DataType) -> Option<&'static str> {
+    match ty {
+        DataType::Packed(PackedType::Multirange(RangeKind::User(ty))) => Some(&ty.multirange().key),
+        DataType::Packed(PackedType::Range(RangeKind::User(ty))) => Some(&ty.range().key),
+        ty => enum_in(ty).map(EnumType::key).or_else(|| composite_in(ty)?.key()),
+    }
+}
+
 /// The row of a column of type `ty` of a relation.
 pub(super) fn column(table: &str, name: &str, ty: DataType, ordinal: usize) -> Row {
     let entry = numbers::own_entry(ty);
-    let of_users = |ty: DataType| match ty {
-        DataType::Packed(PackedType::Multirange(RangeKind::User(ty))) => {
-            Some(ty.multirange().key.as_str())
-        }
-        DataType::Packed(PackedType::Range(RangeKind::User(ty))) => Some(ty.range().key.as_str()),
-        ty => enum_in(ty).map(EnumType::key).or_else(|| composite_in(ty)?.key()),
-    };
-    let (udt_schema, udt_name) = match of_users(ty.element().unwrap_or(ty)) {
+    let (udt_schema, udt_name) = match key_of_users(ty.element().unwrap_or(ty)) {
         None => ("pg_catalog", entry.name.into()),
         Some(key) => {
             let name = RelationName::name_of_key(key);

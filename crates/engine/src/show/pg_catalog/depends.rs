@@ -69,26 +69,7 @@ pub(super) fn rows(subject: &Subject<'_>) -> Vec<Row> {
         depends.add(relation, "n", ("pg_namespace", schema, 0));
     }
     for (key, ty) in &state.types {
-        let schema = numbers::schema(RelationName::schema_of_key(key));
-        let number = i64::from(ty.number());
-        depends.add(("pg_type", number, 0), "n", ("pg_namespace", schema, 0));
-        depends.add(("pg_type", number + 1, 0), "i", ("pg_type", number, 0));
-        if let Some(domain) = ty.domain() {
-            of_domain(domain, &mut depends);
-        }
-        if let UserType::Range(range) = ty
-            && let Some(function) = ranges::difference_of_users(subject.seen(), range.content())
-        {
-            depends.add(("pg_type", number, 0), "n", ("pg_proc", function, 0));
-        }
-        if let UserType::Multirange(range) = ty {
-            let range = i64::from(range.range().number);
-            depends.add(("pg_type", number, 0), "i", ("pg_type", range, 0));
-        }
-        if let UserType::Composite(_) = ty {
-            let class = ("pg_class", numbers::composite(key), 0);
-            depends.add(class, "i", ("pg_type", number, 0));
-        }
+        of_type(subject, key, ty, &mut depends);
     }
     for (name, extension) in &state.extensions {
         let schema = ("pg_namespace", numbers::schema(&extension.schema), 0);
@@ -178,6 +159,30 @@ fn of_routine(state: &State, def: &RoutineDef, depends: &mut Depends) {
             }
             _ => {}
         }
+    }
+}
+
+/// A type of users needs its schema and what it is made of; its arrays need it.
+fn of_type(subject: &Subject<'_>, key: &str, ty: &UserType, depends: &mut Depends) {
+    let schema = numbers::schema(RelationName::schema_of_key(key));
+    let number = i64::from(ty.number());
+    depends.add(("pg_type", number, 0), "n", ("pg_namespace", schema, 0));
+    depends.add(("pg_type", number + 1, 0), "i", ("pg_type", number, 0));
+    if let Some(domain) = ty.domain() {
+        of_domain(domain, depends);
+    }
+    if let UserType::Range(range) = ty
+        && let Some(function) = ranges::difference_of_users(subject.seen(), range.content())
+    {
+        depends.add(("pg_type", number, 0), "n", ("pg_proc", function, 0));
+    }
+    if let UserType::Multirange(range) = ty {
+        let range = i64::from(range.range().number);
+        depends.add(("pg_type", number, 0), "i", ("pg_type", range, 0));
+    }
+    if let UserType::Composite(_) = ty {
+        let class = ("pg_class", numbers::composite(key), 0);
+        depends.add(class, "i", ("pg_type", number, 0));
     }
 }
 
