@@ -5,6 +5,7 @@
 //!        '-------- record (changes as bytes) < native (in memory; a log or a store below)
 //!                                            < kv (five kinds of keys; also a store; a feature)
 //!        '----------------------------------- sqlite, postgres (five tables; features)
+//!                 '------------------- zookeeper (a tree; a feature)
 //! ```
 //! Invariant: no table, no SQL and no thread pool is known here; whoever wants queues links this
 //! crate alone.
@@ -24,6 +25,8 @@ pub mod kv;
 pub mod postgres;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
+#[cfg(feature = "zookeeper")]
+pub mod zookeeper;
 
 pub use model::{Model, ModelBus};
 pub use record::{NextIds, Placed, Record};

@@ -8,6 +8,7 @@
 //! sessions -> histories -> cycles of dependencies          (isolation)
 //! parties, seed -> sim -> messages lost, late, doubled; crashes (what talks by messages)
 //! child -> torture -> what a kill left                        (durability)
+//! tests of the bus, bench -> java -> zookeeper             (servers of others)
 //! verify, bench -> peer -> DuckDB, DataFusion             (peer processes)
 //! ```
 //! Invariant: the same seed gives the same data on every machine and in every build.
@@ -19,6 +20,8 @@ mod random;
 mod data;
 mod values;
 mod scratch;
+pub mod java;
+pub mod zookeeper;
 pub mod peer;
 pub mod queries;
 #[cfg(feature = "slt")]

@@ -15,7 +15,8 @@ use crate::{Outcome, check, python};
 /// First failure; of tests, the programs that failed twice.
 pub fn run() -> Outcome {
     check::run(true)?;
-    let all = ["--workspace", "--features", "xtask/tessera,bus/kv,bus/sqlite,bus/postgres"];
+    let features = "xtask/tessera,bus/kv,bus/sqlite,bus/postgres,bus/zookeeper";
+    let all = ["--workspace", "--features", features];
     // All tests with all libraries, among them the extension module.
     let built: &[&str] =
         if lints_while_building() { &["--all-targets"] } else { &["--lib", "--tests"] };

@@ -12,11 +12,7 @@ pub fn root() -> PathBuf {
     here.ancestors().nth(2).unwrap_or(here).to_path_buf()
 }
 
-/// Where peers and their data are kept between runs.
-pub fn peers_home() -> PathBuf {
-    let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
-    target.unwrap_or_else(|| root().join("target")).join("peers")
-}
+pub use testkit::java::peers_home;
 
 /// Turns any error into the text of an [`Outcome`].
 pub fn text(error: impl std::fmt::Display) -> String {

@@ -44,6 +44,7 @@ const HEAVY: &[(&str, &[&str])] = &[
     ("rusqlite", &["workloads", "bus"]),
     ("redb", &["bus"]),
     ("postgres", &["xtask", "wire", "bus"]),
+    ("zookeeper-client", &["bus"]),
     ("pyo3", &["python"]),
 ];
 
