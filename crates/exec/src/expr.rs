@@ -26,6 +26,7 @@ mod evaluate;
 mod select;
 mod branch;
 mod membership;
+mod effects;
 #[cfg(test)]
 mod tests;
 
@@ -34,6 +35,8 @@ use plan::physical::Expr;
 use types::{Result, Value};
 
 pub(crate) use compile::array_values;
+pub(crate) use effects::depend_on_order;
+pub(crate) use evaluate::restrict;
 use node::Node;
 pub(crate) use parts::is_volatile;
 pub use parts::{children_mut, column, columns_of, fit};

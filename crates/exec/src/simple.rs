@@ -4,11 +4,12 @@ use std::any::Any;
 use std::sync::Arc;
 
 use kernels::{BATCH_ROWS, Batch, Column, VectorBuilder};
+use parking_lot::Mutex;
 use plan::physical::{Expr, ExprKind, Node, Operator as PlanOperator, OperatorId};
 use storage::Reservation;
-use types::{Error, Result};
+use types::{Error, PhysicalType, Result};
 
-use crate::expr::{Evaluator, columns_of, is_volatile};
+use crate::expr::{Evaluator, columns_of, depend_on_order, is_volatile, restrict};
 use crate::flow::{Flow, Output};
 use crate::opener::{Opener, PushedFilter};
 use crate::pipeline::{Demand, Operator, Push, Source, Stream};
@@ -80,28 +81,68 @@ pub(crate) fn open_filter(
 /// Output column of a projection.
 enum Projected {
     Kept(usize),
-    Computed(Evaluator),
+    Computed(Evaluator, PhysicalType),
+}
+
+/// How the values of a projection are computed.
+enum Order {
+    /// Column by column.
+    Any,
+    /// Row by row, by one worker at a time: what a call changes is read by the next.
+    Written(Mutex<()>),
 }
 
 /// Computes expressions; plain columns pass through, loaded or not.
 struct ProjectOperator {
     outputs: Vec<Projected>,
     used: Vec<usize>,
+    order: Order,
     id: OperatorId,
+}
+
+impl ProjectOperator {
+    fn by_columns(&self, batch: &Batch) -> Result<Vec<Output>> {
+        let output = |projected: &Projected| -> Result<Output> {
+            Ok(match projected {
+                Projected::Kept(column) => Output::Kept(*column),
+                Projected::Computed(evaluator, _) => Output::Computed(evaluator.evaluate(batch)?),
+            })
+        };
+        self.outputs.iter().map(output).collect()
+    }
+
+    fn by_rows(&self, batch: &Batch) -> Result<Vec<Output>> {
+        let made = |projected: &Projected| match projected {
+            Projected::Kept(_) => VectorBuilder::new(PhysicalType::Bool),
+            Projected::Computed(_, physical) => VectorBuilder::new(*physical),
+        };
+        let mut builders: Vec<VectorBuilder> = self.outputs.iter().map(made).collect();
+        for row in 0..batch.rows as u32 {
+            let one = restrict(batch, &self.used, &[row]);
+            for (projected, builder) in self.outputs.iter().zip(&mut builders) {
+                if let Projected::Computed(evaluator, _) = projected {
+                    builder.append(&evaluator.evaluate(&one)?.to_vector(), None);
+                }
+            }
+        }
+        let output = |(projected, builder): (&Projected, VectorBuilder)| match projected {
+            Projected::Kept(column) => Output::Kept(*column),
+            Projected::Computed(..) => Output::Computed(Column::plain(builder.finish())),
+        };
+        Ok(self.outputs.iter().zip(builders).map(output).collect())
+    }
 }
 
 impl Operator for ProjectOperator {
     fn process(&self, _: &mut dyn Any, mut flow: Flow, push: &mut Push<'_>) -> Result<Demand> {
         flow.load(&self.used)?;
-        let output = |projected: &Projected| -> Result<Output> {
-            Ok(match projected {
-                Projected::Kept(column) => Output::Kept(*column),
-                Projected::Computed(evaluator) => {
-                    Output::Computed(evaluator.evaluate(flow.batch())?)
-                }
-            })
+        let outputs = match &self.order {
+            Order::Any => self.by_columns(flow.batch())?,
+            Order::Written(turn) => {
+                let _turn = turn.lock();
+                self.by_rows(flow.batch())?
+            }
         };
-        let outputs = self.outputs.iter().map(output).collect::<Result<Vec<_>>>()?;
         push(flow.replace(outputs))
     }
 
@@ -142,21 +183,22 @@ pub(crate) fn push_project(
     let PlanOperator::Project { exprs, .. } = &node.operator else {
         return Err(Error::internal("not a projection"));
     };
+    let exprs = exprs.iter().map(|expr| opener.resolve(expr)).collect::<Result<Vec<_>>>()?;
     let mut used = Vec::new();
     let mut outputs = Vec::with_capacity(exprs.len());
-    for expr in exprs {
+    for expr in &exprs {
         if let ExprKind::Column(column) = expr.kind {
             outputs.push(Projected::Kept(column));
             continue;
         }
-        let expr = opener.resolve(expr)?;
-        used.extend(columns_of(&expr));
-        outputs.push(Projected::Computed(Evaluator::new(&expr)?));
+        used.extend(columns_of(expr));
+        outputs.push(Projected::Computed(Evaluator::new(expr)?, expr.physical));
     }
     outputs.extend(passed.map(Projected::Kept));
     used.sort_unstable();
     used.dedup();
-    stream.push_operator(Arc::new(ProjectOperator { outputs, used, id: node.id }));
+    let order = if depend_on_order(&exprs) { Order::Written(Mutex::new(())) } else { Order::Any };
+    stream.push_operator(Arc::new(ProjectOperator { outputs, used, order, id: node.id }));
     Ok(())
 }
 

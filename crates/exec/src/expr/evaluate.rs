@@ -13,7 +13,7 @@ static PLACEHOLDER: LazyLock<Arc<Vector>> =
     LazyLock::new(|| Arc::new(Vector::new(VectorData::Bool(vec![0]))));
 
 /// The rows of `batch` at `positions`; only `columns` (sorted) have their values.
-pub(super) fn restrict(batch: &Batch, columns: &[usize], positions: &[u32]) -> Batch {
+pub(crate) fn restrict(batch: &Batch, columns: &[usize], positions: &[u32]) -> Batch {
     let pick = |(ordinal, column): (usize, &Column)| match columns.binary_search(&ordinal) {
         Ok(_) => column.gather(positions),
         Err(_) => Column::Constant(Arc::clone(&PLACEHOLDER), positions.len()),

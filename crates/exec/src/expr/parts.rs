@@ -46,7 +46,7 @@ pub fn children_mut(kind: &mut ExprKind) -> Vec<&mut Expr> {
     }
 }
 
-fn each_child<'e>(kind: &'e ExprKind, visit: &mut dyn FnMut(&'e Expr)) {
+pub(super) fn each_child<'e>(kind: &'e ExprKind, visit: &mut dyn FnMut(&'e Expr)) {
     match kind {
         ExprKind::Column(_)
         | ExprKind::Literal(_)

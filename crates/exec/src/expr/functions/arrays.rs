@@ -31,6 +31,7 @@ pub(super) fn kernel(function: Function, signature: &Signature) -> Result<Option
         | F::ArrayConcat
         | F::ArrayAppend
         | F::Cardinality
+        | F::ArrayFlat
         | F::ArrayLength
         | F::ArrayLower
         | F::ArrayUpper
@@ -62,6 +63,7 @@ fn shape_kernel(function: Function, element: ElementType) -> Option<Kernel> {
         F::Cardinality => {
             Box::new(move |a: &[&Vector], _| Ok(array_fn::cardinality(a[0], element)))
         }
+        F::ArrayFlat => Box::new(move |a: &[&Vector], _| array_fn::flat(a[0], element)),
         F::ArrayLength => extent(Extent::Length),
         F::ArrayLower => extent(Extent::Lower),
         F::ArrayUpper => extent(Extent::Upper),
