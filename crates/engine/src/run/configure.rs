@@ -43,11 +43,20 @@ impl Session {
         }
         let value = crate::define::role::checked_identity(self, name, value)?;
         self.remember_settings();
+        self.set_checked(name, value.as_deref(), scope)?;
+        if name == "session_authorization" {
+            // Another session user is not in the role of the one before.
+            self.set_checked("role", None, scope)?;
+        }
+        Ok(())
+    }
+
+    fn set_checked(&mut self, name: &str, value: Option<&str>, scope: SetScope) -> Result<()> {
         match scope {
-            SetScope::Session => self.set(name, value.as_deref()),
+            SetScope::Session => self.set(name, value),
             SetScope::Transaction => {
-                self.check_setting(name, value.as_deref())?;
-                self.settings.set_local(name, value.as_deref())
+                self.check_setting(name, value)?;
+                self.settings.set_local(name, value)
             }
         }
     }
