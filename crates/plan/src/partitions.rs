@@ -171,9 +171,7 @@ impl Scan<'_> {
             if ordinal != TID_COLUMN || leaf == 0 {
                 return (id, value);
             }
-            let number = Value::I64((leaf as i64) << PARTITION_SHIFT);
-            let number = tree::literal(number, DataType::BigInt);
-            (context.fresh(), Expr::call(Function::Add, vec![value, number], DataType::BigInt))
+            (context.fresh(), tid_of_all(value, leaf))
         });
         let outputs = outputs.collect();
         let alias = table.bare_name().into();
@@ -185,6 +183,10 @@ impl Scan<'_> {
                 self.gates(&tree.root, leaf, &parts, &mut gates);
             }
             parts.append(&mut gates);
+            let tid = self.columns.iter().find(|(_, ordinal)| *ordinal == TID_COLUMN);
+            if let Some((tid, _)) = tid {
+                parts.iter_mut().for_each(|part| of_leaf(part, *tid, leaf));
+            }
             let mut predicate = tree::and_all(parts);
             tree::rename_expr(&mut predicate, &renaming);
             plan = Plan::Filter { input: Box::new(plan), predicate };
@@ -272,6 +274,31 @@ impl Scan<'_> {
             conjuncts.iter().for_each(|part| narrow(&mut possible, &key, part));
         }
         possible
+    }
+}
+
+/// The TID that the whole table gives a row of this leaf, of which the leaf gives `own`.
+fn tid_of_all(own: Expr, leaf: usize) -> Expr {
+    let number = tree::literal(Value::I64((leaf as i64) << PARTITION_SHIFT), DataType::BigInt);
+    Expr::call(Function::Add, vec![own, number], DataType::BigInt)
+}
+
+/// Makes of a condition on the TIDs of the whole table one on those of a leaf.
+fn of_leaf(part: &mut Expr, tid: ColumnId, leaf: usize) {
+    if let ExprKind::Compare(CompareOp::Equal, left, right) = &mut part.kind
+        && left.as_column() == Some(tid)
+        && let ExprKind::Literal(Value::I64(wanted)) = &mut right.kind
+    {
+        if *wanted >> PARTITION_SHIFT != leaf as i64 {
+            *part = tree::literal(Value::Bool(false), DataType::Boolean);
+            return;
+        }
+        *wanted &= (1 << PARTITION_SHIFT) - 1;
+        return;
+    }
+    if leaf > 0 {
+        let whole = tid_of_all(tree::column(tid, DataType::BigInt), leaf);
+        tree::substitute(part, &[(tid, whole)].into_iter().collect());
     }
 }
 

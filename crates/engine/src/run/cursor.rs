@@ -11,6 +11,7 @@ use std::sync::Arc;
 use exec::ResultSet;
 use kernels::{Batch, Column};
 use sql::algebra::{Expr, Plan};
+use sql::catalog::TableRef;
 use sql::statement::{
     AtCursor, CursorForm, CursorHold, CursorRows, CursorScroll, Declare, Fetch, FetchAction,
     FetchTo, RelationName, SelectForUpdate, Statement,
@@ -22,6 +23,7 @@ use crate::session::cursors::{Cursor, unknown};
 use crate::statement::running::{Run, Running};
 use crate::transaction::work::Begun;
 use crate::write::lock;
+use crate::write::partitioned::{tagged, untagged};
 use crate::{QueryResult, Session};
 
 /// DECLARE.
@@ -86,16 +88,17 @@ fn split(all: ResultSet, select: &SelectForUpdate) -> (ResultSet, Places) {
 /// 34000 for no cursor, 24000 for one that is on no row of the table.
 pub(crate) fn run_at(running: &mut Running<'_>, at: AtCursor) -> Result<QueryResult> {
     let AtCursor { cursor: name, mut statement } = at;
-    let (table, source) = match &mut statement {
-        Statement::Update(update) => (update.table.name().to_owned(), &mut update.source),
-        Statement::Delete(delete) => (delete.table.name().to_owned(), &mut delete.source),
+    let (target, source) = match &mut statement {
+        Statement::Update(update) => (update.table.clone(), &mut update.source),
+        Statement::Delete(delete) => (delete.table.clone(), &mut delete.source),
         _ => return Err(Error::unsupported("WHERE CURRENT OF in this statement")),
     };
+    let table = target.name();
     let cursor = running.session.cursors.get_mut(&name)?;
     let invalid = |message: String| Err(Error::new(SqlState::INVALID_CURSOR_STATE, message));
-    let mut known = cursor.places.iter().filter(|(known, _)| *known == table);
+    let mut known = cursor.places.iter().filter(|(known, _)| known == table);
     let (Some((_, places)), None) = (known.next(), known.next()) else {
-        let table = RelationName::name_of_key(&table);
+        let table = RelationName::name_of_key(table);
         return invalid(format!(
             "cursor \"{name}\" is not a simply updatable scan of table \"{table}\""
         ));
@@ -104,12 +107,7 @@ pub(crate) fn run_at(running: &mut Running<'_>, at: AtCursor) -> Result<QueryRes
     let Some(&Some(place)) = row else {
         return invalid(format!("cursor \"{name}\" is not positioned on a row"));
     };
-    let (state, at) = (running.session.state(), running.session.work().txn.snapshot());
-    // The row may have moved since the cursor was declared.
-    let place = state
-        .tables
-        .get(&table)
-        .map_or(place, |entry| entry.storage().found_at(at, Tid(place as u64)).0 as i64);
+    let place = place_now(running, &target, Tid(place as u64)).0 as i64;
     let Some(column) = source.columns.first() else {
         return Err(Error::internal("a change knows the places of rows"));
     };
@@ -118,6 +116,18 @@ pub(crate) fn run_at(running: &mut Running<'_>, at: AtCursor) -> Result<QueryRes
     let input = Box::new(std::mem::replace(&mut source.plan, Plan::one_row()));
     source.plan = Plan::Filter { input, predicate };
     running.run(statement)
+}
+
+/// Where the row is now: it may have moved since the cursor was declared.
+fn place_now(running: &Running<'_>, table: &TableRef, place: Tid) -> Tid {
+    let (state, at) = (running.session.state(), running.session.work().txn.snapshot());
+    let found = |table: &TableRef, tid: Tid| {
+        let entry = state.tables.get(table.name());
+        entry.map_or(tid, |entry| entry.storage().found_at(at, tid))
+    };
+    let Some(members) = table.members() else { return found(table, place) };
+    let (leaf, tid) = untagged(place);
+    members.get(leaf).map_or(place, |member| tagged(leaf, found(&member.table, tid)))
 }
 
 /// CLOSE.

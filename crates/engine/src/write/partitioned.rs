@@ -479,12 +479,12 @@ pub(super) fn grouped(numbers: &[usize]) -> BTreeMap<usize, Vec<u32>> {
 }
 
 /// The TID of a row of partition `leaf`, as plans over the whole table have it.
-pub(super) fn tagged(leaf: usize, tid: Tid) -> Tid {
+pub(crate) fn tagged(leaf: usize, tid: Tid) -> Tid {
     Tid(tid.0 | (leaf as u64) << PARTITION_SHIFT)
 }
 
 /// The partition and the TID there of what [`tagged`] made.
-pub(super) fn untagged(tid: Tid) -> (usize, Tid) {
+pub(crate) fn untagged(tid: Tid) -> (usize, Tid) {
     let own = (1 << PARTITION_SHIFT) - 1;
     ((tid.0 >> PARTITION_SHIFT) as usize, Tid(tid.0 & own))
 }
