@@ -168,7 +168,7 @@ impl Binder<'_> {
         let placed = self.placed.clone();
         rewrite_expressions(&mut expr, &mut |inner| {
             move_literal(inner, &moved);
-            place_type(inner, &placed);
+            place_name(inner, &placed);
         });
         expr
     }
@@ -183,16 +183,10 @@ impl Binder<'_> {
         if moved.is_empty() && placed.is_empty() && !has_stars {
             return None;
         }
-        let mut relation = |name: &mut ast::ObjectName| {
-            let found = placed.iter().find(|(place, _)| object_at(name) == Some(*place));
-            if let (Some((_, schema)), 1) = (found, name.0.len()) {
-                let schema = ast::Ident::with_quote('"', schema);
-                name.0.insert(0, ast::ObjectNamePart::Identifier(schema));
-            }
-        };
+        let mut relation = |name: &mut ast::ObjectName| place_object(name, &placed);
         let mut each = |inner: &mut ast::Expr| {
             move_literal(inner, &moved);
-            place_type(inner, &placed);
+            place_name(inner, &placed);
         };
         rewrite_query(&mut query, &mut each, &mut relation);
         let text = query.to_string();
@@ -201,18 +195,26 @@ impl Binder<'_> {
     }
 }
 
-/// Gives the type that `expr` casts to the schema that `placed` has for it.
-fn place_type(expr: &mut ast::Expr, placed: &[(Position, String)]) {
+/// Gives the type that `expr` casts to, or the function that it calls, the schema that `placed` has
+/// for it.
+fn place_name(expr: &mut ast::Expr, placed: &[(Position, String)]) {
     use ast::ArrayElemTypeDef as E;
     let mut ty = match expr {
         ast::Expr::Cast { data_type, .. } => data_type,
         ast::Expr::TypedString(typed) => &mut typed.data_type,
+        ast::Expr::Function(function) => return place_object(&mut function.name, placed),
         _ => return,
     };
     while let ast::DataType::Array(E::SquareBracket(element, _) | E::Qualified(element, _)) = ty {
         ty = element;
     }
-    let ast::DataType::Custom(name, _) = ty else { return };
+    if let ast::DataType::Custom(name, _) = ty {
+        place_object(name, placed);
+    }
+}
+
+/// Gives an object the schema that `placed` has for it.
+fn place_object(name: &mut ast::ObjectName, placed: &[(Position, String)]) {
     let found = placed.iter().find(|(place, _)| object_at(name) == Some(*place));
     if let (Some((_, schema)), 1) = (found, name.0.len()) {
         let schema = ast::Ident::with_quote('"', schema);
