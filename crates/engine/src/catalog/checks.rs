@@ -7,9 +7,9 @@ use exec::expr::columns_of;
 use host::Clock;
 use kernels::{Batch, Column, Vector};
 use sql::algebra::{ColumnId, Expr};
-use sql::catalog::{Catalog, CheckDef, CheckScope, ColumnDef, TableRef, Validity};
+use sql::catalog::{Catalog, CheckDef, CheckScope, ColumnDef, DomainUse, TableRef, Validity};
 use types::calendar::TimeZone;
-use types::{Error, PhysicalType, Result, SqlState, Value, text};
+use types::{DataType, Error, PhysicalType, Result, SqlState, Value, text};
 
 use crate::catalog::TableDef;
 
@@ -141,6 +141,40 @@ impl Checks {
         };
         let compiled = Compiled::of(&[condition], table.bare_name(), table.columns(), catalog)?;
         Ok(Self { has_any: true, compiled: OnceLock::from(compiled) })
+    }
+
+    /// The tests of a domain whose values are held as `ty`; None when there are none.
+    ///
+    /// # Errors
+    /// None for domains whose conditions were bound when they were made.
+    pub(crate) fn of_domain(
+        used: DomainUse,
+        ty: DataType,
+        catalog: &dyn Catalog,
+    ) -> Result<Option<Self>> {
+        let columns = [ColumnDef { domain: Some(used), ..ColumnDef::new("value", ty) }];
+        let mut compiled = Compiled::default();
+        for (column, expr) in sql::bind_domain_tests(&columns, catalog)? {
+            let tests = compiled.evaluator(&expr, &columns)?;
+            compiled.domains.push((column, tests));
+        }
+        let has_any = !compiled.domains.is_empty();
+        Ok(has_any.then(|| Self { has_any, compiled: OnceLock::from(compiled) }))
+    }
+
+    /// Tests one value, of what [`Self::of_domain`] is for.
+    ///
+    /// # Errors
+    /// As [`Self::verify`] for domains.
+    pub(crate) fn test(&self, value: &Value, ty: DataType, clocks: Clocks<'_>) -> Result<()> {
+        let Some(compiled) = self.compiled.get() else { return Ok(()) };
+        let column = Column::plain(Vector::repeat(ty.physical(), value, 1));
+        let batch = Batch::new(vec![column], 1);
+        let timed = compiled.timed(&batch, clocks);
+        for (_, tests) in &compiled.domains {
+            tests.evaluate(timed.as_ref().unwrap_or(&batch))?;
+        }
+        Ok(())
     }
 
     /// The rows of `batch`, as [`Self::verify`] gets them, that all conditions are true for.

@@ -14,6 +14,8 @@ use sql::catalog::{Instance, NameConflict, RoutineDef, TriggerDef, Variables};
 use sql::program::{Program, Signature};
 use types::{DataType, RecordType, Result, Value};
 
+use crate::catalog::checks::Checks;
+
 use super::prepared::PreparedStatement;
 
 /// Variables of a function that a trigger calls, besides its parameters: the rows come first.
@@ -113,13 +115,29 @@ pub(crate) enum Body {
     Program(Arc<Program>),
 }
 
+/// A variable as it is declared.
+pub(crate) struct Variable {
+    /// The type that values get; None for records of any shape.
+    pub(crate) ty: Option<DataType>,
+    /// Tests of its domain.
+    pub(crate) domain: Option<Checks>,
+}
+
+/// The variables of a routine by slot, the parameters first.
+#[derive(Clone)]
+pub(crate) struct Declarations {
+    /// Version of the catalog that has their types.
+    pub(crate) catalog: u64,
+    pub(crate) list: Arc<[Variable]>,
+}
+
 /// A routine, or the block of DO.
 pub(crate) struct Code {
     /// The routine; None for DO.
     pub(crate) def: Option<Arc<RoutineDef>>,
     pub(crate) body: Body,
-    /// Types of its variables as declared, once they were looked up; the parameters come first.
-    pub(crate) declared: Mutex<Option<Arc<[Option<DataType>]>>>,
+    /// Its variables as declared, once they were looked up.
+    pub(crate) declared: Mutex<Option<Declarations>>,
     /// Fragments by number, those that are not in a run.
     kept: Vec<Mutex<Option<Box<Fragment>>>>,
 }

@@ -48,6 +48,13 @@ pub fn bind_domain_tests(
     Ok(exprs)
 }
 
+/// The domain that `text` writes, as a cast names types; None for another type.
+pub fn domain_written(text: &str, catalog: &dyn Catalog) -> Option<DomainUse> {
+    let cast = crate::parse::parse_expr(&format!("NULL::{text}")).ok()?;
+    let ast::Expr::Cast { data_type, .. } = &cast else { return None };
+    Binder::new(catalog, &[]).declared_type(data_type, None).ok()?.domain
+}
+
 /// The tests of a domain whose values, or arrays of them, are held as `ty`.
 fn tests_of(used: DomainUse, ty: DataType, catalog: &dyn Catalog) -> Result<DomainTests> {
     let ty = match used.of {

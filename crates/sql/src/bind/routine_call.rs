@@ -21,7 +21,7 @@ use super::routine_choice::Chosen;
 use super::scope::{Clause, Scope, ScopeColumn, Series, Whole};
 use super::{Binder, Bound, BoundColumn, BoundQuery, fail, unsupported};
 use crate::algebra::{Expr, Function, Place, Plan, RoutineCall, SeriesFunction};
-use crate::catalog::{ParameterDef, RoutineDef, RoutineKind, RoutineType, RowCount};
+use crate::catalog::{DomainUse, ParameterDef, RoutineDef, RoutineKind, RoutineType, RowCount};
 use crate::parse::folded;
 use crate::statement::{CallRoutine, RelationName, Statement};
 
@@ -137,15 +137,17 @@ impl Binder<'_> {
         if let Some(inlined) = self.inlined_value(&chosen, shape.ty) {
             return Ok(Some(Bound::new(inlined, at)));
         }
+        let result = chosen.routine.result.domain();
         if chosen.routine.rows == RowCount::One {
             let called = Function::Routine(RoutineCall::of(&chosen.routine, chosen.instance));
-            return Ok(Some(Bound::new(Expr::call(called, chosen.arguments, shape.ty), at)));
+            let call = Expr::call(called, chosen.arguments, shape.ty);
+            return Ok(Some(Bound::new(self.in_domain(call, result)?, at)));
         }
         let call = self.rows_called(chosen, &shape, at)?;
         let is_value = shape.columns.is_none();
         let row = self.series_value(call, at)?.expr;
         let value = if is_value { field_of(&row, 0, shape.ty) } else { row };
-        Ok(Some(Bound::new(value, at)))
+        Ok(Some(Bound::new(self.in_domain(value, result)?, at)))
     }
 
     /// The rows of a call as a series of records; a value is the only field of one.
@@ -239,14 +241,24 @@ impl Binder<'_> {
             return Ok(Rows { plan, values, number: None });
         }
         let count = chosen.routine.rows;
+        let domains: Vec<Option<DomainUse>> = match (&shape.columns, &chosen.routine.result) {
+            (Some(_), RoutineType::Record) => {
+                chosen.routine.outputs().map(|output| output.ty.domain()).collect()
+            }
+            (Some(_), _) => Vec::new(),
+            (None, result) => vec![result.domain()],
+        };
         let (plan, row, number) = self.rows_of_call(chosen, shape, ordinality, at)?;
-        let values = match (&shape.columns, count) {
+        let mut values: Vec<Expr> = match (&shape.columns, count) {
             (None, RowCount::One) => vec![row],
             _ => {
                 let fields = types.iter().enumerate();
                 fields.map(|(ordinal, ty)| field_of(&row, ordinal, *ty)).collect()
             }
         };
+        for (value, domain) in values.iter_mut().zip(domains) {
+            *value = self.in_domain(value.clone(), domain)?;
+        }
         Ok(Rows { plan, values, number })
     }
 

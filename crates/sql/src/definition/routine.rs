@@ -142,6 +142,16 @@ pub enum RoutineType {
     Polymorphic(Polymorphic),
 }
 
+impl RoutineType {
+    /// The domain that values are of.
+    pub fn domain(&self) -> Option<DomainUse> {
+        match self {
+            Self::Value(_, domain) => *domain,
+            _ => None,
+        }
+    }
+}
+
 /// A parameter.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ParameterDef {

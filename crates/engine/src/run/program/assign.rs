@@ -27,7 +27,7 @@ impl Frame<'_> {
                 format!("null value cannot be assigned to variable \"{name}\" declared NOT NULL");
             return Err(Error::new(SqlState::NULL_NOT_ALLOWED, message));
         }
-        match self.declared[slot] {
+        match self.declared[slot].ty {
             Some(declared) => {
                 let is_row = matches!((ty, declared), (DataType::Record(_), DataType::Record(_)));
                 let value = if is_row && ty != declared {
@@ -35,6 +35,7 @@ impl Frame<'_> {
                 } else {
                     cast(self.session, value, ty, declared)?
                 };
+                self.test(slot, &value)?;
                 self.values[slot] = value;
             }
             None => {
@@ -103,8 +104,21 @@ impl Frame<'_> {
             }
             error
         })?;
+        self.test(target.slot, &changed)?;
         self.values[target.slot] = changed;
         Ok(())
+    }
+
+    /// Tests that `value` is one of the domain of the variable in `slot`.
+    ///
+    /// # Errors
+    /// 23502, 23514.
+    pub(super) fn test(&self, slot: usize, value: &Value) -> Result<()> {
+        let variable = &self.declared[slot];
+        match (&variable.domain, variable.ty) {
+            (Some(domain), Some(ty)) => domain.test(value, ty, self.session.clocks()),
+            _ => Ok(()),
+        }
     }
 
     fn name_of(&self, slot: usize) -> &str {
@@ -181,7 +195,7 @@ impl Frame<'_> {
     /// True for a variable that takes whole rows.
     fn is_row(&self, target: &Target) -> bool {
         let is_whole = target.fields.is_empty() && target.subscripts.is_empty();
-        is_whole && matches!(self.declared[target.slot], None | Some(DataType::Record(_)))
+        is_whole && matches!(self.declared[target.slot].ty, None | Some(DataType::Record(_)))
     }
 }
 

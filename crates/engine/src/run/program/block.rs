@@ -102,12 +102,15 @@ impl Frame<'_> {
         let program = Arc::clone(program);
         for &slot in slots {
             self.values[slot] = Value::Null;
-            if self.declared[slot].is_none() {
+            if self.declared[slot].ty.is_none() {
                 self.types[slot] = DataType::Unknown;
             }
-            if let Some(default) = &program.variables[slot].default {
-                let value = self.eval(default)?;
-                self.set(slot, value)?;
+            match &program.variables[slot].default {
+                Some(default) => {
+                    let value = self.eval(default)?;
+                    self.set(slot, value)?;
+                }
+                None => self.test(slot, &Value::Null)?,
             }
         }
         Ok(())

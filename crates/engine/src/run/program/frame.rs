@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use sql::catalog::{Catalog, ColumnDef, DomainUse, Relation};
 use sql::program::{Declared, Program};
 use storage::Datum;
 use types::{DataType, Error, Result, SqlState, Value, cast as casts, text};
@@ -9,7 +10,9 @@ use types::{DataType, Error, Result, SqlState, Value, cast as casts, text};
 use super::Call;
 use super::result::Wanted;
 use crate::Session;
-use crate::session::code::{Body, Code, Use};
+use crate::catalog::checks::Checks;
+use crate::session::code::{Body, Code, Declarations, Use, Variable};
+use crate::statement::catalog::{Checking, StatementCatalog};
 use crate::statement::row_types::type_of;
 use crate::statement::running::Running;
 
@@ -41,8 +44,7 @@ pub(super) struct Frame<'s> {
     pub(super) values: Vec<Value>,
     /// Types of the values; of a record that has none yet it is unknown.
     pub(super) types: Vec<DataType>,
-    /// Types that values get; None for records of any shape.
-    pub(super) declared: Arc<[Option<DataType>]>,
+    pub(super) declared: Arc<[Variable]>,
     pub(super) wanted: Wanted,
     /// The value of RETURN.
     pub(super) given: Option<Value>,
@@ -98,7 +100,7 @@ impl<'s> Frame<'s> {
             session,
             code: Arc::clone(code),
             values: vec![Value::Null; count],
-            types: declared.iter().map(|ty| ty.unwrap_or(DataType::Unknown)).collect(),
+            types: declared.iter().map(|own| own.ty.unwrap_or(DataType::Unknown)).collect(),
             declared,
             wanted: call.wanted,
             given: None,
@@ -145,30 +147,77 @@ impl<'s> Frame<'s> {
     }
 }
 
-/// The types of the variables of `code`, by slot.
-fn declared(session: &Session, code: &Arc<Code>) -> Result<Arc<[Option<DataType>]>> {
-    if let Some(known) = &*code.declared.lock() {
-        return Ok(Arc::clone(known));
+/// The variables of `code`, by slot.
+fn declared(session: &Session, code: &Arc<Code>) -> Result<Arc<[Variable]>> {
+    let catalog = session.inner().stores.relations.version();
+    if let Some(known) = code.declared.lock().as_ref().filter(|known| known.catalog == catalog) {
+        return Ok(Arc::clone(&known.list));
     }
-    let mut types: Vec<Option<DataType>> = Vec::new();
+    let mut list: Vec<Variable> = Vec::new();
     let parameters = code.def.as_ref().map(|def| def.parameters.as_slice());
     for parameter in parameters.unwrap_or_default() {
-        types.push(Some(type_of(session, &parameter.ty)?).filter(|ty| *ty != DataType::Unknown));
+        let ty = Some(type_of(session, &parameter.ty)?).filter(|ty| *ty != DataType::Unknown);
+        list.push(variable(session, ty, parameter.ty.domain())?);
     }
     if let Body::Program(program) = &code.body {
-        for slot in types.len()..program.variables.len() {
-            let ty = declared_type(session, program, slot, &types)?;
-            types.push(ty);
+        for slot in list.len()..program.variables.len() {
+            let ty = declared_type(session, program, slot, &list)?;
+            let domain = declared_domain(session, program, slot, code);
+            list.push(variable(session, ty, domain)?);
         }
     }
-    let types: Arc<[Option<DataType>]> = types.into();
-    // A type of rows may change with its relation, types of users with themselves.
-    let is_fixed =
-        |ty: &Option<DataType>| !matches!(ty, Some(DataType::Record(_) | DataType::Enum(_)));
-    if types.iter().all(is_fixed) {
-        *code.declared.lock() = Some(Arc::clone(&types));
+    let list: Arc<[Variable]> = list.into();
+    *code.declared.lock() = Some(Declarations { catalog, list: Arc::clone(&list) });
+    Ok(list)
+}
+
+fn variable(
+    session: &Session,
+    ty: Option<DataType>,
+    domain: Option<DomainUse>,
+) -> Result<Variable> {
+    let domain = match domain.zip(ty) {
+        Some((used, ty)) => Checks::of_domain(used, ty, &unchecked(session))?,
+        None => None,
+    };
+    Ok(Variable { ty, domain })
+}
+
+/// The domain of the variable in `slot`.
+fn declared_domain(
+    session: &Session,
+    program: &Program,
+    slot: usize,
+    code: &Code,
+) -> Option<DomainUse> {
+    match &program.variables[slot].declared {
+        Declared::Record | Declared::Row(_) => None,
+        Declared::Parameter => {
+            code.def.as_ref()?.parameters.get(slot).and_then(|parameter| parameter.ty.domain())
+        }
+        Declared::Type(text) => sql::domain_written(text, &unchecked(session)),
+        Declared::Like(parts, scope) => match program.find(*scope, parts) {
+            Some((like, used)) if like < slot => {
+                let is_whole = used == parts.len();
+                is_whole.then(|| declared_domain(session, program, like, code)).flatten()
+            }
+            _ => column_of(session, parts)?.domain,
+        },
     }
-    Ok(types)
+}
+
+/// The column `[schema.]table.column`.
+fn column_of(session: &Session, parts: &[String]) -> Option<ColumnDef> {
+    let (column, table) = parts.split_last()?;
+    let (table, schema) = table.split_last()?;
+    let found = session.catalog().relation(schema.last().map(String::as_str), table);
+    let Some(Relation::Table(table)) = found else { return None };
+    table.columns().iter().find(|known| known.name == *column).cloned()
+}
+
+/// The catalog as a session reads it that may read everything.
+fn unchecked(session: &Session) -> StatementCatalog<'_> {
+    StatementCatalog { checks: Checking::Nothing, ..session.catalog() }
 }
 
 /// The type of the variable in `slot`; those before it are known.
@@ -176,7 +225,7 @@ fn declared_type(
     session: &Session,
     program: &Program,
     slot: usize,
-    known: &[Option<DataType>],
+    known: &[Variable],
 ) -> Result<Option<DataType>> {
     match &program.variables[slot].declared {
         Declared::Record | Declared::Parameter => Ok(None),
@@ -195,7 +244,7 @@ fn declared_type(
             if let Some((like, used)) = program.find(*scope, parts)
                 && like < slot
             {
-                let ty = known.get(like).copied().flatten();
+                let ty = known.get(like).and_then(|like| like.ty);
                 return match (used == parts.len(), ty) {
                     (true, ty) => Ok(ty),
                     (false, Some(DataType::Record(row))) => {
@@ -231,11 +280,7 @@ fn type_of_column(session: &Session, parts: &[String]) -> Result<DataType> {
 fn first_type(session: &Session, query: &str) -> Result<DataType> {
     let parsed = sql::parse(query)?.pop();
     let parsed = parsed.ok_or_else(|| Error::internal("a query is a statement"))?;
-    let catalog = crate::statement::catalog::StatementCatalog {
-        checks: crate::statement::catalog::Checking::Nothing,
-        ..session.catalog()
-    };
-    let bound = sql::bind(&parsed, &catalog, &[]).map_err(Error::without_position)?;
+    let bound = sql::bind(&parsed, &unchecked(session), &[]).map_err(Error::without_position)?;
     let sql::statement::Statement::Query(query) = bound else {
         return Err(Error::internal("a query is bound to one"));
     };
