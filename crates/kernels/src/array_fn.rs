@@ -386,6 +386,22 @@ pub fn cardinality(array: &Vector, element: ElementType) -> Vector {
     })
 }
 
+/// The elements of each array as an array of one dimension.
+///
+/// # Errors
+/// 57014 after a cancel.
+pub fn flat(array: &Vector, element: ElementType) -> Result<Vector> {
+    arrays(&[array], |i| {
+        let Some(array) = bytes(array, i) else { return Ok(None) };
+        if Shape::of(array, element).dimensions().len() < 2 {
+            return Ok(Some(array.to_vec()));
+        }
+        let mut out = ArrayBuilder::new();
+        Elements::new(array, element).for_each(|raw| out.push_raw(raw));
+        out.finish().map(Some)
+    })
+}
+
 /// array_ndims, NULL for an empty array.
 pub fn dimension_count(array: &Vector, element: ElementType) -> Vector {
     integers(&[array], |i| {

@@ -387,6 +387,8 @@ pub enum Function {
     ArrayAppend,
     /// array_prepend(element, array): a NULL array counts as empty.
     ArrayPrepend,
+    /// array: the elements of an array of any number of dimensions in one.
+    ArrayFlat,
     /// cardinality(array) -> INTEGER.
     Cardinality,
     /// array_length(array, INTEGER dimension) -> INTEGER.

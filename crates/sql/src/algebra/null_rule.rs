@@ -242,6 +242,7 @@ const STRICT: &[Function] = &[
     Function::ArrayElement,
     Function::ArrayNth,
     Function::ArraySlice,
+    Function::ArrayFlat,
     Function::Cardinality,
     Function::ArrayLength,
     Function::ArrayLower,

@@ -3,11 +3,13 @@
 use types::{CompareOp, DataType, ElementType, Error, Result, SqlState, Value};
 
 use super::comparable::{ComparedFor, comparable};
+use super::from::join;
 use super::scope::Series;
+use super::series::{has_subquery, is_volatile};
 use super::types::{Context, can_cast};
 use super::unmatched::no_function;
 use super::{Binder, Bound, fail, unsupported};
-use crate::algebra::{Expr, ExprKind, Function, Place, Plan, SeriesFunction as F};
+use crate::algebra::{Expr, ExprKind, Function, JoinKind, Place, Plan, SeriesFunction as F};
 
 /// A parameter of a function on arrays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -287,7 +289,13 @@ impl Binder<'_> {
         let number = Expr::column(row, DataType::Integer);
         let mut counts = Vec::with_capacity(calls.len());
         let mut values = Vec::with_capacity(calls.len());
-        for call in calls {
+        let mut once = Vec::new();
+        for mut call in calls {
+            for argument in call.arguments.iter_mut().filter(|argument| is_once(argument)) {
+                let id = self.fresh();
+                let computed = std::mem::replace(argument, Expr::column(id, argument.ty));
+                once.push((id, computed));
+            }
             let (count, value) = match call.function {
                 F::Unnest => self.numbered_elements(call, &number)?,
                 F::Generate if call.ty.is_integer() => self.numbered_series(call, &number, at)?,
@@ -300,6 +308,12 @@ impl Binder<'_> {
         let arguments = vec![Expr::integer(1), count, Expr::integer(1)];
         let plan =
             Plan::Series { function: F::Generate, arguments, column: (row, DataType::Integer) };
+        if once.is_empty() {
+            return Ok(Numbered { plan, number, values });
+        }
+        let one = Plan::Values { columns: Vec::new(), rows: vec![Vec::new()] };
+        let computed = Plan::Project { input: Box::new(one), columns: once };
+        let plan = join(computed, plan, JoinKind::Inner, Expr::boolean(true));
         Ok(Numbered { plan, number, values })
     }
 
@@ -374,6 +388,16 @@ fn refuse_compared(function: Function, element: ElementType, at: Place) -> Resul
 /// The expression with columns of its own in its sub-queries.
 fn copy_of(binder: &mut Binder<'_>, expr: &Expr) -> Expr {
     binder.refreshed(&Bound::new(expr.clone(), None)).expr
+}
+
+/// True for what is computed once for all rows: it differs from call to call, or takes long.
+fn is_once(expr: &Expr) -> bool {
+    fn calls(expr: &Expr) -> bool {
+        let mut found = matches!(&expr.kind, ExprKind::Call(Function::Routine(_), _));
+        expr.each_child(&mut |child| found = found || calls(child));
+        found
+    }
+    is_volatile(expr) || has_subquery(expr) || calls(expr)
 }
 
 /// Calls side by side: a series of row numbers, its column, and the value of each call.

@@ -3,6 +3,7 @@
 use sqlparser::ast;
 use types::{DataType, Result, SqlState, Value};
 
+use super::composite::field_of;
 use super::from::{FunctionItem, named_relation};
 use super::json::parts_columns;
 use super::name::{ident_at, object_at, object_parts};
@@ -274,8 +275,7 @@ impl Binder<'_> {
         let numbered = self.side_by_side(calls, at)?;
         let mut columns: Vec<ScopeColumn> = Vec::new();
         for (function, value) in names.iter().zip(numbered.values) {
-            let parts = parts_columns(function, value);
-            columns.extend(parts.into_iter().map(|(own, e)| made(own.unwrap_or(function), e)));
+            columns.extend(columns_of_rows(function, function, value));
         }
         if ordinality {
             columns.push(made("ordinality", numbered.number.cast(DataType::BigInt)));
@@ -308,14 +308,14 @@ impl Binder<'_> {
         if let ([call], false) = (calls.as_slice(), ordinality) {
             // The alias of a function with one column names the column too.
             let name = alias.map_or_else(|| function.to_owned(), |alias| folded(&alias.name));
-            let parts = parts_columns(function, Expr::column(call.id, call.ty));
-            let columns: Vec<ScopeColumn> =
-                parts.into_iter().map(|(own, expr)| made(own.unwrap_or(&name), expr)).collect();
+            let row = Expr::column(call.id, call.ty);
+            let is_expanded = expanded(function, &row).is_some();
+            let columns = columns_of_rows(function, &name, row);
             let (function_kind, arguments) = (call.function, call.arguments.clone());
             let plan =
                 Plan::Series { function: function_kind, arguments, column: (call.id, call.ty) };
             let mut relation = function_relation(function.to_owned(), columns, alias, at)?;
-            if relation.columns.len() == 1 {
+            if relation.columns.len() == 1 && !is_expanded {
                 relation.whole = Whole::Value;
             }
             return Ok((plan, Scope::of(relation)));
@@ -328,8 +328,7 @@ impl Binder<'_> {
         };
         let mut columns: Vec<ScopeColumn> = Vec::new();
         for value in numbered.values {
-            let parts = parts_columns(function, value);
-            columns.extend(parts.into_iter().map(|(own, e)| made(own.unwrap_or(&name), e)));
+            columns.extend(columns_of_rows(function, &name, value));
         }
         if ordinality {
             columns.push(made("ordinality", numbered.number.cast(DataType::BigInt)));
@@ -515,6 +514,25 @@ fn plain_arguments(args: &[ast::FunctionArg], at: Place) -> Result<Vec<ast::Expr
         _ => unsupported("this form of argument", at),
     };
     args.iter().map(plain).collect()
+}
+
+/// The columns of what `function` gives for a row; `name` is that of a column without one.
+fn columns_of_rows(function: &str, name: &str, row: Expr) -> Vec<ScopeColumn> {
+    if let Some(columns) = expanded(function, &row) {
+        return columns;
+    }
+    let parts = parts_columns(function, row);
+    parts.into_iter().map(|(own, expr)| made(own.unwrap_or(name), expr)).collect()
+}
+
+/// The fields of the rows of a relation or of a composite type that unnest gives.
+fn expanded(function: &str, row: &Expr) -> Option<Vec<ScopeColumn>> {
+    let ty = match row.ty {
+        DataType::Record(ty) if function == "unnest" && ty.number().is_some() => ty,
+        _ => return None,
+    };
+    let fields = ty.fields().iter().enumerate();
+    Some(fields.map(|(at, field)| made(&field.name, field_of(row, at, field.ty))).collect())
 }
 
 /// A column of no table.

@@ -55,6 +55,8 @@ impl Binder<'_> {
         {
             return Ok(Some(bound));
         }
+        let ty = array.ty();
+        let array = Bound { expr: Expr::call(Function::ArrayFlat, vec![array.expr], ty), ..array };
         let bound = match (name, list.len()) {
             ("concat", 0) => {
                 let separator = Bound::new(Expr::text(""), at);

@@ -217,6 +217,7 @@ fn array_name(function: Function) -> Option<&'static str> {
         Function::ArrayConcat => "array_cat",
         Function::ArrayAppend => "array_append",
         Function::ArrayPrepend => "array_prepend",
+        Function::ArrayFlat => "array_flat",
         Function::Cardinality => "cardinality",
         Function::ArrayLength => "array_length",
         Function::ArrayLower => "array_lower",

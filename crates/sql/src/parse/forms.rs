@@ -17,7 +17,8 @@
 //! - `ROWS FROM (f(a), g(b))` to a function of these calls (see `bind::table_function`),
 //! - `TABLESAMPLE m (a) REPEATABLE (b)` to `TABLESAMPLE (m (a, "\u{1}repeatable" => b))`,
 //! - `f(a) AS (b int)` to `f(a) AS f (b int)`,
-//! - `substring(a SIMILAR b ESCAPE c)` to `substring(a FROM b FOR c)`.
+//! - `substring(a SIMILAR b ESCAPE c)` to `substring(a FROM b FOR c)`,
+//! - `t.*::text` to `(t.*)::text`.
 
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Span, Token, TokenWithSpan, Word};
@@ -84,6 +85,38 @@ fn joined_source(tokens: &mut Vec<TokenWithSpan>) {
     }
 }
 
+/// Puts whole rows that are cast in parentheses.
+fn cast_rows(tokens: &mut Vec<TokenWithSpan>) {
+    if !tokens.iter().any(|token| token.token == Token::DoubleColon) {
+        return;
+    }
+    let places = significant(tokens);
+    let token = |at: usize| &tokens[places[at]].token;
+    let is_cast = |at: &usize| {
+        [Token::Period, Token::Mul, Token::DoubleColon]
+            .iter()
+            .zip(*at..)
+            .all(|(t, at)| t == token(at))
+    };
+    let rows: Vec<usize> = (0..places.len().saturating_sub(2)).filter(is_cast).collect();
+    for point in rows.into_iter().rev() {
+        let mut first = point;
+        while first > 0 && matches!(tokens[places[first - 1]].token, Token::Word(_)) {
+            first -= 1;
+            if first == 0 || tokens[places[first - 1]].token != Token::Period {
+                break;
+            }
+            first -= 1;
+        }
+        let parenthesis = |token, at: usize| TokenWithSpan { token, span: tokens[at].span };
+        let (open, close) = (places[first], places[point + 2]);
+        let (before, behind) =
+            (parenthesis(Token::LParen, open), parenthesis(Token::RParen, close));
+        tokens.insert(close, behind);
+        tokens.insert(open, before);
+    }
+}
+
 /// Rewrites the tokens of a statement.
 ///
 /// # Errors
@@ -100,6 +133,7 @@ pub(super) fn rewrite(tokens: &mut Vec<TokenWithSpan>) -> Result<()> {
     samples(tokens)?;
     unnamed_columns(tokens);
     similar_parts(tokens);
+    cast_rows(tokens);
     joined_source(tokens);
     let places = significant(tokens);
     let word = |at: usize, text: &str| places.get(at).is_some_and(|at| is(&tokens[*at], text));

@@ -1,7 +1,7 @@
 //! Memory that was freed and that mimalloc keeps, for programs that chose it as their allocator.
 //!
-//! What the allocator keeps counts against the process, and the limit does not see it. It goes back
-//! to the system when the process has more than its limit and a twentieth, or is about to: looked
+//! Such memory counts against the process, and the limit does not see it. It goes back to the system
+//! when the process has more than its limit and a twentieth, or is about to: looked
 //! at each time that a 64th of the limit was given out. Programs with a small limit have no huge
 //! pages, which are there as a whole when a value needs a part of them.
 
@@ -74,7 +74,7 @@ fn lowest_bar(limit: u64) -> u64 {
     limit.saturating_add(limit / 20).saturating_add(PROGRAM_BYTES)
 }
 
-/// The bar after a collection that leaves `bytes`, with those about to be written: what is in use is
+/// The bar after a collection that leaves `bytes`, with those about to be written: memory in use is
 /// not collected again and again.
 fn next_bar(limit: u64, bytes: u64) -> u64 {
     lowest_bar(limit).max(bytes.saturating_add(limit / 16))
