@@ -267,6 +267,8 @@ struct Binder<'a> {
     on_behalf: Option<String>,
     /// Tables whose policies are being bound.
     policies_open: Vec<String>,
+    /// True while the query of a view is bound that nobody reads yet.
+    defines_view: bool,
     /// Changes of rows under the statement's WITH.
     changes: changes::Changes,
     /// Where columns come from that the statement itself reads of relations.
@@ -319,6 +321,7 @@ impl<'a> Binder<'a> {
             required: Vec::new(),
             on_behalf: None,
             policies_open: Vec::new(),
+            defines_view: false,
             changes: changes::Changes::default(),
             origins: HashMap::new(),
             collations: HashMap::new(),

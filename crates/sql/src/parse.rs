@@ -59,7 +59,7 @@ pub(crate) use absent::{Absent, Form as AbsentForm, Kind as AbsentKind, Object a
 pub(crate) use aggregate::{CreateAggregateTree, OptionValue};
 pub(crate) use alter::{IdentityChange, InheritTree, TableChange};
 pub(crate) use aside::{Aside, Inference, LikeTree, Overriding};
-pub use calls::calls_in;
+pub use calls::{calls_in, relations_in};
 pub(crate) use clauses::{ALL_ITEMS, DISTINCT_SETS, EXCLUDE, GROUPING_SETS};
 pub(crate) use comment::{CommentTree, Commented};
 pub(crate) use described::{DescribedQuery, DescribedTree};

@@ -1,4 +1,5 @@
-//! Views whose relations get other names or columns: their texts are rewritten to mean the same.
+//! Views and policies whose relations get other names or columns: their texts are rewritten to mean
+//! the same.
 //!
 //! ```text
 //! before the change: readers -> the places where their texts read the relation
@@ -8,14 +9,31 @@
 use sql::Followed;
 use types::{Error, Position, Result, SqlState};
 
+use super::policy::{self, PolicyText};
 use super::view;
 use crate::Session;
+use crate::catalog::State;
+use crate::words::names::quoted_relation;
 
-/// A view that reads a relation, and the places of its text where that stands.
+/// A text that reads a relation, and its places where that stands.
 pub(super) struct Reader {
-    view: String,
+    text: Text,
     places: Vec<Position>,
 }
+
+/// Kind of a text.
+enum Text {
+    /// A view, by its key.
+    View(String),
+    /// A condition of a policy, and the query that it is selected by.
+    Policy(PolicyText, String),
+}
+
+/// Begin of the query that selects a condition of a policy, which has lines of its own.
+const BEFORE: &str = "SELECT (\n";
+
+/// Begin of what stands behind the condition.
+const BEHIND: &str = "\n) FROM ";
 
 /// Change of a relation that its readers follow.
 pub(super) struct Change<'a> {
@@ -27,15 +45,22 @@ pub(super) struct Change<'a> {
     pub(super) parts: &'a [Followed<'a>],
 }
 
-/// The views that read `name`, in other views or themselves.
+/// The texts that read `name`, in other views or themselves.
 pub(super) fn readers(session: &Session, name: &str) -> Vec<Reader> {
     let state = session.state();
-    let reader = |view: String| {
+    let of_view = |view: String| {
         let text = state.query_of(&view).map(|view| view.sql.as_str()).unwrap_or_default();
         let places = view::places_in(session, text, name).unwrap_or_default();
-        Reader { view, places }
+        Reader { text: Text::View(view), places }
     };
-    view::readers(&state, name).into_iter().map(reader).collect()
+    let of_policy = |(place, text): (PolicyText, String)| {
+        let table = quoted_relation(&place.table);
+        let query = format!("{BEFORE}{text}{BEHIND}{table}");
+        let places = view::places_in(session, &query, name).unwrap_or_default();
+        Reader { text: Text::Policy(place, query), places }
+    };
+    let policies = policy::reading(&state, name).into_iter().map(of_policy);
+    view::readers(&state, name).into_iter().map(of_view).chain(policies).collect()
 }
 
 /// Rewrites the texts of `readers` after the change, which the catalog has.
@@ -47,24 +72,19 @@ pub(super) fn follow(session: &mut Session, readers: &[Reader], change: &Change<
         return Ok(());
     }
     session.change_catalog(|state| {
-        for reader in readers {
-            let Some(known) = state.query_of(&reader.view) else { continue };
-            let text = sql::followed(&known.sql, &reader.places, change.parts);
-            let text = text.ok_or_else(|| unwritten(change.from, &reader.view))?;
-            state.change_query(&reader.view, |known| known.sql = text);
-        }
-        Ok(())
+        readers.iter().try_for_each(|reader| rewrite(state, reader, change))
     })?;
     if change.from == change.to {
         return Ok(());
     }
     for reader in readers {
         let state = session.state();
-        let Some(known) = state.query_of(&reader.view) else { continue };
+        let Text::View(view) = &reader.text else { continue };
+        let Some(known) = state.query_of(view) else { continue };
         let found = view::relations_in(session, &known.sql);
-        let (depends_on, keys) = found.map_err(|_| unwritten(change.from, &reader.view))?;
+        let (depends_on, keys) = found.map_err(|_| unwritten(change.from, &reader.text.shown()))?;
         session.change_catalog(|state| {
-            state.change_query(&reader.view, |known| {
+            state.change_query(view, |known| {
                 (known.depends_on, known.keys) = (depends_on, keys);
             });
             Ok(())
@@ -73,9 +93,42 @@ pub(super) fn follow(session: &mut Session, readers: &[Reader], change: &Change<
     Ok(())
 }
 
-fn unwritten(relation: &str, view: &str) -> Error {
+/// Puts the text of a reader as it is after the change.
+fn rewrite(state: &mut State, reader: &Reader, change: &Change<'_>) -> Result<()> {
+    let followed = |text: &str| {
+        let text = sql::followed(text, &reader.places, change.parts);
+        text.ok_or_else(|| unwritten(change.from, &reader.text.shown()))
+    };
+    match &reader.text {
+        Text::View(view) => {
+            let Some(known) = state.query_of(view) else { return Ok(()) };
+            let text = followed(&known.sql)?;
+            state.change_query(view, |known| known.sql = text);
+            Ok(())
+        }
+        Text::Policy(place, query) => {
+            let query = followed(query)?;
+            let condition = query.strip_prefix(BEFORE).and_then(|rest| rest.rsplit_once(BEHIND));
+            let condition = condition.map(|(condition, _)| condition.to_owned());
+            let condition = condition.ok_or_else(|| Error::internal("a query without FROM"))?;
+            place.put(state, condition);
+            Ok(())
+        }
+    }
+}
+
+impl Text {
+    fn shown(&self) -> String {
+        match self {
+            Self::View(view) => format!("view \"{view}\""),
+            Self::Policy(place, _) => place.shown(),
+        }
+    }
+}
+
+fn unwritten(relation: &str, reader: &str) -> Error {
     let message =
-        format!("cannot alter relation \"{relation}\" in a way that view \"{view}\" would notice");
+        format!("cannot alter relation \"{relation}\" in a way that {reader} would notice");
     Error::new(SqlState::FEATURE_NOT_SUPPORTED, message)
-        .with_hint("Drop the view first, and create it again afterwards.")
+        .with_hint("Drop it first, and create it again afterwards.")
 }

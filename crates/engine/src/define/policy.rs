@@ -82,6 +82,75 @@ pub(super) fn run_statement(
     Ok(QueryResult::command(command))
 }
 
+/// A condition of a policy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct PolicyText {
+    /// Key of the table.
+    pub(super) table: String,
+    /// The policy.
+    pub(super) name: String,
+    side: Side,
+}
+
+/// Rows that a condition is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Side {
+    /// Rows that are there: USING.
+    There,
+    /// Rows that are written: WITH CHECK.
+    Written,
+}
+
+impl PolicyText {
+    /// Its name in messages.
+    pub(super) fn shown(&self) -> String {
+        shown(&self.table, &self.name)
+    }
+
+    /// Puts another text in its place.
+    pub(super) fn put(&self, state: &mut State, text: String) {
+        let known = state.row_security.get_mut(&self.table);
+        let mut policies = known.into_iter().flat_map(|known| &mut known.policies);
+        if let Some(policy) = policies.find(|policy| policy.name == self.name) {
+            match self.side {
+                Side::There => policy.using = Some(text),
+                Side::Written => policy.check = Some(text),
+            }
+        }
+    }
+}
+
+/// Name of a policy in messages.
+pub(super) fn shown(table: &str, name: &str) -> String {
+    format!("policy {name} on table {}", RelationName::name_of_key(table))
+}
+
+/// All conditions of policies.
+pub(super) fn texts(state: &State) -> impl Iterator<Item = (PolicyText, String)> {
+    let all = state.row_security.iter();
+    let policies =
+        all.flat_map(|(table, known)| known.policies.iter().map(move |policy| (table, policy)));
+    policies.flat_map(|(table, policy)| {
+        let (table, name) = (table.clone(), policy.name.clone());
+        let place = move |side| PolicyText { table: table.clone(), name: name.clone(), side };
+        let sides = [(Side::There, policy.using.clone()), (Side::Written, policy.check.clone())];
+        sides.into_iter().filter_map(move |(side, text)| Some((place(side), text?)))
+    })
+}
+
+/// The conditions of policies of other tables that read the relation that the catalog calls `key`.
+pub(super) fn reading(state: &State, key: &str) -> Vec<(PolicyText, String)> {
+    let reads = |text: &str| sql::relations_in(text).iter().any(|name| name.key() == key);
+    texts(state).filter(|(place, text)| place.table != key && reads(text)).collect()
+}
+
+/// Drops a policy, if it is there.
+pub(super) fn drop_one(state: &mut State, table: &str, name: &str) {
+    if let Some(known) = state.row_security.get_mut(table) {
+        known.policies.retain(|policy| policy.name != name);
+    }
+}
+
 fn has_policy(state: &State, table: &str, name: &str) -> bool {
     let known = state.row_security.get(table);
     known.is_some_and(|known| known.policies.iter().any(|policy| policy.name == name))

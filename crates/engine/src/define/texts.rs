@@ -6,6 +6,7 @@ use sql::catalog::{CheckDef, Domain, DomainDef, UserType};
 use sql::statement::RelationName;
 use types::{EnumType, Error, Position, Result};
 
+use super::policy::{self, PolicyText};
 use super::view;
 use crate::Session;
 use crate::catalog::{State, TableDef};
@@ -37,6 +38,8 @@ pub(super) enum Place {
     DomainDefault(String),
     /// A condition of a domain.
     DomainCheck(String, String),
+    /// A condition of a policy.
+    Policy(PolicyText),
 }
 
 impl Place {
@@ -52,6 +55,7 @@ impl Place {
             Self::Index(_, name, _) | Self::Predicate(_, name) => format!("index {name}"),
             Self::DomainDefault(domain) => format!("type {domain}"),
             Self::DomainCheck(_, name) => format!("constraint {name}"),
+            Self::Policy(text) => text.shown(),
         }
     }
 
@@ -59,6 +63,7 @@ impl Place {
     pub(super) fn table(&self) -> Option<&str> {
         match self {
             Self::View(_) | Self::DomainDefault(_) | Self::DomainCheck(..) => None,
+            Self::Policy(text) => Some(&text.table),
             Self::Default(table, _)
             | Self::Generated(table, _)
             | Self::Check(table, _)
@@ -104,7 +109,8 @@ fn texts(state: &State) -> Vec<(Place, String)> {
     let views = state.queries().map(|(key, view)| (Place::View(key.clone()), view.sql.clone()));
     let tables = state.tables.values().flat_map(|entry| texts_of(&entry.def));
     let domains = state.types.values().filter_map(UserType::domain).flat_map(texts_of_domain);
-    views.chain(tables).chain(domains).collect()
+    let policies = policy::texts(state).map(|(place, text)| (Place::Policy(place), text));
+    views.chain(tables).chain(domains).chain(policies).collect()
 }
 
 /// Puts another text in its place.
@@ -126,6 +132,10 @@ fn put(state: &mut State, place: &Place, text: String) -> Result<()> {
             }
             state.replace_domain(old, Domain::new(def)?)
         }
+        Place::Policy(place) => {
+            place.put(state, text);
+            Ok(())
+        }
         place => {
             put_in_table(state, place, text);
             Ok(())
@@ -138,7 +148,7 @@ fn put_in_table(state: &mut State, place: &Place, text: String) {
     let Some(entry) = state.tables.get_mut(place.table().unwrap_or_default()) else { return };
     let mut def = entry.def.clone();
     match place {
-        Place::View(_) | Place::DomainDefault(_) | Place::DomainCheck(..) => {}
+        Place::View(_) | Place::DomainDefault(_) | Place::DomainCheck(..) | Place::Policy(..) => {}
         Place::Default(_, name) => {
             let column = def.columns.iter_mut().find(|column| column.name == *name);
             column.into_iter().for_each(|column| column.default = Some(text.clone()));

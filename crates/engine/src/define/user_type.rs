@@ -17,7 +17,7 @@ use sql::statement::{
 use types::{DataType, EnumType, Error, LabelPlace, RecordField, RecordType, Result, SqlState};
 
 use super::texts::{self, Renamed};
-use super::{alter, range_type, routine, view};
+use super::{alter, policy, range_type, routine, view};
 use crate::catalog::comments::Commented;
 use crate::catalog::rights::Object;
 use crate::catalog::user_types::{composite_in, enum_in, range_in};
@@ -381,6 +381,8 @@ enum User {
     Domain(String),
     /// A condition of a domain, which is not made of it, by its name.
     DomainCheck(String, String),
+    /// A policy of a table, by its name.
+    Policy(String, String),
 }
 
 impl User {
@@ -395,6 +397,7 @@ impl User {
             }
             Self::Check(table, name) => format!("constraint {name} on table {table}"),
             Self::Index(_, name) => format!("index {name}"),
+            Self::Policy(table, name) => policy::shown(table, name),
             Self::Domain(key) => format!("type {}", RelationName::of_key(key).quoted()),
             Self::DomainCheck(_, name) => format!("constraint {name}"),
         }
@@ -464,6 +467,10 @@ fn drop_user(session: &mut Session, user: &User) -> Result<()> {
             run(session, &format!("DROP INDEX IF EXISTS {name}"))
         }
         User::Domain(_) => Ok(()),
+        User::Policy(table, name) => session.change_catalog(|state| {
+            policy::drop_one(state, table, name);
+            Ok(())
+        }),
         User::Routine(key) => {
             routine::drop_one(&mut Running::own(session), key, DropBehaviour::Cascade)
         }
@@ -601,6 +608,7 @@ fn of_text(place: &texts::Place, ty: &str, known: &[User]) -> Option<User> {
         P::DomainDefault(domain) | P::DomainCheck(domain, _) if is_domain(&domain) => None,
         P::DomainDefault(domain) => Some(User::Domain(domain)),
         P::DomainCheck(domain, name) => Some(User::DomainCheck(domain, name)),
+        P::Policy(text) => Some(User::Policy(text.table, text.name)),
     }
 }
 
@@ -618,6 +626,7 @@ pub(super) fn drop_texts(running: &mut Running<'_>, places: &[texts::Place]) -> 
         P::Index(table, name, _) | P::Predicate(table, name) => User::Index(table, name),
         P::DomainDefault(domain) => User::Domain(domain),
         P::DomainCheck(domain, name) => User::DomainCheck(domain, name),
+        P::Policy(text) => User::Policy(text.table, text.name),
     };
     let users: Vec<User> = places.iter().map(user).collect();
     tell_cascade(running.session, &users);

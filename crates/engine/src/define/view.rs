@@ -9,7 +9,7 @@ use types::calendar::TimeZone;
 use types::{DataType, Error, NumericDisplay, Position, Result, SqlState};
 
 use super::followers::{self, Change};
-use super::{drop, may_create, names, needed, persistence_of, wide};
+use super::{drop, may_create, names, needed, persistence_of, policy, wide};
 use crate::catalog::comments::Commented;
 use crate::catalog::{State, View, undefined_table};
 use crate::statement::running::Running;
@@ -261,6 +261,12 @@ pub(super) fn drop_dependents(
             return Err(needed(&format!("{kind} {name}"), &format!("wide table {dependent}")));
         }
         wide::drop_one(state, &dependent)?;
+    }
+    for (place, _) in policy::reading(state, name) {
+        if behaviour == DropBehaviour::Restrict {
+            return Err(needed(&format!("{kind} {name}"), &place.shown()));
+        }
+        policy::drop_one(state, &place.table, &place.name);
     }
     for view in dependents {
         if behaviour == DropBehaviour::Restrict {

@@ -232,7 +232,10 @@ impl Binder<'_> {
         }
         let name = self.new_name(&create.name, persistence(create.temporary))?;
         self.stars = Some(Vec::new());
-        let bound = self.bind_query(&create.query, Unknowns::Text)?;
+        self.defines_view = true;
+        let bound = self.bind_query(&create.query, Unknowns::Text);
+        self.defines_view = false;
+        let bound = bound?;
         if std::mem::take(&mut self.has_unplaced) {
             return unsupported("TABLE without the schema in a view", at);
         }

@@ -51,6 +51,9 @@ struct Conditions {
 impl Binder<'_> {
     /// The policies that count for rows of `table`; None where all rows do.
     fn policies_of(&self, table: &TableRef) -> Result<Option<Vec<PolicyDef>>> {
+        if self.defines_view {
+            return Ok(None);
+        }
         self.catalog.policies(table.name(), self.on_behalf.as_deref())
     }
 

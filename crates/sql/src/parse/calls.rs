@@ -1,12 +1,12 @@
-//! Functions that a text of a definition calls, by name.
+//! Functions that a text of a definition calls, and relations that it reads, by name.
 
 use std::cell::RefCell;
 
 use sqlparser::ast;
 
 use super::name::folded;
-use super::visit::{rewrite_expressions, visit_all};
-use super::{parse_expr, parse_query};
+use super::parse_query;
+use super::visit::{visit_all, visit_names};
 use crate::words::RelationName;
 
 fn name_of(name: &ast::ObjectName) -> Option<RelationName> {
@@ -28,10 +28,22 @@ pub fn calls_in(text: &str) -> Vec<RelationName> {
         | ast::TableFactor::Function { name, .. } => found.borrow_mut().extend(name_of(name)),
         _ => {}
     };
-    if let Ok(mut query) = parse_query(text) {
+    if let Some(mut query) = query_of(text) {
         visit_all(&mut query, &mut in_expr, &mut in_from);
-    } else if let Ok(mut expr) = parse_expr(text) {
-        rewrite_expressions(&mut expr, &mut in_expr);
     }
     found.into_inner()
+}
+
+/// The names that `text`, a query or an expression, reads in FROM.
+pub fn relations_in(text: &str) -> Vec<RelationName> {
+    let mut found = Vec::new();
+    if let Some(mut query) = query_of(text) {
+        visit_names(&mut query, &mut |_| (), &mut |name| found.extend(name_of(name)));
+    }
+    found
+}
+
+/// A query, or one that selects an expression; None for what is neither.
+fn query_of(text: &str) -> Option<ast::Query> {
+    parse_query(text).or_else(|_| parse_query(&format!("SELECT (\n{text}\n)"))).ok()
 }

@@ -1,9 +1,9 @@
 //! Memory that was freed and that mimalloc keeps, for programs that chose it as their allocator.
 //!
-//! Such memory counts against the process, and the limit does not see it. It goes back to the system
-//! when the process has more than its limit and a twentieth, or is about to: looked
-//! at each time that a 64th of the limit was given out. Programs with a small limit have no huge
-//! pages, which are there as a whole when a value needs a part of them.
+//! Such memory counts against the process, and the limit does not see it. It goes back to the
+//! system when the process has more than its limit and a twentieth, or is about to: looked at each
+//! time that a 64th of the limit was given out. Programs with a small limit have no huge pages,
+//! which are there as a whole when a value needs a part of them.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
