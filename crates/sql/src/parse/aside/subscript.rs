@@ -122,17 +122,28 @@ enum Ends {
     Anywhere,
 }
 
-/// True when a parenthesis behind these tokens opens the columns of INSERT INTO.
+/// True when a parenthesis behind these tokens opens the columns of INSERT INTO: between INTO and it
+/// stand the table's name and perhaps AS and another name.
 fn is_insert_list(tokens: &[TokenWithSpan], before: &[usize]) -> bool {
     let is_name = |place: &&usize| {
         let token = &tokens[**place];
         matches!(token.token, Token::Word(_) | Token::Period) && !is(token, "into")
     };
-    let name = before.iter().rev().take_while(is_name).count();
-    let Some(into) = before.len().checked_sub(name + 1) else { return false };
-    name > 0
-        && is(&tokens[before[into]], "into")
-        && into.checked_sub(1).is_some_and(|at| is(&tokens[before[at]], "insert"))
+    let count = before.iter().rev().take_while(is_name).count();
+    let Some(into) = before.len().checked_sub(count + 1) else { return false };
+    let word = |at: Option<usize>, text: &str| {
+        at.and_then(|at| before.get(at)).is_some_and(|place| is(&tokens[*place], text))
+    };
+    let is_point =
+        |at: usize| before.get(at).is_some_and(|place| tokens[*place].token == Token::Period);
+    let mut end = into + 2;
+    while is_point(end) {
+        end += 2;
+    }
+    if word(Some(end), "as") {
+        end += 2;
+    }
+    word(Some(into), "into") && word(into.checked_sub(1), "insert") && end == before.len()
 }
 
 /// The first token behind the brackets that begin at `at`; None when there are none.
