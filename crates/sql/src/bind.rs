@@ -77,6 +77,7 @@ mod order;
 mod expr;
 mod object;
 mod packed;
+mod text_search;
 mod operators;
 mod predicate;
 mod row;

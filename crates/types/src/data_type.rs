@@ -301,7 +301,7 @@ impl DataType {
             Self::WideNumeric(_) | Self::Char(0) => true,
             Self::Array(element) => element.data_type().has_wide(),
             Self::Record(record) => record.any_field(&|ty| ty.has_wide()),
-            Self::Packed(PackedType::CiText) => true,
+            Self::Packed(PackedType::CiText | PackedType::TsQuery) => true,
             Self::Packed(ty) => ty.range().is_some_and(|kind| kind.bound().has_wide()),
             _ => false,
         }

@@ -13,10 +13,12 @@
 //! multirange     { 01 lower upper }* 00
 //! HSTORE         pairs in the order of their keys: see `hstore`
 //! CITEXT         the text
+//! TSVECTOR       lexemes and their places: see `search::vector`
+//! TSQUERY        operators and words: see `search::query`
 //! ```
 //! Values of one type are equal when their bytes are, and ordered as their bytes are; ranges of
-//! NUMERIC and CITEXT by their key: without the digits that numbers are shown with, in lower
-//! case. So blocks, indexes,
+//! NUMERIC, CITEXT and TSQUERY by their key: without the digits that numbers are shown with, in
+//! lower case, without weights of words. So blocks, indexes,
 //! hashes, groups, sorts, the log and spilling take them as they take BYTEA, and know nothing of
 //! them. What is left to each type: text and binary form, casts, and the functions of `functions`.
 //!
@@ -33,6 +35,7 @@ mod money;
 mod network;
 mod range;
 mod range_functions;
+mod search;
 mod zoned_time;
 
 pub use binary::{decode, encode};
@@ -46,6 +49,8 @@ pub(crate) use money::{format_money, parse_money};
 pub(crate) use network::{format_network, parse_network};
 pub use range::{Bound, Span, key, multirange_value, range_of, range_value, spans};
 pub(crate) use range::{merged, push_multirange, push_span};
+pub use search::{SearchEntry, search_entries};
+pub(crate) use search::{format_query, format_vector, parse_query, parse_vector};
 pub use zoned_time::ZonedTime;
 
 /// Appends an integer in the order of its bytes.

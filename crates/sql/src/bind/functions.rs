@@ -472,6 +472,7 @@ impl Binder<'_> {
 
     /// A function that gives rows in a select list.
     fn series_call(&mut self, name: &str, arguments: Vec<Bound>, at: Place) -> Result<Bound> {
+        let name = super::text_search::set_named(name, &arguments);
         let Ok([call]) = <[Series; 1]>::try_from(self.set_calls(name, arguments, at)?) else {
             let message = "unnest of several arrays is only allowed in FROM";
             return fail(SqlState::UNDEFINED_FUNCTION, message, at);

@@ -54,7 +54,7 @@ pub(super) fn made(name: &str) -> DataType {
 }
 
 /// Functions on JSON that are not there.
-const MISSING: [&str; 11] = [
+const MISSING: [&str; 9] = [
     "json_populate_record",
     "jsonb_populate_record",
     "json_populate_recordset",
@@ -63,8 +63,6 @@ const MISSING: [&str; 11] = [
     "jsonb_to_record",
     "json_to_recordset",
     "jsonb_to_recordset",
-    "json_to_tsvector",
-    "jsonb_to_tsvector",
     "jsonb_object_agg_unique",
 ];
 
@@ -545,7 +543,10 @@ impl Binder<'_> {
             return Ok(query.map(|query| (query, DataType::Jsonb)));
         }
         let Some(function) = parts_named(name) else {
-            return self.hstore_parts(name, arguments);
+            return match self.hstore_parts(name, arguments)? {
+                None => self.search_parts(name, arguments, at),
+                parts => Ok(parts),
+            };
         };
         let json = made(name);
         let (element, array) = match function {
@@ -583,6 +584,9 @@ pub(super) fn is_parts_function(name: &str) -> bool {
 /// The columns of a function on JSON that gives rows, of which `row` is one: their names, None
 /// where that is the function's own.
 pub(super) fn parts_columns(name: &str, row: Expr) -> Vec<(Option<&'static str>, Expr)> {
+    if let Some(columns) = super::text_search::search_columns(name, &row) {
+        return columns;
+    }
     match parts_named(name).or((name == "each").then_some(J::FieldTexts)) {
         Some(J::Fields | J::FieldTexts) => {
             let text = name.ends_with("_text") || name == "each";

@@ -154,6 +154,9 @@ impl Binder<'_> {
         left: &Bound,
         right: &Bound,
     ) -> Result<Option<Expr>> {
+        if let Some(expr) = self.text_match(op, left, right)? {
+            return Ok(Some(expr));
+        }
         let types = [self.type_now(left), self.type_now(right)];
         if !types.iter().any(|ty| matches!(ty, DataType::Packed(_))) {
             return Ok(None);
@@ -191,9 +194,13 @@ impl Binder<'_> {
         arguments: &[Bound],
         at: Place,
     ) -> Result<Option<Bound>> {
+        if let Some(bound) = self.search_call(name, arguments, at) {
+            return Ok(Some(bound));
+        }
         let named = PackedCall::named(name).filter(|call| self.has_packed(*call));
         let named: Vec<PackedCall> = named.collect();
         let Some(first) = named.first() else { return Ok(None) };
+        let arguments = &self.configured(name, arguments, at)[..];
         let types: Vec<DataType> = arguments.iter().map(|bound| self.type_now(bound)).collect();
         if first.extension().is_some() {
             // Users may have functions of such names.
@@ -269,6 +276,7 @@ impl Binder<'_> {
     /// True for a function that gives rows, of every database or of an extension that there is.
     pub(super) fn is_set_call(&self, name: &str) -> bool {
         is_set_function(name)
+            || super::text_search::is_search_set(name)
             || HSTORE_SETS.contains(&name)
                 && self.catalog.finds_extension("hstore", Called::InKeptText)
     }

@@ -9,6 +9,7 @@ use super::json::parts_columns;
 use super::name::{ident_at, object_at, object_parts};
 use super::record::RecordFunction;
 use super::scope::{Clause, Scope, ScopeColumn, ScopeRelation, Whole};
+use super::text_search::set_named;
 use super::types::{Context, number_union};
 use super::{Binder, Bound, fail, place, unsupported};
 use crate::algebra::{BusFunction, Expr, ExprKind, Function, Place, Plan};
@@ -304,13 +305,14 @@ impl Binder<'_> {
     ) -> Result<(Plan, Scope)> {
         let FunctionItem { alias, ordinality, at } = item;
         let bound = self.bind_in_from(arguments)?;
-        let calls = self.set_calls(function, bound, at)?;
+        let set = set_named(function, &bound);
+        let calls = self.set_calls(set, bound, at)?;
         if let ([call], false) = (calls.as_slice(), ordinality) {
             // The alias of a function with one column names the column too.
             let name = alias.map_or_else(|| function.to_owned(), |alias| folded(&alias.name));
             let row = Expr::column(call.id, call.ty);
-            let is_expanded = expanded(function, &row).is_some();
-            let columns = columns_of_rows(function, &name, row);
+            let is_expanded = expanded(set, &row).is_some();
+            let columns = columns_of_rows(set, &name, row);
             let (function_kind, arguments) = (call.function, call.arguments.clone());
             let plan =
                 Plan::Series { function: function_kind, arguments, column: (call.id, call.ty) };
@@ -328,7 +330,7 @@ impl Binder<'_> {
         };
         let mut columns: Vec<ScopeColumn> = Vec::new();
         for value in numbered.values {
-            columns.extend(columns_of_rows(function, &name, value));
+            columns.extend(columns_of_rows(set, &name, value));
         }
         if ordinality {
             columns.push(made("ordinality", numbered.number.cast(DataType::BigInt)));

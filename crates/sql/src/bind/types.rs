@@ -509,6 +509,8 @@ pub(super) fn data_type(ty: &Ast, at: Place) -> Result<DataType> {
         Ast::Time(precision, Zone::WithTimeZone | Zone::Tz) => {
             DataType::Packed(PackedType::TimeTz(precision.map(second_digits)))
         }
+        Ast::TsVector => DataType::Packed(PackedType::TsVector),
+        Ast::TsQuery => DataType::Packed(PackedType::TsQuery),
         Ast::Bit(length) => DataType::Packed(PackedType::Bit(Some(bits(length.or(Some(1)), at)?))),
         Ast::BitVarying(None) | Ast::VarBit(None) => DataType::Packed(PackedType::VarBit(None)),
         Ast::BitVarying(length) | Ast::VarBit(length) => {

@@ -85,6 +85,10 @@ pub enum PackedType {
     HStore,
     /// CITEXT of the extension of that name: text whose case does not count.
     CiText,
+    /// TSVECTOR: words of a document.
+    TsVector,
+    /// TSQUERY: words that are looked for.
+    TsQuery,
 }
 
 /// Names and numbers of a packed type in PostgreSQL's catalog.
@@ -114,7 +118,7 @@ macro_rules! entry {
 
 impl PackedType {
     /// Types of every database and of extensions, without lengths, in an order that never changes.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 24] = [
         Self::Inet,
         Self::Cidr,
         Self::MacAddr,
@@ -137,6 +141,8 @@ impl PackedType {
         Self::Multirange(RangeKind::TsTz),
         Self::HStore,
         Self::CiText,
+        Self::TsVector,
+        Self::TsQuery,
     ];
 
     const fn entry(self) -> Entry {
@@ -158,6 +164,8 @@ impl PackedType {
             Self::Range(K::Int8) => entry!("int8range", "int8range", [3926, 3927], -1),
             Self::Range(K::User(_)) => USERS,
             Self::Multirange(kind) => multirange_entry(kind),
+            Self::TsVector => entry!("tsvector", "tsvector", [3614, 3643], -1),
+            Self::TsQuery => entry!("tsquery", "tsquery", [3615, 3645], -1),
             // Numbers that PostgreSQL gives to nothing of its own.
             Self::HStore => entry!("hstore", "hstore", [15990, 15991], -1),
             Self::CiText => entry!("citext", "citext", [15992, 15993], -1),

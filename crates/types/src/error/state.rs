@@ -82,6 +82,8 @@ states! {
     INVALID_TIME_ZONE_DISPLACEMENT = b"22009";
     /// Escape character that stands where none may.
     INVALID_USE_OF_ESCAPE_CHARACTER = b"2200C";
+    /// Text without characters where there must be some.
+    ZERO_LENGTH_TEXT = b"2200F";
     /// Sequence at its end.
     SEQUENCE_GENERATOR_LIMIT_EXCEEDED = b"2200H";
     /// Negative substring length.

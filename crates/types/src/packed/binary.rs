@@ -35,6 +35,7 @@ pub fn encode(out: &mut Vec<u8>, bytes: &[u8], ty: PackedType) {
         }
         PackedType::Money => out.extend_from_slice(&read_i64(bytes).to_be_bytes()),
         PackedType::HStore => super::hstore::encode(out, bytes),
+        PackedType::TsVector | PackedType::TsQuery => super::search::encode(out, bytes, ty),
         _ => out.extend_from_slice(bytes),
     }
 }
@@ -84,6 +85,7 @@ pub fn decode(bytes: &[u8], ty: PackedType) -> Option<Vec<u8>> {
             (bytes.len() == expected).then(|| out.extend_from_slice(bytes))?;
         }
         PackedType::HStore => return super::hstore::decode(bytes),
+        PackedType::TsVector | PackedType::TsQuery => return super::search::decode(bytes, ty),
         PackedType::CiText => out.extend_from_slice(std::str::from_utf8(bytes).ok()?.as_bytes()),
         PackedType::Range(_) | PackedType::Multirange(_) => return None,
     }

@@ -62,6 +62,11 @@ impl<'a> Call<'a> {
         }
     }
 
+    /// The number of argument `at`, which is an object of the catalog.
+    pub(super) fn object(&self, at: usize) -> i64 {
+        i64::from(crate::object_number(self.bytes(at)))
+    }
+
     /// Argument `at`, which is a DOUBLE.
     pub(super) fn double(&self, at: usize) -> f64 {
         match self.arguments.get(at) {

@@ -2,7 +2,8 @@
 
 use super::call::Parameter::{self, Bound, Is, Multirange, Multiranges, Range, Ranges};
 use super::{
-    Call, Given, PackedFunction, bits, hstore, mac, money, network, range_functions, zoned_time,
+    Call, Given, PackedFunction, bits, hstore, mac, money, network, range_functions, search,
+    zoned_time,
 };
 use crate::{DataType, ElementType, PackedType, RangeKind, Result};
 
@@ -31,12 +32,12 @@ const SPAN: Parameter = Is(DataType::INTERVAL);
 const DATE: Parameter = Is(DataType::Date);
 const INSTANT: Parameter = Is(DataType::TIMESTAMPTZ);
 
-const fn packed(ty: PackedType) -> Parameter {
+pub(super) const fn packed(ty: PackedType) -> Parameter {
     Is(DataType::Packed(ty))
 }
 
 /// A function under its name and that of the operator that it is.
-const fn row(
+pub(super) const fn row(
     name: &'static str,
     operator: &'static str,
     parameters: &'static [Parameter],
@@ -46,7 +47,7 @@ const fn row(
     PackedFunction { name, operator, parameters, rest: None, gives, is_strict: true, compute }
 }
 
-const fn function(
+pub(super) const fn function(
     name: &'static str,
     parameters: &'static [Parameter],
     gives: Parameter,
@@ -94,7 +95,7 @@ impl PackedCall {
 }
 
 /// All functions, those of one type together.
-static GROUPS: [&[PackedFunction]; 11] = [
+static GROUPS: [&[PackedFunction]; 12] = [
     NETWORKS,
     MACS,
     BITS,
@@ -106,6 +107,7 @@ static GROUPS: [&[PackedFunction]; 11] = [
     CONSTRUCTORS,
     HSTORES,
     CONSTRUCTORS_OF_USERS,
+    search::SEARCH,
 ];
 
 /// The place of the functions of the extension hstore.

@@ -8,7 +8,8 @@ use crate::calendar::TimeZone;
 use crate::characters::Excess;
 use crate::packed::{
     Bits, ZonedTime, fit_bits, format_hstore, format_mac, format_money, format_network,
-    parse_hstore, parse_mac, parse_mac8, parse_money, parse_network,
+    format_query, format_vector, parse_hstore, parse_mac, parse_mac8, parse_money, parse_network,
+    parse_query, parse_vector,
 };
 use crate::{Result, Value};
 
@@ -28,6 +29,8 @@ pub(super) fn parse_packed(text: &str, ty: P, zone: &TimeZone) -> Result<Vec<u8>
         P::Range(kind) => parse_range(text, kind, zone),
         P::Multirange(kind) => parse_multirange(text, kind, zone),
         P::HStore => parse_hstore(text),
+        P::TsVector => parse_vector(text),
+        P::TsQuery => parse_query(text),
         P::CiText => Ok(text.as_bytes().to_vec()),
     }
 }
@@ -48,6 +51,8 @@ pub(super) fn format_packed(out: &mut Vec<u8>, bytes: &[u8], ty: P, zone: &TimeZ
         P::Range(kind) => format_range(out, bytes, kind, zone),
         P::Multirange(kind) => format_multirange(out, bytes, kind, zone),
         P::HStore => format_hstore(out, bytes),
+        P::TsVector => format_vector(out, bytes),
+        P::TsQuery => format_query(out, bytes),
         P::CiText => out.extend_from_slice(bytes),
     }
 }

@@ -644,6 +644,10 @@ const CITEXT: u8 = 201;
 const RANGE: u8 = 235;
 const MULTIRANGE: u8 = 236;
 
+/// Numbers of the types of text search.
+const TS_VECTOR: u8 = 225;
+const TS_QUERY: u8 = 226;
+
 /// The place in the list of packed types, whose order never changes, and the length.
 fn put_packed(ty: PackedType, out: &mut Writer<'_>) {
     let place = || PackedType::ALL.iter().position(|known| *known == ty.without_length());
@@ -652,6 +656,8 @@ fn put_packed(ty: PackedType, out: &mut Writer<'_>) {
         PackedType::CiText => CITEXT,
         PackedType::Range(RangeKind::User(_)) => RANGE,
         PackedType::Multirange(RangeKind::User(_)) => MULTIRANGE,
+        PackedType::TsVector => TS_VECTOR,
+        PackedType::TsQuery => TS_QUERY,
         // There are some dozens.
         _ => place().unwrap_or(0) as u8,
     }]);
@@ -672,6 +678,8 @@ fn get_packed(from: &mut Reader<'_>) -> Result<PackedType> {
         CITEXT => return Ok(PackedType::CiText),
         RANGE => return Ok(PackedType::Range(RangeKind::User(UserRange::get(from)?))),
         MULTIRANGE => return Ok(PackedType::Multirange(RangeKind::User(UserRange::get(from)?))),
+        TS_VECTOR => return Ok(PackedType::TsVector),
+        TS_QUERY => return Ok(PackedType::TsQuery),
         place => usize::from(place),
     };
     let ty = PackedType::ALL.get(place).ok_or_else(|| damaged("an unknown packed type"))?;

@@ -14,7 +14,7 @@ use types::{DataType, RegKind, Value, object_value};
 use super::{schema, system};
 
 /// Name and text of each table.
-const FILES: [(&str, &str); 12] = [
+const FILES: [(&str, &str); 17] = [
     ("pg_type", include_str!("data/pg_type.tsv")),
     ("pg_proc", include_str!("data/pg_proc.tsv")),
     ("pg_operator", include_str!("data/pg_operator.tsv")),
@@ -27,6 +27,11 @@ const FILES: [(&str, &str); 12] = [
     ("pg_language", include_str!("data/pg_language.tsv")),
     ("pg_collation", types::COLLATION_ROWS),
     ("pg_range", include_str!("data/pg_range.tsv")),
+    ("pg_ts_config", include_str!("data/pg_ts_config.tsv")),
+    ("pg_ts_config_map", include_str!("data/pg_ts_config_map.tsv")),
+    ("pg_ts_dict", include_str!("data/pg_ts_dict.tsv")),
+    ("pg_ts_parser", include_str!("data/pg_ts_parser.tsv")),
+    ("pg_ts_template", include_str!("data/pg_ts_template.tsv")),
 ];
 
 /// The rows of the table `name`, each with the columns that the catalog gives it; none of others.

@@ -164,20 +164,11 @@ pub(super) const CATALOGS: &[(&str, i64, &str)] = &[
          tgconstrrelid:o tgconstrindid:o tgconstraint:o tgdeferrable:b tginitdeferred:b \
          tgnargs:s tgattr:sv tgargs:a tgqual:n tgoldtable:m tgnewtable:m .definition:n .shown:n",
     ),
-    ("pg_ts_config", 3602, "oid:o cfgname:m cfgnamespace:o cfgowner:o cfgparser:o"),
-    ("pg_ts_config_map", 3603, "mapcfg:o maptokentype:i mapseqno:i mapdict:o"),
-    (
-        "pg_ts_dict",
-        3600,
-        "oid:o dictname:m dictnamespace:o dictowner:o dicttemplate:o dictinitoption:n",
-    ),
-    (
-        "pg_ts_parser",
-        3601,
-        "oid:o prsname:m prsnamespace:o prsstart:p prstoken:p prsend:p prsheadline:p \
-         prslextype:p",
-    ),
-    ("pg_ts_template", 3764, "oid:o tmplname:m tmplnamespace:o tmplinit:p tmpllexize:p"),
+    ("pg_ts_config", 3602, ""),
+    ("pg_ts_config_map", 3603, ""),
+    ("pg_ts_dict", 3600, ""),
+    ("pg_ts_parser", 3601, ""),
+    ("pg_ts_template", 3764, ""),
     ("pg_type", 1247, ""),
     ("pg_user_mapping", 1418, "oid:o umuser:o umserver:o umoptions:N"),
 ];

@@ -2,6 +2,7 @@
 
 use sql::catalog::UserType;
 use sql::statement::{Persistence, RelationName};
+use types::packed::search_entries;
 use types::{DataType, Error, RegKind, Result, SqlState, Value, object_value};
 
 use super::builtin::{self, Callable};
@@ -68,10 +69,18 @@ impl Seen<'_> {
                 }
             },
             RegKind::Config => {
-                Err(missing(SqlState::UNDEFINED_OBJECT, "text search configuration", text))
+                let name = in_catalog(text)?;
+                let found = search_entries().iter().find(|entry| entry.name == name);
+                found.map(|entry| object_value(entry.configuration, entry.name)).ok_or_else(|| {
+                    missing(SqlState::UNDEFINED_OBJECT, "text search configuration", text)
+                })
             }
             RegKind::Dictionary => {
-                Err(missing(SqlState::UNDEFINED_OBJECT, "text search dictionary", text))
+                let name = in_catalog(text)?;
+                let found = search_entries().iter().find(|entry| entry.dictionary_name == name);
+                found.map(|entry| object_value(entry.dictionary, entry.dictionary_name)).ok_or_else(
+                    || missing(SqlState::UNDEFINED_OBJECT, "text search dictionary", text),
+                )
             }
         }
     }
@@ -112,7 +121,14 @@ impl Seen<'_> {
                     .map(|name| (collation(name), quoted(name)))
                     .find_map(|(known, name)| (known == i64::from(number)).then_some(name))
             }
-            _ => None,
+            (_, RegKind::Config) => {
+                let found = search_entries().iter().find(|entry| entry.configuration == number);
+                found.map(|entry| entry.name.to_owned())
+            }
+            (_, RegKind::Dictionary) => {
+                let found = search_entries().iter().find(|entry| entry.dictionary == number);
+                found.map(|entry| entry.dictionary_name.to_owned())
+            }
         };
         object_value(number, &name.unwrap_or_else(|| number.to_string()))
     }

@@ -166,6 +166,18 @@ const TABLES: &[(&str, &str)] = &[
     ),
     ("pg_catalog.pg_description", "objoid:o classoid:o objsubid:i description:n .class:n"),
     ("pg_catalog.pg_shdescription", "objoid:o classoid:o description:n .class:n"),
+    ("pg_catalog.pg_ts_config", "oid:o cfgname:m cfgnamespace:o cfgowner:o cfgparser:o"),
+    ("pg_catalog.pg_ts_config_map", "mapcfg:o maptokentype:i mapseqno:i mapdict:o"),
+    (
+        "pg_catalog.pg_ts_dict",
+        "oid:o dictname:m dictnamespace:o dictowner:o dicttemplate:o dictinitoption:n",
+    ),
+    (
+        "pg_catalog.pg_ts_parser",
+        "oid:o prsname:m prsnamespace:o prsstart:p prstoken:p prsend:p prsheadline:p \
+         prslextype:p",
+    ),
+    ("pg_catalog.pg_ts_template", "oid:o tmplname:m tmplnamespace:o tmplinit:p tmpllexize:p"),
     (
         "pg_catalog.pg_language",
         "oid:o lanname:m lanowner:o lanispl:b lanpltrusted:b lanplcallfoid:o laninline:o \
