@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! to_tsvector(body)    to_tsvector(current_setting(...)::regconfig, body)
-//! body @@ query        to_tsvector(body) @@ query; a query that is a text is plainto_tsquery(query)
+//! body @@ query        to_tsvector(body) @@ query; a query of text is plainto_tsquery(query)
 //! unnest(vector), ...  unnest of an array of JSON, whose fields are the columns
 //! ```
 //! Elsewhere: what the functions do (`types::packed`), how they are chosen (`packed`).

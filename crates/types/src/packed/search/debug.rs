@@ -1,24 +1,33 @@
-//! Tokens of a text and what the dictionaries make of them: `ts_parse`, `ts_token_type`, `ts_debug`.
+//! Tokens of a text and what dictionaries make of them: `ts_parse`, `ts_token_type`, `ts_debug`.
 
 use super::document::{configuration, text};
 use super::scan::Scanner;
 use super::tokens::Kind;
 use crate::array::ArrayBuilder;
 use crate::packed::{Call, Given};
-use crate::{Error, Result, SqlState, json};
+use crate::{DataType, Error, Result, SqlState, json};
 
 type Computed = Result<Given>;
 
 /// The number of the only parser.
-const PARSER: &str = "3722";
+const PARSER: i64 = 3722;
 
 /// # Errors
 /// 42704 for other parsers than the usual one.
-fn check_parser(name: &str) -> Result<()> {
-    if matches!(name, "default" | "pg_catalog.default" | PARSER) {
-        return Ok(());
-    }
-    let message = format!("text search parser \"{name}\" does not exist");
+fn check_parser(call: &Call<'_>) -> Result<()> {
+    let message = if call.types.first() == Some(&DataType::Oid) {
+        let number = call.int(0);
+        if number == PARSER {
+            return Ok(());
+        }
+        format!("cache lookup failed for text search parser {number}")
+    } else {
+        let name = text(call, 0)?;
+        if matches!(name, "default" | "pg_catalog.default") {
+            return Ok(());
+        }
+        format!("text search parser \"{name}\" does not exist")
+    };
     Err(Error::new(SqlState::UNDEFINED_OBJECT, message))
 }
 
@@ -36,7 +45,7 @@ fn finish(builder: ArrayBuilder, out: &mut Vec<u8>) -> Computed {
 
 /// `ts_parse(parser, text)`.
 pub(super) fn parse(call: &Call<'_>, out: &mut Vec<u8>) -> Computed {
-    check_parser(text(call, 0)?)?;
+    check_parser(call)?;
     let mut builder = ArrayBuilder::new();
     for token in Scanner::new(text(call, 1)?) {
         let mut row = Vec::new();
@@ -50,7 +59,7 @@ pub(super) fn parse(call: &Call<'_>, out: &mut Vec<u8>) -> Computed {
 
 /// `ts_token_type(parser)`.
 pub(super) fn token_types(call: &Call<'_>, out: &mut Vec<u8>) -> Computed {
-    check_parser(text(call, 0)?)?;
+    check_parser(call)?;
     let mut builder = ArrayBuilder::new();
     for kind in Kind::ALL {
         let (alias, description) = kind.names();

@@ -20,6 +20,7 @@ const JSONS: Parameter = Is(DataType::Array(ElementType::Json));
 const INT: Parameter = Is(DataType::Integer);
 const REAL: Parameter = Is(DataType::Real);
 const REALS: Parameter = Is(DataType::Array(ElementType::Real));
+const OID: Parameter = Is(DataType::Oid);
 const BOOL: Parameter = Is(DataType::Boolean);
 
 /// Functions of every database. A call without a configuration gets the session's: see
@@ -55,6 +56,8 @@ pub(in crate::packed) const SEARCH: &[PackedFunction] = &[
     function("ts_lexize", &[DICTIONARY, TEXT], TEXTS, vector_functions::lexize),
     function("#ts_parse", &[TEXT, TEXT], JSONS, debug::parse),
     function("#ts_token_type", &[TEXT], JSONS, debug::token_types),
+    function("#ts_parse", &[OID, TEXT], JSONS, debug::parse),
+    function("#ts_token_type", &[OID], JSONS, debug::token_types),
     function("#ts_debug", &[CONFIG, TEXT], JSONS, debug::debug),
     function("ts_rank", &[VECTOR, QUERY], REAL, rank::rank),
     function("ts_rank", &[VECTOR, QUERY, INT], REAL, rank::rank),
