@@ -5,8 +5,10 @@
 //! engine::attached::Attachment <- SharedData -> Joined: member, open tables, known definitions
 //!   begin -> NodeTransaction -> shared::Transaction: one snapshot, changes until commit
 //!     source -> RowsSource: look-ups in indexes, or a scan with what can be tested by the stores
+//!   count -> Counters: values that this node took and has not given yet, or more of them
 //! stores:  sql.tables  0 -> number of the last change | key -> name, columns, keys, definition
 //!          sql.t<key>  rows       sql.t<key>.<n>  the index of key n
+//!          sql.counters  where sequences stand
 //! ```
 //! Invariant: nothing here is lost with the process; a node that was declared dead joins again when
 //! the next transaction begins.
@@ -17,6 +19,7 @@ mod values;
 mod definitions;
 mod joined;
 mod scan;
+mod counters;
 mod transaction;
 
 use std::net::SocketAddr;
@@ -25,7 +28,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use engine::Database;
-use engine::attached::{AttachedTransaction, Attachment};
+use engine::attached::{AttachedTransaction, Attachment, Counted, CounterId};
 use parking_lot::Mutex;
 use shared::Addresses;
 use sql::statement::AccessMode;
@@ -33,6 +36,7 @@ use transport::Token;
 use types::{Error, Result, SqlState};
 
 use crate::token;
+use counters::Counters;
 use joined::Joined;
 use transaction::NodeTransaction;
 
@@ -57,6 +61,7 @@ pub(crate) struct Place<'a> {
 struct SharedData {
     addresses: Addresses,
     joined: Mutex<Arc<Joined>>,
+    counters: Counters,
 }
 
 /// Joins shared data as a node, whose tables `database` then has in a schema.
@@ -70,7 +75,8 @@ pub(crate) fn attach(database: &Database, place: Place<'_>) -> Result<()> {
     let (manager, stores) = (place.manager, place.stores.to_vec());
     let addresses = Addresses { manager, stores, patience: PATIENCE, token };
     let joined = Mutex::new(Arc::new(Joined::new(&addresses)?));
-    let shared: Arc<SharedData> = Arc::new(SharedData { addresses, joined });
+    let shared: Arc<SharedData> =
+        Arc::new(SharedData { addresses, joined, counters: Counters::default() });
     if database.has_schema(SCHEMA) {
         let message = format!("schema \"{SCHEMA}\" of the database is in the way of shared tables");
         return Err(Error::new(SqlState::DUPLICATE_SCHEMA, message));
@@ -95,6 +101,19 @@ impl SharedData {
 impl Attachment for SharedData {
     fn schema(&self) -> &str {
         SCHEMA
+    }
+
+    fn count(
+        &self,
+        counter: CounterId,
+        next: &dyn Fn(Option<Counted>) -> Result<i64>,
+        values: &mut [i64],
+    ) -> Result<()> {
+        self.counters.count(&*self.joined()?, counter, next, values)
+    }
+
+    fn set_counter(&self, counter: CounterId, counted: Counted) -> Result<()> {
+        self.counters.set(&*self.joined()?, counter, counted)
     }
 
     fn begin(&self, access: AccessMode) -> Result<Arc<dyn AttachedTransaction>> {

@@ -198,6 +198,43 @@ const ALIKE: &[&str] = &[
     "TRUNCATE copied",
     "SELECT count(*) FROM copied",
     "DROP TABLE copied, empty, made",
+    "CREATE TABLE s (id serial PRIMARY KEY, v text,
+     k int GENERATED ALWAYS AS IDENTITY (START 10 INCREMENT 5))",
+    "INSERT INTO s (v) VALUES ('a'), ('b') RETURNING *",
+    "INSERT INTO s (k) VALUES (1)",
+    "INSERT INTO s (k, v) OVERRIDING SYSTEM VALUE VALUES (1, 'c') RETURNING *",
+    "INSERT INTO s (v) SELECT i::text FROM generate_series(1, 100) i",
+    "SELECT count(*), min(id), max(id), sum(k) FROM s",
+    "SELECT currval('s_id_seq'), lastval()",
+    "SELECT nextval('s_id_seq')",
+    "SELECT setval('s_id_seq', 1000)",
+    "INSERT INTO s DEFAULT VALUES RETURNING id",
+    "SELECT attname, atthasdef, attidentity FROM pg_attribute
+     WHERE attrelid = 's'::regclass AND attnum > 0 ORDER BY attnum",
+    "CREATE SEQUENCE q START 5 INCREMENT -2 MAXVALUE 5 MINVALUE 1",
+    "SELECT currval('q')",
+    "SELECT nextval('q'), nextval('q')",
+    "SELECT setval('q', 9)",
+    "SELECT nextval('q')",
+    "SELECT nextval('q')",
+    "SELECT sequencename, start_value, increment_by FROM pg_sequences
+     WHERE schemaname = current_schema ORDER BY 1",
+    "CREATE SEQUENCE s",
+    "CREATE SEQUENCE IF NOT EXISTS q",
+    "CREATE TABLE r (id bigint DEFAULT nextval('q'))",
+    "DROP SEQUENCE s_id_seq",
+    "BEGIN",
+    "TRUNCATE s",
+    "CREATE SEQUENCE q2",
+    "SELECT nextval('q2')",
+    "ROLLBACK",
+    "SELECT nextval('q2')",
+    "DROP TABLE s",
+    "SELECT nextval('s_id_seq')",
+    "DROP TABLE IF EXISTS r",
+    "DROP SEQUENCE q",
+    "DROP SEQUENCE q",
+    "DROP SEQUENCE IF EXISTS q",
     "DROP TABLE names",
     "DROP TABLE checked, t",
     "SELECT * FROM t",
@@ -277,6 +314,14 @@ fn nodes_see_what_others_commit() {
     }
     let lengths = "SELECT id, length(v) FROM t WHERE id IN (3, 9) ORDER BY id";
     assert_eq!(rows(&mut a, lengths), ["3|41", "9|40"]);
+
+    // Nodes take numbers apart from each other.
+    a.batch_execute("CREATE TABLE n (id serial PRIMARY KEY, v text)").expect("it is new");
+    for client in [&mut a, &mut b] {
+        let add = "INSERT INTO n (v) SELECT 'x' FROM generate_series(1, 50)";
+        client.batch_execute(add).expect("numbers are new");
+    }
+    assert_eq!(rows(&mut b, "SELECT count(*), count(DISTINCT id) FROM n"), ["100|100"]);
 
     // Both take a key that nobody has: the first one that commits has it.
     a.batch_execute("BEGIN; INSERT INTO t VALUES (4, 'a')").expect("it is new");
@@ -390,6 +435,7 @@ fn what_there_is_not_is_refused() {
     let mut a = client(&node);
     a.batch_execute("CREATE TABLE t (id int PRIMARY KEY, v text)").expect("it is new");
     a.batch_execute("CREATE TABLE public.own (id int)").expect("it is new");
+    a.batch_execute("CREATE SEQUENCE s; CREATE SEQUENCE public.z").expect("they are new");
     for statement in [
         "ALTER TABLE t ADD COLUMN w int",
         "CREATE INDEX ON t (v)",
@@ -400,8 +446,8 @@ fn what_there_is_not_is_refused() {
         "ANALYZE t",
         "VACUUM t",
         "CREATE VIEW v AS SELECT 1",
-        "CREATE SEQUENCE s",
-        "CREATE TABLE u (id serial)",
+        "ALTER SEQUENCE s RESTART",
+        "CREATE TABLE u (id int DEFAULT nextval('public.z'))",
         "CREATE TABLE u (id int REFERENCES t)",
         "CREATE TABLE public.u (id int REFERENCES shared.t)",
         "CREATE TABLE u (id int[])",

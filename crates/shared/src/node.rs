@@ -174,11 +174,18 @@ impl Node {
         Ok(table)
     }
 
+    /// Records that are changed by conditional writes, made if there are none of the name.
+    ///
+    /// # Errors
+    /// [`SharedError::Store`].
+    pub async fn records(&self, name: &str) -> Result<StoredRecords> {
+        let schema = StoredRecords::schema();
+        Ok(StoredRecords::new(found_or_made(&self.cluster, name, &schema, Layout::Rows).await?))
+    }
+
     async fn index(&self, plan: &IndexPlan) -> Result<Index<StoredRecords>> {
         let IndexPlan { name, fields, uniqueness } = plan;
-        let schema = StoredRecords::schema();
-        let records = found_or_made(&self.cluster, name, &schema, Layout::Rows).await?;
-        let tree = Tree::open(StoredRecords::new(records), Fill::default()).await?;
+        let tree = Tree::open(self.records(name).await?, Fill::default()).await?;
         Ok(Index::new(name, fields.clone(), *uniqueness, tree))
     }
 

@@ -189,6 +189,12 @@ struct SltArgs {
     /// Write PostgreSQL's answers into the files
     #[arg(long, requires = "postgres")]
     rewrite: bool,
+    /// Run files of tests/shared.txt, or those named, on shared tables with so many stores
+    #[arg(long, conflicts_with = "postgres")]
+    shared: Option<usize>,
+    /// Program of the processes of --shared; what cargo built last without
+    #[arg(long, requires = "shared")]
+    program: Option<PathBuf>,
     /// Layout of Tessera's tables
     #[arg(long, default_value = "auto")]
     layout: String,
@@ -350,6 +356,10 @@ fn run(command: Command) -> Outcome {
         Command::Python { built: false } => python::run(Extension::Pip),
         Command::Test => test::run(),
         Command::Slt(args) if args.postgres => slt::postgres(&args.paths, args.rewrite, args.show),
+        Command::Slt(SltArgs { shared: Some(stores), paths, program, show, .. }) => {
+            let place = slt::SharedPlace { program: program.as_deref(), stores };
+            slt::on_shared(&paths, place, show)
+        }
         Command::Histories(args) if args.store == HistoriesStore::Postgres => {
             histories::postgres(&args.options())
         }

@@ -1,5 +1,7 @@
 //! `cargo xtask slt`: the SQL tests against one database system.
 
+mod shared;
+
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -7,6 +9,7 @@ use testkit::postgres::Postgres;
 use testkit::slt::{self, Backend, Report};
 
 use crate::{Outcome, root, text};
+use shared::Shared;
 
 /// The area that only Tessera can run: layouts, files, procedures.
 const OWN_AREA: &str = "tests/slt/tessera";
@@ -34,6 +37,25 @@ pub fn postgres(paths: &[PathBuf], rewrite: bool, show: usize) -> Outcome {
         }
     }
     Ok(())
+}
+
+/// Runs `paths`, or the files that hold there, on shared tables of so many stores.
+///
+/// # Errors
+/// As [`run`].
+pub fn on_shared(paths: &[PathBuf], place: SharedPlace<'_>, show: usize) -> Outcome {
+    let backend = Shared::new(place.program, place.stores);
+    let own = if paths.is_empty() { Shared::files()? } else { Vec::new() };
+    run(if own.is_empty() { paths } else { &own }, &backend, show)
+}
+
+/// Processes of shared tables.
+#[derive(Clone, Copy, Debug)]
+pub struct SharedPlace<'a> {
+    /// What they run; what cargo built last without it.
+    pub program: Option<&'a Path>,
+    /// Stores, from 1.
+    pub stores: usize,
 }
 
 /// Runs `paths` on `backend` and prints what failed.

@@ -1,10 +1,12 @@
 //! Definitions in the schema of the attached database: CREATE TABLE (AS) and DROP TABLE. Other
 //! statements about its tables are refused here, before anybody looks for them in the catalog.
 
+mod sequences;
+
 use sql::catalog::{ColumnDef, KeyNulls, TableRef};
 use sql::statement::{
     CreateTable, CreateTableAs, DropRelations, IfExists, IfMissing, Persistence, RelationName,
-    Statement, Truncate, WithData,
+    Statement, Truncate, TruncateIdentity, WithData,
 };
 use types::{DataType, Error, Result, SqlState};
 
@@ -42,6 +44,15 @@ pub(crate) fn run(running: &mut Running<'_>, statement: Statement) -> Result<Ran
         Statement::CreateTableAs(new) if is_there(&new.name) => {
             create_as(running, &new).map(Ran::Done)
         }
+        Statement::CreateSequence(new) if is_there(&new.name) => {
+            sequences::create(running, *new).map(Ran::Done)
+        }
+        Statement::DropSequence(old) if old.names.iter().any(is_there) => {
+            if !old.names.iter().all(is_there) {
+                return Err(Error::unsupported("DROP SEQUENCE of shared ones and others at once"));
+            }
+            sequences::drop_all(running, &old).map(Ran::Done)
+        }
         Statement::DropTable(old) if old.names.iter().any(is_there) => {
             if !old.names.iter().all(is_there) {
                 return Err(Error::unsupported("DROP TABLE of shared tables and others at once"));
@@ -73,7 +84,10 @@ fn refused(statement: &Statement, schema: &str) -> Option<&'static str> {
         }
         Statement::CreateView(new) => is_there(&new.name),
         Statement::CreateMaterialized(new) => is_there(&new.view.name),
-        Statement::CreateSequence(new) => is_there(&new.name),
+        Statement::CreateSequence(new) => {
+            new.owner.as_ref().is_some_and(|(table, _)| is_attached(table))
+        }
+        Statement::AlterSequence(Some(alter)) => is_there(&alter.name),
         Statement::CreateWideTable(new) => is_there(&new.name) || is_there(&new.fact),
         Statement::CreateComposite { name, .. } => is_there(name),
         Statement::CreateRange(new) => is_there(&new.name),
@@ -114,6 +128,7 @@ fn create(running: &mut Running<'_>, new: &CreateTable) -> Result<QueryResult> {
     let session = &*running.session;
     let mut def = TableDef::new(&new.name.name, new.columns.clone(), session.inner().layout);
     (def.keys, def.checks) = (new.keys.clone(), new.checks.clone());
+    sequences::for_columns(session, &mut def, new)?;
     make(session, &def)?;
     Ok(done)
 }
@@ -192,13 +207,16 @@ fn make(session: &Session, def: &TableDef) -> Result<()> {
 /// # Errors
 /// 0A000 for clauses of CREATE TABLE that shared tables do not have.
 fn refuse_clauses(new: &CreateTable) -> Result<()> {
-    let uses_sequence = |column: &ColumnDef| {
-        column.default.as_deref().is_some_and(|text| text.to_ascii_lowercase().contains("nextval"))
+    let is_made = |at: usize| new.sequences.iter().any(|sequence| sequence.column == at);
+    let own = format!("'{}.", new.name.schema_name());
+    let uses_other = |(at, column): (usize, &ColumnDef)| {
+        let default = column.default.as_deref().unwrap_or_default();
+        default.to_ascii_lowercase().contains("nextval") && !is_made(at) && !default.contains(&own)
     };
     let what = if !new.foreign_keys.is_empty() {
         "FOREIGN KEY"
-    } else if !new.sequences.is_empty() || new.columns.iter().any(uses_sequence) {
-        "a sequence"
+    } else if new.columns.iter().enumerate().any(uses_other) {
+        "a sequence that is not shared"
     } else if !new.indexes.is_empty() {
         "an index other than of a key"
     } else if !new.options.is_empty() {
@@ -252,6 +270,11 @@ fn truncate(running: &mut Running<'_>, what: &Truncate) -> Result<QueryResult> {
         };
         check_may(session, RelationName::schema_of_key(&rows.def.name))?;
         let transaction = session.work().attached_to_change(session.database().registry())?;
+        if what.identity == TruncateIdentity::Restart
+            && !sequences::owned(&*transaction, &rows.def.name)?.is_empty()
+        {
+            return Err(Error::unsupported("RESTART IDENTITY with shared tables"));
+        }
         transaction.truncate(rows.id)?;
     }
     Ok(QueryResult::command("TRUNCATE TABLE"))
@@ -265,7 +288,10 @@ fn drop_all(running: &mut Running<'_>, old: &DropRelations) -> Result<QueryResul
         check_may(session, name.schema_name())?;
         let transaction = session.work().attached_to_change(session.database().registry())?;
         match (transaction.find(&name.name)?, old.if_missing) {
-            (Some(table), _) => transaction.drop_table(table.id)?,
+            (Some(table), _) => {
+                transaction.drop_table(table.id)?;
+                sequences::drop_owned(&*transaction, &name.key())?;
+            }
             (None, IfMissing::Skip) => {
                 let message = format!("table \"{}\" does not exist, skipping", name.name);
                 session.notice(SqlState::SUCCESSFUL_COMPLETION, message);

@@ -20,6 +20,24 @@ pub trait Attachment: Send + Sync {
     /// Schema in which its tables are found.
     fn schema(&self) -> &str;
 
+    /// Gives values of a counter: `next` says which one follows one, first of all that of a counter
+    /// that never gave any. Outside of transactions: no value comes twice, and some never.
+    ///
+    /// # Errors
+    /// Errors of `next` for the first value; 08006 and others when processes do not answer.
+    fn count(
+        &self,
+        counter: CounterId,
+        next: &dyn Fn(Option<Counted>) -> Result<i64>,
+        values: &mut [i64],
+    ) -> Result<()>;
+
+    /// Sets a counter. What other nodes took before they still give.
+    ///
+    /// # Errors
+    /// 08006 and others when processes do not answer.
+    fn set_counter(&self, counter: CounterId, counted: Counted) -> Result<()>;
+
     /// Begins a transaction; what is dropped without a commit is taken back.
     ///
     /// # Errors
@@ -34,6 +52,28 @@ pub struct AttachedRow(pub u64);
 /// Number of an attached table: no other one ever has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct AttachedTableId(pub u64);
+
+/// Number of a counter: no other one ever has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct CounterId(pub u64);
+
+/// State of a counter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Counted {
+    /// The last value given, or the first to give.
+    pub last: i64,
+    /// True when it was given.
+    pub called: bool,
+}
+
+/// A sequence of an attached database.
+#[derive(Clone, Debug)]
+pub struct AttachedSequence {
+    /// Number of its counter.
+    pub counter: CounterId,
+    /// Its definition, as it was given.
+    pub definition: Arc<[u8]>,
+}
 
 /// A table of an attached database.
 #[derive(Clone, Debug)]
@@ -128,6 +168,30 @@ pub trait AttachedTransaction: Send + Sync {
     /// # Errors
     /// As [`Self::find`].
     fn all(&self) -> Result<Vec<AttachedTable>>;
+
+    /// The sequence of this name.
+    ///
+    /// # Errors
+    /// As [`Self::find`].
+    fn sequence(&self, name: &str) -> Result<Option<AttachedSequence>>;
+
+    /// All sequences, in the order of their names.
+    ///
+    /// # Errors
+    /// As [`Self::find`].
+    fn sequences(&self) -> Result<Vec<AttachedSequence>>;
+
+    /// Makes a sequence, whose name no table has.
+    ///
+    /// # Errors
+    /// As [`Self::create`].
+    fn create_sequence(&self, name: &str, definition: &[u8]) -> Result<()>;
+
+    /// Takes a sequence away.
+    ///
+    /// # Errors
+    /// As [`Self::create`].
+    fn drop_sequence(&self, counter: CounterId) -> Result<()>;
 
     /// Makes a table.
     ///

@@ -95,6 +95,17 @@ impl SessionCalls {
         all.find(|name| state.contains(&name.key()))
     }
 
+    /// True when the search path comes to `schema` before it finds a relation of this name.
+    pub(crate) fn finds_in(&self, schema: &str, state: &State, name: &str) -> bool {
+        let settings = self.settings.lock();
+        let is_here = |in_path: &str| {
+            let name = RelationName { schema: Some(in_path.to_owned()), name: name.to_owned() };
+            state.contains(&name.key())
+        };
+        let mut path = settings.implied_temporary().into_iter().chain(settings.schemas());
+        path.find(|in_path| *in_path == schema || is_here(in_path)) == Some(schema)
+    }
+
     pub(crate) fn ask(&self, ask: impl FnOnce(&mut Asked)) {
         ask(&mut self.asked.lock());
         self.is_asked.store(true, Ordering::Release);

@@ -90,6 +90,8 @@ pub(crate) fn describes_relations(name: &str) -> Option<Describes> {
         | "pg_catalog.pg_index"
         | "pg_catalog.pg_constraint"
         | "pg_catalog.pg_depend"
+        | "pg_catalog.pg_sequence"
+        | "pg_catalog.pg_sequences"
         | "pg_catalog.pg_tables"
         | "pg_catalog.pg_indexes"
         | "pg_catalog.tessera_privileges"

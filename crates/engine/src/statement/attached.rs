@@ -5,13 +5,15 @@ use std::any::Any;
 use std::sync::Arc;
 
 use exec::SharedBatchSource;
-use sql::catalog::{CheckDef, ColumnDef, IndexMeta, KeyDef, TableFunctionRef, TableMeta, TableRef};
+use sql::catalog::{
+    CheckDef, ColumnDef, Identity, IndexMeta, KeyDef, TableFunctionRef, TableMeta, TableRef,
+};
 use sql::statement::RelationName;
 use storage::Table;
 use types::{DataType, Result};
 
 use crate::Database;
-use crate::catalog::codec::decode_table;
+use crate::catalog::codec::{decode_sequence, decode_table};
 use crate::catalog::stored::{key_index, schema_of};
 use crate::catalog::{Indexes, Schema, State, TableDef, TableEntry};
 use crate::instance::attached::{AttachedTable, AttachedTableId, AttachedTransaction};
@@ -48,6 +50,10 @@ pub(crate) fn described(
         let storage = Table::new(found.id.0, def.name.clone(), columns, def.layout, pool);
         let entry = TableEntry::new(def, storage, Arc::default(), Indexes::Deferred);
         state.tables.insert(entry.def.name.clone(), Arc::new(entry));
+    }
+    for found in transaction.sequences()? {
+        let sequence = decode_sequence(&found.definition)?;
+        state.sequences.insert(sequence.name.clone(), Arc::new(sequence));
     }
     state.schemas.insert(schema.to_owned(), Schema);
     Ok(state)
@@ -115,6 +121,11 @@ impl TableMeta for AttachedMeta {
 
     fn checks(&self) -> &[CheckDef] {
         &self.0.def.checks
+    }
+
+    fn identity(&self, ordinal: usize) -> Option<&Identity> {
+        let found = self.0.def.identities.iter().find(|(column, _)| *column == ordinal);
+        found.map(|(_, identity)| identity)
     }
 
     fn indexes(&self) -> &[IndexMeta] {

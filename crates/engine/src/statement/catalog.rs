@@ -15,12 +15,14 @@ use types::calendar::TimeZone;
 use types::{DataType, Error, RegKind, Result, SqlState, Value};
 
 use crate::Database;
+use crate::catalog::codec::decode_sequence;
 use crate::catalog::numbers as catalog_numbers;
 use crate::catalog::policies::Enforcement;
 use crate::catalog::predefined::READ_SERVER_FILES;
 use crate::catalog::rights::{Object, SCHEMA_NAME};
 use crate::catalog::wide::WideReader;
 use crate::catalog::{Schema, SequenceValue, State, View, wide};
+use crate::instance::attached::AttachedTransaction;
 use crate::instance::registry::{Outside, Registry};
 use crate::session::cursors::Cursors;
 use crate::session::prepared::kept::PreparedStatements;
@@ -110,14 +112,20 @@ impl StatementCatalog<'_> {
         Ok(Some(rows.into_table()))
     }
 
-    /// The state with the tables of the attached database.
-    fn described(&self) -> Result<Arc<State>> {
-        let Some(attachment) = self.registry.attachment() else {
-            return Ok(Arc::clone(&self.state));
-        };
+    /// The transaction of the attached database, if there is one.
+    fn attached_transaction(&self) -> Result<Option<Arc<dyn AttachedTransaction>>> {
+        let Some(attachment) = self.registry.attachment() else { return Ok(None) };
         let transaction = match self.work {
             Some(work) => work.attached(self.registry)?,
             None => attachment.begin(AccessMode::ReadOnly)?,
+        };
+        Ok(Some(transaction))
+    }
+
+    /// The state with the tables of the attached database.
+    fn described(&self) -> Result<Arc<State>> {
+        let Some(transaction) = self.attached_transaction()? else {
+            return Ok(Arc::clone(&self.state));
         };
         described(&self.state, self.database, &*transaction).map(Arc::new)
     }
@@ -128,6 +136,13 @@ impl StatementCatalog<'_> {
         let mut state = State::clone(&self.state);
         state.schemas.insert(attachment.schema().to_owned(), Schema);
         Arc::new(state)
+    }
+
+    /// True when the attached database has a table or a sequence of this name.
+    fn has_attached(&self, name: &str) -> Result<bool> {
+        self.is_enough.set(false);
+        let Some(transaction) = self.attached_transaction()? else { return Ok(false) };
+        Ok(transaction.find(name)?.is_some() || transaction.sequence(name)?.is_some())
     }
 
     /// True when the session finds relations in a schema of its search path.
@@ -425,9 +440,7 @@ impl Catalog for StatementCatalog<'_> {
                     pg_catalog::view(Some(schema), name).is_some()
                 }
                 // Whether it is there cannot be said: the relation says why.
-                schema if self.is_attached(schema) => {
-                    self.attached(name).map_or(true, |found| found.is_some())
-                }
+                schema if self.is_attached(schema) => self.has_attached(name).unwrap_or(true),
                 schema => is_in(schema),
             };
             if is_here {
@@ -562,6 +575,10 @@ impl Catalog for StatementCatalog<'_> {
     }
 
     fn sequence(&self, schema: Option<&str>, name: &str) -> Option<SequenceDef> {
+        if schema.is_some_and(|schema| self.is_attached(schema)) {
+            let found = self.attached_transaction().ok()??.sequence(name).ok()??;
+            return Some(decode_sequence(&found.definition).ok()?.def);
+        }
         Some(self.state.sequences.get(&key_in(schema, name)?)?.def.clone())
     }
 

@@ -19,7 +19,7 @@ use crate::catalog::wide::WideReader;
 use crate::session::compiled::{Compiled, PartQuery, Reliance};
 use crate::statement::admission::Rows;
 use crate::statement::running::{Purpose, Run, Running};
-use crate::statement::sequence::SessionSequences;
+use crate::statement::sequence::{AttachedNames, SessionSequences};
 use crate::statement::statistics::StoredStatistics;
 use crate::transaction::work::{Begun, Work, lost_update, stale};
 use crate::words::cancel::RunningQuery;
@@ -82,8 +82,14 @@ impl Session {
             who: self.who(),
             calls: Arc::clone(&self.calls),
             lent: Arc::clone(&self.lent),
-            described: Mutex::default(),
+            attached: self.attached_names(work),
         }
+    }
+
+    fn attached_names(&self, work: &Work) -> Option<AttachedNames> {
+        let attachment = Arc::clone(self.database().registry().attachment()?);
+        let transaction = Mutex::new(work.attached.lock().clone());
+        Some(AttachedNames { attachment, transaction, described: Mutex::default() })
     }
 
     /// The next value of the sequence called `name`, quoted where SQL needs it.

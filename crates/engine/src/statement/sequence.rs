@@ -12,15 +12,17 @@ use sql::catalog::{SequenceCalled, SequenceDef, SequenceWrap, Sequences};
 use sql::statement::{AccessMode, Privilege, Privileges, RelationName};
 use types::{DataType, Error, RegKind, Result, SqlState, Value};
 
+use crate::catalog::codec::decode_sequence;
 use crate::catalog::rights::Object;
 use crate::catalog::{Sequence, SequenceValue, State, undefined_table};
+use crate::instance::attached::{AttachedTransaction, Attachment, Counted, CounterId};
 use crate::session::calls::SessionCalls;
 use crate::session::lent::Lent;
 use crate::session::sequence::SequenceMemory;
 use crate::statement::attached::described;
 use crate::statement::trigger::{Answer, TriggerCall};
 use crate::transaction::work::UsedSequences;
-use crate::words::who::Who;
+use crate::words::who::{Who, denied};
 
 /// The sequences as one query of a session sees them.
 pub(crate) struct SessionSequences {
@@ -32,9 +34,47 @@ pub(crate) struct SessionSequences {
     pub(crate) calls: Arc<SessionCalls>,
     /// Where the session is.
     pub(crate) lent: Arc<Lent>,
-    /// The state with the tables of the attached database, once somebody asked for relations.
+    /// The attached database, if there is one.
+    pub(crate) attached: Option<AttachedNames>,
+}
+
+/// Relations of the attached database, for one query.
+pub(crate) struct AttachedNames {
+    pub(crate) attachment: Arc<dyn Attachment>,
+    /// The session's transaction there, or one to read names in, once somebody asked.
+    pub(crate) transaction: Mutex<Option<Arc<dyn AttachedTransaction>>>,
+    /// The state with its relations, once somebody asked for it.
     pub(crate) described: Mutex<Option<Arc<State>>>,
 }
+
+impl AttachedNames {
+    /// # Errors
+    /// 08006 and others when its processes do not answer.
+    fn transaction(&self) -> Result<Arc<dyn AttachedTransaction>> {
+        let mut known = self.transaction.lock();
+        if let Some(transaction) = &*known {
+            return Ok(Arc::clone(transaction));
+        }
+        Ok(Arc::clone(known.insert(self.attachment.begin(AccessMode::ReadOnly)?)))
+    }
+}
+
+/// A sequence of the attached database.
+struct Counting {
+    sequence: Sequence,
+    counter: CounterId,
+    attachment: Arc<dyn Attachment>,
+}
+
+impl Counting {
+    /// Its number in the memory of the session, which no sequence of the database has.
+    fn id(&self) -> u64 {
+        self.counter.0 | ATTACHED
+    }
+}
+
+/// Bit of the numbers of sequences of the attached database.
+const ATTACHED: u64 = 1 << 63;
 
 impl SessionSequences {
     /// The state with the tables of the attached database.
@@ -42,17 +82,60 @@ impl SessionSequences {
     /// # Errors
     /// 08006 and others when its processes do not answer.
     fn described(&self) -> Result<Arc<State>> {
-        let database = self.calls.database.upgrade()?;
-        let Some(attachment) = database.registry().attachment() else {
-            return Ok(self.state.clone());
-        };
-        let mut known = self.described.lock();
+        let Some(attached) = &self.attached else { return Ok(self.state.clone()) };
+        let mut known = attached.described.lock();
         if let Some(state) = &*known {
             return Ok(Arc::clone(state));
         }
-        let transaction = attachment.begin(AccessMode::ReadOnly)?;
+        let (database, transaction) = (self.calls.database.upgrade()?, attached.transaction()?);
         let state = Arc::new(described(&self.state, &database, &*transaction)?);
         Ok(Arc::clone(known.insert(state)))
+    }
+
+    /// The sequence of the attached database that `name` means, if it means one.
+    ///
+    /// # Errors
+    /// 42501 for others than superusers; 42P01 when there is none in its schema.
+    fn counting(&self, name: &str) -> Result<Option<Counting>> {
+        let Some(attached) = &self.attached else { return Ok(None) };
+        let name = RelationName::parse(name)?;
+        let schema = attached.attachment.schema();
+        let is_meant = match &name.schema {
+            Some(named) => named == schema,
+            None => self.calls.finds_in(schema, &self.state, &name.name),
+        };
+        if !is_meant {
+            return Ok(None);
+        }
+        let Some(found) = attached.transaction()?.sequence(&name.name)? else {
+            return if name.schema.is_some() {
+                Err(undefined_table(&name.to_string()))
+            } else {
+                Ok(None)
+            };
+        };
+        if !self.state.is_superuser(&self.who) {
+            return Err(denied(format!("permission denied for sequence {}", name.name)));
+        }
+        let (sequence, counter) = (decode_sequence(&found.definition)?, found.counter);
+        Ok(Some(Counting { sequence, counter, attachment: Arc::clone(&attached.attachment) }))
+    }
+
+    /// Gives values of a sequence of the attached database.
+    fn count(&self, counting: &Counting, values: &mut [i64]) -> Result<()> {
+        let Sequence { name, def, .. } = &counting.sequence;
+        let next = |counted: Option<Counted>| {
+            let Counted { last, called } =
+                counted.unwrap_or(Counted { last: def.start, called: false });
+            next_value(name, def, SequenceValue { last, called })
+        };
+        counting.attachment.count(counting.counter, &next, values)?;
+        if let Some(last) = values.last() {
+            let mut memory = self.memory.lock();
+            memory.values.insert(counting.id(), *last);
+            memory.last = Some(counting.id());
+        }
+        Ok(())
     }
 
     fn find(&self, name: &str) -> Result<&Arc<Sequence>> {
@@ -144,6 +227,10 @@ impl Sequences for SessionSequences {
     }
 
     fn next(&self, name: &str, values: &mut [i64]) -> Result<()> {
+        if let Some(counting) = self.counting(name)? {
+            self.check_writable("nextval")?;
+            return self.count(&counting, values);
+        }
         let sequence = self.find(name)?;
         self.check(sequence, &[Privilege::Usage, Privilege::Update])?;
         self.check_writable("nextval")?;
@@ -164,10 +251,15 @@ impl Sequences for SessionSequences {
     }
 
     fn current(&self, name: &str) -> Result<i64> {
-        let sequence = self.find(name)?;
-        self.check(sequence, &[Privilege::Usage, Privilege::Select])?;
-        self.memory.lock().values.get(&sequence.id).copied().ok_or_else(|| {
-            let name = &sequence.name;
+        let (id, name) = match self.counting(name)? {
+            Some(counting) => (counting.id(), counting.sequence.name),
+            None => {
+                let sequence = self.find(name)?;
+                self.check(sequence, &[Privilege::Usage, Privilege::Select])?;
+                (sequence.id, sequence.name.clone())
+            }
+        };
+        self.memory.lock().values.get(&id).copied().ok_or_else(|| {
             let message =
                 format!("currval of sequence \"{name}\" is not yet defined in this session");
             Error::new(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, message)
@@ -176,7 +268,8 @@ impl Sequences for SessionSequences {
 
     fn last(&self) -> Result<i64> {
         let memory = self.memory.lock();
-        let known = |id: &u64| self.state.sequences.values().any(|s| s.id == *id);
+        let known =
+            |id: &u64| id & ATTACHED != 0 || self.state.sequences.values().any(|s| s.id == *id);
         let last = memory.last.filter(known).and_then(|id| memory.values.get(&id).copied());
         last.ok_or_else(|| {
             Error::new(
@@ -187,19 +280,23 @@ impl Sequences for SessionSequences {
     }
 
     fn set(&self, name: &str, value: i64, called: SequenceCalled) -> Result<()> {
+        let is_called = called == SequenceCalled::Yes;
+        if let Some(counting) = self.counting(name)? {
+            self.check_writable("setval")?;
+            check_bounds(&counting.sequence, value)?;
+            let counted = Counted { last: value, called: is_called };
+            counting.attachment.set_counter(counting.counter, counted)?;
+            if is_called {
+                self.memory.lock().values.insert(counting.id(), value);
+            }
+            return Ok(());
+        }
         let sequence = self.find(name)?;
         self.check(sequence, &[Privilege::Update])?;
         self.check_writable("setval")?;
-        let SequenceDef { min, max, .. } = sequence.def;
-        if value < min || value > max {
-            let name = &sequence.name;
-            let message = format!(
-                "setval: value {value} is out of bounds for sequence \"{name}\" ({min}..{max})"
-            );
-            return Err(Error::new(SqlState::NUMERIC_OUT_OF_RANGE, message));
-        }
+        check_bounds(sequence, value)?;
         self.note(sequence);
-        let called = called == SequenceCalled::Yes;
+        let called = is_called;
         let mut current = sequence.value.lock();
         *current = SequenceValue { last: value, called };
         if called {
@@ -207,6 +304,18 @@ impl Sequences for SessionSequences {
         }
         Ok(())
     }
+}
+
+/// # Errors
+/// 22003 for a value that the sequence never has.
+fn check_bounds(sequence: &Sequence, value: i64) -> Result<()> {
+    let (SequenceDef { min, max, .. }, name) = (&sequence.def, &sequence.name);
+    if (*min..=*max).contains(&value) {
+        return Ok(());
+    }
+    let message =
+        format!("setval: value {value} is out of bounds for sequence \"{name}\" ({min}..{max})");
+    Err(Error::new(SqlState::NUMERIC_OUT_OF_RANGE, message))
 }
 
 /// The value after `current`.

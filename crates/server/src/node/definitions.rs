@@ -3,6 +3,7 @@
 //! ```text
 //! row 0    "" | number of changes so far      others    name | columns, keys | definition in SQL
 //! dropped  "" | version that dropped it | columns, keys: until its rows are gone
+//! sequence name | -1 | nothing | definition in SQL
 //! ```
 //! Every change of a definition changes row 0, too: definitions change one at a time, and who knows
 //! those of a number need not read them.
@@ -10,7 +11,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use engine::attached::{AttachedColumn, AttachedKey, AttachedNulls, HeldOrder, NewAttachedTable};
+use engine::attached::{
+    AttachedColumn, AttachedKey, AttachedNulls, AttachedSequence, CounterId, HeldOrder,
+    NewAttachedTable,
+};
 use shared::{IndexPlan, TablePlan, Uniqueness};
 use store::server::Layout;
 use store::{Field, FieldId, FieldType, Schema, TableKind, Tuple, Version};
@@ -40,6 +44,8 @@ pub(crate) struct Definitions {
     /// Number of the state.
     pub(crate) changes: i64,
     pub(crate) by_name: BTreeMap<String, Arc<Definition>>,
+    /// Sequences.
+    pub(crate) sequences: BTreeMap<String, AttachedSequence>,
     /// Tables whose rows are to go.
     pub(crate) dropped: Vec<Dropped>,
 }
@@ -58,6 +64,12 @@ impl Definitions {
     /// # Errors
     /// XX001 for a row that is none.
     pub(crate) fn add(&mut self, id: u64, row: &[Value]) -> Result<()> {
+        if let [Value::Str(name), Value::I64(SEQUENCE), _, Value::Str(definition)] = row {
+            let name = String::from_utf8_lossy(name).into_owned();
+            let (counter, definition) = (CounterId(id), Arc::clone(definition));
+            self.sequences.insert(name, AttachedSequence { counter, definition });
+            return Ok(());
+        }
         let definition = Arc::new(Definition::read(id, row)?);
         match row.get(1) {
             Some(Value::I64(by)) if definition.name.is_empty() => {
@@ -67,6 +79,16 @@ impl Definitions {
         }
         Ok(())
     }
+}
+
+/// Number in the place of a version, in rows of sequences.
+const SEQUENCE: i64 = -1;
+
+/// The row of a new sequence.
+pub(crate) fn sequence_row(schema: &Schema, name: &str, definition: &[u8]) -> Result<Tuple> {
+    let definition = Value::Str(definition.into());
+    let row = [Value::text(name), Value::I64(SEQUENCE), Value::text(""), definition];
+    Ok(Tuple::encode(schema, &row)?)
 }
 
 /// The row of a table that is dropped by a transaction, from that which it had.

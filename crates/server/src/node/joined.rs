@@ -9,7 +9,9 @@ use std::thread;
 
 use parking_lot::Mutex;
 use shared::manager::Class;
-use shared::{Addresses, Member, Node, SharedError, SharedTable, TablePlan, Transaction};
+use shared::{
+    Addresses, Member, Node, SharedError, SharedTable, StoredRecords, TablePlan, Transaction,
+};
 use store::Version;
 use types::Result;
 
@@ -111,6 +113,14 @@ impl Joined {
         }
         // Lost: another node did it.
         Ok(transaction.commit().await?)
+    }
+
+    /// Records under a name.
+    ///
+    /// # Errors
+    /// As [`Node::records`].
+    pub(crate) async fn records(&self, name: &str) -> Result<StoredRecords> {
+        Ok(self.member.node().records(name).await?)
     }
 
     /// The table of definitions.

@@ -6,8 +6,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use engine::attached::{
-    AttachedChange, AttachedMark, AttachedRow, AttachedTable, AttachedTableId, AttachedTransaction,
-    NewAttachedTable,
+    AttachedChange, AttachedMark, AttachedRow, AttachedSequence, AttachedTable, AttachedTableId,
+    AttachedTransaction, CounterId, NewAttachedTable,
 };
 use exec::SharedBatchSource;
 use parking_lot::Mutex;
@@ -18,7 +18,8 @@ use store::{FieldId, Key, Query, Tuple};
 use types::{About, Error, Result, SqlState, Value};
 
 use super::definitions::{
-    CHANGES, Definition, Definitions, changes_of, count_row, dropped_row, row_of, unknown_table,
+    CHANGES, Definition, Definitions, changes_of, count_row, dropped_row, row_of, sequence_row,
+    unknown_table,
 };
 use super::joined::{Home, Joined, Lent};
 use super::scan::{Scan, rows_of};
@@ -296,6 +297,37 @@ impl AttachedTransaction for NodeTransaction {
     fn all(&self) -> Result<Vec<AttachedTable>> {
         let definitions = self.work(|joined, open| open.definitions(joined))?;
         Ok(definitions.by_name.values().map(|definition| self.attached(definition)).collect())
+    }
+
+    fn sequence(&self, name: &str) -> Result<Option<AttachedSequence>> {
+        let definitions = self.work(|joined, open| open.definitions(joined))?;
+        Ok(definitions.sequences.get(name).cloned())
+    }
+
+    fn sequences(&self) -> Result<Vec<AttachedSequence>> {
+        let definitions = self.work(|joined, open| open.definitions(joined))?;
+        Ok(definitions.sequences.values().cloned().collect())
+    }
+
+    fn create_sequence(&self, name: &str, definition: &[u8]) -> Result<()> {
+        self.work(|joined, open| {
+            joined.run(async {
+                let row =
+                    sequence_row(open.shared.tables()[DEFINITIONS].schema(), name, definition)?;
+                let key = open.shared.new_key()?;
+                open.shared.add(DEFINITIONS, key, row).await?;
+                Self::count_change(open).await
+            })
+        })
+    }
+
+    fn drop_sequence(&self, counter: CounterId) -> Result<()> {
+        self.work(|joined, open| {
+            joined.run(async {
+                open.shared.remove(DEFINITIONS, counter.0).await?;
+                Self::count_change(open).await
+            })
+        })
     }
 
     fn create(&self, table: &NewAttachedTable) -> Result<()> {
