@@ -106,6 +106,8 @@ const ALIKE: &[&str] = &[
     "INSERT INTO t (id) VALUES (6)",
     "INSERT INTO t (id, name) VALUES (6, 'a name that is too long for it')",
     "UPDATE t SET amount = amount * 2, name = upper(name) WHERE id < 3 RETURNING id, name, amount",
+    "UPDATE t SET amount = 7 WHERE id = 1 RETURNING amount, (SELECT sum(amount) FROM t),
+     (SELECT old.amount FROM t old WHERE old.id = t.id)",
     "UPDATE t SET name = NULL WHERE id = 1",
     "UPDATE t SET id = 2 WHERE id = 1",
     "UPDATE t SET id = id + 10 WHERE id = 1 RETURNING *",
@@ -140,6 +142,9 @@ const ALIKE: &[&str] = &[
     "BEGIN",
     "INSERT INTO t (id, name) VALUES (20, 'u'), (21, 'v')",
     "SELECT id, name FROM t WHERE id >= 20 ORDER BY id",
+    "DELETE FROM t WHERE id = 20 RETURNING (SELECT count(*) FROM t WHERE id IN (20, 21)),
+     (SELECT count(*) FROM t)",
+    "INSERT INTO t (id, name) VALUES (20, 'u2') RETURNING (SELECT count(*) FROM t WHERE id = 20)",
     "SELECT name FROM t WHERE id = 21",
     "SAVEPOINT a",
     "DELETE FROM t WHERE id > 2",
@@ -435,7 +440,8 @@ fn what_there_is_not_is_refused() {
     let mut a = client(&node);
     a.batch_execute("CREATE TABLE t (id int PRIMARY KEY, v text)").expect("it is new");
     a.batch_execute("CREATE TABLE public.own (id int)").expect("it is new");
-    a.batch_execute("CREATE SEQUENCE s; CREATE SEQUENCE public.z").expect("they are new");
+    a.batch_execute("CREATE SEQUENCE s").expect("it is new");
+    a.batch_execute("CREATE SEQUENCE public.z").expect("it is new");
     for statement in [
         "ALTER TABLE t ADD COLUMN w int",
         "CREATE INDEX ON t (v)",

@@ -173,6 +173,23 @@ impl<N: Deref<Target = Node>, T: Deref<Target = SharedTable>> Transaction<N, T> 
         changed.map(|(place, cached)| (place.1, cached.after.as_ref()))
     }
 
+    /// Rows of table `table` that it changed since `mark`, by key: as it had left them there; None
+    /// for those that it had not changed.
+    pub fn before(&self, table: usize, mark: Mark) -> BTreeMap<Key, Option<Option<Tuple>>> {
+        let mut rows = BTreeMap::new();
+        for Step { place, after, was_changed } in self.steps.iter().skip(mark.0) {
+            if place.0 == table {
+                rows.entry(place.1).or_insert_with(|| was_changed.then(|| after.clone()));
+            }
+        }
+        rows
+    }
+
+    /// The row that its snapshot has under a key that it has read.
+    pub fn committed(&self, table: usize, key: Key) -> Option<Tuple> {
+        self.cache.get(&(table, key)).and_then(|cached| cached.before.clone())
+    }
+
     /// Entries of a changed row as it is now.
     fn own_entries(&self, place: Place) -> Vec<OwnEntry> {
         let Some(cached) = self.cache.get(&place) else { return Vec::new() };

@@ -40,6 +40,15 @@ struct Open {
     definitions: Option<Arc<Definitions>>,
 }
 
+/// Values to be looked up in a key.
+#[derive(Clone, Copy)]
+pub(crate) struct LookUp<'a> {
+    pub(crate) index: usize,
+    pub(crate) prefixes: &'a [Vec<Value>],
+    /// Place up to which changes of the transaction count.
+    pub(crate) mark: Mark,
+}
+
 /// A transaction of SQL. One thread at a time works in it; rows of scans come outside of that.
 pub(crate) struct NodeTransaction {
     joined: Arc<Joined>,
@@ -79,27 +88,28 @@ impl NodeTransaction {
         work(&self.joined, self.open.lock().as_mut().ok_or_else(ended)?)
     }
 
-    /// The table as a scan reads it.
+    /// The table as a scan reads it, with changes up to `mark`.
     ///
     /// # Errors
     /// Errors of the stores.
-    pub(crate) fn scan(&self, definition: &Definition) -> Result<Scan> {
+    pub(crate) fn scan(&self, definition: &Definition, mark: Mark) -> Result<Scan> {
         self.work(|joined, open| {
             let table = joined.run(open.table(joined, definition))?;
-            Ok(open.scan(table))
+            Ok(open.scan(table, mark))
         })
     }
 
-    /// Rows that have one of `prefixes` as the first values in a key; fields, by number.
+    /// Rows that have one of the prefixes as the first values in a key, and maybe others that were
+    /// changed behind the mark; fields, by number.
     ///
     /// # Errors
     /// Errors of the stores.
     pub(crate) fn look_up(
         &self,
         definition: &Definition,
-        index: usize,
-        prefixes: &[Vec<Value>],
+        wanted: &LookUp<'_>,
     ) -> Result<Vec<(Key, Vec<Value>)>> {
+        let LookUp { index, prefixes, mark } = *wanted;
         self.work(|joined, open| {
             joined.run(async {
                 let table = open.table(joined, definition).await?;
@@ -107,12 +117,18 @@ impl NodeTransaction {
                 for prefix in prefixes {
                     keys.extend(open.shared.look_up(table, index, prefix).await?);
                 }
+                let before = open.shared.before(table, mark);
+                keys.extend(before.keys());
                 keys.sort_unstable();
                 keys.dedup();
                 open.shared.fetch(table, &keys).await?;
                 let mut rows = Vec::with_capacity(keys.len());
                 for key in keys {
-                    let row = open.shared.get(table, key).await?;
+                    let row = match before.get(&key) {
+                        Some(Some(row)) => row.clone(),
+                        Some(None) => open.shared.committed(table, key),
+                        None => open.shared.get(table, key).await?,
+                    };
                     let schema = open.shared.tables()[table].schema();
                     rows.extend(row.map(|row| (key, row.decode(schema))));
                 }
@@ -177,12 +193,16 @@ impl Open {
         Ok(row)
     }
 
-    fn scan(&self, table: usize) -> Scan {
-        let changed = self.shared.changed(table);
+    fn scan(&self, table: usize, mark: Mark) -> Scan {
+        let before = self.shared.before(table, mark);
+        let as_then = |(key, now): (Key, Option<&Tuple>)| match before.get(&key) {
+            Some(then) => then.clone().map(|row| (key, row)),
+            None => Some((key, now.cloned())),
+        };
         Scan {
             rows: self.shared.tables()[table].rows().clone(),
             snapshot: self.shared.snapshot().clone(),
-            changed: changed.map(|(key, tuple)| (key, tuple.cloned())).collect(),
+            changed: self.shared.changed(table).filter_map(as_then).collect(),
         }
     }
 
@@ -201,7 +221,7 @@ impl Open {
             return Ok(known);
         }
         let mut definitions = Definitions { changes, ..Definitions::default() };
-        let scan = self.scan(DEFINITIONS);
+        let scan = self.scan(DEFINITIONS, self.shared.mark());
         let query = Query::fields((0..4).map(FieldId).collect());
         let is_changed = |key: Key| scan.changed.iter().any(|(changed, _)| *changed == key);
         rows_of(&scan, &query, &mut |rows| {
@@ -356,7 +376,9 @@ impl AttachedTransaction for NodeTransaction {
 
     fn source(&self, table: AttachedTableId) -> Result<SharedBatchSource> {
         let this = self.this.upgrade().ok_or_else(ended)?;
-        Ok(Arc::new(RowsSource::new(this, self.definition(table)?)))
+        // Whoever reads it later, RETURNING say, sees nothing of what comes now.
+        let mark = Mark::of(self.mark().0);
+        Ok(Arc::new(RowsSource::new(this, self.definition(table)?, mark)))
     }
 
     fn rows(

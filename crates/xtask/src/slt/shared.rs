@@ -18,7 +18,7 @@ use testkit::slt::{Backend, Connection, Database, SqlError};
 use crate::root;
 
 /// Databases of shared tables, each of processes of its own.
-pub struct Shared {
+pub(super) struct Shared {
     program: PathBuf,
     stores: usize,
     /// Directories of the databases.
@@ -28,7 +28,7 @@ pub struct Shared {
 
 impl Shared {
     /// Databases with so many stores, whose processes run `program`, or what cargo built last.
-    pub fn new(program: Option<&Path>, stores: usize) -> Self {
+    pub(super) fn new(program: Option<&Path>, stores: usize) -> Self {
         let built = || root().join("target/release/tessera");
         let program = program.map_or_else(built, Path::to_owned);
         let home = std::env::temp_dir().join(format!("tessera-shared-{}", std::process::id()));
@@ -39,7 +39,7 @@ impl Shared {
     ///
     /// # Errors
     /// When the list cannot be read.
-    pub fn files() -> Result<Vec<PathBuf>, String> {
+    pub(super) fn files() -> Result<Vec<PathBuf>, String> {
         let list = root().join("tests/shared.txt");
         let text = fs::read_to_string(&list);
         let text = text.map_err(|error| format!("{}: {error}", list.display()))?;

@@ -14,13 +14,14 @@ use std::sync::Arc;
 use engine::attached::HeldOrder;
 use exec::{BatchSource, SharedBatchSource};
 use kernels::{BATCH_ROWS, Batch, Column, Vector, VectorBuilder, VectorData};
+use shared::Mark;
 use storage::{Restriction, RestrictionKind};
 use store::{
     FieldId, FieldValue, Key, Predicate, Query, Rows, Schema, Selection, Table as _, Test,
 };
 use types::{CompareOp, Error, PhysicalType, Result, Value};
 
-use super::NodeTransaction;
+use super::{LookUp, NodeTransaction};
 use crate::node::definitions::Definition;
 use crate::node::scan::rows_of;
 use crate::node::values::{from_field, push_field, to_field};
@@ -33,12 +34,18 @@ pub(crate) struct RowsSource {
     transaction: Arc<NodeTransaction>,
     definition: Arc<Definition>,
     restrictions: Vec<Restriction>,
+    /// Place in the transaction up to which its changes are seen.
+    mark: Mark,
 }
 
 impl RowsSource {
-    /// All rows.
-    pub(crate) fn new(transaction: Arc<NodeTransaction>, definition: Arc<Definition>) -> Self {
-        Self { transaction, definition, restrictions: Vec::new() }
+    /// All rows, with changes up to `mark`.
+    pub(crate) fn new(
+        transaction: Arc<NodeTransaction>,
+        definition: Arc<Definition>,
+        mark: Mark,
+    ) -> Self {
+        Self { transaction, definition, restrictions: Vec::new(), mark }
     }
 
     fn physical(&self, column: usize) -> PhysicalType {
@@ -109,7 +116,8 @@ impl RowsSource {
         prefixes: &[Vec<Value>],
         columns: &[usize],
     ) -> Result<Vec<Batch>> {
-        let rows = self.transaction.look_up(&self.definition, index, prefixes)?;
+        let wanted = LookUp { index, prefixes, mark: self.mark };
+        let rows = self.transaction.look_up(&self.definition, &wanted)?;
         let batches = rows.chunks(BATCH_ROWS).map(|rows| {
             let rows = rows.iter().map(|(key, values)| (*key, values.as_slice()));
             self.batch(rows, columns)
@@ -139,7 +147,7 @@ impl RowsSource {
     }
 
     fn scan(&self, columns: &[usize], push: &mut dyn FnMut(Batch) -> Result<bool>) -> Result<()> {
-        let scan = self.transaction.scan(&self.definition)?;
+        let scan = self.transaction.scan(&self.definition, self.mark)?;
         let schema = Arc::clone(scan.rows.schema());
         let own = self.definition.columns.len();
         let fields: Vec<FieldId> = columns
@@ -200,7 +208,7 @@ impl BatchSource for RowsSource {
     fn restricted(&self, restrictions: Vec<Restriction>) -> Option<SharedBatchSource> {
         let (transaction, definition) = (Arc::clone(&self.transaction), &self.definition);
         let definition = Arc::clone(definition);
-        Some(Arc::new(Self { transaction, definition, restrictions }))
+        Some(Arc::new(Self { transaction, definition, restrictions, mark: self.mark }))
     }
 }
 
