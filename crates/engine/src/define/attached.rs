@@ -240,8 +240,18 @@ fn refuse_clauses(new: &CreateTable) -> Result<()> {
 /// # Errors
 /// 0A000 for types that mean something in one database alone, and others.
 fn column_of(column: &ColumnDef) -> Result<AttachedColumn> {
+    let order = order_of(column.ty)?;
+    let nulls = if column.not_null { AttachedNulls::Never } else { AttachedNulls::Allowed };
+    Ok(AttachedColumn { name: column.name.clone(), physical: column.ty.physical(), order, nulls })
+}
+
+/// The order of values of a type.
+///
+/// # Errors
+/// As [`column_of`].
+fn order_of(ty: DataType) -> Result<HeldOrder> {
     use DataType as T;
-    let order = match column.ty {
+    Ok(match ty {
         T::Boolean | T::SmallInt | T::Integer | T::BigInt | T::Real | T::Double | T::Numeric(_) => {
             HeldOrder::Same
         }
@@ -251,10 +261,10 @@ fn column_of(column: &ColumnDef) -> Result<AttachedColumn> {
         T::Text | T::Varchar(_) | T::Name => HeldOrder::Same,
         T::Char(length) if length > 0 => HeldOrder::Same,
         T::WideNumeric(_) | T::Interval(_) | T::Json | T::Jsonb => HeldOrder::Other,
+        // Elements are held as values of their type are.
+        T::Array(element) => order_of(element.data_type()).map(|_| HeldOrder::Other)?,
         ty => return Err(Error::unsupported(format!("{ty} in a shared table"))),
-    };
-    let nulls = if column.not_null { AttachedNulls::Never } else { AttachedNulls::Allowed };
-    Ok(AttachedColumn { name: column.name.clone(), physical: column.ty.physical(), order, nulls })
+    })
 }
 
 /// TRUNCATE.
