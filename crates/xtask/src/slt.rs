@@ -52,7 +52,7 @@ pub fn on_shared(paths: &[PathBuf], place: SharedPlace<'_>, show: usize) -> Outc
 /// Processes of shared tables.
 #[derive(Clone, Copy, Debug)]
 pub struct SharedPlace<'a> {
-    /// What they run; what cargo built last without it.
+    /// Program that they run; that which cargo built last without it.
     pub program: Option<&'a Path>,
     /// Stores, from 1.
     pub stores: usize,
