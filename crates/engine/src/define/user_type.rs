@@ -379,6 +379,8 @@ enum User {
     Index(String, String),
     /// A domain that is made of it, by its key.
     Domain(String),
+    /// An attribute of a composite type, by its key and name.
+    Attribute(String, String),
     /// A condition of a domain, which is not made of it, by its name.
     DomainCheck(String, String),
     /// A policy of a table, by its name.
@@ -400,6 +402,10 @@ impl User {
             Self::Policy(table, name) => policy::shown(table, name),
             Self::Domain(key) => format!("type {}", RelationName::of_key(key).quoted()),
             Self::DomainCheck(_, name) => format!("constraint {name}"),
+            Self::Attribute(key, name) => {
+                let ty = RelationName::of_key(key).quoted();
+                format!("column {name} of composite type {ty}")
+            }
         }
     }
 }
@@ -471,6 +477,7 @@ fn drop_user(session: &mut Session, user: &User) -> Result<()> {
             policy::drop_one(state, table, name);
             Ok(())
         }),
+        User::Attribute(..) => Err(Error::unsupported("dropping an attribute by CASCADE")),
         User::Routine(key) => {
             routine::drop_one(&mut Running::own(session), key, DropBehaviour::Cascade)
         }
@@ -562,6 +569,10 @@ fn users_of(session: &Session, ty: UserType) -> Vec<User> {
         });
         if is_made {
             users.push(User::Domain(key.clone()));
+        }
+        if let UserType::Composite(record) = known {
+            let fields = record.fields().iter().filter(|field| is_it(field.ty));
+            users.extend(fields.map(|field| User::Attribute(key.clone(), field.name.clone())));
         }
     }
     if !matches!(ty, UserType::Enum(_) | UserType::Domain(_)) {

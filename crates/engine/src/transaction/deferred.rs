@@ -7,7 +7,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use hashbrown::HashTable;
-use sql::catalog::{Deferral, ForeignKeyDef, KeyDef};
+use kernels::Batch;
+use sql::catalog::{Deferral, ForeignKeyDef, KeyDef, TriggerDef, TriggerEvent};
 use sql::statement::ConstraintMode;
 use storage::{BufferPool, Datum, MemoryCategory, Reservation};
 use types::{Error, Result, SqlState, Value};
@@ -28,6 +29,14 @@ impl KeyId {
         let index = position.and_then(|position| entry.indexes_built().get(position));
         let index = index.ok_or_else(|| Error::internal("a constraint has an index"))?;
         Ok(Self { storage: entry.storage().id(), index: index.spec().id })
+    }
+
+    /// The constraint triggers of this name, of whatever tables.
+    pub(crate) fn of_trigger(name: &str) -> Self {
+        let mut hasher = DefaultHasher::new();
+        name.hash(&mut hasher);
+        // No table has this storage.
+        Self { storage: u64::MAX, index: hasher.finish() }
     }
 
     /// The constraint and its table as they are now; None when one of them is gone.
@@ -95,6 +104,19 @@ impl Check {
     }
 }
 
+/// Rows for which a constraint trigger fires later.
+#[derive(Clone)]
+pub(crate) struct LaterRows {
+    pub(crate) entry: Arc<TableEntry>,
+    pub(crate) event: TriggerEvent,
+    /// All columns as they were; None for new rows.
+    pub(crate) old: Option<Batch>,
+    /// All columns as they are; None for rows that are gone.
+    pub(crate) new: Option<Batch>,
+    pub(crate) def: Arc<TriggerDef>,
+    pub(crate) is_done: bool,
+}
+
 /// Mode that SET CONSTRAINTS set; for all where no foreign keys are named.
 pub(crate) struct Said {
     pub(crate) keys: Option<Vec<KeyId>>,
@@ -112,6 +134,10 @@ pub(crate) struct Deferred {
     /// Checks done by SET CONSTRAINTS, in order.
     pub(crate) done: Vec<u32>,
     pub(crate) said: Vec<Said>,
+    /// Rows for which triggers fire later, in the order in which they were written.
+    pub(crate) later: Vec<LaterRows>,
+    /// Positions of those that SET CONSTRAINTS let fire, in order.
+    pub(crate) fired: Vec<usize>,
     pub(crate) reserved: Option<Reservation>,
 }
 
@@ -121,17 +147,28 @@ pub(crate) struct DeferredPlace {
     pub(crate) checks: usize,
     pub(crate) done: usize,
     pub(crate) said: usize,
+    pub(crate) later: usize,
+    pub(crate) fired: usize,
 }
 
 impl Deferred {
     /// True when no check waits and SET CONSTRAINTS changed no mode.
     pub(crate) fn is_empty(&self) -> bool {
-        self.waiting.is_empty() && self.checks.is_empty() && self.said.is_empty()
+        self.waiting.is_empty()
+            && self.checks.is_empty()
+            && self.said.is_empty()
+            && self.later.is_empty()
     }
 
     /// This place, to come back to.
     pub(crate) fn place(&self) -> DeferredPlace {
-        DeferredPlace { checks: self.checks.len(), done: self.done.len(), said: self.said.len() }
+        DeferredPlace {
+            checks: self.checks.len(),
+            done: self.done.len(),
+            said: self.said.len(),
+            later: self.later.len(),
+            fired: self.fired.len(),
+        }
     }
 
     /// Forgets what came up since `place`, and what was found in order since then.
@@ -146,6 +183,30 @@ impl Deferred {
             self.known.retain(|at| (*at as usize) < place.checks);
         }
         self.said.truncate(place.said);
+        for at in self.fired.drain(place.fired..) {
+            if let Some(rows) = self.later.get_mut(at) {
+                rows.is_done = false;
+            }
+        }
+        self.later.truncate(place.later);
+    }
+
+    /// True when the trigger fires at the end of the transaction.
+    pub(crate) fn is_later(&self, def: &TriggerDef) -> bool {
+        let mode = |deferral| self.mode(KeyId::of_trigger(&def.name), deferral);
+        def.constraint.map(mode) == Some(ConstraintMode::Deferred)
+    }
+
+    /// The first rows that wait for triggers that `is_meant`; they wait no longer.
+    pub(crate) fn next_rows(
+        &mut self,
+        is_meant: impl Fn(&Self, &LaterRows) -> bool,
+    ) -> Option<LaterRows> {
+        let at = self.later.iter().position(|rows| !rows.is_done && is_meant(self, rows))?;
+        let rows = self.later.get_mut(at)?;
+        rows.is_done = true;
+        self.fired.push(at);
+        Some(rows.clone())
     }
 
     /// When the foreign key is tested now.
@@ -192,6 +253,11 @@ impl Deferred {
         };
         self.known.insert_unique(hash, at, again);
         Ok(())
+    }
+
+    /// True when a trigger waits for rows of the table with this storage.
+    pub(crate) fn waits_for_rows(&self, storage: u64) -> bool {
+        self.later.iter().any(|rows| !rows.is_done && rows.entry.storage().id() == storage)
     }
 
     /// True when a check waits whose foreign key `is_meant`.

@@ -18,11 +18,11 @@ use sql::statement::{ConstraintMode, Persistence, RelationName, SetConstraints};
 use storage::Datum;
 use types::{Error, Result, SqlState};
 
-use super::{foreign, unique};
+use super::{foreign, triggers, unique};
 use crate::Session;
 use crate::catalog::{State, TableEntry};
 use crate::statement::running::Running;
-use crate::transaction::deferred::{Constraint, Deferred, KeyId, Said, Side, Waiting};
+use crate::transaction::deferred::{Constraint, Deferred, KeyId, LaterRows, Said, Side, Waiting};
 use crate::transaction::work::lost_update;
 
 /// Times the checks begin again because a table changed while they waited for it.
@@ -77,8 +77,23 @@ enum Which {
 /// # Errors
 /// 23503; 40001, 40P01, 57014 from waiting for others.
 pub(crate) fn before_commit(running: &mut Running<'_>) -> Result<()> {
+    let Some(work) = running.session.work.as_ref() else { return Ok(()) };
+    if !work.deferred.later.is_empty() {
+        fire(running, Which::All)?;
+    }
     let waits = running.session.work.as_ref().is_some_and(|work| !work.deferred.checks.is_empty());
     if waits { check(running, Which::All) } else { Ok(()) }
+}
+
+/// Fires constraint triggers that wait, also for rows that their functions write.
+fn fire(running: &mut Running<'_>, which: Which) -> Result<()> {
+    let is_meant = |deferred: &Deferred, rows: &LaterRows| {
+        which == Which::All || !deferred.is_later(&rows.def)
+    };
+    while let Some(rows) = running.session.work_mut().deferred.next_rows(is_meant) {
+        triggers::fire_later(running, rows)?;
+    }
+    Ok(())
 }
 
 fn check(running: &mut Running<'_>, which: Which) -> Result<()> {
@@ -149,11 +164,14 @@ pub(crate) fn set(running: &mut Running<'_>, set: &SetConstraints) -> Result<()>
     drop(state);
     let work = running.session.work_mut();
     work.deferred.said.push(Said { keys, mode: set.mode });
-    let waits = !work.deferred.checks.is_empty();
-    if set.mode == ConstraintMode::Immediate && waits {
-        return check(running, Which::Immediate);
+    if set.mode != ConstraintMode::Immediate {
+        return Ok(());
     }
-    Ok(())
+    fire(running, Which::Immediate)?;
+    if running.session.work_mut().deferred.checks.is_empty() {
+        return Ok(());
+    }
+    check(running, Which::Immediate)
 }
 
 /// The deferrable constraints of a name: of temporary tables if they have any, like a relation.
@@ -175,6 +193,16 @@ fn named(state: &State, name: &RelationName, mode: ConstraintMode) -> Result<Vec
                 match deferral {
                     Deferral::Never => is_fixed = true,
                     _ => keys.push(KeyId::of(table, constraint)?),
+                }
+            }
+            for def in state.triggers_of(&table.def.name) {
+                let Some(deferral) = def.constraint.filter(|_| def.name == constraint) else {
+                    continue;
+                };
+                is_any = true;
+                match deferral {
+                    Deferral::Never => is_fixed = true,
+                    _ => keys.push(KeyId::of_trigger(constraint)),
                 }
             }
             let is_check = table.checks().iter().any(|check| check.name == constraint);
@@ -219,7 +247,8 @@ fn refuse(
     command: &str,
     is_meant: impl Fn(&Waiting) -> bool,
 ) -> Result<()> {
-    if !session.work().deferred.waits(is_meant) {
+    let deferred = &session.work().deferred;
+    if !deferred.waits(is_meant) && !deferred.waits_for_rows(entry.storage().id()) {
         return Ok(());
     }
     let name = entry.def.bare_name();

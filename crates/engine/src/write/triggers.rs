@@ -27,6 +27,7 @@ use crate::statement::row_types::row_type;
 use crate::statement::running::Running;
 use crate::statement::sequence::Callee;
 use crate::statement::trigger::{AfterStep, Answer, Transition, TriggerCall, WrittenRows};
+use crate::transaction::deferred::LaterRows;
 use crate::transaction::work::{Work, newest, recheck_snapshot};
 use crate::words::rows::Rows;
 
@@ -347,11 +348,39 @@ impl RowTriggers {
         if self.keeps {
             running.after.kept.push(written.clone());
         }
-        if !self.after.is_empty() {
-            let triggers = Arc::clone(&self.after);
+        let triggers = self.put_off(running, &written);
+        if !triggers.is_empty() {
             running.after.steps.push_back(AfterStep::Rows { written, triggers });
         }
     }
+}
+
+impl RowTriggers {
+    /// Notes rows for constraint triggers that fire at the end of the transaction; the triggers
+    /// behind rows that are left.
+    fn put_off(&self, running: &mut Running<'_>, written: &WrittenRows) -> Arc<[Arc<TriggerDef>]> {
+        let deferred = &mut running.session.work_mut().deferred;
+        if !self.after.iter().any(|def| deferred.is_later(def)) {
+            return Arc::clone(&self.after);
+        }
+        let (later, now): (Vec<_>, Vec<_>) =
+            self.after.iter().cloned().partition(|def| deferred.is_later(def));
+        for def in later {
+            let WrittenRows { entry, event, old, new } = written.clone();
+            deferred.later.push(LaterRows { entry, event, old, new, def, is_done: false });
+        }
+        now.into()
+    }
+}
+
+/// Fires a constraint trigger for rows that it waited for.
+///
+/// # Errors
+/// Errors of the function.
+pub(super) fn fire_later(running: &mut Running<'_>, rows: LaterRows) -> Result<()> {
+    let LaterRows { entry, event, old, new, def, .. } = rows;
+    let written = WrittenRows { entry, event, old, new };
+    call_for_rows(running, &written, &Arc::from([def]))
 }
 
 /// The values of a row of a batch.

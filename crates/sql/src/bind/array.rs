@@ -155,7 +155,11 @@ impl Binder<'_> {
     }
 
     /// `bound[...]`.
-    fn subscripted(&mut self, bound: Bound, subscripts: &[&ast::Subscript]) -> Result<Bound> {
+    pub(super) fn subscripted(
+        &mut self,
+        bound: Bound,
+        subscripts: &[&ast::Subscript],
+    ) -> Result<Bound> {
         let bound = self.retyped(bound);
         if bound.ty() == DataType::Jsonb {
             let at = bound.at;

@@ -3,6 +3,7 @@
 use sqlparser::ast;
 use types::{DataType, Result, SqlState};
 
+use super::array_targets::{Step, no_default};
 use super::name::object_at;
 use super::scope::{Clause, Level, Scope};
 use super::types::{Context, can_cast};
@@ -84,7 +85,7 @@ struct ValueTargets<'q> {
     /// Types and names of the values.
     wanted: &'q [ColumnDef],
     /// The subscripts of columns of which parts are assigned.
-    parts: &'q [Option<Vec<ast::Subscript>>],
+    parts: &'q [Option<Vec<Step>>],
     overriding: Overriding,
 }
 
@@ -323,14 +324,8 @@ impl Binder<'_> {
         &self,
         target: &Target,
         columns: &[ast::ObjectName],
-    ) -> Result<(Vec<usize>, Vec<Option<Vec<ast::Subscript>>>)> {
-        let mut parts = Vec::with_capacity(columns.len());
-        for name in columns {
-            parts.push(match name.0.as_slice() {
-                [ast::ObjectNamePart::Identifier(ident)] => self.subscript_of(ident)?,
-                _ => None,
-            });
-        }
+    ) -> Result<(Vec<usize>, Vec<Option<Vec<Step>>>)> {
+        let parts: Vec<_> = columns.iter().map(|name| self.steps_of(name)).collect();
         if parts.iter().all(Option::is_none) {
             let ordinals = self.target_ordinals(target, columns)?;
             let parts = vec![None; ordinals.len()];
@@ -338,7 +333,8 @@ impl Binder<'_> {
         }
         let mut ordinals: Vec<usize> = Vec::with_capacity(columns.len());
         for (name, part) in columns.iter().zip(&parts) {
-            let one = self.target_ordinals(target, std::slice::from_ref(name))?;
+            let column = ast::ObjectName(name.0.iter().take(1).cloned().collect());
+            let one = self.target_ordinals(target, std::slice::from_ref(&column))?;
             for ordinal in one {
                 let known = ordinals.iter().position(|known| *known == ordinal);
                 if known.is_some_and(|at| part.is_none() || parts.get(at) == Some(&None)) {
@@ -356,13 +352,13 @@ impl Binder<'_> {
         &self,
         table: &TableRef,
         ordinals: &[usize],
-        parts: &[Option<Vec<ast::Subscript>>],
+        parts: &[Option<Vec<Step>>],
         at: Place,
     ) -> Result<Vec<ColumnDef>> {
-        let wanted = |(ordinal, part): (&usize, &Option<Vec<ast::Subscript>>)| {
+        let wanted = |(ordinal, part): (&usize, &Option<Vec<Step>>)| {
             let column = column_at(table, *ordinal)?;
             match part {
-                Some(subscript) => self.target_part(column, subscript, at),
+                Some(steps) => self.target_part(column, steps, at),
                 None => Ok(column.clone()),
             }
         };
@@ -393,9 +389,8 @@ impl Binder<'_> {
                 let part = parts.get(position).and_then(Option::as_ref);
                 bound.push(match (wanted.get(position), part) {
                     (None, _) => self.bind_expr(expr)?,
-                    (Some(_), Some(_)) if is_default(expr) => {
-                        let message = "cannot set an array element to DEFAULT";
-                        return fail(SqlState::FEATURE_NOT_SUPPORTED, message, None);
+                    (Some(_), Some(steps)) if is_default(expr) => {
+                        return fail(SqlState::FEATURE_NOT_SUPPORTED, no_default(steps), None);
                     }
                     // Its value does not count, and takes none of the sequence.
                     (Some(column), None)
@@ -461,7 +456,7 @@ impl Binder<'_> {
     fn assigned(
         &mut self,
         wanted: &[ColumnDef],
-        parts: &[Option<Vec<ast::Subscript>>],
+        parts: &[Option<Vec<Step>>],
         source: BoundQuery,
     ) -> Result<BoundQuery> {
         let mut types = Vec::with_capacity(source.columns.len());

@@ -15,7 +15,7 @@ use crate::catalog::{
 use crate::parse::visit::rewrite_expressions;
 use crate::parse::{CreateTriggerTree, Switched, TransitionTree, TriggerTree, folded};
 use crate::statement::{
-    IfMissing, RelationName, Skipped, Statement, TriggerChange, TriggerStatement,
+    IfExists, IfMissing, RelationName, Skipped, Statement, TriggerChange, TriggerStatement,
 };
 
 /// Relation that has triggers.
@@ -133,9 +133,13 @@ impl Binder<'_> {
     fn bind_create_trigger(&mut self, create: &CreateTriggerTree) -> Result<Statement> {
         let target = self.trigger_target(&create.table)?;
         refuse_place(&target, create)?;
-        if create.is_constraint {
-            return unsupported("CREATE CONSTRAINT TRIGGER", None);
-        }
+        let constraint = match &create.constraint {
+            Some(_) if create.if_exists == IfExists::Replace => {
+                return refused("CREATE OR REPLACE CONSTRAINT TRIGGER is not supported");
+            }
+            Some(said) => Some(super::constraint::deferral_of(said.as_ref())?),
+            None => None,
+        };
         let mut events: Vec<TriggerEvent> = create.events.iter().map(|(event, _)| *event).collect();
         let count = events.len();
         events.sort_unstable();
@@ -162,6 +166,7 @@ impl Binder<'_> {
             old_table,
             new_table,
             firing: TriggerFiring::default(),
+            constraint,
         };
         let if_exists = create.if_exists;
         Ok(statement(&target, TriggerChange::Create { def, if_exists }))

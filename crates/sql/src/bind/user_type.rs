@@ -139,8 +139,8 @@ impl Binder<'_> {
             }
             let declared = self.declared_type(ty, at)?;
             let of_users = match declared.ty.element().unwrap_or(declared.ty) {
-                DataType::Enum(_) | DataType::Record(_) => true,
-                DataType::Packed(ty) if ty.user_range().is_some() => true,
+                DataType::Enum(_) => true,
+                DataType::Record(ty) if ty.key().is_none() => true,
                 _ => declared.domain.is_some(),
             };
             if of_users {

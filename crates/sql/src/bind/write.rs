@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use sqlparser::ast;
 use types::{DataType, Error, Result, SqlState};
 
-use super::array_targets::PartTarget;
+use super::array_targets::{PartTarget, Step};
 use super::clauses::Target as Item;
 use super::cte::Definition;
 use super::from::join;
@@ -290,13 +290,13 @@ impl Binder<'_> {
                 ast::AssignmentTarget::Tuple(names) => names,
             };
             let mut ordinals = Vec::with_capacity(names.len());
-            if let Some((name, subscript)) = self.subscripted_target(&assignment.target)? {
+            if let Some((name, steps)) = self.part_target(&assignment.target)? {
                 let ordinal = assigned_column(target, name)?;
                 let known = assigned.iter().position(|(known, _)| *known == ordinal);
                 if known.is_none() || in_parts.contains(&ordinal) {
                     self.refuse_generated(table, ordinal)?;
                     let before = known.map(|at| assigned.remove(at).1);
-                    let part = PartTarget { ordinal, subscripts: &subscript };
+                    let part = PartTarget { ordinal, steps: &steps };
                     let value = self.assigned_part(target, part, &assignment.value, before)?;
                     assigned.push((ordinal, value));
                     in_parts.push(ordinal);
@@ -332,22 +332,21 @@ impl Binder<'_> {
         Ok((plan, assigned))
     }
 
-    /// The column that is assigned to under a subscript, and the subscript.
-    fn subscripted_target<'t>(
+    /// The column of which a part is assigned to, and the steps to it.
+    fn part_target<'t>(
         &self,
         target: &'t ast::AssignmentTarget,
-    ) -> Result<Option<(&'t ast::ObjectName, Vec<ast::Subscript>)>> {
+    ) -> Result<Option<(&'t ast::ObjectName, Vec<Step>)>> {
         let names = match target {
             ast::AssignmentTarget::ColumnName(name) => std::slice::from_ref(name),
             ast::AssignmentTarget::Tuple(names) => names.as_slice(),
         };
         for name in names {
-            let Some(ast::ObjectNamePart::Identifier(ident)) = name.0.last() else { continue };
-            let Some(subscript) = self.subscript_of(ident)? else { continue };
+            let Some(steps) = self.steps_of(name) else { continue };
             return match target {
-                ast::AssignmentTarget::ColumnName(_) => Ok(Some((name, subscript))),
+                ast::AssignmentTarget::ColumnName(_) => Ok(Some((name, steps))),
                 ast::AssignmentTarget::Tuple(_) => {
-                    unsupported("a subscript in an assignment of rows", object_at(name))
+                    unsupported("a part of a column in an assignment of rows", object_at(name))
                 }
             };
         }
@@ -587,12 +586,8 @@ fn assigned_column(target: &Target, name: &ast::ObjectName) -> Result<usize> {
         Some(view) => view.ordinal(&column, WriteKind::Update, at)?,
         None => target.table.columns().iter().position(|known| known.name == column),
     };
-    if let (Some(ordinal), []) = (found, rest) {
+    if let Some(ordinal) = found {
         return Ok(ordinal);
-    }
-    let of = |ordinal: usize| target.table.columns().get(ordinal).map(|known| known.ty);
-    if let Some(DataType::Record(_)) = found.and_then(of) {
-        return unsupported("a field of a column in SET", at);
     }
     let message = format!("column \"{column}\" of relation \"{}\" does not exist", target.shown());
     let error = Error::new(SqlState::UNDEFINED_COLUMN, message);

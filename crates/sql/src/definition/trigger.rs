@@ -2,6 +2,8 @@
 //!
 //! Elsewhere: statements about them (`statement::trigger`), how they fire (`engine`).
 
+use super::Deferral;
+
 /// Moment at which a trigger fires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TriggerTiming {
@@ -119,6 +121,8 @@ pub struct TriggerDef {
     pub new_table: Option<String>,
     /// State that ENABLE and DISABLE change.
     pub firing: TriggerFiring,
+    /// Time at which a constraint trigger fires; None for other triggers.
+    pub constraint: Option<Deferral>,
 }
 
 impl TriggerDef {

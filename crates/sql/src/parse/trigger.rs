@@ -25,7 +25,8 @@ pub(crate) struct TransitionTree {
 #[derive(Clone, Debug)]
 pub(crate) struct CreateTriggerTree {
     pub(crate) if_exists: IfExists,
-    pub(crate) is_constraint: bool,
+    /// Time at which a constraint trigger fires, as far as the statement says it.
+    pub(crate) constraint: Option<Option<ast::ConstraintCharacteristics>>,
     pub(crate) name: String,
     pub(crate) timing: TriggerTiming,
     /// Events as written, with the columns of UPDATE OF.
@@ -104,11 +105,15 @@ fn create(parser: &mut Parser<'_>) -> Parsed<Option<TriggerTree>> {
     if word(parser, "from") {
         parser.parse_object_name(false)?;
     }
+    let mut constraint = None;
     if is_constraint {
-        parser.parse_constraint_characteristics()?;
+        constraint = Some(parser.parse_constraint_characteristics()?);
     }
     let transitions = transitions(parser)?;
     let level = level(parser)?;
+    if is_constraint && (timing != TriggerTiming::After || level != TriggerLevel::Row) {
+        return parser.expected_ref("AFTER and FOR EACH ROW", parser.peek_token_ref());
+    }
     let condition = if word(parser, "when") {
         parser.expect_token(&Token::LParen)?;
         let condition = parser.parse_expr()?;
@@ -125,7 +130,7 @@ fn create(parser: &mut Parser<'_>) -> Parsed<Option<TriggerTree>> {
     let arguments = arguments(parser)?;
     Ok(Some(TriggerTree::Create(Box::new(CreateTriggerTree {
         if_exists,
-        is_constraint,
+        constraint,
         name,
         timing,
         events,

@@ -23,12 +23,15 @@ impl Codec for TriggerDef {
         out.field(&self.old_table);
         out.field(&self.new_table);
         out.field(&self.firing);
+        if self.constraint.is_some() {
+            out.field(&self.constraint);
+        }
     }
 }
 
 impl Decode for TriggerDef {
     fn get(from: &mut Reader<'_>) -> Result<Self> {
-        Ok(Self {
+        let mut def = Self {
             name: from.field()?,
             timing: from.field()?,
             level: from.field()?,
@@ -40,6 +43,11 @@ impl Decode for TriggerDef {
             old_table: from.field()?,
             new_table: from.field()?,
             firing: from.field()?,
-        })
+            constraint: None,
+        };
+        if from.end().is_err() {
+            def.constraint = from.field()?;
+        }
+        Ok(def)
     }
 }

@@ -180,9 +180,13 @@ fn of_type(subject: &Subject<'_>, key: &str, ty: &UserType, depends: &mut Depend
         let range = i64::from(range.range().number);
         depends.add(("pg_type", number, 0), "i", ("pg_type", range, 0));
     }
-    if let UserType::Composite(_) = ty {
+    if let UserType::Composite(record) = ty {
         let class = ("pg_class", numbers::composite(key), 0);
         depends.add(class, "i", ("pg_type", number, 0));
+        for (at, field) in record.fields().iter().enumerate().filter(|(_, f)| is_of_users(f.ty)) {
+            let of = ("pg_type", numbers::of_type(field.ty).0, 0);
+            depends.add(("pg_class", numbers::composite(key), at as i64 + 1), "n", of);
+        }
     }
 }
 

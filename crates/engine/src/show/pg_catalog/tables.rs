@@ -31,6 +31,7 @@ pub(super) fn rows(name: &str, subject: &Subject<'_>) -> Vec<Row> {
         "pg_catalog.pg_constraint" => relations::constraints(subject)
             .into_iter()
             .chain(domains::constraints(subject))
+            .chain(triggers::constraints(subject))
             .collect(),
         "pg_catalog.pg_sequence" => relations::sequences(subject),
         "pg_catalog.pg_type" => {

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use sql::catalog::{TableMeta, TriggerDef, TriggerEvent, TriggerLevel, TriggerTiming};
+use sql::catalog::{Deferral, TableMeta, TriggerDef, TriggerEvent, TriggerLevel, TriggerTiming};
 use sql::statement::RelationName;
 use types::{ElementType, RegKind, Value};
 
@@ -59,6 +59,40 @@ fn bits(def: &TriggerDef) -> i64 {
     level + timing + def.events.iter().map(event).sum::<i64>()
 }
 
+/// The number of the constraint that a constraint trigger is; 0 for others.
+fn constraint_number(placed: &Placed<'_>) -> i64 {
+    match placed.def.constraint {
+        Some(_) => numbers::constraint(placed.table, &placed.def.name),
+        None => 0,
+    }
+}
+
+/// The rows of pg_constraint for constraint triggers.
+pub(super) fn constraints(subject: &Subject<'_>) -> Vec<Row> {
+    let known = catalog_numbers::relations(subject.state);
+    let row = |placed: &Placed<'_>| {
+        let Placed { table, of, def } = placed;
+        let deferral = def.constraint?;
+        let is_copy = *table != of.as_str();
+        let row = super::relations::without_actions()
+            .number("oid", constraint_number(placed))
+            .text("conname", &def.name)
+            .number("connamespace", numbers::schema(RelationName::schema_of_key(table)))
+            .text("contype", "t")
+            .text("condef", &format!("TRIGGER{}", deferral.sql()))
+            .flag("condeferrable", deferral.is_deferrable())
+            .flag("condeferred", deferral == Deferral::Deferred)
+            .flag("convalidated", true)
+            .number("conrelid", known.get(*table).copied().unwrap_or(0))
+            .number("conparentid", if is_copy { numbers::constraint(of, &def.name) } else { 0 })
+            .flag("conislocal", !is_copy)
+            .number("coninhcount", i64::from(is_copy))
+            .flag("connoinherit", true);
+        Some(row)
+    };
+    all(subject).iter().filter_map(row).collect()
+}
+
 /// The rows of pg_trigger.
 pub(super) fn rows(subject: &Subject<'_>) -> Vec<Row> {
     let known = catalog_numbers::relations(subject.state);
@@ -85,9 +119,9 @@ pub(super) fn rows(subject: &Subject<'_>) -> Vec<Row> {
             .flag("tgisinternal", false)
             .number("tgconstrrelid", 0)
             .number("tgconstrindid", 0)
-            .number("tgconstraint", 0)
-            .flag("tgdeferrable", false)
-            .flag("tginitdeferred", false)
+            .number("tgconstraint", constraint_number(placed))
+            .flag("tgdeferrable", def.constraint.is_some_and(Deferral::is_deferrable))
+            .flag("tginitdeferred", def.constraint == Some(Deferral::Deferred))
             .number("tgnargs", def.arguments.len() as i64)
             .vector("tgattr", ElementType::SmallInt, &ordinals)
             .set("tgargs", Value::Str(arguments.into()))
@@ -125,11 +159,18 @@ fn definition(subject: &Subject<'_>, placed: &Placed<'_>, form: Form) -> String 
     };
     let events: Vec<String> = def.events.iter().map(event).collect();
     let mut text = format!(
-        "CREATE TRIGGER {} {} {} ON {relation} ",
+        "CREATE {}TRIGGER {} {} {} ON {relation} ",
+        if def.constraint.is_some() { "CONSTRAINT " } else { "" },
         quoted(&def.name),
         def.timing.name(),
         events.join(" OR "),
     );
+    text.push_str(match def.constraint {
+        None => "",
+        Some(Deferral::Never) => "NOT DEFERRABLE INITIALLY IMMEDIATE ",
+        Some(Deferral::Immediate) => "DEFERRABLE INITIALLY IMMEDIATE ",
+        Some(Deferral::Deferred) => "DEFERRABLE INITIALLY DEFERRED ",
+    });
     if def.has_tables() {
         text.push_str("REFERENCING ");
         for (word, name) in [("OLD", &def.old_table), ("NEW", &def.new_table)] {

@@ -3,6 +3,7 @@
 //! ```text
 //! UPDATE t SET a[1] = 2, b[2:3] = c    ->   UPDATE t SET a = 2, b = c
 //! INSERT INTO t (a[1], b) ...          ->   INSERT INTO t (a, b) ...
+//! UPDATE t SET a[1].x = 2              ->   UPDATE t SET a.x = 2
 //! ```
 
 use sqlparser::ast;
@@ -91,7 +92,7 @@ fn targets(tokens: &[TokenWithSpan]) -> Vec<(usize, usize)> {
                 if ends.iter().any(|end| is(token, end)) {
                     list = None;
                 } else if let (true, Some((_, rule))) = (begins, list)
-                    && let Some(end) = subscripts_end(tokens, &places, at + 1)
+                    && let Some((parts, end)) = subscripted(tokens, &places, at)
                 {
                     let next = places.get(end).map(|place| &tokens[*place].token);
                     let fits = match rule {
@@ -99,7 +100,7 @@ fn targets(tokens: &[TokenWithSpan]) -> Vec<(usize, usize)> {
                         Ends::Anywhere => matches!(next, Some(Token::Comma | Token::RParen)),
                     };
                     if fits {
-                        found.push((places[at], places[end - 1] + 1));
+                        found.extend(parts);
                         (at, begins) = (end, false);
                         continue;
                     }
@@ -144,6 +145,30 @@ fn is_insert_list(tokens: &[TokenWithSpan], before: &[usize]) -> bool {
         end += 2;
     }
     word(Some(into), "into") && word(into.checked_sub(1), "insert") && end == before.len()
+}
+
+/// The names of the target that begins at `at` which have subscripts, with the ends of those, and
+/// the first token behind the target; None when no name has some.
+fn subscripted(
+    tokens: &[TokenWithSpan],
+    places: &[usize],
+    at: usize,
+) -> Option<(Vec<(usize, usize)>, usize)> {
+    let token = |at: usize| places.get(at).map(|place| &tokens[*place].token);
+    let (mut parts, mut word) = (Vec::new(), at);
+    loop {
+        let mut next = word + 1;
+        if let Some(end) = subscripts_end(tokens, places, next) {
+            parts.push((places[word], places[end - 1] + 1));
+            next = end;
+        }
+        let is_field =
+            token(next) == Some(&Token::Period) && matches!(token(next + 1), Some(Token::Word(_)));
+        if !is_field {
+            return (!parts.is_empty()).then_some((parts, next));
+        }
+        word = next + 1;
+    }
 }
 
 /// The first token behind the brackets that begin at `at`; None when there are none.
