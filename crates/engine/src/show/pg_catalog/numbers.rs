@@ -209,6 +209,9 @@ pub(super) fn own_entry(ty: DataType) -> &'static TypeEntry {
         DataType::Enum(_) => return &ENUM,
         DataType::Array(ElementType::Enum(_)) => return &ENUMS,
         DataType::Packed(PackedType::HStore) => return &ENUMS,
+        DataType::Record(ty) | DataType::Array(ElementType::Record(ty)) if ty.key().is_some() => {
+            return &ENUMS;
+        }
         DataType::Packed(PackedType::CiText) => return &CITEXT,
         DataType::Packed(ty) | DataType::Array(ElementType::Packed(ty))
             if ty.user_range().is_some() =>
