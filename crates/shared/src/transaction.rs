@@ -104,6 +104,9 @@ impl Ahead {
     }
 }
 
+/// Writes of rows that are on their way at a time: beats of the node do not wait behind more.
+const WRITES: usize = 4096;
+
 /// Keys that a transaction makes from its version.
 const ADDED_BITS: u32 = 17;
 
@@ -509,22 +512,26 @@ impl<N: Deref<Target = Node>, T: Deref<Target = SharedTable>> Transaction<N, T> 
     }
 
     async fn write(&self, undo: &[TableUndo], version: Version) -> Result<()> {
-        let mut writes = Vec::new();
-        for (place, cached) in &self.cache {
-            if let Some(change) = change_of(cached) {
-                let rows = self.tables[place.0].rows();
-                writes.push(rows.write_later(&self.begun.snapshot, place.1, change));
+        let mut changes = self.cache.iter().filter_map(|(place, cached)| {
+            let rows = self.tables[place.0].rows();
+            Some(rows.write_later(&self.begun.snapshot, place.1, change_of(cached)?))
+        });
+        loop {
+            // Calls are made as they are taken: so many are on their way at a time.
+            let writes: Vec<_> = changes.by_ref().take(WRITES).collect();
+            if writes.is_empty() {
+                break;
             }
+            let mut outcome = Ok(());
+            for write in writes {
+                // All are waited for: what comes late could not be taken back.
+                outcome = outcome.and(match write.await {
+                    Err(StoreError::InvalidWrite) => Err(SharedError::Conflict),
+                    answer => answer.map_err(SharedError::from),
+                });
+            }
+            outcome?;
         }
-        let mut outcome = Ok(());
-        for write in writes {
-            // All are waited for: what comes late could not be taken back.
-            outcome = outcome.and(match write.await {
-                Err(StoreError::InvalidWrite) => Err(SharedError::Conflict),
-                answer => answer.map_err(SharedError::from),
-            });
-        }
-        outcome?;
         for table in undo {
             let shared = self.tables.iter().find(|shared| shared.name == table.table);
             let shared = shared.ok_or_else(|| SharedError::Corrupt("a table".into()))?;
