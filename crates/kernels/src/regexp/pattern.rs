@@ -236,7 +236,13 @@ fn escape(out: &mut String, c: char, rest: &mut Peekable<Chars<'_>>) {
         }
         // The regex crate takes some of these for borders of words.
         '<' | '>' => out.push(c),
-        c => out.extend(['\\', c]),
+        c => match class_of_escape(c).and_then(characters) {
+            Some(characters) => {
+                let not = if c.is_ascii_uppercase() { "^" } else { "" };
+                out.extend(["[", not, characters, "]"]);
+            }
+            None => out.extend(['\\', c]),
+        },
     }
 }
 
@@ -293,11 +299,40 @@ fn bracket(out: &mut String, rest: &mut Peekable<Chars<'_>>, options: Options) {
     }
 }
 
-/// The classes of characters.
-const CLASSES: [&str; 13] = [
-    "alnum", "alpha", "blank", "cntrl", "digit", "graph", "lower", "print", "punct", "space",
-    "upper", "word", "xdigit",
-];
+/// The characters of a class, inside of brackets; None when there is no such class. Digits are
+/// those of ASCII alone, and others count as letters, as PostgreSQL has it from the C library.
+fn characters(class: &str) -> Option<&'static str> {
+    Some(match class {
+        "alnum" => r"\p{Alphabetic}\p{Nd}",
+        "alpha" => r"\p{Alphabetic}[\p{Nd}&&[^0-9]]",
+        "blank" => r"\t\x20",
+        "cntrl" => r"\p{Cc}",
+        "digit" => "0-9",
+        "graph" => r"\p{L}\p{M}\p{N}\p{P}\p{S}\p{Cf}\p{Co}\x{a0}\x{2007}\x{202f}",
+        "lower" => r"\p{Lowercase}\x{1c5}\x{1c8}\x{1cb}\x{1f2}",
+        "print" => r"\p{L}\p{M}\p{N}\p{P}\p{S}\p{Cf}\p{Co}\p{Zs}",
+        "punct" => {
+            r"[\p{M}\p{N}\p{P}\p{S}\p{Cf}\p{Co}\x{a0}\x{2007}\x{202f}&&[^\p{Alphabetic}\p{Nd}]]"
+        }
+        "space" => {
+            r"\t-\r\x20\x{1680}\x{2000}-\x{2006}\x{2008}-\x{200a}\x{2028}\x{2029}\x{205f}\x{3000}"
+        }
+        "upper" => r"\p{Uppercase}\p{Lt}",
+        "word" => r"\p{Alphabetic}\p{Nd}_",
+        "xdigit" => "0-9A-Fa-f",
+        _ => return None,
+    })
+}
+
+/// The class that an escape stands for.
+fn class_of_escape(c: char) -> Option<&'static str> {
+    match c.to_ascii_lowercase() {
+        'd' => Some("digit"),
+        's' => Some("space"),
+        'w' => Some("word"),
+        _ => None,
+    }
+}
 
 /// `[:name:]`, `[.c.]`, `[=c=]` inside of brackets, its first bracket taken.
 fn class(out: &mut String, rest: &mut Peekable<Chars<'_>>) {
@@ -310,9 +345,11 @@ fn class(out: &mut String, rest: &mut Peekable<Chars<'_>>) {
         name.push(c);
     }
     match kind {
-        // No class of Unicode has such a name either: this is refused.
-        ':' if !CLASSES.contains(&name.as_str()) => out.extend([r"\p{class ", &name, "}"]),
-        ':' => out.extend(["[:", name.as_str(), ":]"]),
+        ':' => match characters(&name) {
+            Some(characters) => out.push_str(characters),
+            // No class of Unicode has such a name either: this is refused.
+            None => out.extend([r"\p{class ", &name, "}"]),
+        },
         _ => out.push_str(&regex::escape(&name)),
     }
 }

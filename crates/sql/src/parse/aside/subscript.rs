@@ -123,8 +123,8 @@ enum Ends {
     Anywhere,
 }
 
-/// True when a parenthesis behind these tokens opens the columns of INSERT INTO: between INTO and it
-/// stand the table's name and perhaps AS and another name.
+/// True when a parenthesis behind these tokens opens the columns of INSERT INTO: between INTO and
+/// it stand the table's name and perhaps AS and another name.
 fn is_insert_list(tokens: &[TokenWithSpan], before: &[usize]) -> bool {
     let is_name = |place: &&usize| {
         let token = &tokens[**place];
