@@ -55,13 +55,15 @@ pub fn run(command: BusCommand) -> Outcome {
     }
 }
 
-/// Messages a second and times of waits, in the process and over the network.
+/// Messages a second and times of waits, in the process, over the network, and beside NATS
+/// JetStream and ActiveMQ where their packages can be had.
 ///
 /// # Errors
 /// When a bench cannot be built or fails.
 pub fn bench() -> Outcome {
     cargo(&["bench", "--package", "bus", "--bench", "messages"])?;
-    cargo(&["bench", "--package", "bus_server", "--bench", "network"])
+    cargo(&["bench", "--package", "bus_server", "--bench", "network"])?;
+    cargo(&["bench", "--package", "bus_server", "--bench", "peers"])
 }
 
 /// `cargo test` for one file of tests, optimised.
