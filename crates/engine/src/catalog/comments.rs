@@ -3,6 +3,8 @@
 //! Invariant: nothing in [`State::comments`] is about an object that is not there: each change of
 //! the catalog ends with [`State::settle_comments`].
 
+use std::collections::BTreeSet;
+
 use sql::catalog::TableRef;
 use sql::statement::{ALWAYS_THERE, RelationName};
 
@@ -83,6 +85,18 @@ impl State {
                 self.comments.insert(Commented::Column(name.to_owned(), column.clone()), text);
             }
         }
+        // Constraints that came along have their names.
+        let from: BTreeSet<&str> = columns.iter().map(|(_, table, _)| table.name()).collect();
+        let copied = |(on, text): (&Commented, &String)| match on {
+            Commented::Constraint(table, constraint)
+                if from.contains(table.as_str()) && self.has_constraint(name, constraint) =>
+            {
+                Some((Commented::Constraint(name.to_owned(), constraint.clone()), text.clone()))
+            }
+            _ => None,
+        };
+        let copied: Vec<(Commented, String)> = self.comments.iter().filter_map(copied).collect();
+        self.comments.extend(copied);
     }
 
     /// Rights and comments follow a table that was called `from`, those on its indexes, too.

@@ -282,7 +282,7 @@ fn alter(running: &mut Running<'_>, key: &str, change: RoutineChange) -> Result<
             }
             for (name, value) in hints {
                 def.hints.retain(|(known, _)| *known != name);
-                def.hints.push((name, value));
+                def.hints.extend((value != "false").then_some((name, value)));
             }
         }
     }

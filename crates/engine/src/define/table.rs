@@ -149,10 +149,10 @@ pub(super) fn create(session: &mut Session, create: CreateTable) -> Result<Query
     let own = name.clone();
     session.change_catalog(|state| {
         state.sequences.extend(sequences.into_iter().map(|s| (s.name.clone(), s)));
+        state.tables.insert(name.clone(), entry);
         if persistence == Persistence::Permanent {
             state.copy_comments(&name, &create.comments);
         }
-        state.tables.insert(name, entry);
         Ok(())
     })?;
     if let Some(parent) = parent {

@@ -5,7 +5,7 @@
 //! session's settings are there as they were when it began.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, Ordering};
 
 use host::Clock;
 use parking_lot::Mutex;
@@ -39,6 +39,8 @@ pub(crate) struct SessionCalls {
     pub(crate) settings: Mutex<Settings>,
     /// When its statement began, microseconds since 1970.
     pub(crate) began: AtomicI64,
+    /// Triggers that are running, each in the one before.
+    pub(crate) triggers: AtomicI32,
     /// True when the session may hold advisory locks until its transaction ends.
     pub(crate) locks_transaction: AtomicBool,
     /// True when the session may hold advisory locks until it ends.
@@ -56,6 +58,7 @@ impl SessionCalls {
             is_asked: AtomicBool::new(false),
             settings: Mutex::default(),
             began: AtomicI64::new(0),
+            triggers: AtomicI32::new(0),
             locks_transaction: AtomicBool::new(false),
             locks_session: AtomicBool::new(false),
         }

@@ -66,6 +66,9 @@ impl SessionCalls {
                 Ok(nothing())
             }
             (SessionFunction::ClockTimestamp, []) => Ok(Value::I64(self.clock.micros())),
+            (SessionFunction::TriggerDepth, []) => {
+                Ok(Value::I32(self.triggers.load(Ordering::Relaxed)))
+            }
             (SessionFunction::StatementTimestamp, []) => Ok(Value::I64(self.statement_micros())),
             (SessionFunction::CancelBackend, [Value::I32(pid)]) => {
                 self.signal(*pid, state, who, Signal::Cancel)

@@ -190,6 +190,11 @@ impl NumberTemplate {
             self.write_scientific(value, out);
             return Ok(());
         }
+        let name = if value.is_nan() { "NaN" } else { "Infinity" };
+        if !value.is_finite() && name.len() <= self.whole {
+            self.fill(name, "", value < 0.0, out);
+            return Ok(());
+        }
         if !value.is_finite() {
             self.fill(&"#".repeat(self.whole + 1), &"#".repeat(self.fraction), value < 0.0, out);
             return Ok(());

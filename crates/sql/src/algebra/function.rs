@@ -486,6 +486,7 @@ impl Function {
         match self {
             Self::NextVal | Self::SetVal => true,
             Self::Session(S::CurrentSetting | S::ClockTimestamp | S::StatementTimestamp) => false,
+            Self::Session(S::TriggerDepth) => false,
             Self::Session(S::Object(..)) => false,
             Self::Session(_) => true,
             Self::Routine(called) => called.volatility == Volatility::Volatile,

@@ -25,6 +25,8 @@ pub enum SessionFunction {
     ClockTimestamp,
     /// statement_timestamp() -> TIMESTAMPTZ: the time at which the statement began.
     StatementTimestamp,
+    /// pg_trigger_depth() -> INTEGER: how many triggers are running, each in the one before.
+    TriggerDepth,
     /// pg_advisory_lock and its kin.
     Advisory(Advisory),
     /// An object of the catalog -> `regclass` and its kin; an array of them for an array.
@@ -93,6 +95,7 @@ impl SessionFunction {
             "pg_sleep" => Self::Sleep,
             "clock_timestamp" => Self::ClockTimestamp,
             "statement_timestamp" => Self::StatementTimestamp,
+            "pg_trigger_depth" => Self::TriggerDepth,
             "pg_advisory_lock" => Self::Advisory(Advisory::Lock(Exclusive, Session)),
             "pg_advisory_lock_shared" => Self::Advisory(Advisory::Lock(Shared, Session)),
             "pg_advisory_xact_lock" => Self::Advisory(Advisory::Lock(Exclusive, Transaction)),
@@ -135,8 +138,10 @@ impl SessionFunction {
                 1,
             ) => &[Integer],
             (Self::Sleep, 1) => &[Double],
-            (Self::ClockTimestamp | Self::StatementTimestamp, 0) => &[],
-            (Self::ClockTimestamp | Self::StatementTimestamp, _) => return None,
+            (Self::ClockTimestamp | Self::StatementTimestamp | Self::TriggerDepth, 0) => &[],
+            (Self::ClockTimestamp | Self::StatementTimestamp | Self::TriggerDepth, _) => {
+                return None;
+            }
             (Self::Advisory(Advisory::UnlockAll), 0) => &[],
             (Self::Advisory(Advisory::UnlockAll), _) => return None,
             (Self::Advisory(_), 1) => &[BigInt],
@@ -155,6 +160,7 @@ impl SessionFunction {
             | Self::ResumeBackend
             | Self::Advisory(Advisory::Try(..) | Advisory::Unlock(_)) => DataType::Boolean,
             Self::ClockTimestamp | Self::StatementTimestamp => DataType::TIMESTAMPTZ,
+            Self::TriggerDepth => DataType::Integer,
             Self::Object(kind, ObjectKey::Names | ObjectKey::Numbers) => {
                 DataType::Array(ElementType::Reg(kind))
             }

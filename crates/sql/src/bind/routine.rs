@@ -146,7 +146,8 @@ impl Binder<'_> {
             nulls: attributes.nulls.unwrap_or_default(),
             security: attributes.security.unwrap_or_default(),
             settings: attributes.settings.clone(),
-            hints: attributes.hints.clone(),
+            // NOT LEAKPROOF is how functions are.
+            hints: attributes.hints.iter().filter(|hint| hint.1 != "false").cloned().collect(),
             aggregate: None,
         })
     }
@@ -418,8 +419,6 @@ fn refuse_aggregate(kind: KindWord, routine: &RoutineDef, what: &str) -> Result<
     Err(error.with_hint(format!("Use DROP AGGREGATE {what}.")))
 }
 
-/// # Errors
-/// 42P13 for a VARIADIC parameter that is no array, and for one that goes in behind it.
 fn refuse_variadic(mode: ParameterMode, ty: &RoutineType, before: &[ParameterDef]) -> Result<()> {
     let state = SqlState::INVALID_FUNCTION_DEFINITION;
     let has_variadic = before.iter().any(|known| known.mode == ParameterMode::Variadic);

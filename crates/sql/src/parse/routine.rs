@@ -250,6 +250,7 @@ fn attribute(parser: &mut Parser<'_>, all: &mut Attributes) -> Parsed<()> {
         all.hints.push(("leakproof".to_owned(), "true".to_owned()));
     } else if words(parser, &["not", "leakproof"]) {
         all.hints.retain(|(known, _)| known != "leakproof");
+        all.hints.push(("leakproof".to_owned(), "false".to_owned()));
     } else if word(parser, "window") {
         all.unsupported = Some("a window function that users make");
     } else if word(parser, "transform") {

@@ -3,6 +3,7 @@
 //! Called by statements that write (`write::triggers`), through `statement::sequence::Callee`.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use sql::catalog::{
     BodyForm, Language, NullInput, RoutineDef, RoutineKind, RoutineType, RowCount, Security,
@@ -21,6 +22,14 @@ use crate::statement::trigger::{Answer, Transition, TriggerCall};
 impl Session {
     /// Calls a trigger, if its condition holds.
     pub(super) fn fire(&mut self, call: TriggerCall<'_>) -> Result<Answer> {
+        let calls = Arc::clone(&self.calls);
+        calls.triggers.fetch_add(1, Ordering::Relaxed);
+        let answer = self.fire_here(call);
+        calls.triggers.fetch_sub(1, Ordering::Relaxed);
+        answer
+    }
+
+    fn fire_here(&mut self, call: TriggerCall<'_>) -> Result<Answer> {
         let code = self.trigger_code(&call)?;
         let variables = self.variables(&call)?;
         if let Some(condition) = &code.condition {
