@@ -85,6 +85,8 @@ pub struct Session {
     is_spare: bool,
     /// Calls of routines that run inside of each other.
     pub(crate) call_depth: usize,
+    /// Storages of the tables of statements that wait for routines which they call.
+    pub(crate) in_use: Vec<u64>,
 }
 
 impl Drop for Session {
@@ -127,6 +129,7 @@ impl Session {
             spare: None,
             is_spare: false,
             call_depth: 0,
+            in_use: Vec::new(),
         }
     }
 

@@ -160,6 +160,9 @@ impl Running<'_> {
             self.session.read_tables(&relies_on)?;
         }
         self.session.work_mut().statements += 1;
+        if plan.calls_routines {
+            self.open = relies_on.iter().map(|of| of.table.id()).collect();
+        }
         if plan.calls_routines && self.view.is_none() {
             // What they write is not for the query that calls them.
             self.view = Some(self.session.work_mut().txn.begin_statement()?);
@@ -224,6 +227,10 @@ impl Running<'_> {
         plan: &PhysicalPlan,
         context: &Arc<QueryContext>,
     ) -> Result<ResultSet> {
-        self.session.lend(plan, || exec::execute(plan, context))
+        let outer = self.session.in_use.len();
+        self.session.in_use.append(&mut self.open);
+        let result = self.session.lend(plan, || exec::execute(plan, context));
+        self.session.in_use.truncate(outer);
+        result
     }
 }

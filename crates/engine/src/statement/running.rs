@@ -72,6 +72,8 @@ pub(crate) struct Running<'s> {
     pub(crate) explaining: Option<Explaining>,
     /// Paths that its plans are to tell of, for EXPLAIN.
     pub(crate) paths_told: PathsTold,
+    /// Storages of the tables that its last query reads, if that calls routines.
+    pub(crate) open: Vec<u64>,
 }
 
 impl<'s> Running<'s> {
@@ -88,6 +90,7 @@ impl<'s> Running<'s> {
             after: AfterTriggers::default(),
             explaining: None,
             paths_told: PathsTold::Chosen,
+            open: Vec::new(),
         }
     }
 

@@ -221,7 +221,8 @@ fn named(state: &State, name: &RelationName, mode: ConstraintMode) -> Result<Vec
     Err(Error::new(SqlState::UNDEFINED_OBJECT, message))
 }
 
-/// Refuses `command` on a table whose rows changed in a way that is still to be looked at.
+/// Refuses `command` on a table that a statement around it uses, or whose rows changed in a way
+/// that is still to be looked at.
 ///
 /// # Errors
 /// 55006.
@@ -248,10 +249,14 @@ fn refuse(
     is_meant: impl Fn(&Waiting) -> bool,
 ) -> Result<()> {
     let deferred = &session.work().deferred;
-    if !deferred.waits(is_meant) && !deferred.waits_for_rows(entry.storage().id()) {
+    let reason = if session.in_use.contains(&entry.storage().id()) {
+        "is being used by active queries in this session"
+    } else if deferred.waits(is_meant) || deferred.waits_for_rows(entry.storage().id()) {
+        "has pending trigger events"
+    } else {
         return Ok(());
-    }
+    };
     let name = entry.def.bare_name();
-    let message = format!("cannot {command} \"{name}\" because it has pending trigger events");
+    let message = format!("cannot {command} \"{name}\" because it {reason}");
     Err(Error::new(SqlState::OBJECT_IN_USE, message))
 }

@@ -24,7 +24,10 @@ impl Session {
     pub(super) fn fire(&mut self, call: TriggerCall<'_>) -> Result<Answer> {
         let calls = Arc::clone(&self.calls);
         calls.triggers.fetch_add(1, Ordering::Relaxed);
+        let outer = self.in_use.len();
+        self.in_use.extend(self.state().tables.get(call.table).map(|entry| entry.storage().id()));
         let answer = self.fire_here(call);
+        self.in_use.truncate(outer);
         calls.triggers.fetch_sub(1, Ordering::Relaxed);
         answer
     }
