@@ -97,6 +97,8 @@ pub(super) fn tables(session: &mut Session, drop: &DropRelations) -> Result<Quer
         for entry in changed {
             state.tables.insert(entry.def.name.clone(), entry);
         }
+        // Policies go with their tables, whatever they read.
+        state.row_security.retain(|table, _| !names.contains(table.as_str()));
         // Wide tables may go together with those behind them.
         let is_plain = |name: &&str| state.tables.get(*name).is_none_or(|t| t.def.wide.is_none());
         let (plain, wide): (Vec<&str>, Vec<&str>) =

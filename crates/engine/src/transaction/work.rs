@@ -13,7 +13,7 @@ use std::sync::{Arc, OnceLock};
 
 use exec::context::ReadLog;
 use parking_lot::Mutex;
-use sql::statement::{AccessMode, Deferral, TransactionModes};
+use sql::statement::{AccessMode, Deferral, RelationName, TransactionModes};
 use storage::Snapshot;
 use storage::{Table, Timestamp, TxnId, UndoBuffer, UndoMark};
 use txn::manager::{CommitWork, Isolation, Transaction};
@@ -279,6 +279,18 @@ impl Work {
         }
         let message = format!("cannot execute {command} in a read-only transaction");
         Err(Error::new(SqlState::READ_ONLY_SQL_TRANSACTION, message))
+    }
+
+    /// As [`Self::check_writable`], for rows of the relation that the catalog calls `key`: those of
+    /// temporary ones are the session's own.
+    ///
+    /// # Errors
+    /// 25006.
+    pub(crate) fn check_writes(&self, key: &str, command: &str) -> Result<()> {
+        if RelationName::schema_of_key(key) == "pg_temp" {
+            return Ok(());
+        }
+        self.check_writable(command)
     }
 
     /// The catalog as this transaction sees it.

@@ -126,7 +126,7 @@ pub(crate) fn update(running: &mut Running<'_>, update: &Update) -> Result<Query
     if let Some(rows) = AttachedRows::of(&update.table) {
         return attached::update(running, &rows, update);
     }
-    running.session.work().check_writable("UPDATE")?;
+    running.session.work().check_writes(update.table.name(), "UPDATE")?;
     let mut target = Target::of(running, &update.table)?;
     let action = Action::update(&update.columns);
     let source = Source { query: &update.source, matches: update.matches };
@@ -149,7 +149,7 @@ pub(crate) fn delete(running: &mut Running<'_>, delete: &Delete) -> Result<Query
     if let Some(rows) = AttachedRows::of(&delete.table) {
         return attached::delete(running, &rows, delete);
     }
-    running.session.work().check_writable("DELETE")?;
+    running.session.work().check_writes(delete.table.name(), "DELETE")?;
     let mut target = Target::of(running, &delete.table)?;
     let returns = delete.returning.as_ref();
     let source = Source { query: &delete.source, matches: delete.matches };

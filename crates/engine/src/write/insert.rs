@@ -110,7 +110,7 @@ pub(crate) fn insert(running: &mut Running<'_>, insert: &Insert) -> Result<Query
     if let Some(rows) = AttachedRows::of(&insert.table) {
         return attached::insert(running, &rows, insert);
     }
-    running.session.work().check_writable("INSERT")?;
+    running.session.work().check_writes(insert.table.name(), "INSERT")?;
     let entry = running.session.write_table(&insert.table)?;
     let triggers = StatementTriggers::begin(running, entry.name(), &events(insert))?;
     let result = insert_into(running, &entry, insert);

@@ -81,7 +81,7 @@ impl Point {
             Action::Update(find, ..) => (["UPDATE", "UPDATE 0", "UPDATE 1"], Some(find)),
             Action::Delete(find, _) => (["DELETE", "DELETE 0", "DELETE 1"], Some(find)),
         };
-        running.session.work().check_writable(command)?;
+        running.session.work().check_writes(&self.entry.def.name, command)?;
         let Locked::Yes = self.lock(running)? else { return Ok(None) };
         if let Action::Insert(new) = &self.action {
             new.draw(running.session, parameters)?;
