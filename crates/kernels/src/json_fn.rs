@@ -15,7 +15,7 @@ use crate::rows::{Texts, Values, count, scratch, try_build, validity};
 use crate::{Vector, VectorBuilder, VectorData, time_fn};
 
 pub use object::{ObjectOf, object_of};
-pub use record::{Records, array_text, column, records};
+pub use record::{Records, column, records, value_text};
 
 /// How a value inside of another one is given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

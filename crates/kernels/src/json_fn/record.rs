@@ -2,7 +2,7 @@
 
 use types::array::ArrayBuilder;
 use types::json::{Json, Kind};
-use types::{DataType, Error, Result, SqlState};
+use types::{DataType, Error, RecordType, Result, SqlState};
 
 use super::{Form, found, invalid, write_rows};
 use crate::Vector;
@@ -86,20 +86,21 @@ pub fn column(json: &Vector, key: &Vector) -> Result<Vector> {
     })
 }
 
-/// The field `key` of objects as the text of an array, `{1,2}`: of strings that are such texts, and
-/// of arrays, whose elements are texts, or JSON where `form` says so.
+/// The field `key` of objects as the text of a value of type `ty`, an array or a record: strings
+/// are such texts, arrays have elements, and objects the fields of a record by their names.
 ///
 /// # Errors
-/// 22P02 for other values; as [`super::field`].
-pub fn array_text(form: Form, json: &Vector, key: &Vector) -> Result<Vector> {
+/// 22P02 for an array of other values; as [`super::field`].
+pub fn value_text(ty: DataType, json: &Vector, key: &Vector) -> Result<Vector> {
     let (values, keys) = (Texts::new(json), Texts::new(key));
     write_rows(&[json, key], |i, out| {
         let key = keys.bytes(i);
         let Some(value) = Json::new(values.bytes(i)).field(key)? else { return Ok(false) };
-        match value.kind() {
-            Kind::Null => return Ok(false),
-            Kind::Array => put_array(out, value, form)?,
-            Kind::String => out.extend_from_slice(&value.text()?.unwrap_or_default()),
+        match (value.kind(), ty) {
+            (Kind::Null, _) => return Ok(false),
+            (Kind::Array | Kind::String, DataType::Array(_)) | (_, DataType::Record(_)) => {
+                put_value(out, value, ty)?;
+            }
             _ => {
                 let error = Error::new(SqlState::INVALID_TEXT, "expected JSON array");
                 let key = String::from_utf8_lossy(key);
@@ -110,35 +111,61 @@ pub fn array_text(form: Form, json: &Vector, key: &Vector) -> Result<Vector> {
     })
 }
 
+/// Appends the text of a value of type `ty`.
+fn put_value(out: &mut Vec<u8>, value: Json<'_>, ty: DataType) -> Result<()> {
+    match (value.kind(), ty) {
+        (Kind::Array, DataType::Array(element)) => put_array(out, value, element.data_type())?,
+        (Kind::Object, DataType::Record(ty)) => put_record(out, value, ty)?,
+        (_, DataType::Json | DataType::Jsonb) => out.extend_from_slice(value.bytes()),
+        _ => out.extend_from_slice(&value.text()?.unwrap_or_default()),
+    }
+    Ok(())
+}
+
 /// Appends `{"a","b"}`, and arrays in it in the same way.
-fn put_array(out: &mut Vec<u8>, array: Json<'_>, form: Form) -> Result<()> {
+fn put_array(out: &mut Vec<u8>, array: Json<'_>, ty: DataType) -> Result<()> {
     out.push(b'{');
     for (number, element) in array.elements().enumerate() {
         if number > 0 {
             out.push(b',');
         }
-        let text = match (element.kind(), form) {
-            (Kind::Array, _) => {
-                put_array(out, element, form)?;
-                continue;
-            }
-            (Kind::Null, _) => None,
-            (_, Form::Json) => Some(element.bytes().into()),
-            (_, Form::Text) => element.text()?,
-        };
-        let Some(text) = text else {
-            out.extend_from_slice(b"NULL");
-            continue;
-        };
-        out.push(b'"');
-        for &byte in &*text {
-            if matches!(byte, b'"' | b'\\') {
-                out.push(b'\\');
-            }
-            out.push(byte);
+        match element.kind() {
+            Kind::Array => put_array(out, element, ty)?,
+            Kind::Null => out.extend_from_slice(b"NULL"),
+            _ => put_quoted(out, element, ty)?,
         }
-        out.push(b'"');
     }
     out.push(b'}');
+    Ok(())
+}
+
+/// Appends `("a",,"b")`: nothing for a field that the object does not have.
+fn put_record(out: &mut Vec<u8>, object: Json<'_>, ty: RecordType) -> Result<()> {
+    out.push(b'(');
+    for (number, field) in ty.fields().iter().enumerate() {
+        if number > 0 {
+            out.push(b',');
+        }
+        let value = object.field(field.name.as_bytes())?;
+        if let Some(value) = value.filter(|value| value.kind() != Kind::Null) {
+            put_quoted(out, value, field.ty)?;
+        }
+    }
+    out.push(b')');
+    Ok(())
+}
+
+/// Appends the text of a value in quotes.
+fn put_quoted(out: &mut Vec<u8>, value: Json<'_>, ty: DataType) -> Result<()> {
+    let mut text = Vec::new();
+    put_value(&mut text, value, ty)?;
+    out.push(b'"');
+    for byte in text {
+        if matches!(byte, b'"' | b'\\') {
+            out.push(b'\\');
+        }
+        out.push(byte);
+    }
+    out.push(b'"');
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! Functions on JSON and JSONB.
 
+use types::DataType;
 use types::json_path::PathResult;
 
 /// A function on JSON. Arguments called JSON are of either type, in the first of which those are
@@ -81,10 +82,9 @@ pub enum JsonFunction {
     RecordsPopulated,
     /// JSON -> TEXT key, null as NULL.
     ColumnValue,
-    /// JSON -> TEXT key as the TEXT of an array of texts.
-    ArrayText,
-    /// JSON -> TEXT key as the TEXT of an array of JSON.
-    JsonArrayText,
+    /// JSON -> TEXT key as the TEXT of a value of this type: an array or a record, whose parts are
+    /// those of the JSON.
+    ValueText(DataType),
 }
 
 impl JsonFunction {
@@ -132,8 +132,7 @@ impl JsonFunction {
             Self::RecordsTo => "json_to_recordset",
             Self::RecordsPopulated => "json_populate_recordset",
             Self::ColumnValue => "json_column",
-            Self::ArrayText => "json_array_text",
-            Self::JsonArrayText => "json_array_of_json_text",
+            Self::ValueText(_) => "json_value_text",
         }
     }
 }

@@ -190,10 +190,9 @@ impl Binder<'_> {
                 let value = Bound::new(call(J::ColumnValue, list, from), at);
                 return self.coerce(value, ty, Context::Explicit);
             }
-            DataType::Array(ElementType::Json | ElementType::Jsonb) => {
-                call(J::JsonArrayText, list, DataType::Text)
+            DataType::Array(_) | DataType::Record(_) => {
+                call(J::ValueText(ty), list, DataType::Text)
             }
-            DataType::Array(_) => call(J::ArrayText, list, DataType::Text),
             _ => call(J::Get, list, DataType::Text),
         };
         // Texts are too long or not; everything else is read.

@@ -64,8 +64,7 @@ pub(super) fn kernel(function: J, signature: &Signature) -> Result<Kernel> {
         J::RecordsTo => records(Records::ToSet, signature)?,
         J::RecordsPopulated => records(Records::PopulateSet, signature)?,
         J::ColumnValue => two(json_fn::column),
-        J::ArrayText => two(|json, key| json_fn::array_text(Form::Text, json, key)),
-        J::JsonArrayText => two(|json, key| json_fn::array_text(Form::Json, json, key)),
+        J::ValueText(ty) => Box::new(move |a: &[&Vector], _| json_fn::value_text(ty, a[0], a[1])),
         J::FromValue
         | J::BuildObject
         | J::BuildArray
