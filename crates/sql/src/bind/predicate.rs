@@ -158,8 +158,15 @@ impl Binder<'_> {
         let mut all = Vec::with_capacity(list.len() + 1);
         all.push(operand);
         all.extend(list);
+        // Several have one type; a single one is compared, with operators of OIDs.
+        let named = all.iter().map(Bound::ty).find(|ty| matches!(ty, DataType::Reg(_)));
+        let named = named.filter(|_| all.len() > 2);
         for bound in &mut all {
             *bound = self.retyped(bound.clone());
+            if let (Some(named), true) = (named, bound.is_unknown()) {
+                // A literal beside an object is the name of one.
+                bound.expr = self.coerce(bound.clone(), named, Context::Implicit)?;
+            }
             if let DataType::Reg(_) = bound.ty() {
                 // Operators take numbers of objects as OIDs.
                 bound.expr = self.coerce(bound.clone(), DataType::Oid, Context::Implicit)?;

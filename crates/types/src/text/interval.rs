@@ -333,8 +333,16 @@ fn unit_without_number(tokens: &[Token<'_>]) -> bool {
         || tokens.windows(2).any(|w| is_unit(&w[0]) && is_unit(&w[1]))
 }
 
-/// A signed number of ISO 8601 text: whole part and fraction of equal sign.
-fn iso_number(cursor: &mut Cursor<'_>) -> Parsed<(i64, f64)> {
+/// A signed number of ISO 8601 text.
+struct IsoNumber {
+    whole: i64,
+    /// The rest, of equal sign, as exact as a double next to the whole part is.
+    fraction: f64,
+    /// Digits of the whole part.
+    width: usize,
+}
+
+fn iso_number(cursor: &mut Cursor<'_>) -> Parsed<IsoNumber> {
     let negative = cursor.eat(b'-');
     if !negative {
         cursor.eat(b'+');
@@ -346,25 +354,34 @@ fn iso_number(cursor: &mut Cursor<'_>) -> Parsed<(i64, f64)> {
     if digits.is_empty() && !cursor.peek_at(1).is_some_and(|b| b.is_ascii_digit()) {
         return Err(Failure::Format);
     }
-    let whole = signed(digits, negative)?;
-    let fraction = cursor.fraction();
-    Ok((whole, if negative { -fraction } else { fraction }))
+    let (whole, width) = (signed(digits, negative)?, digits.len());
+    let fraction = (whole.unsigned_abs() as f64 + cursor.fraction()) - whole.unsigned_abs() as f64;
+    Ok(IsoNumber { whole, fraction: if negative { -fraction } else { fraction }, width })
 }
 
-/// `P1Y2M3DT4H5M6S`, `P0001-02-03T04:05:06`.
+/// The units of the dates and times that ISO 8601 writes without letters.
+fn iso_units(in_time: bool) -> [Unit; 3] {
+    if in_time {
+        [Unit::Hour, Unit::Minute, Unit::Second]
+    } else {
+        [Unit::Year, Unit::Month, Unit::Day]
+    }
+}
+
+/// `P1Y2M3DT4H5M6S`, `P0001-02-03T04:05:06`, `P00010203T040506`.
 fn read_iso(text: &str) -> Parsed<Interval> {
     let mut cursor = Cursor::new(text);
     let mut sum = Sum::default();
-    let (mut in_time, mut found) = (false, false);
+    // Whether something was found at all, and on this side of T.
+    let (mut in_time, mut found, mut found_here) = (false, false, false);
     while let Some(byte) = cursor.peek() {
         if byte == b'T' {
             cursor.skip();
-            (in_time, found) = (true, true);
+            (in_time, found, found_here) = (true, true, false);
             continue;
         }
-        let (whole, fraction) = iso_number(&mut cursor)?;
-        let designator = cursor.peek();
-        let unit = match (designator, in_time) {
+        let number = iso_number(&mut cursor)?;
+        let unit = match (cursor.peek(), in_time) {
             (Some(b'Y'), false) => Unit::Year,
             (Some(b'M'), false) => Unit::Month,
             (Some(b'W'), false) => Unit::Week,
@@ -373,39 +390,53 @@ fn read_iso(text: &str) -> Parsed<Interval> {
             (Some(b'M'), true) => Unit::Minute,
             (Some(b'S'), true) => Unit::Second,
             (Some(b'-'), false) | (Some(b':'), true) => {
-                read_iso_alternative((whole, fraction), in_time, &mut cursor, &mut sum)?;
-                found = true;
+                read_iso_alternative(number, in_time, &mut cursor, &mut sum)?;
+                (found, found_here) = (true, true);
+                continue;
+            }
+            (None, _) | (Some(b'T'), false) if !found_here => {
+                add_iso_basic(&number, in_time, &mut sum)?;
+                (found, found_here) = (true, true);
                 continue;
             }
             _ => return Err(Failure::Format),
         };
         cursor.skip();
-        sum.add(whole, fraction, unit)?;
-        found = true;
+        sum.add(number.whole, number.fraction, unit)?;
+        (found, found_here) = (true, true);
     }
     if found { sum.finish() } else { Err(Failure::Format) }
 }
 
+/// `yyyymmdd` or `hhmmss`, of which a fraction is not read; a number of another width is years or
+/// hours.
+fn add_iso_basic(number: &IsoNumber, in_time: bool, sum: &mut Sum) -> Parsed<()> {
+    let IsoNumber { whole, fraction, width } = *number;
+    let [first, second, third] = iso_units(in_time);
+    if width != if in_time { 6 } else { 8 } {
+        return sum.add(whole, fraction, first);
+    }
+    sum.add(whole / 10_000, 0.0, first)?;
+    sum.add(whole / 100 % 100, 0.0, second)?;
+    sum.add(whole % 100, 0.0, third)
+}
+
 /// The rest of `yyyy-mm-dd` or `hh:mm:ss`.
 fn read_iso_alternative(
-    (whole, fraction): (i64, f64),
+    number: IsoNumber,
     in_time: bool,
     cursor: &mut Cursor<'_>,
     sum: &mut Sum,
 ) -> Parsed<()> {
-    let units = if in_time {
-        [Unit::Hour, Unit::Minute, Unit::Second]
-    } else {
-        [Unit::Year, Unit::Month, Unit::Day]
-    };
+    let units = iso_units(in_time);
     let separator = if in_time { b':' } else { b'-' };
-    sum.add(whole, fraction, units[0])?;
+    sum.add(number.whole, number.fraction, units[0])?;
     for unit in &units[1..] {
         if !cursor.eat(separator) {
             break;
         }
-        let (whole, fraction) = iso_number(cursor)?;
-        sum.add(whole, fraction, *unit)?;
+        let number = iso_number(cursor)?;
+        sum.add(number.whole, number.fraction, *unit)?;
     }
     Ok(())
 }

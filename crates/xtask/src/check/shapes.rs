@@ -33,7 +33,7 @@ const LEFT: &[(&str, Signatures)] = &[
     ("python", left(2, 0)),
     ("server", left(0, 1)),
     ("storage", left(31, 11)),
-    ("types", left(0, 9)),
+    ("types", left(0, 8)),
     ("wire", left(0, 3)),
     ("xtask", left(0, 10)),
 ];
