@@ -42,11 +42,6 @@ impl Stack for Cached {
         &self.0.clock
     }
 
-    fn crash(&mut self, bus: Arc<dyn Bus>) -> Result<Arc<dyn Bus>, Arc<dyn Bus>> {
-        drop(bus);
-        Ok(self.start())
-    }
-
     fn effort(&self) -> Effort {
         Effort::Reduced
     }

@@ -72,11 +72,6 @@ impl Stack for InSchema {
         &self.clock
     }
 
-    fn crash(&mut self, bus: Arc<dyn Bus>) -> Result<Arc<dyn Bus>, Arc<dyn Bus>> {
-        drop(bus);
-        Ok(self.start())
-    }
-
     fn effort(&self) -> Effort {
         Effort::Reduced
     }

@@ -118,11 +118,6 @@ impl Stack for InTree {
         &self.clock
     }
 
-    fn crash(&mut self, bus: Arc<dyn Bus>) -> Result<Arc<dyn Bus>, Arc<dyn Bus>> {
-        drop(bus);
-        Ok(self.start())
-    }
-
     fn largest_body(&self) -> usize {
         REQUEST_BYTES - 1000
     }

@@ -49,6 +49,23 @@ pub struct QueueKey {
     pub id: MessageId,
 }
 
+#[cfg(test)]
+impl QueueKey {
+    /// Keys of the least and the greatest values and of those around zero, in no order.
+    pub(crate) fn around_the_ends() -> Vec<Self> {
+        let mut keys = Vec::new();
+        for priority in [1, i32::MIN, -1, 0, i32::MAX] {
+            for deadline in [1, i64::MIN, -1, 0, i64::MAX] {
+                for id in [256, 0, 1, 255, u64::MAX] {
+                    let (priority, deadline) = (Priority(priority), Time(deadline));
+                    keys.push(Self { priority, deadline, id: MessageId(id) });
+                }
+            }
+        }
+        keys
+    }
+}
+
 impl QueueKey {
     /// True when the message is not received any more.
     pub fn is_expired(&self, now: Time) -> bool {

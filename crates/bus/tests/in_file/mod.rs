@@ -45,11 +45,6 @@ impl<B: Bus + 'static> Stack for InFile<B> {
         &self.clock
     }
 
-    fn crash(&mut self, bus: Arc<dyn Bus>) -> Result<Arc<dyn Bus>, Arc<dyn Bus>> {
-        drop(bus);
-        Ok(self.start())
-    }
-
     fn effort(&self) -> Effort {
         Effort::Reduced
     }

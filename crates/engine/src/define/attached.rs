@@ -302,15 +302,23 @@ fn drop_all(running: &mut Running<'_>, old: &DropRelations) -> Result<QueryResul
                 transaction.drop_table(table.id)?;
                 sequences::drop_owned(&*transaction, &name.key())?;
             }
-            (None, IfMissing::Skip) => {
-                let message = format!("table \"{}\" does not exist, skipping", name.name);
+            (None, if_missing) => {
+                let message = missing("table", &name.name, if_missing)?;
                 session.notice(SqlState::SUCCESSFUL_COMPLETION, message);
-            }
-            (None, IfMissing::Fail) => {
-                let message = format!("table \"{}\" does not exist", name.name);
-                return Err(Error::new(SqlState::UNDEFINED_TABLE, message));
             }
         }
     }
     Ok(QueryResult::command("DROP TABLE"))
+}
+
+/// Notice of DROP IF EXISTS that there is nothing of the name.
+///
+/// # Errors
+/// 42P01 without IF EXISTS.
+fn missing(kind: &str, name: &str, if_missing: IfMissing) -> Result<String> {
+    let message = format!("{kind} \"{name}\" does not exist");
+    match if_missing {
+        IfMissing::Fail => Err(Error::new(SqlState::UNDEFINED_TABLE, message)),
+        IfMissing::Skip => Ok(format!("{message}, skipping")),
+    }
 }

@@ -442,8 +442,8 @@ const fn bound_of(kind: RangeKind) -> Parameter {
 
 /// Constructors of ranges and multiranges that users made.
 const CONSTRUCTORS_OF_USERS: &[PackedFunction] = &[
-    of_users("#range", &[Bound, Bound], Range, range_functions::construct),
-    of_users("#range", &[Bound, Bound, TEXT], Range, range_functions::construct),
+    lenient("#range", &[Bound, Bound], Range, range_functions::construct),
+    lenient("#range", &[Bound, Bound, TEXT], Range, range_functions::construct),
     function("#multirange", &[], Multirange, range_functions::multirange),
     PackedFunction {
         rest: Some(Range),
@@ -451,15 +451,6 @@ const CONSTRUCTORS_OF_USERS: &[PackedFunction] = &[
     },
     function("#multirange", &[Ranges], Multirange, range_functions::multirange_of_array),
 ];
-
-const fn of_users(
-    name: &'static str,
-    parameters: &'static [Parameter],
-    gives: Parameter,
-    compute: Compute,
-) -> PackedFunction {
-    PackedFunction { is_strict: false, ..function(name, parameters, gives, compute) }
-}
 
 const fn constructor(
     name: &'static str,

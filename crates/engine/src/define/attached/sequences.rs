@@ -4,11 +4,11 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use sql::statement::{
-    CreateSequence, CreateTable, DropRelations, IfExists, IfMissing, Persistence, RelationName,
+    CreateSequence, CreateTable, DropRelations, IfExists, Persistence, RelationName,
 };
 use types::{Error, Result, SqlState};
 
-use super::check_may;
+use super::{check_may, missing};
 use crate::QueryResult;
 use crate::catalog::codec::{decode_sequence, encode_sequence};
 use crate::catalog::{Sequence, SequenceValue, TableDef};
@@ -134,13 +134,9 @@ pub(super) fn drop_all(running: &mut Running<'_>, old: &DropRelations) -> Result
                 }
                 transaction.drop_sequence(found.counter)?;
             }
-            (None, IfMissing::Skip) => {
-                let message = format!("sequence \"{}\" does not exist, skipping", name.name);
+            (None, if_missing) => {
+                let message = missing("sequence", &name.name, if_missing)?;
                 session.notice(SqlState::SUCCESSFUL_COMPLETION, message);
-            }
-            (None, IfMissing::Fail) => {
-                let message = format!("sequence \"{}\" does not exist", name.name);
-                return Err(Error::new(SqlState::UNDEFINED_TABLE, message));
             }
         }
     }
