@@ -519,7 +519,8 @@ impl Store for KeyValue {
                 }
                 (MESSAGE, [id @ .., 0]) => {
                     let message = read_message(&table, MessageId(number(id)))?;
-                    Record::without_holders(message)
+                    // Its holders come later, as if it had more of them.
+                    Record::Message(Placed { message, holders: Vec::new(), copies: usize::MAX })
                 }
                 (QUEUED, _) => Record::Again(read_copy(&key).id, client),
                 _ => continue,
@@ -528,11 +529,9 @@ impl Store for KeyValue {
         Ok(())
     }
 
-    fn apply(&self, calls: Vec<Vec<Record>>) -> Result<()> {
+    fn apply(&self, changes: Vec<Record>) -> Result<()> {
         let now = self.now();
-        self.change(|table| {
-            calls.into_iter().flatten().try_for_each(|record| apply(table, record, now))
-        })
+        self.change(|table| changes.into_iter().try_for_each(|record| apply(table, record, now)))
     }
 }
 

@@ -10,6 +10,7 @@
 //! Elsewhere: choosing an index (`plan`), the entries (`storage::index`).
 
 mod access;
+mod elements;
 mod join;
 mod scan;
 

@@ -128,6 +128,16 @@ pub(crate) fn entries_max(rows: f64) -> u64 {
     (2.0 * scan(rows) / FETCH).max(32.0) as u64
 }
 
+/// Share of a table's rows that a condition on elements is taken to leave where nothing is known:
+/// what PostgreSQL takes.
+pub(crate) const ELEMENT_SHARE: f64 = 0.005;
+
+/// Rows that elements of an inverted index may lead to before a table of `rows` rows is scanned
+/// instead: the tests that such an index answers cost many times what reading a row costs.
+pub(crate) fn candidates_max(rows: f64) -> u64 {
+    (rows / 4.0).max(32.0) as u64
+}
+
 /// Entries of an index that are read and tested for the first rows in its order before a table of
 /// `rows` rows is sorted instead: in vain they cost as much as its scan.
 pub(crate) fn walked_max(rows: f64) -> u64 {

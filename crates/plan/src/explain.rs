@@ -17,9 +17,9 @@ use sql::algebra::SeriesFunction;
 use sql::catalog::{IndexColumn, TableRef};
 
 use crate::physical::{
-    AggregateMode, BoundKind, BuildKeys, CteSource, IndexOrder, IndexWay, JoinMethod, Node,
-    NullKeys, Operator, OperatorId, OperatorProfile, OutputColumn, PhysicalPlan, PreludeKind,
-    ScanRestriction, ScanRows,
+    AggregateMode, BoundKind, BuildKeys, CteSource, ElementCondition, IndexOrder, IndexWay,
+    JoinMethod, Node, NullKeys, Operator, OperatorId, OperatorProfile, OutputColumn, PhysicalPlan,
+    PreludeKind, ScanRestriction, ScanRows,
 };
 use text::{expr_text, list_text, restriction_text, sort_text, values_text, window_text};
 
@@ -362,6 +362,15 @@ fn ways_text(table: &TableRef, ways: &[IndexWay]) -> Vec<String> {
 
 fn way_parts(table: &TableRef, way: &IndexWay) -> Vec<String> {
     let mut names = index_names(table, way.index);
+    if !way.elements.is_empty() {
+        let part = |condition: &ElementCondition| {
+            let name = names.get(condition.column).map_or("?", String::as_str);
+            let operand = expr_text(&condition.operand, &[]);
+            format!("{name} {} {operand}", condition.test.sign())
+        };
+        let parts: Vec<String> = way.elements.iter().map(part).collect();
+        return vec![format!("elements {}", parts.join(" and "))];
+    }
     let listed = way.list.as_ref().filter(|list| list.at < names.len()).map(|list| {
         let name = names.remove(list.at);
         format!("each {}", values_text(&list.values, &name, None))

@@ -17,6 +17,7 @@ mod ends;
 mod expr;
 mod few_keys;
 mod in_order;
+mod elements;
 mod index;
 pub(crate) mod join;
 mod order;

@@ -6,10 +6,12 @@
 //! needs more. Common sub-expressions are columns of a projection below, never recomputed.
 //! Uncorrelated scalar sub-queries are computed before the query and read as [`ExprKind::Scalar`].
 
+mod elements;
 mod instead;
 
 use std::sync::Arc;
 
+pub use elements::ElementCondition;
 pub use instead::HashInstead;
 use sql::algebra::{
     AggregateFunction, Direction, Duplicates, FrameExclusion, FrameUnits, Function, LikeCase,
@@ -233,6 +235,9 @@ pub struct IndexWay {
     pub list: Option<IndexList>,
     /// Bounds of the next column of an ordered index.
     pub range: Option<IndexRange>,
+    /// Conditions on columns of an inverted index, which has none of the above: at least one. They
+    /// are tested again of the rows that are found.
+    pub elements: Vec<ElementCondition>,
 }
 
 /// The order in which an index scan gives rows.

@@ -13,7 +13,7 @@ pub use crate::definition::{
     PolicyKind, Polymorphic, RangeEnd, ReferentialAction, RoutineDef, RoutineKind, RoutineType,
     RowCount, RowSecurity, Security, SequenceDef, SequenceWrap, StepFunction, TID_COLUMN,
     TriggerDef, TriggerEvent, TriggerFiring, TriggerLevel, TriggerTiming, Uniqueness, Validity,
-    Volatility, WeaveForm, WideDef, WideLink, WideNode, routine_key,
+    Volatility, WeaveForm, WideDef, WideLink, WideNode, built_in_trigger_function, routine_key,
 };
 
 use std::fmt;
@@ -448,6 +448,18 @@ pub trait Catalog {
     /// # Errors
     /// 42P01, 42704, 42883, 3F000 when there is none, 42725 when there are several.
     fn object(&self, kind: RegKind, text: &str) -> Result<Value> {
+        // Those of text search are the same in every database.
+        let bare = text.strip_prefix("pg_catalog.").unwrap_or(text);
+        let found = types::packed::search_entries().iter().find_map(|entry| match kind {
+            RegKind::Config if entry.name == bare => Some((entry.configuration, entry.name)),
+            RegKind::Dictionary if entry.dictionary_name == bare => {
+                Some((entry.dictionary, entry.dictionary_name))
+            }
+            _ => None,
+        });
+        if let Some((number, name)) = found {
+            return Ok(types::object_value(number, name));
+        }
         let message = format!("{} \"{text}\" does not exist", kind.name());
         Err(Error::new(SqlState::UNDEFINED_OBJECT, message))
     }

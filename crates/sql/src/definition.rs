@@ -23,8 +23,12 @@ pub use routine::{
     BodyForm, Language, NullInput, ParameterDef, ParameterMode, RoutineDef, RoutineKind,
     RoutineType, RowCount, Security, Volatility, routine_key,
 };
-pub use trigger::{TriggerDef, TriggerEvent, TriggerFiring, TriggerLevel, TriggerTiming};
+pub(crate) use trigger::built_in_trigger_key;
+pub use trigger::{
+    TriggerDef, TriggerEvent, TriggerFiring, TriggerLevel, TriggerTiming, built_in_trigger_function,
+};
 
+use types::elements::ElementClass;
 use types::{Collation, DataType};
 
 use crate::words::RelationName;
@@ -274,6 +278,8 @@ pub enum IndexKind {
     Ordered,
     /// `hash`: equality of all columns.
     Hash,
+    /// `gin`: elements of values. See [`types::elements`].
+    Inverted,
     /// `csb`: CSB+-tree in each frozen block.
     Csb,
     /// `bitweaving`: woven codes in each frozen block.
@@ -303,6 +309,7 @@ impl IndexKind {
         match self {
             Self::Ordered => "btree",
             Self::Hash => "hash",
+            Self::Inverted => "gin",
             Self::Csb => "csb",
             Self::BitWeaving(_) => "bitweaving",
             Self::Bloom { .. } => "bloom",
@@ -323,7 +330,7 @@ impl IndexKind {
     /// True when it is part of blocks, and no index of the table: the planner knows nothing
     /// of it, scans choose it for each block.
     pub fn is_of_blocks(self) -> bool {
-        !matches!(self, Self::Ordered | Self::Hash)
+        !matches!(self, Self::Ordered | Self::Hash | Self::Inverted)
     }
 }
 
@@ -368,7 +375,8 @@ pub struct IndexTerms {
     /// WHERE, as SQL text: only rows for which it is true have entries.
     pub predicate: Option<String>,
     /// Operator classes that were named and are not the usual ones of their columns: the column's
-    /// position in the index, the name. Keys are ordered alike in all of them.
+    /// position in the index, the name. Keys are ordered alike in all of them; those of an inverted
+    /// index say which elements values have.
     pub classes: Vec<(usize, String)>,
     /// INCLUDE: ordinals of columns beside the key. They are known by the definition alone: rows
     /// are where their keys are found.
@@ -398,6 +406,14 @@ pub struct IndexMeta {
 }
 
 impl IndexMeta {
+    /// The operator class of the column at `position`, of type `ty`, of an inverted index.
+    pub fn element_class(&self, position: usize, ty: DataType) -> Option<ElementClass> {
+        match self.terms.classes.iter().find(|(at, _)| *at == position) {
+            Some((_, name)) => ElementClass::named(name, ty),
+            None => ElementClass::usual(ty),
+        }
+    }
+
     /// True when some rows have no entry.
     pub fn is_partial(&self) -> bool {
         self.terms.predicate.is_some()

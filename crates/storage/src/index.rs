@@ -3,6 +3,7 @@
 //! ```text
 //! row --encode--> key bytes --insert--> ordered (B+-tree) or hash: entries (key, TID)
 //! lookup(key) -> TIDs          range(low, high) -> (key, TID) in either direction
+//! row --elements--> several keys --insert--> inverted: an entry for each (`inverted`)
 //! ```
 //! Invariants: an entry is there once; entries carry no versions, so whoever reads them checks the
 //! row; all memory is counted in the pool.
@@ -10,6 +11,7 @@
 
 mod key;
 mod derived;
+mod inverted;
 mod range;
 mod latch;
 mod tail;
@@ -84,6 +86,8 @@ pub enum IndexKind {
     Ordered,
     /// Equality.
     Hash,
+    /// Elements of values: a row has an entry for each element of its columns.
+    Inverted,
 }
 
 /// Definition of an index, as the catalog has it.
@@ -199,7 +203,9 @@ impl TableIndex {
         let structure = match (spec.kind, width) {
             (IndexKind::Ordered, Some(w @ 0..=8)) => Structure::Tree1(Tree::new(pool, w)?),
             (IndexKind::Ordered, Some(w @ 9..=16)) => Structure::Tree2(Tree::new(pool, w)?),
-            (IndexKind::Ordered, _) => Structure::TreeLong(Tree::new(pool, 0)?),
+            (IndexKind::Ordered | IndexKind::Inverted, _) => {
+                Structure::TreeLong(Tree::new(pool, 0)?)
+            }
             (IndexKind::Hash, Some(w @ 0..=8)) => Structure::Hash1(HashIndex::new(pool, w)?),
             (IndexKind::Hash, Some(w @ 9..=16)) => Structure::Hash2(HashIndex::new(pool, w)?),
             (IndexKind::Hash, _) => Structure::HashLong(HashIndex::new(pool, 0)?),
@@ -274,14 +280,23 @@ impl TableIndex {
         self.latches[hash as usize % LATCH_COUNT].lock()
     }
 
-    /// Adds an entry; false when it was there.
+    /// Adds the entries of a row with `key`; false when they were there.
     ///
     /// # Errors
-    /// 53200 when the limit would be passed; nothing was changed.
+    /// 53200 when the limit would be passed; nothing was changed but, in an inverted index, other
+    /// entries of the row.
     ///
     /// # Panics
     /// If `key` is not a whole key of this index, or the TID is the largest number.
     pub fn insert(&self, key: &[u8], tid: Tid) -> Result<bool> {
+        if self.is_inverted() {
+            return self.insert_elements(key, tid);
+        }
+        self.insert_entry(key, tid)
+    }
+
+    #[inline]
+    fn insert_entry(&self, key: &[u8], tid: Tid) -> Result<bool> {
         structure!(self, s => s.insert(key, tid))
     }
 
@@ -307,11 +322,19 @@ impl TableIndex {
         tree!(self, t => t.insert_at(gap.0, key, tid), _ => self.insert(key, tid))
     }
 
-    /// Removes an entry; false when it was not there.
+    /// Removes the entries of a row with `key`; false when they were not there.
     ///
     /// # Panics
     /// If `key` is not a whole key of this index.
     pub fn remove(&self, key: &[u8], tid: Tid) -> bool {
+        if self.is_inverted() {
+            return self.remove_elements(key, tid);
+        }
+        self.remove_entry(key, tid)
+    }
+
+    #[inline]
+    fn remove_entry(&self, key: &[u8], tid: Tid) -> bool {
         structure!(self, s => s.remove(key, tid))
     }
 
@@ -408,6 +431,11 @@ impl TableIndex {
             Structure::Tree2(tree) => {
                 tree.build(threads, part_count, |i, run| part(i, &mut KeyRun(Target::Run2(run))))
             }
+            Structure::TreeLong(tree) if self.is_inverted() => {
+                tree.build(threads, part_count, |i, run| {
+                    part(i, &mut KeyRun(Target::Elements(run)))
+                })
+            }
             Structure::TreeLong(tree) => {
                 tree.build(threads, part_count, |i, run| part(i, &mut KeyRun(Target::RunLong(run))))
             }
@@ -479,11 +507,12 @@ enum Target<'r, 't> {
     Run1(&'r mut Run<'t, Fixed<1>>),
     Run2(&'r mut Run<'t, Fixed<2>>),
     RunLong(&'r mut Run<'t, Long>),
+    Elements(&'r mut Run<'t, Long>),
     Hash(&'t TableIndex),
 }
 
 impl KeyRun<'_, '_> {
-    /// Adds an entry.
+    /// Adds the entries of a row with `key`.
     ///
     /// # Errors
     /// 53200 when the limit would be passed.
@@ -496,6 +525,9 @@ impl KeyRun<'_, '_> {
             Target::Run1(run) => run.push(key, tid),
             Target::Run2(run) => run.push(key, tid),
             Target::RunLong(run) => run.push(key, tid),
+            Target::Elements(run) => {
+                inverted::elements(key).try_for_each(|element| run.push(element, tid))
+            }
             Target::Hash(index) => index.insert(key, tid).map(|_| ()),
         }
     }

@@ -17,6 +17,8 @@ mod interval;
 mod names;
 mod value;
 mod catalog_type;
+mod element_query;
+pub mod trigram;
 pub mod budget;
 pub mod codec;
 pub mod decimal;
@@ -33,6 +35,7 @@ pub mod packed;
 pub mod text;
 pub mod cast;
 pub mod to_json;
+pub mod elements;
 
 pub use catalog_type::{
     NAME_BYTES_MAX, byte_number, object_name, object_number, object_value, tid_of_row,

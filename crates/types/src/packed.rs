@@ -43,14 +43,16 @@ pub use bits::{Bits, fit_bits};
 pub use call::{Arg, Call, Given, PackedFunction, Parameter};
 pub use convert::convert;
 pub use functions::PackedCall;
-pub(crate) use hstore::{format_hstore, parse_hstore};
+pub(crate) use hstore::{format_hstore, pairs as hstore_pairs, parse_hstore};
 pub(crate) use mac::{format_mac, parse_mac, parse_mac8};
 pub(crate) use money::{format_money, parse_money};
 pub(crate) use network::{format_network, parse_network};
 pub use range::{Bound, Span, key, multirange_value, range_of, range_value, spans};
 pub(crate) use range::{merged, push_multirange, push_span};
-pub use search::{SearchEntry, search_entries};
-pub(crate) use search::{format_query, format_vector, parse_query, parse_vector};
+pub use search::{SearchEntry, document_of, search_entries};
+pub(crate) use search::{
+    format_query, format_vector, parse_query, parse_vector, query_lexemes, vector_lexemes,
+};
 pub use zoned_time::ZonedTime;
 
 /// Appends an integer in the order of its bytes.

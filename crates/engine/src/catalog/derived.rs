@@ -13,10 +13,11 @@ use exec::expr::Evaluator;
 use kernels::{Batch, Column, VectorBuilder};
 use sql::algebra::{ColumnId, Expr};
 use sql::catalog::{Arguments, BoundTerms, Called, Catalog, ColumnDef, IndexMeta, Relation};
-use sql::catalog::{IndexTerms, TableFunctionRef, UserType};
+use sql::catalog::{IndexColumn, IndexKind, IndexTerms, TableFunctionRef, UserType};
 use sql::statement::RelationName;
 use storage::{ColumnSpec, Datum, Derivation, Membership, RowBuffer, Table, TableIndex};
-use types::{PhysicalType, Result, text};
+use types::elements::{ElementClass, ElementSet};
+use types::{DataType, Error, PhysicalType, Result, text};
 
 use crate::catalog::TableDef;
 use crate::catalog::stored::{schema_of, spec_of};
@@ -104,10 +105,10 @@ pub(crate) fn new_index(
     columns: &[ColumnDef],
     meta: &IndexMeta,
 ) -> Result<TableIndex> {
-    let derivation = if meta.terms.is_empty() {
+    let derivation = if meta.terms.is_empty() && meta.kind != IndexKind::Inverted {
         None
     } else {
-        Some(Arc::new(Derived::new(columns, &meta.terms)?) as Arc<dyn Derivation>)
+        Some(Arc::new(Derived::new(columns, meta)?) as Arc<dyn Derivation>)
     };
     TableIndex::derived(spec_of(id, meta)?, table.schema(), table.pool(), derivation)
 }
@@ -120,10 +121,13 @@ struct Derived {
     specs: Vec<ColumnSpec>,
     expressions: Vec<Evaluator>,
     predicate: Option<Evaluator>,
+    /// Classes and types of the columns of an inverted index.
+    classes: Vec<(ElementClass, DataType)>,
 }
 
 impl Derived {
-    fn new(columns: &[ColumnDef], terms: &IndexTerms) -> Result<Self> {
+    fn new(columns: &[ColumnDef], meta: &IndexMeta) -> Result<Self> {
+        let terms = &meta.terms;
         let bound = sql::bind_index_terms("", columns, terms, &Nothing(columns))?;
         let reads = bound.reads();
         let position = |id: ColumnId| reads.binary_search(&(id.0 as usize)).ok();
@@ -136,7 +140,11 @@ impl Derived {
         let specs = bound.expressions.iter().zip(&terms.expressions).map(spec).collect();
         let schema = schema_of(columns);
         let physical = reads.iter().map(|&ordinal| schema.columns()[ordinal].physical()).collect();
-        Ok(Self { reads, physical, specs, expressions, predicate })
+        let classes = match meta.kind {
+            IndexKind::Inverted => element_classes(columns, meta)?,
+            _ => Vec::new(),
+        };
+        Ok(Self { reads, physical, specs, expressions, predicate, classes })
     }
 }
 
@@ -170,6 +178,36 @@ impl Derivation for Derived {
         }
         Ok(Membership::Inside)
     }
+
+    fn elements(&self, values: &[Datum<'_>], set: &mut ElementSet) -> Result<()> {
+        for (number, (value, (class, ty))) in values.iter().zip(&self.classes).enumerate() {
+            // An index has 32 columns at most.
+            set.begin(number as u8);
+            class.elements(*ty, &value.to_value(), set)?;
+        }
+        Ok(())
+    }
+}
+
+/// The operator classes and types of the columns of an inverted index.
+///
+/// # Errors
+/// XX000 for a column that has no class.
+fn element_classes(
+    columns: &[ColumnDef],
+    meta: &IndexMeta,
+) -> Result<Vec<(ElementClass, DataType)>> {
+    let class = |(position, column): (usize, &IndexColumn)| {
+        let ty = match column.expression() {
+            Some(number) => meta.terms.expressions.get(number).map(|expression| expression.ty),
+            None => columns.get(column.ordinal).map(|def| def.ty),
+        };
+        let ty = ty.ok_or_else(|| Error::internal("a column of an index that is not there"))?;
+        let class = meta.element_class(position, ty);
+        let class = class.ok_or_else(|| Error::internal("a column without elements"))?;
+        Ok((class, ty))
+    };
+    meta.columns.iter().enumerate().map(class).collect()
 }
 
 /// "(a, lower(b))=(1, x)" of a row, whose columns [`TableIndex::ordinals`] are `row`.

@@ -28,6 +28,7 @@ pub(crate) fn spec_of(id: u64, meta: &IndexMeta) -> Result<IndexSpec> {
     let kind = match meta.kind {
         catalog::IndexKind::Ordered => storage::IndexKind::Ordered,
         catalog::IndexKind::Hash => storage::IndexKind::Hash,
+        catalog::IndexKind::Inverted => storage::IndexKind::Inverted,
         kind => return Err(Error::internal(format!("a table-wide {} index", kind.method()))),
     };
     Ok(IndexSpec {

@@ -3,7 +3,7 @@
 //! An extension is a name and a schema: what it has is built in, and is found where the catalog has
 //! the name. Who calls its functions is known by texts of definitions.
 
-use sql::catalog::{Catalog, Domain, DomainDef, RoutineType, UserType};
+use sql::catalog::{Catalog, Domain, DomainDef, IndexColumn, IndexKind, RoutineType, UserType};
 use sql::statement::{
     ALWAYS_THERE, DropBehaviour, ExtensionInfo, ExtensionStatement, IfExists, IfMissing, Privilege,
     Privileges,
@@ -11,12 +11,12 @@ use sql::statement::{
 use types::{DataType, Error, PackedType, Result, SqlState};
 
 use super::{texts, user_type};
-use crate::QueryResult;
 use crate::catalog::comments::Commented;
 use crate::catalog::rights::{Object, SCHEMA_NAME};
 use crate::catalog::{Extension, State, undefined_schema};
 use crate::statement::running::Running;
 use crate::words::who::{Who, denied};
+use crate::{QueryResult, Session};
 
 /// Runs a statement about extensions; the catalog is locked.
 pub(super) fn run(running: &mut Running<'_>, statement: ExtensionStatement) -> Result<QueryResult> {
@@ -161,11 +161,14 @@ pub(super) fn drop_named(
     for name in names {
         drop_columns(running, name, behaviour)?;
         let found = texts::users_of_functions(running.session, &sql::extension_functions(name));
+        let called = |(place, name): (texts::Place, String)| (place, format!("function {name}"));
+        let found = found.into_iter().map(called);
         let is_new = |place: &texts::Place| !users.iter().any(|(known, _)| known == place);
-        let found: Vec<_> = found.into_iter().filter(|(place, _)| is_new(place)).collect();
+        let all = found.chain(users_of_classes(running.session, name));
+        let found: Vec<_> = all.filter(|(place, _)| is_new(place)).collect();
         if behaviour == DropBehaviour::Restrict && !found.is_empty() {
-            let line = |(place, function): &(texts::Place, String)| {
-                format!("{} depends on function {function}", place.shown())
+            let line = |(place, needed): &(texts::Place, String)| {
+                format!("{} depends on {needed}", place.shown())
             };
             let lines: Vec<String> = found.iter().map(line).collect();
             return Err(in_use(name, &lines));
@@ -185,6 +188,29 @@ pub(super) fn drop_named(
         names.iter().for_each(|name| drop(state.extensions.remove(name)));
         Ok(())
     })
+}
+
+/// The inverted indexes that have an operator class of an extension, with that.
+fn users_of_classes(session: &Session, extension: &str) -> Vec<(texts::Place, String)> {
+    let mut found = Vec::new();
+    for (table, entry) in session.state().plain_tables() {
+        let def = &entry.def;
+        for index in def.indexes.iter().filter(|index| index.kind == IndexKind::Inverted) {
+            let class = |(position, column): (usize, &IndexColumn)| {
+                let ty = match column.expression() {
+                    Some(number) => index.terms.expressions.get(number)?.ty,
+                    None => def.columns.get(column.ordinal)?.ty,
+                };
+                let class = index.element_class(position, ty)?;
+                (class.extension() == Some(extension)).then(|| class.name(ty))
+            };
+            if let Some(class) = index.columns.iter().enumerate().find_map(class) {
+                let place = texts::Place::Predicate(table.to_owned(), index.name.clone());
+                found.push((place, format!("operator class {class} for access method gin")));
+            }
+        }
+    }
+    found
 }
 
 /// Drops the columns of an extension's type.

@@ -217,6 +217,21 @@ impl Access {
         Ok(())
     }
 
+    /// Adds those of `tids`, ascending candidates, that are rows.
+    pub(super) fn read_candidates(
+        &self,
+        tids: &mut Vec<Tid>,
+        cursor: &mut Cursor,
+        found: &mut Found,
+    ) -> Result<()> {
+        let Cursor { row, seen, .. } = cursor;
+        let _ = self.table.read_candidates(self.key_read(), tids, row, |tid, row| {
+            self.take(tid, row, seen, found);
+            ControlFlow::<()>::Continue(())
+        })?;
+        Ok(())
+    }
+
     /// How many entries the range has, counted up to `most`.
     pub(super) fn count(&self, range: KeyRange<'_>, cursor: &mut Cursor, most: u64) -> u64 {
         self.index.start(range, Direction::Forward, &mut cursor.range);

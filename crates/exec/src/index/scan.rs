@@ -22,9 +22,11 @@ use plan::physical::{
     OperatorId,
 };
 use storage::{Datum, Direction, KeyBuffer, KeyRange, Restriction, RestrictionKind, TID_COLUMN};
+use types::elements::ElementQuery;
 use types::{CompareOp, Error, Interval, PhysicalType, Result, Value};
 
 use super::access::{Access, Cursor, Found, constants};
+use super::elements::{self, Finder};
 use crate::context::QueryContext;
 use crate::flow::Flow;
 use crate::opener::{Opener, PushedFilter};
@@ -40,8 +42,11 @@ pub(crate) fn open(opener: &mut Opener, node: &Node, filters: Vec<PushedFilter>)
         return Err(Error::internal("not an index scan"));
     };
     let parts = parts_of(opener, node, ways)?;
+    if parts.iter().any(|part| part.asked == ElementQuery::All) {
+        return opener.open(scan, filters);
+    }
     if let Some(entries_max) = entries_max.filter(|_| *order == IndexOrder::Any)
-        && has_more(&parts, entries_max)
+        && has_more(opener, &parts, entries_max)?
     {
         return opener.open(scan, filters);
     }
@@ -114,7 +119,7 @@ fn open_parts(
         let rest = rest_of(opener, node, &part.access)?;
         part.access.restrict([rest, filters.clone()].concat())?;
     }
-    parts.retain(|part| !part.wanted.is_empty() && !part.access.is_never());
+    parts.retain(|part| !part.is_idle() && !part.access.is_never());
     if parts.is_empty() {
         return Ok(Stream::default());
     }
@@ -138,6 +143,15 @@ struct Part {
     index: usize,
     access: Access,
     wanted: Vec<Wanted>,
+    /// Elements asked for of an inverted index; nothing of others.
+    asked: ElementQuery,
+}
+
+impl Part {
+    /// True when nothing is looked for.
+    fn is_idle(&self) -> bool {
+        self.wanted.is_empty() && self.asked == ElementQuery::Nothing
+    }
 }
 
 /// Adds what `way` looks for to the part of its index.
@@ -149,19 +163,33 @@ fn add_way(opener: &Opener, node: &Node, way: &IndexWay, parts: &mut Vec<Part>) 
         Some(at) => at,
         None => {
             let access = Access::new(opener, table, way.index, columns)?;
-            parts.push(Part { index: way.index, access, wanted: Vec::new() });
+            let asked = ElementQuery::Nothing;
+            parts.push(Part { index: way.index, access, wanted: Vec::new(), asked });
             parts.len() - 1
         }
     };
     let part = &mut parts[at];
+    if !way.elements.is_empty() {
+        let asked = elements::asked(opener, &way.elements)?;
+        let before = std::mem::replace(&mut part.asked, ElementQuery::Nothing);
+        part.asked = ElementQuery::any_of(vec![before, asked]);
+        return Ok(());
+    }
     let way = Way::new(opener, &part.access, way)?;
     Wanted::add(&part.access, &way, &mut part.wanted)
 }
 
 /// True when there are more keys and entries than `entries_max`.
-fn has_more(parts: &[Part], entries_max: u64) -> bool {
+fn has_more(opener: &Opener, parts: &[Part], entries_max: u64) -> Result<bool> {
     let (mut count, mut cursor) = (0, Cursor::new());
     for part in parts {
+        if part.asked != ElementQuery::Nothing {
+            let mut finder = Finder::new(&opener.context, &part.access.index);
+            count += finder.count(&part.asked, entries_max + 1 - count)?;
+            if count > entries_max {
+                return Ok(true);
+            }
+        }
         for wanted in &part.wanted {
             count += match wanted {
                 Wanted::Key(_) => 1,
@@ -171,11 +199,11 @@ fn has_more(parts: &[Part], entries_max: u64) -> bool {
                 }
             };
             if count > entries_max {
-                return true;
+                return Ok(true);
             }
         }
     }
-    false
+    Ok(false)
 }
 
 /// Notes what is read, by way, for transactions that are validated.
@@ -489,8 +517,38 @@ impl IndexSource {
         demand
     }
 
+    fn read_candidates(
+        &self,
+        part: &Part,
+        state: &mut State,
+        push: &mut Push<'_>,
+    ) -> Result<Demand> {
+        state.count += 1;
+        let found = Finder::new(&self.context, &part.access.index).candidates(&part.asked)?;
+        let mut rest = found.tids.as_slice();
+        while let Some((first, behind)) = rest.split_at_checked(state.rows_max.min(rest.len()))
+            && !first.is_empty()
+        {
+            rest = behind;
+            part.access.read_candidates(
+                &mut first.to_vec(),
+                &mut state.cursor,
+                &mut state.found,
+            )?;
+            if self.push_full(&part.access, state, push)? == Demand::Enough {
+                return Ok(Demand::Enough);
+            }
+        }
+        Ok(Demand::More)
+    }
+
     fn look_up(&self, part: &Part, state: &mut State, push: &mut Push<'_>) -> Result<Demand> {
         let access = &part.access;
+        if part.asked != ElementQuery::Nothing
+            && self.read_candidates(part, state, push)? == Demand::Enough
+        {
+            return Ok(Demand::Enough);
+        }
         for wanted in &part.wanted {
             state.count += 1;
             let (low, high) = match wanted {

@@ -17,6 +17,7 @@ use sql::catalog::{IndexKind, IndexMeta, TableRef, Uniqueness};
 use types::{CompareOp, Result};
 
 use super::considered::Weighed;
+use super::elements::ElementConditions;
 use super::expr::{self, Scope, held_as};
 use super::join::{Join, physical_kind, shape};
 use super::scan::{fitted, move_columns};
@@ -36,7 +37,7 @@ pub(super) struct Access {
     /// Positions of the restrictions that it answers.
     pub(super) used: Vec<usize>,
     /// Ordinals of the expressions of which it answers something.
-    expressions: Vec<usize>,
+    pub(super) expressions: Vec<usize>,
     /// At most one row has the key.
     pub(super) single: bool,
 }
@@ -154,6 +155,9 @@ pub(super) fn access(
     scan: &ScanParts<'_>,
     offer: &Offer,
 ) -> Option<Access> {
+    if index.kind == IndexKind::Inverted {
+        return None;
+    }
     let mut access = Access::any(at);
     for (at_column, column) in index.columns.iter().enumerate() {
         if let Some(ScanRestrictionKind::Compare(_, key)) =
@@ -189,7 +193,8 @@ pub(super) fn access(
 impl Access {
     /// All rows of the index at position `at`.
     pub(super) fn any(index: usize) -> Self {
-        let way = IndexWay { index, keys: Vec::new(), list: None, range: None };
+        let (keys, elements) = (Vec::new(), Vec::new());
+        let way = IndexWay { index, keys, list: None, range: None, elements };
         Self { way, used: Vec::new(), expressions: Vec::new(), single: false }
     }
 
@@ -262,7 +267,7 @@ impl Lowering<'_, '_> {
         // What is not known yet is counted before it is read; rows of one hash key are not.
         let is_counted = |way: &IndexWay| {
             let index = &scan.table.indexes()[way.index];
-            index.kind == IndexKind::Ordered || index.unique != Uniqueness::No
+            index.kind != IndexKind::Hash || index.unique != Uniqueness::No
         };
         let is_late = |ways: &[IndexWay]| ways.iter().all(is_counted) && !ways.iter().all(is_known);
         let is_taken = |found: &Found| found.cost < worth || is_late(&found.ways);
@@ -277,7 +282,9 @@ impl Lowering<'_, '_> {
             lowered.properties.rows_max = Some(1.0);
             lowered.node.rows = lowered.properties.rows;
         }
-        let entries_max = (!prefer).then(|| cost::entries_max(whole));
+        let is_inverted = found.ways.iter().any(|way| !way.elements.is_empty());
+        let most = if is_inverted { cost::candidates_max } else { cost::entries_max };
+        let entries_max = (!prefer).then(|| most(whole));
         apply(&mut lowered.node, found, entries_max);
         Ok(lowered)
     }
@@ -306,6 +313,15 @@ impl Lowering<'_, '_> {
         let before = cardinality::derive(self.context, estimator, narrow, Vec::new());
         let mut best: Option<(f64, Access)> = None;
         for (at, index) in scan.table.indexes().iter().enumerate() {
+            if index.kind == IndexKind::Inverted {
+                let conditions = ElementConditions { narrow, conjuncts, rows: before.rows };
+                if let Some((cost, access)) = self.by_elements(lowered, at, &conditions)?
+                    && best.as_ref().is_none_or(|(least, _)| cost < *least)
+                {
+                    best = Some((cost, access));
+                }
+                continue;
+            }
             let Some(offer) = self.offer(scan.table, at, narrow, conjuncts)? else {
                 self.consider_partial(lowered.node.id, index);
                 continue;
@@ -380,7 +396,8 @@ impl Lowering<'_, '_> {
         };
         let statistics = self.context.table(scan.table);
         let mut best: Option<JoinChoice> = None;
-        let all = scan.table.indexes().iter().enumerate().filter(|(_, i)| !i.is_partial());
+        let is_looked_up = |i: &IndexMeta| !i.is_partial() && i.kind != IndexKind::Inverted;
+        let all = scan.table.indexes().iter().enumerate().filter(|(_, i)| is_looked_up(i));
         for (at, index) in all {
             let mut choice = JoinChoice {
                 index: at,
@@ -589,7 +606,8 @@ fn is_known(way: &IndexWay) -> bool {
         _ => &[],
     };
     let mut all = way.keys.iter().chain(listed).chain(bounds.map(|(bound, _)| bound));
-    all.all(|expr| matches!(expr.kind, ExprKind::Literal(_)))
+    // How many rows have an element is known when the index is looked at.
+    way.elements.is_empty() && all.all(|expr| matches!(expr.kind, ExprKind::Literal(_)))
 }
 
 /// `restrictions` but for those at the positions `used`.

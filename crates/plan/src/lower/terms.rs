@@ -101,7 +101,7 @@ impl Lowering<'_, '_> {
     }
 
     /// A term over the columns of a scan, folded; None when it reads others.
-    fn over_scan(&self, term: &Logical, ids: &Renaming) -> Option<Logical> {
+    pub(super) fn over_scan(&self, term: &Logical, ids: &Renaming) -> Option<Logical> {
         if tree::mentioned(term).iter().any(|id| !ids.contains_key(&id)) {
             return None;
         }
@@ -127,7 +127,7 @@ impl Lowering<'_, '_> {
 }
 
 /// How terms name the column with this ordinal.
-fn row_column(ordinal: usize) -> ColumnId {
+pub(super) fn row_column(ordinal: usize) -> ColumnId {
     ColumnId(u32::try_from(ordinal).unwrap_or(u32::MAX))
 }
 

@@ -9,8 +9,10 @@
 //! disjunction says it goes; elsewhere it stays, to be tested of the rows found.
 
 use sql::algebra::{ColumnId, Expr as Logical, ExprKind as LogicalKind, Function, LikeCase, Plan};
+use sql::catalog::IndexKind;
 use types::{CompareOp, DataType, Result, Value};
 
+use super::elements::ElementConditions;
 use super::index::{Access, Found, ScanParts, access};
 use super::scan::merge_ranges;
 use super::terms::Offer;
@@ -234,7 +236,37 @@ impl Lowering<'_, '_> {
                 ));
             }
         }
+        if best.is_none() {
+            best = self.term_by_elements(disjunction, number, conditions)?;
+        }
         Ok(best.map(|(_, way)| way))
+    }
+
+    /// The cheapest way to the rows of term `number` by an inverted index, with its cost.
+    fn term_by_elements(
+        &mut self,
+        disjunction: &Disjunction<'_>,
+        number: usize,
+        conditions: &Conditions<'_>,
+    ) -> Result<Option<(f64, TermWay)>> {
+        let (lowered, term) = (disjunction.lowered, &disjunction.terms[number]);
+        let Operator::Scan { table, .. } = &lowered.node.operator else { return Ok(None) };
+        let others = conditions.conjuncts.iter().enumerate();
+        let others = others.filter(|(at, _)| *at != disjunction.at).map(|(_, part)| part);
+        let parts: Vec<Logical> = term.iter().chain(others).cloned().collect();
+        let (narrow, rows) = (conditions.narrow, disjunction.before.rows);
+        let within = ElementConditions { narrow, conjuncts: &parts, rows };
+        let mut best: Option<(f64, TermWay)> = None;
+        for (at, index) in table.indexes().iter().enumerate() {
+            if index.kind == IndexKind::Inverted
+                && let Some((cost, access)) = self.by_elements(lowered, at, &within)?
+                && best.as_ref().is_none_or(|(least, _)| cost < *least)
+            {
+                let rows = rows * cost::ELEMENT_SHARE;
+                best = Some((cost, TermWay { is_exact: false, outer: Vec::new(), rows, access }));
+            }
+        }
+        Ok(best)
     }
 
     /// Restrictions that follow from `part`, for indexes alone: the bounds of a prefix, or of local

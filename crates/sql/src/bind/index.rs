@@ -1,14 +1,15 @@
 //! CREATE INDEX.
 
 use sqlparser::ast;
-use types::{DataType, Result, SqlState};
+use types::elements::ElementClass;
+use types::{DataType, Error, Result, SqlState};
 
 use super::comparable::refuse_index;
 use super::constraint::object_name;
 use super::effectless::plain;
 use super::name::{expr_at, ident_at, object_at, object_parts};
 use super::partition::{UniqueOver, check_unique, partitions_of};
-use super::{Binder, fail, index_terms, unsupported};
+use super::{Binder, fail, index_terms, place, unsupported};
 use crate::algebra::{Direction, NullsOrder, Place};
 use crate::catalog::{
     INDEX_EXPRESSION, IndexColumn, IndexKind, IndexTerms, TableRef, Uniqueness, WeaveForm,
@@ -35,7 +36,7 @@ impl Binder<'_> {
             }
             _ => index_kind(create, at)?,
         };
-        check_one_column(create, kind, at)?;
+        check_form(create, kind, at)?;
         let unique = match (create.unique, create.nulls_distinct) {
             (false, _) => Uniqueness::No,
             (true, Some(false)) => Uniqueness::NullsNotDistinct,
@@ -112,14 +113,76 @@ impl Binder<'_> {
             Some(def) => Some(def.ty),
             None => terms.expressions.last().map(|expression| expression.ty),
         };
-        ty.map_or(Ok(()), |ty| refuse_index(ty, at))?;
         let class = match (&column.operator_class, ty) {
-            (Some(class), Some(ty)) => operator_class(class, ty, at)?,
+            (class, Some(ty)) if kind == IndexKind::Inverted => {
+                self.element_class(class.as_ref(), ty, at)?
+            }
+            (Some(class), Some(ty)) => {
+                refuse_index(ty, at)?;
+                operator_class(class, ty, at)?
+            }
+            (None, ty) => {
+                ty.map_or(Ok(()), |ty| refuse_index(ty, at))?;
+                None
+            }
             _ => None,
         };
         let (direction, nulls) = index_order(&column.column.options, kind, at)?;
         Ok((IndexColumn { ordinal, direction, nulls }, class))
     }
+}
+
+impl Binder<'_> {
+    /// The operator class of a column of an inverted index; None for the usual one.
+    ///
+    /// # Errors
+    /// 42704 for a class that is not there, 42804 for one of other types.
+    fn element_class(
+        &self,
+        class: Option<&ast::ObjectName>,
+        ty: DataType,
+        at: Place,
+    ) -> Result<Option<String>> {
+        let is_there = |class: &ElementClass, schema: Option<&str>| {
+            let extension = class.extension();
+            extension.is_none_or(|name| self.catalog.finds_extension(name, self.called(schema)))
+        };
+        let Some(named) = class else {
+            match ElementClass::usual(ty).filter(|class| is_there(class, None)) {
+                Some(_) => return Ok(None),
+                None => return Err(no_element_class(ty, at)),
+            }
+        };
+        let mut parts = object_parts(named)?;
+        let name = parts.pop().unwrap_or_default();
+        let schema = parts.pop().filter(|schema| schema != "pg_catalog");
+        match ElementClass::named(&name, ty).filter(|class| is_there(class, schema.as_deref())) {
+            Some(found) if ElementClass::usual(ty) == Some(found) => Ok(None),
+            Some(_) => Ok(Some(name)),
+            None if ElementClass::is_name(&name) => {
+                let ty = ty.name();
+                let message = format!("operator class \"{name}\" does not accept data type {ty}");
+                fail(SqlState::DATATYPE_MISMATCH, message, at)
+            }
+            None => {
+                let message =
+                    format!("operator class \"{named}\" does not exist for access method \"gin\"");
+                fail(SqlState::UNDEFINED_OBJECT, message, at)
+            }
+        }
+    }
+}
+
+/// 42704 for a type without a class for inverted indexes.
+fn no_element_class(ty: DataType, at: Place) -> Error {
+    let name = ty.name();
+    let message =
+        format!("data type {name} has no default operator class for access method \"gin\"");
+    let error = Error::new(SqlState::UNDEFINED_OBJECT, message).with_hint(
+        "You must specify an operator class for the index or define a default operator class for \
+         the data type.",
+    );
+    place(error, at)
 }
 
 /// The ordinals of INCLUDE.
@@ -171,6 +234,7 @@ fn index_kind(create: &ast::CreateIndex, at: Place) -> Result<IndexKind> {
     let mut kind = match &create.using {
         None | Some(ast::IndexType::BTree) => return Ok(IndexKind::Ordered),
         Some(ast::IndexType::Hash) => return Ok(IndexKind::Hash),
+        Some(ast::IndexType::GIN) => IndexKind::Inverted,
         Some(ast::IndexType::Bloom) => IndexKind::Bloom { bits_per_key: IndexKind::BITS_PER_KEY },
         Some(ast::IndexType::Custom(name)) if folded(name) == "csb" => IndexKind::Csb,
         Some(ast::IndexType::Custom(name)) if folded(name) == "bitweaving" => {
@@ -194,6 +258,8 @@ fn index_kind(create: &ast::CreateIndex, at: Place) -> Result<IndexKind> {
             (IndexKind::Bloom { .. }, "bits_per_key", _, Some(bits_per_key)) => {
                 IndexKind::Bloom { bits_per_key }
             }
+            // How the entries of PostgreSQL wait to be ordered.
+            (IndexKind::Inverted, "fastupdate" | "gin_pending_list_limit", ..) => kind,
             (IndexKind::BitWeaving(_), "type", ..)
             | (IndexKind::Bloom { .. }, "bits_per_key", ..) => {
                 let message = format!("invalid value for parameter \"{name}\": \"{value}\"");
@@ -231,13 +297,13 @@ fn index_option(option: &ast::Expr) -> Result<(String, String)> {
     fail(SqlState::SYNTAX_ERROR, format!("syntax error at or near \"{option}\""), expr_at(option))
 }
 
-/// Indexes that blocks have are for one column and refuse nothing.
-fn check_one_column(create: &ast::CreateIndex, kind: IndexKind, at: Place) -> Result<()> {
-    let what = if !kind.is_of_blocks() {
+/// Indexes that blocks have are for one column; neither they nor inverted ones refuse rows.
+fn check_form(create: &ast::CreateIndex, kind: IndexKind, at: Place) -> Result<()> {
+    let what = if !kind.is_of_blocks() && kind != IndexKind::Inverted {
         return Ok(());
     } else if create.unique {
         "unique"
-    } else if create.columns.len() > 1 {
+    } else if create.columns.len() > 1 && kind.is_of_blocks() {
         "multicolumn"
     } else {
         return Ok(());

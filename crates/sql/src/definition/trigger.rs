@@ -96,6 +96,24 @@ impl TriggerFiring {
     }
 }
 
+/// Functions of the database that triggers may call.
+const BUILT_IN: [&str; 3] = [
+    "tsvector_update_trigger",
+    "tsvector_update_trigger_column",
+    "suppress_redundant_updates_trigger",
+];
+
+/// The key of the function of the database that is called so; None where there is none.
+pub(crate) fn built_in_trigger_key(name: &str) -> Option<String> {
+    BUILT_IN.contains(&name).then(|| format!("pg_catalog.{name}()"))
+}
+
+/// The name of the function of the database with this key; None for functions of users.
+pub fn built_in_trigger_function(key: &str) -> Option<&'static str> {
+    let name = key.strip_prefix("pg_catalog.")?.strip_suffix("()")?;
+    BUILT_IN.into_iter().find(|known| *known == name)
+}
+
 /// A trigger of a table or view.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TriggerDef {

@@ -10,6 +10,7 @@
 //! Elsewhere: the expressions themselves, which a layer above computes.
 
 use types::Result;
+use types::elements::ElementSet;
 
 use super::{IndexColumn, IndexSpec, KeyBuffer, TableIndex};
 use crate::datum::{Datum, RowBuffer};
@@ -41,6 +42,14 @@ pub trait Derivation: Send + Sync {
     /// # Errors
     /// Errors that an expression raises.
     fn derive(&self, row: &[Datum<'_>], out: &mut RowBuffer) -> Result<Membership>;
+
+    /// Adds the elements of the columns `values` of the key of a row: of inverted indexes alone.
+    ///
+    /// # Errors
+    /// Errors of values whose elements cannot be told.
+    fn elements(&self, _values: &[Datum<'_>], _set: &mut ElementSet) -> Result<()> {
+        Ok(())
+    }
 }
 
 impl IndexColumn {
@@ -88,6 +97,7 @@ impl TableIndex {
             Err(_) => unreachable!("all columns that are read are among the ordinals"),
         };
         match self.key_values(value, &mut RowBuffer::new())? {
+            Some(values) if self.is_inverted() => self.encode_elements(&values, key)?,
             Some(values) => self.encode(&values, key),
             None => key.set_absent(),
         }

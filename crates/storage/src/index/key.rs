@@ -53,6 +53,11 @@ impl KeyBuffer {
         self.has_null = false;
     }
 
+    /// Appends bytes.
+    pub(super) fn extend(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+    }
+
     /// Becomes the smallest bytes above everything that starts with `prefix`; false when there are
     /// none, because `prefix` is empty or all of its bytes are 255.
     pub fn set_successor(&mut self, prefix: &[u8]) -> bool {

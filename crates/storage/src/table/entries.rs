@@ -378,36 +378,35 @@ impl Table {
             block.store_bits(column, row as usize, image.bits);
             block.store_null(column, row as usize, image.null);
         }
-        for (index, key) in undone {
-            if !self.any_version_has(block, row, found, index, &key, guard) {
-                remove_entry(index, &key, Tid::new(block.id(), row));
-            }
+        for (index, mut key) in undone {
+            self.leave_out_versions(block, row, found, index, &mut key, guard);
+            remove_entry(index, &key, Tid::new(block.id(), row));
         }
         record.set_kind(Kind::Restored);
         publish(word, found);
     }
 
-    fn any_version_has(
+    /// Leaves in `key` the entries that no version of a row needs, whose version word is known.
+    fn leave_out_versions(
         &self,
         block: &Block,
         row: u32,
         word: u64,
         index: &TableIndex,
-        key: &[u8],
+        key: &mut KeyBuffer,
         guard: &Guard,
-    ) -> bool {
+    ) {
         with_scratch(|scratch| {
             let mut version = Version::newest(block.pin_again(), row);
             let mut next = newest(word, guard);
-            loop {
-                if version.has_key(index, key, scratch) {
-                    return true;
-                }
-                let Some(record) = next else { return false };
+            while !key.is_absent() {
+                version.key(index, &mut scratch.row, &mut scratch.key);
+                index.leave_out(key, &scratch.key);
+                let Some(record) = next else { return };
                 version.undo(record);
                 next = record.older();
             }
-        })
+        });
     }
 
     /// Before `record` and all older ones are unlinked: removes the entries that only the versions
@@ -444,8 +443,9 @@ impl Table {
                 version.undo(above);
                 next = above.older();
             }
-            for key in old.iter().filter(|old| kept.iter().all(|kept| kept[..] != old[..])) {
-                remove_entry(index, key, tid);
+            for mut key in old {
+                kept.iter().for_each(|kept| index.leave_out(&mut key, kept));
+                remove_entry(index, &key, tid);
             }
         }
     }

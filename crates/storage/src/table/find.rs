@@ -76,15 +76,20 @@ impl KeyReader<'_> {
     /// Reads the row of an entry; false when the snapshot does not see the row with this key.
     #[inline]
     pub(super) fn read_entry(&self, key: &[u8], tid: Tid, out: &mut RowBuffer) -> Result<bool> {
-        let KeyRead { index, at, columns } = self.read;
-        let Some(block) = self.table.locate(tid, self.guard) else { return Ok(false) };
-        if !block.read(tid.row(), at, columns, out, self.guard)?
-            && !self.has_just_moved(tid, columns, out)?
-        {
+        if !self.read_row(tid, out)? {
             return Ok(false);
         }
         // Looked at after the row: a new key that was read was noted before it was written.
-        if index.is_rekeyed() { self.has_key(key, tid) } else { Ok(true) }
+        if self.read.index.is_rekeyed() { self.has_key(key, tid) } else { Ok(true) }
+    }
+
+    /// Reads a row; false when the snapshot does not see it.
+    #[inline]
+    fn read_row(&self, tid: Tid, out: &mut RowBuffer) -> Result<bool> {
+        let KeyRead { at, columns, .. } = self.read;
+        let Some(block) = self.table.locate(tid, self.guard) else { return Ok(false) };
+        Ok(block.read(tid.row(), at, columns, out, self.guard)?
+            || self.has_just_moved(tid, columns, out)?)
     }
 
     /// True when who reads the newest state missed the row because it is elsewhere now: its new
@@ -182,6 +187,38 @@ impl Table {
         let reader = self.reader(read, &guard);
         while let Some((key, tid)) = read.index.next(state) {
             if reader.read_entry(key, tid, out)? && visit(tid, out).is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// Visits those of the rows `tids` that the snapshot sees, each once, with the columns of each
+    /// in `out`, until `visit` breaks: rows that entries of an inverted index lead to, whatever
+    /// elements they have in the snapshot.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    ///
+    /// # Panics
+    /// If there is no such column.
+    pub fn read_candidates(
+        &self,
+        read: KeyRead<'_>,
+        tids: &mut Vec<Tid>,
+        out: &mut RowBuffer,
+        mut visit: impl FnMut(Tid, &RowBuffer) -> ControlFlow<()>,
+    ) -> Result<ControlFlow<()>> {
+        let guard = epoch::pin();
+        let reader = self.reader(read, &guard);
+        if read.at.base() == Snapshot::ALL.base() {
+            // The newest state is in one place; other snapshots see a row in one of two.
+            tids.iter_mut().for_each(|tid| *tid = self.moved(*tid, &guard));
+        }
+        tids.sort_unstable();
+        tids.dedup();
+        for &tid in tids.iter() {
+            if reader.read_row(tid, out)? && visit(tid, out).is_break() {
                 return Ok(ControlFlow::Break(()));
             }
         }

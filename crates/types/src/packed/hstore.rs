@@ -13,7 +13,7 @@ use crate::{DataType, Error, Result, SqlState, array, json};
 type Computed = Result<Given>;
 
 /// A pair; None is NULL.
-type Pair<'a> = (&'a [u8], Option<&'a [u8]>);
+pub(crate) type Pair<'a> = (&'a [u8], Option<&'a [u8]>);
 
 /// A pair that was read of text.
 type OwnPair = (Vec<u8>, Option<Vec<u8>>);
@@ -33,7 +33,7 @@ fn push_word(out: &mut Vec<u8>, word: &[u8]) {
 }
 
 /// The pairs of a value, in order.
-fn pairs(mut bytes: &[u8]) -> Vec<Pair<'_>> {
+pub(crate) fn pairs(mut bytes: &[u8]) -> Vec<Pair<'_>> {
     let mut pairs = Vec::new();
     while let Some(key) = word(&mut bytes) {
         let Some((is_there, rest)) = bytes.split_first() else { break };

@@ -9,6 +9,7 @@
 mod config;
 mod debug;
 mod document;
+mod elements;
 mod headline;
 mod headline_options;
 mod matching;
@@ -26,6 +27,8 @@ mod vector_functions;
 mod words;
 
 pub use config::{SearchEntry, search_entries};
+pub use document::document_of;
+pub(crate) use elements::{query_lexemes, vector_lexemes};
 pub(super) use query::key as query_key;
 pub(crate) use query::{format_query, parse_query};
 pub(super) use table::SEARCH;

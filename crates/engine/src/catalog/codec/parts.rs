@@ -244,6 +244,7 @@ impl Codec for IndexKind {
         match self {
             Self::Ordered => out.raw(&[0]),
             Self::Hash => out.raw(&[1]),
+            Self::Inverted => out.raw(&[227]),
             Self::Csb => out.raw(&[2]),
             Self::BitWeaving(form) => {
                 out.raw(&[3]);
@@ -262,6 +263,7 @@ impl Decode for IndexKind {
         Ok(match u8::get(from)? {
             0 => Self::Ordered,
             1 => Self::Hash,
+            227 => Self::Inverted,
             2 => Self::Csb,
             3 => Self::BitWeaving(WeaveForm::get(from)?),
             4 => Self::Bloom { bits_per_key: u32::get(from)? },

@@ -129,7 +129,7 @@ fn foreign_key() -> impl Strategy<Value = ForeignKeyDef> {
 
 fn index() -> impl Strategy<Value = IndexMeta> {
     let unique = select(vec![Uniqueness::No, Uniqueness::Distinct, Uniqueness::NullsNotDistinct]);
-    let kind = select(vec![IndexKind::Ordered, IndexKind::Hash]);
+    let kind = select(vec![IndexKind::Ordered, IndexKind::Hash, IndexKind::Inverted]);
     let column = (
         0..4usize,
         select(vec![Direction::Ascending, Direction::Descending]),

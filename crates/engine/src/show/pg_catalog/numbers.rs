@@ -111,8 +111,14 @@ pub(super) fn default_privileges(role: &str, about: &str) -> i64 {
 }
 
 /// Access methods of indexes: those of PostgreSQL, and more behind its last one.
-pub(super) const METHODS: [(i64, &str); 5] =
-    [(403, "btree"), (405, "hash"), (9_001, "csb"), (9_002, "bitweaving"), (9_003, "bloom")];
+pub(super) const METHODS: [(i64, &str); 6] = [
+    (403, "btree"),
+    (405, "hash"),
+    (2742, "gin"),
+    (9_001, "csb"),
+    (9_002, "bitweaving"),
+    (9_003, "bloom"),
+];
 
 /// The number of an index' access method.
 pub(super) fn access_method(kind: IndexKind) -> i64 {

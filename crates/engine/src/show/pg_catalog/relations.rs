@@ -479,6 +479,7 @@ pub(super) fn index_definition(def: &TableDef, index: &IndexMeta) -> String {
 fn class_of(index: &IndexMeta, position: usize, number: i64) -> i64 {
     let method = match index.kind.method() {
         "hash" => 405,
+        "gin" => 2742,
         _ => numbers::METHODS[0].0,
     };
     let class = index.terms.classes.iter().find(|(at, _)| *at == position);

@@ -71,6 +71,19 @@ impl Document {
     }
 }
 
+/// The document of these texts, whose positions go on from one to the next, by the configuration
+/// with this number.
+///
+/// # Errors
+/// 42704 for a configuration that is none, 0A000 for languages without stems, 54000.
+pub fn document_of(configuration: i64, texts: &[String]) -> Result<Vec<u8>> {
+    let mut document = Document::new(Configuration::numbered(configuration)?);
+    texts.iter().try_for_each(|text| document.push(text))?;
+    let mut out = Vec::new();
+    document.finish(&mut out)?;
+    Ok(out)
+}
+
 /// The text of an argument.
 pub(super) fn text<'a>(call: &Call<'a>, at: usize) -> Result<&'a str> {
     std::str::from_utf8(call.bytes(at)).map_err(|_| Error::internal("text is UTF-8"))
