@@ -78,6 +78,7 @@ mod expr;
 mod object;
 mod packed;
 mod text_search;
+mod text_statistics;
 mod operators;
 mod predicate;
 mod row;

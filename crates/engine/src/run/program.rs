@@ -15,6 +15,7 @@
 mod aggregate;
 mod assign;
 mod block;
+mod built_in;
 mod frame;
 mod fragment;
 mod loops;

@@ -50,6 +50,9 @@ impl Binder<'_> {
         if function == "pg_options_to_table" && args.len() == 1 {
             return self.bind_options(&args[0], alias, at);
         }
+        if function == "ts_stat" && (1..=2).contains(&args.len()) && !ordinality {
+            return self.bind_text_statistics(args, alias, at);
+        }
         if ordinality {
             // What psql asks of triggers: no table has ancestors.
             if name.to_string() == "pg_catalog.pg_partition_ancestors" {

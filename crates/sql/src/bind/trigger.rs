@@ -181,6 +181,12 @@ impl Binder<'_> {
             _ => return fail(SqlState::SYNTAX_ERROR, "improper qualified name", object_at(name)),
         };
         let found = self.catalog.routines(schema, bare);
+        if found.is_empty()
+            && schema.is_none_or(|schema| schema == "pg_catalog")
+            && let Some(key) = crate::definition::built_in_trigger_key(bare)
+        {
+            return Ok(key);
+        }
         let written = parts.join(".");
         let Some(routine) = found.iter().find(|routine| routine.inputs().next().is_none()) else {
             let message = format!("function {written}() does not exist");

@@ -12,9 +12,9 @@ use sql::catalog::{
 use sql::statement::RelationName;
 use types::{DataType, ElementType, Error, Result, SqlState, Value, array};
 
-use super::Call;
 use super::frame::{Boundaries, Typed};
 use super::result::Wanted;
+use super::{Call, built_in};
 use crate::Session;
 use crate::session::code::{Code, TRIGGER, TriggerCode};
 use crate::statement::trigger::{Answer, Transition, TriggerCall};
@@ -33,6 +33,11 @@ impl Session {
     }
 
     fn fire_here(&mut self, call: TriggerCall<'_>) -> Result<Answer> {
+        if call.def.condition.is_none()
+            && let Some(row) = built_in::fire(&call)?
+        {
+            return Ok(Answer::Row(row));
+        }
         let code = self.trigger_code(&call)?;
         let variables = self.variables(&call)?;
         if let Some(condition) = &code.condition {
@@ -42,6 +47,9 @@ impl Session {
             if self.run_code(condition, when)? != Value::Bool(true) {
                 return Ok(Answer::Quiet);
             }
+        }
+        if let Some(row) = built_in::fire(&call)? {
+            return Ok(Answer::Row(row));
         }
         let wanted = Wanted::Row(call.row);
         let variables = variables.as_slice();
@@ -58,7 +66,9 @@ impl Session {
     /// the types of its rows are those of the table.
     fn trigger_code(&mut self, call: &TriggerCall<'_>) -> Result<Arc<TriggerCode>> {
         let state = self.state();
-        let Some(routine) = state.routines.get(&call.def.routine) else {
+        let built_in = sql::catalog::built_in_trigger_function(&call.def.routine);
+        let built_in = built_in.map(|name| Arc::new(condition(call.def, name)));
+        let Some(routine) = state.routines.get(&call.def.routine).or(built_in.as_ref()) else {
             let message = format!("function {} does not exist", call.def.routine);
             return Err(Error::new(SqlState::UNDEFINED_FUNCTION, message));
         };

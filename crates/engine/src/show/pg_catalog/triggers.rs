@@ -11,7 +11,7 @@ use types::{ElementType, RegKind, Value};
 
 use super::columns::DATABASE;
 use super::relations::{quoted, shown_condition};
-use super::{Row, Subject, full_name, numbers, routines};
+use super::{Row, Subject, builtin, full_name, numbers, routines};
 use crate::catalog::numbers as catalog_numbers;
 
 /// A trigger, where it fires, and the table that has it.
@@ -113,7 +113,7 @@ pub(super) fn rows(subject: &Subject<'_>) -> Vec<Row> {
             .number("tgrelid", known.get(*table).copied().unwrap_or(0))
             .number("tgparentid", if is_copy { numbers::trigger(of, &def.name) } else { 0 })
             .text("tgname", &def.name)
-            .number("tgfoid", routine.map_or(0, |routine| i64::from(routine.number)))
+            .number("tgfoid", routine.map_or(built_in(def), |routine| i64::from(routine.number)))
             .number("tgtype", bits(def))
             .text("tgenabled", def.firing.letter())
             .flag("tgisinternal", false)
@@ -203,12 +203,20 @@ fn without_parentheses(text: &str) -> &str {
     if inner.chars().any(closes) { text } else { inner }
 }
 
+/// The number of the function of the database that a trigger calls, or 0.
+fn built_in(def: &TriggerDef) -> i64 {
+    let name = sql::catalog::built_in_trigger_function(&def.routine);
+    let found = name.and_then(|name| builtin::function_of(name, 0));
+    found.map_or(0, |function| i64::from(function.number))
+}
+
 /// `FUNCTION name(arguments)`.
 fn call(subject: &Subject<'_>, def: &TriggerDef) -> String {
     let routine = subject.state.routines.get(&def.routine);
     let name =
         routine.and_then(|known| routines::shown(subject.seen(), known.number, RegKind::Proc));
-    let name = name.unwrap_or_else(|| def.routine.clone());
+    let built_in = sql::catalog::built_in_trigger_function(&def.routine);
+    let name = name.unwrap_or_else(|| built_in.unwrap_or(&def.routine).to_owned());
     let argument = |text: &String| {
         let escaped = text.replace('\'', "''");
         if text.contains('\\') {
