@@ -519,8 +519,7 @@ impl Store for KeyValue {
                 }
                 (MESSAGE, [id @ .., 0]) => {
                     let message = read_message(&table, MessageId(number(id)))?;
-                    // Its holders come later, as if it had more of them.
-                    Record::Message(Placed { message, holders: Vec::new(), copies: usize::MAX })
+                    Record::without_holders(message)
                 }
                 (QUEUED, _) => Record::Again(read_copy(&key).id, client),
                 _ => continue,
@@ -529,9 +528,11 @@ impl Store for KeyValue {
         Ok(())
     }
 
-    fn apply(&self, changes: Vec<Record>) -> Result<()> {
+    fn apply(&self, calls: Vec<Vec<Record>>) -> Result<()> {
         let now = self.now();
-        self.change(|table| changes.into_iter().try_for_each(|record| apply(table, record, now)))
+        self.change(|table| {
+            calls.into_iter().flatten().try_for_each(|record| apply(table, record, now))
+        })
     }
 }
 

@@ -3,9 +3,9 @@
 //! ```text
 //! semantics (Bus, words, order, codes) < model (the oracle) < conformance (one suite for all)
 //!        '-------- record (changes as bytes) < native (in memory; a log or a store below)
-//!                                            < kv (five kinds of keys; also a store; a feature)
-//!        '----------------------------------- sqlite, postgres (five tables; features)
-//!                 '------------------- zookeeper (a tree; a feature)
+//!                        '------ store (what may be below it) < kv (five kinds of keys; a feature)
+//!                                         < sqlite, postgres (five tables; features)
+//!                                         < zookeeper (a tree; a feature)
 //! ```
 //! Invariant: no table, no SQL and no thread pool is known here; whoever wants queues links this
 //! crate alone.

@@ -11,12 +11,14 @@
 //! from its begin to its commit.
 //! Limits: a body has 1 GB at most; a connection and one for wake-ups for each value, which opens
 //! them anew when they break.
+//! Elsewhere: the same tables behind the native bus (`store`).
 //! Source: Chasseur 2015, section 4.4. Departures: those of [`crate::sqlite`]'s tables; the urgency
 //! is the negative priority, so that the primary key is the order of the queue; receives that wait
 //! in other processes are told of changes (NOTIFY) instead of asking again and again.
 
 mod connection;
 mod tables;
+mod store;
 mod wakes;
 
 use std::sync::Arc;
@@ -68,7 +70,11 @@ impl Postgres {
         }
         let place = Place { config, schema: schema.to_owned() };
         let mut connection = Connection::open(&place)?;
-        connection.make_tables(&place)?;
+        match connection.make_tables(&place) {
+            // Another process has the bus in its memory, so they are there, and may be looked at.
+            Err(BusError::Storage(error)) if error.state() == types::SqlState::OBJECT_IN_USE => {}
+            outcome => outcome?,
+        }
         Ok(Self {
             place,
             connection: Mutex::new(Some(connection)),
@@ -83,15 +89,16 @@ impl Postgres {
         Time(self.clock.micros())
     }
 
-    /// Calls `call` with the connection, which is opened anew if it broke before.
+    /// Calls `call` with the connection, which is opened anew if it broke before, unless it had the
+    /// bus alone: another process may have changed it since.
     fn with<T>(&self, call: impl FnOnce(&mut Connection) -> Result<T>) -> Result<T> {
         let mut slot = self.connection.lock();
         let mut connection = match slot.take() {
-            Some(connection) if !connection.is_broken() => connection,
+            Some(connection) if !connection.is_broken() || connection.is_owner() => connection,
             _ => Connection::open(&self.place)?,
         };
         let outcome = call(&mut connection);
-        if !connection.is_broken() {
+        if !connection.is_broken() || connection.is_owner() {
             *slot = Some(connection);
         }
         outcome

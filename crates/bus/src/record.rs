@@ -187,6 +187,25 @@ impl Record {
     }
 }
 
+impl Record {
+    /// Fills in what was drawn, into the change of a send that nobody else has.
+    pub(crate) fn fill(&mut self, drawn: Drawn) {
+        if let Self::Message(placed) = self
+            && let Some(message) = Arc::get_mut(&mut placed.message)
+        {
+            message.key.id = drawn.id;
+            message.key.deadline = drawn.deadline;
+            message.sent = drawn.sent;
+        }
+    }
+
+    /// A message of a store whose holders come later, as [`Self::Again`].
+    #[cfg(any(feature = "kv", feature = "postgres", feature = "sqlite", feature = "zookeeper"))]
+    pub(crate) fn without_holders(message: Delivery) -> Self {
+        Self::Message(Placed { message, holders: Vec::new(), copies: usize::MAX })
+    }
+}
+
 fn read_type(from: &mut Input<'_>) -> Result<MessageType, Malformed> {
     let number = from.u64()?;
     let number = u32::try_from(number);

@@ -7,17 +7,21 @@
 //! ```
 //! Invariants: a message lives while a queue has it; ids are AUTOINCREMENT, so never given twice;
 //! the order of ids is that of commits, because one writer has the database at a time.
-//! Limits: a body has 1 GB at most; receives that wait learn of sends of this value, not of those
-//! of other processes.
+//! Limits: a body has 1 GB at most (54000); receives that wait learn of sends of this value, not of
+//! those of other processes.
+//! Elsewhere: the same tables behind the native bus (`store`).
 //! Source: Chasseur 2015, section 4.4. Departures: no deadline is the largest number, so that the
 //! primary key of `queued_message` is the order of the queue and no second index is needed; the
 //! flag of what can be cancelled is the list of its receivers; a client that leaves has no row.
+
+mod store;
 
 use std::path::Path;
 use std::sync::Arc;
 
 use host::Clock;
 use parking_lot::Mutex;
+use rusqlite::types::Null;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
 use types::codec::Input;
 use types::{Error, SqlState};
@@ -53,6 +57,8 @@ CREATE INDEX IF NOT EXISTS queued_message_deadline ON queued_message (deadline)
     WHERE deadline < 9223372036854775807;
 ";
 
+const INSERT_CLIENT: &str = "INSERT INTO client VALUES (?1, ?2)";
+const INSERT_MESSAGE: &str = "INSERT INTO message VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
 const DELETE_COPY: &str = "DELETE FROM queued_message
     WHERE receiver = ?1 AND priority = ?2 AND deadline = ?3 AND message = ?4";
 const DELETE_MESSAGE: &str = "DELETE FROM message WHERE id = ?1
@@ -77,13 +83,14 @@ pub struct Sqlite {
 }
 
 /// The errors of SQLite: 53100 on a full disk, 55006 for a database that another process holds,
-/// 58030 for the rest.
+/// 54000 for too large a body, 58030 for the rest.
 impl From<rusqlite::Error> for BusError {
     fn from(error: rusqlite::Error) -> Self {
         let state = match error.sqlite_error_code() {
             Some(rusqlite::ErrorCode::DiskFull) => SqlState::DISK_FULL,
             Some(rusqlite::ErrorCode::DatabaseBusy) => SqlState::OBJECT_IN_USE,
             Some(rusqlite::ErrorCode::DatabaseCorrupt) => SqlState::DATA_CORRUPTED,
+            Some(rusqlite::ErrorCode::TooBig) => SqlState::LIMIT_EXCEEDED,
             _ => SqlState::IO_ERROR,
         };
         Self::Storage(Error::new(state, format!("SQLite: {error}")))
@@ -128,28 +135,41 @@ impl Sqlite {
             {
                 return Err(BusError::QueueNotEmpty(client));
             }
-            let id = client.0 as i64;
-            let messages: Vec<i64> = transaction
-                .prepare("DELETE FROM queued_message WHERE receiver = ?1 RETURNING message")?
-                .query_map([id], |row| row.get(0))?
-                .collect::<Result<_, _>>()?;
-            delete_unreferenced(transaction, messages.into_iter())?;
-            for table in ["sendable", "receivable"] {
-                transaction.execute(&format!("DELETE FROM {table} WHERE client = ?1"), [id])?;
-            }
-            transaction.execute("DELETE FROM client WHERE id = ?1", [id])?;
-            Ok(())
+            remove_client(transaction, client)
         })
     }
 
     fn register(&self, table: &str, client: ClientId, message_type: MessageType) -> Result<()> {
         self.change(|transaction| {
             check_connected(transaction, client)?;
-            let insert = format!("INSERT OR IGNORE INTO {table} VALUES (?1, ?2)");
-            transaction.execute(&insert, params![client.0 as i64, message_type.0])?;
-            Ok(())
+            register(transaction, table, client, message_type)
         })
     }
+}
+
+fn remove_client(transaction: &Transaction<'_>, client: ClientId) -> Result<()> {
+    let id = client.0 as i64;
+    let messages: Vec<i64> = transaction
+        .prepare("DELETE FROM queued_message WHERE receiver = ?1 RETURNING message")?
+        .query_map([id], |row| row.get(0))?
+        .collect::<Result<_, _>>()?;
+    delete_unreferenced(transaction, messages.into_iter())?;
+    for table in ["sendable", "receivable"] {
+        transaction.execute(&format!("DELETE FROM {table} WHERE client = ?1"), [id])?;
+    }
+    transaction.execute("DELETE FROM client WHERE id = ?1", [id])?;
+    Ok(())
+}
+
+fn register(
+    transaction: &Transaction<'_>,
+    table: &str,
+    client: ClientId,
+    message_type: MessageType,
+) -> Result<()> {
+    let insert = format!("INSERT OR IGNORE INTO {table} VALUES (?1, ?2)");
+    transaction.execute(&insert, params![client.0 as i64, message_type.0])?;
+    Ok(())
 }
 
 fn exists(transaction: &Transaction<'_>, query: &str, keys: [i64; 2]) -> Result<bool> {
@@ -209,15 +229,11 @@ fn insert(
     sent: Time,
 ) -> Result<Sent> {
     let deadline = options.deadline.moment(sent);
-    let list = options.is_cancellable().then(|| {
-        let mut list = Vec::new();
-        put_clients(&mut list, receivers);
-        list
-    });
+    let list = options.is_cancellable().then(|| list_of(receivers));
     transaction.execute(
-        "INSERT INTO message (body, sender, sent, deadline, priority, message_type, receivers)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+        INSERT_MESSAGE,
         params![
+            Null,
             &options.body[..],
             options.sender.0 as i64,
             sent.0,
@@ -229,14 +245,28 @@ fn insert(
     )?;
     let id = MessageId(transaction.last_insert_rowid() as u64);
     let key = QueueKey { priority: options.priority, deadline, id };
-    let mut queue = transaction.prepare("INSERT INTO queued_message VALUES (?1, ?2, ?3, ?4)")?;
-    for receiver in receivers {
-        queue.execute(copy(*receiver, &key))?;
-    }
+    queue(transaction, receivers, &key)?;
     let (sender, copies) = (options.sender, receivers.len());
     let token =
         options.is_cancellable().then(|| Token { key, sender, receivers: Arc::from(receivers) });
     Ok(Sent { id, sent, copies, token })
+}
+
+/// Puts copies of a message into queues.
+fn queue(transaction: &Transaction<'_>, receivers: &[ClientId], key: &QueueKey) -> Result<()> {
+    let insert = "INSERT INTO queued_message VALUES (?1, ?2, ?3, ?4)";
+    let mut insert = transaction.prepare(insert)?;
+    for receiver in receivers {
+        insert.execute(copy(*receiver, key))?;
+    }
+    Ok(())
+}
+
+/// The receivers of a message that can be cancelled, as a row has them.
+fn list_of(receivers: &[ClientId]) -> Vec<u8> {
+    let mut list = Vec::new();
+    put_clients(&mut list, receivers);
+    list
 }
 
 /// The columns of a row of `queued_message`.
@@ -322,8 +352,7 @@ fn types_of(connection: &Connection, table: &str, client: ClientId) -> Result<Ve
 impl Bus for Sqlite {
     fn connect(&self) -> Result<ClientId> {
         self.change(|transaction| {
-            let insert = "INSERT INTO client (connected) VALUES (?1)";
-            transaction.execute(insert, [self.now().0])?;
+            transaction.execute(INSERT_CLIENT, params![Null, self.now().0])?;
             Ok(ClientId(transaction.last_insert_rowid() as u64))
         })
     }

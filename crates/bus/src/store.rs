@@ -7,15 +7,27 @@ use crate::semantics::Result;
 
 /// Storage for the changes of one bus, which has it alone.
 pub trait Store: Debug + Send + Sync {
-    /// Calls `each` with records that make what the store holds.
+    /// Takes the store for this value alone, and calls `each` with records that make what it holds:
+    /// first the next ids, then clients, their registrations, messages, and copies.
     ///
     /// # Errors
-    /// [`crate::BusError::Storage`].
+    /// [`crate::BusError::Storage`], 55006 for a store that another has;
+    /// [`crate::BusError::Network`].
     fn load(&self, each: &mut dyn FnMut(Record)) -> Result<()>;
 
-    /// Makes all changes, in order, durable and as one.
+    /// Refuses a call that the store could not hold, before it happens in memory.
     ///
     /// # Errors
-    /// [`crate::BusError::Storage`]: all of it happened or nothing.
-    fn apply(&self, changes: Vec<Record>) -> Result<()>;
+    /// 54000 for one that is too large.
+    fn check(&self, call: &[Record]) -> types::Result<()> {
+        let _ = call;
+        Ok(())
+    }
+
+    /// Makes calls durable, in order, each as a whole.
+    ///
+    /// # Errors
+    /// [`crate::BusError::Storage`] and [`crate::BusError::Network`]: the first of the calls may
+    /// have happened, and none behind them. Nothing is applied afterwards.
+    fn apply(&self, calls: Vec<Vec<Record>>) -> Result<()>;
 }

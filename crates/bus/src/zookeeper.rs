@@ -8,6 +8,7 @@
 //! /queues/C/K      nothing: a copy; K is in hexadecimal digits, whose order is that of the queue
 //! /messages/M      the message           /counts/M   how many queues have it, if more than one
 //! /turn            nothing: one who was overtaken again and again goes first
+//! /owner           nothing: a process has the bus in its memory, and alone changes it
 //! ```
 //! Invariants: a change reads the tree as it likes and then writes all at once, on condition that
 //! `/ids` has the version that it had before the reads; so changes come one after the other, and
@@ -15,12 +16,14 @@
 //! queue is a queue only while its client is there: what a client leaves behind is swept away
 //! after it, in parts.
 //! Limits: a call writes [`REQUEST_BYTES`] at most, message and copies together (54000).
+//! Elsewhere: the same tree behind the native bus (`store`).
 //! Source: Chasseur 2015, section 4.4 (ZooKeeper). Departures: one version for the whole bus in
 //! the place of anomalies that are found node by node; the types of a client are in its node.
 
 mod names;
 mod session;
 mod change;
+mod store;
 mod wakes;
 
 use std::collections::BTreeSet;
@@ -29,10 +32,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use host::Clock;
 use parking_lot::Mutex;
+use types::SqlState;
 
 use self::change::Change;
 pub use self::change::REQUEST_BYTES;
 use self::session::{Session, damaged};
+use self::store::Owned;
 use self::wakes::Wakes;
 use crate::semantics::{
     Address, Bell, Bus, BusError, ClientId, ClientInfo, Copies, Delivery, Message, MessageType,
@@ -60,6 +65,8 @@ pub struct ZooKeeper {
     wakes: Mutex<Option<Wakes>>,
     clock: Arc<dyn Clock>,
     turn: AtomicUsize,
+    /// Contents of the tree, once this value alone changes it.
+    owned: Mutex<Option<Owned>>,
 }
 
 impl ZooKeeper {
@@ -82,6 +89,7 @@ impl ZooKeeper {
             wakes: Mutex::new(None),
             clock,
             turn: AtomicUsize::new(0),
+            owned: Mutex::new(None),
         };
         bus.sweep_all()?;
         Ok(bus)
@@ -173,6 +181,8 @@ impl ZooKeeper {
             match self.sweep(client) {
                 // Another process sweeps it, too.
                 Ok(()) | Err(BusError::NotConnected(_)) => {}
+                // Whoever has the bus in its memory sweeps it.
+                Err(BusError::Storage(error)) if error.state() == SqlState::OBJECT_IN_USE => {}
                 Err(error) => return Err(error),
             }
         }

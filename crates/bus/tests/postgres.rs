@@ -1,6 +1,7 @@
-//! The bus in a PostgreSQL database passes the suite, lives through random histories beside the
-//! model, and is shared by processes.
+//! The bus in a PostgreSQL database passes the suite, alone and behind the native bus, lives
+//! through random histories beside the model, and is shared by processes.
 
+mod cached;
 mod history;
 
 use std::path::PathBuf;
@@ -10,7 +11,8 @@ use std::time::Duration;
 
 use bus::conformance::{Effort, Stack};
 use bus::postgres::Postgres;
-use bus::{Address, Bus, BusError, Copies, MessageType, ReceiveOptions, SendOptions, Wait};
+use bus::{Address, Bus, BusError, MessageType, ReceiveOptions, SendOptions, Wait};
+use cached::{Cached, Place, copies};
 use history::{Step, Twin, steps};
 use host::SimClock;
 use postgres::{Config, NoTls};
@@ -49,7 +51,29 @@ impl InSchema {
     }
 
     fn open(&self) -> Postgres {
-        Postgres::open(self.config(), &self.schema, Arc::new(self.clock.clone())).expect("opens")
+        self.open_bare().expect("opens")
+    }
+
+    /// Ends the connections that have to do with the schema.
+    fn end_connections(&self) {
+        let end = "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity
+            WHERE pid <> pg_backend_pid() AND application_name = $1";
+        let mut other = self.config().connect(NoTls).expect("connects");
+        other.query(end, &[&self.schema]).expect("ends them");
+    }
+}
+
+impl Place for InSchema {
+    type Bare = Postgres;
+
+    fn open_bare(&self) -> bus::Result<Postgres> {
+        let mut config = self.config();
+        config.application_name(&self.schema);
+        Postgres::open(config, &self.schema, Arc::new(self.clock.clone()))
+    }
+
+    fn assert_nothing_is_left_over(&self) {
+        nothing_is_left_over(self);
     }
 }
 
@@ -79,8 +103,9 @@ impl Stack for InSchema {
 
 bus::conformance!(InSchema::new());
 
-fn copies() -> impl Strategy<Value = Copies> + Clone {
-    prop_oneof![Just(Copies::One), Just(Copies::Each)]
+mod behind_the_native_bus {
+    use super::*;
+    bus::conformance!(Cached(InSchema::new()));
 }
 
 proptest! {
@@ -97,6 +122,26 @@ proptest! {
         }
         nothing_is_left_over(&schema);
     }
+
+    #[test]
+    fn histories_behind_the_native_bus(steps in proptest::collection::vec(steps(copies()), 1..80)) {
+        cached::alternate(InSchema::new(), &steps);
+    }
+}
+
+#[test]
+fn a_store_that_fails_loses_nothing_that_was_acknowledged() {
+    cached::a_store_that_fails_loses_nothing_that_was_acknowledged(InSchema::new());
+}
+
+#[test]
+fn a_broken_connection_ends_the_cache() {
+    cached::a_broken_connection_ends_the_cache(InSchema::new(), InSchema::end_connections);
+}
+
+#[test]
+fn beside_a_cache_others_only_look() {
+    cached::others_only_look(InSchema::new());
 }
 
 /// Messages without a queue and copies without a message would pile up unseen.
@@ -143,10 +188,7 @@ fn connections_are_opened_anew() {
     let place = InSchema::new();
     let bus = place.open();
     let client = bus.connect().expect("a client");
-    let mut other = place.config().connect(NoTls).expect("connects");
-    let end = "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity
-        WHERE pid <> pg_backend_pid() AND query LIKE '%' || $1::text || '%'";
-    other.query(end, &[&place.schema]).expect("ends them");
+    place.end_connections();
     let calls = || bus.register_receiver(client, TYPE);
     let outcome = calls().or_else(|error| match error {
         BusError::Network(_) => calls(),

@@ -1,12 +1,14 @@
-//! The bus in SQLite passes the suite, and lives through random histories beside the model.
+//! The bus in SQLite passes the suite, alone and behind the native bus, and lives through random
+//! histories beside the model.
 
+mod cached;
 mod history;
 mod in_file;
 
 use std::sync::Arc;
 
-use bus::Copies;
 use bus::sqlite::Sqlite;
+use cached::{Cached, Place, copies};
 use history::{Step, Twin, steps};
 use in_file::InFile;
 use proptest::prelude::*;
@@ -14,13 +16,26 @@ use rusqlite::Connection;
 
 /// A new file with a bus.
 fn file() -> InFile<Sqlite> {
-    InFile::new("bus.db", |path, clock| Sqlite::open(path, Arc::new(clock)).expect("opens"))
+    InFile::new("bus.db", |path, clock| Sqlite::open(path, Arc::new(clock)))
+}
+
+impl Place for InFile<Sqlite> {
+    type Bare = Sqlite;
+
+    fn open_bare(&self) -> bus::Result<Sqlite> {
+        self.try_open()
+    }
+
+    fn assert_nothing_is_left_over(&self) {
+        nothing_is_left_over(&Connection::open(self.path()).expect("opens"));
+    }
 }
 
 bus::conformance!(file());
 
-fn copies() -> impl Strategy<Value = Copies> + Clone {
-    prop_oneof![Just(Copies::One), Just(Copies::Each)]
+mod behind_the_native_bus {
+    use super::*;
+    bus::conformance!(Cached(file()));
 }
 
 fn run(steps: &[Step]) {
@@ -31,7 +46,7 @@ fn run(steps: &[Step]) {
         part.iter().for_each(|step| _ = twin.step(&bus, step));
         twin.settle(&bus);
     }
-    nothing_is_left_over(&Connection::open(file.path()).expect("opens"));
+    file.assert_nothing_is_left_over();
 }
 
 /// Messages without a queue and copies without a message would pile up unseen.
@@ -53,6 +68,22 @@ proptest! {
     fn histories(steps in proptest::collection::vec(steps(copies()), 1..80)) {
         run(&steps);
     }
+
+    #[test]
+    fn histories_behind_the_native_bus(steps in proptest::collection::vec(steps(copies()), 1..80)) {
+        cached::alternate(file(), &steps);
+    }
+}
+
+#[test]
+fn a_store_that_fails_loses_nothing_that_was_acknowledged() {
+    cached::a_store_that_fails_loses_nothing_that_was_acknowledged(file());
+}
+
+/// Nobody else opens the file meanwhile, not even to look.
+#[test]
+fn the_cache_has_the_file_alone() {
+    in_file::alone(&Cached(file()));
 }
 
 /// Queue order is read from the primary key, not sorted.

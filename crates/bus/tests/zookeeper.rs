@@ -1,7 +1,8 @@
-//! The bus in a tree of ZooKeeper passes the suite, lives through random histories beside the
-//! model, and is shared by processes. Without Java, Maven or the server's packages the tests say so
-//! and do nothing.
+//! The bus in a tree of ZooKeeper passes the suite, alone and behind the native bus, lives through
+//! random histories beside the model, and is shared by processes. Without Java, Maven or the
+//! server's packages the tests say so and do nothing.
 
+mod cached;
 mod history;
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,6 +15,7 @@ use bus::{
     Address, Bus, BusError, ClientId, Copies, MessageType, QueueKey, ReceiveOptions, SendOptions,
     Wait,
 };
+use cached::{Cached, Place, copies};
 use futures_lite::future::block_on;
 use history::{Step, Twin, steps};
 use host::SimClock;
@@ -63,7 +65,7 @@ impl InTree {
     }
 
     fn open(&self) -> ZooKeeper {
-        ZooKeeper::open(&self.servers, &self.root, Arc::new(self.clock.clone())).expect("opens")
+        self.open_bare().expect("opens")
     }
 
     /// The names below a node of the tree.
@@ -73,6 +75,14 @@ impl InTree {
             client.list_children(&format!("{}{name}", self.root)).await.expect("lists")
         };
         block_on(names)
+    }
+}
+
+impl Place for InTree {
+    type Bare = ZooKeeper;
+
+    fn open_bare(&self) -> bus::Result<ZooKeeper> {
+        ZooKeeper::open(&self.servers, &self.root, Arc::new(self.clock.clone()))
     }
 
     /// Messages without a queue, and queues without a client, would pile up unseen.
@@ -129,8 +139,9 @@ impl Stack for InTree {
 
 bus::conformance!(if InTree::new());
 
-fn copies() -> impl Strategy<Value = Copies> + Clone {
-    prop_oneof![Just(Copies::One), Just(Copies::Each)]
+mod behind_the_native_bus {
+    use super::*;
+    bus::conformance!(if InTree::new().map(Cached));
 }
 
 proptest! {
@@ -146,6 +157,65 @@ proptest! {
             twin.settle(&bus);
         }
         place.assert_nothing_is_left_over();
+    }
+
+    #[test]
+    fn histories_behind_the_native_bus(steps in proptest::collection::vec(steps(copies()), 1..80)) {
+        if let Some(place) = InTree::new() {
+            cached::alternate(place, &steps);
+        }
+    }
+}
+
+#[test]
+fn a_store_that_fails_loses_nothing_that_was_acknowledged() {
+    if let Some(place) = InTree::new() {
+        cached::a_store_that_fails_loses_nothing_that_was_acknowledged(place);
+    }
+}
+
+/// A server of its own, which a test may kill.
+struct OnServer {
+    server: Mutex<Server>,
+    clock: SimClock,
+}
+
+impl Stack for OnServer {
+    fn start(&mut self) -> Arc<dyn Bus> {
+        Arc::new(self.open_bare().expect("opens"))
+    }
+
+    fn clock(&self) -> &SimClock {
+        &self.clock
+    }
+}
+
+impl Place for OnServer {
+    type Bare = ZooKeeper;
+
+    fn open_bare(&self) -> bus::Result<ZooKeeper> {
+        let address = self.server.lock().unwrap_or_else(PoisonError::into_inner).address();
+        ZooKeeper::open(&address, "/bus", Arc::new(self.clock.clone()))
+    }
+}
+
+/// The server is killed and starts again.
+#[test]
+fn a_broken_connection_ends_the_cache() {
+    // Whether there is a server at all.
+    let Some(_place) = InTree::new() else { return };
+    let server = Mutex::new(Server::start_as("zookeeper-behind").expect("starts"));
+    let place = OnServer { server, clock: SimClock::at(1000) };
+    cached::a_broken_connection_ends_the_cache(place, |place| {
+        let mut server = place.server.lock().unwrap_or_else(PoisonError::into_inner);
+        server.restart().expect("starts again");
+    });
+}
+
+#[test]
+fn beside_a_cache_others_only_look() {
+    if let Some(place) = InTree::new() {
+        cached::others_only_look(place);
     }
 }
 
@@ -250,6 +320,14 @@ fn what_is_too_large_is_refused() {
     let to = [client];
     let message =
         |bytes: usize| SendOptions::new(client, TYPE, Address::Clients(&to), vec![7; bytes]);
+    let Err(BusError::Storage(error)) = bus.send(&message(REQUEST_BYTES)) else {
+        panic!("it was sent")
+    };
+    assert_eq!(error.state(), SqlState::LIMIT_EXCEEDED);
+    assert_eq!(bus.send(&message(10)).expect("sends").copies, 1);
+    drop(bus);
+    let bus = Cached(place);
+    let (bus, place) = (bus.open(), bus.0);
     let Err(BusError::Storage(error)) = bus.send(&message(REQUEST_BYTES)) else {
         panic!("it was sent")
     };

@@ -1,9 +1,10 @@
-//! Receives that wait: cancelled, ended by a lease, shared by many sessions.
+//! Receives that wait: cancelled, ended by a lease, shared by many sessions; queues in a backup.
 
 use std::collections::BTreeSet;
 use std::thread;
 
 use engine::{Config, Database, Session};
+use testkit::Scratch;
 use types::SqlState;
 
 fn cells(session: &mut Session, sql: &str) -> Vec<String> {
@@ -11,9 +12,16 @@ fn cells(session: &mut Session, sql: &str) -> Vec<String> {
     result.text_rows().into_iter().flatten().flatten().collect()
 }
 
+fn config() -> Config {
+    Config { threads: 2, memory_bytes: 1 << 30, ..Config::default() }
+}
+
 fn database() -> Database {
-    let config = Config { threads: 2, memory_bytes: 1 << 30, ..Config::default() };
-    let database = Database::open_in_memory(config).expect("it opens");
+    with_clients(Database::open_in_memory(config()).expect("it opens"))
+}
+
+/// Registers a sender and a receiver.
+fn with_clients(database: Database) -> Database {
     let mut session = database.session();
     for sql in [
         "SELECT bus_connect('shop'), bus_connect('worker')",
@@ -109,4 +117,47 @@ fn many_receivers_of_one_client_take_each_message_once() {
     assert_eq!((taken.len(), distinct.len()), (MESSAGES, MESSAGES));
     let mut session = database.session();
     assert_eq!(cells(&mut session, "SELECT count(*) FROM bus.message"), ["0"]);
+}
+
+/// Messages that wait, that somebody has a lease of, that are to come later, and that are archived:
+/// all are in the copy, which goes on from there.
+#[test]
+fn a_backup_has_the_queues() {
+    let scratch = Scratch::new("bus-backup");
+    let database =
+        with_clients(Database::open(scratch.join("db"), config()).expect("a new database"));
+    let mut session = database.session();
+    for sql in [
+        "SELECT bus_register_receiver('worker', 1, max_receipts => 5)",
+        "SELECT bus_send('shop', 1, 'done')",
+        "SELECT * FROM bus_receive('worker', delete => 'archive')",
+        "SELECT bus_send('shop', 1, 'leased'), bus_send('shop', 1, 'urgent', priority => 7)",
+        "SELECT * FROM bus_receive('worker', min_priority => 7, lease => '1 h')",
+        "SELECT bus_send('shop', 1, 'later', delay => '1 h', cancellable => true)",
+        "SELECT bus_send('shop', 1, 'last', expires => '1 day')",
+    ] {
+        cells(&mut session, sql);
+    }
+    let copy = scratch.join("copy");
+    cells(&mut session, &format!("BACKUP TO '{}'", copy.display()));
+    cells(&mut session, "SELECT bus_send('shop', 1, 'after the backup')");
+    drop(session);
+    let copy = Database::open(copy, config()).expect("the copy opens");
+    let (mut here, mut there) = (database.session(), copy.session());
+    for sql in [
+        "SELECT * FROM bus_clients ORDER BY client",
+        "SELECT * FROM bus_messages WHERE message < 6 ORDER BY message",
+        "SELECT * FROM bus_archived ORDER BY message",
+        "SELECT * FROM bus.receiver ORDER BY client, type",
+    ] {
+        let (ours, theirs) = (cells(&mut here, sql), cells(&mut there, sql));
+        assert!(!theirs.is_empty(), "{sql}");
+        assert_eq!(theirs, ours, "{sql}");
+    }
+    let receive = "SELECT text FROM bus_receive('worker', max => 9, delete => true)";
+    assert_eq!(cells(&mut there, receive), ["last", "leased"]);
+    assert_eq!(cells(&mut there, "SELECT bus_extend('worker', 3, '2 h')"), ["1"]);
+    assert_eq!(cells(&mut there, "SELECT bus_cancel('shop', 4)"), ["1"]);
+    assert_eq!(cells(&mut there, "SELECT bus_send('shop', 1, 'new')"), ["6"]);
+    assert_eq!(cells(&mut here, receive), ["last", "leased", "after the backup"]);
 }

@@ -1,9 +1,9 @@
 //! `tessera bus`: its arguments, and that a kill takes nothing that it acknowledged.
 
-use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{BufRead, BufReader, Lines};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::Barrier;
 use std::sync::mpsc::{Sender, channel};
 use std::thread;
@@ -76,11 +76,15 @@ fn send(bus: &Remote, sender: ClientId, done: &Sender<()>, end: u64) -> (Vec<u64
     (acknowledged, unknown)
 }
 
-/// One life after the other while clients, which know nothing of it, send on. `KILLS` says how
-/// many.
+/// How many kills a test makes: what `KILLS` says.
+fn kills() -> u64 {
+    std::env::var("KILLS").map_or(3, |kills| kills.parse().expect("a number"))
+}
+
+/// One life after the other while clients, which know nothing of it, send on.
 #[test]
 fn what_was_acknowledged_outlives_kills_and_comes_once() {
-    let kills = std::env::var("KILLS").map_or(3, |kills| kills.parse().expect("a number"));
+    let kills = kills();
     let folder = Scratch::new("bus-killed");
     let mut server = Server::start(folder.path(), "127.0.0.1:0");
     let bus = server.client(Duration::from_secs(30));
@@ -117,9 +121,7 @@ fn what_was_acknowledged_outlives_kills_and_comes_once() {
     assert_eq!(queues[0], queues[1], "a broadcast is partial, or in two orders");
     for (sender, (acknowledged, unknown)) in &sent {
         let of = queues[0].iter().filter(|message| message.sender == *sender);
-        let found: Vec<u64> = of
-            .map(|message| u64::from_le_bytes(message.body[..].try_into().expect("8 bytes")))
-            .collect();
+        let found: Vec<u64> = of.map(number_in).collect();
         assert!(found.is_sorted_by(|a, b| a < b), "{sender}: doubled, or out of order: {found:?}");
         assert!(acknowledged.iter().all(|number| found.binary_search(number).is_ok()), "lost");
         let strange = found.iter().find(|number| {
@@ -129,6 +131,134 @@ fn what_was_acknowledged_outlives_kills_and_comes_once() {
         let most = kills as usize;
         assert!(unknown.len() <= most, "{sender}: more than one call was under way at a kill");
     }
+    let total = |part: fn(&(Vec<u64>, Vec<u64>)) -> usize| sent.values().map(part).sum::<usize>();
+    let (acknowledged, unknown) = (total(|sent| sent.0.len()), total(|sent| sent.1.len()));
+    println!(
+        "{kills} kills of the server: {acknowledged} sends acknowledged and there, once and in \
+         order; {unknown} not known"
+    );
+}
+
+/// A client in a process of its own, which is this program again.
+struct Process {
+    child: Child,
+    lines: Lines<BufReader<ChildStdout>>,
+}
+
+impl Process {
+    /// Starts one that does what `orders` say: see [`a_client_in_a_process_of_its_own`].
+    fn start(orders: &str) -> Self {
+        let program = std::env::current_exe().expect("this program");
+        let mut child = Command::new(program)
+            .args(["--exact", "a_client_in_a_process_of_its_own", "--nocapture"])
+            .env("BUS_CLIENT", orders)
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("this program again");
+        let lines = BufReader::new(child.stdout.take().expect("it is piped")).lines();
+        Self { child, lines }
+    }
+
+    /// Its next word about a message, and the number in that; None once it has ended.
+    fn next(&mut self) -> Option<(String, u64)> {
+        self.lines.by_ref().map_while(Result::ok).find_map(|line| {
+            let (what, number) = line.strip_prefix("client ")?.split_once(' ')?;
+            Some((what.to_owned(), number.parse().ok()?))
+        })
+    }
+
+    /// SIGKILL; returns what it said before.
+    fn kill(mut self) -> Vec<(String, u64)> {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        std::iter::from_fn(|| self.next()).collect()
+    }
+}
+
+/// Nothing, but in a process that [`Process::start`] starts: it sends numbers, or receives and
+/// deletes them, and says so, until it is killed.
+#[test]
+fn a_client_in_a_process_of_its_own() {
+    let Ok(orders) = std::env::var("BUS_CLIENT") else { return };
+    let words: Vec<&str> = orders.split(' ').collect();
+    let number = |word: usize| words[word].parse::<u64>().expect("a number");
+    let (bus, me) = (Remote::new(RemoteOptions::new(words[0])), ClientId(number(2)));
+    let bus = bus.expect("an address");
+    // Behind what the runner of tests says.
+    println!();
+    if words[1] == "send" {
+        for number in number(3).. {
+            let message = SendOptions::new(me, TYPE, Address::Any, number.to_le_bytes());
+            bus.send(&message).expect("sends");
+            println!("client sent {number}");
+        }
+    }
+    loop {
+        let found = bus.receive(&ReceiveOptions::next(me)).expect("receives");
+        println!("client received {}", number_in(&found[0]));
+        bus.delete(me, &[found[0].key]).expect("deletes");
+        println!("client deleted {}", number_in(&found[0]));
+    }
+}
+
+fn number_in(message: &Delivery) -> u64 {
+    u64::from_le_bytes(message.body[..].try_into().expect("8 bytes"))
+}
+
+/// A sender and a receiver are killed at work, again and again; those that come after them go on
+/// as the same clients.
+#[test]
+fn what_was_acknowledged_outlives_killed_clients() {
+    let folder = Scratch::new("bus-clients-killed");
+    let server = Server::start(folder.path(), "127.0.0.1:0");
+    let bus = server.client(Duration::from_secs(30));
+    let (sender, receiver) = (bus.connect().expect("connects"), bus.connect().expect("connects"));
+    bus.register_sender(sender, TYPE).expect("registers");
+    bus.register_receiver(receiver, TYPE).expect("registers");
+    let (mut sent, mut unknown) = (BTreeSet::new(), BTreeSet::new());
+    let (mut received, mut deleted) = (Vec::new(), BTreeSet::new());
+    let lives = kills().div_ceil(2);
+    let mut first = 0;
+    for _ in 0..lives {
+        let address = format!("http://{}", server.address);
+        let mut sends = Process::start(&format!("{address} send {} {first}", sender.0));
+        let mut receives = Process::start(&format!("{address} receive {}", receiver.0));
+        let mut said: Vec<_> = (0..20).map(|_| sends.next().expect("it sends")).collect();
+        let mut heard: Vec<_> = (0..20).map(|_| receives.next().expect("it receives")).collect();
+        said.extend(sends.kill());
+        heard.extend(receives.kill());
+        let numbers = said.into_iter().map(|(_, number)| number);
+        sent.extend(numbers);
+        // The call under way happened or not.
+        let next = sent.last().map_or(0, |last| last + 1);
+        unknown.insert(next);
+        first = next + 1;
+        for (what, number) in heard {
+            if what == "deleted" {
+                deleted.insert(number);
+                continue;
+            }
+            assert!(!deleted.contains(&number), "{number} came after its delete");
+            received.push(number);
+        }
+    }
+    let left = bus.receive(&ReceiveOptions::new(receiver)).expect("receives");
+    let left: Vec<u64> = left.iter().map(number_in).collect();
+    assert!(left.iter().all(|number| !deleted.contains(number)), "deleted, and there");
+    received.extend(&left);
+    let strange = received.iter().find(|it| !sent.contains(it) && !unknown.contains(it));
+    assert_eq!(strange, None);
+    // A call of a sender that died may happen after those of the next one.
+    received.retain(|number| sent.contains(number));
+    // Whoever died between a receive and its delete has it again.
+    received.dedup();
+    assert!(received.is_sorted_by(|a, b| a < b), "doubled, or out of order: {received:?}");
+    assert!(sent.iter().eq(&received), "lost: {sent:?}, {received:?}");
+    println!(
+        "{} kills of clients: {} sends acknowledged and received or there, once and in order",
+        2 * lives,
+        sent.len()
+    );
 }
 
 /// Complaint of `tessera bus` about these arguments, which are wrong.

@@ -1,13 +1,15 @@
-//! The bus in tables of Tessera's server, through PostgreSQL's protocol, passes the suite.
+//! The bus in tables of Tessera's server, through PostgreSQL's protocol, passes the suite, alone
+//! and behind the native bus.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use bus::Bus;
 use bus::conformance::{Effort, Stack};
+use bus::native::{Hybrid, Native, Tree};
 use bus::postgres::Postgres;
+use bus::{Address, Bus, MessageType, SendOptions};
 use host::SimClock;
 use postgres::Config;
 
@@ -56,14 +58,22 @@ impl InSchema {
         let number = SCHEMAS.fetch_add(1, Ordering::Relaxed);
         Self { server, schema: format!("bus_{number}"), clock: SimClock::at(1000) }
     }
+
+    fn open(&self) -> Postgres {
+        let mut config = Config::new();
+        config.host("127.0.0.1").port(self.server.port).user("tessera").dbname("tessera");
+        Postgres::open(config, &self.schema, Arc::new(self.clock.clone())).expect("opens")
+    }
+
+    fn open_behind_the_native_bus(&self) -> Native<Hybrid, Tree> {
+        let clock = Arc::new(self.clock.clone());
+        Native::cached(Hybrid, clock, Box::new(self.open())).expect("opens")
+    }
 }
 
 impl Stack for InSchema {
     fn start(&mut self) -> Arc<dyn Bus> {
-        let mut config = Config::new();
-        config.host("127.0.0.1").port(self.server.port).user("tessera").dbname("tessera");
-        let clock = Arc::new(self.clock.clone());
-        Arc::new(Postgres::open(config, &self.schema, clock).expect("opens"))
+        Arc::new(self.open())
     }
 
     fn clock(&self) -> &SimClock {
@@ -76,3 +86,54 @@ impl Stack for InSchema {
 }
 
 bus::conformance!(InSchema::new());
+
+/// The native bus as a cache in front of the tables.
+struct Cached(InSchema);
+
+impl Stack for Cached {
+    fn start(&mut self) -> Arc<dyn Bus> {
+        Arc::new(self.0.open_behind_the_native_bus())
+    }
+
+    fn clock(&self) -> &SimClock {
+        self.0.clock()
+    }
+
+    fn effort(&self) -> Effort {
+        self.0.effort()
+    }
+}
+
+mod behind_the_native_bus {
+    use super::*;
+    bus::conformance!(Cached(InSchema::new()));
+}
+
+/// Queues, registrations and the next ids are the same with the cache and without it.
+#[test]
+fn a_bus_with_the_cache_and_without_it_is_one() {
+    const TYPE: MessageType = MessageType(1);
+    let place = InSchema::new();
+    let bare = || -> Box<dyn Bus> { Box::new(place.open()) };
+    let cached = || -> Box<dyn Bus> { Box::new(place.open_behind_the_native_bus()) };
+    let first = bare();
+    let (a, b) = (first.connect().expect("connects"), first.connect().expect("connects"));
+    first.register_sender(a, TYPE).expect("registers");
+    first.register_receiver(b, TYPE).expect("registers");
+    drop(first);
+    let mut kept = Vec::new();
+    for open in [&cached as &dyn Fn() -> Box<dyn Bus>, &bare, &cached, &bare] {
+        let bus = open();
+        assert_eq!(bus.peek(b).expect("peeks"), kept);
+        for body in [*b"one", *b"two"] {
+            bus.send(&SendOptions::new(a, TYPE, Address::Any, body)).expect("sends");
+        }
+        kept = bus.peek(b).expect("peeks");
+        assert_eq!(bus.delete(b, &[kept.remove(0).key]), Ok(1));
+        let guest = bus.connect().expect("connects");
+        bus.disconnect(guest).expect("disconnects");
+    }
+    let ids: Vec<u64> = kept.iter().map(|message| message.key.id.0).collect();
+    assert_eq!(ids, [5, 6, 7, 8]);
+    assert_eq!(cached().connect().expect("connects").0, 7);
+}

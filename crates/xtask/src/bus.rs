@@ -6,14 +6,14 @@ use clap::{Args, Subcommand};
 
 use crate::Outcome;
 use crate::venv::must;
-use crate::workspace::{cargo, in_workspace};
+use crate::workspace::{cargo, in_workspace, root};
 
 /// Tests that run for long.
 #[derive(Clone, Copy, Debug, Subcommand)]
 pub enum BusCommand {
     /// Server, clients, disk and network on one thread, from seeds
     Simulate(SimulateArgs),
-    /// Kills the server `tessera bus` while clients send, and audits its queues
+    /// Kills the server `tessera bus` while clients send, clients, too, and audits its queues
     Kill(KillArgs),
 }
 
@@ -55,13 +55,18 @@ pub fn run(command: BusCommand) -> Outcome {
     }
 }
 
-/// Messages a second and times of waits, in the process, over the network, and beside NATS
-/// JetStream and ActiveMQ where their packages can be had.
+/// Messages a second and times of waits, in the process, in stores with and without the native bus
+/// in front of them, over the network, and beside NATS JetStream and ActiveMQ where their packages
+/// can be had.
 ///
 /// # Errors
 /// When a bench cannot be built or fails.
 pub fn bench() -> Outcome {
     cargo(&["bench", "--package", "bus", "--bench", "messages"])?;
+    cargo(&["build", "--release", "--package", "server"])?;
+    let mut stores = in_workspace();
+    stores.args(["bench", "--package", "bus", "--all-features", "--bench", "stores"]);
+    must(stores.env("TESSERA", root().join("target/release/tessera")))?;
     cargo(&["bench", "--package", "bus_server", "--bench", "network"])?;
     cargo(&["bench", "--package", "bus_server", "--bench", "peers"])
 }

@@ -30,7 +30,7 @@ pub(super) enum Prepared<'a> {
     },
     Stored {
         stored: &'a Stored,
-        payload: Vec<u8>,
+        call: Vec<Record>,
     },
 }
 
@@ -38,7 +38,7 @@ impl Medium {
     /// Makes a change ready that `write` writes.
     ///
     /// # Errors
-    /// The errors of [`wal::Log::reserve`]; nothing has happened then.
+    /// The errors of [`wal::Log::reserve`] and [`crate::Store::check`]; nothing has happened then.
     pub(super) fn prepare(&self, write: impl FnOnce(&mut Vec<u8>)) -> Result<Prepared<'_>> {
         match self {
             Self::Memory => Ok(Prepared::Nothing),
@@ -52,7 +52,7 @@ impl Medium {
             Self::Store(stored) => {
                 let mut payload = Vec::new();
                 write(&mut payload);
-                Ok(Prepared::Stored { stored, payload })
+                Ok(Prepared::Stored { stored, call: stored.prepare(&payload)? })
             }
         }
     }
@@ -132,7 +132,7 @@ impl Prepared<'_> {
         match self {
             Self::Nothing => {}
             Self::Logged { record, start, .. } => fill_send(&mut record.output()[*start..], drawn),
-            Self::Stored { payload, .. } => fill_send(payload, drawn),
+            Self::Stored { call, .. } => call.iter_mut().for_each(|record| record.fill(drawn)),
         }
     }
 
@@ -144,7 +144,7 @@ impl Prepared<'_> {
         match self {
             Self::Nothing => Ok(Lsn(0)),
             Self::Logged { journal, space, record, .. } => journal.append(space, record),
-            Self::Stored { stored, payload } => stored.append(payload),
+            Self::Stored { stored, call } => stored.append(call),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! A database in the log's place: the native bus as a cache in front of it.
 //!
 //! ```text
-//! append -> tail (records, in the order of commits) --leader takes all--> Store::apply -> durable
+//! append -> tail (calls, in the order of commits) --leader takes all--> Store::apply -> durable
 //! ```
 //! Invariants: one leader at a time, and batches are applied in order, so the store is always what
 //! it would be had calls come one by one; after a failed batch nothing is acknowledged any more.
@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use parking_lot::{Condvar, Mutex};
 use types::codec::Input;
 use types::waiting::waiting;
-use types::{Error, Result};
+use types::{Error, Result, SqlState};
 use wal::Lsn;
 
 use super::queue::Queue;
@@ -23,7 +23,7 @@ use crate::store::Store;
 /// Changes that no leader has taken yet.
 #[derive(Debug, Default)]
 struct Tail {
-    payloads: Vec<Vec<u8>>,
+    calls: Vec<Vec<Record>>,
     /// How many there ever were.
     end: u64,
 }
@@ -64,14 +64,29 @@ impl Stored {
         Ok((stored, state))
     }
 
-    /// Appends a change, in memory; the caller holds what it is about.
+    /// Reads the changes of a call, which the store is asked about.
+    ///
+    /// # Errors
+    /// Why the store cannot hold it; nothing has happened then.
+    pub(super) fn prepare(&self, payload: &[u8]) -> Result<Vec<Record>> {
+        let mut input = Input::new(payload);
+        let mut call = Vec::new();
+        while !input.is_empty() {
+            let record = Record::read(&mut input);
+            call.push(record.map_err(|bytes| bytes.in_bytes_of("a change of the bus"))?);
+        }
+        self.store.check(&call)?;
+        Ok(call)
+    }
+
+    /// Appends a call, in memory; the caller holds what it is about.
     ///
     /// # Errors
     /// Why the store failed before.
-    pub(super) fn append(&self, payload: Vec<u8>) -> Result<Lsn> {
+    pub(super) fn append(&self, call: Vec<Record>) -> Result<Lsn> {
         self.health()?;
         let mut tail = self.tail.lock();
-        tail.payloads.push(payload);
+        tail.calls.push(call);
         tail.end += 1;
         Ok(Lsn(tail.end))
     }
@@ -120,18 +135,12 @@ impl Stored {
     fn lead(&self) -> Result<()> {
         let tail = {
             let mut tail = self.tail.lock();
-            Tail { payloads: std::mem::take(&mut tail.payloads), end: tail.end }
+            Tail { calls: std::mem::take(&mut tail.calls), end: tail.end }
         };
-        let mut records = Vec::new();
-        for payload in &tail.payloads {
-            let mut input = Input::new(payload);
-            while !input.is_empty() {
-                let record = Record::read(&mut input);
-                records.push(record.map_err(|bytes| bytes.in_bytes_of("a change of the bus"))?);
-            }
-        }
-        self.store.apply(records).map_err(|error| match error {
+        self.store.apply(tail.calls).map_err(|error| match error {
             BusError::Storage(error) => error,
+            // What is in memory may be ahead of the store: only to open it anew says which it is.
+            BusError::Network(reason) => Error::new(SqlState::CONNECTION_FAILURE, reason),
             other => Error::internal(other.to_string()),
         })?;
         self.durable.store(tail.end, Ordering::Release);

@@ -35,8 +35,8 @@ CREATE INDEX IF NOT EXISTS queued_message_deadline ON queued_message (deadline)
 
 /// The two tables of registrations.
 pub(super) struct Registrations {
-    insert: &'static str,
-    types: &'static str,
+    pub(super) insert: &'static str,
+    pub(super) types: &'static str,
 }
 
 pub(super) const SENDS: &Registrations = &Registrations {
@@ -88,7 +88,7 @@ GROUP BY c.id, c.connected ORDER BY c.id";
 
 /// The tables within a transaction.
 pub(super) struct Tables<'c> {
-    connection: &'c mut Connection,
+    pub(super) connection: &'c mut Connection,
     wakes: bool,
 }
 
@@ -101,6 +101,11 @@ impl<'c> Tables<'c> {
     /// Whether somebody who waits would find another answer now.
     pub(super) fn is_worth_waking(&self) -> bool {
         self.wakes
+    }
+
+    /// Has those who wait look.
+    pub(super) fn wake(&mut self) {
+        self.wakes = true;
     }
 
     pub(super) fn check_connected(&mut self, client: ClientId) -> Result<()> {
@@ -192,11 +197,7 @@ impl<'c> Tables<'c> {
         sent: Time,
     ) -> Result<Sent> {
         let deadline = options.deadline.moment(sent);
-        let list = options.is_cancellable().then(|| {
-            let mut list = Vec::new();
-            put_clients(&mut list, receivers);
-            list
-        });
+        let list = options.is_cancellable().then(|| list_of(receivers));
         let (sender, type_number) = (number(options.sender), i64::from(options.message_type.0));
         let body = &options.body[..];
         let rows = self.connection.rows(
@@ -294,25 +295,32 @@ impl<'c> Tables<'c> {
 }
 
 /// A client's id as the tables have it.
-fn number(client: ClientId) -> i64 {
+pub(super) fn number(client: ClientId) -> i64 {
     client.0.cast_signed()
 }
 
+/// The receivers of a message that can be cancelled, as a row has them.
+pub(super) fn list_of(receivers: &[ClientId]) -> Vec<u8> {
+    let mut list = Vec::new();
+    put_clients(&mut list, receivers);
+    list
+}
+
 /// First column of the order of queues: smaller for higher priorities.
-fn urgency(priority: Priority) -> i64 {
+pub(super) fn urgency(priority: Priority) -> i64 {
     -i64::from(priority.0)
 }
 
-fn client_at(row: &Row, column: usize) -> ClientId {
+pub(super) fn client_at(row: &Row, column: usize) -> ClientId {
     ClientId(row.get::<_, i64>(column).cast_unsigned())
 }
 
-fn type_at(row: &Row, column: usize) -> Result<MessageType> {
+pub(super) fn type_at(row: &Row, column: usize) -> Result<MessageType> {
     let number = u32::try_from(row.get::<_, i64>(column));
     Ok(MessageType(number.map_err(|_| damaged("a type that is no number of 32 bits"))?))
 }
 
-fn message_of(row: &Row) -> Result<Delivery> {
+pub(super) fn message_of(row: &Row) -> Result<Delivery> {
     let receivers = match row.get::<_, Option<&[u8]>>(7) {
         None => None,
         Some(list) => {
@@ -335,6 +343,6 @@ fn message_of(row: &Row) -> Result<Delivery> {
 }
 
 /// An error for rows that this module did not write.
-fn damaged(what: &str) -> BusError {
+pub(super) fn damaged(what: &str) -> BusError {
     Error::new(SqlState::DATA_CORRUPTED, format!("the tables of the bus hold {what}")).into()
 }

@@ -4,11 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use futures_lite::future::block_on;
 use types::{Error, SqlState};
-use zookeeper_client::{MultiWriteError, MultiWriter};
+use zookeeper_client::{MultiWriteError, MultiWriteResult, MultiWriter};
 
 use super::names::{self, ClientNode};
-use super::session::{NODE, Session, Turn, damaged, message_bytes};
-use crate::record::NextIds;
+use super::session::{Base, NODE, Session, Turn, damaged, message_bytes};
 use crate::semantics::{
     BusError, ClientId, Delivery, MessageId, MessageType, QueueKey, Result, Time,
 };
@@ -20,14 +19,16 @@ pub const REQUEST_BYTES: usize = 1_000_000;
 const WRITE_BYTES: usize = 64;
 
 /// A write on a node.
-enum Write {
+#[derive(Debug)]
+pub(super) enum Write {
     Create(String, Vec<u8>),
     Set(String, Vec<u8>),
     Delete(String),
 }
 
 impl Write {
-    fn bytes(&self) -> usize {
+    /// Bytes that it takes in a request, at most.
+    pub(super) fn bytes(&self) -> usize {
         WRITE_BYTES
             + match self {
                 Self::Create(name, value) | Self::Set(name, value) => name.len() + value.len(),
@@ -48,8 +49,7 @@ impl Write {
 /// A change of the bus, as long as nobody else changes it.
 pub(super) struct Change<'s> {
     session: &'s Session,
-    version: i32,
-    ids: NextIds,
+    base: Base,
     writes: Vec<Write>,
     removed: BTreeSet<(ClientId, QueueKey)>,
     /// Queues of clients that left, to be removed when their copies are.
@@ -59,10 +59,13 @@ pub(super) struct Change<'s> {
 impl<'s> Change<'s> {
     /// A change that has the turn, or begins when nobody has it.
     pub(super) fn begin(session: &'s Session, turn: Option<&Turn>) -> Result<Self> {
-        let (ids, version) =
-            if turn.is_some() { session.ids()? } else { session.ids_without_turn()? };
+        let base = if turn.is_some() {
+            session.ids_without_owner()?
+        } else {
+            session.ids_without_turn()?
+        };
         let (writes, removed, queues) = (Vec::new(), BTreeSet::new(), Vec::new());
-        Ok(Self { session, version, ids, writes, removed, queues })
+        Ok(Self { session, base, writes, removed, queues })
     }
 
     /// Reads of the tree, which do not see the writes of the change.
@@ -73,7 +76,7 @@ impl<'s> Change<'s> {
     /// True when nobody else has changed the bus since the change began.
     pub(super) fn is_current(&self) -> Result<bool> {
         self.session.sync()?;
-        Ok(self.session.ids()?.1 == self.version)
+        Ok(self.session.ids()?.version == self.base.version)
     }
 
     pub(super) fn client_if_there(&self, client: ClientId) -> Result<Option<ClientNode>> {
@@ -97,8 +100,8 @@ impl<'s> Change<'s> {
     }
 
     pub(super) fn add_client(&mut self, now: Time) -> ClientId {
-        let client = ClientId(self.ids.client);
-        self.ids.client += 1;
+        let client = ClientId(self.base.ids.client);
+        self.base.ids.client += 1;
         self.writes.push(Write::Create(names::client(client), ClientNode::new(now).to_bytes()));
         self.writes.push(Write::Create(names::queue(client), Vec::new()));
         client
@@ -130,8 +133,8 @@ impl<'s> Change<'s> {
     }
 
     pub(super) fn draw_message(&mut self) -> MessageId {
-        let id = MessageId(self.ids.message);
-        self.ids.message += 1;
+        let id = MessageId(self.base.ids.message);
+        self.base.ids.message += 1;
         id
     }
 
@@ -187,30 +190,43 @@ impl<'s> Change<'s> {
         if self.writes.is_empty() {
             return self.is_current();
         }
-        let bytes: usize = self.writes.iter().map(Write::bytes).sum();
-        if bytes > REQUEST_BYTES {
-            let message =
-                format!("a call writes {bytes} bytes at once, and ZooKeeper takes {REQUEST_BYTES}");
-            return Err(Error::new(SqlState::LIMIT_EXCEEDED, message).into());
-        }
-        let mut writer = self.session.client_of_server().new_multi_writer();
-        writer.add_set_data(names::IDS, &names::ids_to_bytes(self.ids), Some(self.version))?;
-        self.writes.iter().try_for_each(|write| write.add(&mut writer))?;
-        match block_on(writer.commit()) {
-            Ok(_) => Ok(true),
-            Err(MultiWriteError::OperationFailed {
-                index: 0,
-                source: zookeeper_client::Error::BadVersion,
-            }) => Ok(false),
-            Err(MultiWriteError::OperationFailed { index, source }) => {
-                Err(damaged(&format!("what write {index} of a change needs ({source})")))
-            }
-            Err(MultiWriteError::RequestFailed { source }) => Err(source.into()),
-        }
+        check_bytes(self.writes.iter().map(Write::bytes).sum())?;
+        Ok(write_all(self.session, self.base, &self.writes)?.is_some())
     }
 }
 
-fn count_bytes(copies: usize) -> Vec<u8> {
+/// # Errors
+/// 54000 for a call that writes more than [`REQUEST_BYTES`].
+pub(super) fn check_bytes(bytes: usize) -> types::Result<()> {
+    if bytes <= REQUEST_BYTES {
+        return Ok(());
+    }
+    let message =
+        format!("a call writes {bytes} bytes at once, and ZooKeeper takes {REQUEST_BYTES}");
+    Err(Error::new(SqlState::LIMIT_EXCEEDED, message))
+}
+
+/// Makes all writes at once, and returns the version of the bus afterwards; None if another change
+/// came before, and nothing is written then.
+pub(super) fn write_all(session: &Session, base: Base, writes: &[Write]) -> Result<Option<i32>> {
+    let mut writer = session.client_of_server().new_multi_writer();
+    writer.add_set_data(names::IDS, &names::ids_to_bytes(base.ids), Some(base.version))?;
+    writes.iter().try_for_each(|write| write.add(&mut writer))?;
+    match block_on(writer.commit()).as_deref() {
+        Ok([MultiWriteResult::SetData { stat }, ..]) => Ok(Some(stat.version)),
+        Ok(_) => Err(damaged("the answer to a change")),
+        Err(MultiWriteError::OperationFailed {
+            index: 0,
+            source: zookeeper_client::Error::BadVersion,
+        }) => Ok(None),
+        Err(MultiWriteError::OperationFailed { index, source }) => {
+            Err(damaged(&format!("what write {index} of a change needs ({source})")))
+        }
+        Err(MultiWriteError::RequestFailed { source }) => Err(source.clone().into()),
+    }
+}
+
+pub(super) fn count_bytes(copies: usize) -> Vec<u8> {
     copies.to_string().into_bytes()
 }
 

@@ -10,6 +10,7 @@ use crate::semantics::{ClientId, MessageId, MessageType, Priority, QueueKey, Res
 
 pub(super) const IDS: &str = "/ids";
 pub(super) const TURN: &str = "/turn";
+pub(super) const OWNER: &str = "/owner";
 pub(super) const CLIENTS: &str = "/clients";
 pub(super) const RECEIVERS: &str = "/receivers";
 pub(super) const QUEUES: &str = "/queues";

@@ -37,7 +37,9 @@ impl From<zookeeper_client::Error> for BusError {
             | Said::NoHosts
             | Said::Timeout
             | Said::Throttled
-            | Said::NotReadOnly => return Self::Network(error.to_string()),
+            | Said::NotReadOnly
+            // Of the stream below.
+            | Said::Custom(_) => return Self::Network(error.to_string()),
             Said::NoAuth | Said::AuthFailed => SqlState::INSUFFICIENT_PRIVILEGE,
             Said::QuotaExceeded => SqlState::LIMIT_EXCEEDED,
             _ => SqlState::IO_ERROR,
@@ -49,6 +51,14 @@ impl From<zookeeper_client::Error> for BusError {
 pub(super) fn damaged(what: &str) -> BusError {
     let message = format!("the tree in ZooKeeper lacks {what}");
     BusError::Storage(Error::new(SqlState::DATA_CORRUPTED, message))
+}
+
+/// The state of the bus that a change goes on from, and leaves.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Base {
+    pub(super) ids: NextIds,
+    /// Version that the bus has before the change.
+    pub(super) version: i32,
 }
 
 /// A session, whose tree begins at the bus's root.
@@ -100,22 +110,30 @@ impl Session {
     }
 
     /// The next ids and the version of the bus.
-    pub(super) fn ids(&self) -> Result<(NextIds, i32)> {
-        let (bytes, stat) = block_on(self.client.get_data(names::IDS))?;
-        let ids = names::read_ids(&bytes).map_err(|_| damaged("the next ids"))?;
-        Ok((ids, stat.version))
+    ///
+    /// # Errors
+    /// 55006 when a process has the bus in its memory.
+    pub(super) fn ids_without_owner(&self) -> Result<Base> {
+        // Both questions are on their way before the first answer is waited for.
+        let owner = self.client.check_stat(names::OWNER);
+        let ids = self.ids()?;
+        if block_on(owner)?.is_some() { Err(owned()) } else { Ok(ids) }
     }
 
-    /// The same, once nobody has the turn.
-    pub(super) fn ids_without_turn(&self) -> Result<(NextIds, i32)> {
+    /// The same, whoever has it.
+    pub(super) fn ids(&self) -> Result<Base> {
+        let (bytes, stat) = block_on(self.client.get_data(names::IDS))?;
+        let ids = names::read_ids(&bytes).map_err(|_| damaged("the next ids"))?;
+        Ok(Base { ids, version: stat.version })
+    }
+
+    /// The same as without an owner, once nobody has the turn.
+    pub(super) fn ids_without_turn(&self) -> Result<Base> {
         loop {
-            // Both questions are on their way before the first answer is waited for.
             let turn = self.client.check_stat(names::TURN);
-            let ids = self.client.get_data(names::IDS);
-            let (turn, (bytes, stat)) = (block_on(turn)?, block_on(ids)?);
-            if turn.is_none() {
-                let ids = names::read_ids(&bytes).map_err(|_| damaged("the next ids"))?;
-                return Ok((ids, stat.version));
+            let ids = self.ids_without_owner()?;
+            if block_on(turn)?.is_none() {
+                return Ok(ids);
             }
             let (turn, watcher) = block_on(self.client.check_and_watch_stat(names::TURN))?;
             if turn.is_some() {
@@ -130,6 +148,29 @@ impl Session {
             Ok(_) => Ok(Some(Turn(Arc::clone(self)))),
             Err(zookeeper_client::Error::NodeExists) => Ok(None),
             Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The bus alone: changes that others have begun fail, and they begin none until it is dropped.
+    /// Returns its state, too.
+    ///
+    /// # Errors
+    /// 55006 when another process has it, or had it until it died less than 10 s ago.
+    pub(super) fn take_bus(self: &Arc<Self>) -> Result<(Owner, Base)> {
+        match block_on(self.client.create(names::OWNER, &[], &OF_SESSION)) {
+            Ok(_) => {}
+            Err(zookeeper_client::Error::NodeExists) => return Err(owned()),
+            Err(error) => return Err(error.into()),
+        }
+        let owner = Owner(Arc::clone(self));
+        loop {
+            let Base { ids, version } = self.ids()?;
+            let bytes = names::ids_to_bytes(ids);
+            match block_on(self.client.set_data(names::IDS, &bytes, Some(version))) {
+                Ok(stat) => return Ok((owner, Base { ids, version: stat.version })),
+                Err(zookeeper_client::Error::BadVersion) => {}
+                Err(error) => return Err(error.into()),
+            }
         }
     }
 
@@ -218,6 +259,29 @@ impl Drop for Turn {
         // Where this fails the session has ended, or will end, and the node goes with it.
         let _ = block_on(self.0.client.delete(names::TURN, None));
     }
+}
+
+/// The right to change the bus, and nobody else.
+#[derive(Debug)]
+pub(super) struct Owner(Arc<Session>);
+
+impl Owner {
+    /// The session that it ends with.
+    pub(super) fn session(&self) -> &Session {
+        &self.0
+    }
+}
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        // As with a turn.
+        let _ = block_on(self.0.client.delete(names::OWNER, None));
+    }
+}
+
+fn owned() -> BusError {
+    let message = "a process has this bus in its memory, and changes it alone";
+    BusError::Storage(Error::new(SqlState::OBJECT_IN_USE, message))
 }
 
 /// Value that was found; None where the node is not there.

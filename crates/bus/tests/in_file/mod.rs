@@ -3,13 +3,16 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use bus::Bus;
 use bus::conformance::{Effort, Stack};
+use bus::{Bus, BusError};
 use host::SimClock;
 use testkit::Scratch;
+use types::SqlState;
+
+use crate::cached::{Cached, Place};
 
 /// Opens a bus in the file.
-type Open<B> = fn(&Path, SimClock) -> B;
+type Open<B> = fn(&Path, SimClock) -> bus::Result<B>;
 
 /// A bus of type `B` in a file of its own.
 pub(crate) struct InFile<B> {
@@ -32,6 +35,10 @@ impl<B> InFile<B> {
     }
 
     pub(crate) fn open(&self) -> B {
+        self.try_open().expect("opens")
+    }
+
+    pub(crate) fn try_open(&self) -> bus::Result<B> {
         (self.open)(&self.path(), self.clock.clone())
     }
 }
@@ -48,4 +55,20 @@ impl<B: Bus + 'static> Stack for InFile<B> {
     fn effort(&self) -> Effort {
         Effort::Reduced
     }
+}
+
+/// While a cache has the file nobody opens it; afterwards all that was sent is there.
+pub(crate) fn alone<B: Bus>(cached: &Cached<InFile<B>>)
+where
+    InFile<B>: Place,
+{
+    let bus = cached.open();
+    let [a, b] = crate::cached::pair(&bus);
+    bus.send(&crate::cached::message(a)).expect("sends");
+    match cached.0.open_bare().map(drop) {
+        Err(BusError::Storage(error)) => assert_eq!(error.state(), SqlState::OBJECT_IN_USE),
+        other => panic!("{other:?}"),
+    }
+    drop(bus);
+    assert_eq!(cached.bare().peek(b).expect("peeks").len(), 1);
 }
