@@ -1,8 +1,9 @@
 //! Scans of tables.
 
 mod flavours;
+mod places;
 
-use std::ops::Bound;
+use std::ops::{Bound, RangeInclusive};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -83,6 +84,8 @@ pub(crate) fn open(opener: &mut Opener, node: &Node, filters: Vec<PushedFilter>)
     let plan = plan.with_paths(paths);
     let columns: Arc<[usize]> = Arc::from(columns.as_slice());
     let (context, id) = (Arc::clone(&opener.context), node.id);
+    let residual = residual.as_ref().map(|residual| opener.resolve(residual)).transpose()?;
+    let places = residual.as_ref().map(|residual| places::blocks_left(residual, &columns));
     let source: Arc<dyn Source> = match &opener.context.recheck {
         // Only the target of a statement hands out TIDs.
         Some(recheck) if columns.contains(&TID_COLUMN) => {
@@ -97,12 +100,12 @@ pub(crate) fn open(opener: &mut Opener, node: &Node, filters: Vec<PushedFilter>)
             let flavours = tries.then(Flavours::default);
             let types = node.output.iter().map(|column| column.physical).collect();
             let ends = (*rows == ScanRows::Ends && residual.is_none()).then_some(types);
-            Arc::new(ScanSource { context, snapshot, plan, columns, id, flavours, ends })
+            let places = places.unwrap_or(0..=u64::MAX);
+            Arc::new(ScanSource { context, snapshot, plan, columns, id, places, flavours, ends })
         }
     };
     let mut stream = Stream::new(source, Some(node.id));
     if let Some(residual) = residual {
-        let residual = opener.resolve(residual)?;
         if is_never(&residual)? {
             return Ok(Stream::default());
         }
@@ -199,6 +202,8 @@ struct ScanSource {
     plan: ScanPlan,
     columns: Arc<[usize]>,
     id: OperatorId,
+    /// Ids of the blocks that count.
+    places: RangeInclusive<u64>,
     /// None where one way is left, or too little to try both.
     flavours: Option<Flavours>,
     /// The forms of the columns, where two rows with the smallest and largest values may stand for
@@ -267,6 +272,10 @@ impl Source for ScanSource {
 
     fn run(&self, order: usize, push: &mut Push<'_>) -> Result<Demand> {
         let counters = self.context.counters(self.id);
+        if !self.places.contains(&self.snapshot.block(order).id()) {
+            counters.blocks_skipped.fetch_add(1, Ordering::Relaxed);
+            return Ok(Demand::More);
+        }
         let (mut path, cursor) = self.plan.open_by(&self.snapshot, order)?;
         let ends = cursor.as_ref().and_then(|cursor| self.ends(cursor));
         if ends.is_some() {

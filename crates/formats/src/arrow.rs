@@ -87,10 +87,23 @@ fn struct_array(vector: &Vector, record: RecordType) -> Result<ArrayRef> {
     Ok(Arc::new(array.map_err(|e| Error::internal(format!("struct: {e}")))?))
 }
 
-/// The Arrow schema of these columns.
-pub(crate) fn arrow_schema(columns: &[(String, DataType)]) -> SchemaRef {
+/// The Arrow schema of these columns, all of which may be NULL.
+pub fn arrow_schema(columns: &[(String, DataType)]) -> SchemaRef {
     let field = |(name, ty): &(String, DataType)| Field::new(name, arrow_type(*ty), true);
     Arc::new(Schema::new(columns.iter().map(field).collect::<Vec<_>>()))
+}
+
+/// The columns of `batch`, each with the SQL type that its Arrow type is read as.
+///
+/// # Errors
+/// 0A000 for types without a counterpart, 22008 for times out of range.
+pub fn arrow_columns(batch: &RecordBatch) -> Result<Vec<(DataType, Vector)>> {
+    let schema = batch.schema_ref();
+    let column = |(field, array): (&Arc<Field>, &ArrayRef)| {
+        let ty = sql_type(field.name(), field.data_type())?;
+        Ok((ty, vector_of(field.name(), &**array)?))
+    };
+    schema.fields().iter().zip(batch.columns()).map(column).collect()
 }
 
 fn nulls(vector: &Vector) -> Option<NullBuffer> {

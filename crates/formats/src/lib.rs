@@ -26,7 +26,9 @@ use std::sync::Arc;
 
 use engine::Database;
 
-pub use arrow::{Intervals, ResultReader, table as arrow_table, write_stream};
+pub use arrow::{
+    Intervals, ResultReader, arrow_columns, arrow_schema, table as arrow_table, write_stream,
+};
 
 /// Adds the formats and their table functions to `database`.
 pub fn register(database: &Database) {

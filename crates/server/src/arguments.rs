@@ -177,6 +177,11 @@ pub(crate) struct Serve {
     /// Answer HTTP requests for /metrics (Prometheus) and /health at this address and port
     #[arg(long, value_name = "ADDRESS", value_parser = parse_address)]
     pub(crate) metrics: Option<SocketAddr>,
+
+    /// Also serve clients of Arrow Flight SQL at this address and port; one of this machine, unless
+    /// there is TLS, which then all of them must use
+    #[arg(long, value_name = "ADDRESS", value_parser = parse_address)]
+    pub(crate) flight: Option<SocketAddr>,
 }
 
 /// Arguments that a process of shared data is started with.

@@ -419,6 +419,14 @@ fn parse_statement(
     }))
 }
 
+/// Checks that `text` is one scalar expression, and nothing else.
+///
+/// # Errors
+/// 42601 when it is not.
+pub fn check_expression(text: &str) -> Result<()> {
+    parse_expr(text).map(drop)
+}
+
 /// Parses one scalar expression, a column default say.
 pub(crate) fn parse_expr(text: &str) -> Result<ast::Expr> {
     let levels = stack::levels_in(text);

@@ -243,6 +243,12 @@ impl Transaction {
         self.snapshot = Snapshot::new(base, self.snapshot.txn);
     }
 
+    /// Sees what `other` sees, besides changes of its own: `other` has to last as long as this one,
+    /// or what it sees may be collected.
+    pub fn see_as(&mut self, other: &Self) {
+        self.snapshot = self.snapshot.with_commits_of(other.snapshot);
+    }
+
     /// Where its changes go.
     pub fn undo(&mut self) -> &mut UndoBuffer {
         let id = self.snapshot.txn;

@@ -5,6 +5,7 @@ use types::{Error, Result, SqlState};
 use crate::message::{self, Fields, violation};
 use crate::newcomer::{Newcomer, gone};
 use crate::options::Authentication;
+use crate::password::verifier_of;
 use crate::scram::{Exchange, Verifier, wrong_password};
 use crate::shared::Shared;
 
@@ -25,13 +26,7 @@ impl Shared {
     }
 
     async fn scram(&self, newcomer: &mut Newcomer, user: &str) -> Result<()> {
-        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-        let now = now.map_or(0, |since| i64::try_from(since.as_micros()).unwrap_or(i64::MAX));
-        let role = self
-            .database
-            .role(user)
-            .filter(|role| role.can_login && role.valid_until.is_none_or(|until| now < until));
-        let known = role.and_then(|role| role.password).as_deref().and_then(Verifier::parse);
+        let known = verifier_of(&self.database, user);
         let is_known = known.is_some();
         let verifier = known.unwrap_or_else(|| Verifier::of_nobody(user, &self.secret));
         let asked = [MECHANISM, b"\0\0"].concat();

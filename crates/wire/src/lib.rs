@@ -27,6 +27,8 @@ mod tls;
 mod message;
 mod newcomer;
 mod scram;
+mod password;
+mod opening;
 mod link;
 mod metrics;
 mod numeric;
@@ -80,5 +82,7 @@ pub fn create_first_user(
 }
 
 pub use journal::{LogFormat, LogOptions};
+pub use opening::{SessionLimits, session_for};
 pub use options::{Authentication, ServerOptions, TlsFiles};
+pub use password::check_password;
 pub use server::{Ending, Server};

@@ -17,6 +17,7 @@ use crate::journal::Field;
 use crate::link::Link;
 use crate::metrics::Metrics;
 use crate::newcomer::Newcomer;
+use crate::opening::{SessionLimits, session_for};
 use crate::options::ServerOptions;
 use crate::turns::Turns;
 
@@ -51,45 +52,11 @@ impl Shared {
             let message = "sorry, too many clients already";
             return Err(Error::new(SqlState::TOO_MANY_CONNECTIONS, message));
         }
-        let mut session = match self.database.connect(if name.is_empty() { user } else { name }) {
-            Err(error)
-                if error.state() == SqlState::UNDEFINED_DATABASE
-                    && (name.is_empty() || name == user) =>
-            {
-                self.database.session()
-            }
-            session => session?,
+        let limits = SessionLimits {
+            statement: self.options.statement_limit,
+            idle: self.options.idle_limit,
         };
-        if self.database.role(user).is_some_and(|role| !role.can_login) {
-            let message = format!("role \"{user}\" is not permitted to log in");
-            return Err(Error::new(SqlState::INVALID_AUTHORIZATION_SPECIFICATION, message));
-        }
-        let role = self.database.role(user);
-        if let Some(role) = role.as_ref().filter(|role| !role.is_superuser)
-            && let Some(most) = role.connections_max
-            && self.database.session_count(user) as i64 >= most
-        {
-            let message = format!("too many connections for role \"{user}\"");
-            return Err(Error::new(SqlState::TOO_MANY_CONNECTIONS, message));
-        }
-        session.set_user(user);
-        session.check_connect()?;
-        // What clients of PostgreSQL expect; no statement of theirs fails for being late.
-        session.configure("default_transaction_isolation", "read committed")?;
-        for (name, limit) in [
-            ("statement_timeout", self.options.statement_limit),
-            ("idle_session_timeout", self.options.idle_limit),
-        ] {
-            if let Some(limit) = limit {
-                session.configure(name, &limit.as_millis().to_string())?;
-            }
-        }
-        let of_database = session.database().own_settings();
-        for (name, value) in of_database.iter().chain(role.iter().flat_map(|r| &r.settings)) {
-            // Checked when it was said; what no longer is one hinders nobody.
-            let _ = session.configure(name, value);
-        }
-        Ok(session)
+        session_for(&self.database, user, name, limits)
     }
 
     /// Checks that the server works.

@@ -6,6 +6,7 @@
 //!                                    <- pgx (go/), pgjdbc (java/), node-postgres (node/)
 //!                                    <- tokio-postgres (rust/), sqlx (sqlx/), GORM (gorm/)
 //!                                    <- TypeORM, Sequelize (orm/), ADBC (adbc/)
+//!                                    <- Arrow Flight: ADBC's driver, pyarrow     (flight/)
 //!                                    <- go-tpc: TPC-C, CH-benCHmark              gotpc.rs
 //!          SIGKILL, started again    <- psql
 //! ```
@@ -28,7 +29,7 @@ use crate::{Outcome, workspace};
 #[derive(Args)]
 pub struct ClientsArgs {
     /// Only these clients: psql, pgbench, psycopg, asyncpg, pg8000, sqlalchemy, pgx, pgjdbc,
-    /// node-postgres, typeorm, sequelize, tokio-postgres, sqlx, gorm, adbc, go-tpc
+    /// node-postgres, typeorm, sequelize, tokio-postgres, sqlx, gorm, adbc, flight, go-tpc
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
     /// COPY of 10 million rows instead of one million
@@ -97,7 +98,9 @@ pub fn run(args: &ClientsArgs) -> Outcome {
     if args.program.is_none() {
         workspace::cargo(&["build", "--release", "-p", "server"])?;
     }
-    let options = ["--max-connections", CONNECTIONS_MAX].map(OsString::from).to_vec();
+    let options = ["--max-connections", CONNECTIONS_MAX, "--flight", "127.0.0.1:0"]
+        .map(OsString::from)
+        .to_vec();
     let mut server = Server::start(args.program.as_deref(), options)?;
     let mut report = Report::default();
     let wanted = |name: &str| args.only.is_empty() || args.only.iter().any(|only| only == name);

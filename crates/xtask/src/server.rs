@@ -18,6 +18,8 @@ pub(crate) struct Server {
     /// Password of the user `tessera`; empty when the server asks for none.
     pub(crate) password: String,
     pub(crate) port: String,
+    /// Port of Arrow Flight; empty when it is not served.
+    pub(crate) flight_port: String,
 }
 
 impl Drop for Server {
@@ -42,8 +44,8 @@ impl Server {
         let built = || root().join("target/release/tessera");
         let program = program.map_or_else(built, Path::to_owned);
         let child = spawn(&program, &options, &directory, "0")?;
-        let (password, port) = (String::new(), String::new());
-        let mut server = Self { program, options, child, directory, password, port };
+        let (password, port, flight_port) = (String::new(), String::new(), String::new());
+        let mut server = Self { program, options, child, directory, password, port, flight_port };
         server.listen()?;
         Ok(server)
     }
@@ -78,6 +80,9 @@ impl Server {
             let line = line.map_err(text)?;
             if let Some((_, password)) = line.split_once("with password ") {
                 self.password = password.to_owned();
+            }
+            if let Some((_, port)) = line.split_once("Arrow Flight on 127.0.0.1:") {
+                self.flight_port = port.to_owned();
             }
             if let Some((_, port)) = line.split_once("listening on 127.0.0.1:") {
                 self.port = port.to_owned();

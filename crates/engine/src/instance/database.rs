@@ -311,7 +311,7 @@ impl Database {
     }
 
     /// Schema of the attached database.
-    pub(crate) fn attached_schema(&self) -> Option<&str> {
+    pub fn attached_schema(&self) -> Option<&str> {
         self.registry().attachment().map(|attachment| attachment.schema())
     }
 

@@ -8,10 +8,11 @@ use std::sync::atomic::Ordering;
 
 use sql::statement::{AccessMode, Deferral};
 use txn::manager::Isolation;
-use types::Result;
+use types::{Error, Result, SqlState};
 
 use super::Session;
 use crate::Commits;
+use crate::transaction::held::HeldSnapshot;
 use crate::transaction::work::{Before, Begun, Durability, Health, Modes, Work};
 
 impl Session {
@@ -64,6 +65,26 @@ impl Session {
     pub(crate) fn begin_work(&mut self, modes: Modes, begun: Begun) -> Result<()> {
         let (temporary, now) = (Arc::clone(&self.temporary), self.calls.statement_micros());
         self.work = Some(Work::begin(self.database.inner(), modes, begun, temporary, now)?);
+        Ok(())
+    }
+
+    /// Begins a transaction that reads the state of `held`, and writes nothing.
+    ///
+    /// # Errors
+    /// 25001 in a transaction, 22023 for the state of another database; 53300 when too many run.
+    pub fn begin_at(&mut self, held: &Arc<HeldSnapshot>) -> Result<()> {
+        if self.work.is_some() {
+            let message = "there is already a transaction in progress";
+            return Err(Error::new(SqlState::ACTIVE_SQL_TRANSACTION, message));
+        }
+        if !Arc::ptr_eq(&self.inner().stores.transactions, held.txn.manager()) {
+            let message = "the snapshot is one of another database";
+            return Err(Error::new(SqlState::INVALID_PARAMETER, message));
+        }
+        self.calls.begin_statement();
+        let modes = Modes::new(Isolation::Snapshot, AccessMode::ReadOnly);
+        self.begin_work(modes, Begun::Explicitly)?;
+        self.work_mut().see(held);
         Ok(())
     }
 

@@ -27,6 +27,7 @@ use crate::instance::attached::{AttachedMark, AttachedTransaction};
 use crate::instance::channels::Pending;
 use crate::instance::database::Inner;
 use crate::transaction::deferred::{Deferred, DeferredPlace};
+use crate::transaction::held::HeldSnapshot;
 use crate::transaction::reads::Reads;
 use crate::words::settings::Settings;
 use crate::words::who::Who;
@@ -169,6 +170,8 @@ pub(crate) struct Work {
     pub(crate) runs_once: bool,
     /// Its part in the attached database.
     pub(crate) attached: Mutex<Option<Arc<dyn AttachedTransaction>>>,
+    /// Holds the snapshot that it reads; behind the transaction, so that it outlasts it.
+    held: Option<Arc<HeldSnapshot>>,
 }
 
 /// The modes of a new transaction.
@@ -260,7 +263,17 @@ impl Work {
             read_log: OnceLock::new(),
             runs_once: false,
             attached: Mutex::default(),
+            held: None,
         })
+    }
+
+    /// Sees what `held` sees from now on.
+    pub(crate) fn see(&mut self, held: &Arc<HeldSnapshot>) {
+        self.txn.see_as(&held.txn);
+        *self.attached.get_mut() = held.attached.clone();
+        self.held = Some(Arc::clone(held));
+        // As behind its first query, which takes the snapshot.
+        self.statements = 1;
     }
 
     /// Its modes, for AND CHAIN.

@@ -4,7 +4,8 @@
 //! types < kernels < storage < txn      types < host < wal < txn
 //! types < host < wal < bus < sched     types < sql < plan
 //! types < kernels < store < transport  types < host < wal < store < transport < shared
-//! all of these < exec < engine < formats, workloads, wire, procs, bus_server < server, python
+//! all of these < exec < engine < formats, workloads, wire, procs, bus_server
+//! these < flight < server, python
 //! ```
 
 /// Chains of crates, lower ones first: each may depend on what stands before it.
@@ -22,6 +23,7 @@ const LAYERS: &[&[&str]] = &[
     &["exec"],
     &["engine"],
     &["formats", "workloads", "wire", "procs", "bus_server"],
+    &["flight"],
     &["server", "python"],
 ];
 
@@ -31,11 +33,25 @@ const DEVELOPMENT: &[&str] = &["testkit", "xtask"];
 /// External crates that stay at the leaves: a name or `prefix*`, and who may use it.
 const HEAVY: &[(&str, &[&str])] = &[
     ("sqlparser", &["sql"]),
-    ("arrow*", &["formats", "wire", "procs", "server", "workloads", "python", "testkit", "xtask"]),
+    ("arrow-flight", &["flight"]),
+    (
+        "arrow*",
+        &[
+            "formats",
+            "wire",
+            "procs",
+            "server",
+            "workloads",
+            "python",
+            "flight",
+            "testkit",
+            "xtask",
+        ],
+    ),
     ("parquet", &["formats", "wire", "procs", "server", "workloads", "testkit", "xtask"]),
-    ("tokio*", &["wire", "bus_server"]),
-    ("tonic*", &["bus_server"]),
-    ("prost*", &["bus_server"]),
+    ("tokio*", &["wire", "bus_server", "flight"]),
+    ("tonic*", &["bus_server", "flight"]),
+    ("prost*", &["bus_server", "flight"]),
     ("protox", &["bus_server"]),
     ("axum", &["bus_server"]),
     ("pgwire", &["wire"]),

@@ -64,6 +64,7 @@ pub(super) fn all() -> Vec<Program> {
         sqlx(),
         gorm(),
         adbc(),
+        flight(),
     ]
 }
 
@@ -185,6 +186,20 @@ fn adbc() -> Program {
     }
 }
 
+fn flight() -> Program {
+    Program {
+        client: Client { name: "flight", version: "1.13.0".into() },
+        folder: "flight",
+        files: &[("scenarios.py", include_str!("flight/scenarios.py"))],
+        install: |folder| {
+            let packages =
+                ["adbc-driver-flightsql==1.13.0", "adbc-driver-manager==1.13.0", "pyarrow==26.0.1"];
+            environment(&folder.join("venv"), &packages).map(drop)
+        },
+        ..adbc()
+    }
+}
+
 fn tokio_postgres() -> Program {
     Program {
         client: Client { name: "tokio-postgres", version: "0.7.18".into() },
@@ -260,6 +275,7 @@ impl Program {
     fn scenarios(&self, folder: &Path, server: &Server, report: &mut Report) -> Outcome {
         let mut command = (self.command)(folder);
         command.args([&server.port, &server.password]).args(self.arguments);
+        command.env("FLIGHT_PORT", &server.flight_port);
         let mut child = command.stdout(Stdio::piped()).spawn().map_err(text)?;
         let output = child.stdout.take().ok_or("it has no output")?;
         let mut count = 0;
