@@ -257,9 +257,9 @@ impl ElementClass {
             }
             (Self::Trigrams, ElementTest::Similar(share)) => pattern::trigrams(bytes, share),
             (Self::Hstore, _) => hstore_asked(test, constant),
-            // The key of a number, which is what such numbers are compared by.
-            (Self::Scalar, ElementTest::Compare(op)) if ty == DataType::Bytea && of.has_wide() => {
-                compared(op, cut(bytes.to_vec()))
+            (Self::Scalar, ElementTest::Compare(op)) if of.has_wide() => {
+                let key = if ty.has_wide() { crate::wide::key(bytes) } else { bytes };
+                compared_wide(op, key)
             }
             (Self::Scalar, ElementTest::Compare(op)) => compared(op, scalar_key(of, value)),
             _ => ElementQuery::All,
@@ -410,15 +410,29 @@ fn hstore_asked(test: ElementTest, constant: Constant<'_>) -> ElementQuery {
     }
 }
 
-/// The value as an element of an array of its type.
+/// The value as an element of an array of its type; of a number of any scale its own bytes.
 fn scalar_key(ty: DataType, value: &Value) -> Vec<u8> {
+    if ty.has_wide() {
+        return cut(bytes_of(value).to_vec());
+    }
     let Some(element) = DataType::array_of(ty).and_then(element_type) else { return Vec::new() };
     let mut builder = ArrayBuilder::new();
     builder.push_value(value, element);
-    builder
-        .single()
-        .map(|raw| cut(array::element_key(raw, element).into_owned()))
-        .unwrap_or_default()
+    let key = builder.single().map(|raw| array::element_key(raw, element).into_owned());
+    cut(key.unwrap_or_default())
+}
+
+/// Numbers of any scale that compare so with those whose bytes begin with `key`, or with such
+/// bytes: up to three bytes behind it say how a number looks.
+fn compared_wide(op: CompareOp, key: &[u8]) -> ElementQuery {
+    let low = cut(key.to_vec());
+    let high = Some([&low[..], &[0xff, 0xff, 0xff, 0]].concat());
+    match op {
+        CompareOp::Equal => ElementQuery::Range(low, high),
+        CompareOp::Less | CompareOp::LessEqual => ElementQuery::Range(Vec::new(), high),
+        CompareOp::Greater | CompareOp::GreaterEqual => ElementQuery::Range(low, None),
+        _ => ElementQuery::All,
+    }
 }
 
 /// Keys that compare so with `key`; equal ones are always among them, since keys may be cut.

@@ -17,7 +17,7 @@ use sql::catalog::{IndexColumn, IndexKind, IndexTerms, TableFunctionRef, UserTyp
 use sql::statement::RelationName;
 use storage::{ColumnSpec, Datum, Derivation, Membership, RowBuffer, Table, TableIndex};
 use types::elements::{ElementClass, ElementSet};
-use types::{DataType, Error, PhysicalType, Result, text};
+use types::{DataType, Error, PhysicalType, Result, SqlState, text};
 
 use crate::catalog::TableDef;
 use crate::catalog::stored::{schema_of, spec_of};
@@ -192,7 +192,7 @@ impl Derivation for Derived {
 /// The operator classes and types of the columns of an inverted index.
 ///
 /// # Errors
-/// XX000 for a column that has no class.
+/// 42804 and 42704 for a column of a type, perhaps a new one, that has no such class.
 fn element_classes(
     columns: &[ColumnDef],
     meta: &IndexMeta,
@@ -204,10 +204,25 @@ fn element_classes(
         };
         let ty = ty.ok_or_else(|| Error::internal("a column of an index that is not there"))?;
         let class = meta.element_class(position, ty);
-        let class = class.ok_or_else(|| Error::internal("a column without elements"))?;
-        Ok((class, ty))
+        Ok((class.ok_or_else(|| without_class(meta, position, ty))?, ty))
     };
     meta.columns.iter().enumerate().map(class).collect()
+}
+
+#[cold]
+fn without_class(meta: &IndexMeta, position: usize, ty: DataType) -> Error {
+    let ty = ty.name();
+    match meta.terms.classes.iter().find(|(at, _)| *at == position) {
+        Some((_, class)) => {
+            let message = format!("operator class \"{class}\" does not accept data type {ty}");
+            Error::new(SqlState::DATATYPE_MISMATCH, message)
+        }
+        None => {
+            let message =
+                format!("data type {ty} has no default operator class for access method \"gin\"");
+            Error::new(SqlState::UNDEFINED_OBJECT, message)
+        }
+    }
 }
 
 /// "(a, lower(b))=(1, x)" of a row, whose columns [`TableIndex::ordinals`] are `row`.

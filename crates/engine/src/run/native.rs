@@ -7,7 +7,7 @@ use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
 
 use kernels::{Batch, Column, VectorBuilder};
-use sql::catalog::TableMeta;
+use sql::catalog::{IndexKind, IndexMeta, TableMeta};
 use sql::statement::AccessMode;
 use storage::{
     Datum, Direction, KeyBatch, KeyBuffer, KeyRange, RowBuffer, Snapshot, Tid, WriteError,
@@ -53,9 +53,11 @@ impl TableHandle {
         self.columns().iter().position(|c| c.name == name)
     }
 
-    /// The position of the index called `name`; keys have an index of their name.
+    /// The position of the index called `name`; keys have an index of their name. None for `gin`,
+    /// whose entries are elements of values.
     pub fn index(&self, name: &str) -> Option<usize> {
-        self.entry.indexes().iter().position(|i| i.name == name)
+        let is_it = |i: &IndexMeta| i.name == name && i.kind != IndexKind::Inverted;
+        self.entry.indexes().iter().position(is_it)
     }
 
     /// The position of the primary key's index.
