@@ -49,7 +49,7 @@ pub struct QueueKey {
     pub id: MessageId,
 }
 
-#[cfg(test)]
+#[cfg(all(test, any(feature = "kv", feature = "zookeeper")))]
 impl QueueKey {
     /// Keys of the least and the greatest values and of those around zero, in no order.
     pub(crate) fn around_the_ends() -> Vec<Self> {
