@@ -3,5 +3,6 @@
 pub(crate) mod held;
 pub(crate) mod reads;
 pub(crate) mod deferred;
+pub(crate) mod holds;
 pub(crate) mod work;
 pub(crate) mod attached;

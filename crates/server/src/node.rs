@@ -6,8 +6,9 @@
 //!   begin -> NodeTransaction -> shared::Transaction: one snapshot, changes until commit
 //!     source -> RowsSource: look-ups in indexes, or a scan with what can be tested by the stores
 //!   count -> Counters: values that this node took and has not given yet, or more of them
-//! stores:  sql.tables  0 -> number of the last change | key -> name, columns, keys, definition
-//!          sql.t<key>  rows       sql.t<key>.<n>  the index of key n
+//!   hold -> Hold: a transaction that is open as long as others are not to write some tables
+//! stores:  sql.tables  0 -> number of the last change | 1 -> hold | key -> a table's definition
+//!          sql.t<key>  rows       sql.t<key>.<n>  the index of number n
 //!          sql.counters  where sequences stand
 //! ```
 //! Invariant: nothing here is lost with the process; a node that was declared dead joins again when
@@ -19,6 +20,7 @@ mod values;
 mod definitions;
 mod joined;
 mod scan;
+mod hold;
 mod counters;
 mod transaction;
 
@@ -28,7 +30,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use engine::Database;
-use engine::attached::{AttachedTransaction, Attachment, Counted, CounterId};
+use engine::attached::{
+    AttachedHold, AttachedTransaction, Attachment, Counted, CounterId, NewHold,
+};
 use parking_lot::Mutex;
 use shared::Addresses;
 use sql::statement::AccessMode;
@@ -37,6 +41,7 @@ use types::{Error, Result, SqlState};
 
 use crate::token;
 use counters::Counters;
+use hold::Hold;
 use joined::Joined;
 use transaction::NodeTransaction;
 
@@ -118,5 +123,13 @@ impl Attachment for SharedData {
 
     fn begin(&self, access: AccessMode) -> Result<Arc<dyn AttachedTransaction>> {
         Ok(NodeTransaction::begin(&self.joined()?, access)?)
+    }
+
+    fn hold(&self, new: &NewHold<'_>) -> Result<Box<dyn AttachedHold>> {
+        Ok(Box::new(Hold::take(&self.joined()?, new)?))
+    }
+
+    fn wait_for_hold(&self, check: &dyn Fn() -> Result<()>) -> Result<()> {
+        hold::wait(&self.joined()?, check)
     }
 }

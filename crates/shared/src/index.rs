@@ -74,6 +74,11 @@ impl Entry {
         key.extend(version.to_be_bytes());
         key
     }
+
+    /// Its key while it holds.
+    pub(crate) fn until_the_end(&self) -> Vec<u8> {
+        self.until(FOREVER)
+    }
 }
 
 /// Appends a value so that byte order is the order of values, and no key begins another.
@@ -151,8 +156,14 @@ impl<R: Records> Index<R> {
     }
 
     pub(crate) fn entry_of(&self, schema: &Schema, row: u64, tuple: &Tuple) -> Entry {
-        let mut prefix = self.fields_of(schema, tuple);
-        if self.uniqueness == Uniqueness::Many || self.has_null(schema, tuple) {
+        let values: Vec<Value> = self.fields.iter().map(|f| tuple.value(schema, *f)).collect();
+        self.entry_with(row, &values)
+    }
+
+    /// The entry of a row with these values of its fields.
+    pub(crate) fn entry_with(&self, row: u64, values: &[Value]) -> Entry {
+        let mut prefix = Self::prefix(values);
+        if self.uniqueness == Uniqueness::Many || values.iter().any(Value::is_null) {
             prefix.extend(row.to_be_bytes());
         }
         Entry { prefix, row }
@@ -243,6 +254,11 @@ impl<R: Records> Index<R> {
             Inserted::Done => Ok(()),
             Inserted::Exists(_) => Err(SharedError::UniqueViolation),
         }
+    }
+
+    /// Adds entries, which ascend; false when one of the keys is there.
+    pub(crate) async fn put_new(&self, entries: &[(Vec<u8>, u64)]) -> Result<bool> {
+        Ok(self.insert_all(entries).await? == Inserted::Done)
     }
 
     /// As [`Tree::insert_all`], several leaves at a time.

@@ -9,6 +9,8 @@
 //! `finish`. A node that dies before has it rolled back, one that dies behind has it finished.
 //! Isolation: snapshots; the first writer of a row wins. Source: Pilman 2017, sections 7.3 to 7.8.
 
+mod define;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Deref;
 
@@ -85,6 +87,8 @@ pub struct Transaction<N, T> {
     /// Rows that it added under keys of its own.
     added: u64,
     ahead: Ahead,
+    /// Rows that had been changed when indexes, which have these names, were built without them.
+    unindexed: HashMap<String, BTreeSet<Key>>,
 }
 
 /// Look-ups of unique keys that were made before they were asked for: as its snapshot has them.
@@ -118,8 +122,8 @@ impl<N: Deref<Target = Node>, T: Deref<Target = SharedTable>> Transaction<N, T> 
     pub async fn begin(node: N, tables: Vec<T>, class: Class) -> Result<Self> {
         let begun = node.begin(class).await?;
         let (cache, steps, own) = (BTreeMap::new(), Vec::new(), BTreeSet::new());
-        let (added, ahead) = (0, Ahead::default());
-        Ok(Self { node, tables, begun, class, cache, steps, own, added, ahead })
+        let (added, ahead, unindexed) = (0, Ahead::default(), HashMap::new());
+        Ok(Self { node, tables, begun, class, cache, steps, own, added, ahead, unindexed })
     }
 
     /// Adds a table to those that it numbers; its number.
@@ -453,13 +457,30 @@ impl<N: Deref<Target = Node>, T: Deref<Target = SharedTable>> Transaction<N, T> 
             for (place, cached) in self.cache.range((number, 0)..=(number, Key::MAX)) {
                 if change_of(cached).is_some() {
                     undo.keys.push(place.1);
-                    entries(table, place.1, cached, &mut undo.entries);
+                    self.entries(table, place.1, cached, &mut undo.entries);
                 }
             }
             undo
         };
         let all = self.tables.iter().enumerate().map(of_table);
         all.filter(|undo| !undo.keys.is_empty()).collect()
+    }
+
+    /// Appends changes of the entries of a row.
+    fn entries(&self, table: &SharedTable, row: Key, cached: &Cached, out: &mut Vec<EntryChange>) {
+        for (number, index) in table.indexes.iter().enumerate() {
+            let entry =
+                |tuple: &Option<Tuple>| Some(index.entry_of(table.schema(), row, tuple.as_ref()?));
+            let lacks_it = |rows: &BTreeSet<Key>| rows.contains(&row);
+            let is_unindexed = self.unindexed.get(index.name()).is_some_and(lacks_it);
+            let before = if is_unindexed { None } else { entry(&cached.before) };
+            let after = entry(&cached.after);
+            if before == after {
+                continue;
+            }
+            out.extend(before.map(|what| EntryChange { index: number, what, is_new: false }));
+            out.extend(after.map(|what| EntryChange { index: number, what, is_new: true }));
+        }
     }
 
     /// Makes the changes durable and seen.
@@ -572,18 +593,5 @@ fn change_of(cached: &Cached) -> Option<Change<'_>> {
         (None, Some(tuple)) => Some(Change::Insert(tuple)),
         (Some(_), Some(tuple)) => Some(Change::Update(tuple)),
         (Some(_), None) => Some(Change::Remove),
-    }
-}
-
-fn entries(table: &SharedTable, row: Key, cached: &Cached, out: &mut Vec<EntryChange>) {
-    for (number, index) in table.indexes.iter().enumerate() {
-        let entry =
-            |tuple: &Option<Tuple>| Some(index.entry_of(table.schema(), row, tuple.as_ref()?));
-        let (before, after) = (entry(&cached.before), entry(&cached.after));
-        if before == after {
-            continue;
-        }
-        out.extend(before.map(|what| EntryChange { index: number, what, is_new: false }));
-        out.extend(after.map(|what| EntryChange { index: number, what, is_new: true }));
     }
 }

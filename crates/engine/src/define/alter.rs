@@ -488,25 +488,9 @@ impl Altering {
             }
         }
         self.table.retain_block_indexes(|index| !over(index));
-        let def = &mut self.table.def;
-        def.columns.remove(ordinal);
-        def.order_by = def.order_by.filter(|column| *column != ordinal);
-        def.identities.retain(|(column, _)| *column != ordinal);
-        let own = def.name.clone();
-        let keys = def.keys.iter_mut().flat_map(|key| [&mut key.columns, &mut key.included]);
-        let keys = keys.flatten();
-        let indexes = def.indexes.iter_mut().chain(&mut def.block_indexes);
-        let indexes = indexes.flat_map(|index| {
-            let columns = index.columns.iter_mut().filter(|c| c.expression().is_none());
-            columns.map(|c| &mut c.ordinal).chain(&mut index.terms.included)
-        });
-        let identities = def.identities.iter_mut().map(|(column, _)| column);
-        let of_key = def.partition_by.iter_mut().flat_map(|key| &mut key.columns);
-        let of_key = of_key.filter(|c| c.expression().is_none()).map(|c| &mut c.ordinal);
-        let ordinals = keys.chain(indexes).chain(identities).chain(of_key);
-        let ordinals = ordinals.chain(&mut def.order_by);
-        ordinals.for_each(|column| *column -= usize::from(*column > ordinal));
-        for key in def.foreign_keys.iter_mut().chain(&mut self.foreign_keys) {
+        let own = self.table.def.name.clone();
+        lose_column(&mut self.table.def, ordinal);
+        for key in self.table.def.foreign_keys.iter_mut().chain(&mut self.foreign_keys) {
             shift(&mut key.columns, ordinal);
             if key.table.name == own {
                 shift(&mut key.references, ordinal);
@@ -637,6 +621,26 @@ fn followed_columns<'a>(
     named.chain(dropped.iter().map(|column| Followed::Dropped(column.ordinal))).collect()
 }
 
+/// Takes a column out of a definition, but for its foreign keys: no key and no index has it.
+pub(super) fn lose_column(def: &mut TableDef, ordinal: usize) {
+    def.columns.remove(ordinal);
+    def.order_by = def.order_by.filter(|column| *column != ordinal);
+    def.identities.retain(|(column, _)| *column != ordinal);
+    let keys = def.keys.iter_mut().flat_map(|key| [&mut key.columns, &mut key.included]);
+    let keys = keys.flatten();
+    let indexes = def.indexes.iter_mut().chain(&mut def.block_indexes);
+    let indexes = indexes.flat_map(|index| {
+        let columns = index.columns.iter_mut().filter(|c| c.expression().is_none());
+        columns.map(|c| &mut c.ordinal).chain(&mut index.terms.included)
+    });
+    let identities = def.identities.iter_mut().map(|(column, _)| column);
+    let of_key = def.partition_by.iter_mut().flat_map(|key| &mut key.columns);
+    let of_key = of_key.filter(|c| c.expression().is_none()).map(|c| &mut c.ordinal);
+    let ordinals = keys.chain(indexes).chain(identities).chain(of_key);
+    let ordinals = ordinals.chain(&mut def.order_by);
+    ordinals.for_each(|column| *column -= usize::from(*column > ordinal));
+}
+
 fn shift(ordinals: &mut [usize], gone: usize) {
     ordinals.iter_mut().for_each(|column| *column -= usize::from(*column > gone));
 }
@@ -675,12 +679,7 @@ fn rewritten(
 fn contains_nulls(def: &TableDef, error: Error) -> Error {
     match error.about().and_then(|about| about.column.as_deref()) {
         Some(column) if error.state() == SqlState::NOT_NULL_VIOLATION => {
-            let message = format!(
-                "column \"{column}\" of relation \"{}\" contains null values",
-                def.bare_name()
-            );
-            let about = def.about_column(column);
-            Error::new(SqlState::NOT_NULL_VIOLATION, message).about_part(about)
+            validate::contains_nulls(def, column)
         }
         _ => error,
     }

@@ -1,26 +1,34 @@
-//! Definitions in the schema of the attached database: CREATE TABLE (AS) and DROP TABLE. Other
-//! statements about its tables are refused here, before anybody looks for them in the catalog.
+//! Definitions in the schema of the attached database: CREATE TABLE (AS) and DROP TABLE here,
+//! sequences, indexes and ALTER TABLE below. Other statements about its tables are refused here,
+//! before anybody looks for them in the catalog.
 
 mod sequences;
+mod index;
+mod alter;
 
-use sql::catalog::{ColumnDef, KeyNulls, TableRef};
+use std::sync::Arc;
+
+use sql::catalog::{ColumnDef, KeyDef, KeyNulls, TableRef, Uniqueness};
 use sql::statement::{
     CreateTable, CreateTableAs, DropRelations, IfExists, IfMissing, Persistence, RelationName,
     Statement, Truncate, TruncateIdentity, WithData,
 };
-use types::{DataType, Error, Result, SqlState};
+use types::{DataType, Error, Result, SqlState, Value, text};
 
 use super::names::taken;
 use super::{command_of, tell_taken};
 use crate::QueryResult;
 use crate::catalog::TableDef;
 use crate::catalog::codec::encode_table_def;
+use crate::catalog::stored::key_index;
 use crate::instance::attached::{
-    AttachedColumn, AttachedKey, AttachedNulls, HeldOrder, NewAttachedTable,
+    AttachedColumn, AttachedDouble, AttachedDoubles, AttachedKey, AttachedNulls, AttachedTableId,
+    HeldOrder, NewAttachedTable,
 };
 use crate::session::Session;
 use crate::statement::attached::AttachedRows;
 use crate::statement::running::{Run, Running};
+use crate::transaction::holds::{Definition, Needs, Wait};
 use crate::words::who::denied;
 use crate::write::attached::load;
 
@@ -62,6 +70,21 @@ pub(crate) fn run(running: &mut Running<'_>, statement: Statement) -> Result<Ran
         Statement::Truncate(what) if what.tables.iter().any(is_attached) => {
             truncate(running, &what).map(Ran::Done)
         }
+        Statement::CreateIndex(new) if is_attached(&new.table) => {
+            index::create(running, *new).map(Ran::Done)
+        }
+        Statement::DropIndex(old) if old.names.iter().any(is_there) => {
+            if !old.names.iter().all(is_there) {
+                return Err(Error::unsupported("DROP INDEX of shared tables and others at once"));
+            }
+            index::drop_all(running, &old).map(Ran::Done)
+        }
+        Statement::RenameIndex { name, to } if is_there(&name) => {
+            index::rename(running, &name, &to).map(Ran::Done)
+        }
+        Statement::AlterTable(Some(change)) if is_attached(&change.table) => {
+            alter::alter(running, &change).map(Ran::Done)
+        }
         statement => match refused(&statement, &schema) {
             Some(command) => Err(Error::unsupported(format!("{command} with shared tables"))),
             None => Ok(Ran::NotOne(statement)),
@@ -91,8 +114,6 @@ fn refused(statement: &Statement, schema: &str) -> Option<&'static str> {
         Statement::CreateWideTable(new) => is_there(&new.name) || is_there(&new.fact),
         Statement::CreateComposite { name, .. } => is_there(name),
         Statement::CreateRange(new) => is_there(&new.name),
-        Statement::CreateIndex(new) => is_attached(&new.table),
-        Statement::AlterTable(Some(alter)) => is_attached(&alter.table),
         Statement::LockTable(lock) if lock.tables.iter().any(is_attached) => {
             return Some("LOCK TABLE");
         }
@@ -133,14 +154,14 @@ fn create(running: &mut Running<'_>, new: &CreateTable) -> Result<QueryResult> {
     Ok(done)
 }
 
-/// True when a table is there, and CREATE TABLE leaves it as it is.
+/// True when a relation is there, and CREATE TABLE leaves it as it is.
 ///
 /// # Errors
 /// 42P07 when it should not be there.
 fn is_taken(running: &mut Running<'_>, name: &RelationName, if_exists: IfExists) -> Result<bool> {
     let session = &mut *running.session;
     let transaction = session.work().attached_to_change(session.database().registry())?;
-    if transaction.find(&name.name)?.is_none() {
+    if !transaction.has_name(&name.name)? {
         return Ok(false);
     }
     match if_exists {
@@ -184,34 +205,95 @@ fn create_as(running: &mut Running<'_>, new: &CreateTableAs) -> Result<QueryResu
 /// 0A000 for columns and keys that shared tables do not have.
 fn make(session: &Session, def: &TableDef) -> Result<()> {
     let transaction = session.work().attached_to_change(session.database().registry())?;
+    let mut def = def.clone();
+    def.indexes = def.keys.iter().map(key_index).collect();
+    transaction.create(&table_of(&def, &def.name)?)
+}
+
+/// The table `def` under its bare name `name`, as the attached database keeps it.
+///
+/// # Errors
+/// 0A000 for columns and indexes that shared tables do not have.
+fn table_of(def: &TableDef, name: &str) -> Result<NewAttachedTable> {
     let columns = def.columns.iter().map(column_of).collect::<Result<Vec<_>>>()?;
+    let is_refused =
+        |key: &KeyDef| key.deferral.is_deferrable() || key.nulls == KeyNulls::NotDistinct;
+    if def.keys.iter().any(is_refused) {
+        let what = "DEFERRABLE and NULLS NOT DISTINCT keys of shared tables";
+        return Err(Error::unsupported(what));
+    }
     let mut keys = Vec::new();
-    for key in &def.keys {
-        if key.deferral.is_deferrable() || key.nulls == KeyNulls::NotDistinct {
-            let what = "DEFERRABLE and NULLS NOT DISTINCT keys of shared tables";
-            return Err(Error::unsupported(what));
-        }
-        let other = key.columns.iter().find(|at| columns[**at].order == HeldOrder::Other);
+    for index in &def.indexes {
+        let ordinals: Vec<usize> = index.columns.iter().map(|column| column.ordinal).collect();
+        let other = ordinals.iter().find(|at| columns[**at].order == HeldOrder::Other);
         if let Some(at) = other {
             let ty = def.columns[*at].ty;
             return Err(Error::unsupported(format!("a key of {ty} in a shared table")));
         }
-        keys.push(AttachedKey { name: key.name.clone(), columns: key.columns.clone() });
+        let doubles = match index.unique {
+            Uniqueness::No => AttachedDoubles::Allowed,
+            _ => AttachedDoubles::Never,
+        };
+        keys.push(AttachedKey { name: index.name.clone(), columns: ordinals, doubles });
     }
+    let mut stored = def.clone();
+    name.clone_into(&mut stored.name);
+    stored.indexes.retain(|index| !def.keys.iter().any(|key| key.name == index.name));
     let mut definition = Vec::new();
-    encode_table_def(def, 0, &mut definition);
-    let name = def.name.clone();
-    transaction.create(&NewAttachedTable { name, columns, keys, definition })
+    encode_table_def(&stored, 0, &mut definition);
+    Ok(NewAttachedTable { name: name.to_owned(), columns, keys, definition })
+}
+
+/// Keeps others from writing tables that are to be defined anew.
+///
+/// # Errors
+/// As [`crate::transaction::work::Work::hold_attached`].
+fn hold(running: &mut Running<'_>, tables: &[AttachedTableId], needs: Needs) -> Result<()> {
+    let session = &mut *running.session;
+    let wait = Wait { cancel: session.cancel_handle(), limit: session.settings.lock_limit() };
+    let database = session.database().clone();
+    let Some(attachment) = database.registry().attachment() else {
+        return Err(Error::internal("no database is attached"));
+    };
+    session.work_mut().hold_attached(&**attachment, &Definition { tables, needs, wait })
+}
+
+/// Gives a table the definition `def` over the rows that it has.
+///
+/// # Errors
+/// 0A000 as [`table_of`]; 23505 for rows with equal keys in a new index.
+fn redefine(session: &Session, table: AttachedTableId, def: &TableDef) -> Result<()> {
+    let transaction = session.work().attached_to_change(session.database().registry())?;
+    match transaction.redefine(table, &table_of(def, def.bare_name())?)? {
+        None => Ok(()),
+        Some(double) => Err(duplicated(def, &double)),
+    }
+}
+
+/// 23505 for rows with equal keys in a new index.
+fn duplicated(def: &TableDef, double: &AttachedDouble) -> Error {
+    let Some(index) = def.indexes.get(double.index) else {
+        return Error::internal("an index of the table");
+    };
+    let column = |at: usize| &def.columns[index.columns[at].ordinal];
+    let names: Vec<&str> = (0..index.columns.len()).map(|at| column(at).name.as_str()).collect();
+    let shown = |(at, value): (usize, &Value)| text::format(value, column(at).ty);
+    let values: Vec<String> = double.values.iter().enumerate().map(shown).collect();
+    let (names, values) = (names.join(", "), values.join(", "));
+    let message = format!("could not create unique index \"{}\"", index.name);
+    Error::new(SqlState::UNIQUE_VIOLATION, message)
+        .about_part(def.about_constraint(&index.name))
+        .with_detail(format!("Key ({names})=({values}) is duplicated."))
 }
 
 /// # Errors
 /// 0A000 for clauses of CREATE TABLE that shared tables do not have.
 fn refuse_clauses(new: &CreateTable) -> Result<()> {
     let is_made = |at: usize| new.sequences.iter().any(|sequence| sequence.column == at);
-    let own = format!("'{}.", new.name.schema_name());
+    let schema = new.name.schema_name();
     let uses_other = |(at, column): (usize, &ColumnDef)| {
         let default = column.default.as_deref().unwrap_or_default();
-        default.to_ascii_lowercase().contains("nextval") && !is_made(at) && !default.contains(&own)
+        !is_made(at) && uses_own_sequence(default, schema)
     };
     let what = if !new.foreign_keys.is_empty() {
         "FOREIGN KEY"
@@ -233,6 +315,12 @@ fn refuse_clauses(new: &CreateTable) -> Result<()> {
         return Ok(());
     };
     Err(Error::unsupported(format!("{what} in CREATE TABLE of a shared table")))
+}
+
+/// True for a default that takes numbers of a sequence outside of the schema.
+fn uses_own_sequence(default: &str, schema: &str) -> bool {
+    let is_there = default.contains(&format!("'{schema}."));
+    default.to_ascii_lowercase().contains("nextval") && !is_there
 }
 
 /// The column as stores hold it.
@@ -274,10 +362,14 @@ fn order_of(ty: DataType) -> Result<HeldOrder> {
 fn truncate(running: &mut Running<'_>, what: &Truncate) -> Result<QueryResult> {
     let session = &mut *running.session;
     session.work().check_writable("TRUNCATE TABLE")?;
-    for table in &what.tables {
-        let Some(rows) = AttachedRows::of(table) else {
-            return Err(Error::unsupported("TRUNCATE of shared tables and others at once"));
-        };
+    let tables: Vec<Arc<AttachedRows>> = what.tables.iter().filter_map(AttachedRows::of).collect();
+    if tables.len() < what.tables.len() {
+        return Err(Error::unsupported("TRUNCATE of shared tables and others at once"));
+    }
+    let ids: Vec<AttachedTableId> = tables.iter().map(|rows| rows.id).collect();
+    hold(running, &ids, Needs::Silence)?;
+    let session = &mut *running.session;
+    for rows in &tables {
         check_may(session, RelationName::schema_of_key(&rows.def.name))?;
         let transaction = session.work().attached_to_change(session.database().registry())?;
         if what.identity == TruncateIdentity::Restart
@@ -294,8 +386,15 @@ fn truncate(running: &mut Running<'_>, what: &Truncate) -> Result<QueryResult> {
 fn drop_all(running: &mut Running<'_>, old: &DropRelations) -> Result<QueryResult> {
     let session = &mut *running.session;
     session.work().check_writable("DROP TABLE")?;
+    let mut tables = Vec::new();
     for name in &old.names {
         check_may(session, name.schema_name())?;
+        let transaction = session.work().attached_to_change(session.database().registry())?;
+        tables.extend(transaction.find(&name.name)?.map(|table| table.id));
+    }
+    hold(running, &tables, Needs::Silence)?;
+    let session = &mut *running.session;
+    for name in &old.names {
         let transaction = session.work().attached_to_change(session.database().registry())?;
         match (transaction.find(&name.name)?, old.if_missing) {
             (Some(table), _) => {

@@ -63,6 +63,26 @@ pub(super) fn check(session: &mut Session, def: &TableDef, check: &CheckDef) -> 
         .about_part(def.about_constraint(&check.name)))
 }
 
+/// Tests all values of a column of the table: none is NULL.
+///
+/// # Errors
+/// 23502.
+pub(super) fn not_null(running: &mut Running<'_>, def: &TableDef, column: &str) -> Result<()> {
+    let (relation, shown) = (own_rows(def), quoted(column));
+    let text = format!("SELECT 1 FROM {relation} WHERE {shown} IS NULL LIMIT 1");
+    match first_row(running.session, &text)? {
+        None => Ok(()),
+        Some(_) => Err(contains_nulls(def, column)),
+    }
+}
+
+/// 23502 for rows that have NULL where a column became NOT NULL.
+pub(super) fn contains_nulls(def: &TableDef, column: &str) -> Error {
+    let table = def.bare_name();
+    let message = format!("column \"{column}\" of relation \"{table}\" contains null values");
+    Error::new(SqlState::NOT_NULL_VIOLATION, message).about_part(def.about_column(column))
+}
+
 /// Tests all values of a column against a new test of its domain: a condition, or to be no NULL.
 ///
 /// # Errors

@@ -43,6 +43,21 @@ pub trait Attachment: Send + Sync {
     /// # Errors
     /// 08006 and others when its processes do not answer.
     fn begin(&self, access: AccessMode) -> Result<Arc<dyn AttachedTransaction>>;
+
+    /// Waits until no transaction that began before writes tables of the new hold; those that begin
+    /// later do not until it ends. There is one hold at a time, which ends with its process, too.
+    ///
+    /// # Errors
+    /// Errors of the check; 40001 beside a transaction while another hold stands; 08006 and others
+    /// when processes do not answer.
+    fn hold(&self, new: &NewHold<'_>) -> Result<Box<dyn AttachedHold>>;
+
+    /// Waits until the hold is over that stopped a transaction of this process last. The caller has
+    /// none open, for the owner of the hold may wait for that.
+    ///
+    /// # Errors
+    /// Errors of the check; 08006 and others when processes do not answer.
+    fn wait_for_hold(&self, check: &dyn Fn() -> Result<()>) -> Result<()>;
 }
 
 /// Number of a row of an attached table.
@@ -117,13 +132,75 @@ pub struct AttachedColumn {
     pub nulls: AttachedNulls,
 }
 
-/// PRIMARY KEY or UNIQUE of a new table.
+/// Rows with equal keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AttachedDoubles {
+    /// None, but for keys with NULL.
+    Never,
+    /// Any number.
+    Allowed,
+}
+
+/// An index of a table: of PRIMARY KEY, UNIQUE, or CREATE INDEX.
 #[derive(Clone, Debug)]
 pub struct AttachedKey {
-    /// Name of the constraint.
+    /// Name of the index, and of its constraint.
     pub name: String,
     /// Ordinals of its columns.
     pub columns: Vec<usize>,
+    /// Rows that it lets have equal keys.
+    pub doubles: AttachedDoubles,
+}
+
+/// A key that two rows have, where a new index lets only one have it.
+#[derive(Clone, Debug)]
+pub struct AttachedDouble {
+    /// Position of the index in those of the definition.
+    pub index: usize,
+    /// The values.
+    pub values: Vec<Value>,
+}
+
+/// Tables that a hold keeps others from writing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HeldTables {
+    /// Each one.
+    All,
+    /// These.
+    Only(Vec<AttachedTableId>),
+}
+
+impl HeldTables {
+    /// True when the table is among them.
+    pub fn covers(&self, table: AttachedTableId) -> bool {
+        match self {
+            Self::All => true,
+            Self::Only(tables) => tables.contains(&table),
+        }
+    }
+}
+
+/// Number of a hold: no other one ever has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HoldNumber(pub u64);
+
+/// A hold, which ends when it is dropped.
+pub trait AttachedHold: Send + Sync {
+    /// Its number.
+    fn number(&self) -> HoldNumber;
+
+    /// Its tables.
+    fn tables(&self) -> &HeldTables;
+}
+
+/// A hold to be taken.
+pub struct NewHold<'a> {
+    /// Tables that others are not to write.
+    pub tables: HeldTables,
+    /// Transaction that goes on under it; others that began before are waited for.
+    pub beside: Option<&'a dyn AttachedTransaction>,
+    /// Fails when nobody waits any longer.
+    pub check: &'a dyn Fn() -> Result<()>,
 }
 
 /// A table to be made.
@@ -133,7 +210,7 @@ pub struct NewAttachedTable {
     pub name: String,
     /// Its columns.
     pub columns: Vec<AttachedColumn>,
-    /// Its keys.
+    /// Its indexes.
     pub keys: Vec<AttachedKey>,
     /// Its definition in SQL, for [`AttachedTable::definition`].
     pub definition: Vec<u8>,
@@ -193,6 +270,53 @@ pub trait AttachedTransaction: Send + Sync {
     /// As [`Self::create`].
     fn drop_sequence(&self, counter: CounterId) -> Result<()>;
 
+    /// Gives a sequence another definition.
+    ///
+    /// # Errors
+    /// As [`Self::create`].
+    fn redefine_sequence(&self, counter: CounterId, name: &str, definition: &[u8]) -> Result<()>;
+
+    /// True when a table or a sequence, or an index of a table has this name.
+    ///
+    /// # Errors
+    /// As [`Self::find`].
+    fn has_name(&self, name: &str) -> Result<bool>;
+
+    /// Its number: no other transaction ever has it.
+    ///
+    /// # Errors
+    /// 25006 when it only reads.
+    fn number(&self) -> Result<u64>;
+
+    /// Goes on under a hold.
+    fn go_under(&self, hold: HoldNumber);
+
+    /// True when the transaction made the table, so that nobody else knows it.
+    fn has_made(&self, table: AttachedTableId) -> bool;
+
+    /// Gives a table another definition over the rows that it has: other names, other indexes.
+    /// Nobody else writes it: a hold covers it, or the transaction made it. A key that rows have
+    /// twice, of a new index; the transaction cannot commit then.
+    ///
+    /// # Errors
+    /// As [`Self::create`]; 54000 for a row whose key is too large.
+    fn redefine(
+        &self,
+        table: AttachedTableId,
+        new: &NewAttachedTable,
+    ) -> Result<Option<AttachedDouble>>;
+
+    /// Puts a table of these rows in the place of one; else as [`Self::redefine`].
+    ///
+    /// # Errors
+    /// As [`Self::redefine`].
+    fn replace(
+        &self,
+        table: AttachedTableId,
+        new: &NewAttachedTable,
+        rows: &mut dyn Iterator<Item = Vec<Value>>,
+    ) -> Result<Option<AttachedDouble>>;
+
     /// Makes a table.
     ///
     /// # Errors
@@ -245,8 +369,8 @@ pub trait AttachedTransaction: Send + Sync {
     /// Changes a row; its number.
     ///
     /// # Errors
-    /// 40001 when another transaction changed it first; 23505 about the constraint whose name is
-    /// [`AttachedKey::name`]; 54000 for too many changes.
+    /// 40001 when another transaction changed it first, or holds the table; 23505 about the
+    /// constraint whose name is [`AttachedKey::name`]; 54000 for too many changes.
     fn change(&self, table: AttachedTableId, change: &AttachedChange) -> Result<AttachedRow>;
 
     /// True when it changed nothing.

@@ -82,9 +82,6 @@ impl Session {
                     let is_lost =
                         error.state() == SqlState::SERIALIZATION_FAILURE && self.may_again(tries);
                     let again = is_narrow || is_lost || is_stale && tries < STALE_MAX;
-                    if is_lost {
-                        pause(tries);
-                    }
                     match (&mut self.work, &place) {
                         // All of it goes: taken back in parts, it would take its time now.
                         (Some(work), Some(_)) if !again && work.ends_when_it_fails() => {
@@ -98,14 +95,31 @@ impl Session {
                             }
                         }
                         // What it waited for is its own: it begins again with its locks.
-                        (Some(work), None) if again && work.has_only_read() => {}
+                        (Some(work), None)
+                            if again && (work.has_only_read() || work.wants_hold()) => {}
                         _ => self.rollback_work(),
                     }
                     if !again {
                         return Err(error);
                     }
+                    if is_lost {
+                        self.wait_for_others(tries)?;
+                    }
                 }
             }
+        }
+    }
+
+    /// Gives those that were first a moment, and a definition of attached tables its time, if one
+    /// was in the way.
+    fn wait_for_others(&mut self, tries: usize) -> Result<()> {
+        pause(tries);
+        if let Some(work) = &mut self.work {
+            work.renew_attached();
+        }
+        match self.database.registry().attachment() {
+            Some(attachment) => attachment.wait_for_hold(&|| self.cancel.check()),
+            None => Ok(()),
         }
     }
 

@@ -53,6 +53,7 @@ impl Session {
                 work.txn.refresh();
                 work.renew_attached();
             }
+            work.attached_before = work.has_attached();
             return Ok(if again { Begun::ForOneStatement } else { Begun::Explicitly });
         }
         let modes = self.modes()?;

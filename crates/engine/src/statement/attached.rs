@@ -23,12 +23,13 @@ use crate::instance::registry::{OpenedFile, SourceFunction};
 ///
 /// # Errors
 /// XX001 for bytes that are none.
-fn definition_in(schema: &str, found: &AttachedTable) -> Result<TableDef> {
+pub(crate) fn definition_in(schema: &str, found: &AttachedTable) -> Result<TableDef> {
     let (mut def, _) = decode_table(&found.definition)?;
     let name = def.bare_name().to_owned();
     def.name = RelationName { schema: Some(schema.to_owned()), name }.key();
-    // Their columns tell keys apart; nobody reads rows by them here.
-    def.indexes = def.keys.iter().map(key_index).collect();
+    // Those of CREATE INDEX follow; nobody reads rows by them here.
+    let others = std::mem::take(&mut def.indexes);
+    def.indexes = def.keys.iter().map(key_index).chain(others).collect();
     Ok(def)
 }
 

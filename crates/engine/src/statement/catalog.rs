@@ -138,11 +138,11 @@ impl StatementCatalog<'_> {
         Arc::new(state)
     }
 
-    /// True when the attached database has a table or a sequence of this name.
+    /// True when the attached database has a relation of this name.
     fn has_attached(&self, name: &str) -> Result<bool> {
         self.is_enough.set(false);
         let Some(transaction) = self.attached_transaction()? else { return Ok(false) };
-        Ok(transaction.find(name)?.is_some() || transaction.sequence(name)?.is_some())
+        transaction.has_name(name)
     }
 
     /// True when the session finds relations in a schema of its search path.

@@ -28,6 +28,7 @@ use crate::instance::channels::Pending;
 use crate::instance::database::Inner;
 use crate::transaction::deferred::{Deferred, DeferredPlace};
 use crate::transaction::held::HeldSnapshot;
+use crate::transaction::holds::OwnHold;
 use crate::transaction::reads::Reads;
 use crate::words::settings::Settings;
 use crate::words::who::Who;
@@ -171,7 +172,11 @@ pub(crate) struct Work {
     /// Its part in the attached database.
     pub(crate) attached: Mutex<Option<Arc<dyn AttachedTransaction>>>,
     /// Holds the snapshot that it reads; behind the transaction, so that it outlasts it.
-    held: Option<Arc<HeldSnapshot>>,
+    pub(crate) held: Option<Arc<HeldSnapshot>>,
+    /// True when that part began before the running statement.
+    pub(crate) attached_before: bool,
+    /// Its hold on attached tables, which ends behind that part.
+    pub(crate) hold: Mutex<OwnHold>,
 }
 
 /// The modes of a new transaction.
@@ -264,16 +269,9 @@ impl Work {
             runs_once: false,
             attached: Mutex::default(),
             held: None,
+            attached_before: false,
+            hold: Mutex::default(),
         })
-    }
-
-    /// Sees what `held` sees from now on.
-    pub(crate) fn see(&mut self, held: &Arc<HeldSnapshot>) {
-        self.txn.see_as(&held.txn);
-        *self.attached.get_mut() = held.attached.clone();
-        self.held = Some(Arc::clone(held));
-        // As behind its first query, which takes the snapshot.
-        self.statements = 1;
     }
 
     /// Its modes, for AND CHAIN.

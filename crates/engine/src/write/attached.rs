@@ -220,8 +220,8 @@ impl<'a> Target<'a> {
         written.extend(self.generated.following(columns)?);
         self.verify(running, &met.batch, Columns::Only(&written))?;
         let all = values_of(&met.batch, def.columns.len());
-        let mut of_keys = def.keys.iter().flat_map(|key| &key.columns);
-        if of_keys.any(|column| written.contains(column)) {
+        let mut of_keys = def.indexes.iter().flat_map(|index| &index.columns);
+        if of_keys.any(|column| written.contains(&column.ordinal)) {
             self.look_ahead(running, &all)?;
         }
         for (tid, values) in met.tids.iter().zip(all) {
@@ -243,7 +243,7 @@ impl<'a> Target<'a> {
     /// Has what many rows ask for looked up at once.
     fn look_ahead(&self, running: &Running<'_>, rows: &[Vec<Value>]) -> Result<()> {
         running.session.cancel_handle().check()?;
-        if rows.len() < 2 || self.rows.def.keys.is_empty() {
+        if rows.len() < 2 || self.rows.def.indexes.is_empty() {
             return Ok(());
         }
         self.transaction.look_ahead(self.rows.id, rows)
@@ -262,13 +262,14 @@ impl<'a> Target<'a> {
             return error;
         };
         let name = error.about().and_then(|about| about.constraint.as_deref());
-        let Some(key) = def.keys.iter().find(|key| Some(key.name.as_str()) == name) else {
+        let Some(key) = def.indexes.iter().find(|key| Some(key.name.as_str()) == name) else {
             return error;
         };
         let column = |at: &usize| def.columns[*at].name.as_str();
         let value = |at: &usize| text::format(&values[*at], def.columns[*at].ty);
-        let columns: Vec<&str> = key.columns.iter().map(column).collect();
-        let values: Vec<String> = key.columns.iter().map(value).collect();
+        let ordinals: Vec<usize> = key.columns.iter().map(|column| column.ordinal).collect();
+        let columns: Vec<&str> = ordinals.iter().map(column).collect();
+        let values: Vec<String> = ordinals.iter().map(value).collect();
         let (columns, values) = (columns.join(", "), values.join(", "));
         let message = format!("duplicate key value violates unique constraint \"{}\"", key.name);
         Error::new(SqlState::UNIQUE_VIOLATION, message)

@@ -2,8 +2,11 @@
 //!
 //! ```text
 //! row 0    "" | number of changes so far      others    name | columns, keys | definition in SQL
-//! dropped  "" | version that dropped it | columns, keys: until its rows are gone
+//! row 1    the hold (`hold`)
+//! dropped  "" | version that dropped it | names of what stores have, until that is gone; or, in
+//!          rows of earlier builds, columns and keys in the place of the names
 //! sequence name | -1 | nothing | definition in SQL
+//! keys     name, columns | behind them all: number in the stores, doubles | generation
 //! ```
 //! Every change of a definition changes row 0, too: definitions change one at a time, and who knows
 //! those of a number need not read them.
@@ -12,16 +15,19 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use engine::attached::{
-    AttachedColumn, AttachedKey, AttachedNulls, AttachedSequence, CounterId, HeldOrder,
-    NewAttachedTable,
+    AttachedColumn, AttachedDoubles, AttachedKey, AttachedNulls, AttachedSequence, CounterId,
+    HeldOrder, NewAttachedTable,
 };
 use shared::{IndexPlan, TablePlan, Uniqueness};
 use store::server::Layout;
 use store::{Field, FieldId, FieldType, Schema, TableKind, Tuple, Version};
 use types::codec::{Input, Malformed, put_bytes, put_u64};
-use types::{Error, PhysicalType, Result, Value};
+use types::{Error, PhysicalType, Result, SqlState, Value};
 
 use super::values::{field_type, from_field, to_field};
+
+/// Bytes of a key in an index.
+const KEY_BYTES_MAX: usize = 2048;
 
 /// Key of the row that counts changes.
 pub(crate) const CHANGES: u64 = 0;
@@ -34,6 +40,10 @@ pub(crate) struct Definition {
     pub(crate) name: String,
     pub(crate) columns: Vec<AttachedColumn>,
     pub(crate) keys: Vec<AttachedKey>,
+    /// Numbers of the keys' indexes in the stores.
+    pub(crate) numbers: Vec<u64>,
+    /// Version that defined it last, 0 for a table as it was made.
+    pub(crate) generation: u64,
     /// Its definition in SQL, as the engine reads it.
     pub(crate) sql: Arc<[u8]>,
 }
@@ -50,10 +60,13 @@ pub(crate) struct Definitions {
     pub(crate) dropped: Vec<Dropped>,
 }
 
-/// A table that was dropped.
+/// A table that was dropped, or indexes of one.
 #[derive(Clone, Debug)]
 pub(crate) struct Dropped {
-    pub(crate) definition: Arc<Definition>,
+    /// Key of its row.
+    pub(crate) row: u64,
+    /// Names of what stores have of it.
+    pub(crate) names: Vec<String>,
     /// Version of the transaction that dropped it.
     pub(crate) by: Version,
 }
@@ -70,15 +83,60 @@ impl Definitions {
             self.sequences.insert(name, AttachedSequence { counter, definition });
             return Ok(());
         }
-        let definition = Arc::new(Definition::read(id, row)?);
-        match row.get(1) {
-            Some(Value::I64(by)) if definition.name.is_empty() => {
-                self.dropped.push(Dropped { definition, by: Version(*by as u64) });
-            }
-            _ => drop(self.by_name.insert(definition.name.clone(), definition)),
+        if let [Value::Str(name), Value::I64(by), Value::Str(form), Value::Str(kind)] = row
+            && name.is_empty()
+        {
+            let names = match &**kind {
+                NAMES => read_names(&mut Input::new(form))
+                    .map_err(|malformed| malformed.in_bytes_of(DEFINITION))?,
+                _ => Definition::read(id, row)?.stored_names().collect(),
+            };
+            self.dropped.push(Dropped { row: id, names, by: Version(*by as u64) });
+            return Ok(());
         }
+        let definition = Arc::new(Definition::read(id, row)?);
+        self.by_name.insert(definition.name.clone(), definition);
         Ok(())
     }
+
+    /// True when tables, or what was dropped and is still read, have this name in the stores.
+    pub(crate) fn has_stored(&self, name: &str) -> bool {
+        let of_tables = self.by_name.values().flat_map(|definition| definition.stored_names());
+        let of_dropped = self.dropped.iter().flat_map(|dropped| &dropped.names);
+        of_tables.chain(of_dropped.cloned()).any(|known| known == name)
+    }
+
+    /// Generation of the table of this number.
+    pub(crate) fn generation(&self, id: u64) -> Option<u64> {
+        let found = self.by_name.values().find(|definition| definition.id == id);
+        found.map(|definition| definition.generation)
+    }
+
+    /// True when a table, a sequence or an index has this name.
+    pub(crate) fn has_name(&self, name: &str) -> bool {
+        let has_index =
+            |definition: &Arc<Definition>| definition.keys.iter().any(|key| key.name == name);
+        self.by_name.contains_key(name)
+            || self.sequences.contains_key(name)
+            || self.by_name.values().any(has_index)
+    }
+}
+
+/// Marks rows of what was dropped whose form are names.
+const NAMES: &[u8] = b"names";
+
+/// Bytes that errors name.
+const DEFINITION: &str = "a shared table's definition";
+
+/// Appends names.
+pub(crate) fn put_names(out: &mut Vec<u8>, names: &[String]) {
+    put_u64(out, names.len() as u64);
+    names.iter().for_each(|name| put_bytes(out, name.as_bytes()));
+}
+
+/// Reads names that [`put_names`] wrote.
+pub(crate) fn read_names(input: &mut Input<'_>) -> Result<Vec<String>, Malformed> {
+    (0..input.count(1)?).map(|_| input.text().map(str::to_owned)).collect()
 }
 
 /// Number in the place of a version, in rows of sequences.
@@ -91,10 +149,12 @@ pub(crate) fn sequence_row(schema: &Schema, name: &str, definition: &[u8]) -> Re
     Ok(Tuple::encode(schema, &row)?)
 }
 
-/// The row of a table that is dropped by a transaction, from that which it had.
-pub(crate) fn dropped_row(schema: &Schema, row: &[Value], by: Version) -> Result<Tuple> {
-    let form = row.get(2).cloned().unwrap_or(Value::Null);
-    let row = [Value::text(""), Value::I64(by.0 as i64), form, Value::text("")];
+/// The row of what a transaction drops: stores have it under these names.
+pub(crate) fn dropped_row(schema: &Schema, names: &[String], by: Version) -> Result<Tuple> {
+    let mut form = Vec::new();
+    put_names(&mut form, names);
+    let (form, kind) = (Value::Str(form.into()), Value::Str(NAMES.into()));
+    let row = [Value::text(""), Value::I64(by.0 as i64), form, kind];
     Ok(Tuple::encode(schema, &row)?)
 }
 
@@ -125,27 +185,6 @@ pub(crate) fn changes_of(schema: &Schema, row: Option<&Tuple>) -> i64 {
     }
 }
 
-/// The row of a new table.
-pub(crate) fn row_of(schema: &Schema, table: &NewAttachedTable) -> Result<Tuple> {
-    let mut form = Vec::new();
-    put_u64(&mut form, table.columns.len() as u64);
-    for column in &table.columns {
-        put_bytes(&mut form, column.name.as_bytes());
-        form.push(number_of(column.physical));
-        form.push(u8::from(column.order == HeldOrder::Same));
-        form.push(u8::from(column.nulls == AttachedNulls::Allowed));
-    }
-    put_u64(&mut form, table.keys.len() as u64);
-    for key in &table.keys {
-        put_bytes(&mut form, key.name.as_bytes());
-        put_u64(&mut form, key.columns.len() as u64);
-        key.columns.iter().for_each(|column| put_u64(&mut form, *column as u64));
-    }
-    let definition = Value::Str(table.definition.as_slice().into());
-    let row = [Value::text(&table.name), Value::I64(0), Value::Str(form.into()), definition];
-    Ok(Tuple::encode(schema, &row)?)
-}
-
 fn number_of(physical: PhysicalType) -> u8 {
     match physical {
         PhysicalType::Bool => 0,
@@ -159,19 +198,103 @@ fn number_of(physical: PhysicalType) -> u8 {
 }
 
 impl Definition {
+    /// The new table of this number.
+    pub(crate) fn new(id: u64, table: &NewAttachedTable) -> Self {
+        Self {
+            id,
+            name: table.name.clone(),
+            columns: table.columns.clone(),
+            keys: table.keys.clone(),
+            numbers: (0..table.keys.len() as u64).collect(),
+            generation: 0,
+            sql: table.definition.as_slice().into(),
+        }
+    }
+
+    /// The table as a transaction of this version defines it anew over its rows. Indexes over the
+    /// same columns are the same; `next` gives numbers for new ones.
+    ///
+    /// # Errors
+    /// Errors of `next`.
+    pub(crate) fn redefined(
+        &self,
+        table: &NewAttachedTable,
+        version: Version,
+        mut next: impl FnMut() -> Result<u64>,
+    ) -> Result<Self> {
+        let alike =
+            |a: &AttachedKey, b: &AttachedKey| a.columns == b.columns && a.doubles == b.doubles;
+        let mut numbers: Vec<Option<u64>> = vec![None; table.keys.len()];
+        let mut is_free = vec![true; self.keys.len()];
+        // Those that keep their names first: others were renamed.
+        for keeps_name in [true, false] {
+            for (at, key) in table.keys.iter().enumerate() {
+                let is_it = |old: &usize| {
+                    let known = &self.keys[*old];
+                    is_free[*old] && alike(known, key) && (!keeps_name || known.name == key.name)
+                };
+                if numbers[at].is_none()
+                    && let Some(old) = (0..self.keys.len()).find(is_it)
+                {
+                    is_free[old] = false;
+                    numbers[at] = Some(self.numbers[old]);
+                }
+            }
+        }
+        let number = |number: Option<u64>| number.map_or_else(&mut next, Ok);
+        let numbers = numbers.into_iter().map(number).collect::<Result<Vec<u64>>>()?;
+        // Stores have the fields as they were.
+        let stored = |(new, old): (&AttachedColumn, &AttachedColumn)| AttachedColumn {
+            nulls: old.nulls,
+            ..new.clone()
+        };
+        let columns = table.columns.iter().zip(&self.columns).map(stored).collect();
+        let generation = version.0;
+        Ok(Self { columns, numbers, generation, ..Self::new(self.id, table) })
+    }
+
+    /// Its row.
+    ///
+    /// # Errors
+    /// 54000 for a definition that is too large.
+    pub(crate) fn row(&self, schema: &Schema) -> Result<Tuple> {
+        let mut form = Vec::new();
+        put_u64(&mut form, self.columns.len() as u64);
+        for column in &self.columns {
+            put_bytes(&mut form, column.name.as_bytes());
+            form.push(number_of(column.physical));
+            form.push(u8::from(column.order == HeldOrder::Same));
+            form.push(u8::from(column.nulls == AttachedNulls::Allowed));
+        }
+        put_u64(&mut form, self.keys.len() as u64);
+        for key in &self.keys {
+            put_bytes(&mut form, key.name.as_bytes());
+            put_u64(&mut form, key.columns.len() as u64);
+            key.columns.iter().for_each(|column| put_u64(&mut form, *column as u64));
+        }
+        for (key, number) in self.keys.iter().zip(&self.numbers) {
+            put_u64(&mut form, *number);
+            form.push(u8::from(key.doubles == AttachedDoubles::Allowed));
+        }
+        put_u64(&mut form, self.generation);
+        let definition = Value::Str(Arc::clone(&self.sql));
+        let row = [Value::text(&self.name), Value::I64(0), Value::Str(form.into()), definition];
+        Ok(Tuple::encode(schema, &row)?)
+    }
+
     /// The table in row `id`.
     ///
     /// # Errors
     /// XX001 for a row that is none.
     pub(crate) fn read(id: u64, row: &[Value]) -> Result<Self> {
-        let damaged = |malformed: Malformed| malformed.in_bytes_of("a shared table's definition");
+        let damaged = |malformed: Malformed| malformed.in_bytes_of(DEFINITION);
         let [Value::Str(name), _, Value::Str(form), Value::Str(sql)] = row else {
             return Err(damaged(Malformed { offset: 0, expectation: "four fields".into() }));
         };
         let mut input = Input::new(form);
-        let (columns, keys) = form_of(&mut input).map_err(damaged)?;
+        let Form { columns, keys, numbers, generation } = form_of(&mut input).map_err(damaged)?;
         let name = String::from_utf8_lossy(name).into_owned();
-        Ok(Self { id, name, columns, keys, sql: Arc::clone(sql) })
+        Ok(Self { id, name, columns, keys, numbers, generation, sql: Arc::clone(sql) })
     }
 
     /// The fields of a row with these values, which may be narrower numbers than the columns'.
@@ -191,9 +314,54 @@ impl Definition {
         values.map(|(field, column)| from_field(column.physical, field)).collect()
     }
 
+    /// The values of some columns that these fields are, in order.
+    pub(crate) fn values_of(&self, columns: &[usize], fields: &[Value]) -> Vec<Value> {
+        let fields = fields.iter().zip(columns);
+        fields.map(|(field, at)| from_field(self.columns[*at].physical, field)).collect()
+    }
+
+    /// Tests all keys of a row with these fields.
+    ///
+    /// # Errors
+    /// 54000 for one that is too large for an index.
+    pub(crate) fn check_keys(&self, fields: &[Value]) -> Result<()> {
+        let of_key = |(at, key): (usize, &AttachedKey)| {
+            self.check_bytes(at, key.columns.iter().map(|column| &fields[*column]))
+        };
+        self.keys.iter().enumerate().try_for_each(of_key)
+    }
+
+    /// Tests a key with these fields.
+    ///
+    /// # Errors
+    /// As [`Self::check_keys`].
+    pub(crate) fn check_key(&self, index: usize, fields: &[Value]) -> Result<()> {
+        self.check_bytes(index, fields.iter())
+    }
+
+    fn check_bytes<'v>(&self, index: usize, fields: impl Iterator<Item = &'v Value>) -> Result<()> {
+        let bytes = |field: &Value| match field {
+            Value::Str(bytes) => bytes.len(),
+            _ => 8,
+        };
+        let bytes: usize = fields.map(bytes).sum();
+        if bytes <= KEY_BYTES_MAX {
+            return Ok(());
+        }
+        let name = &self.keys[index].name;
+        let message =
+            format!("index row size {bytes} exceeds maximum {KEY_BYTES_MAX} for index \"{name}\"");
+        Err(Error::new(SqlState::LIMIT_EXCEEDED, message))
+    }
+
+    /// The name that stores have for the index of this number.
+    pub(crate) fn index_name(&self, number: u64) -> String {
+        format!("sql.t{}.{number}", self.id)
+    }
+
     /// Names of the tables that stores have for it.
     pub(crate) fn stored_names(&self) -> impl Iterator<Item = String> {
-        let indexes = (0..self.keys.len()).map(|number| format!("sql.t{}.{number}", self.id));
+        let indexes = self.numbers.iter().map(|number| self.index_name(*number));
         std::iter::once(format!("sql.t{}", self.id)).chain(indexes)
     }
 
@@ -207,21 +375,30 @@ impl Definition {
             AttachedNulls::Allowed => Field::nullable(&column.name, field_type(column.physical)),
         };
         let fields = self.columns.iter().map(field).collect();
-        let index = |(number, key): (usize, &AttachedKey)| IndexPlan {
-            name: format!("sql.t{}.{number}", self.id),
+        let index = |(number, key): (&u64, &AttachedKey)| IndexPlan {
+            name: self.index_name(*number),
             fields: key.columns.iter().map(|column| FieldId(*column as u16)).collect(),
-            uniqueness: Uniqueness::Unique,
+            uniqueness: match key.doubles {
+                AttachedDoubles::Never => Uniqueness::Unique,
+                AttachedDoubles::Allowed => Uniqueness::Many,
+            },
         };
         Ok(TablePlan {
             name: format!("sql.t{}", self.id),
             schema: Schema::new(TableKind::Transactional, fields)?,
             layout: Layout::Columns,
-            indexes: self.keys.iter().enumerate().map(index).collect(),
+            indexes: self.numbers.iter().zip(&self.keys).map(index).collect(),
         })
     }
 }
 
-type Form = (Vec<AttachedColumn>, Vec<AttachedKey>);
+/// Columns and keys as the row of a table has them.
+struct Form {
+    columns: Vec<AttachedColumn>,
+    keys: Vec<AttachedKey>,
+    numbers: Vec<u64>,
+    generation: u64,
+}
 
 fn form_of(input: &mut Input<'_>) -> Result<Form, Malformed> {
     let text = |input: &mut Input<'_>| -> Result<String, Malformed> {
@@ -253,19 +430,52 @@ fn form_of(input: &mut Input<'_>) -> Result<Form, Malformed> {
             }
             ordinals.push(ordinal);
         }
-        keys.push(AttachedKey { name, columns: ordinals });
+        keys.push(AttachedKey { name, columns: ordinals, doubles: AttachedDoubles::Never });
     }
-    Ok((columns, keys))
+    let mut form = Form { numbers: (0..keys.len() as u64).collect(), columns, keys, generation: 0 };
+    // Rows of earlier builds end here.
+    if !input.is_empty() {
+        for (number, key) in form.numbers.iter_mut().zip(&mut form.keys) {
+            *number = input.u64()?;
+            if input.u8()? == 1 {
+                key.doubles = AttachedDoubles::Allowed;
+            }
+        }
+        form.generation = input.u64()?;
+    }
+    Ok(form)
 }
 
 /// 42P01 for a number that no table has.
 pub(crate) fn unknown_table() -> Error {
-    Error::new(types::SqlState::UNDEFINED_TABLE, "a shared table is not there any more")
+    Error::new(SqlState::UNDEFINED_TABLE, "a shared table is not there any more")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn key(name: &str, column: usize, doubles: AttachedDoubles) -> AttachedKey {
+        AttachedKey { name: name.into(), columns: vec![column], doubles }
+    }
+
+    #[test]
+    fn indexes_that_stay_keep_their_numbers() {
+        use AttachedDoubles::{Allowed, Never};
+        let table = |keys: Vec<AttachedKey>| NewAttachedTable {
+            name: "t".into(),
+            columns: Vec::new(),
+            keys,
+            definition: Vec::new(),
+        };
+        let old = vec![key("a", 0, Never), key("b", 1, Allowed), key("c", 1, Allowed)];
+        let old = Definition::new(5, &table(old));
+        let new = vec![key("d", 2, Never), key("c", 1, Allowed), key("z", 0, Never)];
+        let mut next = 100..;
+        let new = old.redefined(&table(new), Version(9), || Ok(next.next().unwrap_or_default()));
+        let new = new.expect("there are numbers");
+        assert_eq!((new.numbers, new.generation), (vec![100, 2, 0], 9));
+    }
 
     #[test]
     fn definitions_come_back() {
@@ -281,20 +491,55 @@ mod tests {
                 column("a", PhysicalType::I128, HeldOrder::Same, AttachedNulls::Never),
                 column("b", PhysicalType::Str, HeldOrder::Other, AttachedNulls::Allowed),
             ],
-            keys: vec![AttachedKey { name: "t_pkey".into(), columns: vec![0] }],
+            keys: vec![key("t_pkey", 0, AttachedDoubles::Never)],
             definition: b"whatever".to_vec(),
         };
         let schema = plan().expect("a constant").schema;
-        let row = row_of(&schema, &table).expect("it fits").decode(&schema);
+        let made = Definition::new(7, &table);
+        let row = made.row(&schema).expect("it fits").decode(&schema);
         let read = Definition::read(7, &row).expect("it was written so");
-        assert_eq!((read.id, read.name.as_str(), &*read.sql), (7, "t", &b"whatever"[..]));
-        assert_eq!(format!("{:?}", read.columns), format!("{:?}", table.columns));
-        assert_eq!(format!("{:?}", read.keys), format!("{:?}", table.keys));
+        assert_eq!(format!("{read:?}"), format!("{made:?}"));
         let Value::Str(form) = &row[2] else { panic!("bytes") };
+        // What earlier builds wrote ends before the number, the doubles and the generation.
+        let before = form.len() - 3;
         for end in 0..form.len() {
             let short =
-                [row[0].clone(), row[1].clone(), Value::Str(form[..end].into()), Value::Null];
-            assert!(Definition::read(7, &short).is_err(), "{end}");
+                [row[0].clone(), row[1].clone(), Value::Str(form[..end].into()), row[3].clone()];
+            let read = Definition::read(7, &short).map(|read| format!("{read:?}"));
+            assert_eq!(read.ok(), (end == before).then(|| format!("{made:?}")), "{end}");
         }
+    }
+
+    #[test]
+    fn what_was_dropped_is_read_in_both_forms() {
+        let schema = plan().expect("a constant").schema;
+        let mut all = Definitions::default();
+        let names = ["sql.t7.3".to_owned()];
+        let row = dropped_row(&schema, &names, Version(4)).expect("it fits");
+        all.add(9, &row.decode(&schema)).expect("it was written so");
+        let key = key("k", 0, AttachedDoubles::Never);
+        let mut row = Definition::new(
+            7,
+            &NewAttachedTable {
+                name: "t".into(),
+                columns: vec![AttachedColumn {
+                    name: "a".into(),
+                    physical: PhysicalType::I64,
+                    order: HeldOrder::Same,
+                    nulls: AttachedNulls::Never,
+                }],
+                keys: vec![key],
+                definition: Vec::new(),
+            },
+        )
+        .row(&schema)
+        .expect("it fits")
+        .decode(&schema);
+        (row[0], row[1]) = (Value::text(""), Value::I64(5));
+        all.add(7, &row).expect("earlier builds wrote it so");
+        let found: Vec<_> = all.dropped.iter().map(|d| (d.row, d.names.join(" "), d.by)).collect();
+        let wanted = [(9, "sql.t7.3", Version(4)), (7, "sql.t7 sql.t7.0", Version(5))];
+        assert_eq!(found, wanted.map(|(row, names, by)| (row, names.to_owned(), by)));
+        assert!(all.has_stored("sql.t7.0") && !all.has_stored("sql.t7.1"));
     }
 }

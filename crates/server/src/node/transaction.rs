@@ -1,13 +1,14 @@
 //! A transaction of SQL on shared tables.
 
 mod source;
+mod define;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use engine::attached::{
-    AttachedChange, AttachedMark, AttachedRow, AttachedSequence, AttachedTable, AttachedTableId,
-    AttachedTransaction, CounterId, NewAttachedTable,
+    AttachedChange, AttachedDouble, AttachedMark, AttachedRow, AttachedSequence, AttachedTable,
+    AttachedTableId, AttachedTransaction, CounterId, HoldNumber, NewAttachedTable,
 };
 use exec::SharedBatchSource;
 use parking_lot::Mutex;
@@ -18,15 +19,14 @@ use store::{FieldId, Key, Query, Tuple};
 use types::{About, Error, Result, SqlState, Value};
 
 use super::definitions::{
-    CHANGES, Definition, Definitions, changes_of, count_row, dropped_row, row_of, sequence_row,
+    CHANGES, Definition, Definitions, changes_of, count_row, dropped_row, sequence_row,
     unknown_table,
 };
-use super::joined::{Home, Joined, Lent};
+use super::hold::{HOLD, Standing};
+use super::joined::{Home, Joined, Lent, TableNumber};
 use super::scan::{Scan, rows_of};
+use define::NewRows;
 use source::RowsSource;
-
-/// Bytes of a key in an index.
-const KEY_BYTES_MAX: usize = 2048;
 
 /// Number of the table of definitions in a transaction.
 const DEFINITIONS: usize = 0;
@@ -34,10 +34,24 @@ const DEFINITIONS: usize = 0;
 /// A transaction that runs.
 struct Open {
     shared: Transaction<Home, Lent>,
-    /// Numbers in the transaction of tables that it opened.
-    opened: HashMap<u64, usize>,
+    /// Tables that it opened.
+    opened: HashMap<u64, Opened>,
     /// Definitions, once it has read them.
     definitions: Option<Arc<Definitions>>,
+    /// The hold that its snapshot has, once it has looked.
+    standing: Option<Option<Standing>>,
+    /// The hold that it is under.
+    own_hold: Option<HoldNumber>,
+    /// True once it has defined something.
+    has_defined: bool,
+}
+
+/// A table that a transaction opened.
+#[derive(Clone, Copy)]
+struct Opened {
+    /// Its number there.
+    number: usize,
+    generation: u64,
 }
 
 /// Values to be looked up in a key.
@@ -77,7 +91,14 @@ impl NodeTransaction {
             begun.map_err(Error::from)
         })?;
         joined.sweep(shared.snapshot().lowest_active());
-        let open = Open { shared, opened: HashMap::new(), definitions: None };
+        let open = Open {
+            shared,
+            opened: HashMap::new(),
+            definitions: None,
+            standing: None,
+            own_hold: None,
+            has_defined: false,
+        };
         let joined = Arc::clone(joined);
         let open = Mutex::new(Some(open));
         Ok(Arc::new_cyclic(|this| Self { joined, open, this: this.clone() }))
@@ -158,7 +179,7 @@ impl NodeTransaction {
         }
     }
 
-    /// One more definition changed.
+    /// One more definition changed; nobody had the tables held.
     async fn count_change(open: &mut Open) -> Result<()> {
         let before = open.shared.get(DEFINITIONS, CHANGES).await?;
         let schema = Arc::clone(open.shared.tables()[DEFINITIONS].schema());
@@ -167,7 +188,7 @@ impl NodeTransaction {
             Some(_) => open.shared.replace(DEFINITIONS, CHANGES, row).await?,
             None => open.shared.insert(DEFINITIONS, CHANGES, row).await?,
         }
-        open.definitions = None;
+        (open.definitions, open.has_defined) = (None, true);
         Ok(())
     }
 }
@@ -175,20 +196,54 @@ impl NodeTransaction {
 impl Open {
     /// The number of a table here, which is opened if need be.
     async fn table(&mut self, joined: &Arc<Joined>, definition: &Definition) -> Result<usize> {
-        if let Some(number) = self.opened.get(&definition.id) {
-            return Ok(*number);
+        let Definition { id, generation, .. } = *definition;
+        let known = self.opened.get(&id).copied();
+        if let Some(opened) = known.filter(|opened| opened.generation == generation) {
+            return Ok(opened.number);
         }
-        let table = joined.table(definition.id, || definition.plan()).await?;
-        let number = self.shared.add_table(table);
-        self.opened.insert(definition.id, number);
+        let number = TableNumber { id, generation };
+        let table = joined.table(number, || definition.plan()).await?;
+        let number = match known {
+            // Defined anew since, or the definition was taken back.
+            Some(Opened { number, .. }) => {
+                drop(self.shared.replace_table(number, table));
+                number
+            }
+            None => self.shared.add_table(table),
+        };
+        self.opened.insert(id, Opened { number, generation });
         Ok(number)
+    }
+
+    /// The hold that its snapshot has.
+    fn standing(&mut self, joined: &Arc<Joined>) -> Result<Option<&Standing>> {
+        if self.standing.is_none() {
+            joined.run(self.shared.fetch(DEFINITIONS, &[CHANGES, HOLD]))?;
+            let row = joined.run(self.shared.get(DEFINITIONS, HOLD))?;
+            let schema = Arc::clone(self.shared.tables()[DEFINITIONS].schema());
+            let read = |row: Tuple| Standing::read(&row.decode(&schema));
+            self.standing = Some(row.map(read).transpose()?);
+        }
+        Ok(self.standing.as_ref().and_then(Option::as_ref))
+    }
+
+    /// # Errors
+    /// 40001 when another one keeps this transaction from writing the table, or for None from
+    /// defining any.
+    fn admit(&mut self, joined: &Arc<Joined>, table: Option<u64>) -> Result<()> {
+        let own = self.own_hold;
+        let Some(standing) = self.standing(joined)?.cloned() else { return Ok(()) };
+        let is_stopped = standing.stops(self.shared.snapshot(), own, table);
+        if is_stopped { Err(standing.stopped(joined)) } else { Ok(()) }
     }
 
     /// Drops a table; the row that it had.
     async fn drop_table(&mut self, table: AttachedTableId) -> Result<Tuple> {
         let schema = Arc::clone(self.shared.tables()[DEFINITIONS].schema());
         let row = self.shared.get(DEFINITIONS, table.0).await?.ok_or_else(unknown_table)?;
-        let dropped = dropped_row(&schema, &row.decode(&schema), self.shared.version()?)?;
+        let names: Vec<String> =
+            Definition::read(table.0, &row.decode(&schema))?.stored_names().collect();
+        let dropped = dropped_row(&schema, &names, self.shared.version()?)?;
         self.shared.replace(DEFINITIONS, table.0, dropped).await?;
         Ok(row)
     }
@@ -211,6 +266,8 @@ impl Open {
         if let Some(known) = &self.definitions {
             return Ok(Arc::clone(known));
         }
+        // One request for both rows.
+        self.standing(joined)?;
         let count = joined.run(self.shared.get(DEFINITIONS, CHANGES))?;
         let schema = Arc::clone(self.shared.tables()[DEFINITIONS].schema());
         let changes = changes_of(&schema, count.as_ref());
@@ -225,14 +282,14 @@ impl Open {
         let query = Query::fields((0..4).map(FieldId).collect());
         let is_changed = |key: Key| scan.changed.iter().any(|(changed, _)| *changed == key);
         rows_of(&scan, &query, &mut |rows| {
-            for i in (0..rows.len()).filter(|i| rows.key(*i) != CHANGES) {
+            for i in (0..rows.len()).filter(|i| rows.key(*i) > HOLD) {
                 if !is_changed(rows.key(i)) {
                     definitions.add(rows.key(i), &rows.values(&schema, i))?;
                 }
             }
             Ok(true)
         })?;
-        for (key, tuple) in scan.changed.iter().filter(|(key, _)| *key != CHANGES) {
+        for (key, tuple) in scan.changed.iter().filter(|(key, _)| *key > HOLD) {
             if let Some(tuple) = tuple {
                 definitions.add(*key, &tuple.decode(&schema))?;
             }
@@ -258,7 +315,7 @@ impl Open {
             return Ok(*key);
         };
         let fields = definition.fields(values);
-        check_keys(definition, &fields)?;
+        definition.check_keys(&fields)?;
         let tuple = Tuple::encode(self.shared.tables()[table].schema(), &fields)?;
         let key = match change {
             AttachedChange::Update(AttachedRow(key), _) => *key,
@@ -273,26 +330,6 @@ impl Open {
         }
         Ok(key)
     }
-}
-
-/// # Errors
-/// 54000 for a key that is too large for an index.
-fn check_keys(definition: &Definition, fields: &[Value]) -> Result<()> {
-    let bytes = |column: &usize| match &fields[*column] {
-        Value::Str(bytes) => bytes.len(),
-        _ => 8,
-    };
-    for key in &definition.keys {
-        let bytes: usize = key.columns.iter().map(bytes).sum();
-        if bytes > KEY_BYTES_MAX {
-            let message = format!(
-                "index row size {bytes} exceeds maximum {KEY_BYTES_MAX} for index \"{}\"",
-                key.name
-            );
-            return Err(Error::new(SqlState::LIMIT_EXCEEDED, message));
-        }
-    }
-    Ok(())
 }
 
 /// 23505 about a constraint.
@@ -331,6 +368,7 @@ impl AttachedTransaction for NodeTransaction {
 
     fn create_sequence(&self, name: &str, definition: &[u8]) -> Result<()> {
         self.work(|joined, open| {
+            open.admit(joined, None)?;
             joined.run(async {
                 let row =
                     sequence_row(open.shared.tables()[DEFINITIONS].schema(), name, definition)?;
@@ -341,8 +379,64 @@ impl AttachedTransaction for NodeTransaction {
         })
     }
 
+    fn redefine_sequence(&self, counter: CounterId, name: &str, definition: &[u8]) -> Result<()> {
+        self.work(|joined, open| {
+            open.admit(joined, None)?;
+            joined.run(async {
+                let row =
+                    sequence_row(open.shared.tables()[DEFINITIONS].schema(), name, definition)?;
+                open.shared.replace(DEFINITIONS, counter.0, row).await?;
+                Self::count_change(open).await
+            })
+        })
+    }
+
+    fn has_name(&self, name: &str) -> Result<bool> {
+        let definitions = self.work(|joined, open| open.definitions(joined))?;
+        Ok(definitions.has_name(name))
+    }
+
+    fn number(&self) -> Result<u64> {
+        self.work(|_, open| Ok(open.shared.version()?.0))
+    }
+
+    fn go_under(&self, hold: HoldNumber) {
+        if let Some(open) = &mut *self.open.lock() {
+            open.own_hold = Some(hold);
+        }
+    }
+
+    fn has_made(&self, table: AttachedTableId) -> bool {
+        self.open.lock().as_ref().is_some_and(|open| open.has_made(table))
+    }
+
+    fn redefine(
+        &self,
+        table: AttachedTableId,
+        new: &NewAttachedTable,
+    ) -> Result<Option<AttachedDouble>> {
+        let definition = self.definition(table)?;
+        self.work(|joined, open| {
+            open.admit(joined, None)?;
+            open.redefine(joined, &definition, new)
+        })
+    }
+
+    fn replace(
+        &self,
+        table: AttachedTableId,
+        new: &NewAttachedTable,
+        rows: &mut dyn Iterator<Item = Vec<Value>>,
+    ) -> Result<Option<AttachedDouble>> {
+        self.work(|joined, open| {
+            open.admit(joined, None)?;
+            open.replace(joined, table, &mut NewRows { table: new, rows })
+        })
+    }
+
     fn drop_sequence(&self, counter: CounterId) -> Result<()> {
         self.work(|joined, open| {
+            open.admit(joined, None)?;
             joined.run(async {
                 open.shared.remove(DEFINITIONS, counter.0).await?;
                 Self::count_change(open).await
@@ -352,11 +446,12 @@ impl AttachedTransaction for NodeTransaction {
 
     fn create(&self, table: &NewAttachedTable) -> Result<()> {
         self.work(|joined, open| {
+            open.admit(joined, None)?;
             joined.run(async {
                 let schema = Arc::clone(open.shared.tables()[DEFINITIONS].schema());
-                let row = row_of(&schema, table)?;
                 let key = open.shared.new_key()?;
-                let definition = Definition::read(key, &row.decode(&schema))?;
+                let definition = Definition::new(key, table);
+                let row = definition.row(&schema)?;
                 // Nobody else has a table of this number, whatever becomes of the transaction.
                 open.table(joined, &definition).await?;
                 open.shared.add(DEFINITIONS, key, row).await?;
@@ -367,6 +462,7 @@ impl AttachedTransaction for NodeTransaction {
 
     fn drop_table(&self, table: AttachedTableId) -> Result<()> {
         self.work(|joined, open| {
+            open.admit(joined, None)?;
             joined.run(async {
                 open.drop_table(table).await?;
                 Self::count_change(open).await
@@ -429,6 +525,7 @@ impl AttachedTransaction for NodeTransaction {
 
     fn truncate(&self, table: AttachedTableId) -> Result<()> {
         self.work(|joined, open| {
+            open.admit(joined, None)?;
             joined.run(async {
                 let schema = Arc::clone(open.shared.tables()[DEFINITIONS].schema());
                 let row = open.drop_table(table).await?;
@@ -444,13 +541,14 @@ impl AttachedTransaction for NodeTransaction {
     fn look_ahead(&self, table: AttachedTableId, rows: &[Vec<Value>]) -> Result<()> {
         let definition = self.definition(table)?;
         self.work(|joined, open| {
+            open.admit(joined, Some(table.0))?;
             joined.run(async {
                 let number = open.table(joined, &definition).await?;
                 let schema = Arc::clone(open.shared.tables()[number].schema());
                 let mut tuples = Vec::with_capacity(rows.len());
                 for values in rows {
                     let fields = definition.fields(values);
-                    check_keys(&definition, &fields)?;
+                    definition.check_keys(&fields)?;
                     tuples.push(Tuple::encode(&schema, &fields)?);
                 }
                 Ok(open.shared.look_ahead(number, &tuples).await?)
@@ -461,6 +559,7 @@ impl AttachedTransaction for NodeTransaction {
     fn change(&self, table: AttachedTableId, change: &AttachedChange) -> Result<AttachedRow> {
         let definition = self.definition(table)?;
         self.work(|joined, open| {
+            open.admit(joined, Some(table.0))?;
             joined.run(async {
                 let number = open.table(joined, &definition).await?;
                 open.change(number, &definition, change).await.map(AttachedRow)
@@ -485,6 +584,8 @@ impl AttachedTransaction for NodeTransaction {
     }
 
     fn commit(&self) -> Result<()> {
+        // Tables that it changed have the indexes of their definitions, whatever was taken back.
+        self.work(|joined, open| if open.has_defined { open.settle(joined) } else { Ok(()) })?;
         let open = self.open.lock().take().ok_or_else(ended)?;
         Ok(self.joined.run(open.shared.commit())?)
     }

@@ -18,11 +18,6 @@ use crate::instance::attached::{AttachedSequence, AttachedTransaction, CounterId
 use crate::session::Session;
 use crate::statement::running::Running;
 
-/// True when a table or a sequence has this name.
-fn is_taken(transaction: &dyn AttachedTransaction, name: &str) -> Result<bool> {
-    Ok(transaction.find(name)?.is_some() || transaction.sequence(name)?.is_some())
-}
-
 fn make(transaction: &dyn AttachedTransaction, sequence: &Sequence) -> Result<()> {
     let mut definition = Vec::new();
     encode_sequence(sequence, &mut definition);
@@ -39,7 +34,7 @@ pub(super) fn create(running: &mut Running<'_>, new: CreateSequence) -> Result<Q
         return Err(Error::unsupported("TEMPORARY in CREATE SEQUENCE of a shared one"));
     }
     let transaction = session.work().attached_to_change(session.database().registry())?;
-    if is_taken(&*transaction, &new.name.name)? {
+    if transaction.has_name(&new.name.name)? {
         return match new.if_exists {
             IfExists::Skip => {
                 tell_taken(session, &new.name.key());
@@ -74,7 +69,7 @@ pub(super) fn for_columns(session: &Session, def: &mut TableDef, new: &CreateTab
                 || made.iter().any(|name| name == key)
                 || def.keys.iter().any(|known| known.name == bare);
             is_own
-                || is_taken(&*transaction, bare).unwrap_or_else(|error| {
+                || transaction.has_name(bare).unwrap_or_else(|error| {
                     failed.set(Some(error));
                     false
                 })
@@ -104,6 +99,36 @@ pub(super) fn owned(transaction: &dyn AttachedTransaction, name: &str) -> Result
 pub(super) fn drop_owned(transaction: &dyn AttachedTransaction, name: &str) -> Result<()> {
     let counters = owned(transaction, name)?;
     counters.into_iter().try_for_each(|counter| transaction.drop_sequence(counter))
+}
+
+/// Has the sequences of a table's columns follow them: `column` gives the column that one is now,
+/// None when it is gone, and its sequence with it.
+pub(super) fn follow(
+    transaction: &dyn AttachedTransaction,
+    from: &str,
+    to: &str,
+    column: impl Fn(&str) -> Option<String>,
+) -> Result<()> {
+    for AttachedSequence { counter, definition } in transaction.sequences()? {
+        let mut sequence = decode_sequence(&definition)?;
+        let Some((table, of)) = &sequence.owner else { continue };
+        if table != from {
+            continue;
+        }
+        let Some(now) = column(of) else {
+            transaction.drop_sequence(counter)?;
+            continue;
+        };
+        if now == *of && from == to {
+            continue;
+        }
+        sequence.owner = Some((to.to_owned(), now));
+        let mut definition = Vec::new();
+        encode_sequence(&sequence, &mut definition);
+        let name = RelationName::name_of_key(&sequence.name);
+        transaction.redefine_sequence(counter, name, &definition)?;
+    }
+    Ok(())
 }
 
 /// DROP SEQUENCE.

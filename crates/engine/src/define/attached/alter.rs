@@ -1,0 +1,342 @@
+//! ALTER TABLE of attached tables.
+//!
+//! ```text
+//! hold (unless only names and defaults change) -> actions on a copy of the definition
+//!   columns come, go or get other types -> a table of the rows of a query takes its place
+//!   otherwise                           -> another definition over the same rows
+//! -> new constraints are tested by queries
+//! ```
+//! Departure from PostgreSQL: a column that comes or goes has the table written anew.
+
+use std::sync::Arc;
+
+use kernels::Batch;
+use sql::algebra::Query;
+use sql::catalog::{CheckDef, KeyDef, Validity};
+use sql::statement::{AlterAction, AlterTable, Nullability, RelationName, RenamedColumn};
+use types::{Error, Result, Value};
+
+use super::{check_may, duplicated, hold, redefine, table_of, uses_own_sequence};
+use crate::QueryResult;
+use crate::catalog::generated::Generated;
+use crate::catalog::stored::key_index;
+use crate::catalog::{State, TableDef};
+use crate::define::alter::lose_column;
+use crate::define::names::{free, name_keys, taken};
+use crate::define::validate;
+use crate::statement::attached::{AttachedRows, described};
+use crate::statement::running::{Run, Running};
+use crate::transaction::holds::Needs;
+use crate::words::names::{quoted, quoted_relation};
+
+/// A table being altered.
+struct Altering {
+    def: TableDef,
+    /// Relations as the transaction knows them.
+    state: State,
+    /// Where each column was before; None for a new one.
+    origins: Vec<Option<usize>>,
+    rewrites: bool,
+    /// Checks to be tested.
+    checks: Vec<CheckDef>,
+    /// Columns that became NOT NULL.
+    not_null: Vec<String>,
+    /// Columns by old and new name; None for those that are gone.
+    renamed: Vec<(String, Option<String>)>,
+}
+
+/// ALTER TABLE.
+///
+/// # Errors
+/// 0A000 for changes that shared tables do not have; errors of the changes.
+pub(super) fn alter(running: &mut Running<'_>, alter: &AlterTable) -> Result<QueryResult> {
+    let session = &mut *running.session;
+    session.work().check_writable("ALTER TABLE")?;
+    let Some(rows) = AttachedRows::of(&alter.table) else {
+        return Err(Error::internal("a table of the attached database"));
+    };
+    check_may(session, RelationName::schema_of_key(&rows.def.name))?;
+    let is_of_names = alter.actions.iter().all(is_of_names);
+    hold(running, &[rows.id], if is_of_names { Needs::Nothing } else { Needs::Rows })?;
+    let session = &mut *running.session;
+    let transaction = session.work().attached_to_change(session.database().registry())?;
+    let mut altering = Altering {
+        def: rows.def.clone(),
+        state: described(&session.state(), session.database(), &*transaction)?,
+        origins: (0..rows.def.columns.len()).map(Some).collect(),
+        rewrites: alter.rewrite.is_some(),
+        checks: Vec::new(),
+        not_null: Vec::new(),
+        renamed: Vec::new(),
+    };
+    for action in &alter.actions {
+        altering.apply(action)?;
+    }
+    altering.finish(running, &rows, alter.rewrite.as_deref())?;
+    Ok(QueryResult::command("ALTER TABLE"))
+}
+
+/// True for an action that no row has to meet.
+fn is_of_names(action: &AlterAction) -> bool {
+    matches!(
+        action,
+        AlterAction::Rename(_)
+            | AlterAction::RenameColumn(_)
+            | AlterAction::RenameConstraint { .. }
+            | AlterAction::SetDefault { .. }
+            | AlterAction::DropConstraint { .. }
+    )
+}
+
+fn refused(what: &str) -> Error {
+    Error::unsupported(format!("{what} in ALTER TABLE of a shared table"))
+}
+
+impl Altering {
+    fn apply(&mut self, action: &AlterAction) -> Result<()> {
+        let def = &mut self.def;
+        match action {
+            AlterAction::AddColumn { sequence: Some(_), .. } | AlterAction::AddIdentity(_) => {
+                return Err(refused("a sequence"));
+            }
+            AlterAction::AddColumn { column, .. } if column.domain.is_some() => {
+                return Err(refused("a domain"));
+            }
+            AlterAction::AddColumn { column, .. } => {
+                refuse_sequence(def, column.default.as_deref())?;
+                def.columns.push(column.clone());
+                self.origins.push(None);
+            }
+            AlterAction::DropColumn { column, name, indexes, .. } => {
+                self.drop_column(*column, name, indexes);
+            }
+            AlterAction::RenameColumn(renamed) => self.rename_column(renamed),
+            AlterAction::Rename(to) => {
+                let key = RelationName::key_beside(&def.name, to);
+                if self.state.contains(&key) {
+                    return Err(taken(to));
+                }
+                def.name = key;
+            }
+            AlterAction::RenameConstraint { from, to } => self.rename_constraint(from, to)?,
+            AlterAction::SetDefault { column, default } => {
+                refuse_sequence(def, default.as_deref())?;
+                def.columns[*column].default.clone_from(default);
+            }
+            AlterAction::DropExpression { column } => def.columns[*column].generated = None,
+            AlterAction::SetNullable { column, nulls } => self.set_nulls(*column, *nulls),
+            AlterAction::SetType { domain: Some(_), .. } => return Err(refused("a domain")),
+            AlterAction::SetType { column, ty, collation, .. } => {
+                def.columns[*column].collation = *collation;
+                def.columns[*column].ty = *ty;
+                let name = &def.columns[*column].name;
+                let reads = |check: &&CheckDef| sql::names_in(&check.sql).contains(name);
+                self.checks.extend(def.checks.iter().filter(reads).cloned());
+            }
+            AlterAction::AddKey(key) => self.add_key(key)?,
+            AlterAction::AddCheck(check) => {
+                def.checks.push(check.clone());
+                self.checks.extend((check.validity == Validity::Valid).then(|| check.clone()));
+            }
+            AlterAction::ValidateConstraint { name } => {
+                for check in def.checks.iter_mut().filter(|check| check.name == *name) {
+                    check.validity = Validity::Valid;
+                    self.checks.push(check.clone());
+                }
+            }
+            AlterAction::DropConstraint { name, .. } => {
+                def.keys.retain(|key| key.name != *name);
+                def.indexes.retain(|index| index.name != *name);
+                def.checks.retain(|check| check.name != *name);
+                self.checks.retain(|check| check.name != *name);
+            }
+            AlterAction::AddForeignKey(_) => return Err(refused("FOREIGN KEY")),
+            AlterAction::AdoptIndex { .. } => return Err(refused("USING INDEX")),
+            AlterAction::SetIdentity { .. } | AlterAction::DropIdentity { .. } => {
+                return Err(refused("a change of an identity"));
+            }
+            AlterAction::SetInheritance(_) => return Err(refused("INHERITS")),
+            AlterAction::SetOrder { .. } | AlterAction::SetDeferral { .. } => {
+                return Err(refused("this change"));
+            }
+        }
+        Ok(())
+    }
+
+    fn drop_column(&mut self, column: usize, name: &str, indexes: &[String]) {
+        let def = &mut self.def;
+        let over = |index: &sql::catalog::IndexMeta| {
+            index.columns.iter().any(|at| at.ordinal == column)
+                || index.terms.included.contains(&column)
+                || indexes.contains(&index.name)
+        };
+        let gone: Vec<String> = def
+            .indexes
+            .iter()
+            .filter(|index| over(index))
+            .map(|index| index.name.clone())
+            .collect();
+        def.indexes.retain(|index| !gone.contains(&index.name));
+        def.keys.retain(|key| !gone.contains(&key.name));
+        lose_column(def, column);
+        self.origins.remove(column);
+        self.rewrites = true;
+        self.renamed.push((name.to_owned(), None));
+    }
+
+    fn rename_column(&mut self, renamed: &RenamedColumn) {
+        let def = &mut self.def;
+        let RenamedColumn { column, name, checks, generated, .. } = renamed;
+        let old = std::mem::replace(&mut def.columns[*column].name, name.clone());
+        def.checks.clone_from(checks);
+        for (column, sql) in generated {
+            def.columns[*column].generated = Some(sql.clone());
+        }
+        self.renamed.push((old, Some(name.clone())));
+    }
+
+    fn rename_constraint(&mut self, from: &str, to: &str) -> Result<()> {
+        let def = &mut self.def;
+        let is_key = def.keys.iter().any(|key| key.name == from);
+        let key = RelationName::key_beside(&def.name, to);
+        let is_index = def.indexes.iter().any(|index| index.name == to);
+        if is_index || is_key && self.state.contains(&key) {
+            return Err(taken(to));
+        }
+        let names = def.keys.iter_mut().map(|key| &mut key.name);
+        let names = names.chain(def.checks.iter_mut().map(|check| &mut check.name));
+        let names = names.chain(def.indexes.iter_mut().map(|index| &mut index.name));
+        names.filter(|name| *name == from).for_each(|name| to.clone_into(name));
+        Ok(())
+    }
+
+    fn set_nulls(&mut self, column: usize, nulls: Nullability) {
+        let column = &mut self.def.columns[column];
+        match (nulls, column.not_null) {
+            (Nullability::NotNull, false) => self.not_null.push(column.name.clone()),
+            // Stores may have been told that there are none.
+            (Nullability::Nullable, true) => self.rewrites = true,
+            _ => {}
+        }
+        column.not_null = nulls == Nullability::NotNull;
+    }
+
+    fn add_key(&mut self, key: &KeyDef) -> Result<()> {
+        if key.primary {
+            key.columns.iter().for_each(|&column| self.set_nulls(column, Nullability::NotNull));
+        }
+        let mut named = TableDef::new(&self.def.name, Vec::new(), self.def.layout);
+        named.keys.push(key.clone());
+        name_keys(&mut named, &self.state)?;
+        for mut key in named.keys {
+            key.name = free(&key.name, |name| self.def.all_indexes().any(|i| i.name == name));
+            self.def.indexes.push(key_index(&key));
+            self.def.keys.push(key);
+        }
+        // Those of keys come first.
+        let (keys, others): (Vec<_>, Vec<_>) = std::mem::take(&mut self.def.indexes)
+            .into_iter()
+            .partition(|index| self.def.keys.iter().any(|key| key.name == index.name));
+        self.def.indexes = keys.into_iter().chain(others).collect();
+        Ok(())
+    }
+
+    /// Name of a column as it is now; None when it is gone.
+    fn name_now(&self, name: &str) -> Option<String> {
+        let mut now = name.to_owned();
+        for (from, to) in &self.renamed {
+            if *from == now {
+                now.clone_from(to.as_ref()?);
+            }
+        }
+        Some(now)
+    }
+
+    fn finish(
+        self,
+        running: &mut Running<'_>,
+        rows: &Arc<AttachedRows>,
+        rewrite: Option<&Query>,
+    ) -> Result<()> {
+        if self.rewrites {
+            self.replace(running, rows, rewrite)?;
+        } else {
+            redefine(running.session, rows.id, &self.def)?;
+        }
+        let session = &mut *running.session;
+        let transaction = session.work().attached_to_change(session.database().registry())?;
+        let (from, to) = (&rows.def.name, &self.def.name);
+        super::sequences::follow(&*transaction, from, to, |name| self.name_now(name))?;
+        drop(transaction);
+        for column in &self.not_null {
+            validate::not_null(running, &self.def, column)?;
+        }
+        for check in &self.checks {
+            validate::check(running.session, &self.def, check)?;
+        }
+        Ok(())
+    }
+
+    /// Puts a table of the rows of the query in the place of the one that is.
+    fn replace(
+        &self,
+        running: &mut Running<'_>,
+        rows: &Arc<AttachedRows>,
+        rewrite: Option<&Query>,
+    ) -> Result<()> {
+        let own;
+        let query = match rewrite {
+            Some(query) => query,
+            None => {
+                let name = |at: &Option<usize>| {
+                    at.map(|at| quoted(&rows.def.columns[at].name)).unwrap_or_default()
+                };
+                let columns: Vec<String> = self.origins.iter().map(name).collect();
+                let from = quoted_relation(&rows.def.name);
+                let text = format!("SELECT {} FROM ONLY {from}", columns.join(", "));
+                own = validate::bind(running.session, &text)?;
+                &own
+            }
+        };
+        let mut result = running.run_query(query, Run::default())?;
+        let generated = Generated::of(&self.def.columns);
+        generated.prepare(&self.def, &running.session.own_catalog())?;
+        for batch in &mut result.batches {
+            generated.fill(batch)?;
+            self.refuse_nulls(batch)?;
+        }
+        let width = self.def.columns.len();
+        let row = |batch: &Batch, row: usize| -> Vec<Value> {
+            batch.columns[..width].iter().map(|column| column.value(row)).collect()
+        };
+        let mut rows_now =
+            result.batches.iter().flat_map(|batch| (0..batch.rows).map(move |at| row(batch, at)));
+        let session = &*running.session;
+        let transaction = session.work().attached_to_change(session.database().registry())?;
+        let table = table_of(&self.def, self.def.bare_name())?;
+        match transaction.replace(rows.id, &table, &mut rows_now)? {
+            None => Ok(()),
+            Some(double) => Err(duplicated(&self.def, &double)),
+        }
+    }
+
+    /// # Errors
+    /// 23502 for NULL in a column that has none.
+    fn refuse_nulls(&self, batch: &Batch) -> Result<()> {
+        let columns = batch.columns.iter().zip(&self.def.columns);
+        for (column, spec) in columns.filter(|(_, spec)| spec.not_null) {
+            if (0..batch.rows).any(|row| column.value(row).is_null()) {
+                return Err(validate::contains_nulls(&self.def, &spec.name));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// # Errors
+/// 0A000 for a default of a sequence that is not shared.
+fn refuse_sequence(def: &TableDef, default: Option<&str>) -> Result<()> {
+    let schema = RelationName::schema_of_key(&def.name);
+    let is_other = default.is_some_and(|default| uses_own_sequence(default, schema));
+    if is_other { Err(refused("a sequence that is not shared")) } else { Ok(()) }
+}
