@@ -4,6 +4,7 @@
 //! another key. Keys of an index none of whose rows ever changed its key need no second look.
 
 use std::cell::Cell;
+use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use crossbeam_epoch as epoch;
@@ -309,7 +310,7 @@ impl Table {
     }
 
     /// Visits the rows that begin with `key` in the first columns of index number `index`, in their
-    /// newest state: committed, or written by `txn` itself.
+    /// newest state: committed, or written by `txn` itself. Each row once.
     ///
     /// # Errors
     /// [`WriteError::Wait`] for a running transaction that makes or unmakes such a row; those of
@@ -343,11 +344,21 @@ impl Table {
                 entries.push((key.to_vec(), tid));
             }
         }
+        // A row that moved has an entry for each place until nobody reads it where it was.
+        let (mut has_moved, mut visited) = (false, HashSet::new());
+        for (_, tid) in &mut entries {
+            let now = self.moved(*tid, &guard);
+            has_moved |= now != *tid;
+            *tid = now;
+        }
         for (key, tid) in entries {
-            match self.keeper(index, &key, self.moved(tid, &guard), txn, &guard)? {
+            match self.keeper(index, &key, tid, txn, &guard)? {
                 Holder::Nobody => {}
                 Holder::Running(other) => return Err(WriteError::Wait(other)),
                 Holder::Row(tid) => {
+                    if has_moved && !visited.insert(tid) {
+                        continue;
+                    }
                     if found(tid).is_break() {
                         break;
                     }

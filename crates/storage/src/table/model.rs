@@ -5,11 +5,13 @@
 mod batches;
 mod compare;
 mod evicting;
+mod finding;
 mod freezing;
 mod moving;
 mod redo;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
 
 use kernels::{Vector, VectorBuilder};
 use proptest::prelude::*;
@@ -103,6 +105,8 @@ struct Model {
     moved: BTreeMap<Tid, Tid>,
     /// Moves of rows.
     moves: usize,
+    /// Decides what is looked for, so that steps do not depend on it.
+    finder: Random,
 }
 
 #[derive(Debug, PartialEq)]
@@ -159,6 +163,7 @@ impl Model {
             frozen: 0,
             moved: BTreeMap::new(),
             moves: 0,
+            finder: Random::new(seed),
             random: Random::new(random.bits()),
         };
         model.load(random.below(60) as usize);
@@ -464,6 +469,7 @@ impl Model {
             self.evict();
         }
         let t = self.random.below(self.running.len() as u64) as usize;
+        self.find(t);
         match self.random.below(100) {
             0..12 => self.insert(t),
             12..15 => self.insert_batch(t),
