@@ -57,6 +57,7 @@ fn arrow_type(ty: DataType) -> Arrow {
         | DataType::Name
         | DataType::InternalChar
         | DataType::AclItem
+        | DataType::RefCursor
         | DataType::Reg(_)
         | DataType::Tid
         | DataType::Uuid

@@ -15,6 +15,7 @@ pub use crate::definition::{
     TriggerDef, TriggerEvent, TriggerFiring, TriggerLevel, TriggerTiming, Uniqueness, Validity,
     Volatility, WeaveForm, WideDef, WideLink, WideNode, built_in_trigger_function, routine_key,
 };
+pub use crate::program::NameConflict;
 
 use std::fmt;
 use std::sync::Arc;
@@ -279,15 +280,6 @@ pub trait Variables {
 
     /// The meaning of a name that is that of a column, too.
     fn conflict(&self) -> NameConflict;
-}
-
-/// Meaning of a name that both a column and a variable have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NameConflict {
-    /// The column.
-    Column,
-    /// None: 42702.
-    Error,
 }
 
 /// A consistent view of what exists.

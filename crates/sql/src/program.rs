@@ -14,7 +14,8 @@ mod tree;
 
 pub use parser::{Signature, parse};
 pub use tree::{
-    Block, Branch, Condition, CursorKind, Declared, Diagnostic, DiagnosticItem, ExitKind, Fragment,
-    Handler, Into, Level, LoopHead, Program, QuerySource, Raise, RaiseOption, RaiseWhat, Scope,
-    Statement, Target, Variable,
+    Block, BoundCursor, Branch, Condition, CursorQuery, CursorStep, Declared, Diagnostic,
+    DiagnosticItem, ExitKind, Fragment, Handler, Into, Level, LoopHead, NameConflict, OPENED,
+    OpenCursor, Program, QuerySource, Raise, RaiseOption, RaiseWhat, Scope, Statement, Target,
+    Variable,
 };

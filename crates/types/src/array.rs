@@ -89,6 +89,7 @@ fn value_bytes(element: ElementType, bytes: &[u8]) -> usize {
         | E::Name
         | E::InternalChar
         | E::AclItem
+        | E::RefCursor
         | E::Reg(_)
         | E::Bytea
         | E::Json
@@ -255,6 +256,7 @@ pub fn decode(raw: RawElement<'_>, element: ElementType) -> Value {
         | E::Name
         | E::InternalChar
         | E::AclItem
+        | E::RefCursor
         | E::Reg(_)
         | E::Bytea
         | E::Json

@@ -93,7 +93,7 @@ fn convert(
             Ok(Value::I32(catalog_type::byte_number(bytes)))
         }
         (Value::I32(v), T::InternalChar) => catalog_type::numbered_byte(*v),
-        (_, to) if to.is_text() || to == T::AclItem => to_text(value, (from, to), excess, zone),
+        (_, to) if to.is_its_text() => to_text(value, (from, to), excess, zone),
         _ if is_packed(from) || is_packed(to) && (!from.is_text() || to.has_bit_length()) => {
             packed_value(value, from, to, excess, zone)
         }

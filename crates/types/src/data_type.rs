@@ -118,6 +118,8 @@ pub enum DataType {
     InternalChar,
     /// ACLITEM, as text: who may do what.
     AclItem,
+    /// REFCURSOR, as text: the name of a cursor.
+    RefCursor,
     /// BYTEA.
     Bytea,
     /// DATE: days since 1970-01-01.
@@ -253,6 +255,7 @@ impl DataType {
             | Self::Name
             | Self::InternalChar
             | Self::AclItem
+            | Self::RefCursor
             | Self::Reg(_)
             | Self::Bytea
             | Self::Json
@@ -320,6 +323,11 @@ impl DataType {
     /// CHAR, VARCHAR, TEXT, NAME, `"char"`, and literals not yet typed.
     pub const fn is_text(self) -> bool {
         matches!(self, Self::Char(_) | Self::Varchar(_) | Self::Unknown) || self.is_plain_text()
+    }
+
+    /// Types whose values are their texts: [`Self::is_text`], ACLITEM, REFCURSOR.
+    pub const fn is_its_text(self) -> bool {
+        self.is_text() || matches!(self, Self::AclItem | Self::RefCursor)
     }
 
     /// TEXT, NAME and `"char"`.

@@ -70,9 +70,11 @@ pub fn parse_in(text: &str, ty: DataType, zone: &TimeZone) -> Result<Value> {
         DataType::Double => Value::F64(number::parse_f64(text)?),
         DataType::Numeric(n) => decimal::numeric_value(decimal::parse_decimal(text, n)?, n),
         DataType::WideNumeric(digits) => Wide::parse(text)?.declared(digits)?.value(),
-        DataType::Unknown | DataType::Text | DataType::Varchar(None) | DataType::AclItem => {
-            Value::text(text)
-        }
+        DataType::Unknown
+        | DataType::Text
+        | DataType::Varchar(None)
+        | DataType::AclItem
+        | DataType::RefCursor => Value::text(text),
         DataType::Name => Value::text(catalog_type::truncated_name(text)),
         DataType::InternalChar => catalog_type::one_byte(text),
         DataType::Char(n) => Value::text(fit_char(text, n, Excess::Error)?),

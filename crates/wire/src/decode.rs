@@ -79,7 +79,7 @@ fn binary(bytes: &[u8], ty: DataType) -> Result<Value, Failure> {
         DataType::Double => Value::F64(f64::from_be_bytes(fixed(bytes)?)),
         DataType::Numeric(n) => types::decimal::numeric_value(numeric::decode(bytes, n)?, n),
         DataType::WideNumeric(digits) => numeric::decode_wide(bytes)?.declared(digits)?.value(),
-        ty if ty.is_text() || ty == DataType::AclItem => text::parse(utf8(bytes)?, ty)?,
+        ty if ty.is_its_text() => text::parse(utf8(bytes)?, ty)?,
         DataType::Bytea => Value::Str(bytes.into()),
         DataType::Date => {
             let days = i32::from_be_bytes(fixed(bytes)?);

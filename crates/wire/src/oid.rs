@@ -18,6 +18,7 @@ pub(crate) fn of(ty: DataType) -> (u32, i16, i32) {
         DataType::Name => (19, 64, -1),
         DataType::InternalChar => (18, 1, -1),
         DataType::AclItem => (1033, 12, -1),
+        DataType::RefCursor => (1790, -1, -1),
         DataType::Unknown | DataType::Text => (25, -1, -1),
         DataType::Real => (700, 4, -1),
         DataType::Double => (701, 8, -1),
@@ -133,6 +134,7 @@ pub(crate) fn parameter(oid: u32) -> Result<DataType> {
         114 => DataType::Json,
         3802 => DataType::Jsonb,
         4072 => DataType::JsonPath,
+        1790 => DataType::RefCursor,
         other => {
             // Clients write names of objects.
             let is_object = |kind: RegKind| kind.numbers().0 == other;

@@ -29,12 +29,14 @@ use crate::{QueryResult, Session};
 /// DECLARE.
 pub(crate) fn declare(running: &mut Running<'_>, declare: Declare) -> Result<QueryResult> {
     let Declare { name, options, rows, text } = declare;
-    let is_alone = running.session.work().begun == Begun::ForOneStatement;
+    // A routine runs within the statement that calls it.
+    let is_alone =
+        running.session.work().begun == Begun::ForOneStatement && running.session.call_depth == 0;
     if is_alone && options.hold == CursorHold::Transaction {
         let message = "DECLARE CURSOR can only be used in transaction blocks";
         return Err(Error::new(SqlState::NO_ACTIVE_SQL_TRANSACTION, message));
     }
-    if running.session.cursors.0.contains_key(&name) {
+    if running.session.cursors.open.contains_key(&name) {
         let message = format!("cursor \"{name}\" already exists");
         return Err(Error::new(SqlState::DUPLICATE_CURSOR, message));
     }
@@ -54,7 +56,7 @@ pub(crate) fn declare(running: &mut Running<'_>, declare: Declare) -> Result<Que
     let count = i64::try_from(rows.rows()).unwrap_or(i64::MAX - 1);
     let (scroll, hold, form) = (options.scroll, options.hold, options.form);
     let cursor = Cursor { rows, places, count, position: 0, scroll, hold, form, text, number };
-    running.session.cursors.0.insert(name, cursor);
+    running.session.cursors.open.insert(name, cursor);
     Ok(QueryResult::command("DECLARE CURSOR"))
 }
 
@@ -138,7 +140,7 @@ pub(crate) fn close(session: &mut Session, name: Option<&str>) -> Result<QueryRe
             Ok(QueryResult::command("CLOSE CURSOR ALL"))
         }
         Some(name) => {
-            session.cursors.0.remove(name).ok_or_else(|| unknown(name))?;
+            session.cursors.open.remove(name).ok_or_else(|| unknown(name))?;
             Ok(QueryResult::command("CLOSE CURSOR"))
         }
     }

@@ -16,6 +16,7 @@ mod aggregate;
 mod assign;
 mod block;
 mod built_in;
+mod cursor;
 mod frame;
 mod fragment;
 mod loops;

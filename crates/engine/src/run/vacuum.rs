@@ -70,7 +70,7 @@ impl Session {
             names.push(table.name());
             let tree = state.tables.get(table.name()).and_then(|entry| entry.partitions());
             let leaves = tree.into_iter().flat_map(|tree| &tree.leaves);
-            names.extend(leaves.map(|leaf| leaf.name()));
+            names.extend(leaves.map(|leaf| leaf.table.name()));
         }
         let mut owned = Vec::new();
         for name in names {

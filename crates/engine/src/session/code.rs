@@ -93,6 +93,8 @@ pub(crate) struct Fragment {
     pub(crate) slots: Vec<DataType>,
     /// Set when it is an expression that reads nothing but variables.
     pub(crate) simple: Option<Simple>,
+    /// The cursor that its variable after CURRENT OF named.
+    pub(crate) cursor: Option<String>,
 }
 
 /// An expression over variables alone, which needs no query: column `i` is parameter `i`.
@@ -187,6 +189,13 @@ impl Code {
     /// Takes a fragment for a run.
     pub(crate) fn take(&self, number: usize) -> Option<Box<Fragment>> {
         self.kept.get(number)?.lock().take()
+    }
+
+    /// Forgets a fragment that does not serve.
+    pub(crate) fn forget_unless(&self, number: usize, serves: impl FnOnce(&Fragment) -> bool) {
+        if let Some(place) = self.kept.get(number) {
+            place.lock().take_if(|fragment| !serves(fragment));
+        }
     }
 
     /// Keeps a fragment that ran.

@@ -24,32 +24,37 @@ pub(crate) struct Cursor {
     pub(crate) number: Option<usize>,
 }
 
-/// The cursors of a session, by name.
+/// The cursors of a session.
 #[derive(Default)]
-pub(crate) struct Cursors(pub(crate) HashMap<String, Cursor>);
+pub(crate) struct Cursors {
+    /// By name.
+    pub(crate) open: HashMap<String, Cursor>,
+    /// Cursors so far for which a name was made.
+    unnamed: u64,
+}
 
 impl Cursors {
     /// The transaction has ended, by a commit or not: those that are not held go.
     pub(crate) fn end(&mut self, committed: bool) {
-        if self.0.is_empty() {
+        if self.open.is_empty() {
             return;
         }
         let stays = |cursor: &Cursor| match cursor.number {
             None => true,
             Some(_) => committed && cursor.hold == CursorHold::Session,
         };
-        self.0.retain(|_, cursor| stays(cursor));
-        self.0.values_mut().for_each(|cursor| cursor.number = None);
+        self.open.retain(|_, cursor| stays(cursor));
+        self.open.values_mut().for_each(|cursor| cursor.number = None);
     }
 
     /// Closes cursors that the transaction made, from number `from` on.
     pub(crate) fn go_back(&mut self, from: usize) {
-        self.0.retain(|_, cursor| cursor.number.is_none_or(|number| number < from));
+        self.open.retain(|_, cursor| cursor.number.is_none_or(|number| number < from));
     }
 
     /// Closes all cursors.
     pub(crate) fn clear(&mut self) {
-        self.0.clear();
+        self.open.clear();
     }
 
     /// Names and texts, and whether they are held, binary, and go back.
@@ -59,16 +64,27 @@ impl Cursors {
             let flags = [is_held, c.form == CursorForm::Binary, c.scroll != CursorScroll::No];
             (name.clone(), c.text.clone(), flags)
         };
-        self.0.iter().map(row).collect()
+        self.open.iter().map(row).collect()
+    }
+
+    /// A name that no cursor has.
+    pub(crate) fn new_name(&mut self) -> String {
+        loop {
+            self.unnamed += 1;
+            let name = format!("<unnamed portal {}>", self.unnamed);
+            if !self.open.contains_key(&name) {
+                return name;
+            }
+        }
     }
 
     pub(crate) fn get_mut(&mut self, name: &str) -> Result<&mut Cursor> {
-        self.0.get_mut(name).ok_or_else(|| unknown(name))
+        self.open.get_mut(name).ok_or_else(|| unknown(name))
     }
 
     /// The columns of a cursor's rows.
     pub(crate) fn columns(&self, name: &str) -> Option<&[(String, DataType)]> {
-        self.0.get(name).map(|cursor| &*cursor.rows.columns)
+        self.open.get(name).map(|cursor| &*cursor.rows.columns)
     }
 }
 

@@ -52,6 +52,15 @@ const CASELESS: [&str; 9] = [
     "translate",
 ];
 
+/// `value`, behind an argument that it does not depend on, which runs if it may do something.
+fn behind(mut arguments: Vec<Bound>, value: Expr) -> Expr {
+    let ran = arguments.pop().map(|bound| bound.expr).filter(super::series::is_volatile);
+    let Some(ran) = ran else { return value };
+    let ty = value.ty;
+    let (branches, otherwise) = (vec![(ran.is_null(), value.clone())], Box::new(value));
+    Expr { kind: ExprKind::Case { branches, otherwise }, ty }
+}
+
 /// 0A000 for a function that goes by the case of a CITEXT only here.
 pub(super) fn refuse_caseless(name: &str, arguments: &[Bound], at: Place) -> Result<()> {
     if arguments.first().is_some_and(is_caseless) && CASELESS.contains(&name) {
@@ -204,7 +213,7 @@ impl Binder<'_> {
             "pg_typeof" if arguments.len() == 1 => {
                 let ty = arguments.first().map_or(DataType::Unknown, Bound::ty);
                 let object = Expr::literal(self.catalog.type_object(ty), TYPE);
-                return Ok(Bound::new(object, at));
+                return Ok(Bound::new(behind(arguments, object), at));
             }
             "scale" | "min_scale" | "trim_scale" if arguments.len() == 1 => {
                 if let Some(bound) = self.scale_of(name, &arguments, at)? {

@@ -77,7 +77,8 @@ impl Binder<'_> {
             DataType::Char(_) => DataType::Char(0),
             ty => ty,
         };
-        if let DataType::Json | DataType::JsonPath | DataType::AclItem = found {
+        if let DataType::Json | DataType::JsonPath | DataType::AclItem | DataType::RefCursor = found
+        {
             let message = format!(
                 "data type {} has no default operator class for access method \"btree\"",
                 found.name()

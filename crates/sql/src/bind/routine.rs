@@ -27,7 +27,7 @@ use crate::statement::{
 };
 
 /// Types without values that routines cannot have here.
-const OTHERS: [&str; 5] = ["event_trigger", "internal", "cstring", "refcursor", "any"];
+const OTHERS: [&str; 4] = ["event_trigger", "internal", "cstring", "any"];
 
 /// A missing routine: as a notice and as an error call it, and the error's state.
 type Missing = (String, String, SqlState);

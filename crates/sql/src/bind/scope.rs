@@ -354,10 +354,7 @@ impl Binder<'_> {
         refuse_reserved(ident)?;
         let (name, at) = (folded(ident), ident_at(ident));
         match self.find_name(&name, at)? {
-            Some(bound) => {
-                self.refuse_ambiguous(&[&name], at)?;
-                Ok(bound)
-            }
+            Some(bound) => Ok(self.variable_before(&[&name], at)?.unwrap_or(bound)),
             None => {
                 if let Some(variable) = self.variable(&[&name], at) {
                     return Ok(variable);
@@ -526,15 +523,20 @@ impl Binder<'_> {
         Some(Bound::new(Expr { kind: ExprKind::Parameter(number), ty }, at))
     }
 
+    /// The variable that a name that a column has means.
+    ///
     /// # Errors
-    /// 42702 when a name that a column has is that of a variable, too.
-    fn refuse_ambiguous(&self, parts: &[&str], at: Place) -> Result<()> {
+    /// 42702 when it may mean either.
+    fn variable_before(&mut self, parts: &[&str], at: Place) -> Result<Option<Bound>> {
         if self.definition_depth > 0 {
-            return Ok(());
+            return Ok(None);
         }
-        let Some(variables) = self.catalog.variables() else { return Ok(()) };
-        if variables.conflict() == NameConflict::Column || variables.find(parts).is_none() {
-            return Ok(());
+        let Some(variables) = self.catalog.variables() else { return Ok(None) };
+        match variables.conflict() {
+            NameConflict::Column => return Ok(None),
+            NameConflict::Variable => return Ok(self.variable(parts, at)),
+            NameConflict::Error if variables.find(parts).is_none() => return Ok(None),
+            NameConflict::Error => {}
         }
         let message = format!("column reference \"{}\" is ambiguous", parts.join("."));
         let error = types::Error::new(SqlState::AMBIGUOUS_COLUMN, message)

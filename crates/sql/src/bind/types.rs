@@ -42,7 +42,7 @@ pub(super) enum Category {
     Array,
     /// Types whose functions are in a table of their own.
     Packed,
-    /// Types without kin: `"char"`, ACLITEM, XID, TID, JSONPATH.
+    /// Types without kin: `"char"`, ACLITEM, REFCURSOR, XID, TID, JSONPATH.
     Other,
 }
 
@@ -63,7 +63,11 @@ pub(super) fn category(ty: DataType) -> Category {
             Category::Text
         }
         DataType::InternalChar => Category::Text,
-        DataType::AclItem | DataType::Xid | DataType::Tid | DataType::JsonPath => Category::Other,
+        DataType::AclItem
+        | DataType::RefCursor
+        | DataType::Xid
+        | DataType::Tid
+        | DataType::JsonPath => Category::Other,
         DataType::Bytea => Category::Bytes,
         DataType::Date | DataType::Time(_) | DataType::Timestamp(_) | DataType::TimestampTz(_) => {
             Category::Time
@@ -606,6 +610,7 @@ pub(super) fn type_called(name: &str) -> Option<DataType> {
         "name" => DataType::Name,
         "char" => DataType::InternalChar,
         "aclitem" => DataType::AclItem,
+        "refcursor" => DataType::RefCursor,
         "xid" => DataType::Xid,
         "tid" => DataType::Tid,
         "varchar" => DataType::Varchar(None),
@@ -645,33 +650,12 @@ fn custom_type(name: &ast::ObjectName, modifiers: &[String], at: Place) -> Resul
         "timestamptz" => DataType::TIMESTAMPTZ,
         // Without a length nothing is padded, and blanks at the end do not count.
         "bpchar" => DataType::Char(length()?.unwrap_or(0)),
-        "bool" => DataType::Boolean,
-        "int2" => DataType::SmallInt,
-        "int4" => DataType::Integer,
-        "int8" => DataType::BigInt,
-        "float4" => DataType::Real,
-        "float8" => DataType::Double,
         "double" => DataType::Double,
-        "name" => DataType::Name,
-        "char" => DataType::InternalChar,
-        "aclitem" => DataType::AclItem,
-        "text" => DataType::Text,
         "varchar" => DataType::Varchar(length()?),
         "nchar" => DataType::Char(length()?.unwrap_or(1)),
-        "oid" => DataType::Oid,
-        "xid" => DataType::Xid,
-        "tid" => DataType::Tid,
-        "uuid" => DataType::Uuid,
-        "json" => DataType::Json,
-        "jsonb" => DataType::Jsonb,
-        "jsonpath" => DataType::JsonPath,
-        "interval" => DataType::INTERVAL,
         name => {
-            if let Some(kind) = RegKind::from_name(name) {
-                return Ok(DataType::Reg(kind));
-            }
-            if let Some(ty) = PackedType::called(name) {
-                return Ok(DataType::Packed(ty));
+            if let Some(ty) = type_called(name) {
+                return Ok(ty);
             }
             if let Some(ty) = wider_type(name, at)? {
                 return Ok(ty);

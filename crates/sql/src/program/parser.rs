@@ -1,8 +1,10 @@
 //! Blocks, declarations, and the steps that all statements are read with.
 //!
-//! Elsewhere: statements (`control`, `raise`), those with SQL in them (`query`).
+//! Elsewhere: statements (`control`, `raise`), those with SQL in them (`query`), cursors
+//! (`cursor`).
 
 mod control;
+mod cursor;
 mod query;
 mod raise;
 
@@ -10,7 +12,8 @@ use types::{Error, Result, SqlState, budget, stack};
 
 use super::lexer::{Kind, Token, tokens};
 use super::tree::{
-    Block, Condition, Declared, Fragment, Handler, Program, Scope, Statement, Target, Variable,
+    Block, Condition, Declared, Fragment, Handler, NameConflict, Program, Scope, Statement, Target,
+    Variable,
 };
 
 /// Name and parameters that a body is read with.
@@ -49,7 +52,7 @@ pub fn parse(text: &str, signature: Signature<'_>) -> Result<Program> {
         parser.declare(name, Declared::Parameter);
     }
     let found = parser.declare("found", Declared::Type("boolean".to_owned()));
-    parser.directives()?;
+    let conflict = parser.directives()?;
     let label = parser.label()?;
     if !parser.is_block() {
         return Err(parser.unexpected());
@@ -60,7 +63,7 @@ pub fn parse(text: &str, signature: Signature<'_>) -> Result<Program> {
         return Err(parser.unexpected());
     }
     let Parser { variables, scopes, fragments, .. } = parser;
-    Ok(Program { variables, scopes, body, fragments, found })
+    Ok(Program { variables, scopes, body, fragments, found, conflict })
 }
 
 /// Words and signs that end a fragment.
@@ -166,10 +169,10 @@ impl Parser<'_> {
     /// Adds a variable with a name in the innermost scope.
     fn declare(&mut self, name: &str, declared: Declared) -> usize {
         let slot = self.variables.len();
-        let (is_constant, not_null, default) = (false, false, None);
+        let (is_constant, not_null, default, cursor) = (false, false, None, None);
         let name = name.to_owned();
         self.name(&name, slot);
-        self.variables.push(Variable { name, declared, is_constant, not_null, default });
+        self.variables.push(Variable { name, declared, is_constant, not_null, default, cursor });
         slot
     }
 
@@ -198,17 +201,25 @@ impl Parser<'_> {
         find(&self.scopes, self.scope, parts)
     }
 
-    /// Skips lines such as `#variable_conflict use_column`.
-    fn directives(&mut self) -> Result<()> {
+    /// Lines such as `#variable_conflict use_column`.
+    fn directives(&mut self) -> Result<NameConflict> {
+        let mut conflict = NameConflict::Error;
         while matches!(self.peek(), Some(Kind::Other)) && self.text_at(self.at) == "#" {
             self.at += 1;
             let option = self.identifier()?;
             let value = self.identifier()?;
-            if option == "variable_conflict" && value != "error" {
-                return Err(Error::unsupported(format!("#variable_conflict {value}")));
-            }
+            conflict = match (option.as_str(), value.as_str()) {
+                ("variable_conflict", "error") => NameConflict::Error,
+                ("variable_conflict", "use_column") => NameConflict::Column,
+                ("variable_conflict", "use_variable") => NameConflict::Variable,
+                ("option", "dump") | ("print_strict_params", "on" | "off") => conflict,
+                _ => {
+                    self.at -= 1;
+                    return Err(self.unexpected());
+                }
+            };
         }
-        Ok(())
+        Ok(conflict)
     }
 
     fn text_at(&self, at: usize) -> &str {
@@ -339,10 +350,10 @@ impl Parser<'_> {
     }
 
     fn variable(&mut self, name: String) -> Result<()> {
-        let is_constant = self.word("constant");
-        if self.is_word(0, "cursor") || self.words(&["no", "scroll"]) || self.is_word(0, "scroll") {
-            return Err(Error::unsupported("a cursor in PL/pgSQL"));
+        if self.is_bound_cursor() {
+            return self.bound_cursor(&name);
         }
+        let is_constant = self.word("constant");
         let declared = self.declared_type()?;
         if self.word("collate") {
             self.identifier()?;
@@ -375,8 +386,8 @@ impl Parser<'_> {
             match self.peek() {
                 None => return Err(self.unexpected()),
                 Some(Kind::Sign("(" | "[")) => depth += 1,
+                Some(Kind::Sign(";" | ":=" | "=" | "," | ")")) if depth == 0 => break,
                 Some(Kind::Sign(")" | "]")) => depth = depth.saturating_sub(1),
-                Some(Kind::Sign(";" | ":=" | "=")) if depth == 0 => break,
                 Some(Kind::Word(word))
                     if depth == 0
                         && self.at > begin
@@ -414,7 +425,6 @@ impl Parser<'_> {
         let text = self.slice(begin, self.at);
         Ok(match text.to_ascii_lowercase().as_str() {
             "record" => Declared::Record,
-            "refcursor" => return Err(Error::unsupported("a cursor in PL/pgSQL")),
             _ => Declared::Type(text.to_owned()),
         })
     }
@@ -465,7 +475,7 @@ impl Parser<'_> {
     fn fragment(&mut self, text: String) -> Fragment {
         let (number, scope) = (self.fragments, self.scope);
         self.fragments += 1;
-        Fragment { text, number, scope }
+        Fragment { text, number, scope, cursor: None }
     }
 
     /// The expression up to one of `ends`.

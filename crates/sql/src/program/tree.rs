@@ -2,6 +2,18 @@
 
 use types::SqlState;
 
+/// Meaning of a name that both a column and a variable have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum NameConflict {
+    /// The column.
+    Column,
+    /// The variable.
+    Variable,
+    /// None: 42702.
+    #[default]
+    Error,
+}
+
 /// A whole program.
 #[derive(Clone, Debug)]
 pub struct Program {
@@ -15,6 +27,8 @@ pub struct Program {
     pub fragments: usize,
     /// The slot of FOUND.
     pub found: usize,
+    /// `#variable_conflict`.
+    pub conflict: NameConflict,
 }
 
 /// A variable.
@@ -30,7 +44,21 @@ pub struct Variable {
     pub not_null: bool,
     /// DEFAULT.
     pub default: Option<Fragment>,
+    /// The query that a bound cursor runs.
+    pub cursor: Option<Box<BoundCursor>>,
 }
+
+/// CURSOR (parameters) FOR query.
+#[derive(Clone, Debug)]
+pub struct BoundCursor {
+    /// Names and slots of its parameters, in order.
+    pub parameters: Vec<(String, usize)>,
+    /// DECLARE of a cursor called [`OPENED`] with the query.
+    pub declare: Fragment,
+}
+
+/// Name that a cursor has until it gets that of its variable.
+pub const OPENED: &str = "\u{1}opened";
 
 /// Declared type of a variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,6 +95,8 @@ pub struct Fragment {
     pub number: usize,
     /// Where its names are looked up.
     pub scope: usize,
+    /// WHERE CURRENT OF a variable: its slot, and where its name stands in the text.
+    pub cursor: Option<(usize, std::ops::Range<usize>)>,
 }
 
 /// BEGIN ... END.
@@ -160,6 +190,13 @@ pub enum LoopHead {
     },
     /// FOR targets IN query.
     Rows(Vec<Target>, QuerySource),
+    /// FOR record IN cursor (arguments).
+    Cursor {
+        /// Slot of the record.
+        slot: usize,
+        /// The cursor.
+        open: OpenCursor,
+    },
     /// FOREACH target \[SLICE n\] IN ARRAY.
     Elements {
         /// Variable of the element, or of the slice.
@@ -280,15 +317,44 @@ pub enum DiagnosticItem {
     Datatype,
 }
 
-/// Statement of cursors, none of which runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CursorKind {
-    /// OPEN.
-    Open,
-    /// FETCH or MOVE.
-    Fetch,
-    /// CLOSE.
-    Close,
+/// OPEN.
+#[derive(Clone, Debug)]
+pub struct OpenCursor {
+    /// Slot of the cursor's variable.
+    pub slot: usize,
+    /// Rows that it is to have.
+    pub rows: CursorQuery,
+}
+
+/// Rows of a cursor.
+#[derive(Clone, Debug)]
+pub enum CursorQuery {
+    /// The query of its declaration, with values for the slots of its parameters.
+    Bound(Vec<(usize, Fragment)>),
+    /// DECLARE of a cursor called [`OPENED`] with a query.
+    Static(Fragment),
+    /// FOR EXECUTE text USING values.
+    Dynamic {
+        /// DECLARE before FOR.
+        declare: String,
+        /// Text of the query.
+        text: Fragment,
+        /// USING.
+        using: Vec<Fragment>,
+    },
+}
+
+/// Row that FETCH and MOVE go to.
+#[derive(Clone, Debug)]
+pub enum CursorStep {
+    /// So many rows on; NEXT and PRIOR are 1 and -1.
+    Forward(Option<Fragment>, i64),
+    /// FORWARD ALL, BACKWARD ALL.
+    All(i64),
+    /// ABSOLUTE; FIRST and LAST are 1 and -1.
+    Absolute(Option<Fragment>, i64),
+    /// RELATIVE.
+    Relative(Fragment),
 }
 
 /// A statement.
@@ -350,6 +416,19 @@ pub enum Statement {
     Sql(Fragment, Option<Into>),
     /// CALL: the variables that are its arguments, by place.
     Call(Fragment, Vec<Option<Target>>),
+    /// OPEN.
+    Open(Box<OpenCursor>),
+    /// FETCH, with the variables for the row, or MOVE.
+    Fetch {
+        /// Slot of the cursor's variable.
+        slot: usize,
+        /// The row.
+        step: CursorStep,
+        /// INTO of FETCH; None for MOVE.
+        targets: Option<Vec<Target>>,
+    },
+    /// CLOSE of a cursor's variable.
+    Close(usize),
     /// EXECUTE.
     Execute {
         /// Text of the statement.

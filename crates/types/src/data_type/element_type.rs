@@ -58,6 +58,7 @@ element_types!(
     Name,
     InternalChar,
     AclItem,
+    RefCursor,
     Bytea,
     Date,
     Time(digits: Option<u8>),

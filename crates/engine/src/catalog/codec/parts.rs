@@ -590,6 +590,7 @@ impl Codec for DataType {
             Self::Name => 25,
             Self::InternalChar => 26,
             Self::AclItem => 27,
+            Self::RefCursor => 40,
             Self::Xid => 28,
             Self::Tid => 29,
             Self::Reg(_) => 30,
@@ -719,6 +720,7 @@ fn scalar_type(number: u8, from: &mut Reader<'_>) -> Result<DataType> {
         25 => T::Name,
         26 => T::InternalChar,
         27 => T::AclItem,
+        40 => T::RefCursor,
         28 => T::Xid,
         29 => T::Tid,
         30 => {

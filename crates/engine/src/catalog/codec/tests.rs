@@ -66,6 +66,7 @@ fn scalar() -> impl Strategy<Value = DataType> {
             DataType::Name,
             DataType::InternalChar,
             DataType::AclItem,
+            DataType::RefCursor,
             DataType::Xid,
             DataType::Tid,
         ]),

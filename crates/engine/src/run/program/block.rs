@@ -43,7 +43,7 @@ impl Frame<'_> {
         for (number, parsed) in statements.iter().enumerate() {
             let result = self.run_piece(number, |frame| {
                 let (parsed, find) = (Arc::clone(parsed), frame.find_parameter());
-                Ok(Piece { parsed, find, conflict: NameConflict::Column })
+                Ok(Piece { parsed, find, conflict: NameConflict::Column, cursor: None })
             })?;
             last = Some(result);
         }

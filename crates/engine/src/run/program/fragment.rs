@@ -8,7 +8,7 @@ use sql::ParsedStatement;
 use sql::algebra::{ColumnId, Expr, ExprKind, Plan};
 use sql::catalog::{Digits, NameConflict};
 use sql::program;
-use sql::statement::Statement;
+use sql::statement::{RelationName, Statement};
 use types::{DataType, Error, RecordType, Result, SqlState, Value, stack};
 
 use super::frame::{Boundaries, Frame, Typed, widened};
@@ -28,6 +28,8 @@ pub(super) struct Piece {
     pub(super) parsed: Arc<ParsedStatement>,
     pub(super) find: Find,
     pub(super) conflict: NameConflict,
+    /// The cursor that its variable after CURRENT OF names.
+    pub(super) cursor: Option<String>,
 }
 
 /// The only statement of a text.
@@ -114,11 +116,28 @@ impl Frame<'_> {
         let Body::Program(program) = &self.code.body else {
             return Err(Error::internal("fragments are of programs"));
         };
-        Ok(Piece {
-            parsed: Arc::new(parsed(&fragment.text)?),
-            find: self.find_in(program, fragment.scope),
-            conflict: NameConflict::Error,
-        })
+        let cursor = self.cursor_read_by(fragment);
+        let parsed = match (&cursor, &fragment.cursor) {
+            (Some(name), Some((_, place))) => {
+                let mut text = fragment.text.clone();
+                text.replace_range(place.clone(), &RelationName::public(name).quoted());
+                parsed(&text)?
+            }
+            _ => parsed(&fragment.text)?,
+        };
+        let find = self.find_in(program, fragment.scope);
+        Ok(Piece { parsed: Arc::new(parsed), find, conflict: program.conflict, cursor })
+    }
+
+    /// The cursor that the variable after CURRENT OF names.
+    fn cursor_read_by(&self, fragment: &program::Fragment) -> Option<String> {
+        let (slot, _) = fragment.cursor.as_ref()?;
+        match (&self.values[*slot], self.types[*slot]) {
+            (Value::Str(name), DataType::RefCursor) => {
+                Some(String::from_utf8_lossy(name).into_owned())
+            }
+            _ => None,
+        }
     }
 
     /// True while the variables that a fragment reads have the types that it was prepared with.
@@ -131,7 +150,7 @@ impl Frame<'_> {
 
     /// The statement with its variables as parameters.
     fn prepare(&self, piece: Piece) -> Result<Box<Fragment>> {
-        let Piece { parsed, find, conflict, .. } = piece;
+        let Piece { parsed, find, conflict, cursor } = piece;
         let names = Arc::new(Names::new(find, conflict));
         let catalog =
             StatementCatalog { variables: Some(&*names), ..self.session.catalog_for(&parsed) };
@@ -153,7 +172,7 @@ impl Frame<'_> {
         let statement = ParsedStatement::clone(&parsed);
         let prepared = PreparedStatement::new(self.session, types, statement);
         let prepared = PreparedStatement { names: Some(names), ..prepared };
-        Ok(Box::new(Fragment { prepared, uses, slots, simple }))
+        Ok(Box::new(Fragment { prepared, uses, slots, simple, cursor }))
     }
 
     /// An error about a name, when it is that of a record without value.
@@ -222,6 +241,10 @@ impl Frame<'_> {
     /// # Errors
     /// Errors of the statement.
     pub(super) fn run_fragment(&mut self, fragment: &program::Fragment) -> Result<QueryResult> {
+        if fragment.cursor.is_some() {
+            let cursor = self.cursor_read_by(fragment);
+            self.code.forget_unless(fragment.number, |known| known.cursor == cursor);
+        }
         self.run_piece(fragment.number, |frame| frame.piece(fragment))
     }
 

@@ -16,14 +16,14 @@ pub(super) struct Body<'a> {
 }
 
 /// Outcome of a turn of a loop.
-enum Turn {
+pub(super) enum Turn {
     Again,
     Done(Flow),
 }
 
 impl Frame<'_> {
     /// Runs the body once.
-    fn turn(&mut self, body: Body<'_>) -> Result<Turn> {
+    pub(super) fn turn(&mut self, body: Body<'_>) -> Result<Turn> {
         self.session.cancel.check()?;
         let is_own = |label: &Option<String>| label.is_none() || label.as_ref() == body.label;
         Ok(match self.statements(body.statements)? {
@@ -65,6 +65,7 @@ impl Frame<'_> {
                 self.count(Count { slot: *slot, from, to, step }, body)
             }
             LoopHead::Rows(targets, source) => self.over_rows(targets, source, body),
+            LoopHead::Cursor { slot, open } => self.over_cursor(*slot, open, body),
             LoopHead::Elements { target, slice, list } => {
                 let parts = self.parts(target, *slice, list)?;
                 self.over_parts(target, parts, body)

@@ -80,6 +80,9 @@ impl Frame<'_> {
                 self.took(into.as_ref(), &result)
             }
             Statement::Call(fragment, targets) => self.call(fragment, targets),
+            Statement::Open(open) => self.open(open),
+            Statement::Fetch { slot, step, targets } => self.fetch(*slot, step, targets.as_deref()),
+            Statement::Close(slot) => self.close(*slot),
             Statement::Execute { text, into, using } => {
                 let result = self.run_dynamic(text, using)?;
                 if let Some(into) = into {
@@ -171,10 +174,21 @@ impl Frame<'_> {
         text: &Fragment,
         using: &[Fragment],
     ) -> Result<QueryResult> {
+        self.run_dynamic_behind("", text, using)
+    }
+
+    /// As [`Self::run_dynamic`], of a statement that begins with `head`.
+    pub(super) fn run_dynamic_behind(
+        &mut self,
+        head: &str,
+        text: &Fragment,
+        using: &[Fragment],
+    ) -> Result<QueryResult> {
         let Some(text) = self.text(text)? else {
             let message = "query string argument of EXECUTE is null";
             return Err(Error::new(SqlState::NULL_NOT_ALLOWED, message));
         };
+        let text = format!("{head}{text}");
         let (mut values, mut types) = (Vec::new(), Vec::new());
         for value in using {
             let Typed { value, ty } = self.eval(value)?;

@@ -140,6 +140,7 @@ pub(super) fn of_type(ty: DataType) -> (i64, i64) {
         DataType::Name => (19, -1),
         DataType::InternalChar => (18, -1),
         DataType::AclItem => (1033, -1),
+        DataType::RefCursor => (1790, -1),
         DataType::Unknown | DataType::Text => (25, -1),
         DataType::Real => (700, -1),
         DataType::Double => (701, -1),

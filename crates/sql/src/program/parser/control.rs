@@ -5,7 +5,7 @@ use types::{Error, Result, SqlState};
 use super::Parser;
 use crate::program::lexer::Kind;
 use crate::program::tree::{
-    Branch, CursorKind, Declared, Diagnostic, DiagnosticItem, ExitKind, Fragment, LoopHead,
+    Branch, Declared, Diagnostic, DiagnosticItem, ExitKind, Fragment, LoopHead, OpenCursor,
     QuerySource, Statement, Target,
 };
 
@@ -14,6 +14,8 @@ enum ForHead {
     /// `name IN [REVERSE] from .. to [BY step]`, not yet read.
     Integers(String),
     Rows(Vec<Target>, QuerySource),
+    /// Name of the record.
+    Cursor(String, OpenCursor),
 }
 
 impl Parser<'_> {
@@ -58,9 +60,12 @@ impl Parser<'_> {
             "commit" | "rollback" if !self.is_word(1, "to") && !self.is_word(1, "prepared") => {
                 self.boundary(&word)?
             }
-            "open" => return Err(no_cursors(CursorKind::Open)),
-            "fetch" | "move" => return Err(no_cursors(CursorKind::Fetch)),
-            "close" => return Err(no_cursors(CursorKind::Close)),
+            "open" => self.open()?,
+            "fetch" | "move" => self.fetch()?,
+            "close" => {
+                self.at += 1;
+                Statement::Close(self.cursor_variable()?)
+            }
             _ => self.sql()?,
         };
         self.expect_sign(";")?;
@@ -187,6 +192,10 @@ impl Parser<'_> {
         self.expect_word("for")?;
         match self.for_head()? {
             ForHead::Rows(targets, rows) => Ok(LoopHead::Rows(targets, rows)),
+            ForHead::Cursor(name, open) => {
+                let slot = self.declare(&name, Declared::Record);
+                Ok(LoopHead::Cursor { slot, open })
+            }
             ForHead::Integers(name) => {
                 let reverse = self.word("reverse");
                 let from = self.expression(&[".."])?;
@@ -218,6 +227,17 @@ impl Parser<'_> {
             }
             self.at = rows;
             return Ok(ForHead::Integers(name));
+        }
+        self.at = rows;
+        if let Some(slot) = self.loop_cursor()? {
+            self.at = begin;
+            let name = self.identifier()?;
+            if self.at != names {
+                return Err(self.unexpected());
+            }
+            self.at = rows + 1;
+            let rows = self.arguments(slot)?;
+            return Ok(ForHead::Cursor(name, OpenCursor { slot, rows }));
         }
         self.at = begin;
         let targets = self.targets()?;
@@ -316,8 +336,4 @@ impl Parser<'_> {
         };
         Ok(item)
     }
-}
-
-fn no_cursors(_: CursorKind) -> Error {
-    Error::unsupported("a cursor in PL/pgSQL")
 }

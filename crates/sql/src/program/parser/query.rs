@@ -1,23 +1,28 @@
 //! Statements with SQL in them.
 
+use std::ops::Range;
+
 use types::{Error, Result, SqlState};
 
 use super::Parser;
 use crate::program::lexer::Kind;
-use crate::program::tree::{Into, QuerySource, Statement, Target};
+use crate::program::tree::{Fragment, Into, QuerySource, Statement, Target};
 
 impl Parser<'_> {
     /// A statement of SQL, with INTO perhaps.
     pub(super) fn sql(&mut self) -> Result<Statement> {
         let begin = self.at;
         let may_have = !self.is_word(0, "create") && !self.is_word(0, "import");
-        let (mut depth, mut into) = (0_usize, None);
+        let (mut depth, mut into, mut cursor) = (0_usize, None, None);
         loop {
             match self.peek() {
                 None => return Err(self.unexpected()),
                 Some(Kind::Sign("(" | "[")) => depth += 1,
                 Some(Kind::Sign(")" | "]")) => depth = depth.saturating_sub(1),
                 Some(Kind::Sign(";")) if depth == 0 => break,
+                Some(Kind::Word(word)) if word == "current" && self.is_word(1, "of") => {
+                    cursor = self.current_of().or(cursor);
+                }
                 Some(Kind::Word(word)) if word == "into" && depth == 0 && may_have => {
                     let is_clause = self.at == begin
                         || matches!(
@@ -39,6 +44,9 @@ impl Parser<'_> {
             }
             self.at += 1;
         }
+        let first = self.tokens[begin].start;
+        // INTO, if there is one, stands behind the name of a cursor.
+        let cursor = cursor.map(|(slot, place)| (slot, place.start - first..place.end - first));
         let (text, into) = match into {
             None => (self.slice(begin, self.at).to_owned(), None),
             Some((from, to, into)) => {
@@ -46,7 +54,15 @@ impl Parser<'_> {
                 (format!("{head} {tail}"), Some(into))
             }
         };
-        Ok(Statement::Sql(self.fragment(text), into))
+        Ok(Statement::Sql(Fragment { cursor, ..self.fragment(text) }, into))
+    }
+
+    /// The variable that stands behind CURRENT OF, which come next, and its place in the program.
+    fn current_of(&self) -> Option<(usize, Range<usize>)> {
+        let token = self.tokens.get(self.at + 2)?;
+        let (Kind::Word(name) | Kind::Quoted(name)) = &token.kind else { return None };
+        let (slot, _) = self.find(std::slice::from_ref(name))?;
+        Some((slot, token.start..token.end))
     }
 
     fn destination(&mut self) -> Result<Into> {
