@@ -25,6 +25,7 @@ mod instead;
 pub(crate) mod attached;
 pub(crate) mod triggers;
 mod tests_of_rows;
+mod parent;
 pub(crate) mod foreign;
 mod unique;
 pub(crate) mod deferred;

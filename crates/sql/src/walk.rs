@@ -207,6 +207,14 @@ impl Expr {
         }
     }
 
+    /// Gives the columns that it refers to other ids, outside of sub-queries.
+    pub fn renumber(&mut self, id_of: &dyn Fn(ColumnId) -> ColumnId) {
+        if let ExprKind::Column(id) = &mut self.kind {
+            *id = id_of(*id);
+        }
+        self.each_child_mut(&mut |child| child.renumber(id_of));
+    }
+
     /// Calls `visit` with the id of every column referenced, inside sub-queries too.
     pub fn each_column(&self, visit: &mut dyn FnMut(ColumnId)) {
         if let ExprKind::Column(id) = self.kind {

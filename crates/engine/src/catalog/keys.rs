@@ -5,6 +5,7 @@ use std::sync::Arc;
 use sql::catalog::{ForeignKeyDef, KeyDef, TableMeta, Uniqueness};
 use types::{Error, Result};
 
+use super::partitions::places;
 use super::{State, TableEntry};
 
 /// True when a foreign key of the table, or a key that is DEFERRABLE, is over one of `columns`.
@@ -19,22 +20,43 @@ pub(crate) fn deferrable(entry: &TableEntry) -> impl Iterator<Item = &KeyDef> {
     entry.def.keys.iter().filter(|key| key.deferral.is_deferrable())
 }
 
-/// Foreign keys that refer to the table: by a key over one of `columns`, or by any.
+/// Foreign keys that refer to the table, or to one that it is a partition of: by a key over one of
+/// `columns`, or by any. The ordinals that they refer to are those of the table.
 pub(crate) fn referring(
     state: &State,
     entry: &TableEntry,
     columns: Option<&[usize]>,
 ) -> Vec<(Arc<TableEntry>, ForeignKeyDef)> {
+    let above = tables_above(state, entry);
     let mut all = Vec::new();
     for table in state.tables.values() {
         for fk in table.foreign_keys() {
-            let touched = |columns: &[usize]| fk.references.iter().any(|c| columns.contains(c));
-            if fk.table.name == entry.name() && columns.is_none_or(touched) {
-                all.push((Arc::clone(table), fk.clone()));
+            let references = if fk.table.name == entry.name() {
+                fk.references.clone()
+            } else {
+                let is_it = |of: &&Arc<TableEntry>| of.name() == fk.table.name;
+                let Some(of) = above.iter().find(is_it) else { continue };
+                let places = places(&of.def, &entry.def);
+                fk.references.iter().map(|ordinal| places[*ordinal]).collect()
+            };
+            let touched = |columns: &[usize]| references.iter().any(|c| columns.contains(c));
+            if columns.is_none_or(touched) {
+                all.push((Arc::clone(table), ForeignKeyDef { references, ..fk.clone() }));
             }
         }
     }
     all
+}
+
+/// The tables that one is a partition of, the nearest first.
+pub(crate) fn tables_above(state: &State, entry: &TableEntry) -> Vec<Arc<TableEntry>> {
+    let mut above: Vec<Arc<TableEntry>> = Vec::new();
+    let mut place = entry.def.partition_of.as_ref();
+    while let Some(parent) = place.and_then(|place| state.tables.get(&place.parent)) {
+        above.push(Arc::clone(parent));
+        place = parent.def.partition_of.as_ref();
+    }
+    above
 }
 
 /// True when foreign keys refer to the table: by a key over one of `columns`, or by any.

@@ -9,11 +9,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use sql::algebra::family::Member;
 use sql::algebra::partition::{Below, BoundValues, Part, PartitionNode, PartitionTree};
 use sql::algebra::{ColumnId, Expr};
 use sql::catalog::{PartitionBound, PartitionKey, RangeEnd, TableMeta, TableRef};
 use sql::statement::RelationName;
-use types::{DataType, Result, Value, text};
+use types::{DataType, Error, Result, Value, text};
 
 use super::derived;
 use crate::catalog::{TableDef, TableEntry};
@@ -78,7 +79,7 @@ fn gather(tables: &Tables, children: &Children<'_>, name: &str, out: &mut Vec<Ar
 /// True when the tree is made of these entries.
 fn has_members(tree: &PartitionTree, members: &[Arc<TableEntry>]) -> bool {
     let address = |table: &TableRef| Arc::as_ptr(&table.0).cast::<()>() as usize;
-    let mut old: Vec<usize> = tree.leaves.iter().chain(&tree.inner).map(address).collect();
+    let mut old: Vec<usize> = tree.below().map(address).collect();
     let mut new: Vec<usize> =
         members.iter().map(|entry| Arc::as_ptr(entry).cast::<()>() as usize).collect();
     old.sort_unstable();
@@ -87,41 +88,60 @@ fn has_members(tree: &PartitionTree, members: &[Arc<TableEntry>]) -> bool {
 }
 
 fn tree_of(tables: &Tables, children: &Children<'_>, entry: &TableEntry) -> Result<PartitionTree> {
-    let (mut leaves, mut inner) = (Vec::new(), Vec::new());
-    let mut root = node_of(tables, children, entry)?;
-    number(tables, &mut root, &mut leaves, &mut inner);
-    Ok(PartitionTree { root, leaves, inner })
+    let mut root = node_of(tables, children, &entry.def, entry)?;
+    let mut below = Numbered::default();
+    below.number(tables, &entry.def, &mut root);
+    Ok(PartitionTree { root, leaves: below.leaves, inner: below.inner })
 }
 
-/// Numbers the leaves in the order of their bounds.
-fn number(
-    tables: &Tables,
-    node: &mut PartitionNode,
-    leaves: &mut Vec<TableRef>,
-    inner: &mut Vec<TableRef>,
-) {
-    for part in &mut node.parts {
-        let Some(entry) = tables.get(&part.table) else { continue };
-        let table = TableRef(Arc::clone(entry) as Arc<dyn TableMeta>);
-        match &mut part.below {
-            Below::Leaf(leaf) => {
-                *leaf = leaves.len();
-                leaves.push(table);
-            }
-            Below::Node(node) => {
-                inner.push(table);
-                number(tables, node, leaves, inner);
+/// The tables below a partitioned one.
+#[derive(Default)]
+struct Numbered {
+    leaves: Vec<Member>,
+    inner: Vec<TableRef>,
+}
+
+impl Numbered {
+    /// Numbers the leaves below a node of the tree of `root`, in the order of their bounds.
+    fn number(&mut self, tables: &Tables, root: &TableDef, node: &mut PartitionNode) {
+        for part in &mut node.parts {
+            let Some(entry) = tables.get(&part.table) else { continue };
+            let table = TableRef(Arc::clone(entry) as Arc<dyn TableMeta>);
+            match &mut part.below {
+                Below::Leaf(leaf) => {
+                    *leaf = self.leaves.len();
+                    self.leaves.push(Member::new(table, places(root, &entry.def)));
+                }
+                Below::Node(node) => {
+                    self.inner.push(table);
+                    self.number(tables, root, node);
+                }
             }
         }
     }
 }
 
-fn node_of(tables: &Tables, children: &Children<'_>, entry: &TableEntry) -> Result<PartitionNode> {
+/// The ordinals in `def` of the columns of `of`: tables of one tree have the same columns, but
+/// while a statement changes one after the other.
+pub(crate) fn places(of: &TableDef, def: &TableDef) -> Vec<usize> {
+    let place = |name: &str| def.columns.iter().position(|column| column.name == name);
+    let columns = of.columns.iter().enumerate();
+    columns.map(|(ordinal, column)| place(&column.name).unwrap_or(ordinal)).collect()
+}
+
+/// The partitions of `entry`, keys over the columns of `root`.
+fn node_of(
+    tables: &Tables,
+    children: &Children<'_>,
+    root: &TableDef,
+    entry: &TableEntry,
+) -> Result<PartitionNode> {
     let def = &entry.def;
     let Some(key) = &def.partition_by else {
-        return Err(types::Error::internal("a partitioned table has a key"));
+        return Err(Error::internal("a partitioned table has a key"));
     };
-    let keys = key_exprs(def, key)?;
+    let mut keys = key_exprs(def, key)?;
+    renumber(&mut keys, &places(def, root));
     let types: Vec<DataType> = keys.iter().map(|key| key.ty).collect();
     let mut parts = Vec::new();
     for child in children.get(def.name.as_str()).map_or(&[][..], Vec::as_slice) {
@@ -129,7 +149,7 @@ fn node_of(tables: &Tables, children: &Children<'_>, entry: &TableEntry) -> Resu
         let Some(place) = &child.def.partition_of else { continue };
         let bound = values_of(&place.bound, &types)?;
         let below = if child.def.partition_by.is_some() {
-            Below::Node(Box::new(node_of(tables, children, child)?))
+            Below::Node(Box::new(node_of(tables, children, root, child)?))
         } else {
             Below::Leaf(0)
         };
@@ -137,6 +157,15 @@ fn node_of(tables: &Tables, children: &Children<'_>, entry: &TableEntry) -> Resu
     }
     let keys = keys.into_iter().zip(key_names(def, key)).collect();
     Ok(PartitionNode::new(def.name.clone(), key.strategy, keys, parts))
+}
+
+/// Gives columns of keys the ordinals that `places` has for them.
+pub(crate) fn renumber(keys: &mut [Expr], places: &[usize]) {
+    let id_of = |id: ColumnId| {
+        let place = places.get(id.0 as usize).and_then(|place| u32::try_from(*place).ok());
+        place.map_or(id, ColumnId)
+    };
+    keys.iter_mut().for_each(|key| key.renumber(&id_of));
 }
 
 /// The columns and expressions of a partition key as SQL text.

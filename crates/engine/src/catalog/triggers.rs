@@ -116,9 +116,7 @@ impl State {
             return true;
         }
         let tree = self.tables.get(table).and_then(|entry| entry.partitions());
-        tree.is_some_and(|tree| {
-            tree.inner.iter().chain(&tree.leaves).any(|table| has(table.name()))
-        })
+        tree.is_some_and(|tree| tree.below().any(|table| has(table.name())))
     }
 
     /// Triggers of relations that are gone go.

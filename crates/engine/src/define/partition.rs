@@ -20,8 +20,9 @@ use types::{DataType, Error, Result, SqlState, Value, text};
 use super::redefined::{self, Redefined};
 use super::{names, validate};
 use crate::QueryResult;
+use crate::catalog::keys;
 use crate::catalog::locks::LockMode;
-use crate::catalog::partitions::{key_exprs, values_of};
+use crate::catalog::partitions::{key_exprs, places, values_of};
 use crate::catalog::stored::{foreign_index, key_index};
 use crate::catalog::{State, TableDef, TableEntry, undefined_table};
 use crate::statement::defaults::query_of;
@@ -359,11 +360,7 @@ fn check_columns(parent: &TableDef, def: &TableDef) -> Result<()> {
             return Err(mismatch(message));
         }
     }
-    let is_in_order = def.columns.iter().zip(&parent.columns).all(|(a, b)| a.name == b.name);
-    if is_in_order {
-        return Ok(());
-    }
-    Err(Error::unsupported("a partition whose columns stand in another order than its table's"))
+    Ok(())
 }
 
 fn detach(running: &mut Running<'_>, parent: &TableEntry, entry: &Arc<TableEntry>) -> Result<()> {
@@ -372,6 +369,13 @@ fn detach(running: &mut Running<'_>, parent: &TableEntry, entry: &Arc<TableEntry
     if place.is_none_or(|place| place.parent != parent.def.name) {
         let message = format!("relation \"{bare}\" is not a partition of relation \"{of}\"");
         return Err(Error::new(SqlState::UNDEFINED_TABLE, message));
+    }
+    let state = running.session.state();
+    for (child, fk) in keys::referring(&state, entry, None) {
+        if fk.table.name != entry.def.name {
+            redefined::locked_named(running.session, &child.def.name)?;
+            validate::no_reference(running, &child.def, &fk, &entry.def)?;
+        }
     }
     let mut table = Redefined::new(Arc::clone(entry));
     table.def.partition_of = None;
@@ -386,9 +390,21 @@ struct Wanted {
     foreign: Vec<ForeignKeyDef>,
 }
 
+/// Gives the columns of indexes and keys the ordinals that `places` has for them.
+fn renumber_index(index: &mut IndexMeta, places: &[usize]) {
+    let columns = index.columns.iter_mut().filter(|column| column.expression().is_none());
+    columns.for_each(|column| column.ordinal = places[column.ordinal]);
+    index.terms.included.iter_mut().for_each(|ordinal| *ordinal = places[*ordinal]);
+}
+
+fn renumber_key(key: &mut KeyDef, places: &[usize]) {
+    key.columns.iter_mut().chain(&mut key.included).for_each(|ordinal| *ordinal = places[*ordinal]);
+}
+
 impl Wanted {
     fn of(parent: &TableDef, def: &TableDef, known: &[(String, String)]) -> Self {
         let mut wanted = Self { found: Vec::new(), new: Vec::new(), foreign: Vec::new() };
+        let parent = &Self::in_part(parent, def);
         let is_key = |def: &TableDef, name: &str| def.keys.iter().find(|k| k.name == name).cloned();
         for index in &parent.indexes {
             let has = |pairs: &[(String, String)]| pairs.iter().any(|(of, _)| *of == index.name);
@@ -424,6 +440,16 @@ impl Wanted {
             }
         }
         wanted
+    }
+
+    /// The definition of a table with the ordinals that its columns have in a partition.
+    fn in_part(parent: &TableDef, def: &TableDef) -> TableDef {
+        let (places, mut parent) = (places(parent, def), parent.clone());
+        parent.indexes.iter_mut().for_each(|index| renumber_index(index, &places));
+        parent.keys.iter_mut().for_each(|key| renumber_key(key, &places));
+        let columns = parent.foreign_keys.iter_mut().flat_map(|key| &mut key.columns);
+        columns.for_each(|ordinal| *ordinal = places[*ordinal]);
+        parent
     }
 
     /// Name for an index of `def`, as PostgreSQL chooses it.
@@ -558,11 +584,12 @@ fn attach_index(
         )));
     }
     let meta = |def: &TableDef, name: &str| def.indexes.iter().find(|i| i.name == name).cloned();
-    let (Some(wanted), Some(found)) =
+    let (Some(mut wanted), Some(found)) =
         (meta(&parent.def, &index.name), meta(&entry.def, &part.name))
     else {
         return Err(stale());
     };
+    renumber_index(&mut wanted, &places(&parent.def, &entry.def));
     let is_alike = wanted.columns == found.columns
         && wanted.unique == found.unique
         && wanted.terms == found.terms;
@@ -620,8 +647,7 @@ pub(super) fn with_parts(
         let Some(tree) = state.tables.get(name).and_then(|entry| entry.partitions()) else {
             continue;
         };
-        let below = tree.inner.iter().chain(&tree.leaves);
-        all.extend(below.map(|table| table.name().to_owned()));
+        all.extend(tree.below().map(|table| table.name().to_owned()));
     }
     all
 }

@@ -16,6 +16,7 @@ use super::{
     drop, inherit, layout_of, may_create, names, order_of, partition, persistence_of, redefined,
     sequence, wide,
 };
+use crate::catalog::keys;
 use crate::catalog::locks::{LockMode, TableLock};
 use crate::catalog::rights::Object;
 use crate::catalog::stored::{foreign_index, key_index, schema_of};
@@ -218,13 +219,13 @@ pub(super) fn create_as(running: &mut Running<'_>, create: CreateTableAs) -> Res
     Ok(QueryResult::command(format!("SELECT {rows}")))
 }
 
-/// Foreign keys that refer to `name` from other tables: table and constraint.
+/// Foreign keys that refer to `name`, or to a table that it is a partition of, from other tables:
+/// table and constraint.
 pub(super) fn referrers(state: &State, name: &str) -> Vec<(String, String)> {
-    let refers = |t: &Arc<TableEntry>| -> Vec<(String, String)> {
-        let keys = t.def.foreign_keys.iter().filter(|fk| fk.table.name == name);
-        keys.map(|fk| (t.def.name.clone(), fk.name.clone())).collect()
-    };
-    state.tables.values().filter(|t| t.def.name != name).flat_map(refers).collect()
+    let Some(entry) = state.tables.get(name) else { return Vec::new() };
+    let referring = keys::referring(state, entry, None).into_iter();
+    let others = referring.filter(|(table, _)| table.def.name != name);
+    others.map(|(table, fk)| (table.def.name.clone(), fk.name)).collect()
 }
 
 /// TRUNCATE: the tables get new storage, so it is taken back like any change of the catalog.

@@ -173,6 +173,44 @@ pub(super) fn retyped(session: &mut Session, def: &TableDef, names: &[String]) -
     Ok(())
 }
 
+/// Tests that no row of `child` refers by `fk`, whose ordinals are those of `part`, to a row of
+/// that partition, which leaves the table that it refers to.
+///
+/// # Errors
+/// 23503.
+pub(super) fn no_reference(
+    running: &mut Running<'_>,
+    child: &TableDef,
+    fk: &ForeignKeyDef,
+    part: &TableDef,
+) -> Result<()> {
+    let own = |c: &usize| format!("f.{}", quoted(&child.columns[*c].name));
+    let columns: Vec<String> = fk.columns.iter().map(own).collect();
+    let other = |c: &usize| format!("k.{}", quoted(&part.columns[*c].name));
+    let references = fk.references.iter().map(other);
+    let equal: Vec<String> =
+        references.zip(&columns).map(|(key, column)| format!("{key} = {column}")).collect();
+    let text = format!(
+        "SELECT {} FROM {} AS f WHERE EXISTS (SELECT 1 FROM {} AS k WHERE {}) LIMIT 1",
+        columns.join(", "),
+        own_rows(child),
+        own_rows(part),
+        equal.join(" AND "),
+    );
+    let Some(batch) = first_row(running.session, &text)? else { return Ok(()) };
+    let message = format!(
+        "removing partition \"{}\" violates foreign key constraint \"{}\"",
+        part.bare_name(),
+        fk.name
+    );
+    let rows = Rows::new(&batch);
+    let mut values = (0..fk.columns.len()).map(|column| rows.get(column, 0));
+    let key = key_of(&child.columns, &fk.columns, &mut values);
+    let detail = format!("Key {key} is still referenced from table \"{}\".", child.bare_name());
+    let about = child.about_constraint(&fk.name);
+    Err(Error::new(SqlState::FOREIGN_KEY_VIOLATION, message).with_detail(detail).about_part(about))
+}
+
 /// Tests all rows of the table against a foreign key.
 ///
 /// # Errors

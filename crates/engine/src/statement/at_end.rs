@@ -22,8 +22,19 @@ pub(crate) struct Step {
 pub(crate) enum What {
     /// The rows are new, or these columns of them.
     Written(Option<Vec<usize>>),
-    /// Keys are gone with the rows (None), or by updates that left these.
-    Gone(Option<Vec<Tid>>),
+    /// Keys are gone: what became of the rows.
+    Gone(After),
+}
+
+/// Rows behind a change.
+#[derive(Clone)]
+pub(crate) enum After {
+    /// TIDs in the table.
+    At(Vec<Tid>),
+    /// Rows in another partition: all columns, as the table has them.
+    Elsewhere(Batch),
+    /// Deleted.
+    Nowhere,
 }
 
 /// Checks that run when the statement has written all its rows.
@@ -55,8 +66,8 @@ impl AtEnd {
     }
 
     /// Notes rows whose keys may be gone; see [`foreign::keys_gone`].
-    pub(crate) fn gone(&mut self, entry: &Arc<TableEntry>, before: &Batch, after: Option<&[Tid]>) {
-        let what = What::Gone(after.map(<[Tid]>::to_vec));
+    pub(crate) fn gone(&mut self, entry: &Arc<TableEntry>, before: &Batch, after: After) {
+        let what = What::Gone(after);
         self.steps.push_back(Step { entry: Arc::clone(entry), rows: before.clone(), what });
     }
 }

@@ -25,7 +25,7 @@ pub(crate) fn settle(running: &mut Running<'_>) -> Result<()> {
             What::Written(columns) => {
                 foreign::look_for(running, &entry, &rows, columns.as_deref())?;
             }
-            What::Gone(after) => foreign::react(running, &entry, &rows, after.as_deref())?,
+            What::Gone(after) => foreign::react(running, &entry, &rows, &after)?,
         }
     }
     Ok(())

@@ -502,7 +502,7 @@ impl<'a> Change<'a> {
         if let Some(triggers) = &self.triggers {
             triggers.note(running, before.clone(), after);
         }
-        self.changed.push(Changed { before, tids: done.tids });
+        self.changed.push(Changed { before, tids: done.tids, elsewhere: None });
         Ok(())
     }
 
@@ -523,7 +523,7 @@ impl<'a> Change<'a> {
             let now = self.changed.iter().flat_map(|change| &change.tids).copied();
             parts.note(self.entry.storage().id(), seen.into_iter().chain(now));
         }
-        self.writer.changed(running, &self.changed)?;
+        self.writer.changed(running, self.changed)?;
         Ok(self.written)
     }
 }

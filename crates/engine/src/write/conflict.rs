@@ -40,6 +40,7 @@ struct DoUpdate<'a> {
     assignments: &'a sql::algebra::Query,
     /// The statement, whose tests the rows have to pass.
     insert: &'a Insert,
+    leaf: Option<Leaf<'a>>,
 }
 
 /// INSERT with ON CONFLICT.
@@ -56,6 +57,14 @@ pub(crate) struct Asked<'a> {
 pub(crate) struct Leaf<'a> {
     routes: &'a Routes,
     number: usize,
+}
+
+/// Rows of a table as the target of the statement has them.
+fn in_target(leaf: Option<Leaf<'_>>, rows: Batch) -> Batch {
+    match leaf {
+        Some(Leaf { routes, number }) => routes.in_target(number, rows),
+        None => rows,
+    }
 }
 
 /// Writes the rows of `result`; those whose key is taken do what the statement says.
@@ -107,7 +116,7 @@ pub(crate) fn insert(
     if let ConflictAction::Update { columns, assignments } = &on_conflict.action {
         while !met.is_empty() {
             let round = first_of_each(&mut met);
-            let how = DoUpdate { columns, assignments, insert };
+            let how = DoUpdate { columns, assignments, insert, leaf };
             let (updated, changed, numbers) = update(running, entry, result, &round, how)?;
             let tids: HashSet<Tid> = numbers.iter().map(|&n| round.tids[n as usize]).collect();
             if met.iter().any(|(tid, _)| tids.contains(tid)) {
@@ -160,7 +169,7 @@ pub(crate) fn insert_parts(
     let mut parts: BTreeMap<usize, Vec<Batch>> = BTreeMap::new();
     for batch in &result.batches {
         for (leaf, rows) in grouped(&routes.leaves(batch)?) {
-            parts.entry(leaf).or_default().push(pick(batch, &rows));
+            parts.entry(leaf).or_default().push(routes.in_part(leaf, pick(batch, &rows)));
         }
     }
     let mut all = Written::default();
@@ -170,13 +179,18 @@ pub(crate) fn insert_parts(
             Some(target) => Some(ConflictTarget { indexes: routes.indexes(&entry, target)? }),
             None => None,
         };
-        let own = OnConflict { target, action: on_conflict.action.clone() };
+        let mut own = OnConflict { target, action: on_conflict.action.clone() };
+        if let ConflictAction::Update { columns, .. } = &mut own.action {
+            *columns = routes.ordinals(leaf, columns);
+        }
         let mut rows = ResultSet::from_batches(result.columns.clone(), batches);
         let number = leaf;
         let leaf_of = Some(Leaf { routes: &*routes, number });
         let asked = Asked { insert: statement, on_conflict: &own, leaf: leaf_of };
-        let written = insert(running, &entry, &mut rows, asked)?;
-        if let ConflictAction::Update { columns, .. } = &own.action
+        let mut written = insert(running, &entry, &mut rows, asked)?;
+        let batches = std::mem::take(&mut written.batches).into_iter();
+        written.batches = batches.map(|batch| routes.in_target(leaf, batch)).collect();
+        if let ConflictAction::Update { columns, .. } = &on_conflict.action
             && routes.depends_on(columns)
         {
             for batch in written.batches.iter().filter(|batch| batch.rows > 0) {
@@ -346,7 +360,7 @@ fn update(
     entry: &Arc<TableEntry>,
     result: &ResultSet,
     met: &Met,
-    DoUpdate { columns, assignments, insert }: DoUpdate<'_>,
+    DoUpdate { columns, assignments, insert, leaf }: DoUpdate<'_>,
 ) -> Result<(Batch, Vec<Tid>, Vec<u32>)> {
     let cancel = running.session.cancel_handle();
     let storage = Arc::clone(entry.storage());
@@ -360,10 +374,12 @@ fn update(
     let work = running.session.work_mut();
     let at = recheck_snapshot(work).unwrap_or_else(|| work.txn.snapshot());
     let existing = locked(work, &cancel, entry, &met.tids, at)?;
-    let mut input = existing.clone();
-    input.extend(proposed(entry, result, met));
-    input.push(Column::plain(Vector::new(VectorData::I64((0..met.tids.len() as i64).collect()))));
-    let inputs = vec![slices(vec![Batch::new(input, met.tids.len())])];
+    let count = met.tids.len();
+    let seen = in_target(leaf, Batch::new(existing.clone(), count));
+    let mut input = seen.columns.clone();
+    input.extend(in_target(leaf, Batch::new(proposed(entry, result, met), count)).columns);
+    input.push(Column::plain(Vector::new(VectorData::I64((0..count as i64).collect()))));
+    let inputs = vec![slices(vec![Batch::new(input, count)])];
     let mut result =
         running.run_query(assignments, Run { inputs, ..Run::of(OwnQuery::Assignments) })?;
     if let Some(triggers) = before_rows {
@@ -371,7 +387,7 @@ fn update(
         result.batches = fired(running, triggers, met, &result.batches)?;
     }
     let (mut changed, mut before) = (Vec::new(), Vec::new());
-    test_met(running, entry, insert, Changing { existing: &existing, result: &result })?;
+    test_met(running, entry, insert, Changing { existing: &seen.columns, result: &result })?;
     let work = running.session.work_mut();
     for batch in &result.batches {
         let rows = Rows::new(batch);
@@ -392,7 +408,7 @@ fn update(
     let updated = updated.ok_or_else(|| Error::internal("updated rows are read back"))?;
     let first = insert.proposed.len() + insert.met.len();
     let tests = Tests { tests: &insert.updated, first };
-    tests_of_rows::verify(running, entry, tests, std::slice::from_ref(&updated))?;
+    tests_of_rows::verify(running, entry, tests, &[in_target(leaf, updated.clone())])?;
     let needs_rows = triggers.as_ref().is_some_and(RowTriggers::needs_rows);
     let old = (writer.needs_before() || needs_rows).then(|| {
         let columns = existing.iter().map(|column| column.gather(&before)).collect();
@@ -401,10 +417,9 @@ fn update(
     if let Some(triggers) = &triggers {
         triggers.note(running, old.clone(), Some(updated.clone()));
     }
-    let changes = [Changed { before: old, tids: changed }];
-    writer.changed(running, &changes)?;
-    let [Changed { tids, .. }] = changes;
-    Ok((updated, tids, before))
+    let changes = vec![Changed { before: old, tids: changed.clone(), elsewhere: None }];
+    writer.changed(running, changes)?;
+    Ok((updated, changed, before))
 }
 
 /// All columns of rows that were met, which are locked.

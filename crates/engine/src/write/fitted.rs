@@ -36,6 +36,14 @@ pub(super) fn fit<'o>(
     Some(out.iter().collect())
 }
 
+/// The value of type `to` that is equal to a datum of type `from`; None when there is none.
+pub(super) fn fit_one(datum: &Datum<'_>, from: DataType, to: DataType) -> Option<Value> {
+    if from == to || from.is_integer() && to.is_integer() {
+        return Some(datum.to_value());
+    }
+    equal_value(&datum.to_value(), from, to)
+}
+
 /// The value in the form of a column; None when it does not fit there.
 fn held(value: Value, physical: PhysicalType) -> Option<Value> {
     match (&value, physical) {

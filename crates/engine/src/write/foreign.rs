@@ -10,7 +10,6 @@
 //! Source of the rules: SQL:2016, MATCH SIMPLE; PostgreSQL 15: RESTRICT is tested at the end of the
 //! statement, too, but refuses though another row took the key over.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use kernels::{Batch, Column, Vector, VectorBuilder};
@@ -23,11 +22,13 @@ use types::{Error, PhysicalType, Result, SqlState};
 use super::change::{Action, cascade};
 use super::deferred;
 use super::fitted::fit;
+use super::parent::{Parent, types_of};
 use super::rows::{find, index_number, key_of};
 use super::unique;
 use crate::Session;
-use crate::catalog::keys::{self, referring, referring_index, unique_index};
+use crate::catalog::keys::{self, referring, referring_index};
 use crate::catalog::{TableDef, TableEntry};
+use crate::statement::at_end::After;
 use crate::statement::defaults::default_of;
 use crate::statement::running::Running;
 use crate::transaction::deferred::Side;
@@ -72,32 +73,12 @@ pub(super) fn look_for(
             note_keys(running, entry, fk, &rows)?;
             continue;
         }
-        let parent = running.session.referenced_table(&fk.table.name)?;
-        let (index, positions) = unique_index(&parent, &fk.references)?;
-        let (mut known, mut encoded) = (HashSet::new(), KeyBuffer::new());
-        let mut fitted = RowBuffer::new();
+        let mut parent = Parent::of(running, fk, types_of(entry, &fk.columns))?;
         for row in 0..rows.count {
-            let key: Vec<Datum<'_>> =
-                positions.iter().map(|&p| rows.get(fk.columns[p], row)).collect();
+            let key: Vec<Datum<'_>> = fk.columns.iter().map(|&c| rows.get(c, row)).collect();
             if key.iter().any(Datum::is_null) {
                 refuse_mixed(entry, fk, &key)?;
-                continue;
-            }
-            let from = positions.iter().map(|&p| entry.def.columns[fk.columns[p]].ty);
-            let is_there = match fit(&parent, index, from, &key, &mut fitted) {
-                Some(key) => {
-                    if rows.count > 1 {
-                        parent.storage().indexes()[index].encode(&key, &mut encoded);
-                        if !known.insert(encoded.to_vec()) {
-                            continue;
-                        }
-                    }
-                    !find(running, &parent, index, &key, 1)?.is_empty()
-                }
-                None => false,
-            };
-            if !is_there {
-                let key: Vec<Datum<'_>> = fk.columns.iter().map(|&c| rows.get(c, row)).collect();
+            } else if !parent.has(running, &key)? {
                 refuse_missing(running.session, entry, fk, &key)?;
             }
         }
@@ -166,14 +147,7 @@ pub(super) fn check_key(
     fk: &ForeignKeyDef,
     key: &[Datum<'_>],
 ) -> Result<()> {
-    let parent = running.session.referenced_table(&fk.table.name)?;
-    let (index, positions) = unique_index(&parent, &fk.references)?;
-    let from = positions.iter().map(|&p| entry.def.columns[fk.columns[p]].ty);
-    let ordered: Vec<Datum<'_>> = positions.iter().map(|&p| key[p]).collect();
-    let mut fitted = RowBuffer::new();
-    if let Some(key) = fit(&parent, index, from, &ordered, &mut fitted)
-        && !find(running, &parent, index, &key, 1)?.is_empty()
-    {
+    if Parent::of(running, fk, types_of(entry, &fk.columns))?.has(running, key)? {
         return Ok(());
     }
     refuse_missing(running.session, entry, fk, key)
@@ -229,9 +203,11 @@ fn refuse_gone(
     fk: &ForeignKeyDef,
     key: &[Datum<'_>],
 ) -> Result<()> {
-    let (unique, positions) = unique_index(entry, &fk.references)?;
-    let again: Vec<Datum<'_>> = positions.iter().map(|&p| key[p]).collect();
-    if !find(running, entry, unique, &again, 1)?.is_empty() {
+    // A key of a partition may be in another one now.
+    let declared = child.def.foreign_keys.iter().find(|known| known.name == fk.name);
+    let types = types_of(entry, &fk.references);
+    let mut parent = Parent::of(running, declared.unwrap_or(fk), types)?;
+    if parent.has(running, key)? {
         return Ok(());
     }
     Err(still_referenced(entry, child, fk, key))
@@ -273,8 +249,8 @@ fn missing(entry: &TableEntry, fk: &ForeignKeyDef, key: &[Datum<'_>]) -> Error {
 }
 
 /// Looks after rows that refer to keys that `before` (all columns, rows as they were) had and that
-/// `after` (their TIDs now; None: deleted) no longer have: refuses, or does the key's action; or
-/// notes them for the end of the statement.
+/// they no longer have `after`: refuses, or does the key's action; or notes them for the end of the
+/// statement.
 ///
 /// # Errors
 /// 23503; whatever the actions meet.
@@ -282,7 +258,7 @@ pub(crate) fn keys_gone(
     running: &mut Running<'_>,
     entry: &Arc<TableEntry>,
     before: &Batch,
-    after: Option<&[Tid]>,
+    after: After,
 ) -> Result<()> {
     if before.rows == 0 {
         return Ok(());
@@ -291,7 +267,7 @@ pub(crate) fn keys_gone(
         at_end.gone(entry, before, after);
         return Ok(());
     }
-    react(running, entry, before, after)
+    react(running, entry, before, &after)
 }
 
 /// [`keys_gone`], now.
@@ -299,13 +275,22 @@ pub(super) fn react(
     running: &mut Running<'_>,
     entry: &Arc<TableEntry>,
     before: &Batch,
-    after: Option<&[Tid]>,
+    after: &After,
 ) -> Result<()> {
     let old = Rows::new(before);
     let new = match after {
         // Rows may be gone again by an action on themselves: then there is no new key.
-        Some(tids) => Some(new_rows(running.session, entry, tids)?),
-        None => None,
+        After::At(tids) => Some(new_rows(running.session, entry, tids)?),
+        After::Elsewhere(rows) => {
+            let rows = Rows::new(rows);
+            let row = |at| {
+                let mut row = RowBuffer::new();
+                (0..rows.width()).for_each(|column| row.push(rows.get(column, at)));
+                Some(row)
+            };
+            Some((0..rows.count).map(row).collect())
+        }
+        After::Nowhere => None,
     };
     for (child, fk) in referring(&running.session.state(), entry, None) {
         for row in 0..old.count {

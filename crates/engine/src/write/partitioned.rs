@@ -5,7 +5,9 @@
 //!      '-> keys of the tables above the target: does the row belong to it at all?
 //! update whose row belongs elsewhere: deleted there, inserted here
 //! ```
-//! Invariant: every row of a partition is one that its bounds and those above let in.
+//! Invariant: every row of a partition is one that its bounds and those above let in. Rows on their
+//! way have the columns in the target's order; where a partition has another one, they get it when
+//! they are there ([`Routes::in_part`]).
 //! Elsewhere: what is done for each row (`writer`, `change`, `conflict`), TIDs that say their
 //! partition (`plan::partitions`).
 
@@ -30,6 +32,7 @@ use super::writer::TableWriter;
 use crate::Session;
 use crate::catalog::TableEntry;
 use crate::catalog::checks::failing_row;
+use crate::catalog::partitions::{places, renumber};
 use crate::statement::running::Running;
 use crate::transaction::work::stale;
 use crate::words::rows::Rows;
@@ -52,6 +55,8 @@ struct Readers {
 /// A partitioned table above the target, and its part that the target is, or is below.
 struct Above {
     tree: Arc<PartitionTree>,
+    /// Its key over the columns of the target.
+    keys: Vec<Expr>,
     reader: KeyReader,
     part: usize,
 }
@@ -60,8 +65,9 @@ struct Above {
 pub(crate) struct Routes {
     target: Arc<TableEntry>,
     tree: Option<(Arc<PartitionTree>, Readers)>,
-    /// The target and those that inherit from it, by number, where the statement means them all.
-    family: Vec<Member>,
+    /// Its partitions; or the target and those that inherit from it, where the statement means them
+    /// all. By number.
+    members: Vec<Member>,
     /// The nearest first.
     above: Vec<Above>,
     /// Partitions that were written, locked, by number.
@@ -136,13 +142,13 @@ impl Routes {
         if table.family().is_none() {
             return Self::into(session, entry, table.partitions().and(entry.partitions()).cloned());
         }
-        let family = table.members().unwrap_or_default();
+        let members = table.members().unwrap_or_default();
         let (tree, above, entries) = (None, Vec::new(), BTreeMap::new());
-        Ok(Some(Self { target: Arc::clone(entry), tree, family, above, entries }))
+        Ok(Some(Self { target: Arc::clone(entry), tree, members, above, entries }))
     }
 
-    /// The action in each table of the family; none without one. `Settled::ByTriggers` writes all
-    /// columns.
+    /// The action in each partition or table of the family; none without these.
+    /// `Settled::ByTriggers` writes all columns.
     pub(super) fn own_actions(
         &self,
         entries: &[Arc<TableEntry>],
@@ -153,29 +159,46 @@ impl Routes {
             let all = (settled == Settled::ByTriggers).then(|| RowTriggers::all_columns(entry));
             OwnAction::new(action, |columns| self.ordinals(leaf, columns), all)
         };
-        let entries = entries.iter().take(self.family.len());
+        let entries = entries.iter().take(self.members.len());
         entries.enumerate().map(own).collect()
     }
 
     /// True when the rows that a statement finds say which table they are of.
     pub(crate) fn is_tagged(&self) -> bool {
-        self.tree.is_some() || !self.family.is_empty()
+        self.tree.is_some() || !self.members.is_empty()
     }
 
     /// Columns of the target as the table of this number has them.
-    fn ordinals(&self, leaf: usize, columns: &[usize]) -> Vec<usize> {
-        self.family.get(leaf).map_or_else(|| columns.to_vec(), |member| member.ordinals(columns))
+    pub(super) fn ordinals(&self, leaf: usize, columns: &[usize]) -> Vec<usize> {
+        self.members.get(leaf).map_or_else(|| columns.to_vec(), |member| member.ordinals(columns))
     }
 
     /// The ordinals in the table of this number of all columns of the target; None where they are
     /// its own.
     pub(crate) fn places(&self, leaf: usize) -> Option<Vec<usize>> {
-        let member = self.family.get(leaf)?;
-        let is_own = leaf == 0 || Some(self.target.def.columns.len()) == width_of(member);
+        let member = self.members.get(leaf)?;
+        let is_own = Some(self.target.def.columns.len()) == width_of(member);
         (!is_own).then(|| {
             let all: Vec<usize> = (0..self.target.def.columns.len()).collect();
             member.ordinals(&all)
         })
+    }
+
+    /// Rows of the target, all columns, as the partition of this number has them.
+    pub(super) fn in_part(&self, leaf: usize, mut batch: Batch) -> Batch {
+        let Some(places) = self.places(leaf) else { return batch };
+        let columns = batch.columns.clone();
+        for (column, place) in columns.into_iter().zip(places) {
+            batch.columns[place] = column;
+        }
+        batch
+    }
+
+    /// Rows of the partition of this number, all columns, as the target has them.
+    pub(super) fn in_target(&self, leaf: usize, batch: Batch) -> Batch {
+        let Some(places) = self.places(leaf) else { return batch };
+        let columns = places.into_iter().map(|place| batch.columns[place].clone()).collect();
+        Batch { columns, ..batch }
     }
 
     fn into(
@@ -200,11 +223,17 @@ impl Routes {
             let tree = parent.partitions().cloned().ok_or_else(stale)?;
             let part = tree.root.parts.iter().position(|part| part.table == child.def.name);
             let part = part.ok_or_else(stale)?;
-            above.push(Above { reader: KeyReader::new(&tree.root.keys)?, tree, part });
+            let mut keys = tree.root.keys.clone();
+            renumber(&mut keys, &places(&parent.def, &entry.def));
+            above.push(Above { reader: KeyReader::new(&keys)?, keys, tree, part });
             child = parent;
         }
-        let (family, entries) = (Vec::new(), BTreeMap::new());
-        Ok(Some(Self { target: Arc::clone(entry), tree, family, above, entries }))
+        let members = match &tree {
+            Some((tree, _)) => tree.leaves.clone(),
+            None => Vec::new(),
+        };
+        let entries = BTreeMap::new();
+        Ok(Some(Self { target: Arc::clone(entry), tree, members, above, entries }))
     }
 
     /// True when another value of one of these columns may belong elsewhere.
@@ -223,7 +252,7 @@ impl Routes {
             };
             reads(&node.keys) || node.parts.iter().any(below)
         }
-        self.above.iter().any(|above| reads(&above.tree.root.keys))
+        self.above.iter().any(|above| reads(&above.keys))
             || self.tree.as_ref().is_some_and(|(tree, _)| any(&tree.root, &reads))
     }
 
@@ -296,16 +325,11 @@ impl Routes {
     /// All partitions or members of the family, locked for writing, by number; the target where it
     /// has none.
     pub(crate) fn entries(&self, running: &mut Running<'_>) -> Result<Vec<Arc<TableEntry>>> {
-        match &self.tree {
-            Some((tree, _)) => {
-                tree.leaves.iter().map(|leaf| running.session.write_table(leaf)).collect()
-            }
-            None if self.family.is_empty() => Ok(vec![Arc::clone(&self.target)]),
-            None => {
-                let tables = self.family.iter();
-                tables.map(|member| running.session.write_table(&member.table)).collect()
-            }
+        if !self.is_tagged() {
+            return Ok(vec![Arc::clone(&self.target)]);
         }
+        let tables = self.members.iter();
+        tables.map(|member| running.session.write_table(&member.table)).collect()
     }
 
     /// The partition of this number, locked for writing.
@@ -314,12 +338,14 @@ impl Routes {
         running: &mut Running<'_>,
         leaf: usize,
     ) -> Result<Arc<TableEntry>> {
-        let Some((tree, _)) = &self.tree else { return Ok(Arc::clone(&self.target)) };
+        if self.tree.is_none() {
+            return Ok(Arc::clone(&self.target));
+        }
         if let Some(entry) = self.entries.get(&leaf) {
             return Ok(Arc::clone(entry));
         }
-        let table = tree.leaves.get(leaf).ok_or_else(stale)?;
-        let entry = running.session.write_table(table)?;
+        let member = self.members.get(leaf).ok_or_else(stale)?;
+        let entry = running.session.write_table(&member.table)?;
         self.entries.insert(leaf, Arc::clone(&entry));
         Ok(entry)
     }
@@ -343,8 +369,8 @@ const MOVED_BY_TRIGGER: &str = "moving row to another partition during a BEFORE 
                                 trigger is not supported";
 
 impl Routes {
-    /// Runs the triggers before a new row of partition `leaf`, the only one of `batch` if there are
-    /// some; None when it is skipped.
+    /// Runs the triggers before a new row of partition `leaf`, as that has it, the only one of
+    /// `batch` if there are some; None when it is skipped.
     ///
     /// # Errors
     /// Errors of the functions; 0A000 when the row belongs elsewhere then.
@@ -360,7 +386,8 @@ impl Routes {
         }
         let Some(row) = writer.before(running, batch)? else { return Ok(None) };
         // A row that no partition takes is one that moved, too.
-        let stays = self.leaves(&row).is_ok_and(|leaves| leaves.iter().all(|now| *now == leaf));
+        let leaves = self.leaves(&self.in_target(leaf, row.clone()));
+        let stays = leaves.is_ok_and(|leaves| leaves.iter().all(|now| *now == leaf));
         if !stays {
             return Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, MOVED_BY_TRIGGER));
         }
@@ -510,6 +537,7 @@ pub(crate) fn insert(
         for (leaf, rows) in groups {
             let entry = routes.entry(running, leaf)?;
             let part = if is_whole { batch.clone() } else { pick(&batch, &rows) };
+            let part = routes.in_part(leaf, part);
             let writer = TableWriter::firing(running.session, &entry)?;
             let Some(mut part) = routes.before(running, &writer, part, leaf)? else { continue };
             writer.complete(&mut part, running.session.clocks())?;
@@ -519,7 +547,7 @@ pub(crate) fn insert(
             let stored = writer.store(running, &part)?;
             tids.extend(stored.into_iter().map(|tid| tagged(leaf, tid)));
             owed.push((entry, part.clone()));
-            parts.push(part);
+            parts.push(routes.in_target(leaf, part));
         }
         written.count += tids.len() as u64;
         if parts.len() == 1 {
@@ -551,8 +579,8 @@ pub(crate) fn load(
         cancel.check()?;
         for (leaf, rows) in grouped(&routes.leaves(&batch)?) {
             let entry = routes.entry(running, leaf)?;
-            let mut part =
-                if rows.len() == batch.rows { batch.clone() } else { pick(&batch, &rows) };
+            let part = if rows.len() == batch.rows { batch.clone() } else { pick(&batch, &rows) };
+            let mut part = routes.in_part(leaf, part);
             TableWriter::inserting(&entry).complete(&mut part, running.session.clocks())?;
             let (_, writer) = loads.entry(leaf).or_insert_with(|| {
                 let load = entry.storage().begin_load();

@@ -21,6 +21,7 @@ use super::action::Action;
 use super::rows::{Found, RowError, RowReader, attempt};
 use crate::Session;
 use crate::catalog::TableEntry;
+use crate::catalog::partitions::places;
 use crate::catalog::triggers::{Moment, ReplicationRole};
 use crate::show::system::counted_function;
 use crate::statement::row_types::row_type;
@@ -589,8 +590,12 @@ fn transitions(
         let columns: Vec<(&str, DataType)> =
             entry.columns().iter().map(|c| (c.name.as_str(), c.ty)).collect();
         let mut rows = Vec::new();
-        for batch in kept.iter().filter_map(|rows| side(rows)) {
-            rows.extend((0..batch.rows).map(|at| values_of(batch, at, &columns)));
+        for kept in &kept {
+            let Some(batch) = side(kept) else { continue };
+            let places = places(&entry.def, &kept.entry.def);
+            let columns_there = places.into_iter().map(|place| batch.columns[place].clone());
+            let batch = Batch::new(columns_there.collect(), batch.rows);
+            rows.extend((0..batch.rows).map(|at| values_of(&batch, at, &columns)));
         }
         let rows = counted_function(&name, &columns, &rows, rows.len() as u64);
         Some(Transition { name, rows })

@@ -25,6 +25,7 @@ use super::{foreign, wide};
 use crate::Session;
 use crate::catalog::checks::{Clocks, Written};
 use crate::catalog::{TableEntry, keys};
+use crate::statement::at_end::After;
 use crate::statement::running::Running;
 use crate::transaction::work::newest;
 use crate::words::rows::Rows;
@@ -63,6 +64,8 @@ pub(crate) struct Changed {
     pub(crate) before: Option<Batch>,
     /// Where the rows are now; where they were, of deleted ones.
     pub(crate) tids: Vec<Tid>,
+    /// The rows as they are now in another partition, all columns in the order of the table.
+    pub(crate) elsewhere: Option<Batch>,
 }
 
 impl Keys {
@@ -278,7 +281,7 @@ impl<'a> TableWriter<'a> {
     ///
     /// # Errors
     /// 23503; whatever the actions of foreign keys meet.
-    pub(crate) fn changed(&self, running: &mut Running<'_>, changes: &[Changed]) -> Result<()> {
+    pub(crate) fn changed(&self, running: &mut Running<'_>, changes: Vec<Changed>) -> Result<()> {
         let entry = self.entry;
         if changes.iter().any(|change| !change.tids.is_empty()) {
             wide::changed(running, entry);
@@ -286,7 +289,7 @@ impl<'a> TableWriter<'a> {
         if let Kind::Update { columns, .. } = &self.kind
             && keys::is_looked_at(entry, columns)
         {
-            for Changed { tids, .. } in changes {
+            for Changed { tids, .. } in &changes {
                 budget::check()?;
                 let now = newest(running.session.work());
                 let batch = Batch::new(read_rows(entry.storage(), now, tids)?, tids.len());
@@ -296,11 +299,15 @@ impl<'a> TableWriter<'a> {
         if !self.needs_before() {
             return Ok(());
         }
-        for Changed { before, tids } in changes {
+        for Changed { before, tids, elsewhere } in changes {
             budget::check()?;
-            let after = matches!(self.kind, Kind::Update { .. }).then_some(tids.as_slice());
+            let after = match (&self.kind, elsewhere) {
+                (Kind::Update { .. }, _) => After::At(tids),
+                (_, Some(rows)) => After::Elsewhere(rows),
+                _ => After::Nowhere,
+            };
             if let Some(before) = before {
-                foreign::keys_gone(running, entry, before, after)?;
+                foreign::keys_gone(running, entry, &before, after)?;
             }
         }
         Ok(())

@@ -35,6 +35,12 @@ pub struct Member {
 }
 
 impl Member {
+    /// A table that has the columns of the whole at these ordinals.
+    pub fn new(table: TableRef, columns: Vec<usize>) -> Self {
+        let is_same = columns.iter().enumerate().all(|(at, column)| at == *column);
+        Self { table, columns: (!is_same).then_some(columns) }
+    }
+
     /// The ordinal here of column `ordinal` of the whole.
     pub fn ordinal(&self, ordinal: usize) -> usize {
         let mapped = self.columns.as_ref().and_then(|columns| columns.get(ordinal));
@@ -51,16 +57,16 @@ impl TableRef {
     /// The tables that have its rows, by number; None when it has them all itself.
     pub fn members(&self) -> Option<Vec<Member>> {
         if let Some(tree) = self.partitions() {
-            let leaf = |table: &TableRef| Member { table: table.clone(), columns: None };
-            return Some(tree.leaves.iter().map(leaf).collect());
+            return Some(tree.leaves.clone());
         }
         let family = self.family()?;
         let mut members = vec![Member { table: self.clone().alone(), columns: None }];
-        members.extend(family.heirs.iter().map(|heir| {
-            let is_same = heir.columns.iter().enumerate().all(|(at, column)| at == *column);
-            let columns = (!is_same).then(|| heir.columns.clone());
-            Member { table: heir.table.clone().alone(), columns }
-        }));
+        members.extend(
+            family
+                .heirs
+                .iter()
+                .map(|heir| Member::new(heir.table.clone().alone(), heir.columns.clone())),
+        );
         Some(members)
     }
 }

@@ -5,8 +5,8 @@
 //!   parts: bound, and a leaf (a number of `leaves`) or a node below
 //! values of the key --route--> leaf          possible values --prune--> leaves
 //! ```
-//! Invariant: the columns of a partition are those of its table, in their order, so that an ordinal
-//! means the same in all of a tree.
+//! Invariant: the columns of a partition are those of its table, maybe in another order. Ordinals
+//! in a tree are those of its root; a leaf says where it has them ([`Member`]).
 //! Elsewhere: definitions (`definition::partition`), trees made of the catalog
 //! (`engine::catalog::partitions`), plans over them (`plan::partitions`).
 //! Source: PostgreSQL 15, `partbounds.c`, `hashfn.c`.
@@ -23,6 +23,7 @@ use std::cmp::Ordering;
 
 use types::{DataType, Value};
 
+use crate::algebra::family::Member;
 use crate::algebra::{Expr, TableRef};
 use crate::definition::{PartitionStrategy, RangeEnd};
 
@@ -32,7 +33,7 @@ pub struct PartitionTree {
     /// The partitioned table.
     pub root: PartitionNode,
     /// Tables that hold rows, in the order of their bounds.
-    pub leaves: Vec<TableRef>,
+    pub leaves: Vec<Member>,
     /// Partitioned tables below the root, each before those below it.
     pub inner: Vec<TableRef>,
 }
@@ -44,7 +45,7 @@ pub struct PartitionNode {
     pub table: String,
     /// How partitions are told apart.
     pub strategy: PartitionStrategy,
-    /// Its key over a row, whose column `i` is [`crate::algebra::ColumnId`] `i`.
+    /// Its key over a row of the root, whose column `i` is [`crate::algebra::ColumnId`] `i`.
     pub keys: Vec<Expr>,
     /// The key as messages write it.
     pub key_names: Vec<String>,
@@ -135,6 +136,13 @@ pub fn ends_order(a: &[RangeEnd<Value>], b: &[RangeEnd<Value>], types: &[DataTyp
         }
     }
     Ordering::Equal
+}
+
+impl PartitionTree {
+    /// All tables below the root, each before those below it.
+    pub fn below(&self) -> impl Iterator<Item = &TableRef> {
+        self.inner.iter().chain(self.leaves.iter().map(|leaf| &leaf.table))
+    }
 }
 
 impl PartitionNode {

@@ -5,7 +5,7 @@ use sqlparser::ast::{self, AlterColumnOperation as ColumnOp, AlterTableOperation
 use types::{Result, SqlState};
 
 use super::{Binder, fail, unsupported};
-use crate::catalog::{Relation, TableRef};
+use crate::catalog::{ColumnDef, Relation, TableRef};
 use crate::parse::folded;
 use crate::statement::{AlterAction, RelationName, Statement};
 
@@ -73,9 +73,8 @@ impl Binder<'_> {
         if table.family().is_some() || table.inheritance().is_some() {
             return self.bind_alter_family(alter, &table);
         }
-        let below: Vec<TableRef> = table
-            .partitions()
-            .map_or_else(Vec::new, |tree| tree.inner.iter().chain(&tree.leaves).cloned().collect());
+        let below: Vec<TableRef> =
+            table.partitions().map_or_else(Vec::new, |tree| tree.below().cloned().collect());
         let part = Part { table: &table, below: &below, only: alter.only };
         for operation in &alter.operations {
             self.check_part(&part, operation)?;
@@ -88,7 +87,7 @@ impl Binder<'_> {
             _ => false,
         };
         if table.partition_key().is_some() && own.actions.iter().any(refers) {
-            return unsupported("a foreign key to a partitioned table", None);
+            return unsupported("a foreign key of a partitioned table to itself", None);
         }
         if alter.only {
             return Ok(Statement::AlterTable(Some(own)));
@@ -119,7 +118,8 @@ impl Binder<'_> {
             one.actions.retain(|action| {
                 !is_constraint(&action) && !matches!(action, AlterAction::AddKey(_))
             });
-            one.actions.extend(constraints.iter().cloned());
+            one.actions
+                .extend(constraints.iter().map(|action| in_part(action, table.columns(), part)));
             own.partitions.push(*one);
         }
         Ok(Statement::AlterTable(Some(own)))
@@ -287,6 +287,20 @@ fn unique(constraint: &ast::TableConstraint) -> Option<(&'static str, &[ast::Ind
         ast::TableConstraint::Unique(key) => Some(("UNIQUE", &key.columns)),
         _ => None,
     }
+}
+
+/// A constraint of a table with these columns, as a partition of it has it.
+fn in_part(action: &AlterAction, columns: &[ColumnDef], part: &TableRef) -> AlterAction {
+    let mut action = action.clone();
+    if let AlterAction::AddForeignKey(key) = &mut action {
+        for ordinal in &mut key.columns {
+            // Columns that the statement adds are the last ones everywhere.
+            let Some(known) = columns.get(*ordinal) else { continue };
+            let own = part.columns().iter().position(|column| column.name == known.name);
+            *ordinal = own.unwrap_or(*ordinal);
+        }
+    }
+    action
 }
 
 fn is_constraint(action: &&AlterAction) -> bool {

@@ -132,7 +132,10 @@ impl Binder<'_> {
         let key = self.partition_key(expr, definition)?;
         let own = definition.name.key();
         if definition.foreign_keys.iter().any(|foreign| foreign.table.name == own) {
-            return unsupported("a foreign key to a partitioned table", object_at(&create.name));
+            return unsupported(
+                "a foreign key of a partitioned table to itself",
+                object_at(&create.name),
+            );
         }
         let inherited = partition_of.into_iter().flat_map(|place| place.parent.keys());
         let keys: Vec<_> = definition.keys.iter().chain(inherited).cloned().collect();

@@ -77,9 +77,6 @@ impl Binder<'_> {
     /// The table that a foreign key refers to.
     fn referenced(&self, name: &RelationName, at: Place) -> Result<Definition> {
         match self.catalog.relation(name.schema.as_deref(), &name.name) {
-            Some(Relation::Table(table)) if table.partition_key().is_some() => {
-                unsupported("a foreign key to a partitioned table", at)
-            }
             Some(Relation::Table(table)) if table.rows_elsewhere().is_some() => {
                 unsupported("a foreign key to a shared table", at)
             }

@@ -20,7 +20,7 @@ use crate::statement::{PartitionPlace, PartitionStatement, Statement};
 /// ONLY.
 pub(super) fn partitions_of(table: &TableRef, name: &ast::ObjectName) -> Vec<TableRef> {
     match table.partitions() {
-        Some(tree) if !is_only(name) => tree.inner.iter().chain(&tree.leaves).cloned().collect(),
+        Some(tree) if !is_only(name) => tree.below().cloned().collect(),
         _ => Vec::new(),
     }
 }

@@ -279,7 +279,7 @@ pub(super) fn inherits(subject: &Subject<'_>) -> Vec<Row> {
 /// True when all partitions have a part of the index.
 pub(super) fn is_complete(entry: &TableEntry, index: &str) -> bool {
     entry.partitions().is_none_or(|tree| {
-        let tables = || tree.inner.iter().chain(&tree.leaves);
+        let tables = || tree.below();
         tree.root.parts.iter().all(|part| {
             let table = tables().find(|table| table.name() == part.table);
             let place = table.and_then(|table| table.partition_of());

@@ -466,12 +466,11 @@ pub(super) fn index_definition(def: &TableDef, index: &IndexMeta) -> String {
     };
     let predicate = index.full_predicate().map_or(String::new(), |sql| format!(" WHERE {sql}"));
     let included = included_text(def, &index.terms.included);
-    format!(
-        "CREATE {unique}INDEX {} ON {} USING {method} ({}){included}{nulls}{option}{predicate}",
-        quoted(&index.name),
-        full_name(&def.name),
-        columns.join(", ")
-    )
+    let only = if def.partition_by.is_some() { "ONLY " } else { "" };
+    let (name, table) = (quoted(&index.name), full_name(&def.name));
+    let columns = columns.join(", ");
+    let parts = format!("({columns}){included}{nulls}{option}{predicate}");
+    format!("CREATE {unique}INDEX {name} ON {only}{table} USING {method} {parts}")
 }
 
 /// The number of the operator class that the column at `position` of an index has, of the type

@@ -9,7 +9,7 @@ use sql::statement::{Matches, RowPlace};
 use storage::Snapshot;
 use types::Result;
 
-use super::super::action::OwnAction;
+use super::super::action::{Assign, OwnAction};
 use super::super::partitioned::{Routes, Settled, grouped, of_partitions, pick, tagged};
 use super::super::rows::columns_at;
 use super::super::triggers::{Before, RowTriggers, SourceRow};
@@ -143,9 +143,7 @@ impl<'a> PartsChange<'a> {
         conflicts: &mut Conflicts,
     ) -> Result<()> {
         let moving = match self.action {
-            Action::Update(assign) if self.moves => {
-                self.moving(Rest { leaf, batch, at }, assign.columns)?
-            }
+            Action::Update(_) if self.moves => self.moving(Rest { leaf, batch, at })?,
             _ => None,
         };
         let Some((rows, new)) = moving else {
@@ -196,12 +194,9 @@ impl<'a> PartsChange<'a> {
     }
 
     /// Rows that belong to another partition with their new values: their numbers, and all columns
-    /// of them.
-    fn moving(
-        &self,
-        Rest { leaf, batch, at }: Rest<'_>,
-        columns: &[usize],
-    ) -> Result<Option<(Vec<u32>, Batch)>> {
+    /// of them as the target has them.
+    fn moving(&self, Rest { leaf, batch, at }: Rest<'_>) -> Result<Option<(Vec<u32>, Batch)>> {
+        let Action::Update(Assign { columns, .. }) = self.action_of(leaf) else { return Ok(None) };
         let entry = self.entry(leaf)?;
         let rows = Rows::new(batch);
         let all: Vec<usize> = (0..entry.def.columns.len()).collect();
@@ -209,7 +204,7 @@ impl<'a> PartsChange<'a> {
         for (position, column) in columns.iter().enumerate() {
             now[*column] = rows.column(position + 1);
         }
-        let now = Batch::new(now, rows.count);
+        let now = self.routes.in_target(leaf, Batch::new(now, rows.count));
         let leaves = self.routes.leaves(&now)?;
         let moving: Vec<u32> =
             (0..batch.rows as u32).filter(|row| leaves[*row as usize] != leaf).collect();
@@ -242,9 +237,15 @@ impl<'a> PartsChange<'a> {
             )?),
         };
         let mut found = Vec::new();
+        let first = change.changed.len();
         let gone = change.apply(running, at, &Rows::new(batch), &mut found)?;
         note_conflicts(conflicts, entry, found);
         let (new, source) = (pick(new, &gone), pick(batch, &gone));
+        let mut rows = 0..new.rows as u32;
+        for changed in &mut change.changed[first..] {
+            let rows: Vec<u32> = rows.by_ref().take(changed.tids.len()).collect();
+            changed.elsewhere = Some(self.routes.in_part(leaf, pick(&new, &rows)));
+        }
         for (target, rows) in grouped(&self.routes.leaves(&new)?) {
             let entry = self.entry(target)?;
             let writer = TableWriter::firing(running.session, entry)?;
@@ -254,7 +255,7 @@ impl<'a> PartsChange<'a> {
                 vec![rows]
             };
             for rows in each {
-                let mut part = pick(&new, &rows);
+                let mut part = self.routes.in_part(target, pick(&new, &rows));
                 let tids = writer.write(running, &mut part)?;
                 if tids.is_empty() {
                     continue;
@@ -265,6 +266,7 @@ impl<'a> PartsChange<'a> {
                 if self.read.returning.is_some() || !self.read.tests.is_empty() {
                     let extras = self.action.width()..source.columns.len();
                     let extras = source.columns[extras].iter().map(|c| c.gather(&rows));
+                    let mut part = self.routes.in_target(target, part);
                     part.columns.extend(extras);
                     self.moved.batches.push(part);
                     let tids = tids.into_iter().map(|tid| tagged(target, tid)).collect();
