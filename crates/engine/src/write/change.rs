@@ -137,7 +137,7 @@ pub(crate) fn update(running: &mut Running<'_>, update: &Update) -> Result<Query
     let events: [StatementEvent<'_>; 1] = [(TriggerEvent::Update, &update.columns)];
     target.triggers = StatementTriggers::begin(running, entry.name(), &events)?;
     let written = run(running, target, action, source, read)?;
-    tests_of_rows::verify(running, &entry, Tests::all(tests), &written.batches)?;
+    tests_of_rows::verify(running, &entry.def, Tests::all(tests), &written.batches)?;
     let tag = format!("UPDATE {}", written.count);
     returning(running, returns, written, tag)
 }
@@ -570,7 +570,7 @@ pub(crate) fn apply_rows(
         return Err(stale());
     }
     let written = change.finish(running)?;
-    tests_of_rows::verify(running, entry, tests, &written.batches)?;
+    tests_of_rows::verify(running, &entry.def, tests, &written.batches)?;
     Ok(written.count)
 }
 

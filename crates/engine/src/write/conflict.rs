@@ -408,7 +408,7 @@ fn update(
     let updated = updated.ok_or_else(|| Error::internal("updated rows are read back"))?;
     let first = insert.proposed.len() + insert.met.len();
     let tests = Tests { tests: &insert.updated, first };
-    tests_of_rows::verify(running, entry, tests, &[in_target(leaf, updated.clone())])?;
+    tests_of_rows::verify(running, &entry.def, tests, &[in_target(leaf, updated.clone())])?;
     let needs_rows = triggers.as_ref().is_some_and(RowTriggers::needs_rows);
     let old = (writer.needs_before() || needs_rows).then(|| {
         let columns = existing.iter().map(|column| column.gather(&before)).collect();
@@ -501,7 +501,7 @@ fn test_met(
         let numbers = row_numbers(&Rows::new(batch))?;
         let columns = existing.iter().map(|column| column.gather(&numbers)).collect();
         let rows = [Batch::new(columns, numbers.len())];
-        tests_of_rows::verify(running, entry, tests, &rows)?;
+        tests_of_rows::verify(running, &entry.def, tests, &rows)?;
     }
     Ok(())
 }

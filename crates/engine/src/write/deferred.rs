@@ -188,6 +188,9 @@ fn named(state: &State, name: &RelationName, mode: ConstraintMode) -> Result<Vec
         for table in state.tables.values().filter(is_meant) {
             let foreign = table.foreign_keys().iter().map(|fk| (&fk.name, fk.deferral));
             let own = table.keys().iter().map(|key| (&key.name, key.deferral));
+            if own.clone().any(|(name, _)| *name == constraint) {
+                of_parts(state, table, constraint, &mut keys)?;
+            }
             for (_, deferral) in foreign.chain(own).filter(|(name, _)| *name == constraint) {
                 is_any = true;
                 match deferral {
@@ -219,6 +222,22 @@ fn named(state: &State, name: &RelationName, mode: ConstraintMode) -> Result<Vec
     }
     let message = format!("constraint \"{constraint}\" does not exist");
     Err(Error::new(SqlState::UNDEFINED_OBJECT, message))
+}
+
+/// The keys of partitions that are parts of the key `name` of a table.
+fn of_parts(state: &State, table: &TableEntry, name: &str, out: &mut Vec<KeyId>) -> Result<()> {
+    let parts = table.partitions().into_iter().flat_map(|tree| &tree.root.parts);
+    for part in parts {
+        let Some(entry) = state.tables.get(&part.table) else { continue };
+        let place = entry.def.partition_of.as_ref();
+        let own = place.and_then(|place| place.indexes.iter().find(|(of, _)| of == name));
+        let Some((_, own)) = own else { continue };
+        if entry.def.keys.iter().any(|key| key.name == *own && key.deferral.is_deferrable()) {
+            out.push(KeyId::of(entry, own)?);
+        }
+        of_parts(state, entry, own, out)?;
+    }
+    Ok(())
 }
 
 /// Refuses `command` on a table that a statement around it uses, or whose rows changed in a way

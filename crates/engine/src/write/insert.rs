@@ -162,7 +162,7 @@ fn insert_into(
     let tests = Tests { tests: &insert.tests, first };
     if let Some(mut routes) = routes {
         let written = insert_parts(running, &mut routes, result, insert)?;
-        tests_of_rows::verify(running, entry, tests, &written.batches)?;
+        tests_of_rows::verify(running, &entry.def, tests, &written.batches)?;
         let tag = format!("INSERT 0 {}", written.count);
         return Ok((Some(written), tag));
     }
@@ -177,7 +177,7 @@ fn insert_into(
         }
         None => insert_result(running, entry, &mut result)?,
     };
-    tests_of_rows::verify(running, entry, tests, &written.batches)?;
+    tests_of_rows::verify(running, &entry.def, tests, &written.batches)?;
     let tag = format!("INSERT 0 {}", written.count);
     Ok((Some(written), tag))
 }
@@ -217,7 +217,7 @@ fn test_proposed(
     for batch in &mut result.batches {
         entry.generated.fill(batch)?;
     }
-    tests_of_rows::verify(running, entry, Tests::all(&insert.proposed), &result.batches)
+    tests_of_rows::verify(running, &entry.def, Tests::all(&insert.proposed), &result.batches)
 }
 
 /// Writes all rows of a result, whose memory counts them as long as it lives.

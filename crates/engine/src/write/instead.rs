@@ -11,11 +11,14 @@ use kernels::{Batch, Column, VectorBuilder};
 use sql::algebra::Query;
 use sql::catalog::{TableRef, TriggerDef, TriggerEvent, TriggerLevel, TriggerTiming};
 use sql::statement::{Delete, Insert, Update};
+use storage::Layout;
 use types::{RecordType, Result, Value, record};
 
 use super::returning::{Written, returning};
+use super::tests_of_rows::{self, Tests};
 use super::triggers::{StatementTriggers, widened};
 use crate::QueryResult;
+use crate::catalog::TableDef;
 use crate::catalog::triggers::{Moment, ReplicationRole};
 use crate::session::compiled::OwnQuery;
 use crate::statement::row_types::row_type;
@@ -48,6 +51,8 @@ pub(super) fn insert(running: &mut Running<'_>, insert: &Insert) -> Result<Query
     running.session.work().check_writable("INSERT")?;
     let places = Places { event: TriggerEvent::Insert, assigned: &[], old: None, extras: 0..0 };
     let written = write(running, &insert.table, &places, &insert.source)?;
+    let first = insert.proposed.len() + insert.met.len() + insert.updated.len();
+    test(running, &insert.table, Tests { tests: &insert.tests, first }, &written)?;
     let tag = format!("INSERT 0 {}", written.count);
     returning(running, insert.returning.as_ref(), written, tag)
 }
@@ -62,6 +67,7 @@ pub(super) fn update(running: &mut Running<'_>, update: &Update) -> Result<Query
     let extras = 1 + assigned.len()..update.old.unwrap_or_default();
     let places = Places { event: TriggerEvent::Update, assigned, old: update.old, extras };
     let written = write(running, &update.table, &places, &update.source)?;
+    test(running, &update.table, Tests::all(&update.tests), &written)?;
     let tag = format!("UPDATE {}", written.count);
     returning(running, update.returning.as_ref(), written, tag)
 }
@@ -77,6 +83,20 @@ pub(super) fn delete(running: &mut Running<'_>, delete: &Delete) -> Result<Query
     let written = write(running, &delete.table, &places, &delete.source)?;
     let tag = format!("DELETE {}", written.count);
     returning(running, delete.returning.as_ref(), written, tag)
+}
+
+/// Tests the rows as the triggers left them: CHECK OPTION of views above the one that they write.
+fn test(
+    running: &mut Running<'_>,
+    table: &TableRef,
+    tests: Tests<'_>,
+    written: &Written,
+) -> Result<()> {
+    if tests.tests.is_empty() {
+        return Ok(());
+    }
+    let def = TableDef::new(table.name(), table.columns().to_vec(), Layout::default());
+    tests_of_rows::verify(running, &def, tests, &written.batches)
 }
 
 /// Calls the triggers for all rows of the source, between those of the statement.

@@ -173,7 +173,12 @@ impl Act<'_> {
                 if !inserted.is_empty() {
                     entry.generated.fill(&mut batch)?;
                     let tests = Tests { tests: inserted, first: first + updated.len() };
-                    tests_of_rows::verify(running, entry, tests, std::slice::from_ref(&batch))?;
+                    tests_of_rows::verify(
+                        running,
+                        &entry.def,
+                        tests,
+                        std::slice::from_ref(&batch),
+                    )?;
                 }
                 target.insert(running, batch)
             }
@@ -207,7 +212,7 @@ fn test_there(
     }
     let at = running.session.work().txn.snapshot();
     let columns = read_rows(entry.storage(), at, places)?;
-    tests_of_rows::verify(running, entry, tests, &[Batch::new(columns, places.len())])
+    tests_of_rows::verify(running, &entry.def, tests, &[Batch::new(columns, places.len())])
 }
 
 /// The TIDs of some rows.

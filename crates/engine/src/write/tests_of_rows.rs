@@ -1,15 +1,14 @@
 //! Conditions of the rows that a statement writes: CHECK OPTION of views, policies of tables.
 //!
-//! Called by INSERT (`insert`) and UPDATE (`change`), over the rows as they were written.
-
-use std::sync::Arc;
+//! Called by INSERT (`insert`) and UPDATE (`change`), over the rows as they were written, and for
+//! views that triggers write (`instead`).
 
 use kernels::Batch;
 use sql::statement::{RowRule, RowTest, RowVersion};
 use types::{Error, Result, SqlState};
 
 use super::returning::slices;
-use crate::catalog::TableEntry;
+use crate::catalog::TableDef;
 use crate::catalog::checks::failing_row;
 use crate::session::compiled::OwnQuery;
 use crate::statement::running::{Run, Running};
@@ -37,7 +36,7 @@ impl<'a> Tests<'a> {
 /// condition raises.
 pub(crate) fn verify(
     running: &mut Running<'_>,
-    entry: &Arc<TableEntry>,
+    def: &TableDef,
     tests: Tests<'_>,
     rows: &[Batch],
 ) -> Result<()> {
@@ -50,7 +49,7 @@ pub(crate) fn verify(
         let run = Run { inputs, ..Run::of(OwnQuery::Test(first + number)) };
         let broken = running.run_query(&test.query, run)?;
         if let Some(batch) = broken.batches.iter().find(|batch| batch.rows > 0) {
-            let detail = || failing_row(&entry.def, batch, 0);
+            let detail = || failing_row(def, batch, 0);
             return Err(match &test.rule {
                 RowRule::View(view) => {
                     let message = format!("new row violates check option for view \"{view}\"");

@@ -150,7 +150,7 @@ impl Binder<'_> {
             list.push(self.field_or_base(&row, field, base.as_ref(), at)?);
         }
         let ty = DataType::Record(ty);
-        let filled = Expr::call(Function::RecordMake, list, ty);
+        let filled = in_same_domain(&arguments[0].expr, Expr::call(Function::RecordMake, list, ty));
         if function.records != J::Record {
             return Ok(Some(Bound::new(filled, at)));
         }
@@ -220,6 +220,14 @@ impl Binder<'_> {
         let is_null = bound.expr.as_literal() == Some(&Value::Null);
         Ok((columns, (!is_null).then_some(bound.expr), rest))
     }
+}
+
+/// A row made for one that a domain tests, tested as that is.
+fn in_same_domain(base: &Expr, filled: Expr) -> Expr {
+    let ExprKind::Call(Function::Domain(tests), list) = &base.kind else { return filled };
+    let ty = filled.ty;
+    let list = std::iter::once(filled).chain(list.iter().skip(1).cloned()).collect();
+    Expr::call(Function::Domain(*tests), list, ty)
 }
 
 impl Binder<'_> {
