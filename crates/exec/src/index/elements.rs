@@ -21,6 +21,9 @@ use crate::opener::Opener;
 /// costs a fraction of reading a row.
 const WORTH: u64 = 8;
 
+/// Entries up to which all of several conditions are counted first.
+const COUNTED_FIRST: u64 = 64;
+
 /// The query of a way by an inverted index, with its constants.
 ///
 /// # Errors
@@ -97,11 +100,7 @@ impl<'a> Finder<'a> {
             ElementQuery::Key(key) => self.entries(&key_range(key), most)?,
             ElementQuery::Range(low, high) => self.entries(&range(low, high.as_deref()), most)?,
             ElementQuery::AtLeast(least, parts) if *least == parts.len() => {
-                let mut fewest = most;
-                for part in parts {
-                    fewest = self.count(part, fewest)?;
-                }
-                fewest
+                self.counts(parts, most)?.into_iter().min().unwrap_or(most)
             }
             ElementQuery::AtLeast(least, parts) => {
                 // Each row was counted as often at least.
@@ -113,6 +112,19 @@ impl<'a> Finder<'a> {
                 sum / *least as u64
             }
         })
+    }
+
+    /// Rows that each part leads to, counted up to `most`, and not much further than the fewest.
+    fn counts(&mut self, parts: &[ElementQuery], most: u64) -> Result<Vec<u64>> {
+        let mut enough = COUNTED_FIRST.min(most);
+        loop {
+            let counts = parts.iter().map(|part| self.count(part, enough));
+            let counts = counts.collect::<Result<Vec<u64>>>()?;
+            if enough == most || counts.iter().any(|count| *count < enough) {
+                return Ok(counts);
+            }
+            enough = enough.saturating_mul(WORTH).min(most);
+        }
     }
 
     fn entries(&mut self, range: &KeyRange<'_>, most: u64) -> Result<u64> {
@@ -147,23 +159,19 @@ impl<'a> Finder<'a> {
 
     /// The candidates of the part that has the fewest, less those that others deny cheaply.
     fn in_all(&mut self, parts: &[ElementQuery]) -> Result<Vec<Tid>> {
-        let mut counted = Vec::with_capacity(parts.len());
-        let mut fewest = u64::MAX;
-        for part in parts {
-            let count = self.count(part, fewest.saturating_mul(WORTH))?;
-            fewest = fewest.min(count);
-            counted.push((count, part));
-        }
+        let counts = self.counts(parts, u64::MAX)?;
+        let mut counted: Vec<_> = counts.into_iter().zip(parts).collect();
         counted.sort_by_key(|(count, _)| *count);
         let mut found: Option<Vec<Tid>> = None;
-        for (count, part) in counted {
-            match &mut found {
-                None => found = Some(self.find(part)?),
-                Some(known) if count < (known.len() as u64).saturating_mul(WORTH) => {
-                    let others = self.find(part)?;
-                    keep_common(known, &others);
-                }
-                Some(_) => break,
+        for (_, part) in counted {
+            let Some(known) = &mut found else {
+                found = Some(self.find(part)?);
+                continue;
+            };
+            let worth = (known.len() as u64).saturating_mul(WORTH);
+            if self.count(part, worth)? < worth {
+                let others = self.find(part)?;
+                keep_common(known, &others);
             }
         }
         Ok(found.unwrap_or_default())
