@@ -39,6 +39,7 @@ use crate::hot;
 use crate::memory::MemoryCategory;
 use crate::positions::Positions;
 use crate::record::Kind;
+use crate::row::{newest, settled};
 use crate::schema::Layout;
 use crate::snapshot::TableSnapshot;
 use crate::tid::Tid;
@@ -309,16 +310,32 @@ impl Table {
         }
     }
 
-    /// Where `at` sees the row that was at `tid` when its transaction found it.
+    /// Where `at` sees the row that was at `tid` when its transaction found it: others may have
+    /// moved it, and so may the transaction, by changing it.
     pub fn found_at(&self, at: Snapshot, tid: Tid) -> Tid {
         let guard = epoch::pin();
         let mut tid = tid;
-        while self.directory.get(tid.block(), &guard).is_none() {
-            let map = self.traces.0.read().get(&tid.block()).cloned();
-            let Some(next) = map.and_then(|map| map.to(tid)) else { return tid };
+        loop {
+            while self.directory.get(tid.block(), &guard).is_none() {
+                let map = self.traces.0.read().get(&tid.block()).cloned();
+                let Some(next) = map.and_then(|map| map.to(tid)) else { return tid };
+                tid = next;
+            }
+            // Where the row is now, its last change says more; where it was, there is an echo.
+            let Some(next) = self.changed_to(at, self.moved(tid, &guard), &guard) else {
+                let place = self.place(at, tid, &guard);
+                return place.map_or(tid, |(block, row)| Tid::new(block.id(), row));
+            };
             tid = next;
         }
-        self.place(at, tid, &guard).map_or(tid, |(block, row)| Tid::new(block.id(), row))
+    }
+
+    /// Where a change that `at` sees put the row `tid`, if that was another place.
+    fn changed_to(&self, at: Snapshot, tid: Tid, guard: &Guard) -> Option<Tid> {
+        let block = self.locate(tid, guard)?;
+        let last = newest(settled(block.word(tid.row())?), guard)?;
+        let is_end = last.kind() == Kind::Delete && at.sees(last.stamp(), || last.statement());
+        if is_end { last.moved_to() } else { None }
     }
 
     /// The block, whose rows are all elsewhere for everybody, is gone.
