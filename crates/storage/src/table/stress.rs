@@ -162,14 +162,15 @@ fn move_some(table: &Arc<Table>, manager: &Manager, random: &mut Random) -> bool
     true
 }
 
-/// Freezes whatever hot block is quiet, and moves rows, until `done`. Writers pause at the gate
-/// until no version is left, and go on while blocks are copied.
+/// Freezes whatever hot block is quiet, and moves rows, until `done`, and until both happened: when
+/// nobody writes any more, at the latest. Writers pause at the gate until no version is left, and
+/// go on while blocks are copied.
 fn freeze_all(table: &Arc<Table>, manager: &Manager, gate: &RwLock<()>, done: &AtomicBool) {
     let (mut frozen, mut moves) = (0, 0);
     let mut random = Random::new(5);
-    while !done.load(Ordering::Relaxed) {
+    while !done.load(Ordering::Relaxed) || frozen == 0 || moves == 0 {
         let closed = gate.write();
-        while !manager.is_collected() && !done.load(Ordering::Relaxed) {
+        while !manager.is_collected() {
             manager.collect(|_| {});
             thread::yield_now();
         }
@@ -185,8 +186,6 @@ fn freeze_all(table: &Arc<Table>, manager: &Manager, gate: &RwLock<()>, done: &A
             manager.leave(at);
         }
     }
-    assert!(frozen > 0, "no block was ever quiet");
-    assert!(moves > 0, "no rows ever moved");
 }
 
 #[test]
