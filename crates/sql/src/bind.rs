@@ -132,6 +132,7 @@ pub use domain::{bind_domain_tests, domain_written};
 pub use extension::extension_functions;
 pub use generated::bind_generated;
 pub use index_terms::bind_index_terms;
+pub use partition::{UniqueOver, check_unique};
 pub use retyped::refuse_unfit_key;
 pub use row_expr::bind_row_exprs;
 pub use trigger::with_row_column;

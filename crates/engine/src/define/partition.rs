@@ -12,7 +12,8 @@ use std::sync::Arc;
 
 use sql::algebra::partition::{BoundValues, PartitionNode, Scalar, ends_order};
 use sql::catalog::{
-    ForeignKeyDef, IndexColumn, IndexMeta, KeyDef, PartitionBound, PartitionOf, RangeEnd, TableMeta,
+    ForeignKeyDef, IndexColumn, IndexMeta, KeyDef, PartitionBound, PartitionOf, RangeEnd,
+    TableMeta, Uniqueness,
 };
 use sql::statement::{PartitionPlace, PartitionStatement, RelationName};
 use types::{DataType, Error, Result, SqlState, Value, text};
@@ -501,6 +502,18 @@ pub(super) fn take_over_new(
     }
 }
 
+/// Refuses a unique key on a partition that is partitioned itself, by columns that are not in it.
+fn check_unique(def: &TableDef, index: &IndexMeta, key: Option<&KeyDef>) -> Result<()> {
+    let Some(by) = &def.partition_by else { return Ok(()) };
+    if index.unique == Uniqueness::No && key.is_none() {
+        return Ok(());
+    }
+    let kind = if key.is_some_and(|key| key.primary) { "PRIMARY KEY" } else { "UNIQUE" };
+    let over: Vec<usize> = index.columns.iter().map(|column| column.ordinal).collect();
+    let (table, columns) = (def.bare_name(), def.columns.as_slice());
+    sql::check_unique(sql::UniqueOver { table, columns, kind, over: &over }, by)
+}
+
 /// As [`take_over_new`], of a table that has rows.
 fn take_over(
     running: &mut Running<'_>,
@@ -512,6 +525,7 @@ fn take_over(
     let Wanted { found, new, foreign } = Wanted::of(&parent.def, &table.def, &place.indexes);
     place.indexes.extend(found);
     for (of, index, key) in new {
+        check_unique(&table.def, &index, key.as_ref())?;
         let name = Wanted::name(&state, &table.def, &index, key.as_ref());
         place.indexes.push((of, name.clone()));
         table.def.keys.extend(key.map(|key| KeyDef { name: name.clone(), ..key }));

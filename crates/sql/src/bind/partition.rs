@@ -243,17 +243,23 @@ pub(super) fn check_keys(
 }
 
 /// A unique key of a partitioned table.
-pub(super) struct UniqueOver<'a> {
-    pub(super) table: &'a str,
-    pub(super) columns: &'a [ColumnDef],
+#[derive(Clone, Copy, Debug)]
+pub struct UniqueOver<'a> {
+    /// Name of the table.
+    pub table: &'a str,
+    /// Columns of the table.
+    pub columns: &'a [ColumnDef],
     /// PRIMARY KEY or UNIQUE.
-    pub(super) kind: &'a str,
+    pub kind: &'a str,
     /// Ordinals of its columns.
-    pub(super) over: &'a [usize],
+    pub over: &'a [usize],
 }
 
-/// 0A000 for a unique key without a column of the partition key.
-pub(super) fn check_unique(unique: UniqueOver<'_>, key: &PartitionKey) -> Result<()> {
+/// Tests that a unique key has all columns of the partition key of its table.
+///
+/// # Errors
+/// 0A000.
+pub fn check_unique(unique: UniqueOver<'_>, key: &PartitionKey) -> Result<()> {
     let UniqueOver { table, columns, kind, over } = unique;
     if !key.terms.expressions.is_empty() {
         let message = format!("unsupported {kind} constraint with partition key definition");
