@@ -2,22 +2,22 @@
 
 use std::fmt;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use ring::digest::{Digest, SHA256, digest};
+use rpc::{Tasks, identity_of, io_error, listening};
 use tokio::net::TcpListener;
-use tokio::runtime::{Builder, Runtime};
-use tokio::sync::{Semaphore, mpsc, watch};
-use tokio::task::JoinHandle;
+use tokio::runtime::Builder;
+use tokio::sync::{Semaphore, mpsc};
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::metadata::MetadataMap;
 use tonic::service::interceptor::InterceptedService;
-use tonic::transport::{Identity, ServerTlsConfig};
+use tonic::transport::ServerTlsConfig;
 use tonic::{Request, Status};
-use types::{Error, Result, SqlState};
+use types::{Error, Result};
 
 use crate::call::Failure;
 use crate::connection::Connection;
@@ -73,22 +73,10 @@ impl fmt::Debug for ServerOptions {
 /// A server that runs.
 #[derive(Debug)]
 pub struct Server {
-    runtime: Runtime,
+    tasks: Tasks,
     grpc: Grpc,
     addresses: Vec<SocketAddr>,
     metrics_address: Option<SocketAddr>,
-    stop: watch::Sender<bool>,
-    tasks: Vec<JoinHandle<()>>,
-}
-
-fn io_error(what: &str, error: impl fmt::Display) -> Error {
-    Error::new(SqlState::IO_ERROR, format!("{what}: {error}"))
-}
-
-fn read(path: &Path) -> Result<Vec<u8>> {
-    let unusable =
-        |error| Error::new(SqlState::CONFIG_FILE_ERROR, format!("{}: {error}", path.display()));
-    std::fs::read(path).map_err(unusable)
 }
 
 /// Lets calls in that carry the token.
@@ -131,17 +119,10 @@ impl Server {
             .max_blocking_threads(limits.calls + limits.waits + 16)
             .build();
         let runtime = runtime.map_err(|error| io_error("threads", error))?;
-        let tls = options.tls.as_ref().map(tls_of).transpose()?;
-        let (stop, _) = watch::channel(false);
-        let grpc = Grpc::new(Arc::clone(&service));
-        let mut server = Self {
-            runtime,
-            grpc,
-            addresses: Vec::new(),
-            metrics_address: None,
-            stop,
-            tasks: Vec::new(),
-        };
+        let tls = options.tls.as_ref().map(|files| identity_of(&files.certificate, &files.key));
+        let tls = tls.transpose()?;
+        let (tasks, grpc) = (Tasks::new(runtime), Grpc::new(Arc::clone(&service)));
+        let mut server = Self { tasks, grpc, addresses: Vec::new(), metrics_address: None };
         if let Some(address) = options.metrics {
             let (listener, address) = server.bind(address)?;
             server.metrics_address = Some(address);
@@ -184,30 +165,18 @@ impl Server {
                 interrupt = tokio::signal::ctrl_c() => interrupt,
             }
         };
-        self.runtime.block_on(wait).map_err(|error| io_error("signals", error))
+        self.tasks.runtime().block_on(wait).map_err(|error| io_error("signals", error))
     }
 
     /// Ends: waits for messages end, no more calls begin, those under way have 10 seconds.
     pub fn stop(self) {
-        let Self { runtime, grpc, stop, tasks, .. } = self;
+        let Self { tasks, grpc, .. } = self;
         grpc.stop();
-        // No task listens any more if all ended by themselves.
-        let _ = stop.send(true);
-        runtime.block_on(async {
-            let all = async {
-                for task in tasks {
-                    // A task that panicked has ended, too.
-                    let _ = task.await;
-                }
-            };
-            // Who is not done by now never hears of it, as after a crash.
-            let _ = tokio::time::timeout(STOP_LIMIT, all).await;
-        });
-        runtime.shutdown_timeout(Duration::from_secs(1));
+        tasks.stop(STOP_LIMIT).shutdown_timeout(Duration::from_secs(1));
     }
 
     fn bind(&self, address: SocketAddr) -> Result<(TcpListener, SocketAddr)> {
-        let bound = self.runtime.block_on(async {
+        let bound = self.tasks.runtime().block_on(async {
             let listener = TcpListener::bind(address).await?;
             let address = listener.local_addr()?;
             std::io::Result::Ok((listener, address))
@@ -215,22 +184,14 @@ impl Server {
         bound.map_err(|error| io_error(&format!("cannot listen on {address}"), error))
     }
 
-    fn stopped(&self) -> impl Future<Output = ()> + Send + 'static {
-        let mut stop = self.stop.subscribe();
-        async move {
-            // The sender is gone when the server is: that is an end, too.
-            let _ = stop.wait_for(|stopped| *stopped).await;
-        }
-    }
-
     fn serve_metrics(&mut self, listener: TcpListener, service: Arc<Service>) {
         let serve = axum::serve(listener, http::router(service));
-        let serve = serve.with_graceful_shutdown(self.stopped());
-        self.tasks.push(self.runtime.spawn(async move {
+        let serve = serve.with_graceful_shutdown(self.tasks.stopped());
+        self.tasks.spawn(async move {
             if let Err(error) = serve.await {
                 eprintln!("tessera: /metrics and /health ended: {error}");
             }
-        }));
+        });
     }
 
     /// Lets connections in, as many as may be there at a time, once they say something.
@@ -241,13 +202,13 @@ impl Server {
         service: &Arc<Service>,
     ) -> mpsc::Receiver<std::io::Result<Connection>> {
         let (accepted, next) = mpsc::channel(1);
-        let (stopped, service) = (self.stopped(), Arc::clone(service));
+        let (stopped, service) = (self.tasks.stopped(), Arc::clone(service));
         let accept = async move {
             while let Ok(permit) = Arc::clone(&connections).acquire_owned().await {
                 match listener.accept().await {
                     Ok((stream, _)) => {
                         service.metrics.connections.fetch_add(1, Ordering::Relaxed);
-                        let connection = Connection::new(stream, permit);
+                        let connection = Connection::new(stream, permit.into());
                         tokio::spawn(let_in(connection, accepted.clone()));
                     }
                     Err(error) => {
@@ -257,9 +218,9 @@ impl Server {
                 }
             }
         };
-        self.tasks.push(self.runtime.spawn(async move {
+        self.tasks.spawn(async move {
             tokio::select! { () = accept => {}, () = stopped => {} }
-        }));
+        });
         next
     }
 
@@ -276,32 +237,20 @@ impl Server {
         // Tools ask for one or the other.
         let reflection = reflection_builder().build_v1().map_err(internal)?;
         let reflection_before = reflection_builder().build_v1alpha().map_err(internal)?;
-        let mut builder = tonic::transport::Server::builder()
-            .max_concurrent_streams(limits.streams)
-            .initial_stream_window_size(WINDOW_BYTES)
-            .initial_connection_window_size(4 * WINDOW_BYTES)
-            .http2_keepalive_interval(Some(Duration::from_secs(30)));
-        if let Some(tls) = tls {
-            let unusable = |error: tonic::transport::Error| {
-                let cause = std::error::Error::source(&error).map(ToString::to_string);
-                let message = format!("TLS: {}", cause.unwrap_or_else(|| error.to_string()));
-                Error::new(SqlState::CONFIG_FILE_ERROR, message)
-            };
-            builder = builder.tls_config(tls).map_err(unusable)?;
-        }
+        let mut builder = listening(tls, WINDOW_BYTES)?.max_concurrent_streams(limits.streams);
         let router = builder
             .add_service(InterceptedService::new(bus, door))
             .add_service(health)
             .add_service(reflection)
             .add_service(reflection_before);
-        let stopped = self.stopped();
-        self.tasks.push(self.runtime.spawn(async move {
+        let stopped = self.tasks.stopped();
+        self.tasks.spawn(async move {
             reporter.set_serving::<proto::bus_server::BusServer<Grpc>>().await;
             let incoming = ReceiverStream::new(accepted);
             if let Err(error) = router.serve_with_incoming_shutdown(incoming, stopped).await {
                 eprintln!("tessera: the bus is not served any more: {error}");
             }
-        }));
+        });
         Ok(())
     }
 }
@@ -324,9 +273,4 @@ fn reflection_builder() -> tonic_reflection::server::Builder<'static> {
 
 fn internal(error: impl fmt::Display) -> Error {
     Error::internal(error.to_string())
-}
-
-fn tls_of(files: &TlsFiles) -> Result<ServerTlsConfig> {
-    let identity = Identity::from_pem(read(&files.certificate)?, read(&files.key)?);
-    Ok(ServerTlsConfig::new().identity(identity))
 }

@@ -1,23 +1,21 @@
 //! Listening, TLS, the end.
 
 use std::net::SocketAddr;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use arrow_flight::flight_service_server::FlightServiceServer;
 use engine::Database;
+use rpc::{Connection, Tasks, identity_of, io_error, listening};
 use tokio::net::TcpListener;
-use tokio::runtime::{Builder, Runtime};
-use tokio::sync::watch;
-use tokio::task::JoinHandle;
+use tokio::runtime::Builder;
 use tokio_stream::StreamExt as _;
 use tokio_stream::wrappers::TcpListenerStream;
-use tonic::transport::{Identity, ServerTlsConfig};
+use tonic::transport::ServerTlsConfig;
 use types::{Error, Result, SqlState};
-use wire::{Authentication, TlsFiles};
+use wire::Authentication;
 
-use crate::connection::Connection;
+use crate::connection::Life;
 use crate::door::Door;
 use crate::flights::Flights;
 use crate::options::FlightOptions;
@@ -40,26 +38,9 @@ const SPARE_THREADS: usize = 64;
 
 /// A server that runs.
 pub struct Server {
-    runtime: Runtime,
+    tasks: Tasks,
     flights: Arc<Flights>,
     address: SocketAddr,
-    stop: watch::Sender<bool>,
-    tasks: Vec<JoinHandle<()>>,
-}
-
-fn io_error(what: &str, error: impl std::fmt::Display) -> Error {
-    Error::new(SqlState::IO_ERROR, format!("{what}: {error}"))
-}
-
-fn read(path: &Path) -> Result<Vec<u8>> {
-    let unusable =
-        |error| Error::new(SqlState::CONFIG_FILE_ERROR, format!("{}: {error}", path.display()));
-    std::fs::read(path).map_err(unusable)
-}
-
-fn tls_of(files: &TlsFiles) -> Result<ServerTlsConfig> {
-    let identity = Identity::from_pem(read(&files.certificate)?, read(&files.key)?);
-    Ok(ServerTlsConfig::new().identity(identity))
 }
 
 /// Refuses addresses at which passwords would be there for everybody to read, or none be asked for.
@@ -98,10 +79,10 @@ impl Server {
         let listener = runtime.block_on(TcpListener::bind(options.listen));
         let listener = listener.map_err(|error| io_error(&what, error))?;
         let address = listener.local_addr().map_err(|error| io_error(&what, error))?;
-        let tls = options.tls.as_ref().map(tls_of).transpose()?;
+        let tls = options.tls.as_ref().map(|files| identity_of(&files.certificate, &files.key));
+        let tls = tls.transpose()?;
         let flights = Arc::new(Flights::new(Door::new(database, options)));
-        let (stop, _) = watch::channel(false);
-        let mut server = Self { runtime, flights, address, stop, tasks: Vec::new() };
+        let mut server = Self { tasks: Tasks::new(runtime), flights, address };
         server.serve(listener, tls)?;
         server.sweep();
         Ok(server)
@@ -114,60 +95,31 @@ impl Server {
 
     /// Lets nobody in any longer, and ends all calls, transactions and tickets.
     pub fn stop(self) {
-        let Self { runtime, flights, stop, tasks, .. } = self;
-        // No task listens any more if all ended by themselves.
-        let _ = stop.send(true);
-        runtime.block_on(async {
-            let all = async {
-                for task in tasks {
-                    // A task that panicked has ended, too.
-                    let _ = task.await;
-                }
-            };
-            // Who is not done by now is cut off.
-            let _ = tokio::time::timeout(STOP_LIMIT, all).await;
-        });
+        let Self { tasks, flights, .. } = self;
+        let runtime = tasks.stop(STOP_LIMIT);
         flights.clear();
         runtime.shutdown_timeout(STOP_LIMIT);
     }
 
-    fn stopped(&self) -> impl Future<Output = ()> + Send + 'static {
-        let mut stop = self.stop.subscribe();
-        async move {
-            // The sender is gone when the server is: that is an end, too.
-            let _ = stop.wait_for(|stopped| *stopped).await;
-        }
-    }
-
     fn serve(&mut self, listener: TcpListener, tls: Option<ServerTlsConfig>) -> Result<()> {
-        let mut builder = tonic::transport::Server::builder()
-            .initial_stream_window_size(WINDOW_BYTES)
-            .initial_connection_window_size(4 * WINDOW_BYTES)
-            .http2_keepalive_interval(Some(Duration::from_secs(30)));
-        if let Some(tls) = tls {
-            let unusable = |error: tonic::transport::Error| {
-                let cause = std::error::Error::source(&error).map(ToString::to_string);
-                let message = format!("TLS: {}", cause.unwrap_or_else(|| error.to_string()));
-                Error::new(SqlState::CONFIG_FILE_ERROR, message)
-            };
-            builder = builder.tls_config(tls).map_err(unusable)?;
-        }
+        let mut builder = listening(tls, WINDOW_BYTES)?;
         let service = FlightServiceServer::new(Service(Arc::clone(&self.flights)));
         let router = builder.add_service(service.max_decoding_message_size(MESSAGE_BYTES_MAX));
-        let stopped = self.stopped();
-        self.tasks.push(self.runtime.spawn(async move {
+        let stopped = self.tasks.stopped();
+        self.tasks.spawn(async move {
             let incoming = TcpListenerStream::new(listener);
-            let incoming = incoming.map(|stream| stream.map(Connection::new));
+            let incoming = incoming
+                .map(|stream| stream.map(|stream| Connection::new(stream, Life::default())));
             if let Err(error) = router.serve_with_incoming_shutdown(incoming, stopped).await {
                 eprintln!("tessera: Arrow Flight is not served any more: {error}");
             }
-        }));
+        });
         Ok(())
     }
 
     /// Looks again and again for what nobody came back to.
     fn sweep(&mut self) {
-        let (flights, stopped) = (Arc::clone(&self.flights), self.stopped());
+        let (flights, stopped) = (Arc::clone(&self.flights), self.tasks.stopped());
         let sweep = async move {
             let mut interval = tokio::time::interval(SWEEP);
             loop {
@@ -177,8 +129,8 @@ impl Server {
                 let _ = tokio::task::spawn_blocking(move || flights.sweep()).await;
             }
         };
-        self.tasks.push(self.runtime.spawn(async move {
+        self.tasks.spawn(async move {
             tokio::select! { () = sweep => {}, () = stopped => {} }
-        }));
+        });
     }
 }

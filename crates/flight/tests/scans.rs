@@ -139,6 +139,18 @@ fn conditions_columns_and_limits() {
     }
 }
 
+/// Runs the scan that is asked for: how many parts it has, and how often each key came.
+fn scan(served: &Served, asked: &str) -> (usize, BTreeMap<i64, usize>) {
+    let mut client = served.client();
+    let mut seen = BTreeMap::new();
+    let parts = served.runtime.block_on(async {
+        let info = info_of(&mut client, command(asked)).await.expect("a scan");
+        keys(&read(&mut client, &info).await.expect("rows"), &mut seen);
+        info.endpoint.len()
+    });
+    (parts, seen)
+}
+
 #[test]
 fn partitions_come_whole() {
     let served = Served::new(trusting());
@@ -148,14 +160,8 @@ fn partitions_come_whole() {
         served.execute(&create.replace("{}", &part.to_string()));
     }
     served.execute("INSERT INTO p SELECT i, 'x' FROM generate_series(1, 300000) i");
-    let mut client = served.client();
-    let mut seen = BTreeMap::new();
-    served.runtime.block_on(async {
-        let asked = command(r#"{"table": "p", "columns": ["k"], "parts": 4}"#);
-        let info = info_of(&mut client, asked).await.expect("a scan");
-        assert!(info.endpoint.len() > 1);
-        keys(&read(&mut client, &info).await.expect("rows"), &mut seen);
-    });
+    let (parts, seen) = scan(&served, r#"{"table": "p", "columns": ["k"], "parts": 4}"#);
+    assert!(parts > 1);
     assert_eq!(seen.len(), 300_000);
     assert!(seen.values().all(|count| *count == 1));
 }
@@ -166,13 +172,7 @@ fn frozen_and_changed_blocks_come_whole() {
     served.execute("VACUUM (FREEZE) t");
     served.execute("DELETE FROM t WHERE k % 3 = 0");
     served.execute("UPDATE t SET v = -1 WHERE k % 5 = 1");
-    let mut client = served.client();
-    let mut seen = BTreeMap::new();
-    served.runtime.block_on(async {
-        let asked = command(r#"{"table": "t", "columns": ["k"], "parts": 16}"#);
-        let info = info_of(&mut client, asked).await.expect("a scan");
-        keys(&read(&mut client, &info).await.expect("rows"), &mut seen);
-    });
+    let (_, seen) = scan(&served, r#"{"table": "t", "columns": ["k"], "parts": 16}"#);
     assert_eq!(seen.len(), (1..=ROWS).filter(|key| key % 3 != 0).count());
     assert!(seen.values().all(|count| *count == 1));
 }

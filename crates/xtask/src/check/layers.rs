@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! types < kernels < storage < txn      types < host < wal < txn
-//! types < host < wal < bus < sched     types < sql < plan
+//! types < host < wal < bus < sched     types < sql < plan     types < rpc
 //! types < kernels < store < transport  types < host < wal < store < transport < shared
 //! all of these < exec < engine < formats, workloads, wire, procs, bus_server
 //! these < flight < server, python
@@ -14,6 +14,7 @@ const CHAINS: &[&[&str]] = &[
     &["types", "host", "wal", "txn"],
     &["types", "host", "wal", "bus", "sched"],
     &["types", "sql", "plan"],
+    &["types", "rpc"],
     &["types", "kernels", "store", "transport", "shared"],
     &["types", "host", "wal", "store", "transport", "shared"],
 ];
@@ -49,8 +50,8 @@ const HEAVY: &[(&str, &[&str])] = &[
         ],
     ),
     ("parquet", &["formats", "wire", "procs", "server", "workloads", "testkit", "xtask"]),
-    ("tokio*", &["wire", "bus_server", "flight"]),
-    ("tonic*", &["bus_server", "flight"]),
+    ("tokio*", &["wire", "rpc", "bus_server", "flight"]),
+    ("tonic*", &["rpc", "bus_server", "flight"]),
     ("prost*", &["bus_server", "flight"]),
     ("protox", &["bus_server"]),
     ("axum", &["bus_server"]),
