@@ -1,6 +1,7 @@
 //! The bus in an ordered store passes the suite, alone and behind the native bus, and lives through
 //! random histories beside the model.
 
+#[macro_use]
 mod cached;
 mod history;
 mod in_file;
@@ -8,8 +9,7 @@ mod in_file;
 use std::sync::Arc;
 
 use bus::kv::KeyValue;
-use cached::{Cached, Place, copies};
-use history::steps;
+use cached::{Cached, Place};
 use in_file::InFile;
 use proptest::prelude::*;
 
@@ -28,24 +28,7 @@ impl Place for InFile<KeyValue> {
 
 bus::conformance!(file());
 
-mod behind_the_native_bus {
-    use super::*;
-    bus::conformance!(Cached(file()));
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(12))]
-
-    #[test]
-    fn histories(steps in proptest::collection::vec(steps(copies()), 1..80)) {
-        cached::alternate(file(), &steps);
-    }
-}
-
-#[test]
-fn a_store_that_fails_loses_nothing_that_was_acknowledged() {
-    cached::a_store_that_fails_loses_nothing_that_was_acknowledged(file());
-}
+behind_the_native_bus!(file(), 12);
 
 /// Nobody else opens the file meanwhile, not even to look.
 #[test]

@@ -1,6 +1,7 @@
 //! The bus in a PostgreSQL database passes the suite, alone and behind the native bus, lives
 //! through random histories beside the model, and is shared by processes.
 
+#[macro_use]
 mod cached;
 mod history;
 
@@ -103,10 +104,7 @@ impl Stack for InSchema {
 
 bus::conformance!(InSchema::new());
 
-mod behind_the_native_bus {
-    use super::*;
-    bus::conformance!(Cached(InSchema::new()));
-}
+behind_the_native_bus!(InSchema::new(), 8);
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(8))]
@@ -122,16 +120,6 @@ proptest! {
         }
         nothing_is_left_over(&schema);
     }
-
-    #[test]
-    fn histories_behind_the_native_bus(steps in proptest::collection::vec(steps(copies()), 1..80)) {
-        cached::alternate(InSchema::new(), &steps);
-    }
-}
-
-#[test]
-fn a_store_that_fails_loses_nothing_that_was_acknowledged() {
-    cached::a_store_that_fails_loses_nothing_that_was_acknowledged(InSchema::new());
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The bus in SQLite passes the suite, alone and behind the native bus, and lives through random
 //! histories beside the model.
 
+#[macro_use]
 mod cached;
 mod history;
 mod in_file;
@@ -33,10 +34,7 @@ impl Place for InFile<Sqlite> {
 
 bus::conformance!(file());
 
-mod behind_the_native_bus {
-    use super::*;
-    bus::conformance!(Cached(file()));
-}
+behind_the_native_bus!(file(), 12);
 
 fn run(steps: &[Step]) {
     let file = file();
@@ -68,16 +66,6 @@ proptest! {
     fn histories(steps in proptest::collection::vec(steps(copies()), 1..80)) {
         run(&steps);
     }
-
-    #[test]
-    fn histories_behind_the_native_bus(steps in proptest::collection::vec(steps(copies()), 1..80)) {
-        cached::alternate(file(), &steps);
-    }
-}
-
-#[test]
-fn a_store_that_fails_loses_nothing_that_was_acknowledged() {
-    cached::a_store_that_fails_loses_nothing_that_was_acknowledged(file());
 }
 
 /// Nobody else opens the file meanwhile, not even to look.

@@ -1,6 +1,6 @@
 //! The native bus in front of a store: a stack, histories that change between it and the bare
 //! store, and stores that fail.
-#![allow(dead_code)]
+#![allow(dead_code, unused_macros)]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,6 +16,33 @@ use proptest::prelude::*;
 use types::SqlState;
 
 use crate::history::{Step, Twin};
+
+/// Tests of the native bus in front of the store of a place, a new one for each: the suite,
+/// histories that change between it and the bare store, a store that fails.
+macro_rules! behind_the_native_bus {
+    ($place:expr, $cases:literal) => {
+        mod behind_the_native_bus {
+            use super::*;
+            bus::conformance!(Cached($place));
+        }
+
+        proptest! {
+            #![proptest_config(ProptestConfig::with_cases($cases))]
+
+            #[test]
+            fn histories_behind_the_native_bus(
+                steps in proptest::collection::vec(history::steps(cached::copies()), 1..80),
+            ) {
+                cached::alternate($place, &steps);
+            }
+        }
+
+        #[test]
+        fn a_store_that_fails_loses_nothing_that_was_acknowledged() {
+            cached::a_store_that_fails_loses_nothing_that_was_acknowledged($place);
+        }
+    };
+}
 
 /// Where the bus of a test is, to be opened again and again.
 pub(crate) trait Place: Stack {
