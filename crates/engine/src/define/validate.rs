@@ -173,6 +173,32 @@ pub(super) fn retyped(session: &mut Session, def: &TableDef, names: &[String]) -
     Ok(())
 }
 
+/// A foreign key as SQL text: the referring table is `f`, the referenced one `k`.
+struct KeyText {
+    /// The referring columns.
+    columns: Vec<String>,
+    /// The condition that they are a key.
+    equal: String,
+}
+
+impl KeyText {
+    fn of(child: &TableDef, fk: &ForeignKeyDef, parent: &TableDef) -> Self {
+        let own = |c: &usize| format!("f.{}", quoted(&child.columns[*c].name));
+        let other = |c: &usize| format!("k.{}", quoted(&parent.columns[*c].name));
+        let columns: Vec<String> = fk.columns.iter().map(own).collect();
+        let pairs = fk.references.iter().map(other).zip(&columns);
+        let equal: Vec<String> = pairs.map(|(key, column)| format!("{key} = {column}")).collect();
+        Self { equal: equal.join(" AND "), columns }
+    }
+}
+
+/// "(a, b)=(1, x)" of the first row that a query of the referring columns found.
+fn found_key(child: &TableDef, fk: &ForeignKeyDef, batch: &Batch) -> String {
+    let rows = Rows::new(batch);
+    let mut values = (0..fk.columns.len()).map(|column| rows.get(column, 0));
+    key_of(&child.columns, &fk.columns, &mut values)
+}
+
 /// Tests that no row of `child` refers by `fk`, whose ordinals are those of `part`, to a row of
 /// that partition, which leaves the table that it refers to.
 ///
@@ -184,18 +210,13 @@ pub(super) fn no_reference(
     fk: &ForeignKeyDef,
     part: &TableDef,
 ) -> Result<()> {
-    let own = |c: &usize| format!("f.{}", quoted(&child.columns[*c].name));
-    let columns: Vec<String> = fk.columns.iter().map(own).collect();
-    let other = |c: &usize| format!("k.{}", quoted(&part.columns[*c].name));
-    let references = fk.references.iter().map(other);
-    let equal: Vec<String> =
-        references.zip(&columns).map(|(key, column)| format!("{key} = {column}")).collect();
+    let KeyText { columns, equal } = KeyText::of(child, fk, part);
     let text = format!(
         "SELECT {} FROM {} AS f WHERE EXISTS (SELECT 1 FROM {} AS k WHERE {}) LIMIT 1",
         columns.join(", "),
         own_rows(child),
         own_rows(part),
-        equal.join(" AND "),
+        equal,
     );
     let Some(batch) = first_row(running.session, &text)? else { return Ok(()) };
     let message = format!(
@@ -203,9 +224,7 @@ pub(super) fn no_reference(
         part.bare_name(),
         fk.name
     );
-    let rows = Rows::new(&batch);
-    let mut values = (0..fk.columns.len()).map(|column| rows.get(column, 0));
-    let key = key_of(&child.columns, &fk.columns, &mut values);
+    let key = found_key(child, fk, &batch);
     let detail = format!("Key {key} is still referenced from table \"{}\".", child.bare_name());
     let about = child.about_constraint(&fk.name);
     Err(Error::new(SqlState::FOREIGN_KEY_VIOLATION, message).with_detail(detail).about_part(about))
@@ -218,20 +237,15 @@ pub(super) fn no_reference(
 pub(super) fn foreign_key(session: &mut Session, def: &TableDef, fk: &ForeignKeyDef) -> Result<()> {
     let state = session.state();
     let parent = state.tables.get(&fk.table.name).ok_or_else(stale)?;
-    let own = |c: &usize| format!("f.{}", quoted(&def.columns[*c].name));
-    let other = |c: &usize| format!("k.{}", quoted(&parent.def.columns[*c].name));
-    let columns: Vec<String> = fk.columns.iter().map(own).collect();
+    let KeyText { columns, equal } = KeyText::of(def, fk, &parent.def);
     let present: Vec<String> = columns.iter().map(|c| format!("{c} IS NOT NULL")).collect();
-    let references = fk.references.iter().map(other);
-    let equal: Vec<String> =
-        references.zip(&columns).map(|(key, column)| format!("{key} = {column}")).collect();
     let text = format!(
         "SELECT {} FROM {} AS f WHERE {} AND NOT EXISTS (SELECT 1 FROM {} AS k WHERE {}) LIMIT 1",
         columns.join(", "),
         own_rows(def),
         present.join(" AND "),
         own_rows(&parent.def),
-        equal.join(" AND "),
+        equal,
     );
     if fk.matching == KeyMatch::Full {
         let relation = own_rows(def);
@@ -248,9 +262,7 @@ pub(super) fn foreign_key(session: &mut Session, def: &TableDef, fk: &ForeignKey
         def.bare_name(),
         fk.name
     );
-    let rows = Rows::new(&batch);
-    let mut values = (0..fk.columns.len()).map(|column| rows.get(column, 0));
-    let key = key_of(&def.columns, &fk.columns, &mut values);
+    let key = found_key(def, fk, &batch);
     let name = RelationName::name_of_key(&fk.table.name);
     let detail = format!("Key {key} is not present in table \"{}\".", name);
     let about = def.about_constraint(&fk.name);

@@ -73,7 +73,8 @@ pub(super) fn look_for(
             note_keys(running, entry, fk, &rows)?;
             continue;
         }
-        let mut parent = Parent::of(running, fk, types_of(entry, &fk.columns))?;
+        let parent = Parent::of(running, fk, types_of(entry, &fk.columns))?;
+        let mut parent = parent.for_keys(rows.count);
         for row in 0..rows.count {
             let key: Vec<Datum<'_>> = fk.columns.iter().map(|&c| rows.get(c, row)).collect();
             if key.iter().any(Datum::is_null) {

@@ -26,7 +26,7 @@ struct Keys {
     index: usize,
     /// For each of its columns the position in the foreign key.
     positions: Vec<usize>,
-    /// Keys that were looked for and found.
+    /// Keys that were found, where several are looked for.
     known: HashSet<Vec<u8>>,
 }
 
@@ -38,8 +38,18 @@ pub(super) struct Parent<'f> {
     types: Vec<DataType>,
     /// By number of the partition; one of a table without any.
     keys: BTreeMap<usize, Keys>,
+    memory: Memory,
     encoded: KeyBuffer,
     fitted: RowBuffer,
+}
+
+/// Use of the keys that were found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Memory {
+    /// Others like them may come.
+    Kept,
+    /// There is one.
+    None,
 }
 
 /// The types of some columns.
@@ -70,7 +80,13 @@ impl<'f> Parent<'f> {
             keys.insert(0, Keys::new(Arc::clone(&entry), &fk.references)?);
         }
         let (encoded, fitted) = Default::default();
-        Ok(Self { entry, fk, types, keys, encoded, fitted })
+        Ok(Self { entry, fk, types, keys, memory: Memory::None, encoded, fitted })
+    }
+
+    /// The same, for so many keys.
+    pub(super) fn for_keys(self, count: usize) -> Self {
+        let memory = if count > 1 { Memory::Kept } else { Memory::None };
+        Self { memory, ..self }
     }
 
     /// True when a row has `key`, in the order of the foreign key, without NULLs.
@@ -86,20 +102,22 @@ impl<'f> Parent<'f> {
             let keys = Keys::new(entry, &member.ordinals(&self.fk.references))?;
             self.keys.insert(part, keys);
         }
-        let Self { keys, types, encoded, fitted, .. } = self;
+        let Self { keys, types, memory, encoded, fitted, .. } = self;
         let Some(Keys { entry, index, positions, known }) = keys.get_mut(&part) else {
             return Ok(false);
         };
         let ordered: Vec<Datum<'_>> = positions.iter().map(|&p| key[p]).collect();
         let from = positions.iter().map(|&p| types[p]);
         let Some(key) = fit(entry, *index, from, &ordered, fitted) else { return Ok(false) };
-        let number = index_number(entry, *index).ok_or_else(stale)?;
-        entry.storage().indexes()[number].encode(&key, encoded);
-        if known.contains(&**encoded) {
-            return Ok(true);
+        if *memory == Memory::Kept {
+            let number = index_number(entry, *index).ok_or_else(stale)?;
+            entry.storage().indexes()[number].encode(&key, encoded);
+            if known.contains(&**encoded) {
+                return Ok(true);
+            }
         }
         let is_there = !find(running, entry, *index, &key, 1)?.is_empty();
-        if is_there {
+        if is_there && *memory == Memory::Kept {
             known.insert(encoded.to_vec());
         }
         Ok(is_there)

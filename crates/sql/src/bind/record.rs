@@ -102,12 +102,27 @@ impl Binder<'_> {
         };
         let row = Expr::column(row, json);
         let relation = function.name.to_owned();
-        let mut listed = Vec::with_capacity(columns.len());
-        for (ordinal, (name, ty)) in columns.into_iter().enumerate() {
-            let field = Field { ordinal, name: &name, ty };
-            let expr = self.field_or_base(&row, field, base.as_ref(), at)?;
-            listed.push(ScopeColumn { name, expr, relation: relation.clone(), source: None });
+        let mut exprs = Vec::with_capacity(columns.len());
+        for (ordinal, (name, ty)) in columns.iter().enumerate() {
+            let field = Field { ordinal, name, ty: *ty };
+            exprs.push(self.field_or_base(&row, field, base.as_ref(), at)?);
         }
+        if let Some(base) = base.filter(is_tested) {
+            let made = Expr::call(Function::RecordMake, exprs, base.ty);
+            let tested = in_same_domain(&base, made);
+            let columns = columns.iter().enumerate();
+            let field = |(ordinal, (_, ty)): (usize, &(String, DataType))| {
+                super::composite::field_of(&tested, ordinal, *ty)
+            };
+            exprs = columns.map(field).collect();
+        }
+        let listed = columns.into_iter().zip(exprs).map(|((name, _), expr)| ScopeColumn {
+            name,
+            expr,
+            relation: relation.clone(),
+            source: None,
+        });
+        let listed = listed.collect();
         let relation = named_relation(relation, listed, alias, at)?;
         Ok((plan, Scope::of(relation)))
     }
@@ -220,6 +235,11 @@ impl Binder<'_> {
         let is_null = bound.expr.as_literal() == Some(&Value::Null);
         Ok((columns, (!is_null).then_some(bound.expr), rest))
     }
+}
+
+/// True for a row that a domain tests.
+fn is_tested(base: &Expr) -> bool {
+    matches!(base.kind, ExprKind::Call(Function::Domain(_), _))
 }
 
 /// A row made for one that a domain tests, tested as that is.
