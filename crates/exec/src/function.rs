@@ -7,6 +7,7 @@ use std::sync::Arc;
 use kernels::{Batch, Column, Vector};
 use parking_lot::Mutex;
 use plan::physical::{Node, Operator};
+use sql::catalog::SourcePart;
 use storage::Restriction;
 use types::{Error, Result, Value};
 
@@ -31,6 +32,12 @@ pub trait BatchSource: Send + Sync {
         columns: &[usize],
         push: &mut dyn FnMut(Batch) -> Result<bool>,
     ) -> Result<()>;
+
+    /// One of parts that have each row once; None when there are none.
+    fn part(&self, part: SourcePart) -> Option<SharedBatchSource> {
+        let _ = part;
+        None
+    }
 
     /// The rows without those that do not meet `restrictions` on its columns, as far as it can tell
     /// cheaply; None when it always gives all.

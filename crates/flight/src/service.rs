@@ -18,19 +18,21 @@ use tonic::metadata::MetadataValue;
 use tonic::{Request, Response, Status, Streaming};
 use types::{Error, Result};
 
+use crate::asked::Asked;
 use crate::connection::line_of;
 use crate::door::Caller;
 use crate::flights::{Flights, refused};
 use crate::lists;
 use crate::parameters::Sent;
-use crate::parts::part_of;
-use crate::scan::Asked;
+use crate::parts::PartTicket;
 use crate::statements::{info_of, schema_result};
 use crate::status::{status_of, unreadable};
 use crate::stream::{self, Messages, messages, one};
 
 /// Actions that there are, with what they do.
-const ACTIONS: [(&str, &str); 6] = [
+const ACTIONS: [(&str, &str); 8] = [
+    ("CancelFlightInfo", "Lets go of the snapshot of a scan."),
+    ("RenewFlightEndpoint", "Holds the snapshot of a scan for longer."),
     ("CreatePreparedStatement", "Prepares a statement."),
     ("ClosePreparedStatement", "Forgets a prepared statement."),
     ("BeginTransaction", "Begins a transaction."),
@@ -119,8 +121,8 @@ impl Service {
     }
 
     async fn get(&self, caller: &Caller, ticket: Ticket) -> Result<Messages<FlightData>> {
-        if let Some((handle, part)) = part_of(&ticket.ticket) {
-            return self.0.part(caller, handle, part).await;
+        if let Some(part) = PartTicket::read(&ticket.ticket) {
+            return self.0.part(caller, part).await;
         }
         let command = command_of(&ticket.ticket)?;
         if let Command::TicketStatementQuery(TicketStatementQuery { statement_handle }) = &command {
@@ -175,6 +177,14 @@ impl Service {
             "EndSavepoint" => {
                 self.0.end_savepoint(caller, &unpacked(body)?).await?;
                 return Ok(None);
+            }
+            "RenewFlightEndpoint" => {
+                let asked = Message::decode(body.clone()).map_err(unreadable)?;
+                return Ok(Some(self.0.renew(caller, asked).await?.encode_to_vec().into()));
+            }
+            "CancelFlightInfo" => {
+                let asked = Message::decode(body.clone()).map_err(unreadable)?;
+                return Ok(Some(self.0.cancel(caller, asked).encode_to_vec().into()));
             }
             other => return Err(refused(&format!("the action \"{other}\""))),
         };

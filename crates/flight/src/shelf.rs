@@ -62,6 +62,20 @@ impl<T> Shelf<T> {
         Ok(Bytes::copy_from_slice(&handle))
     }
 
+    /// Keeps `item` for `owner` under a handle that another server gave; what is there, if it came
+    /// first.
+    ///
+    /// # Errors
+    /// As [`Self::get`], for a handle of another owner.
+    pub(crate) fn put_under(&self, handle: &[u8], owner: &str, item: T) -> Result<Arc<T>> {
+        let until = Instant::now() + self.patience;
+        let item = Arc::new(item);
+        let kept = Kept { owner: owner.to_owned(), item: Arc::clone(&item), until };
+        // What is not kept ends behind the lock.
+        self.kept.lock().entry(handle.to_vec()).or_insert(kept);
+        self.get(owner, handle)
+    }
+
     /// The thing of this handle, which is used now.
     ///
     /// # Errors
@@ -125,6 +139,14 @@ mod tests {
         drop(used);
         shelf.sweep(|_| false);
         assert!(shelf.get("ann", &handle).is_err());
+    }
+
+    #[test]
+    fn handles_of_others_are_kept_once() {
+        let shelf = Shelf::new("ticket", Duration::from_secs(3600));
+        assert_eq!(*shelf.put_under(b"handle", "ann", 7).expect("hers"), 7);
+        assert_eq!(*shelf.put_under(b"handle", "ann", 8).expect("hers"), 7);
+        assert!(shelf.put_under(b"handle", "bob", 9).is_err());
     }
 
     #[test]

@@ -125,6 +125,11 @@ impl Attachment for SharedData {
         Ok(NodeTransaction::begin(&self.joined()?, access)?)
     }
 
+    fn begin_at(&self, state: &[u8]) -> Result<Option<Arc<dyn AttachedTransaction>>> {
+        let begun = NodeTransaction::begin_at(&self.joined()?, state)?;
+        Ok(begun.map(|begun| begun as Arc<dyn AttachedTransaction>))
+    }
+
     fn hold(&self, new: &NewHold<'_>) -> Result<Box<dyn AttachedHold>> {
         Ok(Box::new(Hold::take(&self.joined()?, new)?))
     }

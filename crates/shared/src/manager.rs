@@ -22,7 +22,7 @@ mod service;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 
-use store::{Snapshot, Version};
+use store::{Access, Snapshot, Version};
 use types::codec::{Input, Malformed, put_u64};
 
 use self::open::Open;
@@ -238,6 +238,42 @@ impl<K: Keeper> Manager<K> {
                 Err(Refusal::NotYet)
             }
         }
+    }
+
+    /// Begins a transaction of `node` that reads what `seen` sees, if all of that is committed, and
+    /// nothing of it was collected; else None.
+    ///
+    /// # Errors
+    /// [`Refusal`].
+    pub fn begin_at(&mut self, node: NodeId, seen: &Snapshot) -> Result<Option<Begun>, Refusal> {
+        self.admit(node)?;
+        if !self.is_serving() {
+            return Err(Refusal::NotYet);
+        }
+        let (lowest, base, version) = (self.lowest_active(), seen.base().0, seen.version().0);
+        // Versions up to the base are finished without being noted.
+        let is_finished = |v: &u64| *v <= self.base || self.finished.contains(v);
+        let mut above = (base + 1..=version).filter(|v| seen.sees(Version(*v)));
+        if base < lowest
+            || base > self.base
+            || version > self.last
+            || !above.all(|v| is_finished(&v))
+        {
+            return Ok(None);
+        }
+        let bits = seen.bits().into();
+        let snapshot = Snapshot::from_bits(
+            Version(lowest),
+            seen.base(),
+            seen.version(),
+            Access::ReadOnly,
+            bits,
+        );
+        let Ok(snapshot) = snapshot else { return Ok(None) };
+        self.next_reader += 1;
+        let ticket = Ticket(self.next_reader);
+        self.open.insert(ticket, node, base);
+        Ok(Some(Begun { ticket, life: self.kept.life, snapshot }))
     }
 
     /// Ends a transaction, committed or rolled back; again, nothing happens.

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 use parking_lot::Mutex;
 use store::server::Layout;
-use store::{Schema, StoreError, Version};
+use store::{Schema, Snapshot, StoreError, Version};
 use transport::{Channel, Cluster, Pending, RemoteTable};
 
 use crate::error::{Result, SharedError};
@@ -213,6 +213,21 @@ impl Node {
                     open.insert(begun.ticket, begun.snapshot.base());
                     return Ok(begun);
                 }
+            }
+        }
+    }
+
+    /// As [`Self::begin`], at a snapshot that another transaction has; None when nobody has it any
+    /// more.
+    pub(crate) async fn begin_at(&self, seen: &Snapshot) -> Result<Option<Begun>> {
+        loop {
+            self.admit()?;
+            let Some(begun) = Calls(&self.manager).begin_at(seen).await? else { continue };
+            let Some(begun) = begun else { return Ok(None) };
+            let mut open = self.open.lock();
+            if begun.life == self.manager.incarnation() {
+                open.insert(begun.ticket, begun.snapshot.base());
+                return Ok(Some(begun));
             }
         }
     }

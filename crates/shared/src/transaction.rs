@@ -121,9 +121,23 @@ impl<N: Deref<Target = Node>, T: Deref<Target = SharedTable>> Transaction<N, T> 
     /// [`SharedError::Stopped`], [`SharedError::Store`].
     pub async fn begin(node: N, tables: Vec<T>, class: Class) -> Result<Self> {
         let begun = node.begin(class).await?;
+        Ok(Self::new(node, tables, begun, class))
+    }
+
+    /// Begins a transaction that reads what `seen` sees, which another one has; None when that has
+    /// ended, and rows may be gone.
+    ///
+    /// # Errors
+    /// As [`Self::begin`].
+    pub async fn begin_at(node: N, tables: Vec<T>, seen: &Snapshot) -> Result<Option<Self>> {
+        let begun = node.begin_at(seen).await?;
+        Ok(begun.map(|begun| Self::new(node, tables, begun, Class::ReadOnly)))
+    }
+
+    fn new(node: N, tables: Vec<T>, begun: Begun, class: Class) -> Self {
         let (cache, steps, own) = (BTreeMap::new(), Vec::new(), BTreeSet::new());
         let (added, ahead, unindexed) = (0, Ahead::default(), HashMap::new());
-        Ok(Self { node, tables, begun, class, cache, steps, own, added, ahead, unindexed })
+        Self { node, tables, begun, class, cache, steps, own, added, ahead, unindexed }
     }
 
     /// Adds a table to those that it numbers; its number.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use host::{SimIo, Tear};
 use shared::manager::{Begun, Class, FileKeeper, Manager, ManagerOptions, NodeId, Refusal, Ticket};
-use store::{Access, Version};
+use store::{Access, Snapshot, Version};
 use testkit::Random;
 
 const OPTIONS: ManagerOptions = ManagerOptions { range: 16, timeout_us: 1000 };
@@ -93,6 +93,48 @@ fn rows_40_and_41_readers_do_not_hold_the_base() {
     }
     assert_eq!(manager.begin(node, Class::Analytical).expect("serves").snapshot.bits().len(), 0);
     manager.finish(node, long.ticket).expect("ends");
+}
+
+/// A snapshot is read by others as long as somebody has it, and is what was committed.
+#[test]
+fn snapshots_are_shared_among_nodes_while_they_are_held() {
+    let (mut manager, _) = new();
+    let (one, two) = (manager.join(0).expect("joins"), manager.join(0).expect("joins"));
+    let write = |manager: &mut Manager<FileKeeper>| {
+        let txn = manager.begin(one, Class::ReadWrite).expect("serves");
+        manager.finish(one, txn.ticket).expect("ends");
+        Version(txn.ticket.0)
+    };
+    write(&mut manager);
+    let open = manager.begin(one, Class::ReadWrite).expect("serves");
+    let seen = write(&mut manager);
+    let first = manager.begin(one, Class::ReadOnly).expect("serves");
+    let later = write(&mut manager);
+    let at = |manager: &mut Manager<FileKeeper>, snapshot: &Snapshot| {
+        manager.begin_at(two, snapshot).expect("serves")
+    };
+    let second = at(&mut manager, &first.snapshot).expect("it is held");
+    assert_ne!(second.ticket, first.ticket);
+    let sees = |v| (first.snapshot.sees(v), second.snapshot.sees(v));
+    let own = Version(open.ticket.0);
+    assert_eq!([seen, later, own].map(sees), [(true, true), (false, false), (false, false)]);
+    assert_eq!(second.snapshot.access(), Access::ReadOnly);
+
+    // What a transaction writes that has not ended is nobody else's.
+    assert_eq!(at(&mut manager, &open.snapshot), None);
+    // The second one holds it when the first one has ended.
+    manager.finish(one, first.ticket).expect("ends");
+    manager.finish(one, open.ticket).expect("ends");
+    let third = manager.begin(one, Class::ReadWrite).expect("serves");
+    assert!(third.snapshot.lowest_active() <= second.snapshot.base());
+    manager.finish(one, third.ticket).expect("ends");
+    let again = at(&mut manager, &first.snapshot).expect("it is held");
+    manager.finish(two, second.ticket).expect("ends");
+    manager.finish(two, again.ticket).expect("ends");
+    // Nobody has it any more, and versions behind it may be collected.
+    assert_eq!(at(&mut manager, &first.snapshot), None);
+    let unknown = Snapshot::analytical(Version(0), Version(1000)).expect("ordered");
+    assert_eq!(at(&mut manager, &unknown), None);
 }
 
 /// A life of the manager repeats no version of another, and asks the nodes what is open.

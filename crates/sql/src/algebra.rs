@@ -29,8 +29,8 @@ pub use null_rule::NullRule;
 pub use routine::RoutineCall;
 pub use session::{Advisory, AdvisoryMode, AdvisorySpan, ObjectKey, SessionFunction};
 pub use table::{
-    BoundTableFunction, BoundTerms, MaterializedRows, TableFunctionRef, TableMeta, TableRef,
-    TakesRestrictions,
+    BoundTableFunction, BoundTerms, MaterializedRows, SourcePart, TableFunctionRef, TableMeta,
+    TableRef, TakesRestrictions,
 };
 
 use std::sync::Arc;

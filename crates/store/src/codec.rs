@@ -159,7 +159,6 @@ pub fn put_query(out: &mut Vec<u8>, query: &Query) {
     }
     out.push(u8::from(query.partition.is_some()));
     if let Some(partition) = query.partition {
-        put_u64(out, u64::from(partition.shift));
         put_u64(out, partition.count);
         put_u64(out, partition.number);
     }
@@ -187,10 +186,7 @@ pub fn query(input: &mut Input<'_>) -> Read<Query> {
     };
     let partition = match input.u8()? {
         0 => None,
-        1 => {
-            let shift = u32::try_from(input.u64()?).unwrap_or(u32::MAX);
-            Some(Partition { shift, count: input.u64()?, number: input.u64()? })
-        }
+        1 => Some(Partition { count: input.u64()?, number: input.u64()? }),
         _ => return Err(input.malformed("a part or all")),
     };
     Ok(Query { selection, output, partition })
@@ -430,7 +426,7 @@ mod tests {
             .and(FieldId(1), test(CompareOp::Less))
             .and(FieldId(300), Test::StartsWith((*b"ab").into()))
             .and(FieldId(2), Test::IsNull);
-        let partition = Some(Partition { shift: 3, count: 7, number: 2 });
+        let partition = Some(Partition { count: 7, number: 2 });
         let some = Query { partition, ..Query::fields(vec![FieldId(2), FieldId(0)]) };
         round(&some.of(selection), put_query, query);
         let list = vec![Aggregate::Rows, Aggregate::Sum(FieldId(9)), Aggregate::Max(FieldId(1))];

@@ -39,7 +39,7 @@ pub mod server;
 
 pub use error::{Result, Status, StoreError};
 pub use image::{Keep, redo_snapshot};
-pub use query::{Aggregate, Output, Partition, Predicate, Query, Selection, Test};
+pub use query::{Aggregate, Output, Partition, Predicate, Query, Selection, Test, part_of};
 pub use scan::{FieldValue, Flow, Rows, ScanEnd, ScanRequest, Sink};
 pub use schema::{Field, FieldId, FieldType, Key, Nulls, Schema, TableKind};
 pub use snapshot::{Access, Snapshot, Version};

@@ -15,7 +15,7 @@ use kernels::compare::Ordered;
 use types::{CompareOp, Value};
 
 use crate::error::{Result, StoreError};
-use crate::schema::{FieldId, FieldType, Schema};
+use crate::schema::{FieldId, FieldType, Key, Schema};
 
 /// Condition on one value. NULL satisfies [`Self::IsNull`] alone.
 #[derive(Clone, Debug, PartialEq)]
@@ -130,11 +130,25 @@ pub enum Output {
     Aggregates(Vec<Aggregate>),
 }
 
-/// Part of all keys: those with `(key >> shift) % count = number`.
+/// Number of the part that has `key`, of `count` parts of about the same size.
+///
+/// Parts are neighbouring ranges of hashes: each part of `n * m` lies in one part of `n`.
+/// Source: Steele 2014 (the mixing function), Lemire 2019 (the range).
+#[inline]
+pub fn part_of(key: Key, count: u64) -> u64 {
+    let mut z = key.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^= z >> 31;
+    ((u128::from(z) * u128::from(count)) >> 64) as u64
+}
+
+/// Part of all keys: those with `part_of(key, count) = number`.
+///
+/// Departure from Pilman 2017, section 4.1.9: hashes in the place of remainders, since keys of
+/// transactions have many low bits in common, and so that a part of several stores lies in one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Partition {
-    /// Low bits of keys that do not count, below 64.
-    pub shift: u32,
     /// Parts in all, from 1.
     pub count: u64,
     /// Number of this part, from 0.
@@ -144,8 +158,17 @@ pub struct Partition {
 impl Partition {
     /// True when the part has `key`.
     #[inline]
-    pub fn holds(&self, key: u64) -> bool {
-        (key >> self.shift) % self.count == self.number
+    pub fn holds(&self, key: Key) -> bool {
+        part_of(key, self.count) == self.number
+    }
+
+    /// True when the two have keys in common, or could have.
+    pub fn meets(&self, other: &Self) -> bool {
+        let [a, b] = [(self, other), (other, self)].map(|(one, two)| {
+            let end = u128::from(one.number) + 1;
+            u128::from(two.number) * u128::from(one.count) < end * u128::from(two.count)
+        });
+        a && b
     }
 }
 
@@ -215,7 +238,7 @@ impl Query {
             }
         }
         match self.partition {
-            Some(p) if p.number >= p.count || p.shift >= 64 => {
+            Some(p) if p.number >= p.count => {
                 Err(StoreError::InvalidScan(format!("part {} of {}", p.number, p.count)))
             }
             _ => Ok(()),
@@ -235,5 +258,43 @@ fn fits(test: &Test, field_type: FieldType) -> bool {
         },
         Test::IsNull | Test::IsNotNull => true,
         _ => field_type == FieldType::Bytes,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn parts_of_parts_lie_within_them(key: u64, count in 1..100u64, times in 1..100u64) {
+            let outer = Partition { count, number: part_of(key, count) };
+            let number = part_of(key, count * times);
+            let inner = Partition { count: count * times, number };
+            prop_assert!(outer.holds(key) && inner.holds(key));
+            prop_assert_eq!(number / times, outer.number);
+            prop_assert!(outer.meets(&inner) && inner.meets(&outer));
+        }
+
+        #[test]
+        fn parts_that_share_a_key_meet(key: u64, a in 1..1000u64, b in 1..1000u64) {
+            let of = |count| Partition { count, number: part_of(key, count) };
+            prop_assert!(of(a).meets(&of(b)));
+        }
+    }
+
+    #[test]
+    fn parts_meet_where_their_ranges_do() {
+        let part = |number, count| Partition { count, number };
+        let meeting = |one: Partition, count: u64| -> Vec<u64> {
+            (0..count).filter(|number| one.meets(&part(*number, count))).collect()
+        };
+        assert_eq!(meeting(part(1, 3), 3), [1]);
+        assert_eq!(meeting(part(1, 3), 6), [2, 3]);
+        assert_eq!(meeting(part(1, 2), 3), [1, 2]);
+        assert_eq!(meeting(part(4, 8), 3), [1]);
+        assert_eq!(meeting(part(0, 1), 3), [0, 1, 2]);
     }
 }

@@ -1,7 +1,8 @@
 //! Tables of one or several stores behind channels: [`store::Table`] for threads, futures for
 //! tasks.
 //!
-//! A key lives in the store that its hash says; a scan asks all stores and adds up what they say.
+//! A key lives in the store that its hash says; a scan asks all stores that have some of its keys,
+//! and adds up what they say.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -10,8 +11,8 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use store::codec;
 use store::server::{Layout, TableId};
 use store::{
-    Fetched, Flow, Key, Output, Query, Result, ScanEnd, ScanRequest, Schema, Snapshot, StoreError,
-    Table, TableStats, Tuple, Version,
+    Fetched, Flow, Key, Output, Partition, Query, Result, ScanEnd, ScanRequest, Schema, Snapshot,
+    StoreError, Table, TableStats, Tuple, Version, part_of,
 };
 use types::codec::{Input, Malformed};
 
@@ -21,14 +22,10 @@ use crate::message::{Call, WriteKind, answer, fetched, info, read_answer, row_by
 use crate::slot::{Broken, Pending};
 
 /// Number of the store that has `key`, among `count`.
-///
-/// Source: Steele 2014 (the mixing function), Lemire 2019 (the range).
+/// The store has one part of the keys, so that scans of a part ask the stores alone that have some
+/// of it.
 pub fn store_of(key: Key, count: usize) -> usize {
-    let mut z = key.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^= z >> 31;
-    ((u128::from(z) * count as u128) >> 64) as usize
+    part_of(key, count as u64) as usize
 }
 
 /// Bytes of rows that a scan lets each store push ahead of its reader.
@@ -272,8 +269,8 @@ struct Scan<'a> {
     table: &'a RemoteTable,
     requests: &'a [ScanRequest<'a>],
     outputs: Vec<Schema>,
-    /// Number of the stream of each request and store.
-    numbers: Vec<u64>,
+    /// Number of the stream of each request and store; None for stores without any of its keys.
+    numbers: Vec<Option<u64>>,
     ends: Vec<Option<ScanEnd>>,
     flows: Vec<Flow>,
 }
@@ -286,18 +283,25 @@ impl Scan<'_> {
     fn open(&mut self, parts: &Sender<Part>) {
         let table = self.table;
         for request in self.requests {
-            for (channel, id) in table.cluster.channels.iter().zip(&*table.ids) {
+            let wanted = request.query.partition;
+            let stores = table.cluster.channels.iter().zip(&*table.ids);
+            for (number, (channel, id)) in stores.enumerate() {
+                let own = Partition { count: table.ids.len() as u64, number: number as u64 };
+                if wanted.is_some_and(|wanted| !wanted.meets(&own)) {
+                    self.numbers.push(None);
+                    continue;
+                }
                 let (snapshot, query) = (request.snapshot.clone(), request.query.clone());
                 let call = Call::Scan { table: *id, snapshot, query, grant: GRANT_BYTES };
                 let stream = self.numbers.len();
-                self.numbers.push(channel.open(&call.bytes(), stream, parts.clone()));
+                self.numbers.push(Some(channel.open(&call.bytes(), stream, parts.clone())));
             }
         }
         table.cluster.flush();
     }
 
     fn run(&mut self, parts: &Receiver<Part>) -> Result<()> {
-        let mut open = self.numbers.len();
+        let mut open = self.numbers.iter().flatten().count();
         while open > 0 {
             let Ok(part) = parts.recv() else { break };
             let request = part.stream / self.stores();
@@ -331,8 +335,8 @@ impl Scan<'_> {
             self.flows[request] = Flow::Stop;
             let first = request * self.stores();
             self.cancel(first..first + self.stores());
-        } else {
-            channel.grant(self.numbers[stream], payload.len() as u64);
+        } else if let Some(number) = self.numbers[stream] {
+            channel.grant(number, payload.len() as u64);
             channel.flush();
         }
         Ok(())
@@ -341,7 +345,7 @@ impl Scan<'_> {
     fn cancel(&self, streams: std::ops::Range<usize>) {
         for stream in streams {
             let channel = &self.table.cluster.channels[stream % self.stores()];
-            channel.cancel(self.numbers[stream]);
+            self.numbers[stream].into_iter().for_each(|number| channel.cancel(number));
         }
         self.table.cluster.flush();
     }

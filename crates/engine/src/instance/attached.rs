@@ -44,6 +44,13 @@ pub trait Attachment: Send + Sync {
     /// 08006 and others when its processes do not answer.
     fn begin(&self, access: AccessMode) -> Result<Arc<dyn AttachedTransaction>>;
 
+    /// Begins a transaction that reads what another one, of any process, reads: that of
+    /// [`AttachedTransaction::state`]. None when that has ended, and rows may be gone.
+    ///
+    /// # Errors
+    /// As [`Self::begin`]; XX001 for bytes that are no state.
+    fn begin_at(&self, state: &[u8]) -> Result<Option<Arc<dyn AttachedTransaction>>>;
+
     /// Waits until no transaction that began before writes tables of the new hold; those that begin
     /// later do not until it ends. There is one hold at a time, which ends with its process, too.
     ///
@@ -99,6 +106,15 @@ pub struct AttachedTable {
     pub definition: Arc<[u8]>,
     /// How many rows it has, roughly; None when nobody knows.
     pub rows: Option<u64>,
+}
+
+/// Size of an attached table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AttachedSize {
+    /// Versions of rows, of which a transaction sees one for each row at most; roughly.
+    pub versions: u64,
+    /// Processes that have them.
+    pub stores: usize,
 }
 
 /// Order of a column's values as they are held, and as SQL compares them.
@@ -245,6 +261,18 @@ pub trait AttachedTransaction: Send + Sync {
     /// # Errors
     /// As [`Self::find`].
     fn all(&self) -> Result<Vec<AttachedTable>>;
+
+    /// Bytes that say what it reads, without its own changes, for [`Attachment::begin_at`].
+    ///
+    /// # Errors
+    /// XX000 when it has ended.
+    fn state(&self) -> Result<Vec<u8>>;
+
+    /// How large a table is.
+    ///
+    /// # Errors
+    /// As [`Self::find`].
+    fn size(&self, table: AttachedTableId) -> Result<AttachedSize>;
 
     /// The sequence of this name.
     ///

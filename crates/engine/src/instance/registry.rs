@@ -7,7 +7,9 @@ use std::sync::{Arc, OnceLock};
 use exec::BatchSource;
 use kernels::{Batch, Vector};
 use parking_lot::RwLock;
-use sql::catalog::{Arguments, BoundTableFunction, TableFunctionRef, TakesRestrictions};
+use sql::catalog::{
+    Arguments, BoundTableFunction, SourcePart, TableFunctionRef, TakesRestrictions,
+};
 use types::calendar::TimeZone;
 use types::{DataType, Result};
 
@@ -269,6 +271,14 @@ impl BoundTableFunction for SourceFunction {
 
     fn takes(&self) -> TakesRestrictions {
         self.takes
+    }
+
+    fn part(&self, part: SourcePart) -> Option<TableFunctionRef> {
+        let source = self.source.part(part)?;
+        let name = format!("{} part {} of {}", self.name, part.number, part.count);
+        let rows = self.rows.map(|rows| rows / part.count);
+        let file = OpenedFile { columns: self.columns.clone(), rows, source };
+        Some(Self::of(name, file, self.takes))
     }
 
     fn object(&self) -> Arc<dyn std::any::Any + Send + Sync> {

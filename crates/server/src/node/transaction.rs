@@ -7,15 +7,16 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use engine::attached::{
-    AttachedChange, AttachedDouble, AttachedMark, AttachedRow, AttachedSequence, AttachedTable,
-    AttachedTableId, AttachedTransaction, CounterId, HoldNumber, NewAttachedTable,
+    AttachedChange, AttachedDouble, AttachedMark, AttachedRow, AttachedSequence, AttachedSize,
+    AttachedTable, AttachedTableId, AttachedTransaction, CounterId, HoldNumber, NewAttachedTable,
 };
 use exec::SharedBatchSource;
 use parking_lot::Mutex;
 use shared::manager::Class;
 use shared::{Mark, Transaction};
 use sql::statement::AccessMode;
-use store::{FieldId, Key, Query, Tuple};
+use store::{FieldId, Key, Query, Table as _, Tuple, codec};
+use types::codec::Input;
 use types::{About, Error, Result, SqlState, Value};
 
 use super::definitions::{
@@ -90,6 +91,26 @@ impl NodeTransaction {
             let begun = Transaction::begin(Home(Arc::clone(joined)), tables, class).await;
             begun.map_err(Error::from)
         })?;
+        Ok(Self::new(joined, shared))
+    }
+
+    /// Begins a transaction that reads what another one reads; None when that has ended, and rows
+    /// may be gone.
+    ///
+    /// # Errors
+    /// Errors of the node; XX001 for bytes that are no snapshot.
+    pub(crate) fn begin_at(joined: &Arc<Joined>, state: &[u8]) -> Result<Option<Arc<Self>>> {
+        let seen = codec::snapshot(&mut Input::new(state));
+        let seen = seen.map_err(|malformed| malformed.in_bytes_of("a snapshot"))?;
+        let shared = joined.run(async {
+            let tables = vec![joined.definitions().await?];
+            let begun = Transaction::begin_at(Home(Arc::clone(joined)), tables, &seen).await;
+            begun.map_err(Error::from)
+        })?;
+        Ok(shared.map(|shared| Self::new(joined, shared)))
+    }
+
+    fn new(joined: &Arc<Joined>, shared: Transaction<Home, Lent>) -> Arc<Self> {
         joined.sweep(shared.snapshot().lowest_active());
         let open = Open {
             shared,
@@ -101,7 +122,7 @@ impl NodeTransaction {
         };
         let joined = Arc::clone(joined);
         let open = Mutex::new(Some(open));
-        Ok(Arc::new_cyclic(|this| Self { joined, open, this: this.clone() }))
+        Arc::new_cyclic(|this| Self { joined, open, this: this.clone() })
     }
 
     /// Works in the transaction.
@@ -468,6 +489,24 @@ impl AttachedTransaction for NodeTransaction {
                 Self::count_change(open).await
             })
         })
+    }
+
+    fn state(&self) -> Result<Vec<u8>> {
+        self.work(|_, open| {
+            let mut bytes = Vec::new();
+            codec::put_snapshot(&mut bytes, open.shared.snapshot());
+            Ok(bytes)
+        })
+    }
+
+    fn size(&self, table: AttachedTableId) -> Result<AttachedSize> {
+        let definition = self.definition(table)?;
+        let rows = self.work(|joined, open| {
+            let number = joined.run(open.table(joined, &definition))?;
+            Ok(open.shared.tables()[number].rows().clone())
+        })?;
+        let stores = rows.cluster().channels().len();
+        Ok(AttachedSize { versions: rows.stats().versions, stores })
     }
 
     fn source(&self, table: AttachedTableId) -> Result<SharedBatchSource> {

@@ -13,6 +13,8 @@ pub(crate) struct Process {
     child: Child,
     /// Address and port at which it listens.
     pub(crate) address: String,
+    /// Address and port of Arrow Flight, if it was asked for.
+    pub(crate) flight: Option<String>,
 }
 
 impl Process {
@@ -23,13 +25,19 @@ impl Process {
             .spawn();
         let mut child = child.expect("the program was built");
         let mut lines = BufReader::new(child.stdout.take().expect("it is piped")).lines();
+        let mut flight = None;
         let address = lines.by_ref().map_while(Result::ok).find_map(|line| {
-            let (_, address) = line.rsplit_once(" on ")?;
+            let (what, address) = line.rsplit_once(" on ")?;
+            if what.ends_with("Arrow Flight") {
+                flight = Some(address.to_owned());
+                return None;
+            }
             Some(address.to_owned())
         });
         // What it says later is read, so that it never waits.
         thread::spawn(move || lines.for_each(drop));
-        Self { child, address: address.unwrap_or_else(|| panic!("{arguments:?} does not listen")) }
+        let address = address.unwrap_or_else(|| panic!("{arguments:?} does not listen"));
+        Self { child, address, flight }
     }
 
     /// Ends it at once.
@@ -75,10 +83,15 @@ impl Cluster {
 
     /// Another node.
     pub(crate) fn node(&self) -> Process {
+        self.node_with(&[])
+    }
+
+    /// Another node with these options.
+    pub(crate) fn node_with(&self, options: &[&str]) -> Process {
         let (manager, stores) = (self.manager.address.as_str(), self.stores());
         let shared = ["--shared", manager, "--stores", &stores];
         let serve = ["serve", "--listen", "127.0.0.1:0", "--auth", "trust"];
-        Process::start(&[&serve[..], &shared[..]].concat())
+        Process::start(&[&serve[..], &shared[..], options].concat())
     }
 }
 

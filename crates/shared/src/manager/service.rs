@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use host::Clock;
 use parking_lot::Mutex;
-use store::{StoreError, Version, codec};
+use store::{Snapshot, StoreError, Version, codec};
 use transport::{Channel, Pending, Request, Service};
 use types::codec::{Input, Malformed, put_u64};
 
@@ -17,6 +17,7 @@ const FINISH: u8 = 2;
 const BEAT: u8 = 3;
 const RECOVERED: u8 = 4;
 const LEAVE: u8 = 5;
+const BEGIN_AT: u8 = 6;
 
 /// A manager behind a network.
 pub struct ManagerService<K> {
@@ -48,10 +49,12 @@ impl<K: Keeper> ManagerService<K> {
                     1 => Class::ReadOnly,
                     _ => Class::Analytical,
                 };
-                let begun = manager.begin(node, class)?;
-                put_u64(&mut out, begun.ticket.0);
-                put_u64(&mut out, begun.life);
-                codec::put_snapshot(&mut out, &begun.snapshot);
+                put_begun(&mut out, &manager.begin(node, class)?);
+            }
+            BEGIN_AT => {
+                let begun = manager.begin_at(node, &codec::snapshot(&mut input)?)?;
+                out.push(u8::from(begun.is_some()));
+                begun.iter().for_each(|begun| put_begun(&mut out, begun));
             }
             FINISH => manager.finish(node, Ticket(input.u64()?))?,
             BEAT => {
@@ -73,6 +76,17 @@ impl<K: Keeper> ManagerService<K> {
         }
         Ok(out)
     }
+}
+
+fn put_begun(out: &mut Vec<u8>, begun: &Begun) {
+    put_u64(out, begun.ticket.0);
+    put_u64(out, begun.life);
+    codec::put_snapshot(out, &begun.snapshot);
+}
+
+fn read_begun(input: &mut Input<'_>) -> Result<Begun, Malformed> {
+    let (ticket, life) = (Ticket(input.u64()?), input.u64()?);
+    Ok(Begun { ticket, life, snapshot: codec::snapshot(input)? })
 }
 
 const OK: u8 = 0;
@@ -147,11 +161,22 @@ impl Calls<'_> {
             Class::ReadOnly => 1,
             Class::Analytical => 2,
         };
-        let begun = |input: &mut Input<'_>| {
-            let (ticket, life) = (Ticket(input.u64()?), input.u64()?);
-            Ok(Begun { ticket, life, snapshot: codec::snapshot(input)? })
+        read(self.0.write(vec![BEGIN, number]).await, read_begun)
+    }
+
+    /// Begins a transaction that reads what `seen` sees; `None` while the manager asks its nodes,
+    /// and within for what nobody holds any more.
+    ///
+    /// # Errors
+    /// As [`Self::begin`].
+    pub async fn begin_at(&self, seen: &Snapshot) -> Result<Option<Option<Begun>>> {
+        let mut payload = vec![BEGIN_AT];
+        codec::put_snapshot(&mut payload, seen);
+        let begun = |input: &mut Input<'_>| match input.u8()? {
+            0 => Ok(None),
+            _ => read_begun(input).map(Some),
         };
-        read(self.0.write(vec![BEGIN, number]).await, begun)
+        read(self.0.write(payload).await, begun)
     }
 
     /// Ends a transaction.

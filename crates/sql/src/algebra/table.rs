@@ -237,8 +237,22 @@ pub trait BoundTableFunction: Send + Sync {
     fn takes(&self) -> TakesRestrictions {
         TakesRestrictions::No
     }
+    /// One of parts that have each row once, whoever reads the others; None when there are none.
+    fn part(&self, part: SourcePart) -> Option<TableFunctionRef> {
+        let _ = part;
+        None
+    }
     /// The source itself, for `exec`.
     fn object(&self) -> Arc<dyn Any + Send + Sync>;
+}
+
+/// A part of the rows of a source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SourcePart {
+    /// Its number, from 0.
+    pub number: u64,
+    /// Parts in all, more than the number.
+    pub count: u64,
 }
 
 /// A shared bound table function.

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! t TABLESAMPLE bernoulli (p) REPEATABLE (s)   Filter(sampled(tid, p, s), Scan t)
+//! t TABLESAMPLE part (i, n)                    FunctionScan t, of part i of n; shared tables alone
 //! ```
 //! `system` decides for a group of neighbours at once. Departure from PostgreSQL: which rows a seed
 //! gives, since rows have other places.
@@ -14,7 +15,7 @@ use super::scope::Scope;
 use super::select::filter;
 use super::types::Context;
 use super::{Binder, fail, unsupported};
-use crate::algebra::{Expr, Function, Place, Plan};
+use crate::algebra::{Expr, Function, Place, Plan, SourcePart};
 use crate::parse::{REPEATABLE, parse_expr};
 
 /// Bits of a TID that differ among the rows that `system` takes together.
@@ -23,7 +24,7 @@ const GROUP_BITS: i32 = 7;
 /// The clause: which rows are taken.
 struct Sample<'q> {
     method: String,
-    percentage: &'q Ast,
+    arguments: Vec<&'q Ast>,
     seed: Option<&'q Ast>,
     at: Place,
 }
@@ -43,6 +44,10 @@ impl Binder<'_> {
             let message = "TABLESAMPLE clause can only be applied to tables and materialized views";
             return fail(SqlState::FEATURE_NOT_SUPPORTED, message, at);
         };
+        if sample.method == PART {
+            return part_of(plan, &sample);
+        }
+        let [percentage] = sample.arguments[..] else { return miscounted(&sample, 1) };
         let Some(tid) = self.tid_of_scan(relation) else {
             return unsupported("TABLESAMPLE of a table without columns", at);
         };
@@ -57,7 +62,7 @@ impl Binder<'_> {
                 return fail(SqlState::UNDEFINED_OBJECT, message, sample.at);
             }
         };
-        let percentage = self.sample_argument(sample.percentage)?;
+        let percentage = self.sample_argument(percentage)?;
         // No percentage, and refused like one that is too small.
         let none = Expr::literal(Value::F64(-1.0), DataType::Double);
         let percentage = Expr::call(Function::Coalesce, vec![percentage, none], DataType::Double);
@@ -81,6 +86,55 @@ impl Binder<'_> {
 
 /// The seed of a statement that names none.
 const UNREPEATED: &str = "extract(epoch from statement_timestamp())::float8";
+
+/// The method that gives one of parts that have each row once.
+const PART: &str = "part";
+
+/// 2202H for a method that takes `wanted` arguments.
+fn miscounted<T>(sample: &Sample<'_>, wanted: usize) -> Result<T> {
+    let (method, given) = (&sample.method, sample.arguments.len());
+    let plural = if wanted == 1 { "" } else { "s" };
+    let message =
+        format!("tablesample method {method} requires {wanted} argument{plural}, not {given}");
+    fail(SqlState::INVALID_SAMPLE, message, sample.at)
+}
+
+/// The plan with one part of the rows that it reads.
+fn part_of(plan: Plan, sample: &Sample<'_>) -> Result<Plan> {
+    let [number, count] = sample.arguments[..] else { return miscounted(sample, 2) };
+    let part = match (natural(number), natural(count)) {
+        (Some(number), Some(count)) if number < count => SourcePart { number, count },
+        _ => {
+            let message = "tablesample method part takes a number from 0, and a larger count";
+            return fail(SqlState::INVALID_SAMPLE, message, sample.at);
+        }
+    };
+    let part = match &plan {
+        Plan::FunctionScan { function, columns } => {
+            function.0.part(part).map(|function| (function, columns.clone()))
+        }
+        _ => None,
+    };
+    match part {
+        Some((function, columns)) => Ok(Plan::FunctionScan { function, columns }),
+        None => {
+            let message = "tablesample method part is there for shared tables alone";
+            let error = fail(SqlState::FEATURE_NOT_SUPPORTED, message, sample.at);
+            error.map_err(|error| error.with_hint("Ranges of ctid are parts of other tables."))
+        }
+    }
+}
+
+/// A number that is written as it is.
+fn natural(expr: &Ast) -> Option<u64> {
+    match expr {
+        Ast::Value(value) => match &value.value {
+            ast::Value::Number(digits, _) => digits.parse().ok(),
+            _ => None,
+        },
+        _ => None,
+    }
+}
 
 fn is_null(expr: &Ast) -> bool {
     matches!(expr, Ast::Value(value) if value.value == ast::Value::Null)
@@ -112,12 +166,5 @@ fn clause(kind: &ast::TableSampleKind) -> Result<Sample<'_>> {
             _ => return malformed(),
         }
     }
-    match values[..] {
-        [percentage] => Ok(Sample { method, percentage, seed, at }),
-        _ => {
-            let message =
-                format!("tablesample method {method} requires 1 argument, not {}", values.len());
-            fail(SqlState::INVALID_SAMPLE, message, at)
-        }
-    }
+    Ok(Sample { method, arguments: values, seed, at })
 }

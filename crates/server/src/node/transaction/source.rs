@@ -15,9 +15,11 @@ use engine::attached::HeldOrder;
 use exec::{BatchSource, SharedBatchSource};
 use kernels::{BATCH_ROWS, Batch, Column, Vector, VectorBuilder, VectorData};
 use shared::Mark;
+use sql::catalog::SourcePart;
 use storage::{Restriction, RestrictionKind};
 use store::{
-    FieldId, FieldValue, Key, Predicate, Query, Rows, Schema, Selection, Table as _, Test,
+    FieldId, FieldValue, Key, Partition, Predicate, Query, Rows, Schema, Selection, Table as _,
+    Test,
 };
 use types::{CompareOp, Error, PhysicalType, Result, Value};
 
@@ -30,12 +32,15 @@ use crate::node::values::{from_field, push_field, to_field};
 const LIST_MAX: usize = 256;
 
 /// A shared table's rows in one transaction.
+#[derive(Clone)]
 pub(crate) struct RowsSource {
     transaction: Arc<NodeTransaction>,
     definition: Arc<Definition>,
     restrictions: Vec<Restriction>,
     /// Place in the transaction up to which its changes are seen.
     mark: Mark,
+    /// Keys that count; None for all.
+    part: Option<Partition>,
 }
 
 impl RowsSource {
@@ -45,7 +50,7 @@ impl RowsSource {
         definition: Arc<Definition>,
         mark: Mark,
     ) -> Self {
-        Self { transaction, definition, restrictions: Vec::new(), mark }
+        Self { transaction, definition, restrictions: Vec::new(), mark, part: None }
     }
 
     fn physical(&self, column: usize) -> PhysicalType {
@@ -117,12 +122,17 @@ impl RowsSource {
         columns: &[usize],
     ) -> Result<Vec<Batch>> {
         let wanted = LookUp { index, prefixes, mark: self.mark };
-        let rows = self.transaction.look_up(&self.definition, &wanted)?;
+        let mut rows = self.transaction.look_up(&self.definition, &wanted)?;
+        rows.retain(|(key, _)| self.holds(*key));
         let batches = rows.chunks(BATCH_ROWS).map(|rows| {
             let rows = rows.iter().map(|(key, values)| (*key, values.as_slice()));
             self.batch(rows, columns)
         });
         Ok(batches.collect())
+    }
+
+    fn holds(&self, key: Key) -> bool {
+        self.part.is_none_or(|part| part.holds(key))
     }
 
     fn batch<'r>(
@@ -156,8 +166,8 @@ impl RowsSource {
             .map(|column| FieldId(*column as u16))
             .collect();
         let selection = self.selection(&schema);
-        let is_whole = selection.conjuncts.is_empty();
-        let query = Query::fields(fields.clone()).of(selection);
+        let is_whole = selection.conjuncts.is_empty() && self.part.is_none();
+        let query = Query { partition: self.part, ..Query::fields(fields.clone()).of(selection) };
         let projected = schema.project(&fields);
         let projected = projected.ok_or_else(|| Error::internal("a field of the table"))?;
         let hidden: HashSet<Key> = scan.changed.iter().map(|(key, _)| *key).collect();
@@ -170,6 +180,7 @@ impl RowsSource {
         let changed: Vec<(Key, Vec<Value>)> = scan
             .changed
             .iter()
+            .filter(|(key, _)| self.holds(*key))
             .filter_map(|(key, tuple)| Some((*key, tuple.as_ref()?.decode(&schema))))
             .collect();
         for rows in changed.chunks(BATCH_ROWS) {
@@ -206,9 +217,12 @@ impl BatchSource for RowsSource {
     }
 
     fn restricted(&self, restrictions: Vec<Restriction>) -> Option<SharedBatchSource> {
-        let (transaction, definition) = (Arc::clone(&self.transaction), &self.definition);
-        let definition = Arc::clone(definition);
-        Some(Arc::new(Self { transaction, definition, restrictions, mark: self.mark }))
+        Some(Arc::new(Self { restrictions, ..self.clone() }))
+    }
+
+    fn part(&self, part: SourcePart) -> Option<SharedBatchSource> {
+        let SourcePart { number, count } = part;
+        Some(Arc::new(Self { part: Some(Partition { count, number }), ..self.clone() }))
     }
 }
 
