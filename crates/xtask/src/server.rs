@@ -55,6 +55,11 @@ impl Server {
         Self::start(Some(&self.program), self.options.clone())
     }
 
+    /// Path of its program.
+    pub(crate) fn program(&self) -> &Path {
+        &self.program
+    }
+
     /// The number of its process.
     pub(crate) fn id(&self) -> u32 {
         self.child.id()

@@ -65,6 +65,7 @@ pub(super) fn all() -> Vec<Program> {
         gorm(),
         adbc(),
         flight(),
+        spark(),
     ]
 }
 
@@ -200,6 +201,65 @@ fn flight() -> Program {
     }
 }
 
+/// A file of a connector, under its name there.
+macro_rules! connector {
+    ($home:literal: $($name:literal)*) => {
+        &[$(($name, include_str!(concat!("../../../../connectors/", $home, "/", $name)))),*]
+    };
+}
+
+/// The data source of Apache Spark, which `connectors/spark` has, in a Spark of its own.
+fn spark() -> Program {
+    Program {
+        client: Client { name: "spark", version: "4.0.4".into() },
+        tools: &["java", "mvn"],
+        folder: "spark",
+        files: connector!("spark":
+            "pom.xml"
+            "src/main/resources/META-INF/services/org.apache.spark.sql.sources.DataSourceRegister"
+            "src/main/java/tessera/spark/Aggregates.java"
+            "src/main/java/tessera/spark/Conditions.java"
+            "src/main/java/tessera/spark/Connection.java"
+            "src/main/java/tessera/spark/HeldSnapshot.java"
+            "src/main/java/tessera/spark/Options.java"
+            "src/main/java/tessera/spark/OwnVector.java"
+            "src/main/java/tessera/spark/PartReader.java"
+            "src/main/java/tessera/spark/Readers.java"
+            "src/main/java/tessera/spark/ScanCommand.java"
+            "src/main/java/tessera/spark/TesseraException.java"
+            "src/main/java/tessera/spark/TesseraScan.java"
+            "src/main/java/tessera/spark/TesseraScanBuilder.java"
+            "src/main/java/tessera/spark/TesseraSource.java"
+            "src/main/java/tessera/spark/TesseraTable.java"
+            "src/main/java/tessera/spark/Types.java"
+            "src/main/java/tessera/spark/Vectors.java"
+            "src/test/java/tessera/spark/Scenarios.java"
+            "src/test/java/tessera/spark/SharedProcesses.java"),
+        install: packaged,
+        command: |folder| {
+            let mut java = Command::new("java");
+            // As Spark's own scripts do.
+            let opened = ["java.lang", "java.lang.invoke", "java.nio", "java.util"]
+                .into_iter()
+                .chain(["java.util.concurrent", "sun.nio.ch", "sun.util.calendar"])
+                .map(|package| format!("--add-opens=java.base/{package}=ALL-UNNAMED"));
+            java.args(opened).arg("-Xmx2g");
+            let parts = ["target/tessera-spark-1.jar", "target/test-classes", "target/lib/*"];
+            let path = parts.map(|part| folder.join(part).display().to_string()).join(":");
+            java.args(["-cp", &path, "tessera.spark.Scenarios"]);
+            java
+        },
+        arguments: &[],
+    }
+}
+
+/// Packages a connector, and puts what it runs in beside it.
+fn packaged(folder: &Path) -> Outcome {
+    let mut maven = Command::new("mvn");
+    maven.args(["-q", "-B", "package"]);
+    must(maven.current_dir(folder).env("MAVEN_OPTS", "-Xmx1g"))
+}
+
 fn tokio_postgres() -> Program {
     Program {
         client: Client { name: "tokio-postgres", version: "0.7.18".into() },
@@ -275,7 +335,7 @@ impl Program {
     fn scenarios(&self, folder: &Path, server: &Server, report: &mut Report) -> Outcome {
         let mut command = (self.command)(folder);
         command.args([&server.port, &server.password]).args(self.arguments);
-        command.env("FLIGHT_PORT", &server.flight_port);
+        command.env("FLIGHT_PORT", &server.flight_port).env("TESSERA", server.program());
         let mut child = command.stdout(Stdio::piped()).spawn().map_err(text)?;
         let output = child.stdout.take().ok_or("it has no output")?;
         let mut count = 0;
