@@ -96,7 +96,7 @@ pub(crate) enum Command {
     /// Serve a message bus over gRPC until SIGTERM or Ctrl-C
     Bus(Box<ServeBus>),
     /// Serve a store of shared data until Ctrl-C
-    Store(Process),
+    Store(ServeStore),
     /// Serve the commit manager of shared data until Ctrl-C
     CommitManager(Process),
     /// Search a text that is spread over servers, one of them slow, by messages of the bus: with
@@ -203,6 +203,26 @@ pub(crate) struct Process {
     #[arg(long, value_name = "N", default_value_t = 1000)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) max_connections: u32,
+}
+
+/// Arguments that a store of shared data is started with.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ServeStore {
+    #[command(flatten)]
+    pub(crate) process: Process,
+
+    /// Make machine code for large scans
+    #[arg(long, value_name = "on|off", value_enum, default_value_t = Codegen::On)]
+    pub(crate) codegen: Codegen,
+}
+
+/// How large scans of a store run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Codegen {
+    /// As machine code that is made for their queries
+    On,
+    /// As loops
+    Off,
 }
 
 /// Arguments that the server of a bus is started with.

@@ -9,8 +9,10 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use codegen::{Compiler, When};
 use host::{Clock as _, Io, RealClock, RealIo};
 use shared::manager::{FileKeeper, Manager, ManagerOptions, ManagerService};
+use store::code::Compile;
 use store::server::{Store, StoreOptions};
 use transport::{
     DurableOptions, DurableService, Exchange, Listener, ListenerOptions, SNAPSHOT_BYTES, Service,
@@ -19,7 +21,7 @@ use transport::{
 use types::{Error, Result, SqlState};
 use wal::LogOptions;
 
-use crate::arguments::{Limits, Process};
+use crate::arguments::{Codegen, Limits, Process, ServeStore};
 use crate::serve::say;
 use crate::token;
 
@@ -27,11 +29,13 @@ use crate::token;
 const LOOK: Duration = Duration::from_millis(200);
 
 /// Serves a store.
-pub(crate) fn store(process: &Process, limits: &Limits) -> Result<ExitCode> {
+pub(crate) fn store(options: &ServeStore, limits: &Limits) -> Result<ExitCode> {
+    let process = &options.process;
     let door = door_of(process)?;
     let io: Arc<dyn Io> = Arc::new(RealIo);
     let memory_limit = limits.memory.unwrap_or(u64::MAX);
-    let store = Store::open(StoreOptions { memory_limit, ..StoreOptions::default() })?;
+    let compiler = compiler_of(options.codegen);
+    let store = Store::open(StoreOptions { memory_limit, compiler, ..StoreOptions::default() })?;
     let options = DurableOptions {
         io: &io,
         directory: &process.path,
@@ -42,6 +46,20 @@ pub(crate) fn store(process: &Process, limits: &Limits) -> Result<ExitCode> {
     let exchange = Arc::new(DurableService::open(Arc::new(store), &options)?);
     let _snapshots = Snapshots::start(&exchange)?;
     serve(process, door, "store", &exchange, |service| service.health())
+}
+
+/// The maker of code for scans; a processor without code has loops.
+fn compiler_of(codegen: Codegen) -> Option<Arc<dyn Compile>> {
+    if codegen == Codegen::Off {
+        return None;
+    }
+    match Compiler::new(When::Paying) {
+        Ok(compiler) => Some(compiler),
+        Err(error) => {
+            eprintln!("tessera: scans run without generated code: {error}");
+            None
+        }
+    }
 }
 
 /// Time until a snapshot that failed is tried again.

@@ -47,7 +47,7 @@ pub use row::RowBody;
 use crate::error::Result;
 use crate::gate::Gate;
 use crate::log::Log;
-use crate::scan::{ScanEnd, ScanRequest};
+use crate::scan::{Coding, ScanEnd, ScanRequest};
 use crate::schema::{Key, Schema};
 use crate::snapshot::{Snapshot, Version};
 use crate::table::{Fetched, Horizon, Memory, Table, TableOptions, TableStats, Write};
@@ -70,6 +70,7 @@ pub struct DeltaMain<B: Body> {
     merging: Mutex<()>,
     pages_read: AtomicU64,
     pages_rewritten: AtomicU64,
+    coding: Coding,
 }
 
 /// A table whose pages are columns: scans read the fields that they need.
@@ -97,6 +98,7 @@ impl<B: Body> DeltaMain<B> {
             merging: Mutex::new(()),
             pages_read: AtomicU64::new(0),
             pages_rewritten: AtomicU64::new(0),
+            coding: Coding::new(options.compiler.clone()),
             memory,
         })
     }

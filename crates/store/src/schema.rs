@@ -102,8 +102,8 @@ pub enum TableKind {
 }
 
 /// Place of a field in a row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Place {
     /// Number of its null bit.
     pub null_bit: Option<u32>,
     /// Word of a fixed field, or number among the fields of variable size.
@@ -199,7 +199,8 @@ impl Schema {
         Some(Self::laid_out(self.kind, picked.collect::<Option<_>>()?))
     }
 
-    pub(crate) fn place(&self, field: usize) -> Place {
+    /// Place of field number `field`.
+    pub fn place(&self, field: usize) -> Place {
         self.places[field]
     }
 
@@ -208,14 +209,14 @@ impl Schema {
         self.variable_count
     }
 
-    /// Word and shift of offset `number`.
-    pub(crate) fn offset_place(&self, number: usize) -> (usize, u32) {
+    /// Word and shift of offset `number`, from 0.
+    pub fn offset_place(&self, number: usize) -> (usize, u32) {
         let byte = self.offsets_at + 4 * number;
         (byte / 8, (byte % 8 * 8) as u32)
     }
 
     /// Bytes before the texts: all bytes of a row without fields of variable size.
-    pub(crate) fn heap_at(&self) -> usize {
+    pub fn heap_at(&self) -> usize {
         let offsets = if self.variable_count == 0 { 0 } else { 4 * (self.variable_count + 1) };
         (self.offsets_at + offsets).next_multiple_of(8)
     }

@@ -25,6 +25,7 @@ use crate::error::{Result, StoreError};
 use crate::image::{self, ImageWriter, Imaged, Keep};
 use crate::log_store::LogStore;
 use crate::query::Query;
+use crate::scan::code::Compile;
 use crate::scan::{ScanEnd, ScanRequest, Sink};
 use crate::schema::Schema;
 use crate::snapshot::{Snapshot, Version};
@@ -61,6 +62,8 @@ pub struct StoreOptions {
     pub collect_interval: Duration,
     /// Choices for its tables, but for their memory.
     pub page_bytes: usize,
+    /// Maker of code for scans; without one they run as loops.
+    pub compiler: Option<Arc<dyn Compile>>,
 }
 
 impl Default for StoreOptions {
@@ -72,6 +75,7 @@ impl Default for StoreOptions {
             batch_queries: 1024,
             collect_interval: Duration::from_secs(60),
             page_bytes: TableOptions::default().page_bytes,
+            compiler: None,
         }
     }
 }
@@ -196,7 +200,8 @@ impl Store {
     fn empty(&self, schema: Arc<Schema>, layout: Layout) -> Result<Arc<dyn Imaged>> {
         let page_bytes = self.shared.options.page_bytes;
         let memory = Arc::clone(&self.memory);
-        let options = TableOptions { page_bytes, memory, ..TableOptions::default() };
+        let compiler = self.shared.options.compiler.clone();
+        let options = TableOptions { page_bytes, memory, compiler, ..TableOptions::default() };
         Ok(match layout {
             Layout::Columns => Arc::new(ColumnStore::new(schema, &options)?),
             Layout::Rows => Arc::new(RowStore::new(schema, &options)?),

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use crate::error::{Result, StoreError};
+use crate::scan::code::Compile;
 use crate::scan::{ScanEnd, ScanRequest};
 use crate::schema::{Key, Schema, TableKind};
 use crate::snapshot::{Snapshot, Version};
@@ -191,11 +192,14 @@ pub struct TableOptions {
     pub keys_expected: usize,
     /// Memory that its pages and indexes are counted in.
     pub memory: Arc<Memory>,
+    /// Maker of code for scans of its pages; without one they run as loops.
+    pub compiler: Option<Arc<dyn Compile>>,
 }
 
 impl Default for TableOptions {
     fn default() -> Self {
-        Self { page_bytes: 1 << 20, keys_expected: 0, memory: Memory::new(u64::MAX) }
+        let memory = Memory::new(u64::MAX);
+        Self { page_bytes: 1 << 20, keys_expected: 0, memory, compiler: None }
     }
 }
 

@@ -45,7 +45,8 @@ impl Tuple {
         Self { words }
     }
 
-    pub(crate) fn words(&self) -> &[u64] {
+    /// Its words; where its fields stand in them, [`Schema`] knows.
+    pub fn words(&self) -> &[u64] {
         &self.words
     }
 
@@ -171,6 +172,13 @@ impl TupleWriter {
     pub(crate) fn begin(&mut self, schema: &Schema) {
         self.words.clear();
         self.words.resize(schema.heap_at() / 8, 0);
+        self.heap_len = 0;
+    }
+
+    /// Begins a row whose words before the texts are these, with offsets that are 0.
+    pub(crate) fn begin_with(&mut self, fixed: &[u64]) {
+        self.words.clear();
+        self.words.extend_from_slice(fixed);
         self.heap_len = 0;
     }
 

@@ -12,8 +12,11 @@
 
 use kernels::Bitmap;
 
-use super::page::{Body, DraftRows, Records, Share};
-use crate::scan::{Bounds, Cell, Columns, FixedColumn, TextColumn, TextMeta, Worker, copy_cell};
+use super::page::{Body, DraftRows, Records};
+use crate::scan::code::Form;
+use crate::scan::{
+    Bounds, Cell, Columns, FixedColumn, Share, TextColumn, TextMeta, Worker, copy_cell,
+};
 use crate::schema::{FieldType, Schema};
 use crate::tuple::{TupleRef, TupleWriter};
 
@@ -136,11 +139,10 @@ impl Body for ColumnBody {
         writer.finished(schema);
     }
 
-    fn scan(&self, page: &Records, share: Share<'_>, worker: &mut Worker<'_, '_>) {
-        let columns = PageColumns { body: self, keys: page.row_keys() };
-        for query in share.queries {
-            worker.columns(*query, &columns, share.visible);
-        }
+    const FORM: Form = Form::Columns;
+
+    fn scan(&self, page: &Records, shares: &[Share<'_>], worker: &mut Worker<'_, '_>) {
+        worker.columns_page(&PageColumns { body: self, keys: page.row_keys() }, shares);
     }
 
     fn bytes(&self) -> usize {

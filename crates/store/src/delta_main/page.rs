@@ -11,7 +11,8 @@ use std::sync::Arc;
 use kernels::Bitmap;
 
 use crate::error::Result;
-use crate::scan::Worker;
+use crate::scan::code::Form;
+use crate::scan::{Share, Worker};
 use crate::schema::Schema;
 use crate::sync::{AtomicU64, Ordering};
 use crate::table::{Memory, Room, Taken};
@@ -25,19 +26,14 @@ pub(crate) trait Body: Send + Sync + Sized + 'static {
     /// Makes a row in its row form.
     fn row(&self, schema: &Schema, row: usize, writer: &mut TupleWriter);
 
-    /// Gives rows to `queries`: those at the `visible` positions, or all.
-    fn scan(&self, page: &Records, share: Share<'_>, worker: &mut Worker<'_, '_>);
+    /// Form that its rows have.
+    const FORM: Form;
+
+    /// Gives rows to the queries that see them.
+    fn scan(&self, page: &Records, shares: &[Share<'_>], worker: &mut Worker<'_, '_>);
 
     /// Bytes it takes.
     fn bytes(&self) -> usize;
-}
-
-/// Queries of one snapshot, and the rows of a page that it sees.
-#[derive(Clone, Copy)]
-pub(crate) struct Share<'a> {
-    pub queries: &'a [usize],
-    /// `None` for all.
-    pub visible: Option<&'a [u32]>,
 }
 
 /// Rows in their row form, one behind the other.

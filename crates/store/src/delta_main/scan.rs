@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::DeltaMain;
-use super::page::{Body, Page, Share};
+use super::page::{Body, Page};
 use super::state::{Seen, Spot, State};
 use super::versions::{Source, Versions};
 use crate::error::Result;
 use crate::log::{Address, Pages};
-use crate::scan::{Plan, ScanEnd, ScanRequest, Worker, run_parts};
+use crate::scan::{Plan, ScanEnd, ScanRequest, Share, Worker, run_parts};
 use crate::schema::Key;
 use crate::snapshot::Snapshot;
 use crate::tuple::TupleRef;
@@ -53,6 +53,8 @@ impl<B: Body> DeltaMain<B> {
         let plan = Plan::new(&self.schema, requests)?;
         let state = self.state.load_full();
         let pages: Vec<&Arc<Page<B>>> = state.pages.iter().flatten().collect();
+        let rows = pages.iter().map(|page| page.records.row_count() as u64).sum();
+        self.coding.begin(&plan, B::FORM, rows);
         let pass = Pass { table: self, state: &state, groups: groups(&plan) };
         // The delta comes first: it is one part, and others can go on beside it.
         run_parts(&plan, pages.len() + 1, threads, |part, worker| match part.checked_sub(1) {
@@ -85,27 +87,29 @@ impl<B: Body> Pass<'_, B> {
     fn page(&self, page: &Page<B>, worker: &mut Worker<'_, '_>) -> Result<()> {
         let records = &page.records;
         self.table.pages_read.fetch_add(1, Ordering::Relaxed);
-        worker.begin_columns();
         let mut log = self.table.log.pages_held();
+        let mut shares = Vec::with_capacity(self.groups.len());
         for group in &self.groups {
-            if records.is_plain(group.snapshot.base().0) {
-                page.body.scan(records, Share { queries: &group.queries, visible: None }, worker);
-                continue;
+            let mut share = Share { queries: &group.queries, visible: None };
+            if !records.is_plain(group.snapshot.base().0) {
+                let mut visible = vec![0; records.row_count().div_ceil(64)];
+                for record in 0..records.len() {
+                    let (key, word) = (records.key(record), records.word(record));
+                    let Seen::Top(top) = self.state.seen(key, word, &self.table.memory)? else {
+                        continue;
+                    };
+                    self.refresh(&mut log, top);
+                    let spot = Some(Spot { page, record });
+                    let versions = Versions::new(&log, top, self.state.floor, spot);
+                    if let Some(row) = visible_row(versions, key, group, worker) {
+                        visible[row as usize / 64] |= 1 << (row % 64);
+                    }
+                }
+                share.visible = Some(visible);
             }
-            let mut visible = Vec::with_capacity(records.row_count());
-            for record in 0..records.len() {
-                let (key, word) = (records.key(record), records.word(record));
-                let Seen::Top(top) = self.state.seen(key, word, &self.table.memory)? else {
-                    continue;
-                };
-                self.refresh(&mut log, top);
-                let spot = Some(Spot { page, record });
-                let versions = Versions::new(&log, top, self.state.floor, spot);
-                visible.extend(visible_row(versions, key, group, worker));
-            }
-            let share = Share { queries: &group.queries, visible: Some(&visible) };
-            page.body.scan(records, share, worker);
+            shares.push(share);
         }
+        page.body.scan(records, &shares, worker);
         Ok(())
     }
 

@@ -11,8 +11,8 @@ use crate::schema::{FieldType, Schema};
 use crate::tuple::{TupleRef, Words};
 
 /// Which values of a condition pass.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Sense {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Sense {
     /// Values that satisfy it.
     Plain,
     /// Values that do not.
@@ -21,32 +21,62 @@ pub(crate) enum Sense {
 
 impl Sense {
     #[inline(always)]
-    pub(crate) fn of(self, is_met: bool) -> bool {
+    /// True when a value passes that satisfies the condition, or does not: `is_met`.
+    pub fn of(self, is_met: bool) -> bool {
         is_met == (self == Self::Plain)
     }
 }
 
 /// A test of values that are not NULL, or of NULL.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Check {
+pub enum Check {
     /// Integers of a closed range, or outside of it.
-    Integer { low: i64, high: i64, sense: Sense },
+    Integer {
+        /// Smallest integer inside.
+        low: i64,
+        /// Largest integer inside; below `low`, nothing is.
+        high: i64,
+        /// Inside or outside.
+        sense: Sense,
+    },
     /// Floats in SQL's order.
-    Float { op: CompareOp, literal: f64 },
+    Float {
+        /// How the value compares.
+        op: CompareOp,
+        /// With this.
+        literal: f64,
+    },
     /// Bytes in their order.
-    Bytes { op: CompareOp, literal: Arc<[u8]> },
+    Bytes {
+        /// How the value compares.
+        op: CompareOp,
+        /// With these.
+        literal: Arc<[u8]>,
+    },
     /// Beginning of bytes.
-    Prefix { part: Arc<[u8]>, sense: Sense },
+    Prefix {
+        /// The beginning.
+        part: Arc<[u8]>,
+        /// With it or without.
+        sense: Sense,
+    },
     /// End of bytes.
-    Suffix { part: Arc<[u8]>, sense: Sense },
+    Suffix {
+        /// The end.
+        part: Arc<[u8]>,
+        /// With it or without.
+        sense: Sense,
+    },
     /// NULL, or not NULL.
     Null(Sense),
 }
 
 /// A test of one field.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct FieldCheck {
+pub struct FieldCheck {
+    /// Number of the field in its schema.
     pub field: usize,
+    /// Test of its values.
     pub check: Check,
 }
 
@@ -141,7 +171,7 @@ pub(crate) fn float(schema: &Schema, field: usize, bits: u64) -> f64 {
 
 impl Check {
     /// True when bytes that are not NULL satisfy it.
-    pub(crate) fn accepts_bytes(&self, bytes: &[u8]) -> bool {
+    pub fn accepts_bytes(&self, bytes: &[u8]) -> bool {
         match self {
             Self::Bytes { op, literal } => op.accepts(bytes.cmp(literal)),
             Self::Prefix { part, sense } => sense.of(bytes.starts_with(part)),

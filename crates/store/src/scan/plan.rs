@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
+use super::aside::Ready;
 use super::check::FieldCheck;
 use super::rows::{Flow, ScanEnd, ScanRequest};
 use super::total::Total;
@@ -46,6 +47,8 @@ pub(crate) struct Plan<'a> {
     /// Each is an OR; no two are equal.
     pub conjuncts: Vec<Vec<FieldCheck>>,
     pub queries: Vec<Planned<'a>>,
+    /// Their code, which may come while the pass runs.
+    pub code: Ready,
 }
 
 impl<'a> Plan<'a> {
@@ -54,7 +57,12 @@ impl<'a> Plan<'a> {
     /// # Errors
     /// [`crate::StoreError::InvalidScan`] when one does not fit the schema.
     pub(crate) fn new(schema: &Arc<Schema>, requests: &[ScanRequest<'a>]) -> Result<Self> {
-        let mut plan = Self { schema: schema.clone(), conjuncts: Vec::new(), queries: Vec::new() };
+        let mut plan = Self {
+            schema: schema.clone(),
+            conjuncts: Vec::new(),
+            queries: Vec::new(),
+            code: Ready::default(),
+        };
         for request in requests {
             request.query.check(schema)?;
             let conjuncts = &request.query.selection.conjuncts;

@@ -11,8 +11,10 @@ use crate::tuple::{TupleRef, Words};
 
 /// State of one aggregate.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Total {
+pub struct Total {
+    /// Its meaning.
     pub aggregate: Aggregate,
+    /// Type of its field, if it looks at one.
     pub field_type: Option<FieldType>,
     /// Rows or values so far.
     pub count: i64,
@@ -25,7 +27,8 @@ pub(crate) struct Total {
 }
 
 impl Total {
-    pub(crate) fn new(aggregate: Aggregate, schema: &Schema) -> Self {
+    /// The state before the first row.
+    pub fn new(aggregate: Aggregate, schema: &Schema) -> Self {
         let field_type = aggregate.field().and_then(|field| schema.type_of(field));
         Self { aggregate, field_type, count: 0, sum: 0, float_sum: 0.0, best: Value::Null }
     }
@@ -50,12 +53,13 @@ impl Total {
         }
     }
 
-    pub(crate) fn is_of_integers(&self) -> bool {
+    /// True when its field has integers.
+    pub fn is_of_integers(&self) -> bool {
         self.field_type.is_some_and(FieldType::is_integer)
     }
 
     /// Takes `value` for the best if it is better.
-    pub(crate) fn improve(&mut self, value: Value) {
+    pub fn improve(&mut self, value: Value) {
         let better = match self.aggregate {
             Aggregate::Max(_) => Ordering::Greater,
             _ => Ordering::Less,
@@ -75,7 +79,7 @@ impl Total {
     }
 
     /// The result.
-    pub(crate) fn value(&self) -> Value {
+    pub fn value(&self) -> Value {
         match self.aggregate {
             Aggregate::Rows | Aggregate::Count(_) => Value::I64(self.count),
             Aggregate::Sum(_) if self.count == 0 => Value::Null,

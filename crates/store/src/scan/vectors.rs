@@ -6,7 +6,6 @@
 //! Invariant: gives what the evaluation row by row gives.
 //! Elsewhere: the loops themselves (`kernels`).
 
-use kernels::Bitmap;
 use kernels::aggregate::{
     Extreme, Rows as Chosen, count_total, extreme_total, total_f64, total_i32, total_i64,
 };
@@ -15,71 +14,12 @@ use kernels::loops::{map_into, zip_into};
 use types::{CompareOp, Value};
 
 use super::check::{Check, FieldCheck, Sense};
+use super::columns::{Columns, FixedColumn, TextColumn};
 use super::plan::{Plan, Planned};
 use super::total::Total;
 use crate::query::Aggregate;
 use crate::schema::Schema;
 use crate::tuple::TupleWriter;
-
-/// Values of a field of fixed width, NULLs arbitrary.
-#[derive(Clone, Copy)]
-pub(crate) enum FixedColumn<'a> {
-    I16(&'a [i16]),
-    I32(&'a [i32]),
-    I64(&'a [i64]),
-    F32(&'a [f32]),
-    F64(&'a [f64]),
-}
-
-/// Where a text stands in the heap of its page, and how it begins.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct TextMeta {
-    pub offset: u32,
-    /// Its first bytes, zeros behind a shorter one.
-    pub prefix: [u8; 4],
-}
-
-/// Values of a field of variable size, NULLs empty.
-#[derive(Clone, Copy)]
-pub(crate) struct TextColumn<'a> {
-    pub metas: &'a [TextMeta],
-    /// For each row the text that stands behind it in the heap.
-    pub ends: &'a [TextMeta],
-    pub heap: &'a [u8],
-}
-
-impl<'a> TextColumn<'a> {
-    pub(crate) fn len_of(&self, row: usize) -> usize {
-        (self.ends[row].offset - self.metas[row].offset) as usize
-    }
-
-    pub(crate) fn bytes(&self, row: usize) -> &'a [u8] {
-        &self.heap[self.metas[row].offset as usize..self.ends[row].offset as usize]
-    }
-}
-
-/// Rows as columns.
-pub(crate) trait Columns {
-    /// Rows.
-    fn len(&self) -> usize;
-    /// Their keys.
-    fn keys(&self) -> &[u64];
-    /// Rows whose field is not NULL; `None` when none is NULL.
-    fn validity(&self, field: usize) -> Option<&Bitmap>;
-    /// A field of fixed width.
-    fn fixed(&self, field: usize) -> FixedColumn<'_>;
-    /// A field of variable size; `None` for one of fixed width.
-    fn text(&self, field: usize) -> Option<TextColumn<'_>>;
-    /// Bounds of an integer field's values, those under NULLs included.
-    fn bounds(&self, field: usize) -> Option<Bounds>;
-}
-
-/// Smallest and largest integer of a column.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Bounds {
-    pub low: i64,
-    pub high: i64,
-}
 
 /// Rows of a page that satisfy a conjunct.
 #[derive(Debug, Default)]
@@ -155,7 +95,7 @@ impl Masks {
         Some(&self.positions)
     }
 
-    fn judge<C: Columns>(&mut self, checks: &[FieldCheck], columns: &C) -> Mask {
+    fn judge<C: Columns + ?Sized>(&mut self, checks: &[FieldCheck], columns: &C) -> Mask {
         let mut all: Option<Vec<u8>> = None;
         for check in checks {
             match by_bounds(check, columns) {
@@ -199,7 +139,7 @@ fn combined<'s>(
 }
 
 /// The answer for all rows of the page at once, if its bounds or its lack of NULLs give one.
-fn by_bounds<C: Columns>(check: &FieldCheck, columns: &C) -> Option<bool> {
+fn by_bounds<C: Columns + ?Sized>(check: &FieldCheck, columns: &C) -> Option<bool> {
     let has_nulls = columns.validity(check.field).is_some();
     match check.check {
         Check::Null(sense) if !has_nulls => Some(sense.of(false)),
@@ -217,8 +157,33 @@ fn by_bounds<C: Columns>(check: &FieldCheck, columns: &C) -> Option<bool> {
     }
 }
 
+/// True when the page's bounds decide the query: no value has to be judged.
+pub(crate) fn by_bounds_alone<C: Columns + ?Sized>(
+    plan: &Plan<'_>,
+    planned: &Planned<'_>,
+    columns: &C,
+) -> bool {
+    let decide = |number: &usize| decided(&plan.conjuncts[*number], columns);
+    let answers = || planned.conjuncts.iter().map(decide);
+    answers().any(|answer| answer == Some(false)) || answers().all(|answer| answer == Some(true))
+}
+
+/// The answer of an OR for all rows of the page at once, if there is one.
+fn decided<C: Columns + ?Sized>(checks: &[FieldCheck], columns: &C) -> Option<bool> {
+    let mut answers = checks.iter().map(|check| by_bounds(check, columns));
+    let is_open = answers.try_fold(false, |is_open, answer| match answer {
+        Some(true) => None,
+        Some(false) => Some(is_open),
+        None => Some(true),
+    });
+    match is_open {
+        None => Some(true),
+        Some(is_open) => (!is_open).then_some(false),
+    }
+}
+
 /// Appends 1 for each row that satisfies the check, 0 for the others.
-fn fill<C: Columns>(check: &FieldCheck, columns: &C, mask: &mut Vec<u8>) {
+fn fill<C: Columns + ?Sized>(check: &FieldCheck, columns: &C, mask: &mut Vec<u8>) {
     let validity = columns.validity(check.field);
     if let Check::Null(sense) = check.check {
         let is_null = |row| validity.is_some_and(|validity| !validity.get(row));
@@ -226,7 +191,7 @@ fn fill<C: Columns>(check: &FieldCheck, columns: &C, mask: &mut Vec<u8>) {
         return;
     }
     if let Some(text) = columns.text(check.field) {
-        mask.extend((0..columns.len()).map(|row| u8::from(accepts_text(&check.check, text, row))));
+        mask.extend((0..columns.len()).map(|row| u8::from(text.accepts(&check.check, row))));
     } else {
         fill_fixed(&check.check, columns.fixed(check.field), mask);
     }
@@ -234,14 +199,6 @@ fn fill<C: Columns>(check: &FieldCheck, columns: &C, mask: &mut Vec<u8>) {
         let bits = kernels::logic::unpack_bits(validity);
         mask.iter_mut().zip(&bits).for_each(|(a, b)| *a &= b);
     }
-}
-
-/// True when text `row` satisfies the check: its heap is read only if length and beginning do not
-/// decide.
-fn accepts_text(check: &Check, text: TextColumn<'_>, row: usize) -> bool {
-    check
-        .accepts_prefix(&text.metas[row].prefix, text.len_of(row))
-        .unwrap_or_else(|| check.accepts_bytes(text.bytes(row)))
 }
 
 fn fill_fixed(check: &Check, column: FixedColumn<'_>, mask: &mut Vec<u8>) {
@@ -320,32 +277,8 @@ fn fill_float<T: Copy + Into<f64>>(op: CompareOp, y: f64, values: &[T], mask: &m
     }
 }
 
-impl FixedColumn<'_> {
-    fn len(&self) -> usize {
-        match self {
-            Self::I16(v) => v.len(),
-            Self::I32(v) => v.len(),
-            Self::I64(v) => v.len(),
-            Self::F32(v) => v.len(),
-            Self::F64(v) => v.len(),
-        }
-    }
-
-    /// The value of a row in the low bits, zeros above.
-    #[inline]
-    pub(crate) fn bits(&self, row: usize) -> u64 {
-        match self {
-            Self::I16(v) => u64::from(v[row] as u16),
-            Self::I32(v) => u64::from(v[row] as u32),
-            Self::I64(v) => v[row] as u64,
-            Self::F32(v) => u64::from(v[row].to_bits()),
-            Self::F64(v) => v[row].to_bits(),
-        }
-    }
-}
-
 /// Adds the `selected` rows to a total, or all.
-pub(crate) fn add<C: Columns>(total: &mut Total, columns: &C, selected: Option<&[u32]>) {
+pub(crate) fn add<C: Columns + ?Sized>(total: &mut Total, columns: &C, selected: Option<&[u32]>) {
     let Some(field) = total.aggregate.field().map(|field| field.idx()) else {
         total.count += selected.map_or(columns.len(), <[u32]>::len) as i64;
         return;
@@ -376,7 +309,7 @@ enum Either<'a> {
     Text(TextColumn<'a>),
 }
 
-fn either<C: Columns>(columns: &C, field: usize) -> Either<'_> {
+fn either<C: Columns + ?Sized>(columns: &C, field: usize) -> Either<'_> {
     columns.text(field).map_or_else(|| Either::Fixed(columns.fixed(field)), Either::Text)
 }
 
@@ -439,7 +372,7 @@ pub(crate) struct Cell {
 
 /// Copies one value into the row that `writer` makes.
 #[inline]
-pub(crate) fn copy_cell<C: Columns>(
+pub(crate) fn copy_cell<C: Columns + ?Sized>(
     columns: &C,
     cell: Cell,
     schema: &Schema,

@@ -1,10 +1,12 @@
 //! One thread of a scan: judges rows and columns for all queries, and gives away what passed.
 
 use super::check::FieldCheck;
+use super::code::Runner;
+use super::columns::Columns;
 use super::plan::{Give, Plan, Planned};
 use super::rows::Rows;
 use super::total::Total;
-use super::vectors::{self, Cell, Columns};
+use super::vectors::{self, Cell};
 use crate::schema::Key;
 use crate::tuple::{TupleRef, TupleWriter, Words};
 
@@ -20,13 +22,17 @@ const UNKNOWN: u8 = 2;
 
 /// The state of one thread.
 pub(crate) struct Worker<'p, 'a> {
-    plan: &'p Plan<'a>,
-    found: Vec<Found>,
-    writer: TupleWriter,
-    scratch: Vec<u8>,
+    pub(super) plan: &'p Plan<'a>,
+    pub(super) found: Vec<Found>,
+    pub(super) writer: TupleWriter,
+    pub(super) scratch: Vec<u8>,
     /// By conjunct: 0 or 1 for the row at hand.
     answers: Vec<u8>,
     masks: vectors::Masks,
+    /// Runs the pass's code, once there is some.
+    runner: Option<Box<dyn Runner>>,
+    pub(super) positions: Vec<u32>,
+    pub(super) gathered: Vec<u64>,
 }
 
 impl<'p, 'a> Worker<'p, 'a> {
@@ -46,7 +52,20 @@ impl<'p, 'a> Worker<'p, 'a> {
             scratch: Vec::new(),
             answers: vec![UNKNOWN; plan.conjuncts.len()],
             masks: vectors::Masks::default(),
+            runner: None,
+            positions: Vec::new(),
+            gathered: Vec::new(),
         }
+    }
+
+    /// Takes what runs the pass's code, if there is some by now.
+    pub(super) fn take_runner(&mut self) -> Option<Box<dyn Runner>> {
+        self.runner.take().or_else(|| self.plan.code.get().map(|code| code.clone().runner()))
+    }
+
+    /// Gives back what was taken.
+    pub(super) fn put_runner(&mut self, runner: Option<Box<dyn Runner>>) {
+        self.runner = runner;
     }
 
     pub(crate) fn plan(&self) -> &'p Plan<'a> {
@@ -111,7 +130,7 @@ impl<'p, 'a> Worker<'p, 'a> {
     /// Gives the rows of `columns` that query `query` sees to it, if they are selected: those at
     /// `visible` positions, which ascend, or all. The conjuncts are judged once for all queries
     /// since [`Self::begin_columns`].
-    pub(crate) fn columns<C: Columns>(
+    pub(super) fn columns<C: Columns>(
         &mut self,
         query: usize,
         columns: &C,
@@ -149,7 +168,7 @@ impl<'p, 'a> Worker<'p, 'a> {
     }
 
     /// Begins a page: masks of the last one are forgotten.
-    pub(crate) fn begin_columns(&mut self) {
+    pub(super) fn begin_columns(&mut self) {
         self.masks.clear(self.plan.conjuncts.len());
     }
 
@@ -183,7 +202,7 @@ fn low_bytes(width: usize) -> u64 {
 }
 
 /// Adds a row to the chunk of its query, which is given away when it is full.
-fn emit(planned: &Planned<'_>, found: &mut Found, key: Key, words: &[u64]) {
+pub(super) fn emit(planned: &Planned<'_>, found: &mut Found, key: Key, words: &[u64]) {
     if planned.is_over() {
         return;
     }

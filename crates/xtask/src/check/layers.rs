@@ -4,6 +4,7 @@
 //! types < kernels < storage < txn      types < host < wal < txn
 //! types < host < wal < bus < sched     types < sql < plan     types < rpc
 //! types < kernels < store < transport  types < host < wal < store < transport < shared
+//! types < kernels < store < codegen
 //! all of these < exec < engine < formats, workloads, wire, procs, bus_server
 //! these < flight < server, python
 //! ```
@@ -16,6 +17,7 @@ const CHAINS: &[&[&str]] = &[
     &["types", "sql", "plan"],
     &["types", "rpc"],
     &["types", "kernels", "store", "transport", "shared"],
+    &["types", "kernels", "store", "codegen"],
     &["types", "host", "wal", "store", "transport", "shared"],
 ];
 
@@ -34,6 +36,7 @@ const DEVELOPMENT: &[&str] = &["testkit", "xtask"];
 /// External crates that stay at the leaves: a name or `prefix*`, and who may use it.
 const HEAVY: &[(&str, &[&str])] = &[
     ("sqlparser", &["sql"]),
+    ("cranelift*", &["codegen"]),
     ("arrow-flight", &["flight"]),
     (
         "arrow*",
