@@ -14,6 +14,7 @@ pub(crate) mod rights;
 pub(crate) mod predefined;
 pub(crate) mod comments;
 pub(crate) mod keys;
+pub(crate) mod exclusions;
 pub(crate) mod user_types;
 pub(crate) mod routines;
 pub(crate) mod triggers;

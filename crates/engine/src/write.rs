@@ -28,6 +28,7 @@ mod tests_of_rows;
 mod parent;
 pub(crate) mod foreign;
 mod unique;
+mod exclusion;
 pub(crate) mod deferred;
 pub(crate) mod at_end;
 pub(crate) mod conflict;

@@ -44,6 +44,7 @@ mod sequence;
 mod constraint;
 mod foreign_key;
 mod inherit;
+mod exclusion;
 mod adopted_index;
 mod alter;
 mod alter_parts;

@@ -4,6 +4,7 @@
 
 mod aggregate;
 mod domain;
+mod exclusion;
 mod foreign_key;
 mod inheritance;
 mod partition;
@@ -14,6 +15,7 @@ mod trigger;
 
 pub use aggregate::{AggregateDef, LastTakes, StepFunction};
 pub use domain::{Domain, DomainDef, DomainOf, DomainUse};
+pub use exclusion::{Exclusion, ExclusionElement, ExclusionMethod, ExclusionOperator};
 pub use foreign_key::{ForeignKeyDef, KeyMatch, ReferentialAction};
 pub use inheritance::{CheckScope, Inheritance};
 pub use partition::{PartitionBound, PartitionKey, PartitionOf, PartitionStrategy, RangeEnd};
@@ -381,6 +383,8 @@ pub struct IndexTerms {
     /// INCLUDE: ordinals of columns beside the key. They are known by the definition alone: rows
     /// are where their keys are found.
     pub included: Vec<usize>,
+    /// EXCLUDE: the constraint that it serves.
+    pub exclusion: Option<Exclusion>,
 }
 
 impl IndexTerms {
@@ -411,6 +415,20 @@ impl IndexMeta {
         match self.terms.classes.iter().find(|(at, _)| *at == position) {
             Some((_, name)) => ElementClass::named(name, ty),
             None => ElementClass::usual(ty),
+        }
+    }
+
+    /// True for an index that serves EXCLUDE.
+    pub fn excludes(&self) -> bool {
+        self.terms.exclusion.is_some()
+    }
+
+    /// Moves ordinals after column `ordinal`, which it does not have, was taken out of the table.
+    pub fn column_removed(&mut self, ordinal: usize) {
+        let columns = self.columns.iter_mut().filter(|column| column.expression().is_none());
+        let columns = columns.map(|column| &mut column.ordinal);
+        for column in columns.chain(&mut self.terms.included) {
+            *column -= usize::from(*column > ordinal);
         }
     }
 

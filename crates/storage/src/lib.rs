@@ -60,8 +60,8 @@ pub use snapshot::{BlockView, TableSnapshot};
 pub use statistics::{ColumnStatistics, FrequentValues, TableStatistics};
 pub use table::{
     BlockCopy, BlockImage, BlockInfo, BlockUse, Change, ChangeKind, HotBlock, KeyBatch, KeyRead,
-    Moving, RowChange, RowChangeKind, RowChanges, SegmentInfo, SubBlockInfo, Table, TableReplay,
-    UndoBuffer, UndoMark, replay_rows,
+    KeySearch, Moving, RowChange, RowChangeKind, RowChanges, Seeker, SegmentInfo, SubBlockInfo,
+    Table, TableReplay, UndoBuffer, UndoMark, replay_rows,
 };
 pub use tid::{TID_COLUMN, Tid};
 pub use version::{Snapshot, StatementNumber, Timestamp, TxnId, WriteError};

@@ -61,7 +61,7 @@ use crate::version::{Snapshot, Timestamp, TxnId, WriteError};
 pub(crate) use batch::{Loaded, Publication};
 pub(crate) use directory::BlockRef;
 use directory::Directory;
-pub use find::KeyRead;
+pub use find::{KeyRead, KeySearch, Seeker};
 pub use freezing::HotBlock;
 pub use image::{BlockCopy, BlockImage};
 pub use index_blocks::SubBlockInfo;

@@ -136,6 +136,7 @@ impl State {
             def.keys.iter().any(|key| key.name == name)
                 || def.checks.iter().any(|check| check.name == name)
                 || def.foreign_keys.iter().any(|key| key.name == name)
+                || def.indexes.iter().any(|index| index.excludes() && index.name == name)
         })
     }
 }

@@ -20,12 +20,19 @@ use types::elements::{ElementClass, ElementSet};
 use types::{DataType, Error, PhysicalType, Result, SqlState, text};
 
 use crate::catalog::TableDef;
+use crate::catalog::exclusions::PairTest;
 use crate::catalog::stored::{schema_of, spec_of};
 use crate::catalog::user_types::{enum_in, range_in};
 use crate::words::rows::push;
 
 /// A catalog for expressions that depend on nothing but their row, and the types of its columns.
-struct Nothing<'a>(&'a [ColumnDef]);
+pub(super) struct Nothing<'a>(&'a [ColumnDef]);
+
+impl<'a> Nothing<'a> {
+    pub(super) fn over(columns: &'a [ColumnDef]) -> Self {
+        Self(columns)
+    }
+}
 
 impl Catalog for Nothing<'_> {
     fn user_type(&self, schema: Option<&str>, name: &str) -> Option<UserType> {
@@ -58,7 +65,10 @@ impl Catalog for Nothing<'_> {
 
 /// The terms of the indexes of a definition, bound when first needed.
 #[derive(Default)]
-pub(crate) struct Terms(OnceLock<Box<[Option<BoundTerms>]>>);
+pub(crate) struct Terms {
+    bound: OnceLock<Box<[Option<BoundTerms>]>>,
+    pair_tests: OnceLock<Box<[Option<PairTest>]>>,
+}
 
 impl Terms {
     /// Terms of the index at `position` of `def`; None when it has none.
@@ -69,8 +79,17 @@ impl Terms {
         let of = |meta: &IndexMeta| {
             if meta.terms.is_empty() { None } else { bind(def, &meta.terms).ok() }
         };
-        let all = self.0.get_or_init(|| def.indexes.iter().map(of).collect());
+        let all = self.bound.get_or_init(|| def.indexes.iter().map(of).collect());
         all.get(position)?.as_ref()
+    }
+
+    /// The comparisons for the indexes that serve EXCLUDE, by position.
+    pub(super) fn pair_tests(&self, def: &TableDef) -> &[Option<PairTest>] {
+        let of = |meta: &IndexMeta| {
+            let exclusion = meta.terms.exclusion.as_ref()?;
+            PairTest::of(def, meta, exclusion).ok()
+        };
+        self.pair_tests.get_or_init(|| def.indexes.iter().map(of).collect())
     }
 }
 

@@ -8,11 +8,13 @@ use types::{Error, Result};
 use super::partitions::places;
 use super::{State, TableEntry};
 
-/// True when a foreign key of the table, or a key that is DEFERRABLE, is over one of `columns`.
+/// True when a foreign key of the table, a key that is DEFERRABLE, or EXCLUDE is over one of
+/// `columns`.
 pub(crate) fn is_looked_at(entry: &TableEntry, columns: &[usize]) -> bool {
     let is_over = |of: &[usize]| of.iter().any(|column| columns.contains(column));
     entry.def.foreign_keys.iter().any(|fk| is_over(&fk.columns))
         || deferrable(entry).any(|key| is_over(&key.columns))
+        || entry.exclusions().any(|position| is_over(&entry.columns_of_index(position)))
 }
 
 /// The keys of the table that are DEFERRABLE.

@@ -14,7 +14,9 @@ use std::sync::Arc;
 
 use sql::Followed;
 use sql::algebra::Query;
-use sql::catalog::{CheckDef, ForeignKeyDef, IdentityKind, KeyDef, Uniqueness, Validity};
+use sql::catalog::{
+    CheckDef, ForeignKeyDef, IdentityKind, IndexMeta, KeyDef, Uniqueness, Validity,
+};
 use sql::statement::{
     AlterAction, AlterTable, ColumnSequence, DropBehaviour, Nullability, Persistence, RelationName,
     RenamedColumn,
@@ -74,6 +76,8 @@ struct Altering {
     foreign_keys: Vec<ForeignKeyDef>,
     /// Keys that no unique index tests.
     keys: Vec<KeyDef>,
+    /// Exclusion constraints, by name.
+    exclusions: Vec<String>,
     /// Columns that got another type.
     retyped: Vec<String>,
 }
@@ -146,6 +150,7 @@ impl Altering {
             checks: Vec::new(),
             foreign_keys: Vec::new(),
             keys: Vec::new(),
+            exclusions: Vec::new(),
             retyped: Vec::new(),
         }
     }
@@ -192,6 +197,7 @@ impl Altering {
             }
             AlterAction::DropIdentity { column } => self.drop_identity(*column),
             AlterAction::AddKey(key) => self.add_key(session, key)?,
+            AlterAction::AddExclusion(index) => self.add_exclusion(session, index)?,
             AlterAction::AdoptIndex { index, key } => self.adopt_index(session, index, key)?,
             AlterAction::AddCheck(check) => {
                 def.checks.push(check.clone());
@@ -246,6 +252,7 @@ impl Altering {
         let is_meant =
             |fk: &&ForeignKeyDef| fk.columns.contains(&column) && fk.validity == Validity::Valid;
         self.foreign_keys.extend(def.foreign_keys.iter().filter(is_meant).cloned());
+        self.exclusions.extend(def.indexes.iter().filter(|i| i.excludes()).map(|i| i.name.clone()));
         self.retyped.push(name.clone());
     }
 
@@ -336,6 +343,15 @@ impl Altering {
         Ok(())
     }
 
+    /// Gives EXCLUDE a free name and its index.
+    fn add_exclusion(&mut self, session: &Session, index: &IndexMeta) -> Result<()> {
+        let mut index = index.clone();
+        names::name_exclusion(&self.table.def, &session.state(), &mut index)?;
+        self.exclusions.push(index.name.clone());
+        self.table.add_index(index);
+        Ok(())
+    }
+
     fn add_foreign_key(&mut self, session: &mut Session, key: &ForeignKeyDef) -> Result<()> {
         let def = &self.table.def;
         check_persistence(&session.state(), def, key)?;
@@ -380,7 +396,9 @@ impl Altering {
 
     fn rename_constraint(&mut self, session: &Session, from: &str, to: &str) -> Result<()> {
         let def = &mut self.table.def;
-        let is_key = def.keys.iter().any(|key| key.name == from);
+        let excludes = |index: &IndexMeta| index.excludes() && index.name == from;
+        let is_key =
+            def.keys.iter().any(|key| key.name == from) || def.indexes.iter().any(excludes);
         let is_index = def.all_indexes().any(|index| index.name == to);
         let key = RelationName::key_beside(&def.name, to);
         if is_index || (is_key && session.state().contains(&key)) {
@@ -404,7 +422,9 @@ impl Altering {
     ) -> Result<()> {
         let what = format!("constraint {name} on table {}", self.table.def.name);
         self.unconstrained = Some((what.clone(), behaviour));
-        if self.table.def.keys.iter().any(|key| key.name == name) {
+        let def = &self.table.def;
+        let excludes = def.indexes.iter().any(|index| index.excludes() && index.name == name);
+        if excludes || def.keys.iter().any(|key| key.name == name) {
             let position = self.table.def.indexes.iter().position(|i| i.name == name);
             if let Some(position) = position {
                 self.lose_index(session, position, &what, behaviour)?;
@@ -416,6 +436,7 @@ impl Altering {
         }
         self.checks.retain(|check| check.name != name);
         self.foreign_keys.retain(|key| key.name != name);
+        self.exclusions.retain(|of| of != name);
         Ok(())
     }
 
@@ -523,6 +544,7 @@ impl Altering {
         })?;
         let others = drop::without_foreign_keys(session, std::mem::take(&mut self.lost))?;
         let Self { table, origins, rewrites, dropped, checks, foreign_keys, keys, .. } = self;
+        let exclusions = self.exclusions;
         let (renamed, renamed_constraints) = (self.renamed, self.renamed_constraints);
         let (unconstrained, wide, lost) = (self.unconstrained, self.wide, self.lost_sequences);
         let retyped = self.retyped;
@@ -575,7 +597,7 @@ impl Altering {
         followers::follow(session, &readers, &change)?;
         let first = dropped.first().map(|column| (column.name.as_str(), column.behaviour));
         view::check_readers(session, &def.name, first)?;
-        let wanted = NewTests { retyped, checks, foreign_keys, keys };
+        let wanted = NewTests { retyped, checks, foreign_keys, keys, exclusions };
         wanted.run(&mut Running::own(session), &def)
     }
 }
@@ -586,6 +608,7 @@ struct NewTests {
     checks: Vec<CheckDef>,
     foreign_keys: Vec<ForeignKeyDef>,
     keys: Vec<KeyDef>,
+    exclusions: Vec<String>,
 }
 
 impl NewTests {
@@ -600,6 +623,9 @@ impl NewTests {
         }
         for key in &self.keys {
             validate::key(running, def, key)?;
+        }
+        for index in def.indexes.iter().filter(|index| self.exclusions.contains(&index.name)) {
+            validate::exclusion(running, def, index)?;
         }
         for key in &self.foreign_keys {
             validate::foreign_key(running.session, def, key)?;
@@ -629,14 +655,11 @@ pub(super) fn lose_column(def: &mut TableDef, ordinal: usize) {
     let keys = def.keys.iter_mut().flat_map(|key| [&mut key.columns, &mut key.included]);
     let keys = keys.flatten();
     let indexes = def.indexes.iter_mut().chain(&mut def.block_indexes);
-    let indexes = indexes.flat_map(|index| {
-        let columns = index.columns.iter_mut().filter(|c| c.expression().is_none());
-        columns.map(|c| &mut c.ordinal).chain(&mut index.terms.included)
-    });
+    indexes.for_each(|index| index.column_removed(ordinal));
     let identities = def.identities.iter_mut().map(|(column, _)| column);
     let of_key = def.partition_by.iter_mut().flat_map(|key| &mut key.columns);
     let of_key = of_key.filter(|c| c.expression().is_none()).map(|c| &mut c.ordinal);
-    let ordinals = keys.chain(indexes).chain(identities).chain(of_key);
+    let ordinals = keys.chain(identities).chain(of_key);
     let ordinals = ordinals.chain(&mut def.order_by);
     ordinals.for_each(|column| *column -= usize::from(*column > ordinal));
 }

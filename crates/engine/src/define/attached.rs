@@ -8,7 +8,7 @@ mod alter;
 
 use std::sync::Arc;
 
-use sql::catalog::{ColumnDef, KeyDef, KeyNulls, TableRef, Uniqueness};
+use sql::catalog::{ColumnDef, IndexMeta, KeyDef, KeyNulls, TableRef, Uniqueness};
 use sql::statement::{
     CreateTable, CreateTableAs, DropRelations, IfExists, IfMissing, Persistence, RelationName,
     Statement, Truncate, TruncateIdentity, WithData,
@@ -299,6 +299,8 @@ fn refuse_clauses(new: &CreateTable) -> Result<()> {
         "FOREIGN KEY"
     } else if new.columns.iter().enumerate().any(uses_other) {
         "a sequence that is not shared"
+    } else if new.indexes.iter().any(IndexMeta::excludes) {
+        "EXCLUDE"
     } else if !new.indexes.is_empty() {
         "an index other than of a key"
     } else if !new.options.is_empty() {

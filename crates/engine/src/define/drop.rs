@@ -146,7 +146,8 @@ pub(super) fn indexes(session: &mut Session, drop: &DropRelations) -> Result<Que
             index::replace(session, table)?;
             continue;
         };
-        if entry.def.keys.iter().any(|key| key.name == name) {
+        let excludes = entry.def.indexes[position].excludes();
+        if excludes || entry.def.keys.iter().any(|key| key.name == name) {
             let message = format!(
                 "cannot drop index {name} because constraint {name} on table {table} requires it"
             );

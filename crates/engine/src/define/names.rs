@@ -1,5 +1,6 @@
 //! Names that must be free, and names made free.
 
+use sql::catalog::IndexMeta;
 use sql::statement::RelationName;
 use types::{Error, SqlState};
 
@@ -23,7 +24,7 @@ pub(super) fn free(name: &str, is_taken: impl Fn(&str) -> bool) -> String {
 /// name gets a number behind it, too, when it is taken, where PostgreSQL refuses.
 fn is_chosen(table: &str, constraint: &str) -> bool {
     let bare = constraint.trim_end_matches(|c: char| c.is_ascii_digit());
-    let ends = bare.ends_with("_pkey") || bare.ends_with("_key");
+    let ends = ["_pkey", "_key", "_excl"].iter().any(|end| bare.ends_with(end));
     // Long names are cut.
     let prefix: String = table.chars().take(20).collect();
     ends && constraint.starts_with(&prefix)
@@ -51,11 +52,37 @@ pub(super) fn name_keys(def: &mut TableDef, state: &State) -> types::Result<()> 
     Ok(())
 }
 
+/// Makes the name of an exclusion constraint, which its index has, free; others keep theirs.
+///
+/// # Errors
+/// 42P07 for a name that the user gave.
+pub(super) fn name_exclusion(
+    def: &TableDef,
+    state: &State,
+    index: &mut IndexMeta,
+) -> types::Result<()> {
+    let known = |name: &str| {
+        state.contains(&RelationName::key_beside(&def.name, name))
+            || name == def.bare_name()
+            || def.all_indexes().any(|index| index.name == name)
+    };
+    if !index.excludes() || !known(&index.name) {
+        return Ok(());
+    }
+    if !is_chosen(def.bare_name(), &index.name) {
+        return Err(taken(&index.name));
+    }
+    let bare = index.name.trim_end_matches(|c: char| c.is_ascii_digit()).to_owned();
+    index.name = free(&bare, |name| known(name) || has_constraint(def, name));
+    Ok(())
+}
+
 /// True when the table has a constraint of this name.
 pub(super) fn has_constraint(def: &TableDef, name: &str) -> bool {
     def.keys.iter().any(|key| key.name == name)
         || def.checks.iter().any(|check| check.name == name)
         || def.foreign_keys.iter().any(|key| key.name == name)
+        || def.indexes.iter().any(|index| index.excludes() && index.name == name)
 }
 
 #[cfg(test)]

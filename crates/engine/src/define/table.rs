@@ -133,7 +133,8 @@ pub(super) fn create(session: &mut Session, create: CreateTable) -> Result<Query
     let sequences = sequence::for_columns(session, &mut def, create.sequences);
     def.indexes = def.keys.iter().map(key_index).collect();
     def.indexes.extend(def.foreign_keys.iter().map(foreign_index));
-    for index in create.indexes {
+    for mut index in create.indexes {
+        names::name_exclusion(&def, &session.state(), &mut index)?;
         let is_taken = |name: &str| {
             session.state().contains(&RelationName::key_beside(&def.name, name))
                 || def.indexes.iter().any(|known| known.name == name)

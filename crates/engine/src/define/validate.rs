@@ -2,7 +2,9 @@
 //! statement changed it, run by all workers.
 
 use kernels::Batch;
-use sql::catalog::{CheckDef, ForeignKeyDef, KeyDef, KeyMatch, Validity};
+use sql::catalog::{
+    CheckDef, ExclusionElement, ForeignKeyDef, IndexColumn, IndexMeta, KeyDef, KeyMatch, Validity,
+};
 use sql::statement::{RelationName, Statement};
 use types::{Error, Result, SqlState};
 
@@ -135,6 +137,70 @@ pub(super) fn key(running: &mut Running<'_>, def: &TableDef, key: &KeyDef) -> Re
     let error = Error::new(SqlState::UNIQUE_VIOLATION, message);
     let error = error.about_part(def.about_constraint(&key.name));
     Err(error.with_detail(format!("Key {shown} is duplicated.")))
+}
+
+/// Tests all rows of the table against EXCLUDE, which `index` serves.
+///
+/// # Errors
+/// 23P01.
+pub(super) fn exclusion(
+    running: &mut Running<'_>,
+    def: &TableDef,
+    index: &IndexMeta,
+) -> Result<()> {
+    let Some(exclusion) = &index.terms.exclusion else { return Ok(()) };
+    let entry = running.session.state().tables.get(&def.name).cloned().ok_or_else(stale)?;
+    let position = def.indexes.iter().position(|known| known.name == index.name);
+    let test = entry.pair_test(position.ok_or_else(stale)?)?;
+    let value = |(at, column): (usize, &IndexColumn)| match column.expression() {
+        Some(number) => format!("({}) AS e{at}", index.terms.expressions[number].sql),
+        None => format!("{} AS e{at}", quoted(&def.columns[column.ordinal].name)),
+    };
+    let values: Vec<String> = index.columns.iter().enumerate().map(value).collect();
+    let predicate = index.terms.predicate.as_deref().unwrap_or("true");
+    let rows = format!(
+        "(SELECT {}, ctid AS place FROM {} WHERE {predicate})",
+        values.join(", "),
+        own_rows(def)
+    );
+    let text = if test.is_of_neighbours() {
+        neighbours(&rows, index.columns.len())
+    } else {
+        let met = |e: &ExclusionElement| format!("a.e{} {} b.e{0}", e.column, e.operator.sign());
+        let met: Vec<String> = exclusion.elements.iter().map(met).collect();
+        let met = met.join(" AND ");
+        format!("SELECT * FROM {rows} AS a JOIN {rows} AS b ON {met} AND a.place < b.place LIMIT 1")
+    };
+    let Some(batch) = first_row(running.session, &text)? else { return Ok(()) };
+    let rows = Rows::new(&batch);
+    let width = index.columns.len();
+    let key = |from: usize| -> Vec<_> { (from..from + width).map(|c| rows.get(c, 0)).collect() };
+    let message = format!("could not create exclusion constraint \"{}\"", index.name);
+    let detail = format!(
+        "Key {} conflicts with key {}.",
+        test.shown(def, index, &key(0)),
+        test.shown(def, index, &key(width + 1))
+    );
+    let error = Error::new(SqlState::EXCLUSION_VIOLATION, message).with_detail(detail);
+    Err(error.about_part(def.about_constraint(&index.name)))
+}
+
+/// A query for two `rows` that overlap in the last of `width` values and have the same others: of
+/// such there are two next to each other.
+fn neighbours(rows: &str, width: usize) -> String {
+    let last = width - 1;
+    let equal: Vec<String> = (0..last).map(|at| format!("e{at}")).collect();
+    let parts =
+        if equal.is_empty() { String::new() } else { format!("PARTITION BY {}", equal.join(", ")) };
+    let present: Vec<String> = equal.iter().map(|e| format!("{e} IS NOT NULL AND ")).collect();
+    let both: Vec<String> = equal.iter().map(|e| format!("{e}, ")).collect();
+    let both = both.concat();
+    format!(
+        "SELECT {both}before, place, {both}e{last}, place AS other FROM (\
+         SELECT *, lag(e{last}) OVER ({parts} ORDER BY e{last}) AS before FROM {rows} AS r \
+         WHERE {}NOT isempty(e{last})) AS n WHERE before && e{last} LIMIT 1",
+        present.concat()
+    )
 }
 
 /// Tests foreign keys of the table, and of others that refer to it, against the new types of its

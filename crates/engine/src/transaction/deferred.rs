@@ -46,9 +46,11 @@ impl KeyId {
         let name = &entry.def.indexes.get(position)?.name;
         let foreign = entry.def.foreign_keys.iter().find(|fk| fk.name == *name);
         let key = || entry.def.keys.iter().find(|key| key.name == *name);
-        let constraint = match foreign {
-            Some(fk) => Constraint::Foreign(fk.clone()),
-            None => Constraint::Unique(key()?.clone()),
+        let exclusion = entry.def.indexes[position].terms.exclusion.as_ref();
+        let constraint = match (foreign, exclusion) {
+            (Some(fk), _) => Constraint::Foreign(fk.clone()),
+            (_, Some(exclusion)) => Constraint::Exclusion(position, exclusion.deferral),
+            _ => Constraint::Unique(key()?.clone()),
         };
         Some((Arc::clone(entry), constraint))
     }
@@ -58,6 +60,8 @@ impl KeyId {
 pub(crate) enum Constraint {
     Foreign(ForeignKeyDef),
     Unique(KeyDef),
+    /// EXCLUDE: the position of its index in the definition.
+    Exclusion(usize, Deferral),
 }
 
 impl Constraint {
@@ -65,6 +69,7 @@ impl Constraint {
         match self {
             Self::Foreign(fk) => fk.deferral,
             Self::Unique(key) => key.deferral,
+            Self::Exclusion(_, deferral) => *deferral,
         }
     }
 }

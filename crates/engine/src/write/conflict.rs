@@ -11,6 +11,7 @@ use sql::statement::{ConflictAction, ConflictTarget, Insert, OnConflict};
 use storage::{Datum, RowBuffer, Snapshot, Tid, Uniqueness};
 use types::{Error, PhysicalType, Result, SqlState};
 
+use super::exclusion;
 use super::partitioned::{Routes, grouped, in_order, one_by_one, pick, tagged};
 use super::returning::{Written, slices};
 use super::rows::{Found, RowError, RowReader, attempt, index_number, index_position, read_rows};
@@ -277,7 +278,13 @@ fn try_insert(
         entry.storage().insert(undo, row).inspect_err(|_| undo.rollback_to(mark))
     });
     match inserted {
-        Ok(tid) => Ok(Outcome::Inserted(tid)),
+        Ok(tid) => match exclusion::arbiter(running, entry, row, on_conflict)? {
+            Some(other) => {
+                running.session.work_mut().txn.rollback_to(mark);
+                Ok(Outcome::Met(other))
+            }
+            None => Ok(Outcome::Inserted(tid)),
+        },
         Err(RowError::Duplicate(index, tid)) => {
             let meant = match &on_conflict.target {
                 Some(target) if !is_meant(entry, target, index) => {

@@ -1,4 +1,4 @@
-//! Foreign keys, and keys, that are looked at later: when the transaction commits, or at SET
+//! Foreign keys, keys and EXCLUDE that are looked at later: when the transaction commits, or at SET
 //! CONSTRAINTS.
 //!
 //! ```text
@@ -18,7 +18,7 @@ use sql::statement::{ConstraintMode, Persistence, RelationName, SetConstraints};
 use storage::Datum;
 use types::{Error, Result, SqlState};
 
-use super::{foreign, triggers, unique};
+use super::{exclusion, foreign, triggers, unique};
 use crate::Session;
 use crate::catalog::{State, TableEntry};
 use crate::statement::running::Running;
@@ -134,6 +134,9 @@ fn check_each(running: &mut Running<'_>, deferred: &mut Deferred, which: Which) 
         let key: Vec<Datum<'_>> = check.values().collect();
         match (constraint, waiting.side) {
             (Constraint::Unique(unique), _) => unique::check(running, owner, unique, &key)?,
+            (Constraint::Exclusion(position, _), _) => {
+                exclusion::check(running, owner, *position, &key)?;
+            }
             (Constraint::Foreign(fk), Side::Referenced) => {
                 foreign::check_gone(running, owner, fk, &key)?;
             }
@@ -191,7 +194,12 @@ fn named(state: &State, name: &RelationName, mode: ConstraintMode) -> Result<Vec
             if own.clone().any(|(name, _)| *name == constraint) {
                 of_parts(state, table, constraint, &mut keys)?;
             }
-            for (_, deferral) in foreign.chain(own).filter(|(name, _)| *name == constraint) {
+            let excluding = table.def.indexes.iter();
+            let excluding =
+                excluding.filter_map(|i| Some((&i.name, i.terms.exclusion.as_ref()?.deferral)));
+            for (_, deferral) in
+                foreign.chain(own).chain(excluding).filter(|(name, _)| *name == constraint)
+            {
                 is_any = true;
                 match deferral {
                     Deferral::Never => is_fixed = true,

@@ -21,6 +21,7 @@ use types::{Error, PhysicalType, Result, SqlState};
 
 use super::change::{Action, cascade};
 use super::deferred;
+use super::exclusion;
 use super::fitted::fit;
 use super::parent::{Parent, types_of};
 use super::rows::{find, index_number, key_of};
@@ -32,7 +33,7 @@ use crate::statement::at_end::After;
 use crate::statement::defaults::default_of;
 use crate::statement::running::Running;
 use crate::transaction::deferred::Side;
-use crate::transaction::work::newest;
+use crate::transaction::work::{newest, stale};
 use crate::words::rows::Rows;
 
 /// Looks for the referenced keys of new rows `batch` (all columns), or notes them for the end of
@@ -56,7 +57,7 @@ pub(crate) fn check_present(
     look_for(running, entry, batch, columns)
 }
 
-/// [`check_present`], now; and no second row has the keys that are DEFERRABLE.
+/// [`check_present`], now; and no second row has the keys that are DEFERRABLE, none is excluded.
 pub(super) fn look_for(
     running: &mut Running<'_>,
     entry: &Arc<TableEntry>,
@@ -65,6 +66,7 @@ pub(super) fn look_for(
 ) -> Result<()> {
     let rows = Rows::new(batch);
     look_for_second(running, entry, &rows, columns)?;
+    look_for_excluded(running, entry, &rows, columns)?;
     for fk in &entry.def.foreign_keys {
         if columns.is_some_and(|columns| !fk.columns.iter().any(|c| columns.contains(c))) {
             continue;
@@ -111,6 +113,50 @@ fn look_for_second(
                 deferred::note(running, waiting, &values)?;
             } else {
                 unique::check(running, entry, key, &values)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Looks for rows that new `rows` (all columns) exclude, or notes their keys. After an update only
+/// constraints over its `columns` count.
+///
+/// # Errors
+/// 23P01; 40001, 40P01, 57014 from waiting for others.
+fn look_for_excluded(
+    running: &mut Running<'_>,
+    entry: &Arc<TableEntry>,
+    rows: &Rows,
+    columns: Option<&[usize]>,
+) -> Result<()> {
+    for position in entry.exclusions() {
+        let own = entry.columns_of_index(position);
+        if columns.is_some_and(|columns| !own.iter().any(|c| columns.contains(c))) {
+            continue;
+        }
+        let index = &entry.def.indexes[position];
+        let deferral = index.terms.exclusion.as_ref().map(|exclusion| exclusion.deferral);
+        let deferral = deferral.unwrap_or_default();
+        let is_later = deferred::is_later(running.session, entry, &index.name, deferral)?;
+        let waiting = deferred::waiting(entry, &index.name, Side::Unique, entry)?;
+        let built = entry.indexes_built().get(position).cloned().ok_or_else(stale)?;
+        let schema = entry.storage().schema().columns();
+        for row in 0..rows.count {
+            // New rows may have narrower numbers than the table.
+            let value = |ordinal: usize| {
+                let datum = rows.get(ordinal, row);
+                datum.widened(schema[ordinal].physical()).unwrap_or(datum)
+            };
+            let mut made = RowBuffer::new();
+            let Some(key) = built.key_values(value, &mut made)? else { continue };
+            if key.iter().any(Datum::is_null) {
+                continue;
+            }
+            if is_later {
+                deferred::note(running, waiting, &key)?;
+            } else {
+                exclusion::check(running, entry, position, &key)?;
             }
         }
     }

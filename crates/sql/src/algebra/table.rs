@@ -74,11 +74,12 @@ pub trait TableMeta: Send + Sync {
     fn foreign_keys(&self) -> &[ForeignKeyDef] {
         &[]
     }
-    /// True when rows that were written are to be looked at: it has foreign keys, or keys that
-    /// are DEFERRABLE.
+    /// True when rows that were written are to be looked at: it has foreign keys, keys that are
+    /// DEFERRABLE, or EXCLUDE.
     fn looks_at_keys(&self) -> bool {
         !self.foreign_keys().is_empty()
             || self.keys().iter().any(|key| key.deferral.is_deferrable())
+            || self.indexes().iter().any(IndexMeta::excludes)
     }
     /// Definition as a wide table, if it is one: the database alone writes its rows.
     fn wide(&self) -> Option<&WideDef> {

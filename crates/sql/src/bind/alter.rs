@@ -136,6 +136,9 @@ impl Binder<'_> {
                     (true, ast::TableConstraint::PrimaryKey(_)) => {
                         return unmarkable("PRIMARY KEY", at);
                     }
+                    (true, ast::TableConstraint::Exclude(_)) => {
+                        return unmarkable("EXCLUDE", at);
+                    }
                     (true, _) => return unmarkable("UNIQUE", at),
                 };
                 self.add_constraints(altered, before, validity)
@@ -216,12 +219,12 @@ impl Binder<'_> {
     fn add_constraints(
         &mut self,
         altered: &mut Altered,
-        before: [usize; 3],
+        before: [usize; 4],
         validity: Validity,
     ) -> Result<()> {
         let definition = &mut altered.definition;
         self.finish_constraints(definition)?;
-        let [keys, checks, foreign_keys] = before;
+        let [keys, checks, foreign_keys, exclusions] = before;
         definition.checks.iter_mut().skip(checks).for_each(|check| check.validity = validity);
         definition.foreign_keys.iter_mut().skip(foreign_keys).for_each(|k| k.validity = validity);
         for key in definition.keys.iter().skip(keys) {
@@ -232,6 +235,9 @@ impl Binder<'_> {
         }
         for key in definition.foreign_keys.iter().skip(foreign_keys) {
             altered.actions.push(AlterAction::AddForeignKey(Box::new(key.clone())));
+        }
+        for index in definition.exclusions.iter().skip(exclusions) {
+            altered.actions.push(AlterAction::AddExclusion(Box::new(index.clone())));
         }
         Ok(())
     }
@@ -257,6 +263,15 @@ impl Binder<'_> {
         let foreign = definition.foreign_keys.iter();
         let foreign = foreign.filter(|key| key.columns.contains(&ordinal));
         names.extend(foreign.map(|key| key.name.clone()));
+        for index in &definition.exclusions {
+            let (table, columns) = (&definition.name.name, &definition.columns);
+            let own = index.columns.iter().map(|column| column.ordinal);
+            let reads = self.term_reads(table, columns, &index.terms)?;
+            let mut used = own.chain(index.terms.included.iter().copied()).chain(reads);
+            if used.any(|column| column == ordinal) {
+                names.push(index.name.clone());
+            }
+        }
         for check in &definition.checks {
             let expr = crate::parse::parse_expr(&check.sql)?;
             let (table, columns) = (&definition.name.name, &definition.columns);
@@ -498,6 +513,7 @@ impl Binder<'_> {
             ));
         }
         refuse_indexed(altered, column, ty, at)?;
+        self.refit_exclusions(&altered.definition, column, ty, at)?;
         let value = self.coerce(bound, ty, Context::Assignment)?;
         let value = if domain == def.domain { value } else { self.in_domain(value, domain)? };
         if let Some(text) = &def.default {
@@ -571,10 +587,11 @@ impl Altered {
         }
     }
 
-    /// How many keys, checks and foreign keys there are.
-    fn constraints(&self) -> [usize; 3] {
+    /// How many keys, checks, foreign keys and exclusions there are.
+    fn constraints(&self) -> [usize; 4] {
         let definition = &self.definition;
-        [definition.keys.len(), definition.checks.len(), definition.foreign_keys.len()]
+        let (keys, checks) = (definition.keys.len(), definition.checks.len());
+        [keys, checks, definition.foreign_keys.len(), definition.exclusions.len()]
     }
 
     fn has_constraint(&self, name: &str) -> bool {
@@ -582,12 +599,16 @@ impl Altered {
         definition.keys.iter().any(|key| key.name == name)
             || definition.checks.iter().any(|check| check.name == name)
             || definition.foreign_keys.iter().any(|key| key.name == name)
+            || definition.exclusions.iter().any(|index| index.name == name)
     }
 
     fn forget_constraint(&mut self, name: &str) {
         self.definition.keys.retain(|key| key.name != name);
         self.definition.checks.retain(|check| check.name != name);
         self.definition.foreign_keys.retain(|key| key.name != name);
+        if self.definition.exclusions.extract_if(.., |index| index.name == name).count() > 0 {
+            self.terms.retain(|(index, _)| index != name);
+        }
     }
 
     fn drop_constraint(
@@ -619,7 +640,10 @@ impl Altered {
         if !self.has_constraint(&name) {
             return fail(SqlState::UNDEFINED_OBJECT, format!("{of} does not exist"), at);
         }
-        if self.definition.keys.iter().any(|key| key.name == name) {
+        let is_index = |index: &IndexMeta| index.name == name;
+        if self.definition.keys.iter().any(|key| key.name == name)
+            || self.definition.exclusions.iter().any(is_index)
+        {
             let message = format!("{of} is not a foreign key or check constraint");
             return fail(SqlState::WRONG_OBJECT_TYPE, message, at);
         }
@@ -642,6 +666,7 @@ impl Altered {
         let names = definition.keys.iter_mut().map(|key| &mut key.name);
         let names = names.chain(definition.checks.iter_mut().map(|check| &mut check.name));
         let names = names.chain(definition.foreign_keys.iter_mut().map(|key| &mut key.name));
+        let names = names.chain(definition.exclusions.iter_mut().map(|index| &mut index.name));
         for name in names.filter(|name| **name == from) {
             name.clone_from(&to);
         }
@@ -676,6 +701,9 @@ impl Altered {
         }
         if let Some(def) = self.definition.columns.get_mut(column) {
             def.name.clone_from(&name);
+        }
+        for index in &mut self.definition.exclusions {
+            index.terms = index_terms::renamed(&index.terms, &before, to)?;
         }
         for (_, terms) in &mut self.terms {
             *terms = index_terms::renamed(terms, &before, to)?;

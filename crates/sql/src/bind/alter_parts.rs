@@ -263,6 +263,10 @@ impl Binder<'_> {
 
     /// 0A000 for a unique key of a partitioned table that does not tell the partition.
     fn check_new_key(&self, table: &TableRef, constraint: &ast::TableConstraint) -> Result<()> {
+        if let (Some(_), ast::TableConstraint::Exclude(_)) = (table.partition_key(), constraint) {
+            let message = "exclusion constraints are not supported on partitioned tables";
+            return fail(SqlState::FEATURE_NOT_SUPPORTED, message, None);
+        }
         let (Some(key), Some((kind, columns))) = (table.partition_key(), unique(constraint)) else {
             return Ok(());
         };

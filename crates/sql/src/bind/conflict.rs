@@ -14,7 +14,7 @@ use super::view_target::WriteKind;
 use super::write::Target;
 use super::{Binder, Bound, BoundQuery, fail, place, unsupported};
 use crate::algebra::{ColumnId, Expr, InputColumn, Place, Plan};
-use crate::catalog::{BoundTerms, KeyDef, TableRef, Uniqueness};
+use crate::catalog::{BoundTerms, IndexMeta, KeyDef, TableRef, Uniqueness};
 use crate::implication::{implies, normalised};
 use crate::parse::{Inference, folded};
 use crate::statement::{ConflictAction, ConflictTarget, OnConflict, Privilege};
@@ -44,6 +44,11 @@ impl Binder<'_> {
                 Some(found)
             }
         };
+        let target_table = &target.table;
+        let excludes = |target: &ConflictTarget| {
+            let mut indexes = target.indexes.iter();
+            indexes.any(|index| target_table.indexes().get(*index).is_some_and(IndexMeta::excludes))
+        };
         let update = match &conflict.action {
             ast::OnConflictAction::DoNothing => None,
             ast::OnConflictAction::DoUpdate(_) if key.is_none() => {
@@ -52,6 +57,10 @@ impl Binder<'_> {
                 let error = Error::new(SqlState::SYNTAX_ERROR, message)
                     .with_hint("For example, ON CONFLICT (column_name).");
                 return Err(place(error, at));
+            }
+            ast::OnConflictAction::DoUpdate(_) if key.as_ref().is_some_and(excludes) => {
+                let message = "ON CONFLICT DO UPDATE not supported with exclusion constraints";
+                return fail(SqlState::WRONG_OBJECT_TYPE, message, at);
             }
             ast::OnConflictAction::DoUpdate(update) => Some(
                 self.in_level(Clause::Update, |binder| binder.conflict_update(update, target))?,
@@ -298,7 +307,13 @@ fn constraint_index(table: &TableRef, name: &ast::ObjectName) -> Result<usize> {
         return deferrable_arbiter(object_at(name));
     }
     let is_key = key.is_some();
-    match table.indexes().iter().position(|index| is_key && index.name == wanted) {
+    let is_it = |index: &IndexMeta| index.name == wanted && (is_key || index.excludes());
+    let found = table.indexes().iter().position(is_it);
+    let exclusion = found.and_then(|at| table.indexes()[at].terms.exclusion.as_ref());
+    if exclusion.is_some_and(|exclusion| exclusion.deferral.is_deferrable()) {
+        return deferrable_arbiter(object_at(name));
+    }
+    match found {
         Some(at) => Ok(at),
         None => {
             let message = format!(

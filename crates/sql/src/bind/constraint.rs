@@ -14,8 +14,8 @@ use super::name::{expr_at, ident_at, object_parts, refuse_reserved, refuse_syste
 use super::{Binder, fail, place, unsupported};
 use crate::algebra::Place;
 use crate::catalog::{
-    CheckDef, CheckScope, ColumnDef, Deferral, ForeignKeyDef, IdentityKind, KeyDef, KeyNulls,
-    TableRef, Uniqueness, Validity,
+    CheckDef, CheckScope, ColumnDef, Deferral, ForeignKeyDef, IdentityKind, IndexMeta, KeyDef,
+    KeyNulls, TableRef, Uniqueness, Validity,
 };
 use crate::parse::folded;
 use crate::parse::visit::rewrite_expressions;
@@ -31,6 +31,8 @@ pub(super) struct Definition {
     pub(super) keys: Vec<KeyDef>,
     pub(super) checks: Vec<CheckDef>,
     pub(super) foreign_keys: Vec<ForeignKeyDef>,
+    /// EXCLUDE: the indexes that serve it.
+    pub(super) exclusions: Vec<IndexMeta>,
     pub(super) sequences: Vec<ColumnSequence>,
     /// Unique indexes that are no constraints, as keys that a foreign key may refer to.
     pub(super) unique: Vec<Vec<usize>>,
@@ -78,6 +80,7 @@ enum Waiting {
     Generated { column: usize, expr: ast::Expr },
     Check(WaitingCheck),
     ForeignKey { columns: Vec<usize>, key: ast::ForeignKeyConstraint },
+    Exclusion(ast::ExcludeConstraint),
 }
 
 /// A CHECK constraint that is bound last.
@@ -103,6 +106,7 @@ impl Definition {
             keys: Vec::new(),
             checks: Vec::new(),
             foreign_keys: Vec::new(),
+            exclusions: Vec::new(),
             sequences: Vec::new(),
             unique: Vec::new(),
             waiting: Vec::new(),
@@ -121,6 +125,7 @@ impl Definition {
             keys: table.keys().to_vec(),
             checks: table.checks().to_vec(),
             foreign_keys: table.foreign_keys().to_vec(),
+            exclusions: table.indexes().iter().filter(|i| i.excludes()).cloned().collect(),
             unique: unique.collect(),
             inheriting: Inheriting::of(table),
             ..Self::new(name)
@@ -131,6 +136,7 @@ impl Definition {
         self.keys.iter().any(|key| key.name == name)
             || self.checks.iter().any(|check| check.name == name)
             || self.foreign_keys.iter().any(|key| key.name == name)
+            || self.exclusions.iter().any(|index| index.name == name)
     }
 
     /// `name`, or one that PostgreSQL would choose; 42710 when the given one is taken.
@@ -142,7 +148,7 @@ impl Definition {
         at: Place,
     ) -> Result<String> {
         if let Some(name) = name {
-            let is_index = matches!(label, "pkey" | "key");
+            let is_index = matches!(label, "pkey" | "key" | "excl");
             if is_index && self.keys.iter().any(|key| key.name == name) {
                 let message = format!("relation \"{name}\" already exists");
                 return fail(SqlState::DUPLICATE_TABLE, message, None);
@@ -171,6 +177,9 @@ impl Definition {
     pub(super) fn column_removed(&mut self, ordinal: usize) {
         let keys = self.keys.iter_mut().flat_map(|key| [&mut key.columns, &mut key.included]);
         let keys = keys.chain(self.foreign_keys.iter_mut().map(|key| &mut key.columns));
+        for index in &mut self.exclusions {
+            index.column_removed(ordinal);
+        }
         self.unique.retain(|columns| !columns.contains(&ordinal));
         for column in keys.chain(&mut self.unique).flatten() {
             *column -= usize::from(*column > ordinal);
@@ -255,6 +264,10 @@ impl Definition {
             }
             ast::TableConstraint::Check(check) => {
                 self.waiting.push(WaitingCheck::waiting(check.name.as_ref(), check));
+                return Ok(());
+            }
+            ast::TableConstraint::Exclude(exclude) => {
+                self.waiting.push(Waiting::Exclusion(exclude.clone()));
                 return Ok(());
             }
             other => return unsupported(format!("constraint {other}"), None),
@@ -519,6 +532,7 @@ impl Binder<'_> {
                 Waiting::ForeignKey { columns, key } => {
                     self.add_foreign_key(definition, columns, &key)?;
                 }
+                Waiting::Exclusion(exclude) => self.add_exclusion(definition, &exclude)?,
             }
         }
         Ok(())

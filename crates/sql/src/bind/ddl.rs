@@ -61,8 +61,9 @@ impl Binder<'_> {
             definition.add_constraint(constraint)?;
         }
         self.finish_constraints(&mut definition)?;
-        let indexes = self.take_over(&mut definition, &taken_over)?;
+        let mut indexes = self.take_over(&mut definition, &taken_over)?;
         let partition_by = self.partitioned_by(create, &definition, partition_of.as_ref())?;
+        indexes.append(&mut definition.exclusions);
         let Definition { columns, keys, checks, foreign_keys, sequences, inheriting, .. } =
             definition;
         let Inheriting { parents, inheritance, merged, .. } = inheriting;
@@ -129,6 +130,7 @@ impl Binder<'_> {
         if definition.checks.iter().any(|check| check.scope == CheckScope::Alone) {
             return refuse_alone(&definition.name.name);
         }
+        refuse_exclusions(definition, object_at(&create.name))?;
         let key = self.partition_key(expr, definition)?;
         let own = definition.name.key();
         if definition.foreign_keys.iter().any(|foreign| foreign.table.name == own) {
@@ -489,6 +491,16 @@ fn refuse_table_extensions(create: &ast::CreateTable, at: Place) -> Result<()> {
         Some((_, what)) => unsupported(what, at),
         None => Ok(()),
     }
+}
+
+/// # Errors
+/// 0A000 when the table has EXCLUDE.
+fn refuse_exclusions(definition: &Definition, at: Place) -> Result<()> {
+    if definition.exclusions.is_empty() {
+        return Ok(());
+    }
+    let message = "exclusion constraints are not supported on partitioned tables";
+    fail(SqlState::FEATURE_NOT_SUPPORTED, message, at)
 }
 
 /// The place in `text` of a position.

@@ -115,15 +115,14 @@ impl Binder<'_> {
                 };
                 let columns: Vec<IndexColumn> = index.columns.iter().map(place).collect();
                 let included: Vec<usize> = index.terms.included.iter().map(moved).collect();
-                let names: Vec<&str> = columns
-                    .iter()
-                    .map(|column| match column.expression() {
-                        Some(at) => index.terms.expressions[at].name.as_str(),
-                        None => definition.columns[column.ordinal].name.as_str(),
-                    })
-                    .chain(definition.names(&included))
-                    .collect();
-                let name = object_name(&definition.name.name, &names, "idx");
+                let named = |at: usize| match columns[at].expression() {
+                    Some(at) => index.terms.expressions[at].name.as_str(),
+                    None => definition.columns[columns[at].ordinal].name.as_str(),
+                };
+                let named = index.declared().into_iter().map(named);
+                let names: Vec<&str> = named.chain(definition.names(&included)).collect();
+                let label = if index.excludes() { "excl" } else { "idx" };
+                let name = object_name(&definition.name.name, &names, label);
                 let terms = IndexTerms { included, ..index.terms.clone() };
                 indexes.push(IndexMeta { name, columns, terms, ..index.clone() });
             }

@@ -39,7 +39,8 @@ pub struct CreateTable {
     pub foreign_keys: Vec<ForeignKeyDef>,
     /// Sequences to create with it, dropped with their column.
     pub sequences: Vec<ColumnSequence>,
-    /// Indexes that are no constraints, of LIKE; each under the name that it has elsewhere.
+    /// Indexes that serve EXCLUDE, under their names; those that are no constraints, of LIKE, each
+    /// under the name that it has elsewhere.
     pub indexes: Vec<IndexMeta>,
     /// Columns with the comments of others, of LIKE: a column's name, the other one's table and
     /// name.
@@ -466,6 +467,8 @@ pub enum AlterAction {
     },
     /// ADD PRIMARY KEY or UNIQUE. Columns of a primary key become NOT NULL.
     AddKey(KeyDef),
+    /// ADD EXCLUDE: the index that serves it.
+    AddExclusion(Box<IndexMeta>),
     /// ADD PRIMARY KEY or UNIQUE USING INDEX: the index gets the name of the key.
     AdoptIndex {
         /// Its name until then.

@@ -5,7 +5,7 @@
 
 use std::cell::Cell;
 use std::collections::HashSet;
-use std::ops::ControlFlow;
+use std::ops::{Bound, ControlFlow};
 
 use crossbeam_epoch as epoch;
 use crossbeam_epoch::Guard;
@@ -33,6 +33,36 @@ pub struct KeyRead<'a> {
     pub at: Snapshot,
     /// Ordinals of the columns.
     pub columns: &'a [usize],
+}
+
+/// A search for rows in their newest state: committed, or written by `txn` itself.
+#[derive(Clone, Copy)]
+pub struct KeySearch<'a> {
+    /// Number of an index that has an order.
+    pub index: usize,
+    /// Values of its first columns.
+    pub prefix: &'a [Datum<'a>],
+    /// Whole key from which the search goes this way, with the key itself; None for all rows that
+    /// have the prefix.
+    pub from: Option<(&'a [Datum<'a>], Direction)>,
+    /// Transaction that searches.
+    pub txn: TxnId,
+}
+
+/// Receiver of the rows that a [`KeySearch`] meets.
+pub trait Seeker {
+    /// True when it matters whether the row is there as `at` sees it, which depends on how a
+    /// running transaction ends.
+    ///
+    /// # Errors
+    /// As [`Table::read`].
+    fn concerns(&mut self, tid: Tid, at: Snapshot) -> Result<bool>;
+
+    /// Takes a row; each comes once. Break ends the search.
+    ///
+    /// # Errors
+    /// As [`Table::read`].
+    fn found(&mut self, tid: Tid) -> Result<ControlFlow<()>>;
 }
 
 /// A [`KeyRead`] of a table by who is pinned.
@@ -360,6 +390,56 @@ impl Table {
                         continue;
                     }
                     if found(tid).is_break() {
+                        break;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Visits the rows that a search meets, in the order of their keys. A running transaction is in
+    /// the way only where the seeker says that its row matters.
+    ///
+    /// # Errors
+    /// [`WriteError::Wait`] for such a transaction; those of the seeker.
+    ///
+    /// # Panics
+    /// If there is no such index, or a key does not fit it.
+    pub fn seek(&self, search: KeySearch<'_>, seeker: &mut dyn Seeker) -> Result<(), WriteError> {
+        let guard = epoch::pin();
+        let index = &self.index_list(&guard)[search.index];
+        let (mut prefix, mut from) = (KeyBuffer::new(), KeyBuffer::new());
+        index.encode(search.prefix, &mut prefix);
+        let mut successor = KeyBuffer::new();
+        let mut range = KeyRange::prefix(&prefix, &mut successor);
+        let mut direction = Direction::Forward;
+        if let Some((key, way)) = search.from {
+            index.encode(key, &mut from);
+            direction = way;
+            match way {
+                Direction::Forward => range.low = Bound::Included(&from),
+                Direction::Backward => range.high = Bound::Included(&from),
+            }
+        }
+        let mut cursor = index.range(range, direction);
+        // A row that moved has an entry for each place until nobody reads it where it was.
+        let mut visited = HashSet::new();
+        while let Some((key, tid)) = cursor.next() {
+            let (key, tid) = (key.to_vec(), self.moved(tid, &guard));
+            match self.keeper(index, &key, tid, search.txn, &guard)? {
+                Holder::Nobody => {}
+                Holder::Running(other) => {
+                    let ends = [other, search.txn];
+                    for at in ends.map(|txn| Snapshot::new(Snapshot::ALL.base(), txn)) {
+                        let reader = self.reader(KeyRead { index, at, columns: &[] }, &guard);
+                        if reader.has_key(&key, tid)? && seeker.concerns(tid, at)? {
+                            return Err(WriteError::Wait(other));
+                        }
+                    }
+                }
+                Holder::Row(tid) => {
+                    if visited.insert(tid) && seeker.found(tid)?.is_break() {
                         break;
                     }
                 }

@@ -154,6 +154,8 @@ states! {
     CHECK_OPTION_VIOLATION = b"44000";
     /// Row that a CHECK constraint refuses.
     CHECK_VIOLATION = b"23514";
+    /// Row that an exclusion constraint refuses.
+    EXCLUSION_VIOLATION = b"23P01";
     /// Cursor that stands on no row.
     INVALID_CURSOR_STATE = b"24000";
     /// Transaction state does not allow it.

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use sql::algebra::{Direction, NullsOrder};
 use sql::catalog::{
-    CheckDef, CheckScope, ColumnDef, Deferral, Domain, DomainDef, DomainOf, DomainUse,
-    ForeignKeyDef, Identity, IdentityKind, IndexColumn, IndexExpression, IndexKind, IndexMeta,
-    IndexTerms, Inheritance, KeyDef, KeyMatch, KeyNulls, PartitionBound, PartitionKey, PartitionOf,
-    PartitionStrategy, PolicyCommand, PolicyDef, PolicyKind, RangeEnd, ReferentialAction,
-    RowSecurity, SequenceDef, SequenceWrap, Uniqueness, UserType, Validity, WeaveForm, WideDef,
-    WideLink, WideNode,
+    CheckDef, CheckScope, ColumnDef, Deferral, Domain, DomainDef, DomainOf, DomainUse, Exclusion,
+    ExclusionElement, ExclusionMethod, ExclusionOperator, ForeignKeyDef, Identity, IdentityKind,
+    IndexColumn, IndexExpression, IndexKind, IndexMeta, IndexTerms, Inheritance, KeyDef, KeyMatch,
+    KeyNulls, PartitionBound, PartitionKey, PartitionOf, PartitionStrategy, PolicyCommand,
+    PolicyDef, PolicyKind, RangeEnd, ReferentialAction, RowSecurity, SequenceDef, SequenceWrap,
+    Uniqueness, UserType, Validity, WeaveForm, WideDef, WideLink, WideNode,
 };
 use sql::statement::{DefaultKind, OnCommit, Persistence, Privileges, RelationName};
 use storage::Layout;
@@ -52,8 +52,10 @@ record!(ForeignKeyDef {
 });
 record!(Identity { kind, sequence });
 record!(IndexMeta { name, columns, unique, kind; terms });
-record!(IndexTerms { expressions, predicate; classes, included });
+record!(IndexTerms { expressions, predicate; classes, included, exclusion });
 record!(IndexExpression { name, sql, ty });
+record!(Exclusion { method, elements, deferral });
+record!(ExclusionElement { column, operator });
 record!(IndexColumn { ordinal, direction, nulls });
 record!(RelationName { schema, name });
 record!(PartitionKey { strategy, columns, terms });
@@ -78,6 +80,8 @@ variants!(ReferentialAction {
     SetDefault = 4
 });
 variants!(Deferral { Never = 0, Immediate = 1, Deferred = 2 });
+variants!(ExclusionMethod { BTree = 0, Hash = 1, Gist = 2, SpGist = 3 });
+variants!(ExclusionOperator { Equal = 0, Differs = 1, Overlaps = 2, Adjacent = 3 });
 variants!(KeyMatch { Simple = 0, Full = 1 });
 variants!(Validity { Valid = 0, NotValid = 1 });
 variants!(CheckScope { Family = 0, Alone = 1 });

@@ -141,14 +141,11 @@ fn index() -> impl Strategy<Value = IndexMeta> {
         (text(), text(), ty()).prop_map(|(name, sql, ty)| IndexExpression { name, sql, ty });
     let classes = vec((0..4usize, text()), 0..2);
     let included = vec(0..4usize, 0..3);
-    let terms = (vec(expression, 0..3), option::of(text()), classes, included).prop_map(
-        |(expressions, predicate, classes, included)| IndexTerms {
-            expressions,
-            predicate,
-            classes,
-            included,
-        },
-    );
+    let parts = (vec(expression, 0..3), option::of(text()), classes, included);
+    let terms = (parts, option::of(exclusion())).prop_map(|(parts, exclusion)| {
+        let (expressions, predicate, classes, included) = parts;
+        IndexTerms { expressions, predicate, classes, included, exclusion }
+    });
     (text(), vec(column, 0..4), unique, kind, terms).prop_map(
         |(name, mut columns, unique, kind, terms)| {
             let all = 0..terms.expressions.len();
@@ -160,6 +157,21 @@ fn index() -> impl Strategy<Value = IndexMeta> {
             IndexMeta { name, columns, unique, kind, terms }
         },
     )
+}
+
+fn exclusion() -> impl Strategy<Value = Exclusion> {
+    use ExclusionMethod as M;
+    use ExclusionOperator as O;
+    let deferral = select(vec![Deferral::Never, Deferral::Immediate, Deferral::Deferred]);
+    let operator = select(vec![O::Equal, O::Differs, O::Overlaps, O::Adjacent]);
+    let element =
+        (0..4usize, operator).prop_map(|(column, operator)| ExclusionElement { column, operator });
+    let method = select(vec![M::BTree, M::Hash, M::Gist, M::SpGist]);
+    (method, vec(element, 1..3), deferral).prop_map(|(method, elements, deferral)| Exclusion {
+        method,
+        elements,
+        deferral,
+    })
 }
 
 fn block_index() -> impl Strategy<Value = IndexMeta> {

@@ -150,6 +150,7 @@ impl Altering {
                 def.checks.retain(|check| check.name != *name);
                 self.checks.retain(|check| check.name != *name);
             }
+            AlterAction::AddExclusion(_) => return Err(refused("EXCLUDE")),
             AlterAction::AddForeignKey(_) => return Err(refused("FOREIGN KEY")),
             AlterAction::AdoptIndex { .. } => return Err(refused("USING INDEX")),
             AlterAction::SetIdentity { .. } | AlterAction::DropIdentity { .. } => {

@@ -241,6 +241,12 @@ fn of_table(subject: &Subject<'_>, def: &TableDef, depends: &mut Depends) {
             continue;
         }
         let from = depends.relation(&beside(&index.name));
+        if index.excludes() {
+            let on = depends.relation(table);
+            depends.add(constraint(&index.name), "a", on);
+            depends.add(from, "i", constraint(&index.name));
+            continue;
+        }
         let on = depends.relation(table);
         depends.add(from, "a", on);
     }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-use sql::catalog::{ColumnDef, IndexKind, Language};
+use sql::catalog::{ColumnDef, IndexMeta, Language};
 use sql::statement::ALWAYS_THERE;
 use types::{DataType, ElementType, NumericDisplay, NumericType, PackedType, WideDigits};
 
@@ -111,18 +111,20 @@ pub(super) fn default_privileges(role: &str, about: &str) -> i64 {
 }
 
 /// Access methods of indexes: those of PostgreSQL, and more behind its last one.
-pub(super) const METHODS: [(i64, &str); 6] = [
+pub(super) const METHODS: [(i64, &str); 8] = [
     (403, "btree"),
     (405, "hash"),
+    (783, "gist"),
     (2742, "gin"),
+    (4000, "spgist"),
     (9_001, "csb"),
     (9_002, "bitweaving"),
     (9_003, "bloom"),
 ];
 
 /// The number of an index' access method.
-pub(super) fn access_method(kind: IndexKind) -> i64 {
-    METHODS.iter().find(|(_, name)| *name == kind.method()).map_or(0, |(number, _)| *number)
+pub(super) fn access_method(index: &IndexMeta) -> i64 {
+    METHODS.iter().find(|(_, name)| *name == index.method()).map_or(0, |(number, _)| *number)
 }
 
 /// The number and modifier of a type.

@@ -4,8 +4,9 @@ use std::borrow::Cow;
 
 use sql::algebra::{Direction, NullsOrder};
 use sql::catalog::{
-    CheckScope, ColumnDef, Deferral, ForeignKeyDef, IdentityKind, IndexColumn, IndexMeta, KeyMatch,
-    KeyNulls, PartitionOf, ReferentialAction, TableMeta, Uniqueness, UserType, Validity,
+    CheckScope, ColumnDef, Deferral, ExclusionElement, ForeignKeyDef, IdentityKind, IndexColumn,
+    IndexMeta, KeyMatch, KeyNulls, PartitionOf, ReferentialAction, TableMeta, Uniqueness, UserType,
+    Validity,
 };
 use sql::statement::RelationName;
 use types::{ElementType, Value, array};
@@ -199,7 +200,7 @@ pub(super) fn classes(subject: &Subject<'_>) -> Vec<Row> {
             let row = relation(subject, &key, kind, number(&key), owner(name))
                 .flag("relispartition", is_part(&entry.def, &index.name))
                 .flag("relhassubclass", is_parted)
-                .number("relam", numbers::access_method(index.kind))
+                .number("relam", numbers::access_method(index))
                 .number("relnatts", (index.columns.len() + index.terms.included.len()) as i64);
             let option = index.kind.option();
             let option = option.map(|(name, value)| Value::text(&format!("{name}={value}")));
@@ -438,11 +439,16 @@ fn deferrable_key(def: &TableDef, index: &IndexMeta) -> bool {
     def.keys.iter().any(|key| key.name == index.name && key.deferral.is_deferrable())
 }
 
+/// True for the index of an exclusion constraint that is DEFERRABLE.
+fn excludes_late(index: &IndexMeta) -> bool {
+    index.terms.exclusion.as_ref().is_some_and(|exclusion| exclusion.deferral.is_deferrable())
+}
+
 /// The statement that makes an index.
 pub(super) fn index_definition(def: &TableDef, index: &IndexMeta) -> String {
     let is_unique = index.unique != Uniqueness::No || deferrable_key(def, index);
     let unique = if is_unique { "UNIQUE " } else { "" };
-    let method = index.kind.method();
+    let method = index.method();
     let option = index.kind.option();
     let option = option.map_or(String::new(), |(name, value)| format!(" WITH ({name}='{value}')"));
     let column = |(position, column): (usize, &IndexColumn)| {
@@ -459,7 +465,8 @@ pub(super) fn index_definition(def: &TableDef, index: &IndexMeta) -> String {
         }
         text
     };
-    let columns: Vec<String> = index.columns.iter().enumerate().map(column).collect();
+    let columns = index.declared().into_iter().map(|at| column((at, &index.columns[at])));
+    let columns: Vec<String> = columns.collect();
     let nulls = match index.unique {
         Uniqueness::NullsNotDistinct => " NULLS NOT DISTINCT",
         _ => "",
@@ -476,9 +483,11 @@ pub(super) fn index_definition(def: &TableDef, index: &IndexMeta) -> String {
 /// The number of the operator class that the column at `position` of an index has, of the type
 /// `number`.
 fn class_of(index: &IndexMeta, position: usize, number: i64) -> i64 {
-    let method = match index.kind.method() {
+    let method = match index.method() {
         "hash" => 405,
         "gin" => 2742,
+        "gist" => 783,
+        "spgist" => 4000,
         _ => numbers::METHODS[0].0,
     };
     let class = index.terms.classes.iter().find(|(at, _)| *at == position);
@@ -486,6 +495,12 @@ fn class_of(index: &IndexMeta, position: usize, number: i64) -> i64 {
     named.unwrap_or_else(|| {
         builtin::operator_class(method, u32::try_from(number).unwrap_or_default())
     })
+}
+
+/// The bits of `indoption` of a column.
+fn order_option(column: &IndexColumn) -> i64 {
+    let descending = i64::from(column.direction == Direction::Descending);
+    descending | (i64::from(column.nulls == NullsOrder::First) << 1)
 }
 
 /// pg_index.
@@ -510,23 +525,22 @@ pub(super) fn index_rows(subject: &Subject<'_>) -> Vec<Row> {
                 let usual = numbers::own_entry(ty(column)).collation;
                 own.map_or(usual, |own| i64::from(own.number()))
             };
-            let classes: Vec<i64> = index.columns.iter().enumerate().map(class).collect();
-            let collations: Vec<i64> = index.columns.iter().map(collation).collect();
-            let option = |column: &IndexColumn| {
-                let descending = i64::from(column.direction == Direction::Descending);
-                let first = i64::from(column.nulls == NullsOrder::First);
-                descending | (first << 1)
-            };
-            let options: Vec<i64> = index.columns.iter().map(option).collect();
+            let declared = index.declared().into_iter();
+            let declared: Vec<_> = declared.map(|at| (at, &index.columns[at])).collect();
+            let columns = || declared.iter().map(|(_, column)| *column);
+            let classes: Vec<i64> = declared.iter().copied().map(class).collect();
+            let collations: Vec<i64> = columns().map(collation).collect();
+            let options: Vec<i64> = columns().map(order_option).collect();
             let place = |column: &IndexColumn| match column.expression() {
                 Some(_) => 0,
                 None => column.ordinal as i64 + 1,
             };
             let included = index.terms.included.iter().map(|ordinal| *ordinal as i64 + 1);
-            let places: Vec<i64> = index.columns.iter().map(place).chain(included).collect();
+            let places: Vec<i64> = columns().map(place).chain(included).collect();
             let expressions: Vec<String> =
                 index.terms.expressions.iter().map(|expression| expression.full_text()).collect();
-            let is_late = deferrable_key(&entry.def, index);
+            let is_unique = deferrable_key(&entry.def, index);
+            let is_late = is_unique || excludes_late(index);
             let mut row = Row::default();
             if !expressions.is_empty() {
                 row = row.text("indexprs", &expressions.join(", "));
@@ -539,9 +553,10 @@ pub(super) fn index_rows(subject: &Subject<'_>) -> Vec<Row> {
                 .number("indrelid", number(name))
                 .number("indnatts", places.len() as i64)
                 .number("indnkeyatts", index.columns.len() as i64)
-                .flag("indisunique", index.unique != Uniqueness::No || is_late)
+                .flag("indisunique", index.unique != Uniqueness::No || is_unique)
                 .flag("indnullsnotdistinct", index.unique == Uniqueness::NullsNotDistinct)
                 .flag("indisprimary", primary)
+                .flag("indisexclusion", index.excludes())
                 .flag("indimmediate", !is_late)
                 .flag("indisvalid", partitions::is_complete(entry, &index.name))
                 .flag("indisready", true)
@@ -596,6 +611,38 @@ fn foreign_key(subject: &Subject<'_>, def: &TableDef, key: &ForeignKeyDef) -> Ro
         .text("confmatchtype", if key.matching == KeyMatch::Full { "f" } else { "s" })
         .list("conkey", ElementType::SmallInt, &list(&key.columns))
         .list("confkey", ElementType::SmallInt, &list(&key.references))
+}
+
+/// An exclusion constraint, but for what all constraints have.
+fn exclusion(def: &TableDef, index: &IndexMeta) -> Row {
+    let Some(exclusion) = &index.terms.exclusion else { return Row::default() };
+    let element = |element: &ExclusionElement| {
+        let column = index_column(def, index, &index.columns[element.column], Form::Full);
+        let class = index.terms.classes.iter().find(|(at, _)| *at == element.column);
+        let class = class.map_or(String::new(), |(_, class)| format!(" {class}"));
+        format!("{column}{class} WITH {}", element.operator.sign())
+    };
+    let elements: Vec<String> = exclusion.elements.iter().map(element).collect();
+    let included = included_text(def, &index.terms.included);
+    let predicate = index.full_predicate().map_or(String::new(), |sql| format!(" WHERE ({sql})"));
+    let text = format!(
+        "EXCLUDE USING {} ({}){included}{predicate}{}",
+        exclusion.method.name(),
+        elements.join(", "),
+        exclusion.deferral.sql()
+    );
+    let columns = index.declared().into_iter().map(|at| index.columns[at]);
+    let columns = columns.map(|column| match column.expression() {
+        Some(_) => 0,
+        None => column.ordinal as i64 + 1,
+    });
+    without_actions()
+        .text("contype", "x")
+        .flag("condeferrable", exclusion.deferral.is_deferrable())
+        .flag("condeferred", exclusion.deferral == Deferral::Deferred)
+        .text("condef", &text)
+        .flag("connoinherit", true)
+        .list("conkey", ElementType::SmallInt, &columns.collect::<Vec<_>>())
 }
 
 /// The name of the key that a foreign key refers to.
@@ -666,6 +713,11 @@ pub(super) fn constraints(subject: &Subject<'_>) -> Vec<Row> {
             let row = row.flag("condeferred", key.deferral == Deferral::Deferred);
             let row = row.text("condef", &text).flag("connoinherit", true);
             add(&key.name, Validity::Valid, row);
+        }
+        for index in def.indexes.iter().filter(|index| index.excludes()) {
+            let row = exclusion(def, index);
+            let number = number(&RelationName::key_beside(table, &index.name));
+            add(&index.name, Validity::Valid, row.number("conindid", number));
         }
         for check in &def.checks {
             let sql = subject.text_shown(&check.sql);
