@@ -12,22 +12,13 @@ use parking_lot::{Mutex, RwLock};
 use store::code::{Code, Compile, Pass, Start};
 
 use crate::machine::{self, Unit};
-use crate::program::{Program, Sketch};
+use crate::program::{Program, Sketch, When};
 use crate::shape::Shape;
 
 /// Functions that are kept; above it all are forgotten.
 const UNITS_MAX: usize = 4096;
 /// Rows times queries from which code pays: see `docs/decisions/085-generated-code.md`.
 const PAYING: u64 = 1 << 18;
-
-/// When a pass has code.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum When {
-    /// If it is large enough, and by another thread if code has to be made.
-    Paying,
-    /// Always, before it begins: for tests and measurements.
-    Always,
-}
 
 /// Makes code for scans; for [`store::server::StoreOptions::compiler`].
 pub struct Compiler {
@@ -86,12 +77,16 @@ impl Compile for Compiler {
         if pass.rows.saturating_mul(pass.queries.len() as u64) < PAYING {
             return Start::Never;
         }
-        let is_known = self.missing(&Sketch::new(pass)).is_empty();
+        let sketch = Sketch::new(pass, self.when);
+        if !sketch.serves() {
+            return Start::Never;
+        }
+        let is_known = self.missing(&sketch).is_empty();
         if is_known { Start::Now } else { Start::Aside }
     }
 
     fn compile(&self, pass: &Pass) -> Option<Arc<dyn Code>> {
-        let sketch = Sketch::new(pass);
+        let sketch = Sketch::new(pass, self.when);
         if !self.missing(&sketch).is_empty() {
             let _making = self.making.lock();
             let missing = self.missing(&sketch);

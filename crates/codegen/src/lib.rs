@@ -25,4 +25,5 @@ mod program;
 mod page;
 mod compiler;
 
-pub use compiler::{Compiler, When};
+pub use compiler::Compiler;
+pub use program::When;

@@ -422,6 +422,10 @@ fn finish(growth: Growth, total: &mut Total, [count, first, second]: [u64; STATE
 }
 
 impl PageRun for Run<'_> {
+    fn serves(&self, query: usize) -> bool {
+        self.program.sketch.queries[query].is_served
+    }
+
     fn select(&mut self, query: usize, visible: Option<&[u64]>) -> &[u32] {
         self.select_bits(query, visible);
         let memory = &mut *self.memory;

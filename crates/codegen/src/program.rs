@@ -7,11 +7,21 @@
 
 use std::sync::Arc;
 
-use store::code::{FieldCheck, Form, Pass, Wish};
+use store::code::{Check, FieldCheck, Form, Pass, PassQuery, Wish};
 use store::{Aggregate, Schema};
 
 use crate::machine::Unit;
 use crate::shape::{Conjunct, Copied, FieldShape, Growth, Judged, Shape, Test, item_of};
+
+/// When a pass has code, and for which of its queries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum When {
+    /// If it is large enough, and by another thread if code has to be made; for the queries that
+    /// are faster then.
+    Paying,
+    /// Always, before it begins, for all queries: for tests and measurements.
+    Always,
+}
 
 /// Shape of a function, and the fields that it is called for, in order.
 #[derive(Debug)]
@@ -58,6 +68,8 @@ pub(crate) enum After {
 /// A query.
 #[derive(Debug)]
 pub(crate) struct Planned {
+    /// False when loops answer it.
+    pub is_served: bool,
     /// Conjuncts, those that call functions last.
     pub conjuncts: Vec<usize>,
     pub after: After,
@@ -76,7 +88,7 @@ pub(crate) struct Sketch {
 }
 
 impl Sketch {
-    pub(crate) fn new(pass: &Pass) -> Self {
+    pub(crate) fn new(pass: &Pass, when: When) -> Self {
         let mut sketch = Self {
             schema: Arc::clone(&pass.schema),
             form: pass.form,
@@ -86,8 +98,15 @@ impl Sketch {
             fields: Vec::new(),
         };
         let mut users = vec![0; pass.conjuncts.len()];
-        pass.queries.iter().flat_map(|query| &query.conjuncts).for_each(|c| users[*c] += 1);
+        let pays = |query: &&PassQuery| when == When::Always || pays(pass, query);
+        let served = pass.queries.iter().filter(pays);
+        served.flat_map(|query| &query.conjuncts).for_each(|c| users[*c] += 1);
         for (checks, users) in pass.conjuncts.iter().zip(users) {
+            if users == 0 {
+                // Nobody looks at it.
+                sketch.parts.push(Part::Nothing);
+                continue;
+            }
             let part = match Conjunct::new(&pass.schema, pass.form, checks) {
                 Conjunct::All => Part::All,
                 Conjunct::Nothing => Part::Nothing,
@@ -96,6 +115,12 @@ impl Sketch {
             sketch.parts.push(part);
         }
         for query in &pass.queries {
+            if !pays(&query) {
+                let planned =
+                    Planned { is_served: false, conjuncts: vec![], after: After::Nothing };
+                sketch.queries.push(planned);
+                continue;
+            }
             let calls = |number: &usize| match &sketch.parts[*number] {
                 Part::Judged(judging) => sketch.pieces[judging.piece].calls(),
                 Part::All | Part::Nothing => false,
@@ -103,12 +128,17 @@ impl Sketch {
             let mut conjuncts = query.conjuncts.clone();
             conjuncts.sort_by_key(calls);
             let after = sketch.after(&query.wish);
-            sketch.queries.push(Planned { conjuncts, after });
+            sketch.queries.push(Planned { is_served: true, conjuncts, after });
         }
         sketch.fields = sketch.pieces.iter().flat_map(|piece| piece.fields.clone()).collect();
         sketch.fields.sort_unstable();
         sketch.fields.dedup();
         sketch
+    }
+
+    /// True when code answers any query.
+    pub(crate) fn serves(&self) -> bool {
+        self.queries.iter().any(|query| query.is_served)
     }
 
     /// Shapes of its pieces; the same one may come often.
@@ -158,6 +188,20 @@ impl Sketch {
         let shape = Shape::Fold(self.form, items);
         After::Fold((!is_empty).then(|| self.piece(shape, fields)), grown)
     }
+}
+
+/// True when code answers a query faster than loops. Rows: always. Columns: loops are as fast where
+/// one test of a value has to be made, or texts are compared, and what is done with the rows is one
+/// more loop; numbers are in `docs/decisions/085-generated-code.md`.
+fn pays(pass: &Pass, query: &PassQuery) -> bool {
+    if pass.form == Form::Rows || matches!(query.wish, Wish::Fields { .. }) {
+        return true;
+    }
+    let checks = || query.conjuncts.iter().flat_map(|number| &pass.conjuncts[*number]);
+    let is_bytes = |check: &FieldCheck| {
+        matches!(check.check, Check::Bytes { .. } | Check::Prefix { .. } | Check::Suffix { .. })
+    };
+    checks().count() > 1 && !checks().any(is_bytes)
 }
 
 impl Piece {

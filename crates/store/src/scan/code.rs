@@ -137,6 +137,9 @@ impl<'a> RowsPage<'a> {
 /// Queries of a pass on one page. `visible` has a bit for each row that a query's snapshot sees, 64
 /// rows in a word; `None` for all.
 pub trait PageRun {
+    /// True when code answers query `query`; others are left to loops, and not asked here.
+    fn serves(&self, query: usize) -> bool;
+
     /// Positions of the rows that query `query` selects, ascending.
     fn select(&mut self, query: usize, visible: Option<&[u64]>) -> &[u32];
 

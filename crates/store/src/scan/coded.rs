@@ -1,6 +1,7 @@
 //! Pages that code judges: who gets which rows.
 //!
-//! Queries that a page's bounds decide are left to `vectors`: there is nothing to judge. Parts of
+//! Queries that a page's bounds decide are left to `vectors`, as there is nothing to judge, and so
+//! are those that the code does not serve. Parts of
 //! keys and extremes of texts are looked at behind the code, on positions.
 
 use std::cell::OnceCell;
@@ -57,9 +58,11 @@ impl Worker<'_, '_> {
             let positions = OnceCell::new();
             for query in share.queries {
                 let planned = &self.plan().queries[*query];
-                let decided = vectors::by_bounds_alone(self.plan(), planned, columns);
                 match &mut run {
-                    Some(run) if !decided => {
+                    Some(run)
+                        if run.serves(*query)
+                            && !vectors::by_bounds_alone(self.plan(), planned, columns) =>
+                    {
                         let mut desk = Desk { run: &mut **run, page, keys: columns.keys() };
                         self.give(*query, &mut desk, share.visible.as_deref());
                     }
@@ -74,7 +77,7 @@ impl Worker<'_, '_> {
         self.put_runner(runner);
     }
 
-    /// Gives the rows of a page by code; false when there is none.
+    /// Gives the rows of a page by code; false when there is none that serves all queries.
     pub(crate) fn rows_page(
         &mut self,
         page: RowsPage<'_>,
@@ -83,7 +86,9 @@ impl Worker<'_, '_> {
     ) -> bool {
         let mut runner = self.take_runner();
         let page = Page::Rows(page);
-        let mut run = runner.as_mut().and_then(|runner| runner.begin(page));
+        let run = runner.as_mut().and_then(|runner| runner.begin(page));
+        let mut queries = shares.iter().flat_map(|share| share.queries);
+        let mut run = run.filter(|run| queries.all(|query| run.serves(*query)));
         if let Some(run) = &mut run {
             for share in shares {
                 for query in share.queries {
