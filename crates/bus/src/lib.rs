@@ -9,7 +9,7 @@
 //! ```
 //! Invariant: no table, no SQL and no thread pool is known here; whoever wants queues links this
 //! crate alone.
-//! Elsewhere: files and clocks (`host`), the log's segments (`wal`).
+//! Elsewhere: `tables` of a database in this process (`bus_embedded`), files and clocks (`host`), the log's segments (`wal`).
 //! Source: Chasseur 2015, chapter 4.
 
 // Floors: lowest first.
@@ -21,6 +21,8 @@ mod store;
 pub mod native;
 #[cfg(feature = "kv")]
 pub mod kv;
+#[cfg(feature = "tables")]
+pub mod tables;
 #[cfg(feature = "postgres")]
 pub mod postgres;
 #[cfg(feature = "sqlite")]

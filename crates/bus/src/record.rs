@@ -200,7 +200,7 @@ impl Record {
     }
 
     /// A message of a store whose holders come later, as [`Self::Again`].
-    #[cfg(any(feature = "kv", feature = "postgres", feature = "sqlite", feature = "zookeeper"))]
+    #[cfg(any(feature = "kv", feature = "sqlite", feature = "tables", feature = "zookeeper"))]
     pub(crate) fn without_holders(message: Delivery) -> Self {
         Self::Message(Placed { message, holders: Vec::new(), copies: usize::MAX })
     }

@@ -67,6 +67,7 @@ pub fn bench() -> Outcome {
     let mut stores = in_workspace();
     stores.args(["bench", "--package", "bus", "--all-features", "--bench", "stores"]);
     must(stores.env("TESSERA", root().join("target/release/tessera")))?;
+    cargo(&["bench", "--package", "bus_embedded", "--bench", "embedded"])?;
     cargo(&["bench", "--package", "bus_server", "--bench", "network"])?;
     cargo(&["bench", "--package", "bus_server", "--bench", "peers"])
 }

@@ -5,27 +5,25 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use ::postgres::Client;
 use ::postgres::fallible_iterator::FallibleIterator as _;
-use ::postgres::{Client, NoTls};
 
-use super::Place;
 use crate::semantics::{Bell, Result, Ring as _};
+use crate::tables::Wakes;
 
 /// How long the thread listens until it looks whether it is to end.
 const PART: Duration = Duration::from_millis(500);
 
-/// The thread; it ends with this value.
+/// A thread that listens; it ends with this value.
 #[derive(Debug)]
-pub(super) struct Wakes {
+pub struct Heard {
     ends: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Wakes {
-    /// Listens to the changes of the place from now on.
-    pub(super) fn start(place: &Place, bell: &Arc<Bell>) -> Result<Self> {
-        let mut client = place.config.connect(NoTls)?;
-        client.batch_execute(&format!("LISTEN {}", place.schema))?;
+impl Heard {
+    /// Rings at what `client` listens to from now on.
+    pub(super) fn start(mut client: Client, bell: &Arc<Bell>) -> Result<Self> {
         let ends = Arc::new(AtomicBool::new(false));
         let (told, bell) = (Arc::clone(&ends), Arc::clone(bell));
         let thread = std::thread::Builder::new()
@@ -36,14 +34,16 @@ impl Wakes {
             })?;
         Ok(Self { ends, thread: Some(thread) })
     }
+}
 
-    /// Whether the connection still stands.
-    pub(super) fn are_heard(&self) -> bool {
+impl Wakes for Heard {
+    /// True while the connection stands.
+    fn are_heard(&mut self) -> bool {
         self.thread.as_ref().is_some_and(|thread| !thread.is_finished())
     }
 }
 
-impl Drop for Wakes {
+impl Drop for Heard {
     fn drop(&mut self) {
         self.ends.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {

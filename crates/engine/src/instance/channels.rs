@@ -5,7 +5,7 @@
 //! ```
 //! LISTEN and UNLISTEN count from the commit of their transaction, as in PostgreSQL.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
@@ -37,14 +37,14 @@ pub type Wake = Arc<dyn Fn() + Send + Sync>;
 /// Notifications that came for a session.
 #[derive(Default)]
 pub(crate) struct Inbox {
-    waiting: Mutex<Vec<Notification>>,
+    waiting: Mutex<VecDeque<Notification>>,
     wake: Mutex<Option<Wake>>,
 }
 
 impl Inbox {
     /// Takes what came.
     pub(crate) fn take(&self) -> Vec<Notification> {
-        std::mem::take(&mut *self.waiting.lock())
+        std::mem::take(&mut *self.waiting.lock()).into()
     }
 
     /// True when nothing came.
@@ -59,9 +59,9 @@ impl Inbox {
     fn put(&self, notification: Notification) {
         let mut waiting = self.waiting.lock();
         if waiting.len() >= WAITING_MAX {
-            waiting.remove(0);
+            waiting.pop_front();
         }
-        waiting.push(notification);
+        waiting.push_back(notification);
         drop(waiting);
         let wake = self.wake.lock().clone();
         wake.into_iter().for_each(|wake| wake());

@@ -5,7 +5,7 @@
 //! types < host < wal < bus < sched     types < sql < plan     types < rpc
 //! types < kernels < store < transport  types < host < wal < store < transport < shared
 //! types < kernels < store < codegen
-//! all of these < exec < engine < formats, workloads, wire, procs, bus_server
+//! all of these < exec < engine < formats, workloads, wire, procs, bus_server, bus_embedded
 //! these < flight < server, python
 //! ```
 
@@ -25,7 +25,7 @@ const CHAINS: &[&[&str]] = &[
 const LAYERS: &[&[&str]] = &[
     &["exec"],
     &["engine"],
-    &["formats", "workloads", "wire", "procs", "bus_server"],
+    &["formats", "workloads", "wire", "procs", "bus_server", "bus_embedded"],
     &["flight"],
     &["server", "python"],
 ];

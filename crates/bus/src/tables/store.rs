@@ -1,4 +1,4 @@
-//! The tables behind the native bus: the owner's lock keeps other processes from changes, and many
+//! The tables behind the native bus: the owner's lock keeps others from changes, and many
 //! calls are a few statements.
 //!
 //! Invariant: ids are never given again, and a copy never comes back, so the changes of a
@@ -6,19 +6,25 @@
 
 use types::{Error, SqlState};
 
-use super::Postgres;
-use super::tables::{
-    RECEIVES, SENDS, Tables, client_at, damaged, list_of, message_of, number, type_at, urgency,
+use super::TableBus;
+use super::link::Parameter::{ManyBytes, Number, Numbers, Smalls};
+use super::link::{Place, Row};
+use super::queues::{
+    RECEIVES, Registrations, SENDS, Tables, client_at, columns, list_of, message_of,
+    number, registration, type_at,
 };
 use crate::record::{NextIds, Placed, Record};
 use crate::semantics::{ClientId, Message, MessageId, MessageType, QueueKey, Result, Time};
 use crate::store::Store;
 
-/// The most bytes of a body: a statement with it, and a row, stay below 1 GB.
-const BODY_BYTES_MAX: usize = 512 << 20;
+/// The most bytes of a body.
+const BODY_BYTES_MAX: usize = 448 << 20;
 
-/// Bytes of bodies after which a statement has enough: servers take 1 GB.
+/// Bytes of bodies after which a statement has enough.
 const STATEMENT_BYTES: usize = 32 << 20;
+
+// Databases take values of 1 GB, and Tessera's arrays have two bytes for each that is 0.
+const _: () = assert!(2 * (BODY_BYTES_MAX + STATEMENT_BYTES) < 1 << 30);
 
 const NEXT_IDS: &str = "
 SELECT c.last_value + c.is_called::INTEGER, m.last_value + m.is_called::INTEGER
@@ -40,11 +46,11 @@ const KEEP_COPIES: &str = "
 INSERT INTO queued_message
 SELECT * FROM unnest($1::BIGINT[], $2::BIGINT[], $3::BIGINT[], $4::BIGINT[])";
 
-impl Store for Postgres {
+impl<P: Place> Store for TableBus<P> {
     fn load(&self, each: &mut dyn FnMut(Record)) -> Result<()> {
-        self.with(|connection| {
-            connection.own()?;
-            connection.look(|tables| tables.load(each))
+        self.with(|session| {
+            session.own()?;
+            session.look(|tables| tables.load(each))
         })
     }
 
@@ -107,49 +113,43 @@ impl Batch {
 }
 
 impl Tables<'_> {
-    fn next_ids(&mut self) -> Result<NextIds> {
-        let rows = self.connection.rows(NEXT_IDS, &[])?;
-        let row = rows.first().ok_or_else(|| damaged("no next ids"))?;
-        let id = |column: usize| row.get::<_, i64>(column).cast_unsigned();
-        Ok(NextIds { client: id(0), message: id(1) })
-    }
-
     fn load(&mut self, each: &mut dyn FnMut(Record)) -> Result<()> {
-        each(Record::Ids(self.next_ids()?));
-        let connection = &mut *self.connection;
-        connection.each_row(CLIENTS, |row| {
-            each(Record::Connect(client_at(row, 0), Time(row.get(1))));
-            Ok(())
+        let registered = |row: &Row| Ok((client_at(row, 0)?, type_at(row, 1)?));
+        let mut all = |text: &'static str, record: &dyn Fn(&Row) -> Result<Record>| {
+            self.link.each_row(text, &[], &mut |row| {
+                each(record(&row)?);
+                Ok(())
+            })
+        };
+        all(NEXT_IDS, &|row| Ok(Record::Ids(NextIds { client: row.id(0)?, message: row.id(1)? })))?;
+        all(CLIENTS, &|row| Ok(Record::Connect(client_at(row, 0)?, Time(row.number(1)?))))?;
+        all(SENDS.types, &|row| {
+            registered(row).map(|(client, what)| Record::Sender(client, what))
         })?;
-        connection.each_row(SENDS.types, |row| {
-            each(Record::Sender(client_at(row, 0), type_at(row, 1)?));
-            Ok(())
+        all(RECEIVES.types, &|row| {
+            registered(row).map(|(client, what)| Record::Receiver(client, what))
         })?;
-        connection.each_row(RECEIVES.types, |row| {
-            each(Record::Receiver(client_at(row, 0), type_at(row, 1)?));
-            Ok(())
-        })?;
-        connection.each_row(MESSAGES, |row| {
-            each(Record::without_holders(message_of(row)?));
-            Ok(())
-        })?;
-        connection.each_row(COPIES, |row| {
-            let message = MessageId(row.get::<_, i64>(0).cast_unsigned());
-            each(Record::Again(message, client_at(row, 1)));
-            Ok(())
-        })
+        all(MESSAGES, &|row| Ok(Record::without_holders(message_of(row)?)))?;
+        all(COPIES, &|row| Ok(Record::Again(MessageId(row.id(0)?), client_at(row, 1)?)))
     }
 
     fn apply(&mut self, batch: Batch) -> Result<()> {
         self.keep_clients(&batch.connects)?;
-        for (kind, registrations) in [(SENDS, &batch.senders), (RECEIVES, &batch.receivers)] {
-            for (client, what) in registrations {
-                self.connection.rows(kind.insert, &[&number(*client), &i64::from(what.0)])?;
-            }
-        }
+        self.keep_registrations(SENDS, &batch.senders)?;
+        self.keep_registrations(RECEIVES, &batch.receivers)?;
         self.keep_messages(&batch.messages)?;
         self.remove(batch.removed.iter().map(|(receiver, key)| (*receiver, key)))?;
         batch.disconnects.iter().try_for_each(|client| self.remove_client(*client))
+    }
+
+    fn keep_registrations(
+        &mut self,
+        to: &Registrations,
+        registrations: &[(ClientId, MessageType)],
+    ) -> Result<()> {
+        registrations.iter().try_for_each(|(client, what)| {
+            self.rows(to.insert, &registration(*client, *what)).map(drop)
+        })
     }
 
     fn keep_clients(&mut self, clients: &[(ClientId, Time)]) -> Result<()> {
@@ -157,8 +157,8 @@ impl Tables<'_> {
         let ids: Vec<i64> = clients.iter().map(|(client, _)| number(*client)).collect();
         let times: Vec<i64> = clients.iter().map(|(_, connected)| connected.0).collect();
         if let Some(last) = ids.iter().max() {
-            self.connection.rows(KEEP_CLIENTS, &[&ids, &times])?;
-            self.connection.rows(NEXT, &[last])?;
+            self.rows(KEEP_CLIENTS, &[Numbers(&ids), Numbers(&times)])?;
+            self.rows(NEXT, &[Number(*last)])?;
         }
         Ok(())
     }
@@ -181,7 +181,7 @@ impl Tables<'_> {
             self.insert_all(part)?;
         }
         self.wake();
-        self.connection.rows(NEXT, &[&last])?;
+        self.rows(NEXT, &[Number(last)])?;
         Ok(())
     }
 
@@ -194,22 +194,27 @@ impl Tables<'_> {
         let (sent, deadlines) = (all(|message| message.sent.0), all(|m| m.key.deadline.0));
         let kinds = all(|message| i64::from(message.message_type.0));
         let priorities: Vec<i32> = placed.iter().map(|p| p.message.key.priority.0).collect();
-        let bodies: Vec<&[u8]> = placed.iter().map(|placed| &placed.message.body[..]).collect();
+        let bodies: Vec<Option<&[u8]>> =
+            placed.iter().map(|placed| Some(&placed.message.body[..])).collect();
         let lists: Vec<Option<Vec<u8>>> =
             placed.iter().map(|p| p.message.receivers.as_deref().map(list_of)).collect();
-        self.connection.rows(
+        let lists: Vec<Option<&[u8]>> = lists.iter().map(Option::as_deref).collect();
+        self.rows(
             KEEP_MESSAGES,
-            &[&ids, &bodies, &senders, &sent, &deadlines, &priorities, &kinds, &lists],
+            &[
+                Numbers(&ids),
+                ManyBytes(&bodies),
+                Numbers(&senders),
+                Numbers(&sent),
+                Numbers(&deadlines),
+                Smalls(&priorities),
+                Numbers(&kinds),
+                ManyBytes(&lists),
+            ],
         )?;
-        let mut columns: [Vec<i64>; 4] = Default::default();
-        for (key, holder) in
-            placed.iter().flat_map(|p| p.holders.iter().map(|holder| (&p.message.key, holder)))
-        {
-            let row = [number(*holder), urgency(key.priority), key.deadline.0, id_of(key)];
-            columns.iter_mut().zip(row).for_each(|(column, value)| column.push(value));
-        }
-        let [receivers, urgencies, deadlines, messages] = &columns;
-        self.connection.rows(KEEP_COPIES, &[receivers, urgencies, deadlines, messages])?;
+        let copies =
+            placed.iter().flat_map(|p| p.holders.iter().map(|holder| (*holder, &p.message.key)));
+        self.rows(KEEP_COPIES, &columns(copies).each_ref().map(|column| Numbers(column)))?;
         Ok(())
     }
 }

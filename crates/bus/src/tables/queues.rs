@@ -2,15 +2,14 @@
 
 use std::sync::Arc;
 
-use ::postgres::Row;
 use types::codec::Input;
 use types::{Error, SqlState};
 
-use super::connection::Connection;
+use super::link::Parameter::{Bytes, Number, Numbers, Small};
+use super::link::{Link, Parameter, Row};
 use crate::semantics::{
-    Address, Body, BusError, ClientId, ClientInfo, Delivery, Message, MessageId, MessageType,
-    Priority, QueueKey, ReceiveOptions, Result, SendOptions, Sent, Time, Token, put_clients,
-    read_clients,
+    Address, BusError, ClientId, ClientInfo, Delivery, Message, MessageId, MessageType, Priority,
+    QueueKey, ReceiveOptions, Result, SendOptions, Sent, Time, Token, put_clients, read_clients,
 };
 
 pub(super) const SCHEMA: &str = "
@@ -87,18 +86,32 @@ LEFT JOIN message m ON m.id = q.message
 GROUP BY c.id, c.connected ORDER BY c.id";
 
 /// The tables within a transaction.
-pub(super) struct Tables<'c> {
-    pub(super) connection: &'c mut Connection,
+pub(super) struct Tables<'l> {
+    pub(super) link: &'l mut dyn Link,
     wakes: bool,
 }
 
-impl<'c> Tables<'c> {
-    /// The tables behind a connection.
-    pub(super) fn of(connection: &'c mut Connection) -> Self {
-        Self { connection, wakes: false }
+impl<'l> Tables<'l> {
+    /// The tables behind a link.
+    pub(super) fn of(link: &'l mut dyn Link) -> Self {
+        Self { link, wakes: false }
     }
 
-    /// Whether somebody who waits would find another answer now.
+    /// The rows of a statement.
+    pub(super) fn rows(
+        &mut self,
+        text: &'static str,
+        parameters: &[Parameter<'_>],
+    ) -> Result<Vec<Row>> {
+        let mut rows = Vec::new();
+        self.link.each_row(text, parameters, &mut |row| {
+            rows.push(row);
+            Ok(())
+        })?;
+        Ok(rows)
+    }
+
+    /// True when somebody who waits would find another answer now.
     pub(super) fn is_worth_waking(&self) -> bool {
         self.wakes
     }
@@ -110,15 +123,15 @@ impl<'c> Tables<'c> {
 
     pub(super) fn check_connected(&mut self, client: ClientId) -> Result<()> {
         const FOUND: &str = "SELECT 1 FROM client WHERE id = $1";
-        let found = self.connection.rows(FOUND, &[&number(client)])?;
+        let found = self.rows(FOUND, &[Number(number(client))])?;
         if found.is_empty() { Err(BusError::NotConnected(client)) } else { Ok(()) }
     }
 
     pub(super) fn add_client(&mut self, now: Time) -> Result<ClientId> {
         const ADD: &str = "INSERT INTO client (connected) VALUES ($1) RETURNING id";
-        let rows = self.connection.rows(ADD, &[&now.0])?;
+        let rows = self.rows(ADD, &[Number(now.0)])?;
         let row = rows.first().ok_or_else(|| damaged("a client without a number"))?;
-        Ok(client_at(row, 0))
+        client_at(row, 0)
     }
 
     pub(super) fn remove_client(&mut self, client: ClientId) -> Result<()> {
@@ -127,11 +140,11 @@ impl<'c> Tables<'c> {
         const RECEIVABLE: &str = "DELETE FROM receivable WHERE client = $1";
         const CLIENT: &str = "DELETE FROM client WHERE id = $1";
         self.wakes = true;
-        let id = number(client);
-        let rows = self.connection.rows(QUEUE, &[&id])?;
+        let id = [Number(number(client))];
+        let rows = self.rows(QUEUE, &id)?;
         self.remove_messages(&rows)?;
         for text in [SENDABLE, RECEIVABLE, CLIENT] {
-            self.connection.rows(text, &[&id])?;
+            self.rows(text, &id)?;
         }
         Ok(())
     }
@@ -143,7 +156,7 @@ impl<'c> Tables<'c> {
         message_type: MessageType,
     ) -> Result<()> {
         self.check_connected(client)?;
-        self.connection.rows(to.insert, &[&number(client), &i64::from(message_type.0)])?;
+        self.rows(to.insert, &registration(client, message_type))?;
         Ok(())
     }
 
@@ -151,30 +164,29 @@ impl<'c> Tables<'c> {
     pub(super) fn candidates(&mut self, options: &SendOptions<'_>) -> Result<Vec<ClientId>> {
         const ANY: &str = "SELECT client FROM receivable WHERE message_type = $1";
         let (sender, message_type) = (options.sender, options.message_type);
-        let type_number = i64::from(message_type.0);
-        let rows = self.connection.rows(SENDER, &[&number(sender), &type_number])?;
+        let rows = self.rows(SENDER, &registration(sender, message_type))?;
         let row = rows.first().ok_or_else(|| damaged("no answer about a sender"))?;
-        if !row.get::<_, bool>(0) {
+        if !row.truth(0)? {
             return Err(BusError::SenderNotConnected(sender));
         }
-        if !row.get::<_, bool>(1) {
+        if !row.truth(1)? {
             return Err(BusError::SenderNotRegistered(sender, message_type));
         }
         let mut candidates: Vec<ClientId> = match options.address {
             Address::Any => {
-                let rows = self.connection.rows(ANY, &[&type_number])?;
-                rows.iter().map(|row| client_at(row, 0)).collect()
+                let rows = self.rows(ANY, &[type_number(message_type)])?;
+                rows.iter().map(|row| client_at(row, 0)).collect::<Result<_>>()?
             }
             Address::Clients(named) => {
                 let ids: Vec<i64> = named.iter().map(|client| number(*client)).collect();
-                let mut rows = self.connection.rows(NAMED, &[&ids, &type_number])?;
-                rows.sort_by_key(|row| ids.iter().position(|id| *id == row.get::<_, i64>(0)));
+                let mut rows = self.rows(NAMED, &[Numbers(&ids), type_number(message_type)])?;
+                rows.sort_by_key(|row| ids.iter().position(|id| row.number(0) == Ok(*id)));
                 for row in &rows {
-                    let receiver = client_at(row, 0);
-                    if !row.get::<_, bool>(1) {
+                    let receiver = client_at(row, 0)?;
+                    if !row.truth(1)? {
                         return Err(BusError::ReceiverNotConnected(receiver));
                     }
-                    if !row.get::<_, bool>(2) {
+                    if !row.truth(2)? {
                         return Err(BusError::ReceiverNotRegistered(receiver, message_type));
                     }
                 }
@@ -198,19 +210,25 @@ impl<'c> Tables<'c> {
     ) -> Result<Sent> {
         let deadline = options.deadline.moment(sent);
         let list = options.is_cancellable().then(|| list_of(receivers));
-        let (sender, type_number) = (number(options.sender), i64::from(options.message_type.0));
-        let body = &options.body[..];
-        let rows = self.connection.rows(
+        let rows = self.rows(
             INSERT,
-            &[&body, &sender, &sent.0, &deadline.0, &options.priority.0, &type_number, &list],
+            &[
+                Bytes(Some(&options.body)),
+                Number(number(options.sender)),
+                Number(sent.0),
+                Number(deadline.0),
+                Small(options.priority.0),
+                type_number(options.message_type),
+                Bytes(list.as_deref()),
+            ],
         )?;
         let row = rows.first().ok_or_else(|| damaged("a message without a number"))?;
-        let id = MessageId(row.get::<_, i64>(0).cast_unsigned());
+        let id = MessageId(row.id(0)?);
         let key = QueueKey { priority: options.priority, deadline, id };
         let ids: Vec<i64> = receivers.iter().map(|receiver| number(*receiver)).collect();
-        let message = id.0.cast_signed();
+        let [urgency, deadline, message] = place(&key).map(Number);
         self.wakes = true;
-        self.connection.rows(QUEUE, &[&ids, &urgency(key.priority), &deadline.0, &message])?;
+        self.rows(QUEUE, &[Numbers(&ids), urgency, deadline, message])?;
         let (sender, copies) = (options.sender, receivers.len());
         let token = options.is_cancellable().then(|| Token {
             key,
@@ -226,8 +244,8 @@ impl<'c> Tables<'c> {
         now: Time,
     ) -> Result<Vec<Delivery>> {
         let limit = i64::try_from(options.limit.max(1)).unwrap_or(i64::MAX);
-        let (client, most) = (number(options.client), urgency(options.priority_min));
-        let rows = self.connection.rows(RECEIVE, &[&client, &most, &now.0, &limit])?;
+        let numbers = [number(options.client), urgency(options.priority_min), now.0, limit];
+        let rows = self.rows(RECEIVE, &numbers.map(Number))?;
         rows.iter().map(message_of).collect()
     }
 
@@ -236,24 +254,18 @@ impl<'c> Tables<'c> {
         &mut self,
         copies: impl Iterator<Item = (ClientId, &'a QueueKey)>,
     ) -> Result<usize> {
-        let mut gone: [Vec<i64>; 4] = std::array::from_fn(|_| Vec::new());
-        for (receiver, key) in copies {
-            let row =
-                [number(receiver), urgency(key.priority), key.deadline.0, key.id.0.cast_signed()];
-            gone.iter_mut().zip(row).for_each(|(column, value)| column.push(value));
-        }
-        let [receivers, urgencies, deadlines, messages] = &gone;
-        if receivers.is_empty() {
+        let gone = columns(copies);
+        if gone[0].is_empty() {
             return Ok(0);
         }
-        let rows = self.connection.rows(REMOVE, &[receivers, urgencies, deadlines, messages])?;
+        let rows = self.rows(REMOVE, &gone.each_ref().map(|column| Numbers(column)))?;
         self.remove_messages(&rows)?;
         Ok(rows.len())
     }
 
     /// Throws away what nobody will receive any more.
     pub(super) fn purge(&mut self, now: Time) -> Result<()> {
-        let rows = self.connection.rows(PURGE, &[&now.0])?;
+        let rows = self.rows(PURGE, &[Number(now.0)])?;
         self.remove_messages(&rows)
     }
 
@@ -262,29 +274,29 @@ impl<'c> Tables<'c> {
         if rows.is_empty() {
             return Ok(());
         }
-        let messages: Vec<i64> = rows.iter().map(|row| row.get(0)).collect();
-        self.connection.rows(REMOVE_MESSAGES, &[&messages])?;
+        let messages: Vec<i64> = rows.iter().map(|row| row.number(0)).collect::<Result<_>>()?;
+        self.rows(REMOVE_MESSAGES, &[Numbers(&messages)])?;
         Ok(())
     }
 
     pub(super) fn clients(&mut self, now: Time) -> Result<Vec<ClientInfo>> {
-        let rows = self.connection.rows(CLIENTS, &[&now.0])?;
-        let mut infos: Vec<ClientInfo> = rows
-            .iter()
-            .map(|row| ClientInfo {
-                client: client_at(row, 0),
-                connected: Time(row.get(1)),
+        let info = |row: &Row| {
+            Ok(ClientInfo {
+                client: client_at(row, 0)?,
+                connected: Time(row.number(1)?),
                 sends: Vec::new(),
                 receives: Vec::new(),
-                messages: usize::try_from(row.get::<_, i64>(2)).unwrap_or(0),
-                body_bytes: row.get::<_, i64>(3).cast_unsigned(),
+                messages: usize::try_from(row.number(2)?).unwrap_or(0),
+                body_bytes: row.id(3)?,
             })
-            .collect();
+        };
+        let rows = self.rows(CLIENTS, &[Number(now.0)])?;
+        let mut infos: Vec<ClientInfo> = rows.iter().map(info).collect::<Result<_>>()?;
         let kinds: [(&Registrations, fn(&mut ClientInfo) -> &mut Vec<MessageType>); 2] =
             [(SENDS, |info| &mut info.sends), (RECEIVES, |info| &mut info.receives)];
         for (table, types_of) in kinds {
-            for row in self.connection.rows(table.types, &[])? {
-                let client = client_at(&row, 0);
+            for row in self.rows(table.types, &[])? {
+                let client = client_at(&row, 0)?;
                 if let Ok(place) = infos.binary_search_by_key(&client, |info| info.client) {
                     types_of(&mut infos[place]).push(type_at(&row, 1)?);
                 }
@@ -311,35 +323,66 @@ pub(super) fn urgency(priority: Priority) -> i64 {
     -i64::from(priority.0)
 }
 
-pub(super) fn client_at(row: &Row, column: usize) -> ClientId {
-    ClientId(row.get::<_, i64>(column).cast_unsigned())
+/// The columns of a queue's order, as the tables have them.
+fn place(key: &QueueKey) -> [i64; 3] {
+    [urgency(key.priority), key.deadline.0, key.id.0.cast_signed()]
+}
+
+/// The columns of `queued_message` for copies: a value for each.
+pub(super) fn columns<'a>(copies: impl Iterator<Item = (ClientId, &'a QueueKey)>) -> [Vec<i64>; 4] {
+    let mut columns: [Vec<i64>; 4] = Default::default();
+    for (receiver, key) in copies {
+        let [urgency, deadline, message] = place(key);
+        let row = [number(receiver), urgency, deadline, message];
+        columns.iter_mut().zip(row).for_each(|(column, value)| column.push(value));
+    }
+    columns
+}
+
+/// The parameters of a registration.
+pub(super) fn registration(client: ClientId, message_type: MessageType) -> [Parameter<'static>; 2] {
+    [Number(number(client)), type_number(message_type)]
+}
+
+fn type_number(message_type: MessageType) -> Parameter<'static> {
+    Number(i64::from(message_type.0))
+}
+
+pub(super) fn client_at(row: &Row, column: usize) -> Result<ClientId> {
+    row.id(column).map(ClientId)
 }
 
 pub(super) fn type_at(row: &Row, column: usize) -> Result<MessageType> {
-    let number = u32::try_from(row.get::<_, i64>(column));
+    let number = u32::try_from(row.number(column)?);
     Ok(MessageType(number.map_err(|_| damaged("a type that is no number of 32 bits"))?))
 }
 
 pub(super) fn message_of(row: &Row) -> Result<Delivery> {
-    let receivers = match row.get::<_, Option<&[u8]>>(7) {
+    let receivers = match row.bytes(7)? {
         None => None,
         Some(list) => {
             let clients = read_clients(&mut Input::new(list));
             Some(Arc::from(clients.map_err(|_| damaged("a list that is none of clients"))?))
         }
     };
+    let body = row.bytes(1)?.ok_or_else(|| damaged("a message without a body"))?;
     Ok(Arc::new(Message {
         key: QueueKey {
-            priority: Priority(row.get(5)),
-            deadline: Time(row.get(4)),
-            id: MessageId(row.get::<_, i64>(0).cast_unsigned()),
+            priority: Priority(priority_at(row, 5)?),
+            deadline: Time(row.number(4)?),
+            id: MessageId(row.id(0)?),
         },
-        sender: client_at(row, 2),
-        sent: Time(row.get(3)),
+        sender: client_at(row, 2)?,
+        sent: Time(row.number(3)?),
         message_type: type_at(row, 6)?,
-        body: Body::from(row.get::<_, &[u8]>(1)),
+        body: Arc::clone(body),
         receivers,
     }))
+}
+
+fn priority_at(row: &Row, column: usize) -> Result<i32> {
+    let number = i32::try_from(row.number(column)?);
+    number.map_err(|_| damaged("a priority that is no number of 32 bits"))
 }
 
 /// An error for rows that this module did not write.
