@@ -9,7 +9,8 @@
 //! ```
 //! Invariant: no table, no SQL and no thread pool is known here; whoever wants queues links this
 //! crate alone.
-//! Elsewhere: `tables` of a database in this process (`bus_embedded`), files and clocks (`host`), the log's segments (`wal`).
+//! Elsewhere: `tables` of a database in this process (`bus_embedded`), files and clocks (`host`),
+//! the log's segments (`wal`).
 //! Source: Chasseur 2015, chapter 4.
 
 // Floors: lowest first.

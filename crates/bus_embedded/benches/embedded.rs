@@ -2,8 +2,8 @@
 //! bus: `cargo bench -p bus_embedded --bench embedded`. Run by `cargo test` it checks itself on
 //! tiny input.
 //!
-//! As in the bench `stores` of `bus`, with which its lines are compared: one message at a time, each
-//! call on the disk when it returns.
+//! As in the bench `stores` of `bus`, with which its lines are compared: one message at a time,
+//! each call on the disk when it returns.
 
 #[path = "../../bus/benches/exchange/mod.rs"]
 mod exchange;

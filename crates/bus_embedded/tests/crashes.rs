@@ -41,7 +41,7 @@ fn reopen(cached: &Cached<Directory>, way: Way, random: &mut Random) -> Box<dyn 
     open(cached, way).expect("opens")
 }
 
-/// What was acknowledged is there, and of the call that failed all or nothing.
+/// All that was acknowledged is there, and of the call that failed all or nothing.
 fn lives(seed: u64, parts: &[Vec<Step>], way: Way) {
     let mut random = Random::new(seed);
     let cached = Cached(Directory::simulated(random.bits()));

@@ -134,9 +134,7 @@ fn output(fields: Vec<Picked>) -> BoxedStrategy<Output> {
 fn query(fields: Vec<Picked>) -> impl Strategy<Value = Query> {
     let partition = prop_oneof![
         4 => Just(None),
-        1 => (0..3u32, 0..3u64).prop_map(|(shift, number)| {
-            Some(Partition { shift, count: 3, number })
-        }),
+        1 => (0..3u64).prop_map(|number| Some(Partition { count: 3, number })),
     ];
     (selection(fields.clone()), output(fields), partition)
         .prop_map(|(selection, output, partition)| Query { selection, output, partition })

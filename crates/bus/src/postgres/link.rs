@@ -68,7 +68,7 @@ impl Link for Wire {
         let answer = self.client.simple_query(statements)?;
         let last = answer.iter().rev().find_map(|message| match message {
             SimpleQueryMessage::Row(row) => {
-                Some(row.len() > 0 && row.get(row.len() - 1) == Some("t"))
+                Some(!row.is_empty() && row.get(row.len() - 1) == Some("t"))
             }
             _ => None,
         });

@@ -1,4 +1,4 @@
-//! What a bus in tables asks of a database: statements with parameters, whose transactions are
+//! Needs of a bus in tables: statements with parameters, whose transactions are
 //! statements, too; rows; a bell that is rung when others commit.
 
 use std::fmt::Debug;

@@ -10,8 +10,8 @@ use super::TableBus;
 use super::link::Parameter::{ManyBytes, Number, Numbers, Smalls};
 use super::link::{Place, Row};
 use super::queues::{
-    RECEIVES, Registrations, SENDS, Tables, client_at, columns, list_of, message_of,
-    number, registration, type_at,
+    RECEIVES, Registrations, SENDS, Tables, client_at, columns, list_of, message_of, number,
+    registration, type_at,
 };
 use crate::record::{NextIds, Placed, Record};
 use crate::semantics::{ClientId, Message, MessageId, MessageType, QueueKey, Result, Time};

@@ -14,6 +14,7 @@ pub(crate) struct Process {
     /// Address and port at which it listens.
     pub(crate) address: String,
     /// Address and port of Arrow Flight, if it was asked for.
+    #[allow(dead_code)] // The tests of SQL do not ask for it.
     pub(crate) flight: Option<String>,
 }
 
