@@ -253,3 +253,35 @@ pub(crate) fn item_of(schema: &Schema, form: Form, aggregate: Aggregate) -> Opti
     let field = FieldShape::new(schema, form, usize::from(aggregate.field()?.0));
     (growth != Growth::Count || field.nulls == Nulls::Allowed).then_some(Item { field, growth })
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test] // Literals at, next to and far from floats of 32 bits.
+        fn narrow_literals_give_the_same_answers(
+            value in testkit::values::<f32>(),
+            near in testkit::values::<f32>(),
+            far in testkit::values::<f64>(),
+        ) {
+            let wide = [value, near].map(f64::from);
+            let around = wide.iter().flat_map(|v| [v.next_down(), *v, v.next_up()]);
+            for literal in around.chain([far]).filter(|literal| !literal.is_nan()) {
+                for compare in [Compare::Equal, Compare::Less, Compare::LessEqual] {
+                    let holds = |a: f64, b: f64| match compare {
+                        Compare::Equal => a == b,
+                        Compare::Less => a < b,
+                        Compare::LessEqual => a <= b,
+                    };
+                    let narrowed = narrow(compare, literal).map(|bits| f32::from_bits(bits as u32));
+                    let found = narrowed.is_some_and(|n| holds(value.into(), n.into()));
+                    let wanted = holds(value.into(), literal);
+                    prop_assert_eq!(found, wanted, "{:?} {}", compare, literal);
+                }
+            }
+        }
+    }
+}
