@@ -8,11 +8,10 @@ mod history;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use bus::conformance::{Effort, Stack};
 use bus::postgres::Postgres;
-use bus::{Address, Bus, BusError, MessageType, ReceiveOptions, SendOptions, Wait};
+use bus::{Bus, BusError, MessageType};
 use cached::{Cached, Place, copies};
 use history::{Step, Twin, steps};
 use host::SimClock;
@@ -151,23 +150,7 @@ const TYPE: MessageType = MessageType(3);
 /// Two values are what two processes would have.
 #[test]
 fn a_receive_that_waits_hears_of_a_send_elsewhere() {
-    let place = InSchema::new();
-    let (here, there) = (place.open(), place.open());
-    let (sender, receiver) = (here.connect().expect("a client"), there.connect().expect("one"));
-    here.register_sender(sender, TYPE).expect("registers");
-    there.register_receiver(receiver, TYPE).expect("registers");
-    std::thread::scope(|scope| {
-        let waits = scope.spawn(|| there.receive(&ReceiveOptions::next(receiver)));
-        let sent = here.send(&SendOptions::new(sender, TYPE, Address::Any, *b"hello"));
-        let found = waits.join().expect("ends").expect("receives");
-        assert_eq!(
-            (found[0].body.to_vec(), found[0].key.id),
-            (b"hello".to_vec(), sent.expect("sent").id)
-        );
-    });
-    let soon = Wait::AtMost(Duration::from_millis(1));
-    let options = ReceiveOptions { wait: soon, ..ReceiveOptions::next(sender) };
-    assert_eq!(there.receive(&options), Err(BusError::Timeout));
+    cached::a_receive_hears_of_a_send_elsewhere(&InSchema::new());
 }
 
 /// A broken connection fails the calls that it carries; the next ones have a new one.

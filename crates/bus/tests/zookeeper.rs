@@ -7,13 +7,11 @@ mod history;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use bus::conformance::{Effort, Stack};
 use bus::zookeeper::{REQUEST_BYTES, ZooKeeper};
 use bus::{
     Address, Bus, BusError, ClientId, Copies, MessageType, QueueKey, ReceiveOptions, SendOptions,
-    Wait,
 };
 use cached::{Cached, Place, copies};
 use futures_lite::future::block_on;
@@ -233,21 +231,7 @@ fn member(bus: &dyn Bus) -> ClientId {
 #[test]
 fn a_receive_that_waits_hears_of_a_send_elsewhere() {
     let Some(place) = InTree::new() else { return };
-    let (here, there) = (place.open(), place.open());
-    let (sender, receiver) = (member(&here), member(&there));
-    std::thread::scope(|scope| {
-        let waits = scope.spawn(|| there.receive(&ReceiveOptions::next(receiver)));
-        let to = [receiver];
-        let sent = here.send(&SendOptions::new(sender, TYPE, Address::Clients(&to), *b"hello"));
-        let found = waits.join().expect("ends").expect("receives");
-        assert_eq!(
-            (found[0].body.to_vec(), found[0].key.id),
-            (b"hello".to_vec(), sent.expect("sent").id)
-        );
-    });
-    let soon = Wait::AtMost(Duration::from_millis(1));
-    let options = ReceiveOptions { wait: soon, ..ReceiveOptions::next(sender) };
-    assert_eq!(there.receive(&options), Err(BusError::Timeout));
+    cached::a_receive_hears_of_a_send_elsewhere(&place);
 }
 
 /// Changes of two processes meet all the time: each reads what the other is about to change.

@@ -12,7 +12,7 @@ mod directory;
 use std::sync::Arc;
 
 use bus::conformance::Stack as _;
-use bus::{Address, Bus, BusError, MessageType, ReceiveOptions, SendOptions, Wait};
+use bus::{Address, Bus, BusError, MessageType, ReceiveOptions, SendOptions};
 use cached::{Cached, Place as _, copies};
 use directory::Directory;
 use engine::{Config, Database};
@@ -54,28 +54,10 @@ fn beside_a_cache_others_only_look() {
     cached::others_only_look(Directory::on_disk());
 }
 
-const TYPE: MessageType = MessageType(3);
-
 /// Two values are what two parts of a program would have.
 #[test]
 fn a_receive_that_waits_hears_of_a_send_elsewhere() {
-    let directory = Directory::on_disk();
-    let (here, there) = (directory.open(), directory.open());
-    let (sender, receiver) = (here.connect().expect("a client"), there.connect().expect("one"));
-    here.register_sender(sender, TYPE).expect("registers");
-    there.register_receiver(receiver, TYPE).expect("registers");
-    std::thread::scope(|scope| {
-        let waits = scope.spawn(|| there.receive(&ReceiveOptions::next(receiver)));
-        let sent = here.send(&SendOptions::new(sender, TYPE, Address::Any, *b"hello"));
-        let found = waits.join().expect("ends").expect("receives");
-        assert_eq!(
-            (found[0].body.to_vec(), found[0].key.id),
-            (b"hello".to_vec(), sent.expect("sent").id)
-        );
-    });
-    let soon = Wait::AtMost(std::time::Duration::from_millis(1));
-    let options = ReceiveOptions { wait: soon, ..ReceiveOptions::next(sender) };
-    assert_eq!(there.receive(&options), Err(BusError::Timeout));
+    cached::a_receive_hears_of_a_send_elsewhere(&Directory::on_disk());
 }
 
 /// Threads that call one after the other, over one value and over several: each message comes to

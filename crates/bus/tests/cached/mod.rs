@@ -4,12 +4,13 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use bus::conformance::{Effort, Stack};
 use bus::native::{Hybrid, Native, Tree};
 use bus::{
     Address, Bus, BusError, ClientId, Copies, Delivery, MessageId, MessageType, Receipt,
-    ReceiveOptions, Record, SendOptions, Store,
+    ReceiveOptions, Record, SendOptions, Store, Wait,
 };
 use host::SimClock;
 use proptest::prelude::*;
@@ -70,7 +71,7 @@ impl<P: Place> Cached<P> {
     }
 
     pub(crate) fn try_open(&self) -> bus::Result<Cache> {
-        self.in_front_of(Box::new(self.bare()))
+        self.in_front_of(Box::new(self.0.open_bare()?))
     }
 
     /// Opens it when its last owner is known to be gone, which may take a server a while.
@@ -235,6 +236,28 @@ pub(crate) fn a_broken_connection_ends_the_cache<P: Place>(place: P, break_it: i
     let again = cached.open_once_it_is_free();
     let sent = again.send(&message(a)).expect("sends");
     assert!(found.iter().all(|id| *id < sent.id), "no id is given twice");
+}
+
+/// Two values without the native bus are what two processes would have: what one sends wakes who
+/// waits at the other.
+pub(crate) fn a_receive_hears_of_a_send_elsewhere<P: Place>(place: &P) {
+    const TYPE: MessageType = MessageType(3);
+    let [here, there] = [place.open_bare(), place.open_bare()].map(|bus| bus.expect("opens"));
+    let (sender, receiver) = (here.connect().expect("a client"), there.connect().expect("one"));
+    here.register_sender(sender, TYPE).expect("registers");
+    there.register_receiver(receiver, TYPE).expect("registers");
+    std::thread::scope(|scope| {
+        let waits = scope.spawn(|| there.receive(&ReceiveOptions::next(receiver)));
+        let sent = here.send(&SendOptions::new(sender, TYPE, Address::Any, *b"hello"));
+        let found = waits.join().expect("ends").expect("receives");
+        assert_eq!(
+            (found[0].body.to_vec(), found[0].key.id),
+            (b"hello".to_vec(), sent.expect("sent").id)
+        );
+    });
+    let soon = Wait::AtMost(Duration::from_millis(1));
+    let options = ReceiveOptions { wait: soon, ..ReceiveOptions::next(sender) };
+    assert_eq!(there.receive(&options), Err(BusError::Timeout));
 }
 
 /// One process is authoritative: others open no second cache, change nothing, and may look.
