@@ -9,7 +9,7 @@ use sql::algebra::ColumnId;
 use sql::catalog::{
     CheckDef, CheckScope, ColumnDef, Exclusion, ExclusionOperator, IndexMeta, Validity,
 };
-use storage::Datum;
+use storage::{Datum, Direction};
 use types::{DataType, Error, PhysicalType, Result, Value, text};
 
 use super::derived::Nothing;
@@ -24,15 +24,6 @@ pub(crate) struct PairTest {
     excludes: Evaluator,
     /// Conditions of neighbours: the other one ends before the new one, and begins behind it.
     apart: Option<[Evaluator; 2]>,
-}
-
-/// Relation of another key to a new one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Meeting {
-    /// The constraint excludes that both are there.
-    Excluded,
-    /// Neither is in the way of the other.
-    Free,
 }
 
 /// The type of each column of an index.
@@ -91,30 +82,31 @@ impl PairTest {
         Batch::new(physical.zip(new.iter().chain(other)).map(column).collect(), 1)
     }
 
-    /// Relation of the keys, whose values are in the order of the index.
+    /// True when the constraint excludes that rows with both keys are there.
     ///
     /// # Errors
     /// Errors of the operators.
-    pub(crate) fn meeting(&self, new: &[Datum<'_>], other: &[Datum<'_>]) -> Result<Meeting> {
-        let is_met = holds(&self.excludes, &self.pair(new, other))?;
-        Ok(if is_met { Meeting::Excluded } else { Meeting::Free })
+    pub(crate) fn meets(&self, new: &[Datum<'_>], other: &[Datum<'_>]) -> Result<bool> {
+        holds(&self.excludes, &self.pair(new, other))
     }
 
-    /// True when the other key, which comes before (0) or behind (1) in the order of the index, is
+    /// True when the other key, which comes this way from the new one in the order of the index, is
     /// so far away that none beyond it meets the new one.
     ///
     /// # Errors
     /// Errors of the operators.
     pub(crate) fn is_apart(
         &self,
-        side: usize,
+        direction: Direction,
         new: &[Datum<'_>],
         other: &[Datum<'_>],
     ) -> Result<bool> {
-        match &self.apart {
-            Some(apart) => holds(&apart[side], &self.pair(new, other)),
-            None => Ok(false),
-        }
+        let Some([before, behind]) = &self.apart else { return Ok(false) };
+        let condition = match direction {
+            Direction::Backward => before,
+            Direction::Forward => behind,
+        };
+        holds(condition, &self.pair(new, other))
     }
 
     /// "(room, during)=(1, [2,3))" in the order of the declaration.

@@ -18,16 +18,71 @@ use sql::statement::{ConflictAction, OnConflict};
 use storage::{
     Datum, Direction, KeyBuffer, KeySearch, RowBuffer, Seeker, Snapshot, TableIndex, Tid,
 };
-use types::{Error, Result, SqlState};
+use types::{Error, Result, SqlState, Value};
 
 use super::rows::{attempt, index_number};
 use crate::catalog::TableEntry;
-use crate::catalog::exclusions::{Meeting, PairTest};
+use crate::catalog::exclusions::PairTest;
 use crate::statement::running::Running;
 use crate::transaction::work::{newest, stale};
 
-/// Values of a key that outlive the row they were read from.
-type Key = Vec<types::Value>;
+/// A row that a new one meets.
+struct Met {
+    tid: Tid,
+    key: Vec<Value>,
+    /// True when it has the key of the new one: it may be the new one.
+    is_own: bool,
+}
+
+/// Rows that a search came by.
+#[derive(Default)]
+struct Found {
+    /// Rows that the new one meets, itself among them if it meets itself.
+    met: Vec<Met>,
+    /// Rows that have the key of the new one.
+    own: Vec<Tid>,
+}
+
+impl Found {
+    /// One that the new row meets and that is another one.
+    fn other(&self, meets_itself: bool) -> Option<&Met> {
+        let is_there = self.met.len() > usize::from(meets_itself);
+        self.met.iter().find(|met| !met.is_own).or(self.met.first()).filter(|_| is_there)
+    }
+}
+
+/// Hands on the key that a row, whose values `row` tells by ordinal, has in an index. A row without
+/// one, or with a NULL in it, is in nobody's way: None.
+fn with_key<'v, T>(
+    index: &TableIndex,
+    row: impl Fn(usize) -> Datum<'v>,
+    then: impl FnOnce(&[Datum<'_>]) -> Result<T>,
+) -> Result<Option<T>> {
+    let mut made = RowBuffer::new();
+    // Values that live as long as `made`.
+    let value = |ordinal| row(ordinal);
+    match index.key_values(value, &mut made)? {
+        Some(key) if !key.iter().any(Datum::is_null) => then(&key).map(Some),
+        _ => Ok(None),
+    }
+}
+
+/// As [`with_key`] of a new row, which may have narrower numbers than the table, and the index at
+/// `position`.
+pub(super) fn with_new_key<'v, T>(
+    entry: &TableEntry,
+    position: usize,
+    row: impl Fn(usize) -> Datum<'v>,
+    then: impl FnOnce(&[Datum<'_>]) -> Result<T>,
+) -> Result<Option<T>> {
+    let index = entry.indexes_built().get(position).ok_or_else(stale)?;
+    let schema = entry.storage().schema().columns();
+    let widened = |ordinal: usize| {
+        let datum = row(ordinal);
+        datum.widened(schema[ordinal].physical()).unwrap_or(datum)
+    };
+    with_key(index, widened, then)
+}
 
 /// Refuses that a row which has the key `key`, if one still has it, meets another one.
 ///
@@ -40,21 +95,17 @@ pub(super) fn check(
     key: &[Datum<'_>],
 ) -> Result<()> {
     let test = entry.pair_test(position)?;
-    let meets_itself = test.meeting(key, key)? == Meeting::Excluded;
+    let meets_itself = test.meets(key, key)?;
     if test.is_of_neighbours() && !meets_itself {
         // An empty range.
         return Ok(());
     }
     let found = search(running, entry, position, key)?;
-    // The row itself is among them.
-    let others = found.met.len().saturating_sub(usize::from(meets_itself));
-    if !found.has_own || others == 0 {
+    let Some(other) = found.other(meets_itself).filter(|_| !found.own.is_empty()) else {
         return Ok(());
-    }
+    };
+    let other: Vec<Datum<'_>> = other.key.iter().map(Datum::from).collect();
     let index = &entry.def.indexes[position];
-    let other = found.other.as_ref().or(found.met.first());
-    let other: Vec<Datum<'_>> =
-        other.into_iter().flat_map(|(_, key)| key).map(Datum::from).collect();
     let message = format!("conflicting key value violates exclusion constraint \"{}\"", index.name);
     let detail = format!(
         "Key {} conflicts with existing key {}.",
@@ -86,22 +137,18 @@ pub(super) fn arbiter(
         if is_later || target.is_some_and(|target| !target.indexes.contains(&position)) {
             continue;
         }
-        let built = entry.indexes_built().get(position).cloned().ok_or_else(stale)?;
-        let schema = entry.storage().schema().columns();
-        let value = |ordinal: usize| {
-            let datum: Datum<'_> = row[ordinal];
-            datum.widened(schema[ordinal].physical()).unwrap_or(datum)
-        };
-        let mut made = RowBuffer::new();
-        let Some(key) = built.key_values(value, &mut made)? else { continue };
-        if key.iter().any(Datum::is_null) {
-            continue;
-        }
-        let found = search(running, entry, position, &key)?;
-        let meets_itself = entry.pair_test(position)?.meeting(&key, &key)? == Meeting::Excluded;
-        if found.met.len() > usize::from(meets_itself) {
-            let other = found.other.or(found.met.into_iter().next());
-            return Ok(other.map(|(tid, _)| tid));
+        let other = with_new_key(
+            entry,
+            position,
+            |ordinal| row[ordinal],
+            |key| {
+                let meets_itself = entry.pair_test(position)?.meets(key, key)?;
+                let found = search(running, entry, position, key)?;
+                Ok(found.other(meets_itself).map(|met| met.tid))
+            },
+        )?;
+        if let Some(Some(tid)) = other {
+            return Ok(Some(tid));
         }
     }
     Ok(None)
@@ -115,7 +162,7 @@ fn search(
     key: &[Datum<'_>],
 ) -> Result<Found> {
     let number = index_number(entry, position).ok_or_else(stale)?;
-    let index = entry.indexes_built().get(position).cloned().ok_or_else(stale)?;
+    let index = entry.indexes_built().get(position).ok_or_else(stale)?;
     let exclusion = entry.def.indexes[position].terms.exclusion.as_ref();
     let equal = exclusion.map_or(0, sql::catalog::Exclusion::equal);
     let test = entry.pair_test(position)?;
@@ -124,8 +171,8 @@ fn search(
     let (txn, now) = (work.txn.id(), newest(work));
     let mut own = KeyBuffer::new();
     index.encode(key, &mut own);
-    let (side, found) = (0, Found::default());
-    let mut seeker = PairSeeker { entry, index: &index, test, key, own: &own, now, side, found };
+    let (direction, found) = (None, Found::default());
+    let mut seeker = PairSeeker { entry, index, test, key, own: &own, now, direction, found };
     let directions: &[Option<Direction>] = if test.is_of_neighbours() {
         &[Some(Direction::Backward), Some(Direction::Forward)]
     } else {
@@ -133,8 +180,8 @@ fn search(
     };
     let outcome = attempt(work, &cancel, |_| {
         seeker.found = Found::default();
-        for (side, direction) in directions.iter().enumerate() {
-            seeker.side = side;
+        for &direction in directions {
+            seeker.direction = direction;
             let from = direction.map(|direction| (key, direction));
             let search = KeySearch { index: number, prefix: &key[..equal], from, txn };
             entry.storage().seek(search, &mut seeker)?;
@@ -146,39 +193,28 @@ fn search(
     Ok(found)
 }
 
-/// Rows that a search came by.
-#[derive(Default)]
-struct Found {
-    /// Keys of those that the new one meets, itself among them if it meets itself.
-    met: Vec<(Tid, Key)>,
-    /// One of them that has another key than the new one.
-    other: Option<(Tid, Key)>,
-    /// True when a row has the key that was asked for.
-    has_own: bool,
-    /// Rows that have it, which both sides of it come by.
-    own_rows: Vec<Tid>,
-}
-
 struct PairSeeker<'a> {
     entry: &'a Arc<TableEntry>,
     index: &'a TableIndex,
     test: &'a PairTest,
     key: &'a [Datum<'a>],
+    /// The key as the index has it.
     own: &'a KeyBuffer,
     now: Snapshot,
-    side: usize,
+    /// Way of a search among neighbours.
+    direction: Option<Direction>,
     found: Found,
 }
 
 impl PairSeeker<'_> {
     /// Hands the key of a row on, as `at` sees it; None when it has none.
-    fn with_key<T>(
+    fn with_key_at<T>(
         &self,
         tid: Tid,
         at: Snapshot,
         then: impl FnOnce(&[Datum<'_>]) -> Result<T>,
     ) -> Result<Option<T>> {
-        let (mut row, mut made) = (RowBuffer::new(), RowBuffer::new());
+        let mut row = RowBuffer::new();
         let ordinals = self.index.ordinals();
         if !self.entry.storage().read(at, tid, ordinals, &mut row)? {
             return Ok(None);
@@ -187,44 +223,36 @@ impl PairSeeker<'_> {
             let place = ordinals.iter().position(|known| *known == ordinal);
             place.map_or(Datum::Null, |place| row.get(place))
         };
-        match self.index.key_values(value, &mut made)? {
-            Some(key) if !key.iter().any(Datum::is_null) => then(&key).map(Some),
-            _ => Ok(None),
-        }
+        with_key(self.index, value, then)
     }
 }
 
 impl Seeker for PairSeeker<'_> {
     fn concerns(&mut self, tid: Tid, at: Snapshot) -> Result<bool> {
-        let meeting = self.with_key(tid, at, |other| self.test.meeting(self.key, other))?;
-        Ok(meeting == Some(Meeting::Excluded))
+        let meets = self.with_key_at(tid, at, |other| self.test.meets(self.key, other))?;
+        Ok(meets == Some(true))
     }
 
     fn found(&mut self, tid: Tid) -> Result<ControlFlow<()>> {
-        let seen = self.with_key(tid, self.now, |other| {
+        let seen = self.with_key_at(tid, self.now, |other| {
             let mut bytes = KeyBuffer::new();
             self.index.encode(other, &mut bytes);
-            let key: Key = other.iter().map(Datum::to_value).collect();
-            let meeting = self.test.meeting(self.key, other)?;
-            let is_apart = self.test.is_apart(self.side, self.key, other)?;
-            Ok((key, bytes[..] == self.own[..], meeting, is_apart))
+            let is_own = bytes[..] == self.own[..];
+            let key = other.iter().map(Datum::to_value).collect();
+            let met = self.test.meets(self.key, other)?.then_some(Met { tid, key, is_own });
+            let is_apart = match self.direction {
+                Some(direction) => self.test.is_apart(direction, self.key, other)?,
+                None => false,
+            };
+            Ok((is_own, met, is_apart))
         })?;
-        let Some((key, is_own, meeting, is_apart)) = seen else {
+        let Some((is_own, met, is_apart)) = seen else { return Ok(ControlFlow::Continue(())) };
+        if is_own && self.found.own.contains(&tid) {
+            // Both ways begin here.
             return Ok(ControlFlow::Continue(()));
-        };
-        if is_own {
-            if self.found.own_rows.contains(&tid) {
-                return Ok(ControlFlow::Continue(()));
-            }
-            self.found.own_rows.push(tid);
-            self.found.has_own = true;
         }
-        if meeting == Meeting::Excluded {
-            if !is_own {
-                self.found.other = Some((tid, key.clone()));
-            }
-            self.found.met.push((tid, key));
-        }
+        self.found.own.extend(is_own.then_some(tid));
+        self.found.met.extend(met);
         Ok(if is_apart { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     }
 }

@@ -33,7 +33,7 @@ use crate::statement::at_end::After;
 use crate::statement::defaults::default_of;
 use crate::statement::running::Running;
 use crate::transaction::deferred::Side;
-use crate::transaction::work::{newest, stale};
+use crate::transaction::work::newest;
 use crate::words::rows::Rows;
 
 /// Looks for the referenced keys of new rows `batch` (all columns), or notes them for the end of
@@ -140,24 +140,15 @@ fn look_for_excluded(
         let deferral = deferral.unwrap_or_default();
         let is_later = deferred::is_later(running.session, entry, &index.name, deferral)?;
         let waiting = deferred::waiting(entry, &index.name, Side::Unique, entry)?;
-        let built = entry.indexes_built().get(position).cloned().ok_or_else(stale)?;
-        let schema = entry.storage().schema().columns();
         for row in 0..rows.count {
-            // New rows may have narrower numbers than the table.
-            let value = |ordinal: usize| {
-                let datum = rows.get(ordinal, row);
-                datum.widened(schema[ordinal].physical()).unwrap_or(datum)
-            };
-            let mut made = RowBuffer::new();
-            let Some(key) = built.key_values(value, &mut made)? else { continue };
-            if key.iter().any(Datum::is_null) {
-                continue;
-            }
-            if is_later {
-                deferred::note(running, waiting, &key)?;
-            } else {
-                exclusion::check(running, entry, position, &key)?;
-            }
+            let value = |ordinal: usize| rows.get(ordinal, row);
+            exclusion::with_new_key(entry, position, value, |key| {
+                if is_later {
+                    deferred::note(running, waiting, key)
+                } else {
+                    exclusion::check(running, entry, position, key)
+                }
+            })?;
         }
     }
     Ok(())

@@ -11,6 +11,7 @@ use types::{DataType, Error, PackedType, Result, SqlState};
 
 use super::comparable::refuse_index;
 use super::constraint::{Definition, deferral_of};
+use super::index::operator_class;
 use super::name::{expr_at, object_parts};
 use super::{Binder, fail, index_terms, place, unsupported};
 use crate::algebra::{Direction, NullsOrder, Place};
@@ -19,6 +20,7 @@ use crate::catalog::{
     IndexColumn, IndexKind, IndexMeta, IndexTerms, Uniqueness,
 };
 use crate::parse::folded;
+use crate::statement::RelationName;
 
 /// Operators of ranges, networks and orders whose sides cannot change places.
 const ONE_WAY: [&str; 11] = ["<", "<=", ">", ">=", "@>", "<@", "<<", ">>", "&<", "&>", "<<|"];
@@ -120,20 +122,26 @@ impl Binder<'_> {
             }
         };
         refuse_index(ty, at)?;
-        let class = self.exclusion_class(element.column.operator_class.as_ref(), ty, method, at)?;
+        let named = element.column.operator_class.as_ref();
+        let (class, stored) = match (method, named) {
+            (ExclusionMethod::BTree | ExclusionMethod::Hash, Some(named)) => {
+                (self.exclusion_class(None, ty, method, at)?, operator_class(named, ty, at)?)
+            }
+            _ => {
+                let named = named.map(class_name).transpose()?;
+                let class = self.exclusion_class(named.as_ref(), ty, method, at)?;
+                (class, (!class.is_usual).then(|| class.name.to_owned()))
+            }
+        };
         let operator = operator_of(&element.operator, ty, class, at)?;
         let (direction, nulls) = (Direction::Ascending, NullsOrder::Last);
-        Ok(Element {
-            column: IndexColumn { ordinal, direction, nulls },
-            operator,
-            class: (!class.is_usual).then(|| class.name.to_owned()),
-        })
+        Ok(Element { column: IndexColumn { ordinal, direction, nulls }, operator, class: stored })
     }
 
-    /// The class that is named, or the usual one of a type.
+    /// The class that is named, or the usual one of a type; those of keys in order are all alike.
     fn exclusion_class(
         &self,
-        named: Option<&ast::ObjectName>,
+        named: Option<&RelationName>,
         ty: DataType,
         method: ExclusionMethod,
         at: Place,
@@ -143,13 +151,12 @@ impl Binder<'_> {
             class.extension.is_none_or(finds)
         };
         let known = classes(ty, method);
-        let Some(named) = named else {
+        let is_ordered = matches!(method, ExclusionMethod::BTree | ExclusionMethod::Hash);
+        let Some(named) = named.filter(|_| !is_ordered) else {
             let usual = known.iter().find(|class| class.is_usual && is_there(class, None));
             return usual.copied().ok_or_else(|| without_class(ty, method, at));
         };
-        let mut parts = object_parts(named)?;
-        let name = parts.pop().unwrap_or_default();
-        let schema = parts.pop().filter(|schema| schema != "pg_catalog");
+        let RelationName { schema, name } = named;
         let is_it = |class: &&Class| class.name == name && is_there(class, schema.as_deref());
         known.iter().find(is_it).copied().ok_or_else(|| {
             let method = method.name();
@@ -179,7 +186,10 @@ impl Binder<'_> {
                 index.columns.get(element.column).is_some_and(|known| known.ordinal == column)
             };
             for element in exclusion.elements.iter().filter(over) {
-                let class = self.exclusion_class(None, ty, exclusion.method, at)?;
+                let named = index.terms.classes.iter().find(|(at, _)| *at == element.column);
+                let named =
+                    named.map(|(_, name)| RelationName { schema: None, name: name.clone() });
+                let class = self.exclusion_class(named.as_ref(), ty, exclusion.method, at)?;
                 if !class.operators.contains(&element.operator) {
                     return Err(no_member(element.operator.sign(), ty, class, at));
                 }
@@ -187,6 +197,13 @@ impl Binder<'_> {
         }
         Ok(())
     }
+}
+
+/// The name of an operator class, with its schema if that is not PostgreSQL's.
+fn class_name(named: &ast::ObjectName) -> Result<RelationName> {
+    let mut parts = object_parts(named)?;
+    let name = parts.pop().unwrap_or_default();
+    Ok(RelationName { schema: parts.pop().filter(|schema| schema != "pg_catalog"), name })
 }
 
 /// Parts of a constraint beside its elements.

@@ -387,7 +387,11 @@ const CLASSES: [&str; 33] = [
 ];
 
 /// An operator class for keys of type `ty`; None for the usual one.
-fn operator_class(class: &ast::ObjectName, ty: DataType, at: Place) -> Result<Option<String>> {
+pub(super) fn operator_class(
+    class: &ast::ObjectName,
+    ty: DataType,
+    at: Place,
+) -> Result<Option<String>> {
     use DataType as T;
     let name = object_parts(class)?.pop().unwrap_or_default();
     if !CLASSES.contains(&name.as_str()) {

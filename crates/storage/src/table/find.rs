@@ -399,7 +399,7 @@ impl Table {
     }
 
     /// Visits the rows that a search meets, in the order of their keys. A running transaction is in
-    /// the way only where the seeker says that its row matters.
+    /// the way only where the seeker says that its row matters, or nobody can say it.
     ///
     /// # Errors
     /// [`WriteError::Wait`] for such a transaction; those of the seeker.
@@ -431,11 +431,18 @@ impl Table {
                 Holder::Nobody => {}
                 Holder::Running(other) => {
                     let ends = [other, search.txn];
+                    let mut end = None;
                     for at in ends.map(|txn| Snapshot::new(Snapshot::ALL.base(), txn)) {
                         let reader = self.reader(KeyRead { index, at, columns: &[] }, &guard);
-                        if reader.has_key(&key, tid)? && seeker.concerns(tid, at)? {
-                            return Err(WriteError::Wait(other));
+                        if reader.has_key(&key, tid)? {
+                            end = Some(at);
+                            break;
                         }
+                    }
+                    // A key between both ends comes back if the other rolls back to a savepoint.
+                    let matters = end.map_or(Ok(true), |at| seeker.concerns(tid, at))?;
+                    if matters {
+                        return Err(WriteError::Wait(other));
                     }
                 }
                 Holder::Row(tid) => {

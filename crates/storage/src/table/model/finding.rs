@@ -1,6 +1,24 @@
 //! Rows by key in their newest state.
 
 use super::*;
+use crate::table::find::{KeySearch, Seeker};
+
+/// A seeker of all rows, to whom rows of running transactions matter, or none does.
+struct Sought {
+    matters: bool,
+    tids: Vec<Tid>,
+}
+
+impl Seeker for Sought {
+    fn concerns(&mut self, _: Tid, _: Snapshot) -> Result<bool> {
+        Ok(self.matters)
+    }
+
+    fn found(&mut self, tid: Tid) -> Result<ControlFlow<()>> {
+        self.tids.push(tid);
+        Ok(ControlFlow::Continue(()))
+    }
+}
 
 impl Model {
     /// Looks now and then for the rows with some text, as the checks of foreign keys do.
@@ -23,6 +41,14 @@ impl Model {
             found.push(tid);
             ControlFlow::Continue(())
         }));
+        let prefix = [Datum::from(&key)];
+        let search = KeySearch { index: 1, prefix: &prefix, from: None, txn };
+        let mut sought = Sought { matters: true, tids: Vec::new() };
+        let (waits, _) = self::outcome(self.table.seek(search, &mut sought));
+        assert_eq!(waits == Outcome::Done, outcome.0 == Outcome::Done, "as all rows matter");
+        let mut free = Sought { matters: false, tids: Vec::new() };
+        let (freely, _) = self::outcome(self.table.seek(search, &mut free));
+        assert!(freely == Outcome::Done || outcome.0 != Outcome::Done, "no row matters");
         let others = self.running.iter().enumerate().filter(|(u, _)| *u != t);
         let writes = others.flat_map(|(_, other)| other.wrote.iter());
         let mut meets = writes.filter(|(id, versions)| {
@@ -50,8 +76,12 @@ impl Model {
             let Datum::I64(id) = row.get(0) else { panic!("an id") };
             id
         };
-        let mut ids: Vec<i64> = found.iter().map(id_of).collect();
-        ids.sort_unstable();
-        assert_eq!(ids, expected, "rows with {key:?}, each once");
+        for tids in [found, sought.tids] {
+            let mut ids: Vec<i64> = tids.iter().map(id_of).collect();
+            ids.sort_unstable();
+            assert_eq!(ids, expected, "rows with {key:?}, each once");
+        }
+        let free: BTreeSet<i64> = free.tids.iter().map(id_of).collect();
+        assert!(free.iter().all(|id| expected.contains(id)), "rows with {key:?}");
     }
 }
