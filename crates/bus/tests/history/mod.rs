@@ -241,12 +241,17 @@ impl Twin {
             let messages = bus.peek(*client).unwrap_or_default();
             messages.iter().any(|message| message.body[..] == body)
         };
-        let choice = match options.copies {
-            Copies::One => candidates.iter().position(has).unwrap_or(0),
-            Copies::Each => 0,
+        let (choice, is_known) = match options.copies {
+            Copies::One => {
+                let holder = candidates.iter().position(has);
+                (holder.unwrap_or(0), holder.is_some() || candidates.len() < 2)
+            }
+            Copies::Each => (0, true),
         };
         let expected = model.send(&options, now, choice);
-        if let (Ok(ours), Ok(theirs)) = (&outcome, &expected)
+        // Nobody can say who may cancel a message that one of several has, nobody knows who.
+        if is_known
+            && let (Ok(ours), Ok(theirs)) = (&outcome, &expected)
             && let (Some(ours), Some(theirs)) = (&ours.token, &theirs.token)
         {
             self.tokens.push((ours.clone(), theirs.clone()));
