@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use types::array::{self, ArrayBuilder};
 use types::calendar::TimeZone;
 use types::json::{self, Canonical, Json, Kind, PathChange};
-use types::{DataType, ElementType, Error, Result, SqlState, to_json};
+use types::{DataType, ElementType, Error, Result, SqlState, Value, to_json};
 
 use crate::rows::{Texts, Values, count, scratch, try_build, validity};
 use crate::{Vector, VectorBuilder, VectorData, time_fn};
@@ -120,6 +120,27 @@ fn push_value(out: &mut Vec<u8>, value: &Vector, i: usize, ty: DataType, zone: &
 pub fn key(json: &Vector) -> Result<Vector> {
     let texts = Texts::new(json);
     write_rows(&[json], |i, out| json::key(out, texts.bytes(i)).map(|()| true))
+}
+
+/// As [`key`] for arrays of JSONB: arrays of the keys, as BYTEA.
+///
+/// # Errors
+/// 54000 for arrays that become too large.
+pub fn array_key(arrays: &Vector) -> Result<Vector> {
+    let values = Texts::new(arrays);
+    let key_of = |value: Value| match value {
+        Value::Str(bytes) => {
+            let mut key = Vec::new();
+            json::key(&mut key, &bytes)?;
+            Ok(Value::Str(key.into()))
+        }
+        other => Ok(other),
+    };
+    write_rows(&[arrays], |i, out| {
+        let array = values.bytes(i);
+        out.extend(array::map(array, ElementType::Jsonb, ElementType::Bytea, key_of)?);
+        Ok(true)
+    })
 }
 
 /// `json -> key` and `json ->> key`.

@@ -7,7 +7,10 @@
 //! Elsewhere: sub-queries in branches of CASE and their kin (`unnest::lift`), errors of parts that
 //! are computed once (`exec`).
 
-use sql::algebra::{ColumnId, Expr, ExprKind, Function, Plan};
+use sql::algebra::{
+    AggregateCall, AggregateFunction, ColumnId, Expr, ExprKind, Function, Plan, WindowCall,
+    WindowFunction,
+};
 use types::{DataType, Value};
 
 use crate::context::Context;
@@ -20,11 +23,35 @@ pub(crate) fn may_fail(expr: &Expr) -> bool {
     !cannot_fail(expr, &Properties::default())
 }
 
-/// True when an expression of `plan` may raise an error.
+/// True when `plan` may raise an error: an expression of it, or an aggregate over its rows.
 pub(crate) fn plan_may_fail(plan: &Plan) -> bool {
     let mut found = false;
-    tree::every_plan(plan, &mut |p| tree::exprs(p, &mut |e| found = found || may_fail(e)));
+    tree::every_plan(plan, &mut |p| found = found || operator_may_fail(p));
     found
+}
+
+/// True when `plan` may raise an error over rows that its inputs have made.
+pub(crate) fn operator_may_fail(plan: &Plan) -> bool {
+    let mut found = false;
+    tree::exprs(plan, &mut |e| found = found || may_fail(e));
+    match plan {
+        Plan::Aggregate { aggregates, .. } => {
+            found || aggregates.iter().any(|(_, call)| refuses_rows(call))
+        }
+        Plan::Window { calls, .. } => found || calls.iter().any(|(_, call)| window_refuses(call)),
+        _ => found,
+    }
+}
+
+/// True for an aggregate that takes not all values of its arguments: arrays of arrays have no
+/// NULLs, and one form.
+fn refuses_rows(call: &AggregateCall) -> bool {
+    call.function == AggregateFunction::ArrayAgg && call.arguments.iter().any(|e| e.ty.is_array())
+}
+
+fn window_refuses(call: &WindowCall) -> bool {
+    let is_array = call.arguments.iter().any(|e| e.ty.is_array());
+    call.function == WindowFunction::Aggregate(AggregateFunction::ArrayAgg) && is_array
 }
 
 /// Guards the arguments of aggregates by their filters, and volatile columns by LIMIT.

@@ -6,6 +6,7 @@ mod aggregate;
 mod domain;
 mod exclusion;
 mod foreign_key;
+mod index_method;
 mod inheritance;
 mod partition;
 mod polymorphic;
@@ -17,6 +18,8 @@ pub use aggregate::{AggregateDef, LastTakes, StepFunction};
 pub use domain::{Domain, DomainDef, DomainOf, DomainUse};
 pub use exclusion::{Exclusion, ExclusionElement, ExclusionMethod, ExclusionOperator};
 pub use foreign_key::{ForeignKeyDef, KeyMatch, ReferentialAction};
+pub use index_method::NamedMethod;
+pub(crate) use index_method::gist_elements;
 pub use inheritance::{CheckScope, Inheritance};
 pub use partition::{PartitionBound, PartitionKey, PartitionOf, PartitionStrategy, RangeEnd};
 pub use policy::{PolicyCommand, PolicyDef, PolicyKind, RowSecurity};
@@ -30,7 +33,6 @@ pub use trigger::{
     TriggerDef, TriggerEvent, TriggerFiring, TriggerLevel, TriggerTiming, built_in_trigger_function,
 };
 
-use types::elements::ElementClass;
 use types::{Collation, DataType};
 
 use crate::words::RelationName;
@@ -385,6 +387,10 @@ pub struct IndexTerms {
     pub included: Vec<usize>,
     /// EXCLUDE: the constraint that it serves.
     pub exclusion: Option<Exclusion>,
+    /// Access method that was named, where its kind has another name.
+    pub method: Option<NamedMethod>,
+    /// WITH: names and values, as catalogs show them. They say nothing to the structures here.
+    pub options: Vec<(String, String)>,
 }
 
 impl IndexTerms {
@@ -410,14 +416,6 @@ pub struct IndexMeta {
 }
 
 impl IndexMeta {
-    /// The operator class of the column at `position`, of type `ty`, of an inverted index.
-    pub fn element_class(&self, position: usize, ty: DataType) -> Option<ElementClass> {
-        match self.terms.classes.iter().find(|(at, _)| *at == position) {
-            Some((_, name)) => ElementClass::named(name, ty),
-            None => ElementClass::usual(ty),
-        }
-    }
-
     /// True for an index that serves EXCLUDE.
     pub fn excludes(&self) -> bool {
         self.terms.exclusion.is_some()

@@ -7,7 +7,8 @@
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-/// A collation of a language: texts that differ are never equal.
+/// A collation of a language, or one of bytes that a column names: texts that differ are never
+/// equal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Collation(u32);
 
@@ -17,6 +18,9 @@ pub const COLLATION_ROWS: &str = include_str!("collation/pg_collation.tsv");
 
 /// Collations that order by bytes.
 const OF_BYTES: [&str; 6] = ["C", "POSIX", "default", "ucs_basic", "C.utf8", "C.UTF-8"];
+
+/// Collations of bytes that columns can name, with their numbers.
+const NAMED_OF_BYTES: [(&str, u32); 2] = [("C", 950), ("POSIX", 951)];
 
 struct Known {
     number: u32,
@@ -65,10 +69,21 @@ impl Collation {
 
     /// The collation with this number in PostgreSQL's catalog.
     pub fn numbered(number: u32) -> Option<Self> {
-        table().by_number.contains_key(&number).then_some(Self(number))
+        let is_known = table().by_number.contains_key(&number);
+        Some(Self(number)).filter(|found| is_known || found.is_of_bytes())
     }
 
-    /// All of them.
+    /// The collation called `name`, if it is one of bytes that columns keep the name of.
+    pub fn of_bytes(name: &str) -> Option<Self> {
+        NAMED_OF_BYTES.iter().find(|(known, _)| *known == name).map(|(_, number)| Self(*number))
+    }
+
+    /// True for one that orders by bytes, as texts without a collation are ordered.
+    pub fn is_of_bytes(self) -> bool {
+        NAMED_OF_BYTES.iter().any(|(_, number)| *number == self.0)
+    }
+
+    /// All those of languages.
     pub fn all() -> impl Iterator<Item = Self> {
         table().known.iter().map(|known| Self(known.number))
     }
@@ -84,7 +99,9 @@ impl Collation {
 
     /// Its name.
     pub fn name(self) -> &'static str {
-        self.known().map_or("default", |known| known.name)
+        let of_bytes = || NAMED_OF_BYTES.iter().find(|(_, number)| *number == self.0);
+        let other = || of_bytes().map_or("default", |(name, _)| name);
+        self.known().map_or_else(other, |known| known.name)
     }
 
     /// The locale whose order it is, as a tag of a language.
@@ -103,6 +120,10 @@ mod tests {
         assert_eq!(swedish.map(Collation::locale), Some("sv"));
         assert_eq!(swedish.and_then(|known| Collation::numbered(known.number())), swedish);
         assert_eq!(Collation::named("C"), Ok(None));
+        let bytes = Collation::of_bytes("C").expect("a name");
+        assert_eq!((bytes.name(), bytes.is_of_bytes()), ("C", true));
+        assert_eq!(Collation::numbered(950), Some(bytes));
+        assert_eq!(Collation::of_bytes("sv-x-icu"), None);
         assert_eq!(Collation::named("xx"), Err("xx"));
         assert_eq!(Collation::all().count(), 806);
         assert!(Collation::all().all(|known| Collation::named(known.name()) == Ok(Some(known))));

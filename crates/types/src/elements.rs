@@ -179,6 +179,11 @@ impl ElementClass {
         }
     }
 
+    /// True for the class of values that are one element each.
+    pub fn is_scalar(self) -> bool {
+        self == Self::Scalar
+    }
+
     /// True when columns of this type can have the class.
     pub fn takes(self, ty: DataType) -> bool {
         match self {

@@ -244,7 +244,11 @@ fn parse_object(text: &str, kind: RegKind) -> Result<Value> {
     }
 }
 
-fn parse_boolean(text: &str) -> Result<bool> {
+/// The BOOLEAN that a text says: `true`, `yes`, `on`, `1` and their opposites, shortened or not.
+///
+/// # Errors
+/// 22P02.
+pub fn parse_boolean(text: &str) -> Result<bool> {
     let word = trim(text).to_ascii_lowercase();
     let prefix = |of: &str, least: usize| word.len() >= least && of.starts_with(word.as_str());
     if prefix("true", 1) || prefix("yes", 1) || word == "on" || word == "1" {

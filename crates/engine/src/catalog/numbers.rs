@@ -1,12 +1,13 @@
 //! Numbers of relations: from their names, so that they stay from statement to statement.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap};
-use std::sync::OnceLock;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::{Arc, OnceLock};
 
+use sql::catalog::IndexMeta;
 use sql::statement::RelationName;
 
-use super::State;
+use super::{State, TableEntry};
 
 /// The first number of what users make, as in PostgreSQL.
 pub(crate) const FIRST: u64 = 16_384;
@@ -58,6 +59,8 @@ pub(crate) fn relations(state: &State) -> BTreeMap<String, i64> {
 pub(crate) struct KnownNumbers {
     by_name: OnceLock<BTreeMap<String, i64>>,
     names: OnceLock<HashMap<i64, String>>,
+    /// The keys of its indexes that are relations.
+    indexes: OnceLock<HashSet<String>>,
 }
 
 impl Clone for KnownNumbers {
@@ -70,6 +73,20 @@ impl State {
     /// The number of the relation called `name` in a state that is not changed any more.
     pub(crate) fn relation_number(&self, name: &str) -> Option<i64> {
         self.known_numbers().get(name).copied()
+    }
+
+    /// True when a relation of this name exists in a state that is not changed any more.
+    pub(crate) fn has_relation(&self, name: &str) -> bool {
+        let is_there = self.tables.contains_key(name) || self.views.contains_key(name);
+        is_there || self.sequences.contains_key(name) || self.known_indexes().contains(name)
+    }
+
+    fn known_indexes(&self) -> &HashSet<String> {
+        let keys = |table: &Arc<TableEntry>| {
+            let of = |index: &IndexMeta| RelationName::key_beside(&table.def.name, &index.name);
+            table.def.visible_indexes().map(of).collect::<Vec<_>>()
+        };
+        self.numbers.indexes.get_or_init(|| self.tables.values().flat_map(keys).collect())
     }
 
     fn known_numbers(&self) -> &BTreeMap<String, i64> {

@@ -95,7 +95,7 @@ impl SessionCalls {
             settings.implied_temporary().into_iter().chain(settings.schemas()).map(|schema| {
                 RelationName { schema: Some(schema.to_owned()), name: name.to_owned() }
             });
-        all.find(|name| state.contains(&name.key()))
+        all.find(|name| state.has_relation(&name.key()))
     }
 
     /// True when the search path comes to `schema` before it finds a relation of this name.
@@ -103,7 +103,7 @@ impl SessionCalls {
         let settings = self.settings.lock();
         let is_here = |in_path: &str| {
             let name = RelationName { schema: Some(in_path.to_owned()), name: name.to_owned() };
-            state.contains(&name.key())
+            state.has_relation(&name.key())
         };
         let mut path = settings.implied_temporary().into_iter().chain(settings.schemas());
         path.find(|in_path| *in_path == schema || is_here(in_path)) == Some(schema)

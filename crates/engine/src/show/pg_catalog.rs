@@ -18,6 +18,7 @@ mod depends;
 mod domains;
 mod extensions;
 mod functions;
+mod index_classes;
 mod keywords;
 pub(crate) mod numbers;
 pub(crate) mod objects;

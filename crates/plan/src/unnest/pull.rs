@@ -12,7 +12,7 @@ use types::{CompareOp, DataType, Value};
 use super::domain::{is_count, limit_each};
 use crate::column_set::ColumnSet;
 use crate::context::Context;
-use crate::guard::may_fail;
+use crate::guard::{may_fail, operator_may_fail};
 use crate::tree;
 
 /// A plan without outer columns, and what must hold of its rows.
@@ -49,8 +49,12 @@ pub(crate) fn decorrelate(
         JoinKind::Semi | JoinKind::Anti | JoinKind::Mark(_) => Need::Existence,
         _ => Need::Rows,
     };
-    let right =
-        if need == Need::Existence && tree::is_true(condition) { rows_of(right) } else { right };
+    let is_bare = tree::is_true(condition);
+    let right = if need == Need::Existence && is_bare { rows_of(right) } else { right };
+    // What is compared would be a key of the join, which all rows have.
+    if need == Need::Existence && !is_bare && fails_beyond(right, &outer) {
+        return None;
+    }
     let Pulled { mut plan, mut conditions } = pull(context, right, &outer, need)?;
     guard_outside(&mut conditions, condition, &outer);
     let mut parts = tree::conjuncts(condition.clone());
@@ -146,6 +150,16 @@ fn equality<'e>(part: &'e Expr, outer: &ColumnSet) -> Option<(CompareOp, &'e Exp
     }
 }
 
+/// True when `plan` may raise an error over rows that predicates over outer columns leave out, once
+/// these are pulled out of it.
+fn fails_beyond(plan: &Plan, outer: &ColumnSet) -> bool {
+    if !tree::free(plan).intersects(outer) {
+        return false;
+    }
+    let fails = !matches!(plan, Plan::Filter { .. }) && operator_may_fail(plan);
+    fails || plan.inputs().iter().any(|input| fails_beyond(input, outer))
+}
+
 fn pull(context: &mut Context<'_>, plan: &Plan, outer: &ColumnSet, need: Need) -> Option<Pulled> {
     if !tree::free(plan).intersects(outer) {
         return Some(Pulled { plan: plan.clone(), conditions: Vec::new() });
@@ -174,7 +188,7 @@ fn pull(context: &mut Context<'_>, plan: &Plan, outer: &ColumnSet, need: Need) -
         Plan::Distinct { input, on } if on.is_empty() && need == Need::Existence => {
             pull(context, input, outer, need)
         }
-        Plan::Distinct { input, on } if on.is_empty() => {
+        Plan::Distinct { input, on } if on.is_empty() && !fails_beyond(input, outer) => {
             let pulled = pull(context, input, outer, need)?;
             let (plan, keys, conditions) = keyed(context, pulled, outer)?;
             let mut columns: Vec<_> = tree::output(input)
@@ -192,7 +206,7 @@ fn pull(context: &mut Context<'_>, plan: &Plan, outer: &ColumnSet, need: Need) -
         }
         Plan::Aggregate { .. } => pull_aggregate(context, plan, outer),
         Plan::Window { input, calls } => {
-            let mut plain = true;
+            let mut plain = !fails_beyond(plan, outer);
             for (_, call) in calls {
                 tree::window_exprs(call, &mut |e| plain &= !tree::mentioned(e).intersects(outer));
             }
@@ -269,7 +283,7 @@ fn pull_aggregate(context: &mut Context<'_>, plan: &Plan, outer: &ColumnSet) -> 
     let Plan::Aggregate { input, keys, aggregates, grouping_sets: None, set_column } = plan else {
         return None;
     };
-    let mut plain = !keys.is_empty();
+    let mut plain = !keys.is_empty() && !fails_beyond(plan, outer);
     keys.iter().for_each(|(_, e)| plain &= !tree::mentioned(e).intersects(outer));
     for (_, call) in aggregates {
         tree::aggregate_exprs(call, &mut |e| plain &= !tree::mentioned(e).intersects(outer));
@@ -315,7 +329,7 @@ fn pull_limit(
     outer: &ColumnSet,
 ) -> Option<Pulled> {
     let constant = |e: Option<&Expr>| e.is_none_or(tree::is_constant);
-    if !constant(limit) || !constant(offset) {
+    if !constant(limit) || !constant(offset) || fails_beyond(input, outer) {
         return None;
     }
     let order = sort_below(input);
@@ -421,11 +435,11 @@ fn scalar_aggregate(
     outer: &ColumnSet,
 ) -> Option<Plan> {
     let Dependent { left, right, condition, .. } = dependent;
-    let Plan::Aggregate { input, keys, aggregates, grouping_sets: None, .. } = bottom(right)?
-    else {
+    let grouped = bottom(right)?;
+    let Plan::Aggregate { input, keys, aggregates, grouping_sets: None, .. } = grouped else {
         return None;
     };
-    let mut plain = keys.is_empty();
+    let mut plain = keys.is_empty() && !fails_beyond(grouped, outer);
     for (_, call) in aggregates {
         tree::aggregate_exprs(call, &mut |e| plain &= !tree::mentioned(e).intersects(outer));
     }

@@ -89,12 +89,13 @@ impl Binder<'_> {
         if collation.is_some() && def.ty.is_array() {
             return unsupported("a collation of an array", object_at(name));
         }
-        Ok(collation)
+        let bare = super::name::object_parts(name)?.pop().unwrap_or_default();
+        Ok(collation.or_else(|| Collation::of_bytes(&bare)))
     }
 
     /// Notes the collation of a column of a table.
     pub(super) fn note_column(&mut self, id: ColumnId, def: &ColumnDef) {
-        match def.collation {
+        match def.collation.filter(|collation| !collation.is_of_bytes()) {
             Some(collation) => {
                 self.has_collations = true;
                 self.collations.insert(id, collation);

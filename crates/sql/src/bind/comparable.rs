@@ -18,13 +18,16 @@ pub(super) enum ComparedFor {
 /// `expr`, or what stands for it where values are compared: a JSONB is compared by its key.
 ///
 /// # Errors
-/// 42883 for JSON, 0A000 for arrays of JSON.
+/// 42883 for JSON and arrays of it.
 pub(super) fn comparable(expr: Expr, what: ComparedFor, at: Place) -> Result<Expr> {
     let what = if what == ComparedFor::Equality { "equality" } else { "ordering" };
     match expr.ty {
         ty if has_no_order(ty) => Err(no_order(what, ty, at)),
         DataType::Jsonb => Ok(Expr::call(Function::Json(J::Key), vec![expr], DataType::Bytea)),
-        DataType::Array(ElementType::Jsonb) => unsupported("a comparison of arrays of jsonb", at),
+        DataType::Array(ElementType::Jsonb) => {
+            let keys = DataType::Array(ElementType::Bytea);
+            Ok(Expr::call(Function::Json(J::Key), vec![expr], keys))
+        }
         DataType::Record(record) | DataType::Array(ElementType::Record(record)) => {
             match record.fields().iter().find(|field| has_no_order(field.ty)) {
                 Some(field) => Err(no_order(what, field.ty, at)),

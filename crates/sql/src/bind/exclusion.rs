@@ -12,7 +12,8 @@ use types::{DataType, Error, PackedType, Result, SqlState};
 use super::comparable::refuse_index;
 use super::constraint::{Definition, deferral_of};
 use super::index::operator_class;
-use super::name::{expr_at, object_parts};
+use super::index_method::class_name;
+use super::name::expr_at;
 use super::{Binder, fail, index_terms, place, unsupported};
 use crate::algebra::{Direction, NullsOrder, Place};
 use crate::catalog::{
@@ -169,6 +170,22 @@ impl Binder<'_> {
         })
     }
 
+    /// The class of a key in a tree, where it is not the usual one.
+    ///
+    /// # Errors
+    /// 42704 for a class that is not there.
+    pub(super) fn class_of_tree(
+        &self,
+        named: Option<&RelationName>,
+        ty: DataType,
+        method: ExclusionMethod,
+        at: Place,
+    ) -> Result<Option<String>> {
+        let class = self.exclusion_class(named, ty, method, at)?;
+        refuse_index(ty, at)?;
+        Ok((!class.is_usual).then(|| class.name.to_owned()))
+    }
+
     /// Tests that the exclusion constraints over a column can have values of its new type.
     ///
     /// # Errors
@@ -197,13 +214,6 @@ impl Binder<'_> {
         }
         Ok(())
     }
-}
-
-/// The name of an operator class, with its schema if that is not PostgreSQL's.
-fn class_name(named: &ast::ObjectName) -> Result<RelationName> {
-    let mut parts = object_parts(named)?;
-    let name = parts.pop().unwrap_or_default();
-    Ok(RelationName { schema: parts.pop().filter(|schema| schema != "pg_catalog"), name })
 }
 
 /// Parts of a constraint beside its elements.

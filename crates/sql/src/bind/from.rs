@@ -8,10 +8,11 @@ use types::{CompareOp, DataType, Result, SqlState, stack};
 
 use super::comparable::{ComparedFor, comparable, refuse_json};
 use super::file::file_path;
+use super::locks_below::LocksBelow;
 use super::name::{ident_at, is_bare_call, is_only, object_at, refuse_reserved, renamed};
 use super::scope::{Clause, Level, Scope, ScopeColumn, ScopeRelation, Source, Whole, find_column};
 use super::types::{Context, comparison_type, unmodified};
-use super::{Binder, Bound, BoundQuery, Unknowns, fail, place, unsupported};
+use super::{Binder, Bound, BoundQuery, fail, place, unsupported};
 use crate::algebra::{ColumnId, Expr, ExprKind, Function, JoinKind, Origin, Place, Plan};
 use crate::catalog::{Relation, TableRef, ViewRights};
 use crate::parse::{JOIN_NAME, folded};
@@ -33,6 +34,8 @@ struct StoredQuery<'q> {
     /// Names of the columns.
     columns: Vec<String>,
     rights: ViewRights,
+    /// Clauses that lock its rows.
+    locks: LocksBelow,
 }
 
 /// Clauses around a function in FROM.
@@ -228,18 +231,18 @@ impl Binder<'_> {
             F::Table { name, alias, args: None, with_ordinality, .. } if is_bare_call(name) => {
                 let (alias, at) = (alias.as_ref(), object_at(name));
                 let item = FunctionItem { alias, ordinality: *with_ordinality, at };
-                self.bind_table_function(name, &[], item)
+                self.bind_function_item(name, &[], item)
             }
             F::Table { name, alias, args: None, .. } => self.bind_relation(name, alias.as_ref()),
             F::Table { name, alias, args: Some(args), with_ordinality, .. } => {
                 let (alias, at) = (alias.as_ref(), object_at(name));
                 let item = FunctionItem { alias, ordinality: *with_ordinality, at };
-                self.bind_table_function(name, &args.args, item)
+                self.bind_function_item(name, &args.args, item)
             }
             F::Function { name, args, alias, with_ordinality, .. } => {
                 let (alias, at) = (alias.as_ref(), object_at(name));
                 let item = FunctionItem { alias, ordinality: *with_ordinality, at };
-                self.bind_table_function(name, args, item)
+                self.bind_function_item(name, args, item)
             }
             F::Derived { lateral, subquery, alias, .. } => {
                 self.bind_derived(*lateral, subquery, alias.as_ref())
@@ -249,8 +252,9 @@ impl Binder<'_> {
                 match alias {
                     None => Ok((plan, scope)),
                     Some(alias) => {
-                        let columns = scope.columns;
-                        Ok((plan, Scope::of(aliased(columns, None, alias)?)))
+                        let scope = Scope::of(aliased(scope.columns, None, alias)?);
+                        self.note_unlockable(&scope, "a join");
+                        Ok((plan, scope))
                     }
                 }
             }
@@ -259,10 +263,24 @@ impl Binder<'_> {
                 let arrays: Vec<_> = array_exprs.iter().collect();
                 let (alias, ordinality) = (alias.as_ref(), *with_ordinality);
                 let item = FunctionItem { alias, ordinality, at: None };
-                self.bind_series_scan("unnest", &arrays, item)
+                let bound = self.bind_series_scan("unnest", &arrays, item)?;
+                self.note_unlockable(&bound.1, "a function");
+                Ok(bound)
             }
             _ => unsupported("this form of table expression", None),
         }
+    }
+
+    /// A function in FROM, whose rows nobody can lock.
+    fn bind_function_item(
+        &mut self,
+        name: &ast::ObjectName,
+        args: &[ast::FunctionArg],
+        item: FunctionItem<'_>,
+    ) -> Result<(Plan, Scope)> {
+        let bound = self.bind_table_function(name, args, item)?;
+        self.note_unlockable(&bound.1, "a function");
+        Ok(bound)
     }
 
     fn bind_derived(
@@ -271,10 +289,11 @@ impl Binder<'_> {
         query: &ast::Query,
         alias: Option<&ast::TableAlias>,
     ) -> Result<(Plan, Scope)> {
+        let locks = self.locks_below(&alias.map_or_else(String::new, |alias| folded(&alias.name)));
         let bound = if lateral {
-            self.bind_query(query, Unknowns::Text)?
+            self.bind_locked_below(query, locks)?
         } else {
-            self.in_scope(Scope::default(), |binder| binder.bind_query(query, Unknowns::Text))?.0
+            self.in_scope(Scope::default(), |binder| binder.bind_locked_below(query, locks))?.0
         };
         let columns = scope_columns(&bound, "");
         // Without an alias, as PostgreSQL has it from version 16 on, no name leads to the relation.
@@ -296,7 +315,9 @@ impl Binder<'_> {
         if written.schema.is_none()
             && let Some((plan, relation)) = self.cte_scan(&written.name, at)?
         {
-            return Ok((plan, Scope::of(with_alias(relation, alias)?)));
+            let scope = Scope::of(with_alias(relation, alias)?);
+            self.note_unlockable(&scope, "a WITH query");
+            return Ok((plan, scope));
         }
         let is_written = written.schema.is_some();
         let full = self.found_at(written, at);
@@ -327,11 +348,14 @@ impl Binder<'_> {
                 Ok((plan, scope))
             }
             Some(Relation::View { sql, columns, rights }) => {
-                self.bind_stored_query(StoredQuery { full, sql: &sql, columns, rights }, alias, at)
+                let locks = self.locks_of_view(&full, alias, &rights);
+                let stored = StoredQuery { full, sql: &sql, columns, rights, locks };
+                self.bind_stored_query(stored, alias, at)
             }
             Some(Relation::StaleWide { table, sql, rights }) => {
                 let columns = table.columns().iter().map(|c| c.name.clone()).collect();
-                let stored = StoredQuery { full, sql: &sql, columns, rights };
+                let locks = LocksBelow::default();
+                let stored = StoredQuery { full, sql: &sql, columns, rights, locks };
                 let bound = self.bind_stored_query(stored, alias, at)?;
                 self.refuse_kept_lock(&bound.1, "wide table")?;
                 Ok(bound)
@@ -376,18 +400,21 @@ impl Binder<'_> {
         alias: Option<&ast::TableAlias>,
         at: Place,
     ) -> Result<(Plan, Scope)> {
-        let StoredQuery { full, sql, columns, rights } = stored;
+        let StoredQuery { full, sql, columns, rights, locks } = stored;
         let is_system = rights == ViewRights::System;
         let select = Privileges::of(&[Privilege::Select]);
         let access = (!is_system)
             .then(|| self.require_any(&full.key(), select, Extent::Columns(BTreeSet::new())));
+        if !locks.is_empty() {
+            self.require_columns(&full.key(), Privilege::Update, []);
+        }
         let outer = self.on_behalf.clone();
         match rights {
             ViewRights::Owner(owner) => self.on_behalf = Some(owner),
             ViewRights::Asker => self.on_behalf = None,
             ViewRights::System => {}
         }
-        let bound = self.in_view(&full, at, |binder| binder.bind_view(sql, at));
+        let bound = self.in_view(&full, at, |binder| binder.bind_view(sql, locks, at));
         self.on_behalf = outer;
         let mut bound = bound?;
         for (column, name) in bound.columns.iter_mut().zip(columns) {
@@ -503,16 +530,16 @@ impl Binder<'_> {
 
     /// The query of a view, bound apart from everything around it. Its positions are those of the
     /// view's own text, so errors get the place of the reference instead.
-    fn bind_view(&mut self, sql: &str, at: Place) -> Result<BoundQuery> {
+    fn bind_view(&mut self, sql: &str, locks: LocksBelow, at: Place) -> Result<BoundQuery> {
         let levels = stack::levels_in(sql);
         self.definition_levels += levels;
         let bound = stack::require(self.definition_levels);
-        let bound = bound.and_then(|()| stack::deep(|| self.bind_view_here(sql, at)));
+        let bound = bound.and_then(|()| stack::deep(|| self.bind_view_here(sql, locks, at)));
         self.definition_levels -= levels;
         bound
     }
 
-    fn bind_view_here(&mut self, sql: &str, at: Place) -> Result<BoundQuery> {
+    fn bind_view_here(&mut self, sql: &str, locks: LocksBelow, at: Place) -> Result<BoundQuery> {
         let is_nested = self.view_depth > 0;
         let outside = |error: types::Error| {
             // In a view of a view, the outer one says it.
@@ -526,7 +553,7 @@ impl Binder<'_> {
         let levels = std::mem::take(&mut self.levels);
         let ctes = std::mem::take(&mut self.ctes);
         self.view_depth += 1;
-        let bound = self.in_definition(|binder| binder.bind_query(&query, Unknowns::Text));
+        let bound = self.in_definition(|binder| binder.bind_locked_below(&query, locks));
         self.view_depth -= 1;
         self.levels = levels;
         self.ctes = ctes;

@@ -7,12 +7,14 @@ use types::{DataType, Error, Result, SqlState};
 use super::comparable::refuse_index;
 use super::constraint::object_name;
 use super::effectless::plain;
+use super::index_method::{Using, index_using};
+use super::index_options::index_options;
 use super::name::{expr_at, ident_at, object_at, object_parts};
 use super::partition::{UniqueOver, check_unique, partitions_of};
 use super::{Binder, fail, index_terms, place, unsupported};
 use crate::algebra::{Direction, NullsOrder, Place};
 use crate::catalog::{
-    INDEX_EXPRESSION, IndexColumn, IndexKind, IndexTerms, TableRef, Uniqueness, WeaveForm,
+    INDEX_EXPRESSION, IndexColumn, IndexKind, IndexTerms, NamedMethod, TableRef, Uniqueness,
 };
 use crate::parse::folded;
 use crate::statement::{CreateIndex, Effectless, IfExists, Naming, Statement};
@@ -24,32 +26,29 @@ impl Binder<'_> {
     pub(super) fn bind_create_index(&mut self, create: &ast::CreateIndex) -> Result<Statement> {
         let at = object_at(&create.table_name);
         let table = self.table_named(&create.table_name)?;
-        let mut notices = Vec::new();
         if !create.index_options.is_empty() || !create.alter_options.is_empty() {
             return unsupported("an option of CREATE INDEX", at);
         }
-        let kind = match &create.using {
-            Some(ast::IndexType::BRIN) if !create.unique => {
-                let message = "access method \"btree\" is taken in the place of \"brin\"";
-                notices.push((SqlState::SUCCESSFUL_COMPLETION, message.to_owned()));
-                IndexKind::Ordered
-            }
-            _ => index_kind(create, at)?,
-        };
-        check_form(create, kind, at)?;
+        let mut using = index_using(create, at)?;
+        let options = index_options(&create.with, &mut using)?;
+        check_form(create, using, at)?;
         let unique = match (create.unique, create.nulls_distinct) {
             (false, _) => Uniqueness::No,
             (true, Some(false)) => Uniqueness::NullsNotDistinct,
             (true, _) => Uniqueness::Distinct,
         };
+        let included = included(create, &table, using)?;
         let mut terms =
-            IndexTerms { included: included(create, &table, kind)?, ..IndexTerms::default() };
+            IndexTerms { included, options, method: using.named, ..IndexTerms::default() };
         let mut columns = Vec::with_capacity(create.columns.len());
+        let mut elements = Vec::with_capacity(create.columns.len());
         for (position, column) in create.columns.iter().enumerate() {
-            let (found, class) = self.index_column(&table, column, kind, &mut terms)?;
-            terms.classes.extend(class.map(|class| (position, class)));
-            columns.push(found);
+            let found = self.index_column(&table, column, using, &mut terms)?;
+            terms.classes.extend(found.class.map(|class| (position, class)));
+            columns.push(found.column);
+            elements.push(found.elements);
         }
+        let kind = using.kind_over(&elements, at)?;
         if let Some(predicate) = &create.predicate {
             self.index_predicate(predicate, table.bare_name(), table.columns())?;
             terms.predicate = Some(index_terms::stored(predicate));
@@ -78,20 +77,20 @@ impl Binder<'_> {
             if_exists,
             partitions,
         }));
-        if notices.is_empty() && !at_once {
+        if !at_once {
             return Ok(create);
         }
-        let (apart, rest) = (at_once.then_some(CONCURRENTLY), Some(Box::new(create)));
-        Ok(Statement::Effectless(Effectless { apart, notices, rest, ..plain("CREATE INDEX") }))
+        let (apart, rest) = (Some(CONCURRENTLY), Some(Box::new(create)));
+        Ok(Statement::Effectless(Effectless { apart, rest, ..plain("CREATE INDEX") }))
     }
 
     fn index_column(
         &mut self,
         table: &TableRef,
         column: &ast::IndexColumn,
-        kind: IndexKind,
+        using: Using,
         terms: &mut IndexTerms,
-    ) -> Result<(IndexColumn, Option<String>)> {
+    ) -> Result<KeyColumn> {
         let expr = &column.column.expr;
         let at = expr_at(expr);
         index_terms::check_form(expr)?;
@@ -113,23 +112,42 @@ impl Binder<'_> {
             Some(def) => Some(def.ty),
             None => terms.expressions.last().map(|expression| expression.ty),
         };
-        let class = match (&column.operator_class, ty) {
-            (class, Some(ty)) if kind == IndexKind::Inverted => {
-                self.element_class(class.as_ref(), ty, at)?
-            }
-            (Some(class), Some(ty)) => {
-                refuse_index(ty, at)?;
-                operator_class(class, ty, at)?
-            }
-            (None, ty) => {
-                ty.map_or(Ok(()), |ty| refuse_index(ty, at))?;
-                None
-            }
-            _ => None,
+        let (class, elements) = match ty {
+            Some(ty) => self.class_of_key(column.operator_class.as_ref(), ty, using, at)?,
+            None => (None, None),
         };
-        let (direction, nulls) = index_order(&column.column.options, kind, at)?;
-        Ok((IndexColumn { ordinal, direction, nulls }, class))
+        let (direction, nulls) = index_order(&column.column.options, using, at)?;
+        Ok(KeyColumn { column: IndexColumn { ordinal, direction, nulls }, class, elements })
     }
+
+    /// The operator class that keys of type `ty` have where it is not the usual one, and the
+    /// elements that it stands for.
+    fn class_of_key(
+        &self,
+        class: Option<&ast::ObjectName>,
+        ty: DataType,
+        using: Using,
+        at: Place,
+    ) -> Result<(Option<String>, Option<ElementClass>)> {
+        match (using.named, using.kind, class) {
+            (Some(named), ..) => self.class_of_method(named, class, ty, at),
+            (None, IndexKind::Inverted, class) => Ok((self.element_class(class, ty, at)?, None)),
+            (None, _, class) => {
+                refuse_index(ty, at)?;
+                let class = class.map(|class| operator_class(class, ty, at)).transpose()?;
+                Ok((class.flatten(), None))
+            }
+        }
+    }
+}
+
+/// Column of an index.
+struct KeyColumn {
+    column: IndexColumn,
+    /// Its operator class, where that is not the usual one.
+    class: Option<String>,
+    /// The elements that its values have in an index of GiST.
+    elements: Option<ElementClass>,
 }
 
 impl Binder<'_> {
@@ -186,13 +204,14 @@ fn no_element_class(ty: DataType, at: Place) -> Error {
 }
 
 /// The ordinals of INCLUDE.
-fn included(create: &ast::CreateIndex, table: &TableRef, kind: IndexKind) -> Result<Vec<usize>> {
+fn included(create: &ast::CreateIndex, table: &TableRef, using: Using) -> Result<Vec<usize>> {
     let named = create.include.iter().map(|column| column_named(table, column));
     let named: Vec<usize> = named.collect::<Result<_>>()?;
-    if named.is_empty() || kind == IndexKind::Ordered {
+    let takes = using.kind == IndexKind::Ordered && using.named != Some(NamedMethod::Brin);
+    if named.is_empty() || takes {
         return Ok(named);
     }
-    let message = format!("access method \"{}\" does not support included columns", kind.method());
+    let message = format!("access method \"{}\" does not support included columns", using.name());
     fail(SqlState::FEATURE_NOT_SUPPORTED, message, object_at(&create.table_name))
 }
 
@@ -229,86 +248,17 @@ fn index_name(
     })
 }
 
-/// Kind of index by USING and WITH.
-fn index_kind(create: &ast::CreateIndex, at: Place) -> Result<IndexKind> {
-    let mut kind = match &create.using {
-        None | Some(ast::IndexType::BTree) => return Ok(IndexKind::Ordered),
-        Some(ast::IndexType::Hash) => return Ok(IndexKind::Hash),
-        Some(ast::IndexType::GIN) => IndexKind::Inverted,
-        Some(ast::IndexType::Bloom) => IndexKind::Bloom { bits_per_key: IndexKind::BITS_PER_KEY },
-        Some(ast::IndexType::Custom(name)) if folded(name) == "csb" => IndexKind::Csb,
-        Some(ast::IndexType::Custom(name)) if folded(name) == "bitweaving" => {
-            IndexKind::BitWeaving(WeaveForm::Vertical)
-        }
-        Some(other) => {
-            let method = other.to_string().to_lowercase();
-            return unsupported(format!("access method \"{method}\""), at);
-        }
-    };
-    for option in &create.with {
-        let (name, value) = index_option(option)?;
-        let number = value.parse().ok().filter(|bits| BITS_PER_KEY.contains(bits));
-        kind = match (kind, name.as_str(), value.as_str(), number) {
-            (IndexKind::BitWeaving(_), "type", "v", _) => {
-                IndexKind::BitWeaving(WeaveForm::Vertical)
-            }
-            (IndexKind::BitWeaving(_), "type", "h", _) => {
-                IndexKind::BitWeaving(WeaveForm::Horizontal)
-            }
-            (IndexKind::Bloom { .. }, "bits_per_key", _, Some(bits_per_key)) => {
-                IndexKind::Bloom { bits_per_key }
-            }
-            // How the entries of PostgreSQL wait to be ordered.
-            (IndexKind::Inverted, "fastupdate" | "gin_pending_list_limit", ..) => kind,
-            (IndexKind::BitWeaving(_), "type", ..)
-            | (IndexKind::Bloom { .. }, "bits_per_key", ..) => {
-                let message = format!("invalid value for parameter \"{name}\": \"{value}\"");
-                return fail(SqlState::INVALID_PARAMETER, message, expr_at(option));
-            }
-            _ => {
-                let message = format!("unrecognized parameter \"{name}\"");
-                return fail(SqlState::INVALID_PARAMETER, message, expr_at(option));
-            }
-        };
-    }
-    Ok(kind)
-}
-
-/// Values of `bits_per_key`.
-const BITS_PER_KEY: std::ops::RangeInclusive<u32> = 2..=64;
-
-/// `name = value`, the value as text.
-fn index_option(option: &ast::Expr) -> Result<(String, String)> {
-    if let ast::Expr::BinaryOp { left, op: ast::BinaryOperator::Eq, right } = option
-        && let ast::Expr::Identifier(name) = &**left
-    {
-        match &**right {
-            ast::Expr::Identifier(value) => return Ok((folded(name), folded(value))),
-            ast::Expr::Value(value) => {
-                let text = match &value.value {
-                    ast::Value::SingleQuotedString(text) => text.to_lowercase(),
-                    other => other.to_string(),
-                };
-                return Ok((folded(name), text));
-            }
-            _ => {}
-        }
-    }
-    fail(SqlState::SYNTAX_ERROR, format!("syntax error at or near \"{option}\""), expr_at(option))
-}
-
-/// Indexes that blocks have are for one column; neither they nor inverted ones refuse rows.
-fn check_form(create: &ast::CreateIndex, kind: IndexKind, at: Place) -> Result<()> {
-    let what = if !kind.is_of_blocks() && kind != IndexKind::Inverted {
-        return Ok(());
-    } else if create.unique {
+/// Indexes that blocks have are for one column; only keys in order and hashes refuse rows.
+fn check_form(create: &ast::CreateIndex, using: Using, at: Place) -> Result<()> {
+    let can_refuse = using.named.is_none() && !using.kind.is_of_blocks();
+    let what = if create.unique && (!can_refuse || using.kind == IndexKind::Inverted) {
         "unique"
-    } else if create.columns.len() > 1 && kind.is_of_blocks() {
+    } else if create.columns.len() > 1 && using.takes_one_column() {
         "multicolumn"
     } else {
         return Ok(());
     };
-    let message = format!("access method \"{}\" does not support {what} indexes", kind.method());
+    let message = format!("access method \"{}\" does not support {what} indexes", using.name());
     fail(SqlState::FEATURE_NOT_SUPPORTED, message, at)
 }
 
@@ -324,15 +274,16 @@ pub(super) fn column_named(table: &TableRef, ident: &ast::Ident) -> Result<usize
 /// ASC, DESC and NULLS of a column.
 fn index_order(
     options: &ast::OrderByOptions,
-    kind: IndexKind,
+    using: Using,
     at: Place,
 ) -> Result<(Direction, NullsOrder)> {
-    if kind != IndexKind::Ordered && (options.sort.is_some() || options.nulls_first.is_some()) {
+    let has_order = using.kind == IndexKind::Ordered && using.named.is_none();
+    if !has_order && (options.sort.is_some() || options.nulls_first.is_some()) {
         let what = match options.sort {
             Some(_) => "ASC/DESC",
             None => "NULLS FIRST/LAST",
         };
-        let method = kind.method();
+        let method = using.name();
         let message = format!("access method \"{method}\" does not support {what} options");
         return fail(SqlState::FEATURE_NOT_SUPPORTED, message, at);
     }

@@ -4,13 +4,16 @@ use sqlparser::ast;
 use types::{DataType, Result, SqlState, Value};
 
 use super::clauses::Target;
+use super::locks_below::LocksBelow;
 use super::name::ident_at;
 use super::scope::Scope;
 use super::{Binder, Bound, BoundQuery, Unknowns, fail, unsupported};
 use crate::algebra::{ColumnId, Expr, Function, JoinKind, Place, Plan, Query};
-use crate::catalog::{TID_COLUMN, TableRef};
+use crate::catalog::{TID_COLUMN, TableRef, ViewRights};
 use crate::parse::{LockTree, folded};
-use crate::statement::{LockWait, Privilege, RowLock, RowLockStrength, SelectForUpdate, Statement};
+use crate::statement::{
+    LockWait, Privilege, RelationName, RowLock, RowLockStrength, SelectForUpdate, Statement,
+};
 
 /// Rows in front of a queue that others are likely to have locked, at most.
 const LIKELY_LOCKED: i64 = 32;
@@ -21,10 +24,22 @@ pub(super) struct Locking {
     clauses: Vec<LockTree>,
     /// How many levels there are where its FROM is bound.
     level: usize,
+    /// How many views there are around it.
+    view_depth: usize,
     /// Tables scanned with their TIDs.
     scans: Vec<LockedScan>,
+    /// Relations in FROM that have no rows to lock, and what they are.
+    others: Vec<(String, &'static str)>,
     /// The scans that are locked, in the order of the TID columns.
     locks: Vec<RowLock>,
+}
+
+impl Locking {
+    /// The clauses of a query whose FROM is bound next by `binder`.
+    fn of(clauses: Vec<LockTree>, binder: &Binder<'_>) -> Self {
+        let (level, view_depth) = (binder.levels.len() + 1, binder.view_depth);
+        Self { clauses, level, view_depth, ..Self::default() }
+    }
 }
 
 #[derive(Debug)]
@@ -100,8 +115,7 @@ impl Binder<'_> {
         refuse_clauses(select, &clause, at)?;
         let ctes_before = self.ctes.len();
         let definitions = self.definitions(query.with.as_ref())?;
-        self.locking =
-            Some(Locking { clauses, level: self.levels.len() + 1, ..Locking::default() });
+        self.locking = Some(Locking::of(clauses, self));
         let order_by = super::query::order_list(query)?;
         let bound = self.bind_select(select, order_by, Unknowns::Text);
         let locking = self.locking.take().unwrap_or_default();
@@ -155,11 +169,8 @@ impl Binder<'_> {
         let (Some(locking), [relation]) = (&self.locking, scope.relations.as_slice()) else {
             return Ok(());
         };
-        let is_named = |lock: &LockTree| {
-            lock.of.is_empty() || lock.of.iter().any(|ident| folded(ident) == relation.name)
-        };
-        let is_here = self.levels.len() == locking.level && self.view_depth == 0;
-        if !is_here || !locking.clauses.iter().any(is_named) {
+        let is_named = locking.clauses.iter().any(|lock| lock.names(&relation.name));
+        if !self.is_locked_level() || !is_named {
             return Ok(());
         }
         let message = format!("cannot lock rows in {kind} \"{}\"", relation.name);
@@ -168,8 +179,9 @@ impl Binder<'_> {
 
     /// True when what is bound is of the query itself that locks.
     fn is_locked_level(&self) -> bool {
-        let level = self.locking.as_ref().map(|locking| locking.level);
-        level == Some(self.levels.len()) && self.view_depth == 0
+        self.locking.as_ref().is_some_and(|locking| {
+            (locking.level, locking.view_depth) == (self.levels.len(), self.view_depth)
+        })
     }
 
     /// Gives the scan of a table its TID, when it stands in the FROM of the query that locks.
@@ -185,15 +197,100 @@ impl Binder<'_> {
         };
         columns.insert(0, (tid, TID_COLUMN));
         let (relation, table) = (relation.name.clone(), table.clone());
-        let is_named = |lock: &LockTree| {
-            lock.of.is_empty() || lock.of.iter().any(|ident| folded(ident) == relation)
-        };
-        let is_locked = locking.clauses.iter().any(is_named);
+        let is_locked = locking.clauses.iter().any(|lock| lock.names(&relation));
         let name = table.name().to_owned();
         locking.scans.push(LockedScan { relation, table, tid });
         if is_locked {
             self.require_columns(&name, Privilege::Update, []);
         }
+    }
+
+    /// Notes that `scope`, in the FROM of the query that locks, is `what`, which has no rows of its
+    /// own.
+    pub(super) fn note_unlockable(&mut self, scope: &Scope, what: &'static str) {
+        if self.is_locked_level()
+            && let (Some(locking), Some(relation)) = (&mut self.locking, scope.relations.first())
+        {
+            locking.others.push((relation.name.clone(), what));
+        }
+    }
+
+    /// The clauses that lock the rows of `relation`, a sub-query or view in FROM.
+    pub(super) fn locks_below(&self, relation: &str) -> LocksBelow {
+        let here = self.locking.iter().filter(|_| self.is_locked_level());
+        let named = here.flat_map(|locking| &locking.clauses).filter(|lock| lock.names(relation));
+        let clauses = named.map(|lock| LockTree { of: Vec::new(), ..lock.clone() }).collect();
+        LocksBelow { clauses, relation: relation.to_owned() }
+    }
+
+    /// The clauses that lock the rows of the view `full` in FROM; none those of the system's.
+    pub(super) fn locks_of_view(
+        &self,
+        full: &RelationName,
+        alias: Option<&ast::TableAlias>,
+        rights: &ViewRights,
+    ) -> LocksBelow {
+        if *rights == ViewRights::System {
+            return LocksBelow::default();
+        }
+        let name = alias.map_or_else(|| full.name.clone(), |alias| folded(&alias.name));
+        self.locks_below(&name)
+    }
+
+    /// A query in FROM, or that of a view there. `locks`, which stand around it, lock its rows as
+    /// if they stood in it.
+    pub(super) fn bind_locked_below(
+        &mut self,
+        query: &ast::Query,
+        locks: LocksBelow,
+    ) -> Result<BoundQuery> {
+        if locks.is_empty() {
+            return self.bind_query(query, Unknowns::Text);
+        }
+        self.nested(|binder| binder.bind_below(query, locks))
+    }
+
+    fn bind_below(&mut self, query: &ast::Query, locks: LocksBelow) -> Result<BoundQuery> {
+        let LocksBelow { mut clauses, relation } = locks;
+        let select = match &*query.body {
+            ast::SetExpr::Select(select) => select,
+            ast::SetExpr::SetOperation { .. } if self.view_depth == 0 => {
+                let at = clauses.first().and_then(|lock| lock.at);
+                return not_allowed(&clause_name(&clauses), "UNION/INTERSECT/EXCEPT", at);
+            }
+            // Nothing there has rows of its own.
+            _ => return self.bind_query(query, Unknowns::Text),
+        };
+        let own = self.locks_of(query);
+        let counts = query.limit_clause.is_some() || query.fetch.is_some();
+        if counts || !own.is_empty() {
+            clauses.extend(own);
+            return self.bind_locked(query, clauses);
+        }
+        let at = clauses.first().and_then(|lock| lock.at);
+        refuse_clauses(select, &clause_name(&clauses), at)?;
+        let ctes_before = self.ctes.len();
+        let definitions = match &query.with {
+            Some(with) => self.bind_with(with)?,
+            None => Vec::new(),
+        };
+        let order_by = super::query::order_list(query)?;
+        let inner = Locking::of(clauses, self);
+        let outer = self.locking.replace(inner);
+        let bound = self.bind_select(select, order_by, Unknowns::Text);
+        let inner = std::mem::replace(&mut self.locking, outer).unwrap_or_default();
+        let mut bound = bound?;
+        self.ctes.truncate(ctes_before);
+        for definition in definitions.into_iter().rev() {
+            bound.plan = definition.around(bound.plan);
+        }
+        let hidden = bound.columns.split_off(bound.columns.len() - inner.locks.len());
+        if let Some(locking) = &mut self.locking {
+            locking.scans.extend(inner.locks.into_iter().zip(hidden).map(|(lock, column)| {
+                LockedScan { relation: relation.clone(), table: lock.table, tid: column.id }
+            }));
+        }
+        Ok(bound)
     }
 
     /// The TID columns of the query that locks, behind its select list.
@@ -217,11 +314,10 @@ impl Binder<'_> {
             return not_allowed(&clause, what, locking.clauses.first().and_then(|lock| lock.at));
         }
         check_names(&locking.clauses, &scope)?;
+        check_kinds(&locking.clauses, &locking.others)?;
         let mut targets = Vec::new();
         for scan in &locking.scans {
-            let names = |lock: &&LockTree| {
-                lock.of.is_empty() || lock.of.iter().any(|ident| folded(ident) == scan.relation)
-            };
+            let names = |lock: &&LockTree| lock.names(&scan.relation);
             let mut strongest: Option<(RowLockStrength, LockWait)> = None;
             for lock in locking.clauses.iter().filter(names) {
                 strongest = Some(match strongest {
@@ -237,10 +333,6 @@ impl Binder<'_> {
             locking.locks.push(RowLock { table: scan.table.clone(), strength, wait });
             let bound = Bound::new(Expr::column(scan.tid, DataType::BigInt), None);
             targets.push(Target { name: "tid".to_owned(), bound });
-        }
-        if targets.len() < scope.len() && locking.clauses.iter().any(|lock| lock.of.is_empty()) {
-            let at = locking.clauses.first().and_then(|lock| lock.at);
-            return unsupported(format!("{clause} of a sub-query or view"), at);
         }
         Ok(targets)
     }
@@ -310,6 +402,21 @@ fn check_names(clauses: &[LockTree], scope: &[String]) -> Result<()> {
                 let message =
                     format!("relation \"{name}\" in {clause} clause not found in FROM clause");
                 return fail(SqlState::UNDEFINED_TABLE, message, ident_at(ident));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// 0A000 for a name after OF that is one of `others`.
+fn check_kinds(clauses: &[LockTree], others: &[(String, &'static str)]) -> Result<()> {
+    for lock in clauses {
+        for ident in &lock.of {
+            let name = folded(ident);
+            if let Some((_, what)) = others.iter().find(|(other, _)| *other == name) {
+                let clause = clause_name(std::slice::from_ref(lock));
+                let message = format!("{clause} cannot be applied to {what}");
+                return fail(SqlState::FEATURE_NOT_SUPPORTED, message, ident_at(ident));
             }
         }
     }

@@ -96,7 +96,8 @@ impl Binder<'_> {
             None => key.terms.expressions.last().map_or(types::DataType::Unknown, |e| e.ty),
         };
         refuse_index(ty, at)?;
-        if columns.get(ordinal).is_some_and(|column| column.collation.is_some()) {
+        let collation = columns.get(ordinal).and_then(|column| column.collation);
+        if collation.is_some_and(|collation| !collation.is_of_bytes()) {
             return unsupported("a partition key with a collation", at);
         }
         if key.strategy == PartitionStrategy::Hash && !is_hashed(ty) {

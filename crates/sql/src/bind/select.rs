@@ -18,7 +18,7 @@ use super::series::has_subquery;
 use super::stars::StarOptions;
 use super::types::Context;
 use super::{Binder, Bound, BoundColumn, BoundQuery, Unknowns, at_span, fail, unsupported};
-use crate::algebra::{ColumnId, Expr, ExprKind, Plan, SortKey};
+use crate::algebra::{ColumnId, Direction, Expr, ExprKind, NullsOrder, Plan, SortKey};
 use crate::parse::folded;
 
 /// Sorting and deduplication above a projection.
@@ -351,7 +351,17 @@ impl Binder<'_> {
             if !keys.is_empty() {
                 plan = Plan::Sort { input: Box::new(plan), keys: keys.clone() };
             }
+            // The client sees them in the order of what they differ in, as PostgreSQL gives them.
+            let order: Vec<SortKey> = match self.levels.len() {
+                1 if keys.is_empty() && !on.iter().any(has_subquery) => {
+                    on.iter().cloned().map(ascending).collect()
+                }
+                _ => Vec::new(),
+            };
             plan = Plan::Distinct { input: Box::new(plan), on };
+            if !order.is_empty() {
+                plan = Plan::Sort { input: Box::new(plan), keys: order };
+            }
         }
         // A sub-query may become a join, which keeps no order.
         let reorders = late.iter().flat_map(|call| &call.arguments).any(has_subquery);
@@ -368,6 +378,11 @@ impl Binder<'_> {
             None => plan,
         })
     }
+}
+
+/// The usual order by `expr`.
+fn ascending(expr: Expr) -> SortKey {
+    SortKey { expr, direction: Direction::Ascending, nulls: NullsOrder::Last }
 }
 
 /// Takes the volatile columns that nothing is ordered by, and those that read `series`, out of

@@ -109,14 +109,6 @@ impl Exclusion {
 }
 
 impl IndexMeta {
-    /// Its access method, as catalogs show it.
-    pub fn method(&self) -> &'static str {
-        match &self.terms.exclusion {
-            Some(exclusion) => exclusion.method.name(),
-            None => self.kind.method(),
-        }
-    }
-
     /// The columns of the index by position, as they were declared.
     pub fn declared(&self) -> Vec<usize> {
         match &self.terms.exclusion {

@@ -243,86 +243,27 @@ impl Decode for Collation {
 /// A struct is its fields in this order; what stands behind `;` is written only where it, or what
 /// follows it, is not the default, and so may be missing.
 macro_rules! record {
-    ($ty:ident { $($field:ident),*; $first:ident, $second:ident, $last:ident }) => {
+    ($ty:ident { $($field:ident),*; $($more:ident),+ }) => {
         impl Codec for $ty {
             fn put(&self, out: &mut Writer<'_>) {
                 $(out.field(&self.$field);)*
-                let has_last = !is_default(&self.$last);
-                let has_second = has_last || !is_default(&self.$second);
-                if has_second || !is_default(&self.$first) {
-                    out.field(&self.$first);
-                }
-                if has_second {
-                    out.field(&self.$second);
-                }
-                if has_last {
-                    out.field(&self.$last);
-                }
+                let is_said = [$(!is_default(&self.$more)),+];
+                let mut left = is_said.iter().rposition(|said| *said).map_or(0, |last| last + 1);
+                $(if left > 0 {
+                    out.field(&self.$more);
+                    left -= 1;
+                })+
+                debug_assert_eq!(left, 0);
             }
         }
 
         impl Decode for $ty {
             fn get(from: &mut Reader<'_>) -> Result<Self> {
-                let ($first, $second, $last) = Default::default();
-                let mut record = Self { $($field: from.field()?,)* $first, $second, $last };
-                if from.end().is_err() {
-                    record.$first = from.field()?;
-                }
-                if from.end().is_err() {
-                    record.$second = from.field()?;
-                }
-                if from.end().is_err() {
-                    record.$last = from.field()?;
-                }
-                Ok(record)
-            }
-        }
-    };
-    ($ty:ident { $($field:ident),*; $first:ident, $last:ident }) => {
-        impl Codec for $ty {
-            fn put(&self, out: &mut Writer<'_>) {
-                $(out.field(&self.$field);)*
-                let has_last = !is_default(&self.$last);
-                if has_last || !is_default(&self.$first) {
-                    out.field(&self.$first);
-                }
-                if has_last {
-                    out.field(&self.$last);
-                }
-            }
-        }
-
-        impl Decode for $ty {
-            fn get(from: &mut Reader<'_>) -> Result<Self> {
-                let ($first, $last) = Default::default();
-                let mut record = Self { $($field: from.field()?,)* $first, $last };
-                if from.end().is_err() {
-                    record.$first = from.field()?;
-                }
-                if from.end().is_err() {
-                    record.$last = from.field()?;
-                }
-                Ok(record)
-            }
-        }
-    };
-    ($ty:ident { $($field:ident),*; $last:ident }) => {
-        impl Codec for $ty {
-            fn put(&self, out: &mut Writer<'_>) {
-                $(out.field(&self.$field);)*
-                if !is_default(&self.$last) {
-                    out.field(&self.$last);
-                }
-            }
-        }
-
-        impl Decode for $ty {
-            fn get(from: &mut Reader<'_>) -> Result<Self> {
-                let $last = Default::default();
-                let mut record = Self { $($field: from.field()?,)* $last };
-                if from.end().is_err() {
-                    record.$last = from.field()?;
-                }
+                let ($($more,)+) = Default::default();
+                let mut record = Self { $($field: from.field()?,)* $($more),+ };
+                $(if from.end().is_err() {
+                    record.$more = from.field()?;
+                })+
                 Ok(record)
             }
         }

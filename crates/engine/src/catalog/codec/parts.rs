@@ -8,9 +8,9 @@ use sql::catalog::{
     CheckDef, CheckScope, ColumnDef, Deferral, Domain, DomainDef, DomainOf, DomainUse, Exclusion,
     ExclusionElement, ExclusionMethod, ExclusionOperator, ForeignKeyDef, Identity, IdentityKind,
     IndexColumn, IndexExpression, IndexKind, IndexMeta, IndexTerms, Inheritance, KeyDef, KeyMatch,
-    KeyNulls, PartitionBound, PartitionKey, PartitionOf, PartitionStrategy, PolicyCommand,
-    PolicyDef, PolicyKind, RangeEnd, ReferentialAction, RowSecurity, SequenceDef, SequenceWrap,
-    Uniqueness, UserType, Validity, WeaveForm, WideDef, WideLink, WideNode,
+    KeyNulls, NamedMethod, PartitionBound, PartitionKey, PartitionOf, PartitionStrategy,
+    PolicyCommand, PolicyDef, PolicyKind, RangeEnd, ReferentialAction, RowSecurity, SequenceDef,
+    SequenceWrap, Uniqueness, UserType, Validity, WeaveForm, WideDef, WideLink, WideNode,
 };
 use sql::statement::{DefaultKind, OnCommit, Persistence, Privileges, RelationName};
 use storage::Layout;
@@ -52,7 +52,7 @@ record!(ForeignKeyDef {
 });
 record!(Identity { kind, sequence });
 record!(IndexMeta { name, columns, unique, kind; terms });
-record!(IndexTerms { expressions, predicate; classes, included, exclusion });
+record!(IndexTerms { expressions, predicate; classes, included, exclusion, method, options });
 record!(IndexExpression { name, sql, ty });
 record!(Exclusion { method, elements, deferral });
 record!(ExclusionElement { column, operator });
@@ -81,6 +81,7 @@ variants!(ReferentialAction {
 });
 variants!(Deferral { Never = 0, Immediate = 1, Deferred = 2 });
 variants!(ExclusionMethod { BTree = 0, Hash = 1, Gist = 2, SpGist = 3 });
+variants!(NamedMethod { Gist = 0, SpGist = 1, Brin = 2 });
 variants!(ExclusionOperator { Equal = 0, Differs = 1, Overlaps = 2, Adjacent = 3 });
 variants!(KeyMatch { Simple = 0, Full = 1 });
 variants!(Validity { Valid = 0, NotValid = 1 });

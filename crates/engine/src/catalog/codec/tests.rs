@@ -142,9 +142,12 @@ fn index() -> impl Strategy<Value = IndexMeta> {
     let classes = vec((0..4usize, text()), 0..2);
     let included = vec(0..4usize, 0..3);
     let parts = (vec(expression, 0..3), option::of(text()), classes, included);
-    let terms = (parts, option::of(exclusion())).prop_map(|(parts, exclusion)| {
+    let named = select(vec![NamedMethod::Gist, NamedMethod::SpGist, NamedMethod::Brin]);
+    let form = (option::of(named), vec((text(), text()), 0..3));
+    let terms = (parts, option::of(exclusion()), form).prop_map(|(parts, exclusion, form)| {
         let (expressions, predicate, classes, included) = parts;
-        IndexTerms { expressions, predicate, classes, included, exclusion }
+        let (method, options) = form;
+        IndexTerms { expressions, predicate, classes, included, exclusion, method, options }
     });
     (text(), vec(column, 0..4), unique, kind, terms).prop_map(
         |(name, mut columns, unique, kind, terms)| {

@@ -111,16 +111,22 @@ pub(super) fn default_privileges(role: &str, about: &str) -> i64 {
 }
 
 /// Access methods of indexes: those of PostgreSQL, and more behind its last one.
-pub(super) const METHODS: [(i64, &str); 8] = [
+pub(super) const METHODS: [(i64, &str); 9] = [
     (403, "btree"),
     (405, "hash"),
     (783, "gist"),
     (2742, "gin"),
+    (3580, "brin"),
     (4000, "spgist"),
     (9_001, "csb"),
     (9_002, "bitweaving"),
     (9_003, "bloom"),
 ];
+
+/// The number of an operator class of an extension.
+pub(super) fn operator_class(method: i64, name: &str) -> i64 {
+    (FIRST + hash("operator class", &format!("{method} {name}"))) as i64
+}
 
 /// The number of an index' access method.
 pub(super) fn access_method(index: &IndexMeta) -> i64 {

@@ -11,7 +11,9 @@ use sql::catalog::{
 use sql::statement::RelationName;
 use types::{ElementType, Value, array};
 
-use super::{Row, Subject, builtin, families, full_name, numbers, partitions, rights, updatable};
+use super::{
+    Row, Subject, families, full_name, index_classes, numbers, partitions, rights, updatable,
+};
 use crate::catalog::numbers as catalog_numbers;
 use crate::catalog::rights::{Object, SCHEMA_NAME};
 use crate::catalog::{State, TableDef, TableEntry, View};
@@ -202,9 +204,11 @@ pub(super) fn classes(subject: &Subject<'_>) -> Vec<Row> {
                 .flag("relhassubclass", is_parted)
                 .number("relam", numbers::access_method(index))
                 .number("relnatts", (index.columns.len() + index.terms.included.len()) as i64);
-            let option = index.kind.option();
-            let option = option.map(|(name, value)| Value::text(&format!("{name}={value}")));
-            let options = option.and_then(|o| array::from_values(&[o], ElementType::Text).ok());
+            let option = |(name, value): (String, String)| Value::text(&format!("{name}={value}"));
+            let options: Vec<Value> = index.options().map(option).collect();
+            let options = (!options.is_empty())
+                .then(|| array::from_values(&options, ElementType::Text).ok())
+                .flatten();
             rows.push(row.set("reloptions", options.unwrap_or(Value::Null)));
         }
     }
@@ -449,8 +453,18 @@ pub(super) fn index_definition(def: &TableDef, index: &IndexMeta) -> String {
     let is_unique = index.unique != Uniqueness::No || deferrable_key(def, index);
     let unique = if is_unique { "UNIQUE " } else { "" };
     let method = index.method();
-    let option = index.kind.option();
-    let option = option.map_or(String::new(), |(name, value)| format!(" WITH ({name}='{value}')"));
+    let written = |(name, value): (String, String)| {
+        if quoted(&value) == value {
+            format!("{name}={value}")
+        } else {
+            format!("{name}='{value}'")
+        }
+    };
+    let options: Vec<String> = index.options().map(written).collect();
+    let option = match options.as_slice() {
+        [] => String::new(),
+        options => format!(" WITH ({})", options.join(", ")),
+    };
     let column = |(position, column): (usize, &IndexColumn)| {
         let mut text = index_column(def, index, column, Form::Full);
         if let Some((_, class)) = index.terms.classes.iter().find(|(at, _)| *at == position) {
@@ -480,23 +494,6 @@ pub(super) fn index_definition(def: &TableDef, index: &IndexMeta) -> String {
     format!("CREATE {unique}INDEX {name} ON {only}{table} USING {method} {parts}")
 }
 
-/// The number of the operator class that the column at `position` of an index has, of the type
-/// `number`.
-fn class_of(index: &IndexMeta, position: usize, number: i64) -> i64 {
-    let method = match index.method() {
-        "hash" => 405,
-        "gin" => 2742,
-        "gist" => 783,
-        "spgist" => 4000,
-        _ => numbers::METHODS[0].0,
-    };
-    let class = index.terms.classes.iter().find(|(at, _)| *at == position);
-    let named = class.and_then(|(_, name)| builtin::operator_class_named(method, name));
-    named.unwrap_or_else(|| {
-        builtin::operator_class(method, u32::try_from(number).unwrap_or_default())
-    })
-}
-
 /// The bits of `indoption` of a column.
 fn order_option(column: &IndexColumn) -> i64 {
     let descending = i64::from(column.direction == Direction::Descending);
@@ -516,7 +513,7 @@ pub(super) fn index_rows(subject: &Subject<'_>) -> Vec<Row> {
                 None => entry.def.columns[column.ordinal].ty,
             };
             let class = |(position, column): (usize, &IndexColumn)| {
-                class_of(index, position, numbers::of_type(ty(column)).0)
+                index_classes::class_of(index, position, numbers::of_type(ty(column)).0)
             };
             let collation = |column: &IndexColumn| {
                 let of = entry.def.columns.get(column.ordinal);

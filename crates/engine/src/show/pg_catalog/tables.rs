@@ -5,8 +5,8 @@ use types::Value;
 
 use super::{
     Row, SYSTEM_SCHEMAS, Subject, activity, catalogs, columns, counts, depends, domains,
-    extensions, numbers, partitions, policies, programs, ranges, relations, rights, routines,
-    stats, triggers,
+    extensions, index_classes, numbers, partitions, policies, programs, ranges, relations, rights,
+    routines, stats, triggers,
 };
 use crate::Database;
 use crate::catalog::State;
@@ -46,6 +46,7 @@ pub(super) fn rows(name: &str, subject: &Subject<'_>) -> Vec<Row> {
         "pg_catalog.pg_user" => users(subject),
         "pg_catalog.pg_database" => databases(subject),
         "pg_catalog.pg_am" => methods(),
+        "pg_catalog.pg_opclass" => index_classes::rows(subject),
         "pg_catalog.pg_tablespace" => tablespaces(subject),
         "pg_catalog.pg_description" => comments(subject),
         "pg_catalog.pg_shdescription" => shared_comments(subject),
@@ -407,6 +408,10 @@ fn methods() -> Vec<Row> {
         let handler = match (*number, kind) {
             (_, "t") => "heap_tableam_handler",
             (405, _) => "hashhandler",
+            (783, _) => "gisthandler",
+            (2742, _) => "ginhandler",
+            (3580, _) => "brinhandler",
+            (4000, _) => "spghandler",
             _ => "bthandler",
         };
         let row = Row::default().number("oid", *number).text("amname", name);

@@ -12,6 +12,7 @@ use super::{Kernel, Signature, one, two};
 pub(super) fn kernel(function: J, signature: &Signature) -> Result<Kernel> {
     let form = if signature.ty == DataType::Text { Form::Text } else { Form::Json };
     Ok(match function {
+        J::Key if signature.of(0)?.is_array() => one(json_fn::array_key),
         J::Key => one(json_fn::key),
         J::Get => match signature.of(1)? {
             DataType::Integer => {
