@@ -1,9 +1,10 @@
 //! Extensions: those that were created, and those that can be.
 
-use sql::statement::{ALWAYS_THERE, EXTENSIONS, ExtensionInfo};
+use sql::statement::{ALWAYS_THERE, EXTENSIONS, ExtensionInfo, RelationName};
 
 use types::PackedType;
 
+use super::objects::Seen;
 use super::{Row, Subject, numbers};
 use crate::catalog::rights::SCHEMA_NAME;
 
@@ -91,6 +92,45 @@ pub(super) fn types(subject: &Subject<'_>) -> Vec<Row> {
         rows.extend([of_type, of_array]);
     }
     rows
+}
+
+impl Seen<'_> {
+    /// The types of extensions that were created, with the schemas of these.
+    fn extension_types(&self) -> impl Iterator<Item = (PackedType, &str)> {
+        PackedType::ALL.into_iter().filter_map(|ty| {
+            let extension = self.state.extensions.get(ty.extension()?)?;
+            Some((ty, extension.schema.as_str()))
+        })
+    }
+
+    /// The number of the type of an extension that `name` means, or of arrays of it.
+    pub(super) fn extension_type_named(&self, name: &RelationName, is_array: bool) -> Option<u32> {
+        let finds = |schema: &str| match &name.schema {
+            Some(named) => named == schema,
+            None => self.settings.schemas().any(|in_path| in_path == schema),
+        };
+        let element = name.name.strip_prefix('_').filter(|_| !is_array);
+        self.extension_types().filter(|(_, schema)| finds(schema)).find_map(|(ty, _)| {
+            if ty.name() == name.name {
+                Some(if is_array { ty.array_number() } else { ty.number() })
+            } else {
+                (element == Some(ty.name())).then(|| ty.array_number())
+            }
+        })
+    }
+
+    /// The type of an extension with this number, as messages show it.
+    pub(super) fn extension_type_numbered(&self, number: u32) -> Option<String> {
+        let mut all = self.extension_types();
+        let is_it = |ty: &PackedType| [ty.number(), ty.array_number()].contains(&number);
+        let (ty, schema) = all.find(|(ty, _)| is_it(ty))?;
+        let suffix = if ty.number() == number { "" } else { "[]" };
+        Some(if self.settings.schemas().any(|in_path| in_path == schema) {
+            format!("{}{suffix}", ty.name())
+        } else {
+            format!("{}.{}{suffix}", kernels::text_fn::quoted(schema), ty.name())
+        })
+    }
 }
 
 /// True for one that was created.

@@ -256,6 +256,9 @@ impl Seen<'_> {
         if name.schema.is_none() && sql::type_named(bare).is_some() {
             return None;
         }
+        if let Some(number) = self.extension_type_named(&name, is_array) {
+            return Some(number);
+        }
         let find = |name: &RelationName| self.own_type(name);
         let found = match (find(&name), name.name.strip_prefix('_')) {
             (Some(ty), _) => return Some(if is_array { ty.array_number() } else { ty.number() }),
@@ -421,6 +424,9 @@ impl Seen<'_> {
         if let Some((ty, is_array)) = self.state.user_type_numbered(number) {
             let suffix = if is_array { "[]" } else { "" };
             return Some(format!("{}{suffix}", self.shown_type(ty.key())));
+        }
+        if let Some(name) = self.extension_type_numbered(number) {
+            return Some(name);
         }
         let number = i64::from(number);
         let mut relations = self.state.tables.keys().chain(self.state.views.keys());
