@@ -54,11 +54,12 @@ pub(crate) struct Limits {
 pub(crate) struct Shared {
     /// Take part in shared data whose commit manager is at this address and port: its tables are in
     /// the schema "shared"
-    #[arg(long = "shared", value_name = "MANAGER", requires = "stores")]
+    #[arg(long = "shared", value_name = "MANAGER")]
     #[arg(value_parser = parse_address)]
     pub(crate) manager: Option<SocketAddr>,
 
-    /// The stores of shared data, separated by commas, in one order for all
+    /// The stores of new shared data, separated by commas, in one order for all; later the commit
+    /// manager knows them
     #[arg(long, value_name = "ADDRESSES", value_delimiter = ',', requires = "manager")]
     #[arg(value_parser = parse_address)]
     pub(crate) stores: Vec<SocketAddr>,
@@ -99,6 +100,8 @@ pub(crate) enum Command {
     Store(ServeStore),
     /// Serve the commit manager of shared data until Ctrl-C
     CommitManager(Process),
+    /// Show the stores of shared data; take some in and have some leave, while clients go on
+    Stores(Stores),
     /// Search a text that is spread over servers, one of them slow, by messages of the bus: with
     /// and without tied messages
     BusDemo {
@@ -214,6 +217,27 @@ pub(crate) struct ServeStore {
     /// Make machine code for large scans
     #[arg(long, value_name = "on|off", value_enum, default_value_t = Codegen::On)]
     pub(crate) codegen: Codegen,
+}
+
+/// Arguments that the stores of shared data are changed with.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Stores {
+    /// Address and port of the commit manager
+    #[arg(value_parser = parse_address)]
+    pub(crate) manager: SocketAddr,
+
+    /// Take in the store at this address and port; may be given several times
+    #[arg(long, value_name = "ADDRESS", value_parser = parse_address)]
+    pub(crate) add: Vec<SocketAddr>,
+
+    /// Have the store at this address and port give all that it has to the others, and leave; may
+    /// be given several times
+    #[arg(long, value_name = "ADDRESS", value_parser = parse_address)]
+    pub(crate) remove: Vec<SocketAddr>,
+
+    /// The token of shared data is in this file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) token_file: Option<PathBuf>,
 }
 
 /// How large scans of a store run.

@@ -23,6 +23,7 @@ mod complete;
 mod serve;
 mod bus;
 mod processes;
+mod stores;
 mod bus_demo;
 mod shell;
 mod demo;

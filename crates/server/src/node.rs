@@ -23,6 +23,7 @@ mod scan;
 mod hold;
 mod counters;
 mod transaction;
+mod stores;
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -43,6 +44,7 @@ use crate::token;
 use counters::Counters;
 use hold::Hold;
 use joined::Joined;
+use stores::StoresFunction;
 use transaction::NodeTransaction;
 
 /// Schema of shared tables.
@@ -56,7 +58,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub(crate) struct Place<'a> {
     /// The commit manager.
     pub(crate) manager: SocketAddr,
-    /// The stores, in the order that all nodes name them in.
+    /// The stores of new shared data, in the order that all nodes name them in.
     pub(crate) stores: &'a [SocketAddr],
     /// File with the secret of all processes.
     pub(crate) token_file: Option<&'a Path>,
@@ -87,7 +89,9 @@ pub(crate) fn attach(database: &Database, place: Place<'_>) -> Result<()> {
         return Err(Error::new(SqlState::DUPLICATE_SCHEMA, message));
     }
     database.for_each_database(move |database| {
-        database.registry().attach(Arc::clone(&shared) as Arc<dyn Attachment>);
+        let registry = database.registry();
+        registry.attach(Arc::clone(&shared) as Arc<dyn Attachment>);
+        registry.add_function(stores::NAME, Arc::new(StoresFunction(Arc::clone(&shared))));
     });
     Ok(())
 }

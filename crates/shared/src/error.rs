@@ -31,6 +31,8 @@ pub enum SharedError {
     Corrupt(String),
     /// Others changed the tree a thousand times in the way of one call.
     Contended,
+    /// The commit manager knows no store, not this one, or no other one.
+    NoStores,
 }
 
 impl fmt::Display for SharedError {
@@ -46,6 +48,7 @@ impl fmt::Display for SharedError {
             Self::Store(error) => error.fmt(f),
             Self::Corrupt(what) => write!(f, "a record is damaged: {what}"),
             Self::Contended => write!(f, "too many others changed the index at once"),
+            Self::NoStores => write!(f, "the commit manager knows no such store, or no other one"),
         }
     }
 }
@@ -68,6 +71,7 @@ impl From<SharedError> for Error {
             SharedError::Conflict | SharedError::Contended => SqlState::SERIALIZATION_FAILURE,
             SharedError::UniqueViolation | SharedError::RowExists => SqlState::UNIQUE_VIOLATION,
             SharedError::NoRow => SqlState::INTERNAL_ERROR,
+            SharedError::NoStores => SqlState::INVALID_PARAMETER,
             SharedError::ReadOnly => SqlState::READ_ONLY_SQL_TRANSACTION,
             SharedError::TooManyChanges => SqlState::LIMIT_EXCEEDED,
             SharedError::Stopped => SqlState::ADMIN_SHUTDOWN,

@@ -5,6 +5,7 @@
 //! Transaction -> Node -> manager: versions, snapshots, who is alive       (one process)
 //!    |             '---> stores: rows, undo records, nodes of trees       (any number)
 //!    '-> SharedTable -> rows; Index -> Tree -> Records
+//! stores come and go: manager -> a node moves keys, the others ask again where a store refuses
 //! dead node -> manager -> another node: stores refuse the dead one, its undo records are followed
 //! ```
 //! Invariants: nobody sees a part of a transaction; a transaction whose commit was acknowledged is

@@ -10,13 +10,14 @@
 //! Invariants: no version is given twice, by no life of the manager; what a snapshot sees, all
 //! later snapshots see; `lowest_active` never falls. A transaction that began is open until its
 //! node finishes it, or another node has recovered it.
-//! Elsewhere: calls as bytes (`service`), what nodes do (`node`).
+//! Elsewhere: where keys are (`stores`), calls as bytes (`service`), what nodes do (`node`).
 //! Source: Pilman 2017, sections 7.4 to 7.6 and 7.7.1. Departures: nodes beat, so that the manager
 //! calls nobody; readers take no version; a manager that starts again asks the nodes.
 
 // Floors: lowest first.
 mod keep;
 mod open;
+mod stores;
 mod service;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,8 +27,8 @@ use store::{Access, Snapshot, Version};
 use types::codec::{Input, Malformed, put_u64};
 
 use self::open::Open;
-pub use keep::{FileKeeper, Keeper, Kept};
-pub use service::{BeatAnswer, Calls, ManagerService};
+pub use keep::{FileKeeper, Keeper, Kept, Moving, Stores};
+pub use service::{BeatAnswer, Beaten, Calls, ManagerService};
 
 /// Number of a processing node: also the number of its sessions at stores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -80,6 +81,10 @@ pub enum Refusal {
     NotYet,
     /// Its disk does not work.
     Disk,
+    /// What was asked for cannot be: no such store, or no other one stays.
+    Impossible,
+    /// Another node has the order by now.
+    Overtaken,
 }
 
 /// Choices for a manager.
@@ -89,11 +94,13 @@ pub struct ManagerOptions {
     pub range: u64,
     /// Silence, in microseconds, after which a node is dead.
     pub timeout_us: i64,
+    /// Hashes of keys that move from one store to another at a time, of 2^64.
+    pub move_hashes: u128,
 }
 
 impl Default for ManagerOptions {
     fn default() -> Self {
-        Self { range: 1 << 16, timeout_us: 2_000_000 }
+        Self { range: 1 << 16, timeout_us: 2_000_000, move_hashes: 1 << 58 }
     }
 }
 
@@ -130,6 +137,8 @@ pub struct Manager<K> {
     /// Dead node that may have had any version of earlier lives open: others may be committed, so
     /// that nothing begins until it is recovered.
     suspect: Option<NodeId>,
+    /// Node that moves keys.
+    mover: Option<NodeId>,
 }
 
 #[derive(Debug, Default)]
@@ -160,6 +169,7 @@ impl<K: Keeper> Manager<K> {
             members: kept.nodes.iter().map(member).collect(),
             asking: Some(Asking { waiting: kept.nodes.clone(), ..Asking::default() }),
             suspect: None,
+            mover: None,
             kept,
         };
         manager.serve_if_asked();

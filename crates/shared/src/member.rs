@@ -9,11 +9,15 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use host::{Clock as _, Io as _, RealClock, RealIo};
+use parking_lot::Mutex;
 use store::StoreError;
-use transport::{Cluster, Connection, ConnectionOptions, Tasks, Token, block_on};
+use transport::{
+    Channel, Cluster, Connection, ConnectionOptions, Guide, Pending, Ring, RingStore, Tasks, Token,
+    block_on,
+};
 
 use crate::error::{Result, SharedError};
-use crate::manager::{Calls, ManagerOptions};
+use crate::manager::{Calls, ManagerOptions, NodeId};
 use crate::node::Node;
 
 /// Time between two beats.
@@ -24,7 +28,8 @@ const BEAT: Duration = Duration::from_millis(100);
 pub struct Addresses {
     /// The commit manager.
     pub manager: SocketAddr,
-    /// The stores, in the order that all nodes name them in.
+    /// The stores of a new database, in the order that all nodes name them in. The manager knows
+    /// those of one that is there: none need be named then.
     pub stores: Vec<SocketAddr>,
     /// Time that calls wait for a store or the manager that went away.
     pub patience: Duration,
@@ -38,10 +43,51 @@ pub struct Member {
     node: Arc<Node>,
     is_over: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
-    _connections: Vec<Connection>,
+    road: Arc<Road>,
 }
 
-fn connect(address: SocketAddr, client: u64, addresses: &Addresses) -> Result<Connection> {
+/// Way of a node to stores: those of the beginning, and those that come.
+struct Road {
+    id: NodeId,
+    addresses: Addresses,
+    manager: Connection,
+    stores: Mutex<Vec<Connection>>,
+}
+
+impl Guide for Road {
+    fn ask(&self) -> Pending {
+        Calls(self.manager.channel()).found(&[])
+    }
+
+    fn ring(&self, answer: &[u8]) -> Result<Ring, StoreError> {
+        match Calls::found_stores(answer) {
+            Ok((ring, _)) => Ok(ring),
+            Err(SharedError::Store(error)) => Err(error),
+            Err(SharedError::Stopped) => Err(StoreError::Fenced),
+            Err(error) => Err(StoreError::Unreachable(error.to_string())),
+        }
+    }
+
+    fn connect(&self, store: &RingStore) -> Result<Arc<Channel>, StoreError> {
+        let named = store.address.parse();
+        let address: SocketAddr =
+            named.map_err(|_| StoreError::Unreachable(store.address.clone()))?;
+        let connection = connect(address, self.id.0, &self.addresses)?;
+        let channel = Arc::clone(connection.channel());
+        self.stores.lock().push(connection);
+        Ok(channel)
+    }
+
+    fn flush(&self) {
+        self.manager.channel().flush();
+    }
+}
+
+fn connect(
+    address: SocketAddr,
+    client: u64,
+    addresses: &Addresses,
+) -> Result<Connection, StoreError> {
     let (patience, token) = (addresses.patience, addresses.token.clone());
     let broken = |error: io::Error| {
         let message = format!("{address}: {error}");
@@ -51,32 +97,33 @@ fn connect(address: SocketAddr, client: u64, addresses: &Addresses) -> Result<Co
         }
     };
     let options = ConnectionOptions { client, patience, token };
-    Ok(Connection::open(address, options).map_err(broken)?)
+    Connection::open(address, options).map_err(broken)
 }
 
 impl Member {
     /// Joins a database.
     ///
     /// # Errors
-    /// [`SharedError::Store`] when a process does not answer, or does not let this one in.
+    /// [`SharedError::Store`] when a process does not answer, or does not let this one in;
+    /// [`SharedError::NoStores`] when nobody ever named the stores.
     pub fn join(addresses: &Addresses) -> Result<Self> {
         let Addresses { manager, stores, .. } = addresses;
         // Numbers of nodes are small: a stranger has none of them.
         let stranger = connect(*manager, RealIo.entropy() | 1 << 63, addresses)?;
         let id = block_on(Calls(stranger.channel()).join(), || stranger.channel().flush())?;
         let manager = connect(*manager, id.0, addresses)?;
-        let mut connections = Vec::new();
-        for store in stores {
-            connections.push(connect(*store, id.0, addresses)?);
-        }
-        let channels = connections.iter().map(|store| Arc::clone(store.channel())).collect();
-        let (cluster, channel) = (Cluster::new(channels), Arc::clone(manager.channel()));
-        let flush = (cluster.clone(), Arc::clone(&channel));
-        let node = block_on(Node::open(id, channel, cluster, RealClock.micros()), || {
-            flush.0.flush();
-            flush.1.flush();
-        })?;
-        connections.push(manager);
+        let channel = Arc::clone(manager.channel());
+        let stores: Vec<String> = stores.iter().map(ToString::to_string).collect();
+        let found = Calls(&channel).found(&stores);
+        channel.flush();
+        let found = found.wait().map_err(|broken| StoreError::Unreachable(broken.0))?;
+        let (ring, _) = Calls::found_stores(&found)?;
+        let (addresses, stores) = (addresses.clone(), Mutex::default());
+        let road = Arc::new(Road { id, addresses, manager, stores });
+        let cluster = Cluster::guided(Arc::clone(&road) as Arc<dyn Guide>, ring)?;
+        let flush = cluster.clone();
+        let node =
+            block_on(Node::open(id, channel, cluster, RealClock.micros()), || flush.flush())?;
         let (node, is_over) = (Arc::new(node), Arc::new(AtomicBool::new(false)));
         let thread = {
             let (node, is_over) = (Arc::clone(&node), Arc::clone(&is_over));
@@ -85,12 +132,25 @@ impl Member {
             spawned
                 .map_err(|error| SharedError::from(StoreError::Unreachable(error.to_string())))?
         };
-        Ok(Self { node, is_over, thread: Some(thread), _connections: connections })
+        Ok(Self { node, is_over, thread: Some(thread), road })
     }
 
     /// The node.
     pub fn node(&self) -> &Arc<Node> {
         &self.node
+    }
+
+    /// Has a store take part, as [`Node::add_store`], if it can be reached, and has no rows of
+    /// another database.
+    ///
+    /// # Errors
+    /// [`SharedError::Store`], [`SharedError::Stopped`].
+    pub fn add_store(&self, address: SocketAddr) -> Result<()> {
+        let Road { id, addresses, .. } = &*self.road;
+        let connection = connect(address, id.0, addresses)?;
+        let alone = Cluster::new(vec![Arc::clone(connection.channel())]);
+        block_on(alone.can_take_part(), || alone.flush())?;
+        self.run(self.node.add_store(&address.to_string()))
     }
 
     /// Runs one task on this thread.

@@ -11,11 +11,11 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use parking_lot::Mutex;
 use store::server::Layout;
 use store::{Schema, Snapshot, StoreError, Version};
-use transport::{Channel, Cluster, Pending, RemoteTable};
+use transport::{Channel, Cluster, MoveOrder, Pending, Phase, RemoteTable, Ring};
 
 use crate::error::{Result, SharedError};
 use crate::index::{Index, Uniqueness};
-use crate::manager::{BeatAnswer, Begun, Calls, Class, NodeId, Recovery, Ticket};
+use crate::manager::{BeatAnswer, Beaten, Begun, Calls, Class, Moving, NodeId, Recovery, Ticket};
 use crate::records::{Records as _, StoredRecords};
 use crate::tree::{Fill, Tree};
 use crate::undo::{self, TableUndo, UNDO};
@@ -29,6 +29,7 @@ pub struct Node {
     open: Mutex<BTreeMap<Ticket, Version>>,
     is_stopped: AtomicBool,
     is_recovering: AtomicBool,
+    is_moving: AtomicBool,
     heard_us: AtomicI64,
 }
 
@@ -125,6 +126,7 @@ impl Node {
             open: Mutex::default(),
             is_stopped: AtomicBool::new(false),
             is_recovering: AtomicBool::new(false),
+            is_moving: AtomicBool::new(false),
             heard_us: AtomicI64::new(now_us),
         })
     }
@@ -248,22 +250,96 @@ impl Node {
         Calls(&self.manager).beat(life, &list)
     }
 
-    /// Takes the answer of a beat that was made at `sent_us`: stops, or recovers others if that is
-    /// asked of it.
+    /// Takes the answer of a beat that was made at `sent_us`: stops, or recovers others and moves
+    /// keys if that is asked of it.
     ///
     /// # Errors
     /// [`SharedError::Store`]: the work is given again with a later beat.
     pub async fn beaten(&self, beat: Pending, sent_us: i64) -> Result<()> {
         match Calls::beaten(beat).await? {
             BeatAnswer::Dead => self.stop(),
-            BeatAnswer::Alive(work) => {
+            BeatAnswer::Alive(news) => {
                 self.heard_us.fetch_max(sent_us, Ordering::AcqRel);
-                if let Some(work) = work {
-                    return self.recover(&work).await;
+                let Some(Beaten { recovery, ring, order }) = news else { return Ok(()) };
+                let known = self.cluster.ring().version();
+                if known < ring {
+                    self.cluster.learn(known).await?;
+                }
+                if let Some(work) = recovery {
+                    self.recover(&work).await?;
+                }
+                if let Some(order) = order {
+                    self.carry_out(order).await;
                 }
             }
         }
         Ok(())
+    }
+
+    /// Moves keys as long as it is asked to.
+    async fn carry_out(&self, first: MoveOrder) {
+        if self.is_moving.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let mut next = Some(first);
+        while let Some(order) = next
+            && !self.is_stopped()
+        {
+            next = match self.carry_out_one(&order).await {
+                Ok(next) => next,
+                Err(_) => {
+                    // Without an answer the manager finds out by itself.
+                    drop(Calls(&self.manager).gives_up(order.attempt).await);
+                    None
+                }
+            };
+        }
+        self.is_moving.store(false, Ordering::Release);
+    }
+
+    async fn carry_out_one(&self, order: &MoveOrder) -> Result<Option<MoveOrder>> {
+        let manager = Calls(&self.manager);
+        match order.phase {
+            Phase::Copies => {
+                self.cluster.copy(order).await?;
+                manager.switched(order.attempt).await?;
+                self.cluster.hand_over(order).await?;
+            }
+            Phase::Switched => self.cluster.hand_over(order).await?,
+            Phase::Cancelled => self.cluster.keep(order).await?,
+        }
+        manager.moved(order.attempt).await
+    }
+
+    /// Has a store take part: it gets its share of the keys from the others, while calls go on.
+    ///
+    /// # Errors
+    /// [`SharedError::Stopped`], [`SharedError::Store`].
+    pub async fn add_store(&self, address: &str) -> Result<()> {
+        self.admit()?;
+        Calls(&self.manager).add_store(address).await
+    }
+
+    /// Has a store give its keys to the others, while calls go on. It is of no more use when
+    /// [`Self::stores`] does not have it any more.
+    ///
+    /// # Errors
+    /// [`SharedError::NoStores`] when there is none, or no other one stays; as
+    /// [`Self::add_store`].
+    pub async fn remove_store(&self, address: &str) -> Result<()> {
+        self.admit()?;
+        Calls(&self.manager).remove_store(address).await
+    }
+
+    /// Where keys are, and the move that is under way.
+    ///
+    /// # Errors
+    /// As [`Self::add_store`].
+    pub async fn stores(&self) -> Result<(Ring, Option<Moving>)> {
+        self.admit()?;
+        let answer = Calls(&self.manager).found(&[]).await;
+        let answer = answer.map_err(|broken| StoreError::Unreachable(broken.0))?;
+        Calls::found_stores(&answer)
     }
 
     /// Stops when no beat that was made in the last `silence_us` was answered.

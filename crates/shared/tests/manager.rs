@@ -9,7 +9,8 @@ use shared::manager::{Begun, Class, FileKeeper, Manager, ManagerOptions, NodeId,
 use store::{Access, Snapshot, Version};
 use testkit::Random;
 
-const OPTIONS: ManagerOptions = ManagerOptions { range: 16, timeout_us: 1000 };
+const OPTIONS: ManagerOptions =
+    ManagerOptions { range: 16, timeout_us: 1000, move_hashes: 1 << 62 };
 
 fn open(disk: &SimIo, now_us: i64) -> Manager<FileKeeper> {
     // Whoever had it open before is over.

@@ -1,9 +1,10 @@
 //! Stores, commit manager, nodes, trees and transactions on one thread, from seeds: frames are
-//! lost, doubled and late, and everybody crashes. Rows 39 to 49, 51, 56, 57 and 72.
+//! lost, doubled and late, stores come and go, and everybody crashes. Rows 39 to 49, 51, 56, 57,
+//! 72 and 75.
 //!
 //! Histories of lists have no anomaly beyond snapshot isolation, kept in real time; money is
 //! neither made nor lost; names are unique; at the end nothing is open, no undo record is left,
-//! and indexes say what rows say. `SEEDS` and `FIRST_SEED` choose other seeds.
+//! no key is in two stores, and indexes say what rows say. `SEEDS` and `FIRST_SEED` choose other seeds.
 
 #[path = "simulation/world.rs"]
 mod world;
@@ -44,8 +45,18 @@ fn faults(seed: u64) -> Faults {
     }
 }
 
-/// Runs a seed; gives the transactions that committed, and the crashes.
-fn run(seed: u64) -> (usize, u64) {
+/// Numbers of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Counts {
+    /// Transactions that committed.
+    committed: usize,
+    crashes: u64,
+    /// Stores that came or left.
+    store_changes: usize,
+}
+
+/// Runs a seed.
+fn run(seed: u64) -> Counts {
     let shared = Shared::default();
     let mut sim = Sim::new(seed, faults(seed), Peer::all(seed, &shared));
     sim.run_for(WORK_US);
@@ -53,7 +64,7 @@ fn run(seed: u64) -> (usize, u64) {
     sim.calm();
     // Everybody comes to rest: what is half done is finished by those who live.
     let is_idle = |sim: &Sim<Peer>| sim.parties().all(Peer::is_idle);
-    for _ in 0..200 {
+    for _ in 0..400 {
         if is_idle(&sim) {
             break;
         }
@@ -69,25 +80,27 @@ fn run(seed: u64) -> (usize, u64) {
     }
     assert!(shared.is_audited(), "seed {seed}: nobody reads the end");
     shared.audit(seed);
+    world::audit_keys(seed, sim.parties());
     let history = shared.history();
     let findings = check(&history, Level::Snapshot, RealTime::Kept);
     assert!(findings.is_empty(), "seed {seed}: {findings:?}");
-    (shared.committed(), sim.crashes())
+    let (committed, store_changes) = (shared.committed(), shared.store_changes());
+    Counts { committed, crashes: sim.crashes(), store_changes }
 }
 
 #[test]
 fn no_history_beyond_snapshot_isolation() {
-    let (mut committed, mut crashes) = (0, 0);
-    let seeds = seeds();
+    let (seeds, mut all) = (seeds(), Counts::default());
     let count = seeds.end - seeds.start;
     for seed in seeds {
-        let (more, crashed) = run(seed);
-        committed += more;
-        crashes += crashed;
+        let Counts { committed, crashes, store_changes } = run(seed);
+        all.committed += committed;
+        all.crashes += crashes;
+        all.store_changes += store_changes;
     }
-    println!("{count} seeds, {committed} transactions, {crashes} crashes");
-    assert!(committed as u64 > count * 20, "{committed} transactions of {count} seeds");
-    assert!(count < 20 || crashes > count, "{crashes} crashes in {count} seeds");
+    println!("{count} seeds: {all:?}");
+    assert!(all.committed as u64 > count * 20, "{all:?}");
+    assert!(count < 20 || all.crashes > count && all.store_changes as u64 > count, "{all:?}");
 }
 
 #[test]

@@ -11,6 +11,7 @@ use types::{CompareOp, Value};
 
 use crate::error::{Result, Status, StoreError};
 use crate::query::{Aggregate, Output, Partition, Predicate, Query, Selection, Test};
+use crate::ranges::Ranges;
 use crate::scan::{Flow, Rows, ScanEnd};
 use crate::schema::{Field, FieldId, FieldType, Nulls, Schema, TableKind};
 use crate::snapshot::{Access, Snapshot, Version};
@@ -162,6 +163,8 @@ pub fn put_query(out: &mut Vec<u8>, query: &Query) {
         put_u64(out, partition.count);
         put_u64(out, partition.number);
     }
+    out.push(u8::from(query.within.is_some()));
+    query.within.iter().for_each(|within| within.put(out));
 }
 
 /// Reads a query, which may not fit any table.
@@ -189,7 +192,12 @@ pub fn query(input: &mut Input<'_>) -> Read<Query> {
         1 => Some(Partition { count: input.u64()?, number: input.u64()? }),
         _ => return Err(input.malformed("a part or all")),
     };
-    Ok(Query { selection, output, partition })
+    let within = match input.u8()? {
+        0 => None,
+        1 => Some(Ranges::read(input)?),
+        _ => return Err(input.malformed("a set of keys or none")),
+    };
+    Ok(Query { selection, output, partition, within })
 }
 
 fn field(input: &mut Input<'_>) -> Read<FieldId> {
@@ -381,6 +389,8 @@ pub fn outcome(input: &mut Input<'_>) -> Read<Result<()>> {
         11 => StoreError::Fenced,
         12 => StoreError::DiskFull,
         13 => StoreError::Refused(input.text()?.into()),
+        14 => StoreError::Moved,
+        15 => StoreError::Overtaken,
         _ => return Err(input.malformed("a status")),
     }))
 }
@@ -427,7 +437,9 @@ mod tests {
             .and(FieldId(300), Test::StartsWith((*b"ab").into()))
             .and(FieldId(2), Test::IsNull);
         let partition = Some(Partition { count: 7, number: 2 });
-        let some = Query { partition, ..Query::fields(vec![FieldId(2), FieldId(0)]) };
+        let range = |first, last| crate::ranges::HashRange { first, last };
+        let within = Some(Ranges::of(vec![range(3, 9), range(1 << 40, u64::MAX)]));
+        let some = Query { partition, within, ..Query::fields(vec![FieldId(2), FieldId(0)]) };
         round(&some.of(selection), put_query, query);
         let list = vec![Aggregate::Rows, Aggregate::Sum(FieldId(9)), Aggregate::Max(FieldId(1))];
         round(&Query::aggregates(list), put_query, query);

@@ -39,6 +39,10 @@ pub enum StoreError {
     DiskFull,
     /// The store does not let the caller in, or the caller does not trust the store.
     Refused(String),
+    /// Another store has the key, or is about to have it: nothing happened.
+    Moved,
+    /// Another node moves keys by now, or the store has started again meanwhile: nothing happened.
+    Overtaken,
 }
 
 /// The kind of outcome of a call, as a number for protocols.
@@ -73,6 +77,10 @@ pub enum Status {
     DiskFull = 12,
     /// [`StoreError::Refused`].
     Refused = 13,
+    /// [`StoreError::Moved`].
+    Moved = 14,
+    /// [`StoreError::Overtaken`].
+    Overtaken = 15,
 }
 
 impl Status {
@@ -99,6 +107,8 @@ impl StoreError {
             Self::Fenced => Status::Fenced,
             Self::DiskFull => Status::DiskFull,
             Self::Refused(_) => Status::Refused,
+            Self::Moved => Status::Moved,
+            Self::Overtaken => Status::Overtaken,
         }
     }
 }
@@ -119,6 +129,8 @@ impl fmt::Display for StoreError {
             Self::Fenced => write!(f, "the node was declared dead and has to start again"),
             Self::DiskFull => write!(f, "the store's disk is full"),
             Self::Refused(reason) => write!(f, "the connection was refused: {reason}"),
+            Self::Moved => write!(f, "the key is in another store"),
+            Self::Overtaken => write!(f, "another node moves keys of the store"),
         }
     }
 }
@@ -135,7 +147,9 @@ impl From<StoreError> for Error {
             StoreError::Overloaded => SqlState::TOO_MANY_CONNECTIONS,
             StoreError::InvalidTable(_) => SqlState::UNDEFINED_TABLE,
             StoreError::InvalidTuple(_) => SqlState::DATATYPE_MISMATCH,
-            StoreError::Unreachable(_) => SqlState::CONNECTION_FAILURE,
+            StoreError::Unreachable(_) | StoreError::Moved | StoreError::Overtaken => {
+                SqlState::CONNECTION_FAILURE
+            }
             StoreError::Fenced => SqlState::ADMIN_SHUTDOWN,
             StoreError::DiskFull => SqlState::DISK_FULL,
             StoreError::Refused(_) => SqlState::INVALID_AUTHORIZATION_SPECIFICATION,

@@ -11,9 +11,11 @@
 use types::codec::{Input, Malformed, put_u64};
 use types::{Error, Result, SqlState};
 
+use crate::error::StoreError;
+use crate::ranges::{HashRange, Ranges};
 use crate::schema::Key;
 use crate::snapshot::{Snapshot, Version};
-use crate::table::Table;
+use crate::table::{Horizon, Table, Write};
 use crate::tuple::Tuple;
 
 /// Bytes of an image after which they are given away.
@@ -30,6 +32,31 @@ pub(crate) trait Imaged: Table {
     /// # Errors
     /// Errors of whoever takes the image.
     fn image(&self, writer: &mut ImageWriter<'_>) -> Result<Version>;
+
+    /// Gives the image of one key to `writer`, as it is at some moment.
+    ///
+    /// # Errors
+    /// Errors of whoever takes the image; 53200 without room.
+    fn image_of(&self, key: Key, writer: &mut ImageWriter<'_>) -> Result<()>;
+
+    /// As the calls of [`Table`] that write, also for versions that snapshots no longer may read.
+    ///
+    /// # Errors
+    /// As those.
+    fn redo(&self, snapshot: &Snapshot, key: Key, write: Write<'_>) -> Result<(), StoreError>;
+
+    /// The version below which snapshots may miss something.
+    fn horizon(&self) -> &Horizon;
+}
+
+/// Place of what a writer of images is given.
+enum Target<'a> {
+    /// Bytes, with keys that have versions.
+    Image(Keep<'a>),
+    /// Bytes, also with keys that have none.
+    Keys(&'a mut Vec<u8>),
+    /// Keys alone, of these hashes.
+    List(&'a Ranges, &'a mut Vec<Key>),
 }
 
 /// More versions of a key?
@@ -43,8 +70,9 @@ pub(crate) enum Older {
 
 /// Makes an image.
 pub(crate) struct ImageWriter<'a> {
-    keep: Keep<'a>,
+    target: Target<'a>,
     bytes: Vec<u8>,
+    key: Key,
     /// Where the key at hand begins, and where its versions do.
     key_at: usize,
     versions_at: usize,
@@ -52,14 +80,28 @@ pub(crate) struct ImageWriter<'a> {
 
 impl<'a> ImageWriter<'a> {
     pub(crate) fn new(keep: Keep<'a>) -> Self {
-        Self { keep, bytes: Vec::new(), key_at: 0, versions_at: 0 }
+        Self::to(Target::Image(keep))
+    }
+
+    /// A writer of images of keys, one after the other.
+    pub(crate) fn of_keys(out: &'a mut Vec<u8>) -> Self {
+        Self::to(Target::Keys(out))
+    }
+
+    /// A writer that notes the keys of `wanted` that have versions.
+    pub(crate) fn list(wanted: &'a Ranges, out: &'a mut Vec<Key>) -> Self {
+        Self::to(Target::List(wanted, out))
+    }
+
+    fn to(target: Target<'a>) -> Self {
+        Self { target, bytes: Vec::new(), key: 0, key_at: 0, versions_at: 0 }
     }
 
     /// Begins a key; begun again, it forgets the versions so far.
     pub(crate) fn begin(&mut self, key: Key) {
         self.bytes.truncate(self.key_at);
         put_u64(&mut self.bytes, key);
-        self.versions_at = self.bytes.len();
+        (self.key, self.versions_at) = (key, self.bytes.len());
     }
 
     /// Adds a version of the key at hand, newest first; one up to `needed` is enough.
@@ -69,6 +111,11 @@ impl<'a> ImageWriter<'a> {
         row: Option<impl ExactSizeIterator<Item = u64>>,
         needed: Version,
     ) -> Older {
+        if let Target::List(..) = self.target {
+            // One is enough to know of the key.
+            put_u64(&mut self.bytes, version.0);
+            return Older::Garbage;
+        }
         let is_last = version <= needed;
         if row.is_none() && is_last {
             return Older::Garbage;
@@ -84,12 +131,29 @@ impl<'a> ImageWriter<'a> {
     /// # Errors
     /// Errors of whoever takes the image.
     pub(crate) fn end(&mut self) -> Result<()> {
-        if self.bytes.len() == self.versions_at {
-            self.bytes.truncate(self.key_at);
-        } else {
-            put_u64(&mut self.bytes, 0);
+        let is_none = self.bytes.len() == self.versions_at;
+        match &mut self.target {
+            Target::List(wanted, keys) => {
+                if !is_none && wanted.holds(self.key) {
+                    keys.push(self.key);
+                }
+                self.bytes.clear();
+                self.rest()
+            }
+            Target::Keys(out) => {
+                put_u64(&mut self.bytes, 0);
+                out.append(&mut self.bytes);
+                self.rest()
+            }
+            Target::Image(_) => {
+                if is_none {
+                    self.bytes.truncate(self.key_at);
+                } else {
+                    put_u64(&mut self.bytes, 0);
+                }
+                if self.bytes.len() >= PIECE_BYTES { self.finish() } else { self.rest() }
+            }
         }
-        if self.bytes.len() >= PIECE_BYTES { self.finish() } else { self.rest() }
     }
 
     /// Gives the rest away.
@@ -97,10 +161,12 @@ impl<'a> ImageWriter<'a> {
     /// # Errors
     /// Errors of whoever takes the image.
     pub(crate) fn finish(&mut self) -> Result<()> {
-        if !self.bytes.is_empty() {
-            (self.keep)(&self.bytes)?;
-            self.bytes.clear();
+        if let Target::Image(keep) = &mut self.target
+            && !self.bytes.is_empty()
+        {
+            keep(&self.bytes)?;
         }
+        self.bytes.clear();
         self.rest()
     }
 
@@ -115,7 +181,44 @@ impl<'a> ImageWriter<'a> {
 ///
 /// # Errors
 /// XX001 when the bytes are no image of such a table; 53200 without room.
-pub(crate) fn restore(table: &dyn Table, image: &[u8]) -> Result<()> {
+pub(crate) fn restore(table: &dyn Imaged, image: &[u8]) -> Result<()> {
+    each_key(table, image, |key, versions| put_back(table, key, versions))
+}
+
+/// Puts the keys of a piece in the place of what `table` has of them; all are of `range`.
+///
+/// # Errors
+/// As [`restore`]; XX001 for keys of other hashes.
+pub(crate) fn replace(table: &dyn Imaged, image: &[u8], range: &HashRange) -> Result<()> {
+    let range = Ranges::of(vec![*range]);
+    each_key(table, image, |key, versions| {
+        if !range.holds(key) {
+            let message = format!("key {key} is none of those that move");
+            return Err(Error::new(SqlState::DATA_CORRUPTED, message));
+        }
+        take_back(table, key)?;
+        put_back(table, key, versions)
+    })
+}
+
+/// Takes all versions of a key away.
+///
+/// # Errors
+/// Errors of [`Table::revert`].
+pub(crate) fn take_back(table: &dyn Imaged, key: Key) -> Result<()> {
+    loop {
+        match table.newest_version(key) {
+            Version(0) => return Ok(()),
+            newest => table.revert(newest, key)?,
+        }
+    }
+}
+
+fn each_key(
+    table: &dyn Imaged,
+    image: &[u8],
+    mut take: impl FnMut(Key, &[(Version, Option<Tuple>)]) -> Result<()>,
+) -> Result<()> {
     let damaged = |malformed: Malformed| malformed.in_bytes_of("the image of a table");
     let mut input = Input::new(image);
     let mut versions = Vec::new();
@@ -125,7 +228,7 @@ pub(crate) fn restore(table: &dyn Table, image: &[u8]) -> Result<()> {
         while let Some(found) = version(&mut input, table).map_err(damaged)? {
             versions.push(found);
         }
-        put_back(table, key, &versions)?;
+        take(key, &versions)?;
     }
     Ok(())
 }
@@ -133,7 +236,7 @@ pub(crate) fn restore(table: &dyn Table, image: &[u8]) -> Result<()> {
 /// Version and row of one key; `None` behind the last.
 fn version(
     input: &mut Input<'_>,
-    table: &dyn Table,
+    table: &dyn Imaged,
 ) -> Result<Option<(Version, Option<Tuple>)>, Malformed> {
     let version = Version(input.u64()?);
     if version == Version(0) {
@@ -148,7 +251,7 @@ fn version(
     Ok(Some((version, Some(tuple))))
 }
 
-fn put_back(table: &dyn Table, key: Key, versions: &[(Version, Option<Tuple>)]) -> Result<()> {
+fn put_back(table: &dyn Imaged, key: Key, versions: &[(Version, Option<Tuple>)]) -> Result<()> {
     let mut is_live = false;
     for (version, row) in versions.iter().rev() {
         let snapshot = redo_snapshot(*version).map_err(|_| {
@@ -156,9 +259,9 @@ fn put_back(table: &dyn Table, key: Key, versions: &[(Version, Option<Tuple>)]) 
             Error::new(SqlState::DATA_CORRUPTED, message)
         })?;
         match row {
-            Some(row) if is_live => table.update(&snapshot, key, row)?,
-            Some(row) => table.insert(&snapshot, key, row)?,
-            None if is_live => table.remove(&snapshot, key)?,
+            Some(row) if is_live => table.redo(&snapshot, key, Write::Update(row))?,
+            Some(row) => table.redo(&snapshot, key, Write::Insert(row))?,
+            None if is_live => table.redo(&snapshot, key, Write::Remove)?,
             None => (),
         }
         is_live = row.is_some();

@@ -36,6 +36,10 @@ impl Model {
 
     fn write(&self, snapshot: &Snapshot, key: Key, write: Write<'_>) -> Result<()> {
         self.horizon.admit(snapshot)?;
+        self.put(snapshot, key, write)
+    }
+
+    fn put(&self, snapshot: &Snapshot, key: Key, write: Write<'_>) -> Result<()> {
         let mut keys = self.keys.lock();
         let versions = keys.entry(key).or_default();
         let step = write.step(snapshot, head(versions.first()), head(versions.get(1)));
@@ -133,19 +137,24 @@ impl Table for Model {
 
 impl Imaged for Model {
     fn image(&self, writer: &mut ImageWriter<'_>) -> types::Result<Version> {
-        let needed = self.horizon.needed(self.schema.kind());
         for (key, versions) in &*self.keys.lock() {
-            writer.begin(*key);
-            for (version, tuple) in versions {
-                let words = tuple.as_ref().map(|tuple| tuple.words().iter().copied());
-                if writer.version(*version, words, needed) == Older::Garbage {
-                    break;
-                }
-            }
-            writer.end()?;
+            self.image_key(*key, versions, writer)?;
         }
         writer.finish()?;
         Ok(self.horizon.needed(self.schema.kind()))
+    }
+
+    fn image_of(&self, key: Key, writer: &mut ImageWriter<'_>) -> types::Result<()> {
+        let keys = self.keys.lock();
+        self.image_key(key, keys.get(&key).map_or(&[][..], Vec::as_slice), writer)
+    }
+
+    fn redo(&self, snapshot: &Snapshot, key: Key, write: Write<'_>) -> Result<()> {
+        self.put(snapshot, key, write)
+    }
+
+    fn horizon(&self) -> &Horizon {
+        &self.horizon
     }
 }
 
@@ -158,6 +167,23 @@ fn retain(versions: &mut Vec<Kept>, needed: Version) {
 }
 
 impl Model {
+    fn image_key(
+        &self,
+        key: Key,
+        versions: &[Kept],
+        writer: &mut ImageWriter<'_>,
+    ) -> types::Result<()> {
+        let needed = self.horizon.needed(self.schema.kind());
+        writer.begin(key);
+        for (version, tuple) in versions {
+            let words = tuple.as_ref().map(|tuple| tuple.words().iter().copied());
+            if writer.version(*version, words, needed) == Older::Garbage {
+                break;
+            }
+        }
+        writer.end()
+    }
+
     fn one(&self, request: &ScanRequest<'_>, keys: &BTreeMap<Key, Vec<Kept>>) -> ScanEnd {
         let query = request.query;
         let mut totals: Vec<Total> = match &query.output {
@@ -197,7 +223,7 @@ impl Model {
 }
 
 fn selects(schema: &Schema, query: &Query, key: Key, tuple: &Tuple) -> bool {
-    query.partition.is_none_or(|partition| partition.holds(key))
+    query.counts(key)
         && query
             .selection
             .conjuncts

@@ -15,6 +15,7 @@ use kernels::compare::Ordered;
 use types::{CompareOp, Value};
 
 use crate::error::{Result, StoreError};
+use crate::ranges::{HashRange, Ranges, hash_of};
 use crate::schema::{FieldId, FieldType, Key, Schema};
 
 /// Condition on one value. NULL satisfies [`Self::IsNull`] alone.
@@ -133,14 +134,10 @@ pub enum Output {
 /// Number of the part that has `key`, of `count` parts of about the same size.
 ///
 /// Parts are neighbouring ranges of hashes: each part of `n * m` lies in one part of `n`.
-/// Source: Steele 2014 (the mixing function), Lemire 2019 (the range).
+/// Source: Lemire 2019.
 #[inline]
 pub fn part_of(key: Key, count: u64) -> u64 {
-    let mut z = key.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^= z >> 31;
-    ((u128::from(z) * u128::from(count)) >> 64) as u64
+    ((u128::from(hash_of(key)) * u128::from(count)) >> 64) as u64
 }
 
 /// Part of all keys: those with `part_of(key, count) = number`.
@@ -172,6 +169,19 @@ impl Partition {
     }
 }
 
+impl From<Partition> for HashRange {
+    /// The hashes of a part; parts that cannot be have some hash.
+    fn from(part: Partition) -> Self {
+        let count = u128::from(part.count.max(1));
+        let start = |number: u128| (number << 64).div_ceil(count);
+        let (first, end) = (start(u128::from(part.number)), start(u128::from(part.number) + 1));
+        let whole = u128::from(u64::MAX);
+        let first = first.min(whole);
+        let last = end.saturating_sub(1).clamp(first, whole);
+        Self { first: first as u64, last: last as u64 }
+    }
+}
+
 /// One query of a table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Query {
@@ -181,24 +191,43 @@ pub struct Query {
     pub output: Output,
     /// Keys that count; `None` for all.
     pub partition: Option<Partition>,
+    /// Hashes of keys that count, too; `None` for all: the part of one store.
+    pub within: Option<Ranges>,
 }
 
 impl Query {
+    /// The query of `output` of all rows.
+    fn all(output: Output) -> Self {
+        Self { selection: Selection::all(), output, partition: None, within: None }
+    }
+
     /// The query of `fields` of all rows.
     pub fn fields(fields: Vec<FieldId>) -> Self {
-        Self { selection: Selection::all(), output: Output::Fields(fields), partition: None }
+        Self::all(Output::Fields(fields))
     }
 
     /// The query of `aggregates` of all rows.
     pub fn aggregates(aggregates: Vec<Aggregate>) -> Self {
-        let output = Output::Aggregates(aggregates);
-        Self { selection: Selection::all(), output, partition: None }
+        Self::all(Output::Aggregates(aggregates))
     }
 
     /// The same query of the rows of `selection`.
     #[must_use]
     pub fn of(self, selection: Selection) -> Self {
         Self { selection, ..self }
+    }
+
+    /// True when some keys do not count.
+    #[inline]
+    pub fn limits_keys(&self) -> bool {
+        self.partition.is_some() || self.within.is_some()
+    }
+
+    /// True when `key` counts.
+    #[inline]
+    pub fn counts(&self, key: Key) -> bool {
+        self.partition.is_none_or(|partition| partition.holds(key))
+            && self.within.as_ref().is_none_or(|within| within.holds(key))
     }
 
     /// Looks whether it fits a table of this schema.
@@ -276,6 +305,26 @@ mod tests {
             prop_assert!(outer.holds(key) && inner.holds(key));
             prop_assert_eq!(number / times, outer.number);
             prop_assert!(outer.meets(&inner) && inner.meets(&outer));
+        }
+
+        #[test]
+        fn parts_are_ranges(key: u64, count in 1..2000u64) {
+            let part = Partition { count, number: part_of(key, count) };
+            prop_assert!(HashRange::from(part).holds(hash_of(key)));
+            for number in [0, part.number.saturating_sub(1), part.number + 1, count - 1] {
+                let other = Partition { count, number };
+                let holds = HashRange::from(other).holds(hash_of(key));
+                prop_assert_eq!(number < count && holds, number == part.number);
+            }
+        }
+
+        #[test]
+        fn parts_meet_nowhere_and_leave_nothing_out(count in 1..200u64) {
+            let all = (0..count).map(|number| HashRange::from(Partition { count, number }));
+            let all: Vec<HashRange> = all.collect();
+            prop_assert_eq!(all[0].first, 0);
+            prop_assert_eq!(all[all.len() - 1].last, u64::MAX);
+            prop_assert!(all.windows(2).all(|two| two[0].last + 1 == two[1].first));
         }
 
         #[test]

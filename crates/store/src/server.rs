@@ -25,9 +25,10 @@ use crate::error::{Result, StoreError};
 use crate::image::{self, ImageWriter, Imaged, Keep};
 use crate::log_store::LogStore;
 use crate::query::Query;
+use crate::ranges::{HashRange, Ranges};
 use crate::scan::code::Compile;
 use crate::scan::{ScanEnd, ScanRequest, Sink};
-use crate::schema::Schema;
+use crate::schema::{Key, Schema, TableKind};
 use crate::snapshot::{Snapshot, Version};
 use crate::sync::{AtomicU64, Ordering};
 use crate::table::{Memory, Table, TableOptions};
@@ -103,6 +104,17 @@ pub struct Definition {
     pub schema: Arc<Schema>,
     /// How it keeps its rows.
     pub layout: Layout,
+}
+
+/// Images of keys on their way from one store to another.
+#[derive(Clone, Copy, Debug)]
+pub struct KeyImages<'a> {
+    /// Hashes of the keys.
+    pub range: HashRange,
+    /// Version below which snapshots may miss something.
+    pub horizon: Version,
+    /// The images, one after the other.
+    pub bytes: &'a [u8],
 }
 
 /// Work for the coordinator.
@@ -284,6 +296,47 @@ impl Store {
     /// XX001 when the bytes are no image of the table; 53200 without room.
     pub fn restore(&self, id: TableId, image: &[u8]) -> types::Result<()> {
         image::restore(&*self.shared.table(id)?, image)
+    }
+
+    /// Keys of a table whose hashes are in `wanted`; those that come meanwhile may be missing.
+    ///
+    /// # Errors
+    /// 53200 without room; 42P01 when there is no such table.
+    pub fn keys(&self, id: TableId, wanted: &Ranges) -> types::Result<Vec<Key>> {
+        let mut keys = Vec::new();
+        self.shared.table(id)?.image(&mut ImageWriter::list(wanted, &mut keys))?;
+        Ok(keys)
+    }
+
+    /// Appends the versions of a key, for [`Self::replace`], also when it has none; returns the
+    /// version below which snapshots may miss something.
+    ///
+    /// # Errors
+    /// 53200 without room; 42P01 when there is no such table.
+    pub fn image_of(&self, id: TableId, key: Key, out: &mut Vec<u8>) -> types::Result<Version> {
+        let table = self.shared.table(id)?;
+        table.image_of(key, &mut ImageWriter::of_keys(out))?;
+        // Collections that came between took more than the image lacks.
+        Ok(table.horizon().needed(TableKind::Transactional))
+    }
+
+    /// Puts keys in the place of what a table has of them: images of keys of `range`, from a table
+    /// whose snapshots below `horizon` may miss something.
+    ///
+    /// # Errors
+    /// XX001 when the bytes are no such images; 53200 without room; 42P01.
+    pub fn replace(&self, id: TableId, images: &KeyImages<'_>) -> types::Result<()> {
+        let table = self.shared.table(id)?;
+        table.horizon().raise(table.schema().kind(), images.horizon);
+        image::replace(&*table, images.bytes, &images.range)
+    }
+
+    /// Takes a key with all its versions out of a table.
+    ///
+    /// # Errors
+    /// 53200 without room; 42P01 when there is no such table.
+    pub fn forget(&self, id: TableId, key: Key) -> types::Result<()> {
+        image::take_back(&*self.shared.table(id)?, key)
     }
 
     /// Raises what the store knows of the lowest active version to that of a snapshot: whoever

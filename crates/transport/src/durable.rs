@@ -15,8 +15,9 @@
 //! not. It is due when the log since the last one is longer than that one, so that each byte of the
 //! log costs one byte of snapshots at most, and opening reads two or three times what the store
 //! has.
-//! Invariants: records of a key stand in the order of its writes; refused calls leave no record; a
-//! snapshot has its name when the log up to E is on disk.
+//! Invariants: records of a key stand in the order of its writes, and those of moves of keys in
+//! their order; refused calls leave no record; a snapshot has its name when the log up to E is on
+//! disk, and says where keys were at P.
 //! Elsewhere: files and torn ends (`wal`), the file of a snapshot (`snapshot`).
 //! Source: Pilman 2017, sections 4.1.6 and 4.7. Departures: one log for all layouts; whole tables
 //! in the place of dirty pages.
@@ -29,8 +30,8 @@ use std::sync::Arc;
 
 use host::{FileLock, Io, read_file, replace_file};
 use parking_lot::Mutex;
-use store::StoreError;
 use store::server::Store;
+use store::{StoreError, part_of};
 use types::codec::{put_bytes, put_u64, read_u64};
 use types::{Error, Result, SqlState};
 use wal::{Log, LogOptions, LogPlace, LogReader, Lsn, RecordBuffer, Stamp};
@@ -39,8 +40,7 @@ use self::replay::{Pass, Replay, Replayed};
 use self::snapshot::{Loaded, SnapshotWriter};
 use crate::exchange::{Exchange, Request, Service, Sessions};
 use crate::frame::Entry;
-use crate::message::{Call, answer, changes};
-use crate::remote::store_of;
+use crate::message::{Call, answer, changes, is_move};
 use crate::service::{StoreService, StoreServiceOptions};
 
 /// Locks that writes are spread over, by key.
@@ -111,6 +111,7 @@ impl DurableService {
         let service = StoreService::new(store, options.service);
         let (mut replayed, sessions) = (Vec::new(), Sessions::default());
         loaded.fences.iter().for_each(|client| sessions.fence(*client, 0));
+        service.placement().restore(loaded.placement.clone());
         let log = {
             let replay = Replay { service: &service, sessions: &sessions };
             open_log(options, &loaded, |payload, pass| {
@@ -165,8 +166,12 @@ impl DurableService {
         put_u64(out, request.client);
         put_u64(out, request.number);
         put_bytes(out, request.payload);
-        let place = store_of(key_of(request.payload), LOCKS);
-        let _lock = self.locks[place].lock();
+        let is_move = is_move(request.payload);
+        let _order = is_move.then(|| self.service.order());
+        // Where keys are does not change between a call and its record; a move changes it.
+        let _still = (!is_move).then(|| self.service.placement().still());
+        let place = part_of(key_of(request.payload), LOCKS as u64) as usize;
+        let _lock = (!is_move).then(|| self.locks[place].lock());
         // Another error than a full disk ends the service: see `settle`.
         let Ok(space) = self.log.reserve(&record) else {
             return Some(answer(Err(StoreError::DiskFull), |_, ()| ()));
@@ -182,8 +187,12 @@ impl DurableService {
     fn snapshot(&self, sessions: &Sessions, last: &mut LastSnapshot) -> Result<SnapshotMade> {
         let path = snapshot::unfinished(&self.directory);
         // Calls below are in the tables: a record is made behind its call.
-        let from = self.log.position();
+        let (from, placement) = {
+            let _order = self.service.order();
+            (self.log.position(), self.service.placement().kept())
+        };
         let mut writer = SnapshotWriter::create(&*self.io, &path, from)?;
+        writer.placement(&placement)?;
         let store = self.store();
         for table in store.definitions() {
             writer.table(&table)?;
@@ -196,6 +205,7 @@ impl DurableService {
         writer.fences(&sessions.fences())?;
         // Calls that the images have, and whose records are on their way.
         self.locks.iter().for_each(|lock| drop(lock.lock()));
+        drop(self.service.order());
         let end = self.log.position().lsn;
         self.log.wait_durable(end)?;
         self.log.health()?;

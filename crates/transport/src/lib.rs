@@ -6,11 +6,13 @@
 //!  '- Pending (future; poll, then sleep)    <- receive <- frame <-'
 //! frame -> Exchange (sessions: done once) -> Service -> replies, one frame
 //!                                              '- StoreService: calls of tables, pushed scans
-//! RemoteTable (a store::Table) -> key to store by hash -> Channel of each store
+//! RemoteTable (a store::Table) -> Cluster: key to store by the ring -> Channel of each store
+//!                                   '- moving: ranges of keys go from one store to another
 //! ```
 //! Invariants: a call that changes something happens once, however often its frame arrives, while
 //! the server keeps its incarnation; a caller hears of each call once, or that the connection
 //! broke; no bytes from outside make anything panic or take memory that they do not fill.
+//! At any time one store at most answers for a key.
 //! Elsewhere: values as bytes (`store::codec`), transactions (`shared`).
 //! Elsewhere here: who is let in (`token`, `tcp::handshake`).
 //! Source: Pilman 2017, sections 4.6.1 and 8.1; Lee et al. 2015 (RIFL) for calls that happen once.
@@ -24,19 +26,26 @@ mod token;
 mod channel;
 mod task;
 mod exchange;
+mod placement;
+mod ring;
 mod message;
 mod scans;
 mod service;
+mod cluster;
 mod remote;
+mod moving;
 mod durable;
 mod tcp;
 
 pub use channel::{Channel, Outlet, Part, Patience};
+pub use cluster::{Cluster, Guide, store_of};
 pub use durable::{DurableOptions, DurableService, SNAPSHOT_BYTES, SnapshotMade};
 pub use exchange::{Exchange, Outbox, Request, Service, Sessions};
 pub use frame::{Entry, EntryKind, FRAME_BYTES_MAX, Frame, FrameKind, HEADER_BYTES, body_bytes};
 pub use message::{layout, put_layout};
-pub use remote::{Change, Cluster, RemoteTable, store_of};
+pub use placement::Attempt;
+pub use remote::{Change, RemoteTable};
+pub use ring::{Move, MoveOrder, Phase, Ring, RingStore, Stay, StoreId};
 pub use service::{StoreService, StoreServiceOptions};
 pub use slot::{Broken, Pending};
 pub use task::{Tasks, all, block_on};

@@ -1,145 +1,44 @@
 //! Tables of one or several stores behind channels: [`store::Table`] for threads, futures for
 //! tasks.
 //!
-//! A key lives in the store that its hash says; a scan asks all stores that have some of its keys,
-//! and adds up what they say.
+//! A key lives in the store that the ring says; a scan asks all stores that have some of its keys,
+//! and adds up what they say. Where a store does not have a key any more, the call is made again
+//! at the one that has it.
 
+mod scan;
+
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, channel};
 
-use store::codec;
+use parking_lot::Mutex;
 use store::server::{Layout, TableId};
 use store::{
-    Fetched, Flow, Key, Output, Partition, Query, Result, ScanEnd, ScanRequest, Schema, Snapshot,
-    StoreError, Table, TableStats, Tuple, Version, part_of,
+    Fetched, Key, Result, ScanEnd, ScanRequest, Schema, Snapshot, StoreError, Table, TableStats,
+    Tuple, Version,
 };
-use types::codec::{Input, Malformed};
 
-use crate::channel::{Channel, Part};
-use crate::frame::{EntryKind, PAYLOAD_BYTES_MAX};
-use crate::message::{Call, WriteKind, answer, fetched, info, read_answer, row_bytes, stats};
-use crate::slot::{Broken, Pending};
+use self::scan::Scan;
+use crate::channel::Channel;
+use crate::cluster::{Asked, Cluster, Once, read};
+use crate::frame::PAYLOAD_BYTES_MAX;
+use crate::message::{
+    Call, KeyCall, WriteKind, fetched, info, is_moved, read_answer, row_bytes, stats,
+};
+use crate::ring::StoreId;
+use crate::slot::Pending;
+use crate::task::block_on;
 
-/// Number of the store that has `key`, among `count`.
-/// The store has one part of the keys, so that scans of a part ask the stores alone that have some
-/// of it.
-pub fn store_of(key: Key, count: usize) -> usize {
-    part_of(key, count as u64) as usize
-}
+/// Attempts to find the store of a key that moves: each takes two messages and their answers, so
+/// that all of them take longer than it takes to find another node for a move whose node died.
+const ATTEMPTS: usize = 1 << 18;
 
-/// Bytes of rows that a scan lets each store push ahead of its reader.
-const GRANT_BYTES: u64 = 1 << 20;
-
-/// Stores, in the order that all their users know them in.
-#[derive(Clone)]
-pub struct Cluster {
-    channels: Arc<[Arc<Channel>]>,
-}
-
-impl Cluster {
-    /// The stores behind these channels.
-    ///
-    /// # Panics
-    /// Without any.
-    pub fn new(channels: Vec<Arc<Channel>>) -> Self {
-        assert!(!channels.is_empty(), "rows need a store");
-        Self { channels: channels.into() }
-    }
-
-    /// The channels.
-    pub fn channels(&self) -> &[Arc<Channel>] {
-        &self.channels
-    }
-
-    /// Sends what waits.
-    pub fn flush(&self) {
-        self.channels.iter().for_each(|channel| channel.flush());
-    }
-
-    fn of(&self, key: Key) -> usize {
-        store_of(key, self.channels.len())
-    }
-
-    /// Asks all stores the same, each for its own table of `ids`, or all of them at once.
-    fn all(&self, payload: impl Fn(usize) -> Vec<u8>, once: Once) -> Vec<Pending> {
-        let ask = |(i, channel): (usize, &Arc<Channel>)| match once {
-            Once::Yes => channel.write(payload(i)),
-            Once::No => channel.read(payload(i)),
-        };
-        self.channels.iter().enumerate().map(ask).collect()
-    }
-
-    /// Makes a table in all stores.
-    ///
-    /// # Errors
-    /// As [`store::server::Store::create`]; [`StoreError::Unreachable`].
-    pub async fn create(&self, name: &str, schema: &Schema, layout: Layout) -> Result<RemoteTable> {
-        let payload = Call::Create { name, schema: schema.clone(), layout }.bytes();
-        let mut ids = Vec::new();
-        for pending in self.all(|_| payload.clone(), Once::Yes) {
-            ids.push(read(pending.await, |input| Ok(TableId(input.u64()?)))?);
-        }
-        Ok(RemoteTable { cluster: self.clone(), ids: ids.into(), schema: Arc::new(schema.clone()) })
-    }
-
-    /// The table of this name.
-    ///
-    /// # Errors
-    /// As [`store::server::Store::find`]; [`StoreError::InvalidTable`] when stores disagree;
-    /// [`StoreError::Unreachable`].
-    pub async fn find(&self, name: &str) -> Result<RemoteTable> {
-        let payload = Call::Find { name }.bytes();
-        let mut found: Vec<crate::message::TableInfo> = Vec::new();
-        for pending in self.all(|_| payload.clone(), Once::No) {
-            found.push(read(pending.await, info)?);
-        }
-        let schema = found[0].schema.clone();
-        if found.iter().any(|other| other.schema != schema) {
-            let message = format!("stores disagree about {name}");
-            return Err(StoreError::InvalidTable(message));
-        }
-        let ids = found.iter().map(|info| info.id).collect();
-        Ok(RemoteTable { cluster: self.clone(), ids, schema: Arc::new(schema) })
-    }
-
-    /// Takes a table away from all stores that have it. Nobody may use it any more.
-    ///
-    /// # Errors
-    /// [`StoreError::Unreachable`], [`StoreError::OutOfMemory`].
-    pub async fn drop_table(&self, name: &str) -> Result<()> {
-        let payload = Call::Drop { name }.bytes();
-        for pending in self.all(|_| payload.clone(), Once::Yes) {
-            read(pending.await, |_| Ok(()))?;
-        }
-        Ok(())
-    }
-
-    /// Has all stores refuse `client` from now on.
-    ///
-    /// # Errors
-    /// [`StoreError::Unreachable`].
-    pub async fn fence(&self, client: u64) -> Result<()> {
-        let payload = Call::Fence { client }.bytes();
-        for pending in self.all(|_| payload.clone(), Once::Yes) {
-            read(pending.await, |_| Ok(()))?;
-        }
-        Ok(())
-    }
-}
-
-#[derive(Clone, Copy)]
-enum Once {
-    Yes,
-    No,
-}
-
-fn read<T>(
-    answer: Result<Vec<u8>, Broken>,
-    read: impl FnOnce(&mut Input<'_>) -> Result<T, Malformed>,
-) -> Result<T> {
-    let payload = answer.map_err(|broken| StoreError::Unreachable(broken.0))?;
-    read_answer(&payload, read)
+/// Name and form of a table, and its number in each store.
+struct Form {
+    name: String,
+    schema: Arc<Schema>,
+    layout: Layout,
+    ids: Mutex<BTreeMap<StoreId, TableId>>,
 }
 
 /// A table of the stores of a cluster. Its calls as a [`Table`] wait for their answers; those whose
@@ -147,9 +46,7 @@ fn read<T>(
 #[derive(Clone)]
 pub struct RemoteTable {
     cluster: Cluster,
-    /// Its number in each store.
-    ids: Arc<[TableId]>,
-    schema: Arc<Schema>,
+    form: Arc<Form>,
 }
 
 /// Bytes of a row that is sent.
@@ -166,46 +63,146 @@ pub enum Change<'a> {
     Remove,
 }
 
+/// A call on its way, and the version of the ring that it was made by.
+struct Sent {
+    seen: u64,
+    pending: Pending,
+}
+
+impl Cluster {
+    /// Makes a table in all stores.
+    ///
+    /// # Errors
+    /// As [`store::server::Store::create`]; [`StoreError::Unreachable`].
+    pub async fn create(&self, name: &str, schema: &Schema, layout: Layout) -> Result<RemoteTable> {
+        let table = RemoteTable::new(self, name, schema, layout);
+        let call = Call::Create { name, schema: schema.clone(), layout };
+        for Asked { store, pending, .. } in self.ask_all(&call, Once::Yes).await? {
+            table.note_id(store, read(pending.await, |input| Ok(TableId(input.u64()?)))?);
+        }
+        Ok(table)
+    }
+
+    /// The table of this name. Stores that lack it get it when another one has it.
+    ///
+    /// # Errors
+    /// As [`store::server::Store::find`]; [`StoreError::InvalidTable`] when stores disagree;
+    /// [`StoreError::Unreachable`].
+    pub async fn find(&self, name: &str) -> Result<RemoteTable> {
+        let (mut found, mut lacking) = (Vec::new(), Vec::new());
+        let mut missing = StoreError::InvalidTable(format!("there is no {name}"));
+        for Asked { store, channel, pending } in
+            self.ask_all(&Call::Find { name }, Once::No).await?
+        {
+            match read(pending.await, info) {
+                Ok(info) => found.push((store, info)),
+                Err(StoreError::InvalidTable(message)) => {
+                    missing = StoreError::InvalidTable(message);
+                    lacking.push((store, channel));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        let Some((_, first)) = found.first() else { return Err(missing) };
+        if found.iter().any(|(_, other)| other.schema != first.schema) {
+            let message = format!("stores disagree about {name}");
+            return Err(StoreError::InvalidTable(message));
+        }
+        let table = RemoteTable::new(self, name, &first.schema, first.layout);
+        found.iter().for_each(|(store, info)| table.note_id(*store, info.id));
+        for (store, channel) in lacking {
+            // It came when the table was there already, to those who did not know of it.
+            table.id_in(store, &channel).await?;
+        }
+        Ok(table)
+    }
+}
+
 impl RemoteTable {
+    /// A table of which no number is known.
+    pub(crate) fn new(cluster: &Cluster, name: &str, schema: &Schema, layout: Layout) -> Self {
+        let (name, schema) = (name.to_owned(), Arc::new(schema.clone()));
+        let form = Form { name, schema, layout, ids: Mutex::default() };
+        Self { cluster: cluster.clone(), form: Arc::new(form) }
+    }
+
     /// Its stores.
     pub fn cluster(&self) -> &Cluster {
         &self.cluster
     }
 
-    fn channel(&self, key: Key) -> (&Arc<Channel>, TableId) {
-        let store = self.cluster.of(key);
-        (&self.cluster.channels[store], self.ids[store])
+    /// Notes its number in a store.
+    pub(crate) fn note_id(&self, store: StoreId, id: TableId) {
+        self.form.ids.lock().insert(store, id);
     }
 
-    fn get_pending(&self, snapshot: &Snapshot, key: Key) -> Pending {
-        let (channel, table) = self.channel(key);
-        channel.read(Call::Get { table, key, snapshot: snapshot.clone() }.bytes())
+    fn known_id(&self, store: StoreId) -> Option<TableId> {
+        self.form.ids.lock().get(&store).copied()
     }
 
-    fn write_pending(&self, snapshot: &Snapshot, key: Key, change: Change<'_>) -> Pending {
-        let (channel, table) = self.channel(key);
-        let (kind, tuple) = match change {
-            Change::Insert(tuple) => (WriteKind::Insert, Some(tuple)),
-            Change::Update(tuple) => (WriteKind::Update, Some(tuple)),
-            Change::Remove => (WriteKind::Remove, None),
-        };
-        if let Some(tuple) = tuple.filter(|tuple| tuple.bytes() > ROW_BYTES_MAX) {
-            let message = format!("{} bytes, of {ROW_BYTES_MAX}", tuple.bytes());
-            let refused: Result<()> = Err(StoreError::InvalidTuple(message));
-            return Pending::ready(answer(refused, |_, ()| ()));
+    /// Its number in a store, where it is made if it is missing.
+    ///
+    /// # Errors
+    /// [`StoreError::Unreachable`].
+    pub(crate) async fn id_in(&self, store: StoreId, channel: &Channel) -> Result<TableId> {
+        if let Some(id) = self.known_id(store) {
+            return Ok(id);
         }
-        let (row, snapshot) = (row_bytes(tuple), snapshot.clone());
-        channel.write(Call::Write { kind, table, key, snapshot, row: &row }.bytes())
+        let Form { name, schema, layout, .. } = &*self.form;
+        let id = loop {
+            let find = channel.read(Call::Find { name }.bytes());
+            match read(find.await, info) {
+                Ok(info) => break info.id,
+                Err(StoreError::InvalidTable(_)) => (),
+                Err(error) => return Err(error),
+            }
+            let create = Call::Create { name, schema: Schema::clone(schema), layout: *layout };
+            match read(channel.write(create.bytes()).await, |input| Ok(TableId(input.u64()?))) {
+                Ok(id) => break id,
+                // Somebody else made it meanwhile.
+                Err(StoreError::InvalidTable(_)) => (),
+                Err(error) => return Err(error),
+            }
+        };
+        self.note_id(store, id);
+        Ok(id)
     }
 
-    fn newest_pending(&self, key: Key) -> Pending {
-        let (channel, table) = self.channel(key);
-        channel.read(Call::NewestVersion { table, key }.bytes())
+    /// Makes a call on a key at once, if all that it needs is known.
+    fn start(&self, key: Key, call: &KeyCall) -> Option<Sent> {
+        let known = self.cluster.known();
+        let owner = known.ring.owner(key);
+        let (channel, id) = (known.channels.get(&owner)?, self.known_id(owner)?);
+        let pending = once_of(call).call(channel, call.bytes(id, key));
+        Some(Sent { seen: known.ring.version(), pending })
     }
 
-    fn revert_pending(&self, version: Version, key: Key) -> Pending {
-        let (channel, table) = self.channel(key);
-        channel.write(Call::Revert { table, key, version }.bytes())
+    async fn start_later(&self, key: Key, call: &KeyCall) -> Result<Sent> {
+        let known = self.cluster.known();
+        let (seen, owner) = (known.ring.version(), known.ring.owner(key));
+        let channel = self.cluster.channel(owner).await?;
+        let id = self.id_in(owner, &channel).await?;
+        Ok(Sent { seen, pending: once_of(call).call(&channel, call.bytes(id, key)) })
+    }
+
+    /// Makes a call on a key, and gives the answer of the store that has it.
+    fn call(&self, key: Key, call: KeyCall) -> impl Future<Output = Result<Vec<u8>>> + use<> {
+        let (table, mut sent) = (self.clone(), self.start(key, &call));
+        async move {
+            for _ in 0..ATTEMPTS {
+                let Sent { seen, pending } = match sent.take() {
+                    Some(sent) => sent,
+                    None => table.start_later(key, &call).await?,
+                };
+                let answer = pending.await.map_err(|broken| StoreError::Unreachable(broken.0))?;
+                if !is_moved(&answer) {
+                    return Ok(answer);
+                }
+                table.cluster.learn(seen).await?;
+                sent = table.start(key, &call);
+            }
+            Err(StoreError::Unreachable(format!("key {key} is on its way, and does not arrive")))
+        }
     }
 
     /// [`Table::get`].
@@ -214,8 +211,9 @@ impl RemoteTable {
         snapshot: &Snapshot,
         key: Key,
     ) -> impl Future<Output = Result<Fetched>> + use<> {
-        let (pending, schema) = (self.get_pending(snapshot, key), Arc::clone(&self.schema));
-        async move { read(pending.await, |input| fetched(input, &schema)) }
+        let schema = Arc::clone(&self.form.schema);
+        let call = self.call(key, KeyCall::Get(snapshot.clone()));
+        async move { read_answer(&call.await?, |input| fetched(input, &schema)) }
     }
 
     /// [`Table::insert`], [`Table::update`], [`Table::remove`].
@@ -225,14 +223,30 @@ impl RemoteTable {
         key: Key,
         change: Change<'_>,
     ) -> impl Future<Output = Result<()>> + use<> {
-        let pending = self.write_pending(snapshot, key, change);
-        async move { read(pending.await, |_| Ok(())) }
+        let (kind, tuple) = match change {
+            Change::Insert(tuple) => (WriteKind::Insert, Some(tuple)),
+            Change::Update(tuple) => (WriteKind::Update, Some(tuple)),
+            Change::Remove => (WriteKind::Remove, None),
+        };
+        let large = tuple.filter(|tuple| tuple.bytes() > ROW_BYTES_MAX);
+        let refused = large.map(|tuple| {
+            StoreError::InvalidTuple(format!("{} bytes, of {ROW_BYTES_MAX}", tuple.bytes()))
+        });
+        let write = || KeyCall::Write { kind, snapshot: snapshot.clone(), row: row_bytes(tuple) };
+        let call = if refused.is_none() { Some(self.call(key, write())) } else { None };
+        async move {
+            match (refused, call) {
+                (Some(error), _) => Err(error),
+                (None, Some(call)) => read_answer(&call.await?, |_| Ok(())),
+                (None, None) => Ok(()),
+            }
+        }
     }
 
     /// [`Table::newest_version`].
     pub fn newest_later(&self, key: Key) -> impl Future<Output = Result<Version>> + use<> {
-        let pending = self.newest_pending(key);
-        async move { read(pending.await, |input| Ok(Version(input.u64()?))) }
+        let call = self.call(key, KeyCall::NewestVersion);
+        async move { read_answer(&call.await?, |input| Ok(Version(input.u64()?))) }
     }
 
     /// [`Table::revert`].
@@ -241,200 +255,92 @@ impl RemoteTable {
         version: Version,
         key: Key,
     ) -> impl Future<Output = Result<()>> + use<> {
-        let pending = self.revert_pending(version, key);
-        async move { read(pending.await, |_| Ok(())) }
+        let call = self.call(key, KeyCall::Revert(version));
+        async move { read_answer(&call.await?, |_| Ok(())) }
     }
 
-    fn wait<T>(
-        &self,
-        pending: Pending,
-        then: impl FnOnce(&mut Input<'_>) -> Result<T, Malformed>,
-    ) -> Result<T> {
-        self.cluster.flush();
-        read(pending.wait(), then)
+    fn wait<T>(&self, future: impl Future<Output = T>) -> T {
+        block_on(future, || self.cluster.flush())
     }
 
-    /// The schema of what a query gives.
-    fn output(&self, query: &Query) -> Schema {
-        let fields = match &query.output {
-            Output::Fields(fields) => &fields[..],
-            Output::Aggregates(_) => &[],
-        };
-        self.schema.project(fields).expect("the query was checked")
+    /// Asks all stores the same, each about its own table.
+    async fn ask_each(&self, call: impl Fn(TableId) -> Call<'static>) -> Result<Vec<Pending>> {
+        let mut asked = Vec::new();
+        for (store, channel) in self.cluster.all().await? {
+            let id = self.id_in(store, &channel).await?;
+            asked.push(channel.read(call(id).bytes()));
+        }
+        Ok(asked)
     }
 }
 
-/// Parts of a scan as they come.
-struct Scan<'a> {
-    table: &'a RemoteTable,
-    requests: &'a [ScanRequest<'a>],
-    outputs: Vec<Schema>,
-    /// Number of the stream of each request and store; None for stores without any of its keys.
-    numbers: Vec<Option<u64>>,
-    ends: Vec<Option<ScanEnd>>,
-    flows: Vec<Flow>,
-}
-
-impl Scan<'_> {
-    fn stores(&self) -> usize {
-        self.table.ids.len()
-    }
-
-    fn open(&mut self, parts: &Sender<Part>) {
-        let table = self.table;
-        for request in self.requests {
-            let wanted = request.query.partition;
-            let stores = table.cluster.channels.iter().zip(&*table.ids);
-            for (number, (channel, id)) in stores.enumerate() {
-                let own = Partition { count: table.ids.len() as u64, number: number as u64 };
-                if wanted.is_some_and(|wanted| !wanted.meets(&own)) {
-                    self.numbers.push(None);
-                    continue;
-                }
-                let (snapshot, query) = (request.snapshot.clone(), request.query.clone());
-                let call = Call::Scan { table: *id, snapshot, query, grant: GRANT_BYTES };
-                let stream = self.numbers.len();
-                self.numbers.push(Some(channel.open(&call.bytes(), stream, parts.clone())));
-            }
-        }
-        table.cluster.flush();
-    }
-
-    fn run(&mut self, parts: &Receiver<Part>) -> Result<()> {
-        let mut open = self.numbers.iter().flatten().count();
-        while open > 0 {
-            let Ok(part) = parts.recv() else { break };
-            let request = part.stream / self.stores();
-            let (kind, payload) = part.what.map_err(|broken| StoreError::Unreachable(broken.0))?;
-            if kind == EntryKind::Part {
-                self.rows(part.stream, &payload)?;
-                continue;
-            }
-            open -= 1;
-            let end = read_answer(&payload, codec::scan_end)?;
-            match &mut self.ends[request] {
-                Some(sum) => sum.add(&end, self.requests[request].query),
-                none => *none = Some(end),
-            }
-        }
-        Ok(())
-    }
-
-    fn rows(&mut self, stream: usize, payload: &[u8]) -> Result<()> {
-        let request = stream / self.stores();
-        if self.flows[request] == Flow::Stop {
-            return Ok(());
-        }
-        let rows = codec::rows(&mut Input::new(payload), &self.outputs[request]);
-        let rows = rows.map_err(|malformed| {
-            StoreError::Unreachable(malformed.in_bytes_of("its answer").to_string())
-        })?;
-        let sink = self.requests[request].sink;
-        let channel = &self.table.cluster.channels[stream % self.stores()];
-        if sink.flow() == Flow::Stop || sink.rows(&rows) == Flow::Stop {
-            self.flows[request] = Flow::Stop;
-            let first = request * self.stores();
-            self.cancel(first..first + self.stores());
-        } else if let Some(number) = self.numbers[stream] {
-            channel.grant(number, payload.len() as u64);
-            channel.flush();
-        }
-        Ok(())
-    }
-
-    fn cancel(&self, streams: std::ops::Range<usize>) {
-        for stream in streams {
-            let channel = &self.table.cluster.channels[stream % self.stores()];
-            self.numbers[stream].into_iter().for_each(|number| channel.cancel(number));
-        }
-        self.table.cluster.flush();
+fn once_of(call: &KeyCall) -> Once {
+    match call {
+        KeyCall::Get(_) | KeyCall::NewestVersion => Once::No,
+        KeyCall::Write { .. } | KeyCall::Revert(_) => Once::Yes,
     }
 }
 
 impl Table for RemoteTable {
     fn schema(&self) -> &Arc<Schema> {
-        &self.schema
+        &self.form.schema
     }
 
     fn get(&self, snapshot: &Snapshot, key: Key) -> Result<Fetched> {
-        self.wait(self.get_pending(snapshot, key), |input| fetched(input, &self.schema))
+        self.wait(self.get_later(snapshot, key))
     }
 
     fn insert(&self, snapshot: &Snapshot, key: Key, tuple: &Tuple) -> Result<()> {
-        self.wait(self.write_pending(snapshot, key, Change::Insert(tuple)), |_| Ok(()))
+        self.wait(self.write_later(snapshot, key, Change::Insert(tuple)))
     }
 
     fn update(&self, snapshot: &Snapshot, key: Key, tuple: &Tuple) -> Result<()> {
-        self.wait(self.write_pending(snapshot, key, Change::Update(tuple)), |_| Ok(()))
+        self.wait(self.write_later(snapshot, key, Change::Update(tuple)))
     }
 
     fn remove(&self, snapshot: &Snapshot, key: Key) -> Result<()> {
-        self.wait(self.write_pending(snapshot, key, Change::Remove), |_| Ok(()))
+        self.wait(self.write_later(snapshot, key, Change::Remove))
     }
 
     /// [`Version::MAX`] when the store does not answer: no write succeeds with that.
     fn newest_version(&self, key: Key) -> Version {
-        let newest = self.wait(self.newest_pending(key), |input| Ok(Version(input.u64()?)));
-        newest.unwrap_or(Version::MAX)
+        self.wait(self.newest_later(key)).unwrap_or(Version::MAX)
     }
 
     fn revert(&self, version: Version, key: Key) -> Result<()> {
-        self.wait(self.revert_pending(version, key), |_| Ok(()))
+        self.wait(self.revert_later(version, key))
     }
 
     /// Each store has threads of its own. The caller's thread gives the rows to the sinks; stores
     /// push no more than it has taken, and 1 MiB for each query.
     fn scan(&self, requests: &[ScanRequest<'_>], _threads: usize) -> Result<Vec<ScanEnd>> {
-        requests.iter().try_for_each(|request| request.query.check(&self.schema))?;
-        let (sender, parts) = channel();
-        let mut scan = Scan {
-            table: self,
-            requests,
-            outputs: requests.iter().map(|request| self.output(request.query)).collect(),
-            numbers: Vec::new(),
-            ends: vec![None; requests.len()],
-            flows: vec![Flow::Continue; requests.len()],
-        };
-        scan.open(&sender);
-        drop(sender);
-        if let Err(error) = scan.run(&parts) {
-            scan.cancel(0..scan.numbers.len());
-            return Err(error);
-        }
-        let lost = || StoreError::Unreachable("a part of the scan has no end".into());
-        let ends = scan.ends.into_iter().zip(scan.flows).map(|(end, flow)| {
-            let mut end = end.ok_or_else(lost)?;
-            if flow == Flow::Stop {
-                end.flow = flow;
-            }
-            Ok(end)
-        });
-        ends.collect()
+        Scan::new(self, requests)?.run()
     }
 
     fn collect(&self, lowest_active: Version) -> Result<()> {
-        let lowest = lowest_active;
-        let payload = |i: usize| Call::Collect { table: self.ids[i], lowest }.bytes();
-        let pending = self.cluster.all(payload, Once::No);
-        self.cluster.flush();
-        let outcomes: Vec<Result<()>> =
-            pending.into_iter().map(|pending| read(pending.wait(), |_| Ok(()))).collect();
-        outcomes.into_iter().collect()
+        self.wait(async {
+            let lowest = lowest_active;
+            let mut outcome = Ok(());
+            for pending in self.ask_each(|table| Call::Collect { table, lowest }).await? {
+                outcome = outcome.and(read(pending.await, |_| Ok(())));
+            }
+            outcome
+        })
     }
 
-    /// Sums over the stores that answer.
+    /// Sums over the stores, if they answer. Keys that move count twice meanwhile.
     fn stats(&self) -> TableStats {
-        let payload = |i: usize| Call::Stats { table: self.ids[i] }.bytes();
-        let pending = self.cluster.all(payload, Once::No);
-        self.cluster.flush();
-        let mut sum = TableStats::default();
-        for more in pending.into_iter().filter_map(|p| read(p.wait(), stats).ok()) {
-            sum.bytes += more.bytes;
-            sum.pages += more.pages;
-            sum.pages_read += more.pages_read;
-            sum.pages_rewritten += more.pages_rewritten;
-            sum.versions += more.versions;
-        }
-        sum
+        self.wait(async {
+            let mut sum = TableStats::default();
+            for pending in self.ask_each(|table| Call::Stats { table }).await.unwrap_or_default() {
+                let Ok(more) = read(pending.await, stats) else { continue };
+                sum.bytes += more.bytes;
+                sum.pages += more.pages;
+                sum.pages_read += more.pages_read;
+                sum.pages_rewritten += more.pages_rewritten;
+                sum.versions += more.versions;
+            }
+            sum
+        })
     }
 }

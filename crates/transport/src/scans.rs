@@ -19,6 +19,7 @@ use store::{Flow, Result, Rows, ScanEnd, Sink, StoreError};
 use crate::exchange::Outbox;
 use crate::frame::{Entry, EntryKind};
 use crate::message::answer;
+use crate::placement::Admitted;
 
 /// Limits of what waits for slow clients.
 #[derive(Clone, Copy, Debug)]
@@ -47,6 +48,8 @@ pub(crate) struct ScanStream {
     limits: ScanLimits,
     state: Mutex<State>,
     moved: Condvar,
+    /// Until the scan is over.
+    admitted: Mutex<Option<Admitted>>,
 }
 
 impl ScanStream {
@@ -57,7 +60,14 @@ impl ScanStream {
         limits: ScanLimits,
     ) -> Self {
         let state = State { credit: credit_of(grant), ..State::default() };
-        Self { number, outbox, limits, state: Mutex::new(state), moved: Condvar::new() }
+        let (state, moved, admitted) = (Mutex::new(state), Condvar::new(), Mutex::default());
+        Self { number, outbox, limits, state, moved, admitted }
+    }
+
+    /// It, with the right to read what it reads until it is over.
+    pub(crate) fn admitted(self, admitted: Admitted) -> Self {
+        *self.admitted.lock() = Some(admitted);
+        self
     }
 
     /// Gives room for `bytes` more.
@@ -142,6 +152,7 @@ impl Sink for ScanStream {
     }
 
     fn ended(&self, end: &Result<ScanEnd>) {
+        drop(self.admitted.lock().take());
         let mut state = self.state.lock();
         let end = if state.is_stalled { Err(StoreError::Overloaded) } else { end.clone() };
         if state.is_stalled {

@@ -1,12 +1,14 @@
 //! A store as a service: calls on keys at once on the connection's thread, scans and collections on
 //! threads of the store.
 
+pub(crate) mod moves;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, ReentrantMutex, ReentrantMutexGuard};
 use store::codec;
 use store::server::{Store, TableId};
 use store::{Key, Query, Result, Snapshot, StoreError, Table};
@@ -15,8 +17,10 @@ use types::codec::{Input, put_u64};
 use crate::exchange::{Request, Service};
 use crate::frame::{Entry, EntryKind};
 use crate::message::{
-    Call, TableInfo, WriteKind, answer, changes, put_fetched, put_info, put_stats,
+    Call, TableInfo, WriteKind, answer, changes, put_copied, put_fetched, put_info, put_stats,
+    put_tables,
 };
+use crate::placement::{Placement, Whole};
 use crate::scans::{ScanLimits, ScanStream};
 
 /// Limits of a store's service.
@@ -42,6 +46,9 @@ pub struct StoreService {
     store: Arc<Store>,
     limits: ScanLimits,
     scans: Scans,
+    placement: Arc<Placement>,
+    /// Held by a call that changes where keys are.
+    order: ReentrantMutex<()>,
 }
 
 impl StoreService {
@@ -49,7 +56,18 @@ impl StoreService {
     pub fn new(store: Arc<Store>, options: StoreServiceOptions) -> Self {
         let StoreServiceOptions { scan_queue_bytes, scan_stall } = options;
         let limits = ScanLimits { queue_bytes: scan_queue_bytes, stall: scan_stall };
-        Self { store, limits, scans: Scans::default() }
+        let (placement, order) = (Arc::default(), ReentrantMutex::new(()));
+        Self { store, limits, scans: Scans::default(), placement, order }
+    }
+
+    /// The keys that it answers for.
+    pub(crate) fn placement(&self) -> &Arc<Placement> {
+        &self.placement
+    }
+
+    /// The right to change where keys are, until the result is dropped.
+    pub(crate) fn order(&self) -> ReentrantMutexGuard<'_, ()> {
+        self.order.lock()
     }
 
     /// The store.
@@ -65,6 +83,22 @@ impl StoreService {
             }
             _ => Err(StoreError::InvalidWrite),
         }
+    }
+
+    /// Does what the store answers for with a key.
+    fn on_key<T>(&self, key: Key, call: impl FnOnce() -> Result<T>) -> Result<T> {
+        let still = self.placement.still();
+        still.admit(key)?;
+        call()
+    }
+
+    /// Does a change of a key, and has it noted.
+    fn change(&self, table: TableId, key: Key, call: impl FnOnce() -> Result<()>) -> Result<()> {
+        let still = self.placement.still_again();
+        still.admit(key)?;
+        call()?;
+        still.changed(table, key);
+        Ok(())
     }
 
     fn write(&self, call: &KeyWrite<'_>) -> Result<()> {
@@ -83,9 +117,12 @@ impl StoreService {
         }
     }
 
-    fn scan(&self, request: &Request<'_>, scan: Scan) -> Result<()> {
+    fn scan(&self, request: &Request<'_>, mut scan: Scan) -> Result<()> {
+        let admitted = self.placement.admit_scan(scan.query.within.take(), scan.whole)?;
+        scan.query.within.clone_from(&admitted.within);
         let outbox = Arc::clone(request.outbox);
-        let stream = Arc::new(ScanStream::new(request.number, scan.grant, outbox, self.limits));
+        let stream = ScanStream::new(request.number, scan.grant, outbox, self.limits);
+        let stream = Arc::new(stream.admitted(admitted));
         let name = (request.client, request.number);
         {
             let mut scans = self.scans.lock();
@@ -97,6 +134,14 @@ impl StoreService {
             self.scans.lock().remove(&name);
         }
         outcome.map(drop)
+    }
+
+    fn info(&self, name: &str) -> Result<TableInfo> {
+        let unknown = || StoreError::InvalidTable(format!("there is no {name}"));
+        let found = self.store.definitions().into_iter().find(|table| table.name == name);
+        let found = found.ok_or_else(unknown)?;
+        let schema = store::Schema::clone(&found.schema);
+        Ok(TableInfo { id: found.id, schema, layout: found.layout })
     }
 
     /// Collects on a thread of its own, and answers then.
@@ -121,6 +166,7 @@ struct Scan {
     table: TableId,
     snapshot: Snapshot,
     query: Query,
+    whole: Whole,
     grant: u64,
 }
 
@@ -138,22 +184,23 @@ impl Service for StoreService {
         Some(match call {
             Call::Get { table, key, snapshot } => {
                 self.store.heard_of(&snapshot);
-                let found = self.store.table(table).and_then(|table| table.get(&snapshot, key));
+                let found = self.on_key(key, || self.store.table(table)?.get(&snapshot, key));
                 answer(found, put_fetched)
             }
             Call::Write { kind, table, key, snapshot, row } => {
-                answer(self.write(&KeyWrite { kind, table, key, snapshot, row }), nothing)
+                let write = KeyWrite { kind, table, key, snapshot, row };
+                answer(self.change(table, key, || self.write(&write)), nothing)
             }
             Call::NewestVersion { table, key } => {
-                let newest = self.store.table(table).map(|table| table.newest_version(key));
+                let newest = self.on_key(key, || Ok(self.store.table(table)?.newest_version(key)));
                 answer(newest, |out, version| put_u64(out, version.0))
             }
             Call::Revert { table, key, version } => {
-                let table = self.store.table(table);
-                answer(table.and_then(|table| table.revert(version, key)), nothing)
+                let revert = || self.store.table(table)?.revert(version, key);
+                answer(self.change(table, key, revert), nothing)
             }
-            Call::Scan { table, snapshot, query, grant } => {
-                match self.scan(request, Scan { table, snapshot, query, grant }) {
+            Call::Scan { table, snapshot, query, whole, grant } => {
+                match self.scan(request, Scan { table, snapshot, query, whole, grant }) {
                     Ok(()) => return None,
                     Err(error) => answer(Err(error), nothing),
                 }
@@ -172,18 +219,17 @@ impl Service for StoreService {
                 let id = self.store.create(name, schema, layout);
                 answer(id, |out, id| put_u64(out, id.0))
             }
-            Call::Find { name } => {
-                let info = self.store.find(name).map(|(id, table)| TableInfo {
-                    id,
-                    schema: store::Schema::clone(table.schema()),
-                });
-                answer(info, put_info)
-            }
+            Call::Find { name } => answer(self.info(name), put_info),
             Call::Drop { name } => answer(self.store.drop_table(name), nothing),
             Call::Fence { client } => {
                 request.sessions.fence(client, request.client);
                 answer(Ok(()), nothing)
             }
+            Call::Place { attempt, step } => answer(self.place(attempt, &step), nothing),
+            Call::Track { attempt, range } => answer(self.track(attempt, range), nothing),
+            Call::Copy { attempt, from } => answer(self.copy(attempt, from), put_copied),
+            Call::Replace { attempt, pieces } => answer(self.replace(attempt, pieces), nothing),
+            Call::Tables => answer(self.tables(), put_tables),
         })
     }
 

@@ -87,7 +87,7 @@ pub struct Pending(pub(crate) Arc<Slot>);
 
 impl Pending {
     /// One with its answer.
-    pub(crate) fn ready(answer: Vec<u8>) -> Self {
+    pub fn ready(answer: Vec<u8>) -> Self {
         let slot = Arc::new(Slot::default());
         slot.fill(Ok(answer));
         Self(slot)

@@ -8,11 +8,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
 use parking_lot::Mutex;
-use shared::manager::Class;
+use shared::manager::{Class, Moving};
 use shared::{
     Addresses, Member, Node, SharedError, SharedTable, StoredRecords, TablePlan, Transaction,
 };
 use store::{Snapshot, Version};
+use transport::Ring;
 use types::Result;
 
 use super::definitions::{Definitions, Dropped, plan};
@@ -203,6 +204,14 @@ impl Joined {
         let found = look(transaction.snapshot());
         transaction.abort().await?;
         Ok(found)
+    }
+
+    /// Where keys are, and the move that is under way.
+    ///
+    /// # Errors
+    /// As [`Node::stores`].
+    pub(crate) async fn stores(&self) -> Result<(Ring, Option<Moving>)> {
+        Ok(self.member.node().stores().await?)
     }
 
     /// Records under a name.

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use host::{FileLock, Io, read_file, replace_file};
+use transport::{Attempt, Move, Phase, Ring};
 use types::Result;
 use types::codec::{Input, Malformed, put_u64};
 
@@ -23,6 +24,60 @@ pub struct Kept {
     pub next_node: u64,
     /// Nodes that joined, and neither left nor were recovered.
     pub nodes: BTreeSet<NodeId>,
+    /// Where keys are.
+    pub stores: Stores,
+}
+
+/// A move that is under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Moving {
+    /// The move.
+    pub what: Move,
+    /// How far it is.
+    pub phase: Phase,
+}
+
+/// The ring and its changes, as far as they outlive the manager.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Stores {
+    /// Where keys are; `None` before anybody said which stores there are.
+    pub ring: Option<Ring>,
+    /// The move that is under way.
+    pub moving: Option<Moving>,
+    /// The last order.
+    pub attempt: Attempt,
+    /// Stores so far.
+    pub next_store: u64,
+}
+
+impl Stores {
+    fn put(&self, out: &mut Vec<u8>) {
+        out.push(u8::from(self.ring.is_some()));
+        self.ring.iter().for_each(|ring| ring.put(out));
+        out.push(u8::from(self.moving.is_some()));
+        for moving in &self.moving {
+            moving.what.put(out);
+            out.push(moving.phase.number());
+        }
+        put_u64(out, self.attempt.0);
+        put_u64(out, self.next_store);
+    }
+
+    fn read(input: &mut Input<'_>) -> Result<Self, Malformed> {
+        let ring = if input.u8()? == 1 { Some(Ring::read(input)?) } else { None };
+        let moving = if input.u8()? == 1 {
+            Some(Moving { what: Move::read(input)?, phase: Phase::read(input)? })
+        } else {
+            None
+        };
+        let (attempt, next_store) = (Attempt(input.u64()?), input.u64()?);
+        Ok(Self { ring, moving, attempt, next_store })
+    }
+
+    /// Version of the ring; 0 without one.
+    pub fn version(&self) -> u64 {
+        self.ring.as_ref().map_or(0, Ring::version)
+    }
 }
 
 /// Place of a manager's state.
@@ -78,16 +133,19 @@ impl Keeper for FileKeeper {
         let numbers = [kept.life, kept.limit, kept.base, kept.next_node];
         numbers.iter().for_each(|number| put_u64(&mut out, *number));
         put_list(&mut out, kept.nodes.iter().map(|id| id.0));
+        kept.stores.put(&mut out);
         replace_file(&*self.io, &self.path, &out)
     }
 }
 
-const FORMAT: u8 = 1;
+/// Format; 1 has no stores.
+const FORMAT: u8 = 2;
 
 fn read(bytes: &[u8]) -> Result<Kept, Malformed> {
     let mut input = Input::new(bytes);
-    if input.u8()? != FORMAT {
-        return Err(input.malformed("a manager's state of format 1"));
+    let format = input.u8()?;
+    if format != FORMAT && format != 1 {
+        return Err(input.malformed("a manager's state of format 1 or 2"));
     }
     Ok(Kept {
         life: input.u64()?,
@@ -95,5 +153,6 @@ fn read(bytes: &[u8]) -> Result<Kept, Malformed> {
         base: input.u64()?,
         next_node: input.u64()?,
         nodes: list(&mut input)?.into_iter().map(NodeId).collect(),
+        stores: if format == 1 { Stores::default() } else { Stores::read(&mut input)? },
     })
 }

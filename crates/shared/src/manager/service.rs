@@ -5,10 +5,11 @@ use std::sync::Arc;
 use host::Clock;
 use parking_lot::Mutex;
 use store::{Snapshot, StoreError, Version, codec};
-use transport::{Channel, Pending, Request, Service};
-use types::codec::{Input, Malformed, put_u64};
+use transport::{Attempt, Channel, Move, MoveOrder, Pending, Phase, Request, Ring, Service};
+use types::codec::{Input, Malformed, put_bytes, put_u64};
 
-use super::{Begun, Class, Keeper, Manager, NodeId, Recovery, Refusal, Ticket, list, put_list};
+use super::{Begun, Class, Keeper, Manager, Moving, NodeId, Recovery, Refusal, Ticket};
+use super::{list, put_list};
 use crate::error::{Result, SharedError};
 
 const JOIN: u8 = 0;
@@ -18,6 +19,12 @@ const BEAT: u8 = 3;
 const RECOVERED: u8 = 4;
 const LEAVE: u8 = 5;
 const BEGIN_AT: u8 = 6;
+const FOUND: u8 = 7;
+const ADD_STORE: u8 = 8;
+const REMOVE_STORE: u8 = 9;
+const SWITCHED: u8 = 10;
+const MOVED: u8 = 11;
+const GIVES_UP: u8 = 12;
 
 /// A manager behind a network.
 pub struct ManagerService<K> {
@@ -66,16 +73,61 @@ impl<K: Keeper> ManagerService<K> {
                 let work = work.unwrap_or(Recovery { dead: Vec::new(), versions: Vec::new() });
                 put_list(&mut out, work.dead.iter().map(|id| id.0));
                 put_list(&mut out, work.versions.iter().map(|version| version.0));
+                put_u64(&mut out, manager.stores().version());
+                put_order(&mut out, manager.order(node)?);
             }
             RECOVERED => {
                 let dead: Vec<NodeId> = list(&mut input)?.into_iter().map(NodeId).collect();
                 manager.recovered(node, &dead)?;
             }
             LEAVE => manager.leave(node)?,
+            tag @ (FOUND | ADD_STORE | REMOVE_STORE | SWITCHED | MOVED | GIVES_UP) => {
+                out.extend(stores(&mut manager, node, tag, &mut input)?);
+            }
             _ => return Err(input.malformed("a call of a commit manager").into()),
         }
         Ok(out)
     }
+}
+
+/// A call about where keys are.
+fn stores<K: Keeper>(
+    manager: &mut Manager<K>,
+    node: NodeId,
+    tag: u8,
+    input: &mut Input<'_>,
+) -> Result<Vec<u8>, Outcome> {
+    let mut out = Vec::new();
+    match tag {
+        FOUND => {
+            let mut addresses = Vec::new();
+            for _ in 0..input.count(1)? {
+                addresses.push(input.text()?.to_owned());
+            }
+            manager.found(node, &addresses)?.put(&mut out);
+            let moving = manager.stores().moving;
+            out.push(u8::from(moving.is_some()));
+            for moving in moving {
+                moving.what.put(&mut out);
+                out.push(moving.phase.number());
+            }
+        }
+        ADD_STORE => manager.add_store(node, input.text()?)?,
+        REMOVE_STORE => manager.remove_store(node, input.text()?)?,
+        SWITCHED => manager.switched(node, Attempt(input.u64()?))?,
+        MOVED => put_order(&mut out, manager.moved(node, Attempt(input.u64()?))?),
+        _ => manager.gives_up(node, Attempt(input.u64()?))?,
+    }
+    Ok(out)
+}
+
+fn put_order(out: &mut Vec<u8>, order: Option<MoveOrder>) {
+    out.push(u8::from(order.is_some()));
+    order.iter().for_each(|order| order.put(out));
+}
+
+fn read_order(input: &mut Input<'_>) -> Result<Option<MoveOrder>, Malformed> {
+    if input.u8()? == 1 { MoveOrder::read(input).map(Some) } else { Ok(None) }
 }
 
 fn put_begun(out: &mut Vec<u8>, begun: &Begun) {
@@ -100,6 +152,8 @@ impl From<Refusal> for Outcome {
             Refusal::Dead => 1,
             Refusal::NotYet => 2,
             Refusal::Disk => 3,
+            Refusal::Impossible => 5,
+            Refusal::Overtaken => 6,
         })
     }
 }
@@ -116,7 +170,7 @@ impl<K: Keeper> Service for ManagerService<K> {
     }
 
     fn happens_once(&self, payload: &[u8]) -> bool {
-        payload.first() != Some(&BEAT)
+        !matches!(payload.first(), Some(&(BEAT | FOUND)))
     }
 
     fn refusal(&self) -> Vec<u8> {
@@ -124,11 +178,22 @@ impl<K: Keeper> Service for ManagerService<K> {
     }
 }
 
+/// News for a node that lives.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Beaten {
+    /// Others that it has to recover.
+    pub recovery: Option<Recovery>,
+    /// Version of the ring of stores.
+    pub ring: u64,
+    /// Keys that it has to move.
+    pub order: Option<MoveOrder>,
+}
+
 /// Answer of a beat.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BeatAnswer {
-    /// The node is known, and may have to recover others.
-    Alive(Option<Recovery>),
+    /// The node is known.
+    Alive(Option<Beaten>),
     /// The node was declared dead.
     Dead,
 }
@@ -207,13 +272,14 @@ impl Calls<'_> {
     /// # Errors
     /// As [`Self::begin`].
     pub async fn beaten(beat: Pending) -> Result<BeatAnswer> {
-        let recovery = |input: &mut Input<'_>| {
+        let beaten = |input: &mut Input<'_>| {
             let dead: Vec<NodeId> = list(input)?.into_iter().map(NodeId).collect();
             let versions = list(input)?.into_iter().map(Version).collect();
-            Ok((!dead.is_empty()).then_some(Recovery { dead, versions }))
+            let recovery = (!dead.is_empty()).then_some(Recovery { dead, versions });
+            Ok(Beaten { recovery, ring: input.u64()?, order: read_order(input)? })
         };
-        match read(beat.await, recovery) {
-            Ok(work) => Ok(BeatAnswer::Alive(work.flatten())),
+        match read(beat.await, beaten) {
+            Ok(news) => Ok(BeatAnswer::Alive(news)),
             Err(SharedError::Stopped) => Ok(BeatAnswer::Dead),
             Err(error) => Err(error),
         }
@@ -227,6 +293,87 @@ impl Calls<'_> {
         let mut payload = vec![RECOVERED];
         put_list(&mut payload, dead.iter().map(|id| id.0));
         read(self.0.write(payload).await, |_| Ok(())).map(drop)
+    }
+
+    /// Asks where keys are; the stores of a new database are those of `addresses`. The call is made
+    /// at once.
+    pub fn found(&self, addresses: &[String]) -> Pending {
+        let mut payload = vec![FOUND];
+        put_u64(&mut payload, addresses.len() as u64);
+        addresses.iter().for_each(|address| put_bytes(&mut payload, address.as_bytes()));
+        self.0.read(payload)
+    }
+
+    /// Reads the answer of [`Self::found`]: the ring, and the move that is under way.
+    ///
+    /// # Errors
+    /// [`SharedError::NoStores`] when nobody ever told the manager of any; [`SharedError::Stopped`].
+    pub fn found_stores(answer: &[u8]) -> Result<(Ring, Option<Moving>)> {
+        let stores = |input: &mut Input<'_>| {
+            let ring = Ring::read(input)?;
+            if input.u8()? == 0 {
+                return Ok((ring, None));
+            }
+            let (what, phase) = (Move::read(input)?, Phase::read(input)?);
+            Ok((ring, Some(Moving { what, phase })))
+        };
+        let away = || StoreError::Unreachable("the manager's disk does not work".into());
+        Ok(read(Ok(answer.to_vec()), stores)?.ok_or_else(away)?)
+    }
+
+    /// Has a store take part.
+    ///
+    /// # Errors
+    /// [`SharedError::NoStores`]; as [`Self::begin`].
+    pub async fn add_store(&self, address: &str) -> Result<()> {
+        self.about_store(ADD_STORE, address).await
+    }
+
+    /// Has a store leave.
+    ///
+    /// # Errors
+    /// [`SharedError::NoStores`] when there is none of this address, or no other one; as
+    /// [`Self::begin`].
+    pub async fn remove_store(&self, address: &str) -> Result<()> {
+        self.about_store(REMOVE_STORE, address).await
+    }
+
+    async fn about_store(&self, tag: u8, address: &str) -> Result<()> {
+        let mut payload = vec![tag];
+        put_bytes(&mut payload, address.as_bytes());
+        read(self.0.write(payload).await, |_| Ok(())).map(drop)
+    }
+
+    fn about_move(&self, tag: u8, attempt: Attempt) -> Pending {
+        let mut payload = vec![tag];
+        put_u64(&mut payload, attempt.0);
+        self.0.write(payload)
+    }
+
+    /// Says that the target of a move has its keys, and the source refuses calls on them.
+    ///
+    /// # Errors
+    /// [`StoreError::Overtaken`] when the order is not the last one; as [`Self::begin`].
+    pub async fn switched(&self, attempt: Attempt) -> Result<()> {
+        let answer = read(self.about_move(SWITCHED, attempt).await, |_| Ok(()))?;
+        Ok(answer.ok_or(StoreError::Overtaken)?)
+    }
+
+    /// Says that the stores know of the end of a move; the next one.
+    ///
+    /// # Errors
+    /// As [`Self::switched`].
+    pub async fn moved(&self, attempt: Attempt) -> Result<Option<MoveOrder>> {
+        let answer = read(self.about_move(MOVED, attempt).await, read_order)?;
+        Ok(answer.ok_or(StoreError::Overtaken)?)
+    }
+
+    /// Says that this node cannot carry an order out.
+    ///
+    /// # Errors
+    /// As [`Self::switched`].
+    pub async fn gives_up(&self, attempt: Attempt) -> Result<()> {
+        read(self.about_move(GIVES_UP, attempt).await, |_| Ok(())).map(drop)
     }
 
     /// Takes a node without transactions out.
@@ -251,6 +398,8 @@ fn read<T>(
         OK => value(&mut input).map(Some).map_err(corrupt),
         1 => Err(SharedError::Stopped),
         2 | 3 => Ok(None),
+        5 => Err(SharedError::NoStores),
+        6 => Err(StoreError::Overtaken.into()),
         _ => Err(SharedError::Corrupt("a call of the manager".into())),
     }
 }

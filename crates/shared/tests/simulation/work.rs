@@ -11,7 +11,7 @@ use testkit::histories::{End, Key, Op, Txn, Value as Element};
 use types::Value;
 
 use crate::tables::Tables;
-use crate::world::{Lists, Notes, Phase};
+use crate::world::{Lists, Notes, Phase, STORES};
 
 const ACCOUNTS: u64 = 6;
 const LISTS: u64 = 3;
@@ -36,6 +36,9 @@ pub(crate) async fn live(node: &Node, notes: &Notes, mut random: Random) {
         }
         found(node, &tables).await?;
         while notes.phase.get() == Phase::Work {
+            if random.chance(6) {
+                change_stores(node, notes, &mut random).await?;
+            }
             let outcome = match random.below(4) {
                 0 | 1 => lists(node, &tables, notes, &mut random).await,
                 2 => transfer(node, &tables, &mut random).await,
@@ -53,6 +56,24 @@ pub(crate) async fn live(node: &Node, notes: &Notes, mut random: Random) {
         // The party starts again when its node has stopped.
         Ok(()) | Err(SharedError::Stopped) => (),
         Err(error) => panic!("{error}"),
+    }
+}
+
+/// Has a store come, or go.
+async fn change_stores(node: &Node, notes: &Notes, random: &mut Random) -> Result<()> {
+    let address = (1 + random.below(STORES as u64)).to_string();
+    let outcome = if random.chance(50) {
+        node.add_store(&address).await
+    } else {
+        node.remove_store(&address).await
+    };
+    match outcome {
+        // It is not there, or the only one.
+        Err(SharedError::NoStores) => Ok(()),
+        outcome => {
+            notes.store_changes.set(notes.store_changes.get() + 1);
+            outcome
+        }
     }
 }
 

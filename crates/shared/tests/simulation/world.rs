@@ -12,18 +12,21 @@ use parking_lot::Mutex;
 use shared::manager::{Calls, FileKeeper, Manager, ManagerOptions, ManagerService};
 use shared::{Node, SharedError};
 use store::server::{Store, StoreOptions};
+use store::{HashRange, Ranges, StoreError};
 use testkit::Random;
 use testkit::histories::{End, History};
 use testkit::sim::{Party, PartyId, World};
 use transport::{
-    Channel, Cluster, DurableOptions, DurableService, Entry, Exchange, Frame, Outbox, Outlet,
-    Patience, StoreServiceOptions, Tasks,
+    Channel, Cluster, DurableOptions, DurableService, Entry, Exchange, Frame, Guide, Outbox,
+    Outlet, Patience, Pending, Ring, RingStore, StoreServiceOptions, Tasks,
 };
 use wal::{Background, LogOptions};
 
 use crate::work::{self, Audit};
 
-pub(crate) const STORES: usize = 2;
+/// Stores, of which the first ones are those of the beginning; the others come and go.
+pub(crate) const STORES: usize = 4;
+const FIRST_STORES: usize = 2;
 pub(crate) const NODES: usize = 3;
 
 /// Silence after which a node is dead, and after which it stops by itself.
@@ -50,6 +53,8 @@ pub(crate) struct Notes {
     pub(crate) history: RefCell<History>,
     pub(crate) next_value: Cell<u32>,
     pub(crate) committed: Cell<usize>,
+    /// Stores that were added or are to leave.
+    pub(crate) store_changes: Cell<usize>,
     pub(crate) audit: RefCell<Option<Audit>>,
     pub(crate) is_audited: Cell<bool>,
     tick: Cell<u64>,
@@ -82,6 +87,10 @@ impl Shared {
 
     pub(crate) fn committed(&self) -> usize {
         self.0.committed.get()
+    }
+
+    pub(crate) fn store_changes(&self) -> usize {
+        self.0.store_changes.get()
     }
 
     pub(crate) fn history(&self) -> History {
@@ -118,14 +127,44 @@ impl Outlet for To {
 #[derive(Clone, Default)]
 pub(crate) struct Net {
     mail: Mail,
-    channels: Rc<RefCell<Vec<(PartyId, Arc<Channel>)>>>,
+    channels: Arc<Mutex<Vec<(PartyId, Arc<Channel>)>>>,
+}
+
+/// Way of a node to stores, whose addresses are numbers of parties.
+struct Road {
+    net: Net,
+    client: u64,
+    manager: Arc<Channel>,
+}
+
+impl Guide for Road {
+    fn ask(&self) -> Pending {
+        Calls(&self.manager).found(&[])
+    }
+
+    fn ring(&self, answer: &[u8]) -> Result<Ring, StoreError> {
+        match Calls::found_stores(answer) {
+            Ok((ring, _)) => Ok(ring),
+            Err(SharedError::Stopped) => Err(StoreError::Fenced),
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    fn connect(&self, store: &RingStore) -> Result<Arc<Channel>, StoreError> {
+        let party = store.address.parse().expect("a party");
+        Ok(self.net.channel(PartyId(party), self.client))
+    }
+
+    fn flush(&self) {
+        self.manager.flush();
+    }
 }
 
 impl Net {
     fn channel(&self, to: PartyId, client: u64) -> Arc<Channel> {
         let channel = Arc::new(Channel::new(client, Patience::Resend));
         channel.attach(Arc::new(To(to, Arc::clone(&self.mail))));
-        self.channels.borrow_mut().push((to, Arc::clone(&channel)));
+        self.channels.lock().push((to, Arc::clone(&channel)));
         channel
     }
 
@@ -135,8 +174,15 @@ impl Net {
         let first = self.channel(PartyId(0), stranger);
         let id = Calls(&first).join().await.expect("is answered");
         let manager = self.channel(PartyId(0), id.0);
-        let stores = (0..STORES).map(|store| self.channel(PartyId(1 + store), id.0));
-        let cluster = Cluster::new(stores.collect());
+        let named: Vec<String> = (1..=FIRST_STORES).map(|store| store.to_string()).collect();
+        let found = Calls(&manager).found(&named).await.expect("is answered");
+        let ring = match Calls::found_stores(&found) {
+            Ok((ring, _)) => ring,
+            Err(SharedError::Stopped) => return None,
+            Err(error) => panic!("{error}"),
+        };
+        let road = Road { net: self.clone(), client: id.0, manager: Arc::clone(&manager) };
+        let cluster = Cluster::guided(Arc::new(road), ring).expect("parties are reached");
         match Node::open(id, manager, cluster, now_us).await {
             Ok(node) => Some(Rc::new(node)),
             Err(SharedError::Stopped) => None,
@@ -214,10 +260,27 @@ impl Peer {
         match self {
             Self::Manager(manager) => manager.life.as_ref().is_some_and(|life| {
                 let manager = life.service().manager().lock();
-                manager.is_serving() && manager.open_count() == 0
+                manager.is_serving() && manager.open_count() == 0 && manager.is_settled()
             }),
             Self::Store(_) => true,
             Self::Node(node) => node.main.is_empty(),
+        }
+    }
+}
+
+/// Keys by table, with the party that has each: no two have one.
+pub(crate) fn audit_keys<'a>(seed: u64, peers: impl Iterator<Item = &'a Peer>) {
+    let mut owners: BTreeMap<(String, u64), usize> = BTreeMap::new();
+    for (party, peer) in peers.enumerate() {
+        let Peer::Store(store) = peer else { continue };
+        let life = store.life.as_ref().expect("it lives");
+        let store = life.service().store();
+        for table in store.definitions() {
+            let all = Ranges::of(vec![HashRange::ALL]);
+            for key in store.keys(table.id, &all).expect("there is room") {
+                let before = owners.insert((table.name.clone(), key), party);
+                assert_eq!(before, None, "seed {seed}: {} {key} is in {party}, too", table.name);
+            }
         }
     }
 }
@@ -230,7 +293,7 @@ impl ManagerParty {
     fn open(&mut self) {
         let io = Arc::new(self.disk.clone());
         let keeper = FileKeeper::open(io, PathBuf::from("manager")).expect("opens");
-        let options = ManagerOptions { range: 32, timeout_us: TIMEOUT_US };
+        let options = ManagerOptions { range: 32, timeout_us: TIMEOUT_US, move_hashes: 1 << 61 };
         let manager = Manager::open(keeper, options, self.clock.micros()).expect("opens");
         let life = manager.life();
         let service = ManagerService::new(manager, Arc::new(self.clock.clone()));
@@ -260,7 +323,7 @@ impl NodeParty {
     }
 
     fn tick(&mut self) {
-        for (_, channel) in &*self.net.channels.borrow() {
+        for (_, channel) in &*self.net.channels.lock() {
             channel.resend();
         }
         let node = self.node.borrow().clone();
@@ -297,7 +360,7 @@ impl NodeParty {
             self.main.round();
             self.beats.round();
         }
-        for (_, channel) in &*self.net.channels.borrow() {
+        for (_, channel) in &*self.net.channels.lock() {
             channel.flush();
         }
         let mail: Vec<_> = self.net.mail.lock().drain(..).collect();
@@ -341,7 +404,7 @@ impl Party for Peer {
             Self::Node(node) => {
                 set(&node.clock, world.now_micros());
                 let client = Frame::read(&frame).expect("a frame").client;
-                let channels = node.net.channels.borrow().clone();
+                let channels = node.net.channels.lock().clone();
                 let mut known =
                     channels.iter().filter(|(to, c)| *to == from && c.client() == client);
                 if let Some((_, channel)) = known.next() {

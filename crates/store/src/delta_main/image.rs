@@ -8,11 +8,13 @@ use types::Result;
 use super::DeltaMain;
 use super::page::Body;
 use super::state::{Seen, Spot, State};
-use super::versions::{Found, Source, Versions};
+use super::versions::{Found, Outdated, Source, Versions};
+use crate::error::StoreError;
 use crate::image::{ImageWriter, Imaged, Older};
 use crate::log::{Address, Pages};
 use crate::schema::Key;
-use crate::snapshot::Version;
+use crate::snapshot::{Snapshot, Version};
+use crate::table::{Horizon, Write};
 use crate::tuple::TupleWriter;
 
 /// Parts of a table while its image is made.
@@ -53,6 +55,28 @@ impl<B: Body> Imaged for DeltaMain<B> {
         writer.finish()?;
         Ok(self.horizon.needed(self.schema.kind()))
     }
+
+    fn image_of(&self, key: Key, writer: &mut ImageWriter<'_>) -> Result<()> {
+        let needed = self.horizon.needed(self.schema.kind());
+        loop {
+            let state = self.state.load_full();
+            let Some((top, spot)) = self.look(&state, key)? else { continue };
+            let (log, row) = (self.log.pages_held(), TupleWriter::default());
+            let mut camera = Camera { table: self, state: &state, log, needed, row };
+            writer.begin(key);
+            if camera.versions(top, spot, writer).is_ok() {
+                return writer.end();
+            }
+        }
+    }
+
+    fn redo(&self, snapshot: &Snapshot, key: Key, write: Write<'_>) -> Result<(), StoreError> {
+        self.put(snapshot, key, write)
+    }
+
+    fn horizon(&self) -> &Horizon {
+        &self.horizon
+    }
 }
 
 impl<B: Body> Camera<'_, B> {
@@ -67,14 +91,24 @@ impl<B: Body> Camera<'_, B> {
         let Seen::Top(top) = seen else { return Ok(()) };
         self.refresh(top);
         writer.begin(key);
+        // No merge takes entries away while the image is made.
+        drop(self.versions(top, spot, writer));
+        writer.end()
+    }
+
+    fn versions(
+        &mut self,
+        top: Address,
+        spot: Option<Spot<'_, B>>,
+        writer: &mut ImageWriter<'_>,
+    ) -> Result<(), Outdated> {
         let log = Arc::clone(&self.log);
         for found in Versions::new(&log, top, self.state.floor, spot) {
-            let Ok(found) = found else { break };
-            if self.version(found, spot, writer) == Older::Garbage {
+            if self.version(found?, spot, writer) == Older::Garbage {
                 break;
             }
         }
-        writer.end()
+        Ok(())
     }
 
     fn version(

@@ -54,7 +54,7 @@ impl<B: Body> DeltaMain<B> {
 
     /// The newest entry and the record of a key; `None` when there is a newer state.
     #[inline]
-    fn look<'a>(
+    pub(super) fn look<'a>(
         &self,
         state: &'a State<B>,
         key: Key,
@@ -76,6 +76,11 @@ impl<B: Body> DeltaMain<B> {
 
     pub(super) fn write(&self, snapshot: &Snapshot, key: Key, write: Write<'_>) -> Result<()> {
         self.horizon.admit(snapshot)?;
+        self.put(snapshot, key, write)
+    }
+
+    /// As [`Self::write`], whatever the snapshot's base is.
+    pub(super) fn put(&self, snapshot: &Snapshot, key: Key, write: Write<'_>) -> Result<()> {
         let version = snapshot.writes()?.0;
         let kind = if write.tuple().is_some() { Kind::Data } else { Kind::Delete };
         let row = write.tuple().map_or(&[][..], Tuple::words);

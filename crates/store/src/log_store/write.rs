@@ -59,6 +59,11 @@ impl LogStore {
 
     pub(super) fn write(&self, snapshot: &Snapshot, key: Key, write: Write<'_>) -> Result<()> {
         self.horizon.admit(snapshot)?;
+        self.put(snapshot, key, write)
+    }
+
+    /// As [`Self::write`], whatever the snapshot's base is.
+    pub(super) fn put(&self, snapshot: &Snapshot, key: Key, write: Write<'_>) -> Result<()> {
         let version = snapshot.writes()?.0;
         let _passage = self.enter();
         let kind = if write.tuple().is_some() { Kind::Data } else { Kind::Delete };

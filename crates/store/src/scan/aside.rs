@@ -91,5 +91,5 @@ pub(crate) fn folds(query: &Planned<'_>) -> bool {
         matches!(total.aggregate, Aggregate::Min(_) | Aggregate::Max(_))
             && total.field_type == Some(FieldType::Bytes)
     };
-    query.request.query.partition.is_none() && !totals.iter().any(is_text)
+    !query.request.query.limits_keys() && !totals.iter().any(is_text)
 }

@@ -116,8 +116,9 @@ impl Worker<'_, '_> {
         let mut rows = std::mem::take(&mut self.positions);
         rows.clear();
         rows.extend_from_slice(desk.run.select(query, visible));
-        if let Some(partition) = planned.request.query.partition {
-            rows.retain(|row| partition.holds(desk.keys[*row as usize]));
+        let asked = planned.request.query;
+        if asked.limits_keys() {
+            rows.retain(|row| asked.counts(desk.keys[*row as usize]));
         }
         self.found[query].rows += rows.len() as u64;
         match &planned.give {

@@ -73,8 +73,8 @@ impl Masks {
                 _ => (),
             }
         }
-        let partition = planned.request.query.partition;
-        if deciding == 0 && partition.is_none() {
+        let asked = planned.request.query;
+        if deciding == 0 && !asked.limits_keys() {
             return visible;
         }
         let mask = combined(&self.masks, planned, &mut self.both);
@@ -88,9 +88,9 @@ impl Masks {
             (None, None) => self.positions.extend(0..columns.len() as u32),
             (None, Some(visible)) => self.positions.extend_from_slice(visible),
         }
-        if let Some(partition) = partition {
+        if asked.limits_keys() {
             let keys = columns.keys();
-            self.positions.retain(|row| partition.holds(keys[*row as usize]));
+            self.positions.retain(|row| asked.counts(keys[*row as usize]));
         }
         Some(&self.positions)
     }

@@ -92,7 +92,7 @@ impl<'p, 'a> Worker<'p, 'a> {
     pub(crate) fn row<W: Words + ?Sized>(&mut self, query: usize, key: Key, row: &TupleRef<'_, W>) {
         let plan = self.plan;
         let planned = &plan.queries[query];
-        if planned.is_over() || planned.request.query.partition.is_some_and(|p| !p.holds(key)) {
+        if planned.is_over() || !planned.request.query.counts(key) {
             return;
         }
         for number in &planned.conjuncts {

@@ -8,6 +8,8 @@
 //! version are passed over, and others happen whatever stands there. At the last of them the key is
 //! as it was then: a key's state is its newest version that was not taken back, and the versions
 //! below, which are in the snapshot when they are passed over. From E on calls have to fit.
+//! Keys that came from another store, or went to one, are as they were at the record, whatever
+//! stands there: what was written since follows.
 
 use store::server::{TableId, dropped_name};
 use store::{Key, Snapshot, StoreError, Table, TableKind, Version, redo_snapshot};
@@ -17,6 +19,7 @@ use types::{Error, Result, SqlState};
 use crate::exchange::Sessions;
 use crate::message::{Call, WriteKind, answer};
 use crate::service::StoreService;
+use crate::service::moves::Missing;
 
 /// May a snapshot have the call already?
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,6 +96,14 @@ impl Replay<'_> {
             }
             Call::Fence { client } => {
                 self.sessions.fence(client, 0);
+                Ok(answer(Ok(()), nothing))
+            }
+            Call::Place { .. } | Call::Track { .. } | Call::Replace { .. } => {
+                let missing = match pass {
+                    Pass::Again => Missing::Dropped,
+                    Pass::New => Missing::Refused,
+                };
+                self.service.move_again(&call, missing)?;
                 Ok(answer(Ok(()), nothing))
             }
             _ => {

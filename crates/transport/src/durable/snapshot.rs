@@ -3,6 +3,7 @@
 //! ```text
 //! snapshot | frame | frame | ...          frame  | bytes u32 | crc32c u32 | kind | content |
 //! kinds    begin   format, place of the log from which on calls are done again
+//!          placement  keys that the store answered for at that place
 //!          table   name, schema, layout   in the order of their making, then for each table
 //!          rows    number, a piece of its image
 //!          horizon number, version up to which one version of each key is left
@@ -26,6 +27,7 @@ use wal::{Lsn, Position};
 
 use crate::exchange::SessionAnswers;
 use crate::message::{layout, put_layout};
+use crate::placement::Kept;
 
 /// Version of the format.
 const FORMAT: u64 = 1;
@@ -52,6 +54,7 @@ const HORIZON: u8 = 3;
 const SESSION: u8 = 4;
 const FENCES: u8 = 5;
 const END: u8 = 6;
+const PLACEMENT: u8 = 7;
 
 /// Name of a snapshot.
 pub(super) fn path(directory: &Path) -> PathBuf {
@@ -81,6 +84,10 @@ impl SnapshotWriter {
             [FORMAT, from.lsn.0, from.incarnation].iter().for_each(|number| put_u64(out, *number));
         })?;
         Ok(writer)
+    }
+
+    pub(super) fn placement(&mut self, placement: &Kept) -> Result<()> {
+        self.frame(PLACEMENT, |out| placement.put(out))
     }
 
     pub(super) fn table(&mut self, table: &Definition) -> Result<()> {
@@ -174,6 +181,7 @@ pub(super) struct Loaded {
     pub(super) horizons: Vec<(TableId, Version)>,
     pub(super) sessions: Vec<SessionAnswers>,
     pub(super) fences: Vec<u64>,
+    pub(super) placement: Kept,
 }
 
 /// Reads a snapshot into `store`, which is empty.
@@ -257,6 +265,7 @@ impl Loaded {
                 }
             }
             END => self.end = Lsn(input.u64()?),
+            PLACEMENT => self.placement = Kept::read(input)?,
             _ => return Err(input.malformed("a kind of frame")),
         }
         Ok(())
