@@ -146,8 +146,9 @@ impl Member {
     /// # Errors
     /// [`SharedError::Store`], [`SharedError::Stopped`].
     pub fn add_store(&self, address: SocketAddr) -> Result<()> {
-        let Road { id, addresses, .. } = &*self.road;
-        let connection = connect(address, id.0, addresses)?;
+        // A store knows a node by one connection: this is another one.
+        let stranger = RealIo.entropy() | 1 << 63;
+        let connection = connect(address, stranger, &self.road.addresses)?;
         let alone = Cluster::new(vec![Arc::clone(connection.channel())]);
         block_on(alone.can_take_part(), || alone.flush())?;
         self.run(self.node.add_store(&address.to_string()))

@@ -265,12 +265,14 @@ impl Node {
                 if known < ring {
                     self.cluster.learn(known).await?;
                 }
-                if let Some(work) = recovery {
-                    self.recover(&work).await?;
-                }
+                let recovered = match recovery {
+                    Some(work) => self.recover(&work).await,
+                    None => Ok(()),
+                };
                 if let Some(order) = order {
                     self.carry_out(order).await;
                 }
+                return recovered;
             }
         }
         Ok(())

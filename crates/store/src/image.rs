@@ -9,11 +9,11 @@
 //! Elsewhere: which calls an image has, and what becomes of the others (`transport::durable`).
 
 use types::codec::{Input, Malformed, put_u64};
-use types::{Error, Result, SqlState};
+use types::{Error, Result, SqlState, Value};
 
 use crate::error::StoreError;
 use crate::ranges::{HashRange, Ranges};
-use crate::schema::Key;
+use crate::schema::{Field, FieldType, Key, Schema, TableKind};
 use crate::snapshot::{Snapshot, Version};
 use crate::table::{Horizon, Table, Write};
 use crate::tuple::Tuple;
@@ -117,7 +117,9 @@ impl<'a> ImageWriter<'a> {
             return Older::Garbage;
         }
         let is_last = version <= needed;
-        if row.is_none() && is_last {
+        // A key that moves keeps the number of its removal, for conditional writes.
+        let is_told = matches!(self.target, Target::Keys(_));
+        if row.is_none() && is_last && !is_told {
             return Older::Garbage;
         }
         put_u64(&mut self.bytes, version.0);
@@ -253,6 +255,14 @@ fn version(
 
 fn put_back(table: &dyn Imaged, key: Key, versions: &[(Version, Option<Tuple>)]) -> Result<()> {
     let mut is_live = false;
+    if let [(removal @ Version(2..), None)] = versions
+        && table.schema().kind() == TableKind::NonTransactional
+    {
+        // Only what is there can be removed.
+        let before = redo_snapshot(Version(removal.0 - 1))?;
+        table.redo(&before, key, Write::Insert(&blank(table.schema())?))?;
+        is_live = true;
+    }
     for (version, row) in versions.iter().rev() {
         let snapshot = redo_snapshot(*version).map_err(|_| {
             let message = format!("the image of a table is damaged: version {}", version.0);
@@ -267,6 +277,17 @@ fn put_back(table: &dyn Imaged, key: Key, versions: &[(Version, Option<Tuple>)])
         is_live = row.is_some();
     }
     Ok(())
+}
+
+/// Any row of a table.
+fn blank(schema: &Schema) -> Result<Tuple> {
+    let value = |field: &Field| match field.field_type {
+        FieldType::I16 | FieldType::I32 => Value::I32(0),
+        FieldType::I64 => Value::I64(0),
+        FieldType::F32 | FieldType::F64 => Value::F64(0.0),
+        FieldType::Bytes => Value::text(""),
+    };
+    Ok(Tuple::encode(schema, &schema.fields().iter().map(value).collect::<Vec<_>>())?)
 }
 
 /// Snapshot under which a write of `version` that succeeded once succeeds again: it sees whatever

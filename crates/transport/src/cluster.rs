@@ -69,8 +69,9 @@ impl Known {
 struct Inner {
     known: RwLock<Arc<Known>>,
     guide: Option<Arc<dyn Guide>>,
-    /// Held while channels are made.
-    learning: Mutex<()>,
+    /// All channels that were made, by address: a store knows a client by one of them, also when
+    /// it goes and comes again.
+    made: Mutex<BTreeMap<String, Arc<Channel>>>,
 }
 
 /// Stores, and which keys each of them has.
@@ -96,20 +97,25 @@ impl Cluster {
     /// # Errors
     /// Errors of [`Guide::connect`], for a store that has keys.
     pub fn guided(guide: Arc<dyn Guide>, ring: Ring) -> Result<Self> {
-        let mut channels = BTreeMap::new();
+        let (mut channels, mut made) = (BTreeMap::new(), BTreeMap::new());
         for store in ring.stores() {
             match guide.connect(store) {
-                Ok(channel) => drop(channels.insert(store.id, channel)),
+                Ok(channel) => {
+                    made.insert(store.address.clone(), Arc::clone(&channel));
+                    channels.insert(store.id, channel);
+                }
                 Err(error) if ring.has_keys(store.id) => return Err(error),
                 Err(_) => (),
             }
         }
-        Ok(Self::of(Known { ring, channels }, Some(guide)))
+        let cluster = Self::of(Known { ring, channels }, Some(guide));
+        *cluster.inner.made.lock() = made;
+        Ok(cluster)
     }
 
     fn of(known: Known, guide: Option<Arc<dyn Guide>>) -> Self {
-        let (known, learning) = (RwLock::new(Arc::new(known)), Mutex::new(()));
-        Self { inner: Arc::new(Inner { known, guide, learning }) }
+        let (known, made) = (RwLock::new(Arc::new(known)), Mutex::default());
+        Self { inner: Arc::new(Inner { known, guide, made }) }
     }
 
     pub(crate) fn known(&self) -> Arc<Known> {
@@ -149,7 +155,7 @@ impl Cluster {
 
     /// Goes over to a ring, unless a later one is known; the version of the one that is.
     fn adopt(&self, guide: &Arc<dyn Guide>, ring: Ring) -> u64 {
-        let _alone = self.inner.learning.lock();
+        let mut made = self.inner.made.lock();
         let known = self.known();
         let is_whole = known.channels.len() == known.ring.stores().len();
         let is_old = ring.version() < known.ring.version();
@@ -157,11 +163,19 @@ impl Cluster {
             return known.ring.version();
         }
         // A store that is away is asked for by those who need it, and then tried again.
-        let channel = |store: &RingStore| match known.channels.get(&store.id) {
-            Some(channel) => Some((store.id, Arc::clone(channel))),
-            None => Some((store.id, guide.connect(store).ok()?)),
-        };
-        let channels = ring.stores().iter().filter_map(channel).collect();
+        let mut channels = BTreeMap::new();
+        for store in ring.stores() {
+            let before = known.channels.get(&store.id).or_else(|| made.get(&store.address));
+            let channel = match before.cloned() {
+                Some(channel) => channel,
+                None => match guide.connect(store) {
+                    Ok(channel) => channel,
+                    Err(_) => continue,
+                },
+            };
+            made.insert(store.address.clone(), Arc::clone(&channel));
+            channels.insert(store.id, channel);
+        }
         let version = ring.version();
         *self.inner.known.write() = Arc::new(Known { ring, channels });
         version

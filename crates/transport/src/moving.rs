@@ -89,15 +89,26 @@ impl Cluster {
         place(&from, order.attempt, Step::Clear).await
     }
 
-    /// Tells the source of a move that the keys stay its own.
+    /// Tells the source of a move that the keys stay its own, and has the target forget them, if it
+    /// can be reached.
     ///
     /// # Errors
     /// As [`Self::copy`].
     pub async fn keep(&self, order: &MoveOrder) -> Result<()> {
-        let Move { range, source, .. } = order.what;
+        let Move { range, source, target } = order.what;
         let ring = self.ring_with(range, source).await?;
         let from = self.channel(source).await?;
-        place(&from, order.attempt, Step::Own(ring.ranges_of(source))).await
+        place(&from, order.attempt, Step::Own(ring.ranges_of(source))).await?;
+        let forget = async {
+            let to = self.channel(target).await?;
+            place(&to, order.attempt, Step::Own(ring.ranges_of(target))).await?;
+            place(&to, order.attempt, Step::Clear).await
+        };
+        match forget.await {
+            // It forgets them when it is to have others.
+            Err(StoreError::Unreachable(_)) => Ok(()),
+            outcome => outcome,
+        }
     }
 
     /// Looks whether all stores are new, or took part in a database whose stores change: others

@@ -55,7 +55,7 @@ impl Stores {
         out.push(u8::from(self.ring.is_some()));
         self.ring.iter().for_each(|ring| ring.put(out));
         out.push(u8::from(self.moving.is_some()));
-        for moving in &self.moving {
+        if let Some(moving) = &self.moving {
             moving.what.put(out);
             out.push(moving.phase.number());
         }

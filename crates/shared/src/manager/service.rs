@@ -107,7 +107,7 @@ fn stores<K: Keeper>(
             manager.found(node, &addresses)?.put(&mut out);
             let moving = manager.stores().moving;
             out.push(u8::from(moving.is_some()));
-            for moving in moving {
+            if let Some(moving) = moving {
                 moving.what.put(&mut out);
                 out.push(moving.phase.number());
             }

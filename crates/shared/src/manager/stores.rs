@@ -99,7 +99,8 @@ impl<K: Keeper> Manager<K> {
         let is_alive =
             |id: NodeId| self.members.get(&id).is_some_and(|member| member.state == State::Alive);
         let is_others = self.mover.is_some_and(|by| by != node && is_alive(by));
-        if !self.is_serving() || is_others {
+        // Also before it serves: whoever recovers a dead node may need keys that are on their way.
+        if is_others {
             return Ok(None);
         }
         let Stores { ring: Some(ring), moving, attempt, .. } = &self.kept.stores else {

@@ -255,15 +255,20 @@ impl Peer {
         all
     }
 
-    /// True when it has nothing to do.
-    pub(crate) fn is_idle(&self) -> bool {
+    /// Its unfinished work, if there is some.
+    pub(crate) fn business(&self) -> Option<String> {
         match self {
-            Self::Manager(manager) => manager.life.as_ref().is_some_and(|life| {
+            Self::Manager(manager) => {
+                let Some(life) = &manager.life else { return Some("no manager".into()) };
                 let manager = life.service().manager().lock();
-                manager.is_serving() && manager.open_count() == 0 && manager.is_settled()
-            }),
-            Self::Store(_) => true,
-            Self::Node(node) => node.main.is_empty(),
+                let (open, stores) = (manager.open_count(), manager.stores());
+                let is_idle = manager.is_serving() && open == 0 && manager.is_settled();
+                (!is_idle).then(|| format!("{open} open, {:?}, {stores:?}", manager.is_serving()))
+            }
+            Self::Store(_) => None,
+            Self::Node(node) => {
+                (!node.main.is_empty()).then(|| format!("a node, {} beats", node.beats.len()))
+            }
         }
     }
 }
