@@ -81,7 +81,7 @@ pub enum Refusal {
     NotYet,
     /// Its disk does not work.
     Disk,
-    /// What was asked for cannot be: no such store, or no other one stays.
+    /// No such store, or no other one that stays.
     Impossible,
     /// Another node has the order by now.
     Overtaken,

@@ -8,6 +8,7 @@ use host::{SimIo, Tear};
 use shared::manager::{Begun, Class, FileKeeper, Manager, ManagerOptions, NodeId, Refusal, Ticket};
 use store::{Access, Snapshot, Version};
 use testkit::Random;
+use transport::Phase;
 
 const OPTIONS: ManagerOptions =
     ManagerOptions { range: 16, timeout_us: 1000, move_hashes: 1 << 62 };
@@ -218,4 +219,57 @@ fn rows_48_and_49_silent_nodes_are_recovered_by_others() {
     assert_eq!(manager.open_count(), 1);
     assert_eq!(manager.finish(nodes[2], Ticket(1 << 40)), Ok(()));
     assert_eq!(manager.base(), version);
+}
+
+/// Orders to move keys: one node has them at a time, the last one counts, and all of it outlives
+/// the manager.
+#[test]
+fn row_75_the_last_order_counts() {
+    let (mut manager, disk) = new();
+    let [one, two] = [0; 2].map(|now| manager.join(now).expect("joins"));
+    assert_eq!(manager.found(one, &[]), Err(Refusal::Impossible));
+    assert_eq!(manager.add_store(one, "b"), Err(Refusal::Impossible));
+    manager.found(one, &["a".into()]).expect("is the first");
+    assert_eq!(manager.order(one), Ok(None), "one store has all");
+    manager.add_store(two, "b").expect("comes");
+    let order = manager.order(one).expect("lives").expect("a move");
+    assert_eq!(order.phase, Phase::Copies);
+    assert_eq!(manager.order(one), Ok(Some(order)), "again the same");
+    assert_eq!(manager.order(two), Ok(None), "another one has it");
+    assert_eq!(manager.switched(two, order.attempt), Err(Refusal::Overtaken));
+    manager.gives_up(one, order.attempt).expect("it has it");
+    let second = manager.order(two).expect("lives").expect("the move");
+    assert!(second.attempt > order.attempt && second.what == order.what);
+    assert_eq!(manager.switched(one, order.attempt), Err(Refusal::Overtaken));
+    let before = manager.stores().ring.clone().expect("is there");
+    manager.switched(two, second.attempt).expect("it has it");
+    manager.switched(two, second.attempt).expect("is told again");
+    let after = manager.stores().ring.clone().expect("is there");
+    assert!(after.version() > before.version());
+    assert_eq!(after.owner_of(second.what.range.first), second.what.target);
+
+    // Another life of the manager, in which the node is told dead.
+    let mut manager = open(&disk, 10);
+    assert_eq!(manager.stores().ring.as_ref(), Some(&after));
+    assert_eq!(manager.moved(two, second.attempt), Err(Refusal::Overtaken));
+    let third = manager.order(one).expect("lives").expect("the move");
+    assert!(third.attempt > second.attempt && third.phase == Phase::Switched);
+    let next = manager.moved(one, third.attempt).expect("it has it").expect("half is missing");
+    assert_eq!(next.what.target, second.what.target);
+
+    // A target that may be away for ever is given up.
+    manager.remove_store(one, "b").expect("another one stays");
+    assert_eq!(manager.switched(one, next.attempt), Err(Refusal::Overtaken));
+    let mut order = manager.order(one).expect("lives").expect("the source is to be told");
+    assert_eq!(order.phase, Phase::Cancelled);
+    while let Some(next) = manager.moved(one, order.attempt).expect("it has it") {
+        assert_eq!(next.what.source, second.what.target, "what it has goes back");
+        manager.switched(one, next.attempt).expect("it has it");
+        order = next;
+    }
+    assert!(manager.is_settled());
+    let ring = manager.stores().ring.as_ref().expect("is there");
+    assert_eq!(ring.stores().len(), 1);
+    assert_eq!(manager.remove_store(one, "a"), Err(Refusal::Impossible));
+    assert_eq!(manager.remove_store(one, "b"), Err(Refusal::Impossible));
 }

@@ -142,13 +142,13 @@ impl Ranges {
         self.0.iter().any(|own| own.meet(range).is_some())
     }
 
-    /// It and `range`.
+    /// The set with `range`.
     #[must_use]
     pub fn with(&self, range: HashRange) -> Self {
         Self::of(self.0.iter().copied().chain([range]).collect())
     }
 
-    /// It, but for `range`.
+    /// The set without `range`.
     #[must_use]
     pub fn without(&self, range: &HashRange) -> Self {
         let rest = self.0.iter().flat_map(|own| {

@@ -35,7 +35,7 @@ struct Track {
     keys: Mutex<Vec<(TableId, Key)>>,
 }
 
-/// What a store answers for; what of it survives the process is [`Kept`].
+/// Keys that a store answers for; the part that outlives the process is [`Kept`].
 #[derive(Debug, Default)]
 struct State {
     kept: Kept,
@@ -81,9 +81,9 @@ pub(crate) struct Kept {
 /// A change of a placement, by an order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// It owns these, and nothing is on the way.
+    /// Owns these, and nothing is on the way.
     Own(Ranges),
-    /// It owns these, and gets `range`.
+    /// Owns these, and gets `range`.
     Import { owned: Ranges, range: HashRange },
     /// Others are about to have the range, which it tracks.
     Freeze(HashRange),

@@ -28,9 +28,9 @@ pub struct StoreId(pub u64);
 /// Does a store stay?
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stay {
-    /// It gets its share.
+    /// Stays, and gets its share.
     Stays,
-    /// It gives all that it has to the others, and then goes.
+    /// Gives all that it has to the others, and then goes.
     Leaves,
 }
 
@@ -41,7 +41,7 @@ pub struct RingStore {
     pub id: StoreId,
     /// Where clients reach it.
     pub address: String,
-    /// Whether it stays.
+    /// Stays, or leaves.
     pub stay: Stay,
 }
 

@@ -64,7 +64,7 @@ impl ScanStream {
         Self { number, outbox, limits, state, moved, admitted }
     }
 
-    /// It, with the right to read what it reads until it is over.
+    /// The stream with the right to read what it reads until it is over.
     pub(crate) fn admitted(self, admitted: Admitted) -> Self {
         *self.admitted.lock() = Some(admitted);
         self

@@ -60,7 +60,7 @@ impl Drop for Process {
 pub(crate) struct Cluster {
     pub(crate) manager: Process,
     pub(crate) stores: Vec<Process>,
-    _scratch: Scratch,
+    scratch: Scratch,
 }
 
 impl Cluster {
@@ -73,13 +73,28 @@ impl Cluster {
         };
         let manager = process("commit-manager", "manager");
         let stores = (0..stores).map(|number| process("store", &format!("store{number}")));
-        Self { manager, stores: stores.collect(), _scratch: scratch }
+        let stores = stores.collect();
+        Self { manager, stores, scratch }
     }
 
     /// The stores as an argument.
     pub(crate) fn stores(&self) -> String {
         let stores: Vec<&str> = self.stores.iter().map(|store| store.address.as_str()).collect();
         stores.join(",")
+    }
+
+    /// Another store, which nobody knows yet.
+    #[allow(dead_code)] // Most tests have those of the beginning.
+    pub(crate) fn another_store(&self, name: &str) -> Process {
+        let path = self.scratch.join(name);
+        Process::start(&["store", text(&path), "--listen", "127.0.0.1:0"])
+    }
+
+    /// Another node, which is told of no store.
+    #[allow(dead_code)] // Most tests have those of the beginning.
+    pub(crate) fn late_node(&self) -> Process {
+        let serve = ["serve", "--listen", "127.0.0.1:0", "--auth", "trust"];
+        Process::start(&[&serve[..], &["--shared", &self.manager.address]].concat())
     }
 
     /// Another node.

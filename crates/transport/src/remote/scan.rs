@@ -67,7 +67,7 @@ impl<'a> Scan<'a> {
     /// Gives all rows to the sinks; the ends.
     ///
     /// # Errors
-    /// Those of [`store::Table::scan`].
+    /// As [`store::Table::scan`].
     pub(super) fn run(mut self) -> Result<Vec<ScanEnd>> {
         if let Err(error) = self.take_all() {
             self.cancel(|_| true);

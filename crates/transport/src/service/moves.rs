@@ -163,11 +163,11 @@ impl StoreService {
     }
 }
 
-/// What of a table that is not there?
+/// Fate of images whose table is not there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Missing {
-    /// It was dropped since.
+    /// Left out: the table was dropped since.
     Dropped,
-    /// It has to be made first.
+    /// Refused: the table has to be made first.
     Refused,
 }
