@@ -110,6 +110,9 @@ pub(crate) enum Command {
         #[arg(value_parser = clap::value_parser!(u32).range(1..=10_000))]
         read_ms: u32,
     },
+    /// Run TPC-C and analytics on a cluster of shared data, kill a node and a store of it meanwhile,
+    /// and check that nothing is lost; status 1 when something is
+    SharedDemo(SharedDemo),
     /// Generate TPC-H, load it, run its 22 queries, then open a shell on it
     Demo {
         /// Scale factor: 1 is about 1 GB of raw data
@@ -307,6 +310,28 @@ pub(crate) struct ServeBus {
     pub(crate) metrics: Option<SocketAddr>,
 }
 
+/// Arguments of the demo of shared data.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct SharedDemo {
+    /// How long clients work
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    #[arg(value_parser = clap::value_parser!(u32).range(2..=3600))]
+    pub(crate) seconds: u32,
+
+    /// Warehouses of TPC-C
+    #[arg(long, value_name = "N", default_value_t = 4)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub(crate) warehouses: u32,
+
+    /// Rows of a warehouse, as a share of those of TPC-C
+    #[arg(long, value_name = "SHARE", default_value_t = 0.1, value_parser = parse_share)]
+    pub(crate) scale: f64,
+
+    /// Leave the data where it is at the end, and say how to start the cluster again
+    #[arg(long)]
+    pub(crate) keep: bool,
+}
+
 /// When calls of a bus are answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Sync {
@@ -376,6 +401,13 @@ fn parse_scale(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(sf) if sf > 0.0 && sf <= 10_000.0 => Ok(sf),
         _ => Err("a number above 0 and at most 10000 is needed".to_owned()),
+    }
+}
+
+fn parse_share(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(share) if (0.01..=1.0).contains(&share) => Ok(share),
+        _ => Err("a number from 0.01 to 1 is needed".to_owned()),
     }
 }
 

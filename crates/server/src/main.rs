@@ -25,6 +25,7 @@ mod bus;
 mod processes;
 mod stores;
 mod bus_demo;
+mod shared_demo;
 mod shell;
 mod demo;
 mod run;

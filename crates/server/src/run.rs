@@ -11,7 +11,7 @@ use crate::arguments::{Arguments, Command, Limits, similar_command};
 use crate::database::{config_of, open, open_node};
 use crate::display::Display;
 use crate::execute::run_text;
-use crate::{bus, bus_demo, demo, interrupt, processes, report, serve, shell, stores};
+use crate::{bus, bus_demo, demo, interrupt, processes, report, serve, shared_demo, shell, stores};
 
 const SQL_ERROR: u8 = 1;
 const USAGE_ERROR: u8 = 2;
@@ -28,6 +28,7 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
         Some(Command::CommitManager(options)) => processes::commit_manager(options),
         Some(Command::Stores(options)) => stores::run(options),
         Some(Command::BusDemo { read_ms }) => bus_demo::run(*read_ms),
+        Some(Command::SharedDemo(options)) => shared_demo::run(options),
         Some(Command::Check { path }) => check(path, &arguments.limits),
         None => match mistyped(arguments.path.as_deref()) {
             Some(message) => {

@@ -3,11 +3,11 @@
 //! ```text
 //! seed -> populate -> RowSink: blocks, INSERT, COPY          seed, worker -> Inputs
 //!                                                                              |
-//! driver: N threads, each: Input -> Terminal -> Answer       SqlTerminal <- SqlConnection
+//! driver: N threads, each: Input -> Terminal -> Answer       SqlTerminal <- SqlConnection, `postgres`
 //! conditions: 12 queries, on the same database afterwards    NativeTerminal <- native::Session
 //! ```
 //! Invariant: every system gets the same rows and the same inputs.
-//! Elsewhere: PostgreSQL, and printing (`xtask`).
+//! Elsewhere: PostgreSQL as a system, and printing (`xtask`); a cluster under it (`server`).
 //! Source: TPC-C Standard Specification, revision 5.11. Departures stand in each part.
 
 mod schema;
@@ -23,6 +23,8 @@ pub mod driver;
 mod conditions;
 #[cfg(any(test, feature = "sqlite"))]
 pub mod sqlite;
+#[cfg(feature = "postgres")]
+pub mod postgres;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)] // A test that panics has failed.
 mod tests;

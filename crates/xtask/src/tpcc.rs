@@ -6,7 +6,6 @@
 //! A command runs one system: the machine is its own meanwhile. Figures of runs are compared by
 //! whoever reads them.
 
-mod numeric;
 mod postgres;
 mod tessera;
 

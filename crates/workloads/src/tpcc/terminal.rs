@@ -4,11 +4,16 @@
 
 use super::input::{Delivery, Input, NewOrder, OrderStatus, Payment, StockLevel};
 
-/// Why a transaction did not happen. Nothing of it stays.
+/// Why a transaction did not happen. Nothing of it stays, but for [`Failure::Doubt`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
     /// The transaction lost to another one (40001, 40P01, SQLITE_BUSY) and may succeed if repeated.
     Retry(String),
+    /// The server went away before COMMIT, or what the server stands on: another connection is
+    /// needed.
+    Lost(String),
+    /// The same during COMMIT: nobody knows whether the transaction happened.
+    Doubt(String),
     /// The transaction will never succeed.
     Fatal(String),
 }
@@ -23,7 +28,10 @@ impl Failure {
 impl std::fmt::Display for Failure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Retry(message) | Self::Fatal(message) => f.write_str(message),
+            Self::Retry(message)
+            | Self::Lost(message)
+            | Self::Doubt(message)
+            | Self::Fatal(message) => f.write_str(message),
         }
     }
 }

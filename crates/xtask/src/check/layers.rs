@@ -63,7 +63,7 @@ const HEAVY: &[(&str, &[&str])] = &[
     ("sqllogictest", &["testkit"]),
     ("rusqlite", &["workloads", "bus"]),
     ("redb", &["bus"]),
-    ("postgres", &["xtask", "wire", "bus"]),
+    ("postgres", &["xtask", "wire", "bus", "workloads", "server"]),
     ("zookeeper-client", &["bus"]),
     ("pyo3", &["python"]),
 ];

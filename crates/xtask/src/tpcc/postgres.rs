@@ -4,22 +4,17 @@
 //! is one call of a PL/pgSQL function (`functions.sql`), one round trip in all. Isolation is
 //! REPEATABLE READ, PostgreSQL's snapshots, under which TPC-C is serializable.
 
-use std::error::Error;
-use std::io::Write;
-
-use bytes::{BufMut, BytesMut};
-use postgres::error::SqlState;
-use postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
-use postgres::{Client, Config, CopyInWriter, NoTls, Statement};
+use postgres::types::ToSql;
+use postgres::{Client, Config, NoTls, Statement};
 use testkit::postgres::Postgres;
 use workloads::tpcc::driver::{System, Use};
+use workloads::tpcc::postgres::{Connection, Copy, Value, failure};
 use workloads::tpcc::{
-    Access, Decimal, Delivery, Dialect, Failure, NewOrder, OrderStatus, Paid, Param, Payment,
-    Placed, RowSink, Rows, Scale, SqlConnection, SqlTerminal, StatementId, Status, StockLevel,
-    Table, Terminal, Time, Who, create_indexes, create_tables, populate,
+    Delivery, Dialect, Failure, NewOrder, OrderStatus, Paid, Param, Payment, Placed, Scale,
+    SqlTerminal, Status, StockLevel, Table, Terminal, Who, create_indexes, create_tables, populate,
 };
 
-use super::{Durability, Interface, Measured, numeric};
+use super::{Durability, Interface, Measured};
 
 /// Everything in memory, no checkpoint for want of log space, the rest as installed.
 const SETTINGS: &str = "
@@ -31,12 +26,6 @@ default_transaction_isolation = 'repeatable read'
 ";
 
 const FUNCTIONS: &str = include_str!("functions.sql");
-
-/// Bytes of COPY sent at a time.
-const COPY_BYTES: usize = 1 << 16;
-
-/// Microseconds from 1970 to 2000, where PostgreSQL's times begin.
-const EPOCH: i64 = 946_684_800_000_000;
 
 /// Raised by `tpcc_new_order` for an unused item.
 const UNUSED_ITEM: &str = "TP001";
@@ -68,11 +57,9 @@ impl PostgresSystem {
             client.batch_execute(&sql).map_err(failure)?;
         }
         for table in Table::ALL {
-            let copy = format!("COPY {} FROM STDIN", table.name());
-            let writer = client.copy_in(&copy).map_err(failure)?;
-            let mut sink = Copy { writer, line: String::new() };
-            populate(table, scale, seed, 1..=scale.warehouses, &mut sink)?;
-            sink.finish()?;
+            let mut rows = Copy::new(&mut client, table);
+            populate(table, scale, seed, 1..=scale.warehouses, &mut rows)?;
+            rows.finish()?;
         }
         for sql in create_indexes() {
             client.batch_execute(&sql).map_err(failure)?;
@@ -117,151 +104,9 @@ impl System for PostgresSystem {
     fn with_terminal(&self, _: usize, body: Use<'_>) -> Result<(), Failure> {
         let client = self.connect()?;
         match self.interface {
-            Interface::Sql => {
-                let connection = Connection { client, statements: Vec::new() };
-                body(&mut SqlTerminal::new(connection)?)
-            }
+            Interface::Sql => body(&mut SqlTerminal::new(Connection::new(client))?),
             Interface::Native => body(&mut Functions::new(client)?),
         }
-    }
-}
-
-fn failure(error: postgres::Error) -> Failure {
-    let lost = [SqlState::T_R_SERIALIZATION_FAILURE, SqlState::T_R_DEADLOCK_DETECTED];
-    let message = match error.as_db_error() {
-        Some(server) => format!("{}: {}", server.code().code(), server.message()),
-        None => error.to_string(),
-    };
-    match error.code() {
-        Some(code) if lost.contains(code) => Failure::Retry(message),
-        _ => Failure::Fatal(message),
-    }
-}
-
-/// A connection with its prepared statements.
-struct Connection {
-    client: Client,
-    statements: Vec<Statement>,
-}
-
-impl SqlConnection for Connection {
-    fn prepare(&mut self, sql: &str) -> Result<StatementId, Failure> {
-        self.statements.push(self.client.prepare(sql).map_err(failure)?);
-        Ok(StatementId(self.statements.len() - 1))
-    }
-
-    fn begin(&mut self, access: Access) -> Result<(), Failure> {
-        let begin = match access {
-            Access::ReadOnly => "BEGIN READ ONLY",
-            Access::ReadWrite => "BEGIN",
-        };
-        self.client.batch_execute(begin).map_err(failure)
-    }
-
-    fn commit(&mut self) -> Result<(), Failure> {
-        self.client.batch_execute("COMMIT").map_err(failure)
-    }
-
-    fn rollback(&mut self) -> Result<(), Failure> {
-        self.client.batch_execute("ROLLBACK").map_err(failure)
-    }
-
-    fn execute(&mut self, id: StatementId, params: &[Param<'_>]) -> Result<(), Failure> {
-        with_params(params, |params| {
-            self.client.execute(&self.statements[id.0], params).map(|_| ()).map_err(failure)
-        })
-    }
-
-    fn query(
-        &mut self,
-        id: StatementId,
-        params: &[Param<'_>],
-        rows: &mut Rows,
-    ) -> Result<(), Failure> {
-        let statement = &self.statements[id.0];
-        let found =
-            with_params(params, |params| self.client.query(statement, params).map_err(failure))?;
-        let columns = statement.columns().len();
-        rows.reset(columns);
-        for row in &found {
-            for column in 0..columns {
-                match row.try_get(column).map_err(failure)? {
-                    Cell::Null => rows.push_null(),
-                    Cell::Number(value) => rows.push_integer(value),
-                    Cell::Text(text) => rows.push_text(text),
-                }
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Calls `run` with the parameters as the driver wants them.
-fn with_params<T>(params: &[Param<'_>], run: impl FnOnce(&[&(dyn ToSql + Sync)]) -> T) -> T {
-    let values: Vec<Value<'_>> = params.iter().map(|param| Value(*param)).collect();
-    let values: Vec<&(dyn ToSql + Sync)> = values.iter().map(|value| value as _).collect();
-    run(&values)
-}
-
-/// A parameter in the binary form of its statement's type.
-#[derive(Debug)]
-struct Value<'a>(Param<'a>);
-
-impl ToSql for Value<'_> {
-    fn to_sql(
-        &self,
-        ty: &Type,
-        out: &mut BytesMut,
-    ) -> Result<IsNull, Box<dyn Error + std::marker::Sync + Send>> {
-        match (self.0, ty) {
-            (Param::Null, _) => return Ok(IsNull::Yes),
-            (Param::Integer(value), &Type::INT4) => out.put_i32(i32::try_from(value)?),
-            (Param::Integer(value), &Type::INT8) => out.put_i64(value),
-            (Param::Integer(value), &Type::NUMERIC) => numeric::encode(value, 0, out),
-            (Param::Decimal(scaled, scale), &Type::NUMERIC) => numeric::encode(scaled, scale, out),
-            (Param::Time(micros), &Type::TIMESTAMP) => out.put_i64(micros - EPOCH),
-            (Param::Text(text), &Type::TEXT | &Type::VARCHAR | &Type::BPCHAR) => {
-                out.put_slice(text.as_bytes());
-            }
-            (param, ty) => return Err(format!("{param:?} is given for a {ty}").into()),
-        }
-        Ok(IsNull::No)
-    }
-
-    fn accepts(_: &Type) -> bool {
-        true
-    }
-
-    to_sql_checked!();
-}
-
-/// A value of a row.
-enum Cell<'a> {
-    Null,
-    Number(i64),
-    Text(&'a str),
-}
-
-impl<'a> FromSql<'a> for Cell<'a> {
-    fn from_sql(
-        ty: &Type,
-        raw: &'a [u8],
-    ) -> Result<Self, Box<dyn Error + std::marker::Sync + Send>> {
-        Ok(match *ty {
-            Type::INT4 => Self::Number(i32::from_sql(ty, raw)?.into()),
-            Type::INT8 => Self::Number(i64::from_sql(ty, raw)?),
-            Type::TIMESTAMP => Self::Number(i64::from_sql(&Type::INT8, raw)? + EPOCH),
-            Type::NUMERIC => Self::Number(numeric::decode(raw).ok_or("a number out of range")?),
-            _ => Self::Text(std::str::from_utf8(raw)?),
-        })
-    }
-
-    fn from_sql_null(_: &Type) -> Result<Self, Box<dyn Error + std::marker::Sync + Send>> {
-        Ok(Self::Null)
-    }
-
-    fn accepts(_: &Type) -> bool {
-        true
     }
 }
 
@@ -373,64 +218,6 @@ impl Terminal for Functions {
         let params: [&(dyn ToSql + Sync); 3] =
             [&input.warehouse, &input.district, &input.threshold];
         Ok(self.client.query_one(&self.stock_level, &params).map_err(failure)?.get(0))
-    }
-}
-
-/// Rows on their way in, as lines of COPY's text format.
-struct Copy<'a> {
-    writer: CopyInWriter<'a>,
-    line: String,
-}
-
-impl Copy<'_> {
-    fn put(&mut self, value: std::fmt::Arguments<'_>) {
-        use std::fmt::Write as _;
-        if !self.line.is_empty() && !self.line.ends_with('\n') {
-            self.line.push('\t');
-        }
-        // Writing to a String cannot fail.
-        let _ = self.line.write_fmt(value);
-    }
-
-    fn flush(&mut self) -> Result<(), Failure> {
-        self.writer.write_all(self.line.as_bytes()).map_err(Failure::fatal)?;
-        self.line.clear();
-        Ok(())
-    }
-
-    fn finish(mut self) -> Result<(), Failure> {
-        self.flush()?;
-        self.writer.finish().map(|_| ()).map_err(failure)
-    }
-}
-
-impl RowSink for Copy<'_> {
-    type Error = Failure;
-
-    fn integer(&mut self, value: i64) {
-        self.put(format_args!("{value}"));
-    }
-
-    fn decimal(&mut self, scaled: i64, scale: u8) {
-        self.put(format_args!("{}", Decimal(scaled, scale)));
-    }
-
-    fn text(&mut self, value: &str) {
-        // No generated text needs an escape.
-        self.put(format_args!("{value}"));
-    }
-
-    fn time(&mut self, micros: i64) {
-        self.put(format_args!("{}", Time(micros)));
-    }
-
-    fn null(&mut self) {
-        self.put(format_args!("\\N"));
-    }
-
-    fn end(&mut self) -> Result<(), Failure> {
-        self.line.push('\n');
-        if self.line.len() < COPY_BYTES { Ok(()) } else { self.flush() }
     }
 }
 

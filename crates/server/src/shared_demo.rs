@@ -1,0 +1,248 @@
+//! `tessera shared-demo`: a cluster of shared data on this machine, whose processes are killed
+//! while clients work.
+//!
+//! ```text
+//! this process                          its children: `tessera ...`
+//!   terminals: TPC-C, SQL      ---->      serve --shared (2 nodes)  ---->  commit-manager
+//!   analyst: sums, SQL         ---->                                ---->  store (2)
+//!   story: SIGKILL, start again  -->      any of them
+//! ```
+//! The story is a list ([`STORY`]): what happens when. At the end, what clients were told is
+//! compared with what there is.
+//! Elsewhere: the five transactions and their conditions (`workloads::tpcc`).
+
+mod cluster;
+mod population;
+mod traffic;
+mod audit;
+
+use std::io::Write as _;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use types::{Error, Result, SqlState};
+use workloads::tpcc::Scale;
+
+use crate::arguments::SharedDemo;
+
+use cluster::{Cluster, Family, NODES, STORES};
+use traffic::{Counts, Nodes, Traffic};
+
+/// Terminals, each at home in a warehouse; half of them on each node.
+const TERMINALS: usize = 4;
+
+/// The node that is killed.
+const KILLED: usize = NODES - 1;
+
+/// The store that is killed.
+const RESTARTED: usize = STORES - 1;
+
+/// An event of the story.
+#[derive(Clone, Copy)]
+enum Event {
+    KillNode,
+    StartNode,
+    KillStore,
+    StartStore,
+}
+
+/// Events, each with its time in percent of the run. A store that joins would be another line.
+const STORY: [(u32, Event); 4] = [
+    (25, Event::KillNode),
+    (45, Event::StartNode),
+    (70, Event::KillStore),
+    (73, Event::StartStore),
+];
+
+/// The population's cardinalities: a share of the specification's.
+fn scale_of(options: &SharedDemo) -> Scale {
+    let whole = Scale::new(options.warehouses);
+    let share = |count: u32| (f64::from(count) * options.scale) as u32;
+    Scale {
+        warehouses: whole.warehouses,
+        items: share(whole.items),
+        customers: share(whole.customers),
+        undelivered: share(whole.undelivered),
+    }
+}
+
+/// Says something to the user, who may have stopped listening: that must not end the demo before
+/// its processes.
+fn say(line: &str) {
+    let _ = writeln!(std::io::stdout(), "{line}");
+}
+
+/// Ends all children at Ctrl-C, and wakes this thread; the flag says that it happened.
+fn interrupts(family: &Family) -> Arc<AtomicBool> {
+    let is_interrupted = Arc::new(AtomicBool::new(false));
+    let (family, told, flag) = (family.clone(), thread::current(), Arc::clone(&is_interrupted));
+    let handler = move || {
+        flag.store(true, Ordering::Release);
+        family.end();
+        told.unpark();
+    };
+    if let Err(error) = ctrlc::set_handler(handler) {
+        eprintln!("tessera: Ctrl-C will not end the program in order: {error}");
+    }
+    is_interrupted
+}
+
+/// Runs the demo; status 1 when something is not as it has to be, or Ctrl-C ended it.
+///
+/// # Errors
+/// Errors of processes that do not start, and of nodes.
+pub(crate) fn run(options: &SharedDemo) -> Result<ExitCode> {
+    let family = Family::default();
+    let is_interrupted = interrupts(&family);
+    let outcome = tell(options, &family, &is_interrupted);
+    if is_interrupted.load(Ordering::Acquire) {
+        say("Interrupted: all processes have ended, and nothing was checked.");
+        return Ok(ExitCode::FAILURE);
+    }
+    outcome.map(|is_fine| if is_fine { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The whole story; true when everything is as it has to be.
+fn tell(options: &SharedDemo, family: &Family, is_interrupted: &AtomicBool) -> Result<bool> {
+    let mut cluster = Cluster::start(family, options.keep)?;
+    let place = cluster.directory().display();
+    say(&format!("A commit manager, {STORES} stores and {NODES} nodes, in {place}:"));
+    cluster.servers().for_each(|server| say(&format!("  {server}")));
+    let scale = scale_of(options);
+    let addresses: Vec<_> = cluster.nodes().iter().map(|node| node.address).collect();
+    let start = Instant::now();
+    population::load(&addresses, &scale)?;
+    say(&format!(
+        "TPC-C: {} warehouses with {} % of the rows of the specification's, loaded in {:.1} s",
+        scale.warehouses,
+        options.scale * 100.0,
+        start.elapsed().as_secs_f64()
+    ));
+    let nodes = Nodes::new(addresses.into_iter());
+    let traffic = Traffic::new(&scale, &nodes);
+    let time = Duration::from_secs(options.seconds.into());
+    let story = Story { traffic: &traffic, nodes: &nodes, is_interrupted, time };
+    story.run(&mut cluster)?;
+    let pause = traffic.longest_pause();
+    say(&format!("The longest time without a commit was {:.2} s.", pause.as_secs_f64()));
+    let (ledger, problems) = traffic.into_findings();
+    problems.iter().for_each(|problem| say(&format!("WRONG {problem}")));
+    let node = nodes.of(0).ok_or_else(|| Error::internal("no node is up"))?;
+    let is_sound = audit::run(node, &scale, &ledger)?;
+    if options.keep {
+        say(&format!("The data stays in {}; to start it again:", cluster.directory().display()));
+        cluster.commands().iter().for_each(|command| say(&format!("  {command}")));
+    }
+    Ok(is_sound && problems.is_empty())
+}
+
+/// A run: who works, and how long.
+struct Story<'a> {
+    traffic: &'a Traffic<'a>,
+    nodes: &'a Nodes,
+    is_interrupted: &'a AtomicBool,
+    time: Duration,
+}
+
+impl Story<'_> {
+    /// Runs terminals, the analyst and the events.
+    fn run(&self, cluster: &mut Cluster) -> Result<()> {
+        say(&format!("{TERMINALS} terminals and an analyst, for {} s:", self.time.as_secs()));
+        say("second   commits  New-Orders  retries  analyses  nodes");
+        thread::scope(|scope| {
+            for number in 0..TERMINALS {
+                scope.spawn(move || self.traffic.terminal(number));
+            }
+            scope.spawn(|| self.traffic.analyst(TERMINALS));
+            let rates = scope.spawn(|| self.rates());
+            let told = self.events(cluster);
+            self.traffic.end();
+            rates.thread().unpark();
+            told
+        })
+    }
+
+    /// Prints what was done in each second.
+    fn rates(&self) {
+        let start = Instant::now();
+        let mut before = Counts::default();
+        for second in 1.. {
+            let end = start + Duration::from_secs(second);
+            while !self.traffic.is_over() && Instant::now() < end {
+                thread::park_timeout(end.saturating_duration_since(Instant::now()));
+            }
+            if self.traffic.is_over() {
+                return;
+            }
+            let now = self.traffic.counts();
+            say(&format!(
+                "{second:>6} {:>9} {:>11} {:>8} {:>9} {:>6}",
+                now.commits - before.commits,
+                now.new_orders - before.new_orders,
+                now.retries - before.retries,
+                now.analyses - before.analyses,
+                self.nodes.count()
+            ));
+            before = now;
+        }
+    }
+
+    /// Does what happens, each at its time; ends with the run.
+    fn events(&self, cluster: &mut Cluster) -> Result<()> {
+        let start = Instant::now();
+        for (percent, event) in STORY {
+            if !self.waits_until(start + self.time * percent / 100)? {
+                return Ok(());
+            }
+            self.happens(event, cluster, start)?;
+        }
+        self.waits_until(start + self.time).map(drop)
+    }
+
+    /// Waits; false when a client failed meanwhile.
+    fn waits_until(&self, end: Instant) -> Result<bool> {
+        const LOOK: Duration = Duration::from_millis(100);
+        while !self.traffic.is_over() {
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(true);
+            }
+            if self.is_interrupted.load(Ordering::Acquire) {
+                return Err(Error::new(SqlState::QUERY_CANCELED, "the demo was interrupted"));
+            }
+            thread::park_timeout(left.min(LOOK));
+        }
+        Ok(false)
+    }
+
+    fn happens(&self, event: Event, cluster: &mut Cluster, start: Instant) -> Result<()> {
+        let at = start.elapsed().as_secs_f64();
+        match event {
+            Event::KillNode => {
+                let node = cluster.kill_node(KILLED);
+                self.nodes.set(KILLED, None);
+                say(&format!("{at:>6.1} {} is killed (kill -9 {})", node.name, node.id));
+            }
+            Event::StartNode => {
+                let node = cluster.replace_node(KILLED)?;
+                say(&format!("{at:>6.1} {} is started (process {})", node.name, node.id));
+                self.nodes.set(KILLED, Some(node.address));
+            }
+            Event::KillStore => {
+                let store = cluster.kill_store(RESTARTED);
+                let (name, id) = (&store.name, store.id);
+                say(&format!("{at:>6.1} {name} is killed (kill -9 {id}): its keys wait for it"));
+            }
+            Event::StartStore => {
+                let store = cluster.start_store(RESTARTED)?;
+                let took = start.elapsed().as_secs_f64() - at;
+                let name = &store.name;
+                say(&format!("{at:>6.1} {name} is started again, and serves after {took:.2} s"));
+            }
+        }
+        Ok(())
+    }
+}
