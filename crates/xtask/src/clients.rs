@@ -7,7 +7,7 @@
 //!                                    <- tokio-postgres (rust/), sqlx (sqlx/), GORM (gorm/)
 //!                                    <- TypeORM, Sequelize (orm/), ADBC (adbc/)
 //!                                    <- Arrow Flight: ADBC's driver, pyarrow     (flight/)
-//!                                    <- Apache Spark, by connectors/spark
+//!                                    <- Apache Spark, Trino, by connectors/
 //!                                    <- go-tpc: TPC-C, CH-benCHmark              gotpc.rs
 //!          SIGKILL, started again    <- psql
 //! ```
@@ -30,7 +30,8 @@ use crate::{Outcome, workspace};
 #[derive(Args)]
 pub struct ClientsArgs {
     /// Only these clients: psql, pgbench, psycopg, asyncpg, pg8000, sqlalchemy, pgx, pgjdbc,
-    /// node-postgres, typeorm, sequelize, tokio-postgres, sqlx, gorm, adbc, flight, spark, go-tpc
+    /// node-postgres, typeorm, sequelize, tokio-postgres, sqlx, gorm, adbc, flight, spark, trino,
+    /// go-tpc
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
     /// COPY of 10 million rows instead of one million

@@ -75,9 +75,10 @@ pub(super) fn load(nodes: &[SocketAddr], scale: &Scale) -> Result<()> {
     thread::scope(|scope| {
         let start = |number| scope.spawn(move || fill(nodes[number % nodes.len()]));
         let loaders: Vec<_> = (0..LOADERS).map(start).collect();
-        let ends = loaders.into_iter().map(|loader| loader.join());
-        ends.map(|end| end.unwrap_or_else(|_| Err(Failure::Fatal("a loader panicked".into()))))
-            .collect::<std::result::Result<(), Failure>>()
+        let mut ends = loaders.into_iter().map(|loader| loader.join());
+        ends.try_for_each(|end| {
+            end.unwrap_or_else(|_| Err(Failure::Fatal("a loader panicked".into())))
+        })
     })
     .map_err(error_of)?;
     create_indexes().into_iter().try_for_each(execute)

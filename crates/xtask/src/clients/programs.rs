@@ -17,6 +17,8 @@ pub(super) struct Program {
     pub(super) client: Client,
     /// Programs that must be on the machine.
     tools: &'static [&'static str],
+    /// The oldest Java whose JDK must be on the machine, if it is not any.
+    java: Option<u32>,
     /// Its files, by name, in a directory of its own.
     folder: &'static str,
     files: &'static [(&'static str, &'static str)],
@@ -36,6 +38,7 @@ fn python(name: &'static str, version: &str, arguments: &'static [&'static str])
     Program {
         client: Client { name, version: version.to_owned() },
         tools: &["python3"],
+        java: None,
         folder: "python",
         files: &[("clients.py", include_str!("clients.py"))],
         install: |folder| environment(&folder.join("venv"), &PYTHON).map(drop),
@@ -66,6 +69,7 @@ pub(super) fn all() -> Vec<Program> {
         adbc(),
         flight(),
         spark(),
+        trino(),
     ]
 }
 
@@ -73,6 +77,7 @@ fn pgx() -> Program {
     Program {
         client: Client { name: "pgx", version: "5.12.0".into() },
         tools: &["go"],
+        java: None,
         folder: "go",
         files: &[
             ("go.mod", include_str!("go/go.mod")),
@@ -107,6 +112,7 @@ fn pgjdbc() -> Program {
     Program {
         client: Client { name: "pgjdbc", version: "42.7.14".into() },
         tools: &["java", "mvn"],
+        java: None,
         folder: "java",
         files: &[
             ("pom.xml", include_str!("java/pom.xml")),
@@ -130,6 +136,7 @@ fn node_postgres() -> Program {
     Program {
         client: Client { name: "node-postgres", version: "8.23.1".into() },
         tools: &["node", "npm"],
+        java: None,
         folder: "node",
         files: &[
             ("package.json", include_str!("node/package.json")),
@@ -172,6 +179,7 @@ fn adbc() -> Program {
     Program {
         client: Client { name: "adbc", version: "1.13.0".into() },
         tools: &["python3"],
+        java: None,
         folder: "adbc",
         files: &[("scenarios.py", include_str!("adbc/scenarios.py"))],
         install: |folder| {
@@ -213,20 +221,17 @@ fn spark() -> Program {
     Program {
         client: Client { name: "spark", version: "4.0.4".into() },
         tools: &["java", "mvn"],
+        java: None,
         folder: "spark",
         files: connector!("spark":
             "pom.xml"
             "src/main/resources/META-INF/services/org.apache.spark.sql.sources.DataSourceRegister"
             "src/main/java/tessera/spark/Aggregates.java"
             "src/main/java/tessera/spark/Conditions.java"
-            "src/main/java/tessera/spark/Connection.java"
-            "src/main/java/tessera/spark/HeldSnapshot.java"
             "src/main/java/tessera/spark/Options.java"
             "src/main/java/tessera/spark/OwnVector.java"
             "src/main/java/tessera/spark/PartReader.java"
             "src/main/java/tessera/spark/Readers.java"
-            "src/main/java/tessera/spark/ScanCommand.java"
-            "src/main/java/tessera/spark/TesseraException.java"
             "src/main/java/tessera/spark/TesseraScan.java"
             "src/main/java/tessera/spark/TesseraScanBuilder.java"
             "src/main/java/tessera/spark/TesseraSource.java"
@@ -234,7 +239,12 @@ fn spark() -> Program {
             "src/main/java/tessera/spark/Types.java"
             "src/main/java/tessera/spark/Vectors.java"
             "src/test/java/tessera/spark/Scenarios.java"
-            "src/test/java/tessera/spark/SharedProcesses.java"),
+            "src/test/java/tessera/spark/SharedProcesses.java"
+            "../scans/src/main/java/tessera/scans/Connection.java"
+            "../scans/src/main/java/tessera/scans/HeldSnapshot.java"
+            "../scans/src/main/java/tessera/scans/ScanCommand.java"
+            "../scans/src/main/java/tessera/scans/Server.java"
+            "../scans/src/main/java/tessera/scans/TesseraException.java"),
         install: packaged,
         command: |folder| {
             let mut java = Command::new("java");
@@ -253,6 +263,88 @@ fn spark() -> Program {
     }
 }
 
+/// The newest Java that Trino's server and its plugins need.
+const TRINO_JAVA: u32 = 25;
+
+/// The plugin of Trino, which `connectors/trino` has, in two processes of Trino's server.
+fn trino() -> Program {
+    Program {
+        client: Client { name: "trino", version: "483".into() },
+        tools: &["mvn"],
+        java: Some(TRINO_JAVA),
+        folder: "trino",
+        files: connector!("trino":
+            "pom.xml"
+            "src/main/resources/META-INF/services/io.trino.spi.Plugin"
+            "src/main/java/tessera/trino/Aggregates.java"
+            "src/main/java/tessera/trino/Blocks.java"
+            "src/main/java/tessera/trino/Catalog.java"
+            "src/main/java/tessera/trino/Conditions.java"
+            "src/main/java/tessera/trino/Domains.java"
+            "src/main/java/tessera/trino/Failures.java"
+            "src/main/java/tessera/trino/Intervals.java"
+            "src/main/java/tessera/trino/PartPages.java"
+            "src/main/java/tessera/trino/PartProvider.java"
+            "src/main/java/tessera/trino/Rows.java"
+            "src/main/java/tessera/trino/Settings.java"
+            "src/main/java/tessera/trino/Splits.java"
+            "src/main/java/tessera/trino/TesseraColumn.java"
+            "src/main/java/tessera/trino/TesseraConnector.java"
+            "src/main/java/tessera/trino/TesseraMetadata.java"
+            "src/main/java/tessera/trino/TesseraPlugin.java"
+            "src/main/java/tessera/trino/TesseraSplit.java"
+            "src/main/java/tessera/trino/TesseraTable.java"
+            "src/main/java/tessera/trino/TesseraTransaction.java"
+            "src/main/java/tessera/trino/Types.java"
+            "src/main/java/tessera/trino/Values.java"
+            "scenarios/pom.xml"
+            "scenarios/Processes.java"
+            "scenarios/Scenarios.java"
+            "scenarios/TrinoServer.java"
+            "../scans/src/main/java/tessera/scans/Connection.java"
+            "../scans/src/main/java/tessera/scans/HeldSnapshot.java"
+            "../scans/src/main/java/tessera/scans/ScanCommand.java"
+            "../scans/src/main/java/tessera/scans/Server.java"
+            "../scans/src/main/java/tessera/scans/TesseraException.java"),
+        install: |folder| {
+            with_java(folder, &["package"])?;
+            with_java(&folder.join("scenarios"), &["dependency:copy-dependencies"])
+        },
+        command: |folder| {
+            let home = java_home(TRINO_JAVA).unwrap_or_default();
+            let mut java = Command::new(home.join("bin/java"));
+            java.args(["-cp", "target/lib/*", "Scenarios.java"]);
+            java.current_dir(folder.join("scenarios"));
+            java
+        },
+        arguments: &[],
+    }
+}
+
+/// Runs Maven with the Java of Trino.
+fn with_java(folder: &Path, goals: &[&str]) -> Outcome {
+    let mut maven = Command::new("mvn");
+    maven.args(["-q", "-B"]).args(goals).env("MAVEN_OPTS", "-Xmx1g");
+    maven.env("JAVA_HOME", java_home(TRINO_JAVA).unwrap_or_default());
+    must(maven.current_dir(folder))
+}
+
+/// The directory of a JDK that is as new as `version`: that of JAVA_HOME, or one where Linux keeps
+/// them.
+fn java_home(version: u32) -> Option<PathBuf> {
+    let named = std::env::var_os("JAVA_HOME").map(PathBuf::from);
+    let kept = std::fs::read_dir("/usr/lib/jvm").into_iter().flatten();
+    let kept = kept.filter_map(|entry| Some(entry.ok()?.path()));
+    named.into_iter().chain(kept).find(|home| {
+        let output = Command::new(home.join("bin/javac")).arg("--version").output();
+        let said = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+        // As in "javac 25.0.3".
+        let number =
+            |said: String| said.split_whitespace().nth(1)?.split('.').next()?.parse::<u32>().ok();
+        said.ok().and_then(number).is_some_and(|found| found >= version)
+    })
+}
+
 /// Packages a connector, and puts what it runs in beside it.
 fn packaged(folder: &Path) -> Outcome {
     let mut maven = Command::new("mvn");
@@ -264,6 +356,7 @@ fn tokio_postgres() -> Program {
     Program {
         client: Client { name: "tokio-postgres", version: "0.7.18".into() },
         tools: &["cargo"],
+        java: None,
         folder: "rust",
         files: &[
             ("Cargo.toml", include_str!("rust/Cargo.toml.in")),
@@ -284,6 +377,7 @@ fn sqlx() -> Program {
     Program {
         client: Client { name: "sqlx", version: "0.8.6".into() },
         tools: &["cargo", "psql"],
+        java: None,
         folder: "sqlx",
         files: &[
             ("Cargo.toml", include_str!("sqlx/Cargo.toml.in")),
@@ -309,6 +403,10 @@ impl Program {
                 let why = format!("there is no {tool} on this machine");
                 return report.line(&self.client, "all", Status::Skipped, &why);
             }
+        }
+        if let Some(version) = self.java.filter(|version| java_home(*version).is_none()) {
+            let why = format!("there is no JDK {version} on this machine; JAVA_HOME may name one");
+            return report.line(&self.client, "all", Status::Skipped, &why);
         }
         match self.ready().and_then(|folder| self.scenarios(&folder, server, report)) {
             Ok(()) => {}

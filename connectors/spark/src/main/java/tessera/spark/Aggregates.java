@@ -22,6 +22,7 @@ import org.apache.spark.sql.types.ShortType;
 import org.apache.spark.sql.types.StringType;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
+import tessera.scans.ScanCommand;
 
 /**
  * Aggregates of parts, which Spark makes one: those that come out exactly alike.

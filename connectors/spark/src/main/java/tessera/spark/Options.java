@@ -1,34 +1,20 @@
 package tessera.spark;
 
 import java.io.Serializable;
-import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+import tessera.scans.Server;
 
 /**
  * Options of a table, as {@code OPTIONS (...)} has them.
  *
- * @param addresses hosts and ports of Arrow Flight; the first one makes scans, tasks are spread over all
+ * @param server where it is, and who asks
  * @param table its name, or the names of its schema and itself
- * @param user who reads; null where nobody is asked
- * @param password the password of the user
- * @param database another database than the user's own; null without
- * @param tls whether connections are encrypted
- * @param certificates path of a PEM file with the certificates to be trusted; null for those of Java
  * @param parts partitions at most; 0 for as many as Spark runs tasks by default
  */
-record Options(
-    List<String> addresses,
-    List<String> table,
-    String user,
-    String password,
-    String database,
-    boolean tls,
-    String certificates,
-    int parts)
-    implements Serializable {
+record Options(Server server, List<String> table, int parts) implements Serializable {
 
   private static final List<String> KNOWN =
       List.of("address", "table", "schema", "user", "password", "database", "tls", "certificates", "parts");
@@ -43,15 +29,15 @@ record Options(
     }
     String table = required(given, "table");
     String schema = given.get("schema");
-    return new Options(
-        Arrays.stream(required(given, "address").split(",")).map(String::trim).toList(),
-        schema == null ? List.of(table) : List.of(schema, table),
-        given.get("user"),
-        given.get("password"),
-        given.get("database"),
-        given.getBoolean("tls", given.containsKey("certificates")),
-        given.get("certificates"),
-        given.getInt("parts", 0));
+    Server server =
+        new Server(
+            Server.addresses(required(given, "address")),
+            given.get("user"),
+            given.get("password"),
+            given.get("database"),
+            given.getBoolean("tls", given.containsKey("certificates")),
+            given.get("certificates"));
+    return new Options(server, schema == null ? List.of(table) : List.of(schema, table), given.getInt("parts", 0));
   }
 
   private static String required(CaseInsensitiveStringMap given, String key) {
@@ -70,6 +56,6 @@ record Options(
   /** Without the password. */
   @Override
   public String toString() {
-    return name() + " at " + String.join(", ", addresses);
+    return name() + " at " + server;
   }
 }

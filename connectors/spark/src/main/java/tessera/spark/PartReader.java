@@ -9,6 +9,8 @@ import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
+import tessera.scans.Connection;
+import tessera.scans.TesseraException;
 
 /** The rows of a part, batch by batch as the server sends them. */
 final class PartReader implements PartitionReader<ColumnarBatch> {
@@ -18,7 +20,7 @@ final class PartReader implements PartitionReader<ColumnarBatch> {
 
   PartReader(Options options, StructType schema, TesseraScan.Part part) {
     this.schema = schema;
-    connection = new Connection(options, part.number());
+    connection = new Connection(options.server(), part.number());
     FlightStream opened = null;
     try {
       opened = connection.rows(new Ticket(part.ticket()));

@@ -1,5 +1,6 @@
 package tessera.spark;
 
+import java.lang.ref.Cleaner;
 import java.util.ArrayList;
 import java.util.List;
 import org.apache.arrow.flight.FlightEndpoint;
@@ -8,9 +9,13 @@ import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;
 import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.types.StructType;
+import tessera.scans.HeldSnapshot;
+import tessera.scans.ScanCommand;
 
 /** A scan of one snapshot, which is that of its first use, and stays as long as its plan. */
 final class TesseraScan implements Scan, Batch {
+  private static final Cleaner CLEANER = Cleaner.create();
+
   private final Options options;
   private final ScanCommand command;
   private final StructType schema;
@@ -40,7 +45,9 @@ final class TesseraScan implements Scan, Batch {
   @Override
   public synchronized InputPartition[] planInputPartitions() {
     if (partitions == null) {
-      HeldSnapshot held = HeldSnapshot.begin(options, command, this);
+      HeldSnapshot held = HeldSnapshot.begin(options.server(), command);
+      // A plan may be run again as long as it is there.
+      CLEANER.register(this, held::end);
       List<InputPartition> parts = new ArrayList<>();
       for (FlightEndpoint endpoint : held.info().getEndpoints()) {
         parts.add(new Part(endpoint.getTicket().getBytes(), parts.size()));

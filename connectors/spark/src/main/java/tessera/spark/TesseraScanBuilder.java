@@ -14,6 +14,7 @@ import org.apache.spark.sql.connector.read.SupportsPushDownRequiredColumns;
 import org.apache.spark.sql.connector.read.SupportsPushDownV2Filters;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
+import tessera.scans.ScanCommand;
 
 /** What Spark lets the server do: columns, conditions, aggregates of parts, a limit. */
 final class TesseraScanBuilder

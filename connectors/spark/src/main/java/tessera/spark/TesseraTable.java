@@ -7,6 +7,8 @@ import org.apache.spark.sql.connector.catalog.TableCapability;
 import org.apache.spark.sql.connector.read.ScanBuilder;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+import tessera.scans.Connection;
+import tessera.scans.ScanCommand;
 
 /** A table, a view or a materialized view that is read. */
 final class TesseraTable implements Table, SupportsRead {
@@ -20,7 +22,7 @@ final class TesseraTable implements Table, SupportsRead {
 
   /** Columns of the table that the options name. */
   static StructType schema(Options options) {
-    try (Connection connection = new Connection(options, 0)) {
+    try (Connection connection = new Connection(options.server(), 0)) {
       return Types.table(connection.schema(ScanCommand.of(options.table())).getSchema().getFields());
     }
   }

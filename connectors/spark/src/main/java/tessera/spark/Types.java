@@ -14,6 +14,7 @@ import org.apache.spark.sql.types.Metadata;
 import org.apache.spark.sql.types.MetadataBuilder;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
+import tessera.scans.TesseraException;
 
 /** Types of Arrow, as the server sends them, as types of Spark. */
 final class Types {

@@ -1,4 +1,4 @@
-package tessera.spark;
+package tessera.scans;
 
 import java.io.Serializable;
 import java.nio.charset.StandardCharsets;
@@ -15,7 +15,7 @@ import java.util.List;
  * @param limit rows at most; -1 for all
  * @param parts parts at most
  */
-record ScanCommand(
+public record ScanCommand(
     List<String> table,
     List<String> columns,
     String where,
@@ -32,19 +32,19 @@ record ScanCommand(
    * @param column its column; null to count rows
    * @param type type of SQL of the result; null for that of the function
    */
-  record AggregateOf(String function, String column, String type) implements Serializable {
+  public record AggregateOf(String function, String column, String type) implements Serializable {
     String json() {
       return "{\"function\": " + text(function) + ", \"column\": " + text(column) + ", \"type\": " + text(type) + "}";
     }
   }
 
   /** All columns of a table. */
-  static ScanCommand of(List<String> table) {
+  public static ScanCommand of(List<String> table) {
     return new ScanCommand(table, List.of(), null, List.of(), List.of(), -1, 1);
   }
 
   /** The object, whose parts may be read again until the snapshot is let go. */
-  String json() {
+  public String json() {
     StringBuilder json = new StringBuilder("{\"hold\": true, \"table\": ").append(texts(table));
     json.append(", \"parts\": ").append(parts);
     if (!columns.isEmpty()) {
