@@ -10,8 +10,8 @@
 //! block never changes, that of a hot one in place (`hot`); what changes in either besides is its
 //! directory of versions and the counts and stamps below. String bytes of a hot block lie beside
 //! its memory and are part of its image only.
-//! Elsewhere: what is in memory of a frozen block (`payload`), encoding (`freeze`), rows added and
-//! changed (`hot`), versions (`versions`, `row`), reading (`frozen`, `unpack`), finding rows
+//! Elsewhere: what is in memory of a frozen block (`payload`, `identity`), encoding (`freeze`), rows
+//! added and changed (`hot`), versions (`versions`, `row`), reading (`frozen`, `unpack`), finding rows
 //! (`scan`), whole blocks as bytes (`image`).
 //! Source: Funke 2015, sections 5.3 and 5.4; Patel 2018, section 3.1. Departures: a checksum and
 //! physical types in the header, so that a damaged block is reported; validity bitmaps for plain
@@ -19,6 +19,7 @@
 
 mod header;
 mod hot;
+mod identity;
 mod moved;
 mod payload;
 pub(crate) mod sub_block;
@@ -27,7 +28,7 @@ mod symbols;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use parking_lot::{RwLock, RwLockReadGuard};
+use parking_lot::{Mutex, RwLock, RwLockReadGuard};
 use types::PhysicalType;
 
 #[cfg(test)]
@@ -35,15 +36,17 @@ pub(crate) use header::seal;
 pub use header::{BlockLayout, Scheme};
 pub(crate) use header::{Header, Nulls, Segment, corrupt, description_bytes};
 pub(crate) use hot::{CLOSED, Hot};
+use identity::Sma;
+pub(crate) use identity::{Identity, key_range};
 pub(crate) use moved::MoveMap;
 use moved::Moved;
 pub use payload::PayloadSource;
-pub(crate) use payload::{Frozen, Pinned};
-use payload::{Slot, Sma};
-use sub_block::SubBlock;
+use payload::Slot;
+pub(crate) use payload::{Frozen, Pinned, Validate};
+use sub_block::{SubBlock, SubBlockSpec};
 pub(crate) use symbols::{SYMBOL_TABLE_BYTES, SymbolTable};
 
-use crate::memory::{Memory, MemoryCategory};
+use crate::memory::{BufferPool, Memory, MemoryCategory};
 use crate::version::{Snapshot, StatementNumber, TxnId};
 use crate::versions::Versions;
 
@@ -68,6 +71,8 @@ pub struct Block {
     pub(crate) versions: Versions,
     /// Index sub-blocks, of frozen blocks only. Latched for as long as a scan opens the block.
     sub_blocks: RwLock<Vec<Arc<SubBlock>>>,
+    /// Index sub-blocks that are built when the payload is first read.
+    waiting: Mutex<Vec<SubBlockSpec>>,
     /// Stamp of all rows, for blocks that a load made; 0 for all others.
     created: AtomicU64,
     /// The statement of that transaction.
@@ -124,6 +129,26 @@ impl Block {
         block
     }
 
+    /// The frozen block of an identity, whose payload `home` reads when it is wanted and `validate`
+    /// tests then; None where nothing is ever evicted.
+    pub(crate) fn evicted(
+        id: u64,
+        identity: Identity,
+        pool: &Arc<BufferPool>,
+        home: Arc<dyn PayloadSource>,
+        validate: Validate,
+    ) -> Option<Arc<Self>> {
+        let evictor = pool.evictor()?;
+        let slot = Slot::evicted(identity.header.bytes, home, evictor, validate);
+        let nothing = Memory::empty(pool, MemoryCategory::FrozenBlocks);
+        let mut block = Self::new(id, nothing, identity.header, None);
+        (block.payload, block.smas) = (Some(slot), identity.smas);
+        let block = Arc::new(block);
+        let weak: std::sync::Weak<Self> = Arc::downgrade(&block);
+        evictor.add(weak);
+        Some(block)
+    }
+
     fn new(id: u64, memory: Memory, header: Header, hot: Option<Hot>) -> Self {
         let room = if hot.is_some() { header.capacity } else { header.rows };
         let versions = Versions::new(room as usize);
@@ -137,6 +162,7 @@ impl Block {
             hot,
             versions,
             sub_blocks: RwLock::default(),
+            waiting: Mutex::default(),
             created: AtomicU64::new(0),
             created_by: AtomicU32::new(0),
             changed: AtomicU64::new(0),
@@ -196,7 +222,35 @@ impl Block {
 
     /// Removes what it has for index `id`.
     pub(crate) fn remove_sub_block(&self, id: u64) {
+        self.waiting.lock().retain(|spec| spec.id != id);
         self.sub_blocks.write().retain(|known| known.id() != id);
+    }
+
+    /// True when it has an index sub-block for index `id`, or will have with its payload.
+    pub(crate) fn has_sub_block(&self, id: u64) -> bool {
+        self.waiting.lock().iter().any(|spec| spec.id == id)
+            || self.sub_blocks.read().iter().any(|known| known.id() == id)
+    }
+
+    /// An index sub-block is to be built when the payload is first read.
+    pub(crate) fn await_sub_block(&self, spec: SubBlockSpec) {
+        self.waiting.lock().push(spec);
+    }
+
+    /// Builds the index sub-blocks that waited for the payload; without memory the block goes
+    /// without them. The caller counts as a pin and found the payload in memory.
+    fn build_waiting(&self) {
+        let mut waiting = self.waiting.lock();
+        if waiting.is_empty() {
+            return;
+        }
+        let pinned = self.pin_again();
+        let frozen = pinned.frozen().expect("a frozen block");
+        for spec in waiting.drain(..) {
+            if let Ok(built) = SubBlock::build(frozen, &spec, self.memory.pool()) {
+                self.add_sub_block(built);
+            }
+        }
     }
 
     /// The stamp of all its rows, 0 once everybody sees it.
@@ -316,6 +370,11 @@ impl Block {
             Some(Sma::Keys(least, most)) => Some((*least, *most)),
             _ => None,
         }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn sma(&self, column: usize) -> &Sma {
+        &self.smas[column]
     }
 
     /// Smallest and largest string of a frozen segment; None without values.

@@ -14,6 +14,8 @@ use std::sync::Arc;
 use kernels::Vector;
 use types::Result;
 
+pub(crate) use validate::validate;
+
 use crate::block::{Block, BlockLayout, Header, corrupt};
 use crate::hot;
 use crate::memory::{BufferPool, MemoryCategory};
@@ -37,7 +39,7 @@ impl Block {
         };
         let mut memory = pool.allocate(category, bytes.len() as u64)?;
         memory.as_mut_slice().copy_from_slice(bytes);
-        validate::validate(&header, &memory)?;
+        validate(&header, &memory)?;
         if header.layout == BlockLayout::Frozen {
             return Ok(Self::frozen_in(id, memory, header));
         }

@@ -7,7 +7,7 @@
 //! ```
 //! Invariants: an entry is there once; entries carry no versions, so whoever reads them checks the
 //! row; all memory is counted in the pool.
-//! Elsewhere: the format of keys (`key`), which entries a row needs (`table`, `table::undo`).
+//! Elsewhere: the format of keys (`key`), keys in files (`stored`), which entries a row needs (`table`, `table::undo`).
 
 mod key;
 mod derived;
@@ -21,6 +21,7 @@ mod arena;
 mod counter;
 mod tree;
 mod hash;
+mod stored;
 #[cfg(test)]
 mod tests;
 
@@ -44,6 +45,8 @@ use crate::version::TxnId;
 pub use derived::{Derivation, INDEX_EXPRESSION, Membership};
 pub use key::{KeyBuffer, KeyRange};
 pub use range::{RangeCursor, RangeState};
+pub use stored::IndexKeys;
+pub(crate) use stored::{RunWriter, StoredRun};
 
 use form::{Fixed, Long};
 use hash::HashIndex;
@@ -127,6 +130,8 @@ pub struct TableIndex {
     ordinals: Box<[usize]>,
     encoder: KeyEncoder,
     derivation: Option<Arc<dyn Derivation>>,
+    /// See [`Self::definition`].
+    definition: Option<Box<[u8]>>,
     latches: [Mutex<()>; LATCH_COUNT],
     structure: Structure,
     /// A row changed its key: entries may lead to rows that have another one.
@@ -214,7 +219,19 @@ impl TableIndex {
         let ordinals = derived::ordinals(&spec, derivation.as_deref());
         let rekeyed = AtomicBool::new(false);
         let dropped_by = AtomicU64::new(TxnId::NONE.0);
-        Ok(Self { spec, ordinals, encoder, derivation, latches, structure, rekeyed, dropped_by })
+        let mut index = Self {
+            spec,
+            ordinals,
+            encoder,
+            derivation,
+            definition: None,
+            latches,
+            structure,
+            rekeyed,
+            dropped_by,
+        };
+        index.define(schema);
+        Ok(index)
     }
 
     /// Says that `txn` dropped it; [`TxnId::NONE`] takes that back.
@@ -266,6 +283,11 @@ impl TableIndex {
     #[inline]
     pub fn encode(&self, values: &[Datum<'_>], key: &mut KeyBuffer) {
         self.encoder.encode(values, key);
+    }
+
+    /// True when one of the values that `key`, a whole one, was made of is NULL.
+    pub fn has_null(&self, key: &[u8]) -> bool {
+        self.encoder.has_null(key)
     }
 
     /// Expressions and condition of the index, if it is not over all rows and plain columns.

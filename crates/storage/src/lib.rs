@@ -42,8 +42,8 @@ pub use block::sub_block::{SubBlockKind, SubBlockSpec, WeaveForm};
 pub use block::{BLOCK_ROWS_MAX, Block, BlockLayout, PayloadSource, Scheme};
 pub use datum::{Datum, RowBuffer};
 pub use index::{
-    Derivation, Direction, INDEX_EXPRESSION, IndexColumn, IndexKind, IndexSpec, KeyBuffer,
-    KeyRange, KeyRun, Membership, RangeCursor, RangeState, TableIndex, Uniqueness,
+    Derivation, Direction, INDEX_EXPRESSION, IndexColumn, IndexKeys, IndexKind, IndexSpec,
+    KeyBuffer, KeyRange, KeyRun, Membership, RangeCursor, RangeState, TableIndex, Uniqueness,
 };
 pub use load::{BlockShape, BulkWriter, TableLoad, batch_of};
 #[cfg(feature = "mimalloc")]
@@ -59,9 +59,9 @@ pub use schema::{ColumnSpec, Layout, Schema};
 pub use snapshot::{BlockView, TableSnapshot};
 pub use statistics::{ColumnStatistics, FrequentValues, TableStatistics};
 pub use table::{
-    BlockCopy, BlockImage, BlockInfo, BlockUse, Change, ChangeKind, HotBlock, KeyBatch, KeyRead,
-    KeySearch, Moving, RowChange, RowChangeKind, RowChanges, Seeker, SegmentInfo, SubBlockInfo,
-    Table, TableReplay, UndoBuffer, UndoMark, replay_rows,
+    BlockCopy, BlockImage, BlockInfo, BlockUse, Change, ChangeKind, EvictedBlock, HotBlock,
+    KeyBatch, KeyRead, KeySearch, KeySource, Moving, RowChange, RowChangeKind, RowChanges, Seeker,
+    SegmentInfo, SubBlockInfo, Table, TableReplay, UndoBuffer, UndoMark, replay_rows,
 };
 pub use tid::{TID_COLUMN, Tid};
 pub use version::{Snapshot, StatementNumber, Timestamp, TxnId, WriteError};

@@ -314,6 +314,12 @@ impl BufferPool {
         Ok(Memory::new(place, bytes as usize, reservation))
     }
 
+    /// Bytes that are counted for memory of `bytes` bytes.
+    pub(crate) fn bytes_counted(bytes: u64) -> u64 {
+        let held = usize::try_from(bytes).ok().and_then(slots::held_bytes);
+        held.map_or(bytes, |held| held as u64)
+    }
+
     fn place(&self, category: MemoryCategory, held: usize) -> io::Result<slots::Place> {
         if category.is_filled_slowly()
             && let Some(start) = self.runs.take(held)?

@@ -19,6 +19,7 @@ mod entries;
 mod image;
 mod index_blocks;
 mod recover;
+mod stored_keys;
 mod seals;
 mod freezing;
 mod gathering;
@@ -68,7 +69,9 @@ pub use index_blocks::SubBlockInfo;
 pub use many::KeyBatch;
 use moving::Traces;
 pub use moving::{BlockUse, Moving};
+pub use recover::EvictedBlock;
 pub use replay::{RowChange, RowChangeKind, RowChanges, TableReplay, replay_rows};
+pub use stored_keys::KeySource;
 pub use undo::{Change, ChangeKind, UndoBuffer, UndoMark};
 
 /// A shared set of rows that transactions read and write.
@@ -346,6 +349,15 @@ impl Table {
         let old = self.indexes.swap(Owned::new(list.into()), Ordering::AcqRel, &guard);
         // SAFETY: out of reach now; who loaded it before is pinned.
         unsafe { guard.defer_destroy(old) };
+    }
+
+    /// Maintains `index`, which has the entries of all rows, from now on.
+    fn put_index(&self, index: TableIndex) -> Arc<TableIndex> {
+        let index = Arc::new(index);
+        let mut list = self.indexes().to_vec();
+        list.push(Arc::clone(&index));
+        self.set_indexes(list);
+        index
     }
 
     /// Rows of `txn`, which has dropped the index `id`, may have equal keys from now on, though the

@@ -5,7 +5,8 @@
 //! LOCK          locked by the one process that has the database open
 //! CURRENT       name and checksum of the newest complete manifest; replaced by renaming
 //! manifest-<n>  snapshot, position in the log, catalog, sequences, tables and their block files
-//! blocks/       <table>-<block>-<version>.blk, and .dead: newer marks of deleted rows
+//! blocks/       <table>-<block>-<version>.blk; .dead: newer marks of deleted rows; .keys: keys of
+//!               its rows, for indexes
 //! wal/          see the crate `wal`
 //! ```
 //! Order of a checkpoint: block files synced, their names synced, manifest synced, its name synced,
@@ -20,11 +21,15 @@ mod manifest;
 mod directory;
 mod backup;
 mod block_file;
+mod keys;
 mod check;
 #[cfg(test)]
 mod tests;
 
-pub use block_file::{BlockContent, BlockFile, BlockFileKind, BlockFileName, BlockVersion};
+pub use block_file::{
+    BlockContent, BlockFile, BlockFileKind, BlockFileName, BlockStart, BlockVersion,
+};
 pub use check::check;
 pub use directory::{BlockReader, Directory, Syncing, Unsynced};
+pub use keys::{KeysReference, checksum_of};
 pub use manifest::{BlockEntry, BlockTemperature, DeadReference, Manifest, TableEntry};

@@ -44,6 +44,12 @@ pub struct RecoveryArgs {
     /// Work that fills the log; both in turn without
     #[arg(long, value_enum)]
     pub log: Option<Log>,
+    /// MiB of blocks of a database that is opened with half as much memory; 0 for none
+    #[arg(long, default_value_t = 512)]
+    pub blocks_mib: u64,
+    /// Opens that database only
+    #[arg(long)]
+    pub opening: bool,
 }
 
 /// Arguments of what `bench recovery` kills.

@@ -142,6 +142,8 @@ struct Derived {
     predicate: Option<Evaluator>,
     /// Classes and types of the columns of an inverted index.
     classes: Vec<(ElementClass, DataType)>,
+    /// See [`Derivation::definition`].
+    definition: String,
 }
 
 impl Derived {
@@ -163,7 +165,11 @@ impl Derived {
             IndexKind::Inverted => element_classes(columns, meta)?,
             _ => Vec::new(),
         };
-        Ok(Self { reads, physical, specs, expressions, predicate, classes })
+        // What functions return may differ from release to release.
+        let release = env!("CARGO_PKG_VERSION");
+        let parts = (&terms.expressions, &terms.predicate, &terms.classes);
+        let definition = format!(" {release} {parts:?}");
+        Ok(Self { reads, physical, specs, expressions, predicate, classes, definition })
     }
 }
 
@@ -174,6 +180,10 @@ impl Derivation for Derived {
 
     fn expressions(&self) -> &[ColumnSpec] {
         &self.specs
+    }
+
+    fn definition(&self) -> Option<String> {
+        Some(self.definition.clone())
     }
 
     fn derive(&self, row: &[Datum<'_>], out: &mut RowBuffer) -> Result<Membership> {

@@ -3,6 +3,7 @@
 //! ```text
 //! commits held: snapshot, position in the log, catalog, blocks
 //! then: changed blocks -> files -> files and log durable -> manifest -> old files, segments go
+//!       keys of frozen blocks that have none -'
 //! ```
 //! Invariants: the manifest holds all commits before its position in the log, and of each part
 //! of a block that was written those up to a later one, too: replay does them again, and comes to
@@ -18,9 +19,10 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use storage::{BlockImage, Table};
+use storage::{BlockImage, Table, TableIndex};
 use txn::checkpoint::{
-    BlockContent, BlockEntry, BlockVersion, Manifest, Syncing, TableEntry as TableFiles, Unsynced,
+    BlockContent, BlockEntry, BlockTemperature, BlockVersion, KeysReference, Manifest, Syncing,
+    TableEntry as TableFiles, Unsynced, checksum_of,
 };
 use txn::manager::{Isolation, Transaction};
 use types::{Error, Result, SqlState};
@@ -33,6 +35,9 @@ use crate::catalog::State;
 
 /// Bytes of blocks that closing a database writes at most for a checkpoint, whatever the log.
 const CLOSING_BYTES_MIN: u64 = 64 << 20;
+
+/// Bytes in a file of keys for a row and an index, about.
+const KEY_BYTES: u64 = 16;
 
 /// The disk flushes what was written here with the next commit, which takes half as long again: see
 /// decision 006.
@@ -93,20 +98,22 @@ impl Durable {
         for table in permanent(&moment.state) {
             let sizes = table.block_infos();
             let images = table.blocks_at(moment.pinned.snapshot());
-            let changed = images.iter().filter(|image| self.is_written(table, image));
+            let indexes = KeptIndexes::of(table);
             let size = |image: &BlockImage| {
                 let found = sizes.binary_search_by_key(&image.id(), |info| info.id);
                 found.map_or(0, |at| sizes[at].bytes)
             };
-            bytes += changed.map(size).sum::<u64>();
+            let written = |image: &BlockImage| match self.need(table, image) {
+                Need::Block => size(image),
+                Need::Nothing(entry) | Need::Dead(entry) if indexes.are_wanted(&entry) => {
+                    image.rows() as u64 * KEY_BYTES * indexes.all.len() as u64
+                }
+                Need::Nothing(_) | Need::Dead(_) => 0,
+            };
+            bytes += images.iter().map(written).sum::<u64>();
         }
         moment.pinned.rollback();
         bytes <= CLOSING_BYTES_MIN.max(log_bytes * 4)
-    }
-
-    /// True when a checkpoint writes the block.
-    fn is_written(&self, table: &Table, image: &BlockImage) -> bool {
-        matches!(self.need(table, image), Need::Block)
     }
 
     fn need(&self, table: &Table, image: &BlockImage) -> Need {
@@ -226,8 +233,11 @@ impl Durable {
         for (table, images) in tables {
             let id = table.id();
             let mut files = TableFiles { id, next_block: 0, blocks: Vec::new() };
+            let indexes = KeptIndexes::of(table);
             for image in images {
-                files.blocks.push(self.write_block(table, image, output)?);
+                let entry = self.write_block(table, image, output)?;
+                let keys = self.write_keys(image, &entry, &indexes, output)?;
+                files.blocks.push(BlockEntry { keys, ..entry });
             }
             files.next_block = table.next_block();
             all.push(files);
@@ -263,14 +273,61 @@ impl Durable {
             let dead = Some(self.directory.write_dead(of, &dead, syncing)?);
             return Ok(BlockEntry { changed, dead, ..entry });
         }
-        let bytes = copy.finish()?;
-        let content = BlockContent { block: &bytes, dead: &dead };
+        let (bytes, identity) = (copy.finish()?, image.identity());
+        let content = BlockContent { block: &bytes, identity: &identity, dead: &dead };
         let file = self.directory.write_block(of, content, syncing)?;
         let temperature = temperature_of(image.layout());
-        let entry = BlockEntry { file, changed, temperature, dead: None };
+        let entry = BlockEntry { file, changed, temperature, dead: None, keys: None };
         let blocks = vec![entry];
         output.written.tables.push(TableFiles { id, next_block: 0, blocks });
         Ok(entry)
+    }
+
+    /// The file with the keys of a frozen block, written if it has none of these indexes.
+    fn write_keys(
+        &self,
+        image: &BlockImage,
+        entry: &BlockEntry,
+        indexes: &KeptIndexes,
+        output: &mut Output,
+    ) -> Result<Option<KeysReference>> {
+        if !indexes.are_wanted(entry) {
+            return Ok(entry.keys.filter(|_| !indexes.is_empty()));
+        }
+        // A block that cannot be read is what its readers are told of; it has no keys then.
+        let Ok(keys) = image.keys(&indexes.all) else { return Ok(None) };
+        let pace = self.pace();
+        let syncing = Syncing::Later(&mut output.unsynced, &pace);
+        let of =
+            BlockVersion { table: indexes.table, block: image.id(), version: self.next_version() };
+        self.directory.write_keys(of, &keys, syncing).map(Some)
+    }
+}
+
+/// The indexes of a table whose keys are kept, as a checkpoint found them.
+struct KeptIndexes {
+    table: u64,
+    all: Vec<Arc<TableIndex>>,
+    checksum: u32,
+}
+
+impl KeptIndexes {
+    fn of(table: &Table) -> Self {
+        let all = table.indexes();
+        let all = all.iter().filter(|index| index.definition().is_some()).cloned();
+        let all: Vec<Arc<TableIndex>> = all.collect();
+        let checksum = checksum_of(all.iter().filter_map(|index| index.definition()));
+        Self { table: table.id(), all, checksum }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    /// True when the block of `entry` has no keys in these indexes.
+    fn are_wanted(&self, entry: &BlockEntry) -> bool {
+        let is_frozen = entry.temperature == BlockTemperature::Frozen;
+        is_frozen && !self.is_empty() && entry.keys.is_none_or(|keys| keys.indexes != self.checksum)
     }
 }
 

@@ -114,11 +114,11 @@ impl LoadedBlocks<'_> {
         let image = image.ok_or_else(|| Error::internal("a loaded block is in its table"))?;
         let version = self.durable.next_version();
         let dead = image.dead();
-        let bytes = image.write(&dead)?;
+        let (bytes, identity) = (image.write(&dead)?, image.identity());
         let dead = dead_bytes(&dead);
         let directory = &self.durable.directory;
         let of = BlockVersion { table, block, version };
-        let content = BlockContent { block: &bytes, dead: &dead };
+        let content = BlockContent { block: &bytes, identity: &identity, dead: &dead };
         let file = directory.write_block(of, content, Syncing::Now)?;
         Ok(LoadedBlock { table, file, temperature: temperature_of(image.layout()) })
     }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use storage::{BlockLayout, Timestamp};
 use txn::checkpoint::{
-    BlockEntry, BlockFileName, BlockTemperature, Manifest, TableEntry as TableFiles,
+    BlockEntry, BlockFileName, BlockTemperature, KeysReference, Manifest, TableEntry as TableFiles,
 };
 use txn::redo::BlockReference;
 
@@ -20,6 +20,8 @@ pub(super) struct LoadedBlock {
 #[derive(Debug, Default)]
 pub(super) struct BlockFiles {
     known: HashMap<(u64, u64), BlockEntry>,
+    /// Versions of files of frozen blocks that have to be read whole.
+    whole: HashMap<(u64, u64), u64>,
 }
 
 /// How a block gets into a checkpoint.
@@ -52,7 +54,7 @@ impl BlockFiles {
     /// Files that the commit at `ts` made.
     pub(super) fn add(&mut self, ts: Timestamp, loaded: impl IntoIterator<Item = LoadedBlock>) {
         for LoadedBlock { table, file, temperature } in loaded {
-            let entry = BlockEntry { file, changed: ts, temperature, dead: None };
+            let entry = BlockEntry { file, changed: ts, temperature, dead: None, keys: None };
             self.known.insert((table, file.block), entry);
         }
     }
@@ -71,10 +73,32 @@ impl BlockFiles {
             // the database is opened.
             Some(entry) if entry.temperature != temperature => Need::Block,
             Some(entry) if changed <= entry.changed => Need::Nothing(*entry),
-            Some(entry) if temperature == frozen && entry.temperature == frozen => {
+            // A file that has to be read whole is written anew when there is a reason to write.
+            Some(entry)
+                if temperature == frozen
+                    && entry.temperature == frozen
+                    && self.whole.get(&(table, block)) != Some(&entry.file.version) =>
+            {
                 Need::Dead(*entry)
             }
             _ => Need::Block,
+        }
+    }
+
+    /// An earlier build wrote this file of a frozen block, so that it has to be read whole.
+    pub(super) fn note_whole(&mut self, table: u64, file: &BlockReference) {
+        self.whole.insert((table, file.block), file.version);
+    }
+
+    /// File with the keys of a block, if there is one.
+    pub(super) fn keys(&self, table: u64, block: u64) -> Option<KeysReference> {
+        self.known.get(&(table, block))?.keys
+    }
+
+    /// The keys of a block cannot be read: the next checkpoint writes them anew.
+    pub(super) fn forget_keys(&mut self, table: u64, block: u64) {
+        if let Some(entry) = self.known.get_mut(&(table, block)) {
+            entry.keys = None;
         }
     }
 
@@ -105,6 +129,7 @@ impl BlockFiles {
         self.known.get(&(name.table, name.block)).is_some_and(|entry| {
             entry.file.version == name.version
                 || entry.dead.is_some_and(|dead| dead.version == name.version)
+                || entry.keys.is_some_and(|keys| keys.version == name.version)
         })
     }
 }

@@ -52,14 +52,17 @@ impl Homes {
         Self { reader, known: Mutex::default(), kept: Mutex::default() }
     }
 
+    /// Reader of `file`, for the frozen block of `table` that is in it.
+    pub(super) fn home_of(&self, table: u64, file: &BlockReference) -> Arc<dyn PayloadSource> {
+        let home = Arc::new(Home { reader: self.reader.clone(), table, file: *file });
+        self.known.lock().insert(name_of(table, file), Arc::downgrade(&home));
+        home
+    }
+
     /// Tells a block of `table` that it is in `file`, if it is frozen and does not know yet.
     pub(super) fn tell(&self, table: &Table, file: &BlockReference, temperature: BlockTemperature) {
         if temperature == BlockTemperature::Frozen && table.wants_home(file.block) {
-            let home = Home { reader: self.reader.clone(), table: table.id(), file: *file };
-            let home = Arc::new(home);
-            let name = name_of(table.id(), file);
-            self.known.lock().insert(name, Arc::downgrade(&home));
-            table.set_home(file.block, home);
+            table.set_home(file.block, self.home_of(table.id(), file));
         }
     }
 

@@ -81,7 +81,11 @@ pub(crate) fn check(path: &Path, config: &Config, files: &Files) -> Result<Check
     let pool = BufferPool::evicting(config.memory_bytes, Box::new(Lru2));
     let directory = Directory::open(&files.io, path, files.log_options())?;
     match Means::new(&directory, &pool, config).recover() {
-        Ok(recovered) => Ok(verify::tables(&recovered.state)),
+        Ok(recovered) => {
+            let mut report = verify::tables(&recovered.state);
+            verify::blocks(&recovered.state, &mut report);
+            Ok(report)
+        }
         Err(error) if error.state() == SqlState::DATA_CORRUPTED => {
             let problems = vec![error.message().to_owned()];
             Ok(CheckReport { problems, ..CheckReport::default() })

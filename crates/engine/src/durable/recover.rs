@@ -2,16 +2,19 @@
 //!
 //! ```text
 //! manifest -> catalog, tables -> blocks (all threads) -> log (`replay`) -> indexes
+//!                                frozen: identity only       from kept keys, else from rows
 //! ```
-//! Invariants: rows come back with their TIDs; nothing is written to files.
+//! Invariants: rows come back with their TIDs; nothing is written to files; rows of a frozen block
+//! are read only where the file is of an earlier build, or an index has no keys of it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use storage::{BufferPool, Table, Timestamp, TxnId, WriteError};
-use txn::checkpoint::{BlockEntry, BlockTemperature, Directory, Manifest};
+use storage::{BufferPool, EvictedBlock, KeySource, Table, Timestamp, WriteError};
+use txn::checkpoint::{BlockEntry, BlockFile, BlockStart, BlockTemperature, Directory, Manifest};
+use txn::redo::BlockReference;
 use types::{Error, Result, SqlState};
 use wal::LogReader;
 
@@ -65,6 +68,8 @@ pub(super) struct Means<'a> {
     pub(super) pool: &'a Arc<BufferPool>,
     pub(super) threads: usize,
     homes: Arc<Homes>,
+    /// Files of frozen blocks, with their tables, that had to be read whole.
+    whole: Mutex<Vec<(u64, BlockReference)>>,
 }
 
 impl<'a> Means<'a> {
@@ -74,7 +79,7 @@ impl<'a> Means<'a> {
         config: &Config,
     ) -> Self {
         let homes = Arc::new(Homes::new(directory.reader()));
-        Self { directory, pool, threads: config.threads.max(1), homes }
+        Self { directory, pool, threads: config.threads.max(1), homes, whole: Mutex::default() }
     }
 
     /// Reads everything.
@@ -104,8 +109,11 @@ impl<'a> Means<'a> {
         replay.objects.add_schemas();
         report.log = begun.elapsed() - report.blocks;
         report.commits = replay.commits;
+        for (table, file) in self.whole.lock().drain(..) {
+            replay.files.note_whole(table, &file);
+        }
         let mut last_object = replay.objects.last_object;
-        self.build_indexes(&replay.objects, &mut last_object)?;
+        self.build_indexes(&replay.objects, &mut replay.files, &mut last_object)?;
         partitions::settle(&mut replay.objects.state.tables)?;
         families::settle(&mut replay.objects.state.tables);
         report.indexes = begun.elapsed() - report.blocks - report.log;
@@ -123,7 +131,7 @@ impl<'a> Means<'a> {
         })
     }
 
-    /// Reads the block files of the manifest with all threads, each file whole.
+    /// Reads the block files of the manifest with all threads.
     fn restore_blocks(&self, manifest: &Manifest, objects: &Objects) -> Result<()> {
         let mut work = Vec::new();
         for table in &manifest.tables {
@@ -144,23 +152,36 @@ impl<'a> Means<'a> {
         table: &Table,
         entry: &BlockEntry,
     ) -> Result<BlockTemperature> {
-        let file = self.directory.read_block(table.id(), &entry.file)?;
+        let (id, file) = (table.id(), &entry.file);
         let newer = match &entry.dead {
-            Some(dead) => Some(self.directory.read_dead(table.id(), entry.file.block, dead)?),
+            Some(dead) => Some(self.directory.read_dead(id, file.block, dead)?),
             None => None,
         };
-        let dead = dead_words(newer.as_ref().unwrap_or(&file).dead());
-        let restored = table.restore_block(entry.file.block, file.content(), &dead, entry.changed);
+        let newer = newer.as_ref().map(BlockFile::dead);
+        let restored =
+            if let Some(BlockStart { identity, dead }) = self.directory.read_start(id, file)? {
+                let home = self.homes.home_of(id, file);
+                let evicted = EvictedBlock { identity: &identity, home };
+                let dead = dead_words(newer.unwrap_or(&dead));
+                table.restore_evicted(file.block, evicted, &dead, entry.changed)
+            } else {
+                let whole = self.directory.read_block(id, file)?;
+                let dead = dead_words(newer.unwrap_or(whole.dead()));
+                table.restore_block(file.block, whole.content(), &dead, entry.changed)
+            };
         let layout = restored.map_err(|error| match error.state() {
             SqlState::DATA_CORRUPTED => {
-                let path = self.directory.path_of(table.id(), &entry.file);
+                let path = self.directory.path_of(id, file);
                 let message = format!("\"{}\" is damaged: {}", path.display(), error.message());
                 Error::new(SqlState::DATA_CORRUPTED, message)
             }
             _ => error,
         })?;
         let temperature = temperature_of(layout);
-        self.homes.tell(table, &entry.file, temperature);
+        if temperature == BlockTemperature::Frozen && table.wants_home(file.block) {
+            self.whole.lock().push((id, *file));
+        }
+        self.homes.tell(table, file, temperature);
         Ok(temperature)
     }
 
@@ -186,17 +207,22 @@ impl<'a> Means<'a> {
     }
 
     /// Builds the indexes of all tables but those that wait for a writer.
-    fn build_indexes(&self, objects: &Objects, last_object: &mut u64) -> Result<()> {
+    fn build_indexes(
+        &self,
+        objects: &Objects,
+        files: &mut BlockFiles,
+        last_object: &mut u64,
+    ) -> Result<()> {
         let waits = |entry: &TableEntry| objects.deferred.contains(&entry.storage().id());
         for entry in objects.state.tables.values().filter(|entry| !waits(entry)) {
             for meta in &entry.def.indexes {
                 *last_object += 1;
-                self.build_index(entry, *last_object, meta)?;
+                self.build_index(entry, *last_object, meta, files)?;
             }
             for meta in &entry.def.block_indexes {
                 *last_object += 1;
                 let spec = sub_block_spec(*last_object, meta)?;
-                entry.storage().add_sub_blocks(spec, self.threads)?;
+                entry.storage().recover_sub_blocks(spec, self.threads)?;
             }
             entry.set_indexed();
         }
@@ -208,10 +234,16 @@ impl<'a> Means<'a> {
         entry: &TableEntry,
         id: u64,
         meta: &sql::catalog::IndexMeta,
+        files: &mut BlockFiles,
     ) -> Result<()> {
         let table = entry.storage();
         let index = new_index(id, table, &entry.def.columns, meta)?;
-        match table.add_index(index, self.threads, TxnId::NONE) {
+        let (directory, lost) = (self.directory, Mutex::default());
+        let keys = Keys { directory, files, table: table.id(), lost };
+        let recovered = table.recover_index(index, self.threads, &keys);
+        let lost = keys.lost.into_inner();
+        lost.into_iter().for_each(|block| files.forget_keys(table.id(), block));
+        match recovered {
             Ok(_) => Ok(()),
             Err(WriteError::Failed(error)) => Err(error),
             Err(_) => {
@@ -219,6 +251,30 @@ impl<'a> Means<'a> {
                 Err(damaged(format!("rows of table {table} have equal keys in index {index}")))
             }
         }
+    }
+}
+
+/// Keys of the blocks of a table in files.
+struct Keys<'a> {
+    directory: &'a Directory,
+    files: &'a BlockFiles,
+    table: u64,
+    /// Blocks whose keys could not be read.
+    lost: Mutex<Vec<u64>>,
+}
+
+impl KeySource for Keys<'_> {
+    fn run(&self, block: u64, definition: &[u8]) -> Option<Vec<u8>> {
+        let file = self.files.keys(self.table, block)?;
+        // Nothing is lost with a damaged file: the rows are there, and a check finds it.
+        self.directory.read_keys(self.table, block, &file, definition).unwrap_or_else(|error| {
+            let mut lost = self.lost.lock();
+            if lost.is_empty() {
+                eprintln!("tessera: rows are read in the place of keys: {error}");
+            }
+            lost.push(block);
+            None
+        })
     }
 }
 

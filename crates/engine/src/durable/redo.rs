@@ -120,6 +120,7 @@ impl<'d> Redo<'d> {
                 changed: Timestamp(0),
                 temperature: BlockTemperature::Hot,
                 dead: None,
+                keys: None,
             }],
         };
         let tables = files.into_iter().map(table).collect();

@@ -414,7 +414,8 @@ impl<'a> Worker<'a> {
 
     fn load_block(&mut self, ts: Timestamp, table: u64, file: &BlockReference) -> Result<()> {
         let hot = BlockTemperature::Hot;
-        let entry = BlockEntry { file: *file, changed: ts, temperature: hot, dead: None };
+        let (dead, keys) = (None, None);
+        let entry = BlockEntry { file: *file, changed: ts, temperature: hot, dead, keys };
         let temperature = self.means.restore_block(self.table(table)?, &entry)?;
         self.loaded.push((ts, LoadedBlock { table, file: *file, temperature }));
         Ok(())

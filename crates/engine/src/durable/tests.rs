@@ -2,6 +2,7 @@
 
 mod crash;
 mod crash_bus;
+mod opening;
 
 use std::path::Path;
 use std::sync::Arc;

@@ -56,6 +56,17 @@ pub(crate) fn tables(state: &State) -> CheckReport {
     report
 }
 
+/// Reads the rows of all blocks, which have to fit what opening was told of them.
+pub(super) fn blocks(state: &State, report: &mut CheckReport) {
+    for (name, entry) in &state.tables {
+        let damaged = entry.storage().unreadable_blocks().into_iter();
+        let problem = |(block, error): (u64, types::Error)| {
+            format!("block {block} of table {name}: {}", error.message())
+        };
+        report.problems.extend(damaged.map(problem));
+    }
+}
+
 /// As [`tables`], beside transactions that run: of a table that somebody writes, or whose older
 /// versions somebody may see, only that each row of a snapshot has its entries.
 pub(crate) fn tables_beside_others(

@@ -147,6 +147,11 @@ impl SimIo {
         self.state.lock().used_bytes()
     }
 
+    /// Bytes read of files since the start.
+    pub fn read_bytes(&self) -> u64 {
+        self.state.lock().read_bytes
+    }
+
     /// All files and their lengths, by name.
     pub fn files(&self) -> Vec<(std::path::PathBuf, u64)> {
         self.state.lock().files()
@@ -281,11 +286,12 @@ impl File for SimFile {
     }
 
     fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<usize> {
-        let state = self.live("read")?;
+        let mut state = self.live("read")?;
         let content = state.content(self.inode);
         let start = content.len().min(usize::try_from(offset).unwrap_or(usize::MAX));
         let count = into.len().min(content.len() - start);
         into[..count].copy_from_slice(&content[start..start + count]);
+        state.read_bytes += count as u64;
         Ok(count)
     }
 

@@ -305,7 +305,7 @@ fn physical_tag(physical: PhysicalType) -> u8 {
     idx.expect("PHYSICAL lists every type") as u8 + 1
 }
 
-fn number<const BYTES: usize>(bytes: &[u8], at: usize) -> u64 {
+pub(super) fn number<const BYTES: usize>(bytes: &[u8], at: usize) -> u64 {
     let mut value = [0u8; 8];
     value[..BYTES].copy_from_slice(&bytes[at..at + BYTES]);
     u64::from_le_bytes(value)

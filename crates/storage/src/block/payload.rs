@@ -9,8 +9,10 @@
 //! wrote, until its versions are collected; views of strings keep memory that was taken back from
 //! the block, and then its bytes stay counted.
 //! Invariants: the payload is only reached through a pin, and who has one finds it in memory; a
-//! payload is evicted only once its home can read it, and comes back the same, or XX001.
-//! Elsewhere: which goes first (`memory::evict`), files (`PayloadSource`).
+//! payload is evicted only once its home can read it, and comes back the same, or XX001; what was
+//! never in memory since the database was opened is checked in full when it first comes.
+//! Elsewhere: which goes first (`memory::evict`), files (`PayloadSource`), what is known of a block
+//! that nobody has read yet (`identity`).
 //! Source: Leis et al. 2023, "Virtual-Memory Assisted Buffer Management", section 3 (state and pins
 //! in one word). Departure: the unit is a block's payload, not a page.
 
@@ -24,9 +26,10 @@ use parking_lot::Mutex;
 use types::{Error, PhysicalType, Result};
 
 use super::{
-    Block, Codes, Header, Nulls, SYMBOL_TABLE_BYTES, Scheme, SymbolTable, corrupt, with_codes,
+    Block, Codes, Header, Nulls, SYMBOL_TABLE_BYTES, Scheme, Sma, SymbolTable, corrupt,
+    description_bytes, with_codes,
 };
-use crate::memory::{Cached, Evictable, Evictor, Memory, MemoryCategory, Plain, Usage};
+use crate::memory::{BufferPool, Cached, Evictable, Evictor, Memory, MemoryCategory, Plain, Usage};
 use crate::sync::AtomicU64;
 
 /// Where a payload can be read again.
@@ -37,6 +40,9 @@ pub trait PayloadSource: Send + Sync + std::fmt::Debug {
     /// XX001 for damage; those of files.
     fn read(&self, into: &mut [u8]) -> Result<()>;
 }
+
+/// Test of bytes that come from outside against their description.
+pub(crate) type Validate = fn(&Header, &Memory) -> Result<()>;
 
 /// Bit of a state: the payload is in memory. Below it: pins.
 const RESIDENT: u64 = 1 << 63;
@@ -69,6 +75,8 @@ pub(crate) struct Slot {
     /// Held by who loads or evicts.
     change: Mutex<()>,
     home: OnceLock<Arc<dyn PayloadSource>>,
+    /// Test that the payload has to pass when it is first read; taken by who holds `change`.
+    unchecked: Mutex<Option<Validate>>,
     /// None where nothing is evicted: pins are not counted then.
     evictor: Option<Arc<Evictor>>,
     /// Bytes of memory while it is resident.
@@ -98,8 +106,29 @@ impl Slot {
             payload: UnsafeCell::new(Some(Payload::new(memory, columns))),
             change: Mutex::default(),
             home: OnceLock::new(),
+            unchecked: Mutex::new(None),
             evictor,
             held_bytes,
+            last: AtomicU32::new(0),
+            before: AtomicU32::new(0),
+        }
+    }
+
+    /// A payload of `bytes` bytes that only `home` has so far.
+    pub(super) fn evicted(
+        bytes: u64,
+        home: Arc<dyn PayloadSource>,
+        evictor: &Arc<Evictor>,
+        validate: Validate,
+    ) -> Self {
+        Self {
+            state: AtomicU64::new(0),
+            payload: UnsafeCell::new(None),
+            change: Mutex::default(),
+            home: OnceLock::from(home),
+            unchecked: Mutex::new(Some(validate)),
+            evictor: Some(Arc::clone(evictor)),
+            held_bytes: BufferPool::bytes_counted(bytes),
             last: AtomicU32::new(0),
             before: AtomicU32::new(0),
         }
@@ -191,13 +220,34 @@ impl Block {
         if Header::read(memory.as_slice())? != self.header {
             return Err(corrupt(0, "the file holds another block"));
         }
+        let mut unchecked = slot.unchecked.lock();
+        if let Some(validate) = *unchecked {
+            validate(&self.header, &memory)?;
+        }
         let payload = Payload::new(Arc::new(memory), self.header.segments.len());
+        if unchecked.is_some() {
+            self.compare_smas(Frozen { block: self, payload: &payload })?;
+        }
+        *unchecked = None;
+        drop(unchecked);
         let _ = payload.cached.set(Cached::new(evictor, slot.held_bytes));
         // SAFETY: not RESIDENT, and `change` is held.
         unsafe { *slot.payload.get() = Some(payload) };
         slot.state.fetch_or(RESIDENT, Ordering::Release);
         evictor.note_load();
+        self.build_waiting();
         pool.keep_room();
+        Ok(())
+    }
+
+    /// XX001 unless smallest and largest values are those that `frozen` has.
+    fn compare_smas(&self, frozen: Frozen<'_>) -> Result<()> {
+        for (column, known) in self.smas.iter().enumerate() {
+            if frozen.sma(column) != *known {
+                let message = format!("column {column} has another smallest or largest value");
+                return Err(corrupt(description_bytes(column), message));
+            }
+        }
         Ok(())
     }
 
@@ -421,15 +471,4 @@ impl<'a> Frozen<'a> {
         let decoded = self.symbol_table(column).decode_all(ends.into_iter());
         Sma::Strings(decoded.get(0).into(), decoded.get(1).into())
     }
-}
-
-/// Smallest and largest value of a frozen segment, in memory whatever its payload.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Sma {
-    /// No values.
-    None,
-    /// Order keys.
-    Keys(i128, i128),
-    /// Strings.
-    Strings(Box<[u8]>, Box<[u8]>),
 }

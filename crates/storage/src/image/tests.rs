@@ -9,7 +9,7 @@ use testkit::Random;
 use types::{CompareOp, Interval, PhysicalType, SqlState, Value};
 
 use super::*;
-use crate::block::{Scheme, description_bytes, seal};
+use crate::block::{Identity, Scheme, description_bytes, seal};
 use crate::freeze::freeze;
 use crate::schema::{ColumnSpec, Schema};
 use crate::snapshot::TableSnapshot;
@@ -141,6 +141,34 @@ proptest! {
                     prop_assert!(result.is_ok(), "reading a damaged block panics");
                 }
                 Ok(_) => {}
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn identities_come_back_and_damage_is_reported_or_fits(seed: u64, rows in 1usize..300) {
+        let random = &mut Random::new(seed);
+        let (block, _) = make(random, BlockLayout::Frozen, rows);
+        let whole = block.identity();
+        let again = Identity::read(&whole).expect("whole");
+        prop_assert_eq!(&again.header, &block.header);
+        for column in 0..TYPES.len() {
+            prop_assert_eq!(again.sma(column), block.sma(column));
+        }
+        for _ in 0..40 {
+            let mut bytes = whole.clone();
+            let at = random.below(bytes.len() as u64) as usize;
+            bytes[at] = random.bits() as u8;
+            if random.chance(10) {
+                bytes.truncate(random.below(bytes.len() as u64) as usize);
+            }
+            seal(&mut bytes);
+            if let Err(error) = Identity::read(&bytes) {
+                prop_assert_eq!(error.state(), SqlState::DATA_CORRUPTED);
             }
         }
     }

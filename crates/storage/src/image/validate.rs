@@ -6,7 +6,7 @@ use types::{PhysicalType, Result};
 
 use crate::block::{
     AREA_ALIGN, BLOCK_ROWS_MAX, BlockLayout, Header, Nulls, SYMBOL_TABLE_BYTES, Scheme, Segment,
-    SymbolTable, corrupt, description_bytes,
+    SymbolTable, corrupt, description_bytes, key_range,
 };
 use crate::fixed::{Fixed, value_bytes, with_fixed};
 use crate::freeze::lookup::{LookupTable, table_entries};
@@ -22,7 +22,7 @@ struct Check<'a> {
 ///
 /// # Errors
 /// XX001 with what is wrong.
-pub(super) fn validate(header: &Header, memory: &Memory) -> Result<()> {
+pub(crate) fn validate(header: &Header, memory: &Memory) -> Result<()> {
     let rows_max = if header.layout == BlockLayout::Frozen { header.rows } else { header.capacity };
     if header.rows > rows_max || rows_max as usize > BLOCK_ROWS_MAX {
         return Err(corrupt(12, format!("{} rows, capacity {rows_max}", header.rows)));
@@ -247,12 +247,7 @@ impl Check<'_> {
         }
         self.area("SMA", segment.sma, 2, 16)?;
         let keys = self.memory.slice_of::<i128>(segment.sma as usize, 2);
-        let (lo, hi) = match segment.physical {
-            PhysicalType::Bool => (0, 1),
-            PhysicalType::I32 => (i128::from(i32::MIN), i128::from(i32::MAX)),
-            PhysicalType::I64 | PhysicalType::F64 => (i128::from(i64::MIN), i128::from(i64::MAX)),
-            _ => (i128::MIN, i128::MAX),
-        };
+        let (lo, hi) = key_range(segment.physical);
         if keys[0] > keys[1] || keys[0] < lo || keys[1] > hi {
             return self.fail("SMA out of range");
         }

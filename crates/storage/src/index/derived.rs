@@ -36,6 +36,12 @@ pub trait Derivation: Send + Sync {
     /// The expressions, as columns.
     fn expressions(&self) -> &[ColumnSpec];
 
+    /// Text that differs where rows would have other values: two derivations over the same columns
+    /// with one text make the same of each row. None where that cannot be told.
+    fn definition(&self) -> Option<String> {
+        None
+    }
+
     /// Computes the expressions of one row, whose columns read are `row`, into `out`, which it
     /// clears; those of a row outside are of no use. The same row gives the same result.
     ///

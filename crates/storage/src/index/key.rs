@@ -143,6 +143,22 @@ impl KeyEncoder {
         self.fields.iter().map(SortField::key_bytes).sum()
     }
 
+    /// True when one of the values that `key`, a whole one, was made of is NULL.
+    pub(super) fn has_null(&self, mut key: &[u8]) -> bool {
+        for field in &self.fields {
+            let may_be_null = field.nulls != SortNulls::Absent;
+            if may_be_null && key.first() == Some(&u8::from(field.nulls == SortNulls::Last)) {
+                return true;
+            }
+            let bytes = field.key_bytes().unwrap_or_else(|| {
+                let start = usize::from(may_be_null);
+                start + text_bytes(key.get(start..).unwrap_or_default(), field.flip())
+            });
+            key = key.get(bytes..).unwrap_or_default();
+        }
+        false
+    }
+
     /// The key of the first `values.len()` columns.
     ///
     /// # Panics
@@ -232,6 +248,23 @@ fn write_fixed<const N: usize>(
     let flip = field.flip();
     let encoded = if flip == 0 { encoded } else { encoded.map(|byte| byte ^ flip) };
     bytes.extend_from_slice(&encoded);
+}
+
+/// Bytes of the text that starts a key, each XORed with `flip`.
+fn text_bytes(key: &[u8], flip: u8) -> usize {
+    let mut at = 0;
+    while at < key.len() {
+        if key[at] != flip {
+            at += 1;
+            continue;
+        }
+        let is_end = key.get(at + 1).is_none_or(|&next| next == flip);
+        at += 2;
+        if is_end {
+            break;
+        }
+    }
+    at
 }
 
 /// Bytes as they are, 00 as 00 FF, then 00 00.

@@ -296,42 +296,48 @@ impl Table {
         let _latch = self.indexes_change.lock();
         let blocks = Arc::clone(&self.blocks.lock().all);
         index.bulk_build(threads, blocks.len(), |part, run| {
-            let block = blocks[part].pin()?;
-            let guard = epoch::pin();
-            let (mut key, mut row) = (KeyBuffer::new(), RowBuffer::new());
-            let mut keys: Vec<KeyBuffer> = Vec::new();
-            for number in 0..block.rows() as u32 {
-                if number.is_multiple_of(LOOK_ROWS) {
-                    budget::check()?;
-                }
-                let tid = Tid::new(block.id(), number);
-                let word = block.word(number).map_or(0, settled);
-                if word == DEAD {
-                    continue;
-                }
-                let kind = newest(word, &guard).map(RecordRef::kind);
-                // An expression may raise what it likes of a row that is no longer there.
-                if !matches!(kind, Some(Kind::Delete | Kind::Void)) {
-                    newest_key(&block, number, &index, &mut row, &mut key)?;
-                }
-                if word == 0 {
-                    push_entry(run, &key, tid)?;
-                } else {
-                    keys.clear();
-                    self.version_keys(&block, number, word, &index, &mut keys, &guard);
-                    keys.iter().try_for_each(|key| push_entry(run, key, tid))?;
-                }
-            }
-            Ok(())
+            self.enter_versions(&blocks[part], &index, run)
         })?;
-        let mut list = self.indexes().to_vec();
         if index.spec().unique != Uniqueness::No {
-            self.check_unique(&index, &blocks, list.len(), txn)?;
+            self.check_unique(&index, &blocks, self.indexes().len(), txn)?;
         }
-        let index = Arc::new(index);
-        list.push(Arc::clone(&index));
-        self.set_indexes(list);
-        Ok(index)
+        Ok(self.put_index(index))
+    }
+
+    /// Adds the entries of all versions of the rows of a block.
+    pub(super) fn enter_versions(
+        &self,
+        block: &Block,
+        index: &TableIndex,
+        run: &mut KeyRun<'_, '_>,
+    ) -> Result<()> {
+        let block = block.pin()?;
+        let guard = epoch::pin();
+        let (mut key, mut row) = (KeyBuffer::new(), RowBuffer::new());
+        let mut keys: Vec<KeyBuffer> = Vec::new();
+        for number in 0..block.rows() as u32 {
+            if number.is_multiple_of(LOOK_ROWS) {
+                budget::check()?;
+            }
+            let tid = Tid::new(block.id(), number);
+            let word = block.word(number).map_or(0, settled);
+            if word == DEAD {
+                continue;
+            }
+            let kind = newest(word, &guard).map(RecordRef::kind);
+            // An expression may raise what it likes of a row that is no longer there.
+            if !matches!(kind, Some(Kind::Delete | Kind::Void)) {
+                newest_key(&block, number, index, &mut row, &mut key)?;
+            }
+            if word == 0 {
+                push_entry(run, &key, tid)?;
+            } else {
+                keys.clear();
+                self.version_keys(&block, number, word, index, &mut keys, &guard);
+                keys.iter().try_for_each(|key| push_entry(run, key, tid))?;
+            }
+        }
+        Ok(())
     }
 
     /// Finds two rows of one key.
@@ -345,41 +351,50 @@ impl Table {
         if index.spec().kind == IndexKind::Ordered {
             return self.check_unique_ordered(index, number, txn);
         }
+        blocks.iter().try_for_each(|block| self.check_unique_block(index, block, number, txn))
+    }
+
+    /// Finds rows of a block whose key another row has, too.
+    pub(super) fn check_unique_block(
+        &self,
+        index: &TableIndex,
+        block: &Block,
+        number: usize,
+        txn: TxnId,
+    ) -> Result<(), WriteError> {
         let distinct = index.spec().unique == Uniqueness::Distinct;
-        for block in blocks {
-            let block = block.pin()?;
-            let is_there = |row: &u32| block.word(*row).is_none_or(|word| settled(word) != DEAD);
-            for row in (0..block.rows() as u32).filter(is_there) {
-                if row.is_multiple_of(LOOK_ROWS) {
-                    budget::check()?;
-                }
-                let guard = epoch::pin();
-                let tid = Tid::new(block.id(), row);
-                with_scratch(|scratch| {
-                    let mut key = KeyBuffer::new();
-                    // Rows that are there have a key, or the index would not have been built.
-                    let made = newest_key(&block, row, index, &mut scratch.row, &mut key);
-                    if made.is_err()
-                        || key.is_absent()
-                        || distinct && key.has_null()
-                        || !self.has(index, &key, tid, txn, scratch, &guard)?
-                    {
-                        return Ok(());
-                    }
-                    match self.find_holder(index, &key, txn, Some(tid), scratch, &guard)? {
-                        Holder::Nobody => Ok(()),
-                        Holder::Row(tid) => Err(WriteError::Duplicate { index: number, tid }),
-                        Holder::Running(txn) => Err(WriteError::Wait(txn)),
-                    }
-                })?;
+        let block = block.pin()?;
+        let is_there = |row: &u32| block.word(*row).is_none_or(|word| settled(word) != DEAD);
+        for row in (0..block.rows() as u32).filter(is_there) {
+            if row.is_multiple_of(LOOK_ROWS) {
+                budget::check()?;
             }
+            let guard = epoch::pin();
+            let tid = Tid::new(block.id(), row);
+            with_scratch(|scratch| {
+                let mut key = KeyBuffer::new();
+                // Rows that are there have a key, or the index would not have been built.
+                let made = newest_key(&block, row, index, &mut scratch.row, &mut key);
+                if made.is_err()
+                    || key.is_absent()
+                    || distinct && key.has_null()
+                    || !self.has(index, &key, tid, txn, scratch, &guard)?
+                {
+                    return Ok(());
+                }
+                match self.find_holder(index, &key, txn, Some(tid), scratch, &guard)? {
+                    Holder::Nobody => Ok(()),
+                    Holder::Row(tid) => Err(WriteError::Duplicate { index: number, tid }),
+                    Holder::Running(txn) => Err(WriteError::Wait(txn)),
+                }
+            })?;
         }
         Ok(())
     }
 
     /// As [`Self::check_unique`], by neighbours in the order of keys: rows are looked at only where
     /// keys are equal, which are next to each other here and far apart in the table.
-    fn check_unique_ordered(
+    pub(super) fn check_unique_ordered(
         &self,
         index: &TableIndex,
         number: usize,
@@ -399,18 +414,19 @@ impl Table {
                 last.begin(key, tid);
                 continue;
             }
+            last.entries += 1;
+            // Such rows are distinct, and may be in blocks that are not in memory.
+            if distinct && index.has_null(key) {
+                continue;
+            }
             let guard = epoch::pin();
             let found = with_scratch(|scratch| -> Result<Option<Tid>> {
-                let mut has = |tid: Tid| -> Result<bool> {
-                    Ok(!(distinct && self.has_null(index, tid, scratch, &guard)?)
-                        && self.has(index, key, tid, txn, scratch, &guard)?)
-                };
+                let mut has = |tid: Tid| self.has(index, key, tid, txn, scratch, &guard);
                 if let Some(first) = last.first.take() {
                     last.holder = has(first)?.then_some(first);
                 }
                 Ok(if has(tid)? { last.holder.replace(tid) } else { None })
             })?;
-            last.entries += 1;
             if let Some(tid) = found {
                 return Err(WriteError::Duplicate { index: number, tid });
             }
@@ -432,20 +448,6 @@ impl Table {
         // Rows that have moved are found where they are.
         Ok(block.is_some_and(|block| block.moved_to().is_none())
             && self.holder(index, key, tid, txn, scratch, guard)? != Holder::Nobody)
-    }
-
-    fn has_null(
-        &self,
-        index: &TableIndex,
-        tid: Tid,
-        scratch: &mut Scratch,
-        guard: &Guard,
-    ) -> Result<bool> {
-        let Some(block) = self.directory.get(tid.block(), guard) else { return Ok(false) };
-        let block = Pinned::new(block.get())?;
-        let mut key = KeyBuffer::new();
-        let made = newest_key(&block, tid.row(), index, &mut scratch.row, &mut key);
-        Ok(made.is_err() || key.has_null())
     }
 
     /// The keys of all versions of a row, each once.
@@ -507,7 +509,7 @@ fn push_entry(run: &mut KeyRun<'_, '_>, key: &KeyBuffer, tid: Tid) -> Result<()>
 ///
 /// # Errors
 /// Errors that an expression of the index raises.
-fn newest_key(
+pub(super) fn newest_key(
     block: &Pinned<&Block>,
     row: u32,
     index: &TableIndex,

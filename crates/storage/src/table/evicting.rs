@@ -10,8 +10,8 @@ use crate::manager::Manager;
 use crate::memory::Evictable;
 use crate::positions::Positions;
 use crate::{
-    ColumnSpec, Datum, IndexColumn, IndexKind, IndexSpec, KeyBuffer, Lru2, Restriction,
-    RestrictionKind, ScanPlan, SubBlockKind, SubBlockSpec, Uniqueness, batch_of,
+    ColumnSpec, Datum, EvictedBlock, IndexColumn, IndexKind, IndexSpec, KeyBuffer, KeySource, Lru2,
+    Restriction, RestrictionKind, ScanPlan, SubBlockKind, SubBlockSpec, Uniqueness, batch_of,
 };
 
 /// Bytes of a block that can be read, or are damaged.
@@ -37,6 +37,15 @@ impl PayloadSource for Kept {
         }
         into.copy_from_slice(&self.bytes);
         Ok(())
+    }
+}
+
+/// Keys of blocks in one index.
+struct Keys(Vec<Option<Vec<u8>>>);
+
+impl KeySource for Keys {
+    fn run(&self, block: u64, _: &[u8]) -> Option<Vec<u8>> {
+        self.0[block as usize].clone()
     }
 }
 
@@ -72,7 +81,7 @@ fn table(limit: u64) -> (Arc<Table>, Vec<Arc<Kept>>) {
     (table, kept)
 }
 
-fn with_index(table: &Arc<Table>, kind: IndexKind) {
+fn new_index(table: &Arc<Table>, kind: IndexKind) -> TableIndex {
     let spec = IndexSpec {
         id: 9,
         name: "i".to_owned(),
@@ -80,10 +89,94 @@ fn with_index(table: &Arc<Table>, kind: IndexKind) {
         unique: Uniqueness::Distinct,
         kind,
     };
-    let index = TableIndex::new(spec, table.schema(), table.pool()).expect("fits");
-    table.add_index(index, 2, TxnId::NONE).expect("keys are different");
+    TableIndex::new(spec, table.schema(), table.pool()).expect("fits")
 }
 
+fn with_index(table: &Arc<Table>, kind: IndexKind) {
+    table.add_index(new_index(table, kind), 2, TxnId::NONE).expect("keys are different");
+}
+
+/// The table as a database that is opened has it; row 5 of each block is deleted.
+fn opened(table: &Arc<Table>, kept: &[Arc<Kept>]) -> Arc<Table> {
+    let pool = BufferPool::evicting(1 << 30, Box::new(Lru2));
+    let again = Table::new(1, "t", table.schema().clone(), Layout::Frozen, pool);
+    for (image, home) in table.blocks_at(Snapshot::ALL).iter().zip(kept) {
+        let identity = image.identity();
+        let home: Arc<dyn PayloadSource> = Arc::<Kept>::clone(home);
+        let evicted = EvictedBlock { identity: &identity, home };
+        let mut dead = vec![0; (ROWS as usize).div_ceil(64)];
+        dead[0] = 1 << 5;
+        again.restore_evicted(image.id(), evicted, &dead, Timestamp(1)).expect("whole");
+    }
+    again.end_recovery(Timestamp(1));
+    again
+}
+
+#[test]
+fn a_table_that_is_opened_reads_rows_when_they_are_wanted() {
+    for kind in [IndexKind::Ordered, IndexKind::Hash] {
+        let (table, kept) = table(1 << 30);
+        with_index(&table, kind);
+        let images = table.blocks_at(Snapshot::ALL);
+        let keys = |image: &BlockImage| {
+            let kept = image.keys(&table.indexes()).expect("readable").pop();
+            kept.map(|kept| kept.run)
+        };
+        let mut keys = Keys(images.iter().map(keys).collect());
+        // The keys of one block are lost, those of another are not keys of this index.
+        keys.0[6] = None;
+        keys.0[7].as_mut().expect("keys").truncate(100);
+        let again = opened(&table, &kept);
+        again.recover_index(new_index(&again, kind), 2, &keys).expect("keys are different");
+        let bloom = SubBlockKind::Bloom { bits_per_key: 20 };
+        let spec = SubBlockSpec { id: 1, name: "b".to_owned(), column: 1, kind: bloom };
+        again.recover_sub_blocks(spec, 2).expect("fits");
+        let reads = || kept.iter().map(|home| home.reads.load(Ordering::Relaxed)).sum::<u64>();
+        assert_eq!(reads(), 2, "blocks without keys");
+        assert_eq!(again.live_rows() as i64, BLOCKS * (ROWS - 1));
+        assert_eq!(again.indexes()[0].len(), again.live_rows());
+        let (mut row, mut buffer) = (crate::RowBuffer::new(), KeyBuffer::new());
+        let mut get = |key: i64| {
+            let key = [Datum::I64(key)];
+            let found = again.get(0, Snapshot::ALL, &key, &mut buffer, &[1], &mut row);
+            found.expect("readable").map(|_| row.get(0).to_value())
+        };
+        assert_eq!(get(3 * ROWS + 1), Some(Value::text(&text_of(3 * ROWS + 1))));
+        assert_eq!(get(4 * ROWS + 5), None);
+        assert_eq!(reads(), 3, "and the block of the key");
+        assert_eq!(again.sub_block_info(1).blocks, 3, "filters come with the rows");
+        let rows = scan(&again, vec![]).expect("readable");
+        let wanted = all_rows().into_iter().filter(|(key, _)| key % ROWS != 5);
+        assert!(rows.into_iter().eq(wanted));
+        assert_eq!((reads(), again.sub_block_info(1).blocks), (BLOCKS as u64, BLOCKS as u64));
+    }
+}
+
+#[test]
+fn rows_that_are_not_those_of_the_identity_are_damage() {
+    let (pool, ints) = (BufferPool::evicting(1 << 30, Box::new(Lru2)), 0..1000);
+    let block = |from: i64| {
+        let vector = Vector::new(VectorData::I64(ints.clone().map(|i| from + i % 90).collect()));
+        crate::freeze::freeze(1, &[&vector], 1000, &pool).expect("fits").0
+    };
+    let (block, other) = (block(7), block(8));
+    let schema: Schema = vec![ColumnSpec::new("k", DataType::BigInt)].into();
+    let table = Table::new(1, "t", schema, Layout::Frozen, Arc::clone(&pool));
+    let whole = block.to_bytes().expect("in memory");
+    let mut beyond = whole.clone();
+    let codes = block.segment(0).data as usize;
+    beyond[codes + 3] = 200;
+    let cases = [other.to_bytes().expect("in memory"), beyond, whole];
+    for (id, bytes) in cases.into_iter().enumerate() {
+        let evicted = EvictedBlock { identity: &block.identity(), home: Kept::new(bytes) };
+        table.restore_evicted(id as u64, evicted, &[], Timestamp(1)).expect("an identity");
+    }
+    let unreadable: Vec<_> = table.unreadable_blocks();
+    let states = unreadable.iter().map(|(id, error)| (*id, error.state()));
+    let damaged = SqlState::DATA_CORRUPTED;
+    assert_eq!(states.collect::<Vec<_>>(), [(0, damaged), (1, damaged)]);
+    assert_eq!(table.live_rows(), 3000, "how many there are is known of all");
+}
 fn scan(table: &Arc<Table>, restrictions: Vec<Restriction>) -> Result<Vec<(i64, String)>> {
     let snapshot = table.snapshot(Snapshot::ALL);
     let plan = ScanPlan::new(table.schema(), restrictions)?;

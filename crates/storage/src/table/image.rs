@@ -35,6 +35,10 @@ impl Table {
 }
 
 impl BlockImage {
+    pub(super) fn block(&self) -> &Block {
+        self.snapshot.block(self.number)
+    }
+
     /// Its number in the table.
     pub fn id(&self) -> u64 {
         self.snapshot.block(self.number).id()
@@ -68,6 +72,12 @@ impl BlockImage {
         let mut dead = Bitmap::filled(rows, true);
         visible.iter().for_each(|&row| dead.set(row as usize, false));
         dead.words().to_vec()
+    }
+
+    /// Description, smallest and largest values of a frozen block, for
+    /// [`Table::restore_evicted`]; nothing for a hot one.
+    pub fn identity(&self) -> Vec<u8> {
+        self.snapshot.block(self.number).identity()
     }
 
     /// The block as bytes that describe themselves; of a hot block with `dead` rows as NULL. The

@@ -60,7 +60,19 @@ impl Table {
         }
     }
 
-    /// Builds the index sub-blocks that `block` should have and does not.
+    /// Recovery: as [`Self::add_sub_blocks`], but blocks that are not in memory get theirs when they
+    /// are first read.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn recover_sub_blocks(&self, spec: SubBlockSpec, threads: usize) -> Result<()> {
+        let blocks = Arc::clone(&self.blocks.lock().all);
+        let absent = blocks.iter().filter(|block| !block.is_resident());
+        absent.for_each(|block| block.await_sub_block(spec.clone()));
+        self.add_sub_blocks(spec, threads)
+    }
+
+    /// Builds the index sub-blocks that `block` should have, does not have and does not wait for.
     ///
     /// # Errors
     /// 53200 without memory; those of reading the block.
@@ -69,15 +81,15 @@ impl Table {
             return Ok(());
         }
         let specs = Arc::clone(&self.sub_blocks.lock());
-        if specs.is_empty() {
+        let missing: Vec<&SubBlockSpec> =
+            specs.iter().filter(|spec| !block.has_sub_block(spec.id)).collect();
+        if missing.is_empty() {
             return Ok(());
         }
         let pinned = block.pin()?;
         let frozen = pinned.frozen().expect("a frozen block");
-        for spec in specs.iter() {
-            if block.sub_blocks().iter().all(|known| known.id() != spec.id) {
-                block.add_sub_block(SubBlock::build(frozen, spec, &self.pool)?);
-            }
+        for spec in missing {
+            block.add_sub_block(SubBlock::build(frozen, spec, &self.pool)?);
         }
         Ok(())
     }

@@ -9,6 +9,7 @@ mod finding;
 mod freezing;
 mod moving;
 mod redo;
+mod restoring;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -237,11 +238,8 @@ impl Model {
             unique: Uniqueness::No,
             kind,
         };
-        let (schema, pool) = (self.table.schema(), self.table.pool());
-        let specs = vec![ColumnSpec::new("remainder", DataType::BigInt)];
-        let remainder = Remainder { specs };
-        let index = TableIndex::derived(spec, schema, pool, Some(Arc::new(remainder)));
-        self.table.add_index(index.expect("fits"), 2, TxnId::NONE).expect("not unique");
+        let index = index_of(&self.table, spec);
+        self.table.add_index(index, 2, TxnId::NONE).expect("not unique");
     }
 
     fn value(&mut self, column: usize) -> Value {
@@ -564,29 +562,6 @@ impl Model {
         self.check_replay();
     }
 
-    fn empty(&self) -> Arc<Table> {
-        let (schema, layout) = (self.table.schema().clone(), self.table.layout());
-        Table::new(7, "t", schema, layout, BufferPool::new(1 << 30))
-    }
-
-    fn check_images(&mut self) {
-        let other = self.empty();
-        for image in self.table.blocks_at(self.manager.now()) {
-            let dead = image.dead();
-            let bytes = image.write(&dead).expect("fits");
-            other.restore_block(image.id(), &bytes, &dead, Timestamp(1)).expect("whole");
-        }
-        other.end_recovery(Timestamp(1));
-        assert_eq!(other.live_rows() as usize, self.committed.len());
-        check(&mut self.random, &other, &other.snapshot(Snapshot::ALL), &self.committed);
-        let manager = Manager::default();
-        let row = self.row();
-        let mut txn = manager.begin();
-        let tid = other.insert(&mut txn.undo, &datums(&row)).expect("no indexes");
-        assert!(self.committed.values().all(|(other, _)| *other != tid), "a place of its own");
-        manager.commit(txn);
-    }
-
     /// Begins a copy, or goes on with one; false when all are whole.
     fn copy_part(&mut self) -> bool {
         if let Some(image) = self.images.pop() {
@@ -602,41 +577,15 @@ impl Model {
         open[i].next(self.manager.now()).expect("fits");
         true
     }
+}
 
-    /// Replays from the blocks as they were at first, and from copies whose parts are of any time.
-    fn check_replay(&mut self) {
-        while self.copy_part() {}
-        let finish = |(id, copy): (u64, BlockCopy)| (id, copy.dead(), copy.finish().expect("fits"));
-        let copies: Vec<_> = std::mem::take(&mut self.copies).into_iter().map(finish).collect();
-        let start = std::mem::take(&mut self.start);
-        self.check_replay_from(&start);
-        self.check_replay_from(&copies);
-    }
-
-    fn check_replay_from(&mut self, blocks: &[(u64, Vec<u64>, Vec<u8>)]) {
-        let other = self.empty();
-        for (id, dead, bytes) in blocks {
-            other.restore_block(*id, bytes, dead, Timestamp(1)).expect("whole");
-        }
-        // Two replays as of two threads, each with its blocks.
-        for part in 0..2 {
-            let mut tables = [TableReplay::new(&other)];
-            let mut changes = RowChanges::default();
-            for redo in self.log.iter().filter(|redo| redo.block() % 2 == part) {
-                if let Redo::Block(id, bytes) = redo {
-                    replay_rows(&mut tables, &changes).expect("what was logged fits");
-                    changes.clear();
-                    other.restore_block(*id, bytes, &[], Timestamp(1)).expect("whole");
-                } else {
-                    redo.add_to(&mut changes);
-                }
-            }
-            replay_rows(&mut tables, &changes).expect("what was logged fits");
-        }
-        other.end_recovery(Timestamp(2));
-        assert_eq!(other.live_rows() as usize, self.committed.len());
-        check(&mut self.random, &other, &other.snapshot(Snapshot::ALL), &self.committed);
-    }
+/// An empty index of `table`, over the remainder where `spec` has an expression.
+fn index_of(table: &Table, spec: IndexSpec) -> TableIndex {
+    let is_derived = spec.columns.iter().any(|column| column.expression().is_some());
+    let specs = vec![ColumnSpec::new("remainder", DataType::BigInt)];
+    let remainder: Arc<dyn Derivation> = Arc::new(Remainder { specs });
+    let derivation = is_derived.then_some(remainder);
+    TableIndex::derived(spec, table.schema(), table.pool(), derivation).expect("fits")
 }
 
 fn spec(i: usize, ty: DataType) -> ColumnSpec {
@@ -659,6 +608,10 @@ impl Derivation for Remainder {
 
     fn expressions(&self) -> &[ColumnSpec] {
         &self.specs
+    }
+
+    fn definition(&self) -> Option<String> {
+        Some("column 2 modulo 7, where column 5".to_owned())
     }
 
     fn derive(&self, row: &[Datum<'_>], out: &mut RowBuffer) -> Result<Membership> {

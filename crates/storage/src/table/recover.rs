@@ -1,7 +1,8 @@
 //! Putting blocks back after a restart: those of a checkpoint, and those that the log needs.
 //!
 //! One thread per block, before anybody else uses the table; rows get no versions and indexes no
-//! entries: they are built afterwards ([`Table::add_index`]). The log does not tell that a hot
+//! entries: they are built afterwards ([`Table::recover_index`]). Of a frozen block its identity is
+//! enough: its rows are read when somebody wants them. The log does not tell that a hot
 //! block was made: one that is missing is made with the first row, and moved to twice the room as
 //! rows come. Rows of a block that no insert named stay dead.
 //!
@@ -16,7 +17,7 @@ use types::{Error, Result, SqlState};
 
 use super::directory::BLOCK_ID_END;
 use super::{BlockRef, Table};
-use crate::block::{BLOCK_ROWS_MAX, Block, BlockLayout};
+use crate::block::{BLOCK_ROWS_MAX, Block, BlockLayout, Identity, PayloadSource};
 use crate::datum::Datum;
 use crate::hot::{self, ROWS_MIN};
 use crate::positions::Positions;
@@ -27,6 +28,16 @@ use crate::versions::DEAD;
 
 /// Timestamp of change of blocks that were replayed into, until the end of the replay.
 pub(super) const REPLAYED: u64 = 1 << 62;
+
+/// A frozen block whose rows nobody has read.
+pub struct EvictedBlock<'i> {
+    /// Its [`BlockImage::identity`].
+    ///
+    /// [`BlockImage::identity`]: super::BlockImage::identity
+    pub identity: &'i [u8],
+    /// Reader of its bytes.
+    pub home: Arc<dyn PayloadSource>,
+}
 
 impl Table {
     /// Recovery: puts back a block of a checkpoint. Bit `i` of `dead` is 1 when row `i` does not
@@ -44,6 +55,37 @@ impl Table {
         created: Timestamp,
     ) -> Result<BlockLayout> {
         let block = Block::from_bytes(id, bytes, &self.pool)?;
+        self.restore(Arc::new(block), dead, created)
+    }
+
+    /// Recovery: as [`Self::restore_block`], of a frozen block of which only the identity
+    /// was read.
+    ///
+    /// # Errors
+    /// As [`Self::restore_block`].
+    pub fn restore_evicted(
+        &self,
+        id: u64,
+        EvictedBlock { identity, home }: EvictedBlock<'_>,
+        dead: &[u64],
+        created: Timestamp,
+    ) -> Result<BlockLayout> {
+        let identity = Identity::read(identity)?;
+        let bytes = identity.header.bytes;
+        let validate = crate::image::validate;
+        let block = Block::evicted(id, identity, &self.pool, Arc::clone(&home), validate);
+        if let Some(block) = block {
+            return self.restore(block, dead, created);
+        }
+        // Nothing ever leaves this pool, so it has to come now.
+        let bytes = usize::try_from(bytes).map_err(|_| self.damaged(format!("block {id}")))?;
+        let mut whole = vec![0; bytes];
+        home.read(&mut whole)?;
+        self.restore_block(id, &whole, dead, created)
+    }
+
+    fn restore(&self, block: Arc<Block>, dead: &[u64], created: Timestamp) -> Result<BlockLayout> {
+        let id = block.id();
         let types = block.header.segments.iter().map(|s| s.physical);
         if !types.eq(self.types.iter().copied()) {
             return Err(self.damaged(format!("block {id} has other columns")));
@@ -69,7 +111,7 @@ impl Table {
         self.note_commit(rows as i64 - block.dead() as i64, rows as u64);
         self.blocks_made.fetch_max(id + 1, Ordering::Relaxed);
         let layout = block.layout();
-        self.add_block(Arc::new(block));
+        self.add_block(block);
         Ok(layout)
     }
 
@@ -181,6 +223,14 @@ impl Table {
                 self.drop_block(block, &guard);
             }
         }
+    }
+
+    /// The blocks whose rows cannot be read, or are not what is known of them, and why. Reads those
+    /// that are not in memory.
+    pub fn unreadable_blocks(&self) -> Vec<(u64, Error)> {
+        let blocks = Arc::clone(&self.blocks.lock().all);
+        let failure = |block: &Arc<Block>| Some((block.id(), block.pin().err()?));
+        blocks.iter().filter_map(failure).collect()
     }
 
     /// The number the next block will get, for the manifest of a checkpoint.

@@ -1,10 +1,15 @@
-//! Files of blocks and of marks of deleted rows. Written once, never changed.
+//! Files of blocks, of marks of deleted rows and of keys. Written once, never changed.
 //!
 //! ```text
-//! | magic 8 | version u32 | crc32c u32 of the rest of the header | kind u32 | 0 u32 |
+//! | magic 8 | version u32 | crc32c u32 of the rest of the header | kind u32 | identity bytes u32 |
 //! | database | table | block | version | content bytes | dead bytes |      u64 each
-//! | content crc32c u32 | dead crc32c u32 | content | dead |
+//! | content crc32c u32 | dead crc32c u32 | identity crc32c u32 | 0 u32 | identity | dead | content |
+//!
+//! version 1: | ... 0 u32 | ... | content crc32c u32 | dead crc32c u32 | content | dead |
 //! ```
+//! Each part has a checksum of its own, so that opening a database reads the start of a frozen
+//! block's file, and the content when somebody wants its rows. Files of hot blocks have no identity
+//! and are read whole, and so are those of version 1, which earlier builds wrote.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,8 +19,14 @@ use host::{File, Io, OpenMode, Pace, read_file, write_uncached};
 use types::codec::{read_u32, read_u64};
 
 const MAGIC: &[u8; 8] = b"TESSBLK\n";
-const FORMAT_VERSION: u32 = 1;
-const HEADER_BYTES: usize = 80;
+const FORMAT_VERSION: u32 = 2;
+const HEADER_BYTES: usize = 88;
+/// Bytes of the header of version 1, which ended before the identity's checksum.
+const HEADER_BYTES_1: usize = 80;
+
+/// Bytes read at first of a file whose content is not wanted: header and identity of a block of a
+/// dozen columns.
+pub(super) const START_BYTES: u64 = if cfg!(test) { 256 } else { 4096 };
 
 /// Content of a file in `blocks/`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -24,6 +35,8 @@ pub enum BlockFileKind {
     Block,
     /// Newer marks only (`.dead`).
     Dead,
+    /// Keys of the rows of a frozen block (`.keys`).
+    Keys,
 }
 
 /// The parts of the name of a file in `blocks/`.
@@ -46,6 +59,7 @@ impl BlockFileName {
         let kind = match extension {
             "blk" => BlockFileKind::Block,
             "dead" => BlockFileKind::Dead,
+            "keys" => BlockFileKind::Keys,
             _ => return None,
         };
         let mut parts = numbers.splitn(3, '-').map(|part| part.parse().ok());
@@ -60,6 +74,7 @@ impl std::fmt::Display for BlockFileName {
         let extension = match self.kind {
             BlockFileKind::Block => "blk",
             BlockFileKind::Dead => "dead",
+            BlockFileKind::Keys => "keys",
         };
         write!(f, "{}-{}-{}.{extension}", self.table, self.block, self.version)
     }
@@ -84,12 +99,14 @@ impl BlockVersion {
     }
 }
 
-/// Bytes of a block, and a bit per row, set when it is deleted; nothing when none is.
+/// What goes into the file of a block.
 #[derive(Clone, Copy)]
 pub struct BlockContent<'a> {
     /// The block.
     pub block: &'a [u8],
-    /// Marks of its deleted rows.
+    /// Identity of a frozen block, for whoever does not want its rows; nothing for a hot one.
+    pub identity: &'a [u8],
+    /// A bit per row, set when it is deleted; nothing when none is.
     pub dead: &'a [u8],
 }
 
@@ -107,22 +124,70 @@ pub(super) struct Seal {
     pub(super) crc: u32,
 }
 
+/// An offset and what was expected there.
+pub(super) type Wrong = (u64, String);
+
+/// A part of a file.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Part {
+    pub(super) offset: u64,
+    pub(super) bytes: u64,
+    pub(super) crc: u32,
+}
+
+impl Part {
+    fn end(self) -> u64 {
+        self.offset + self.bytes
+    }
+
+    /// The part of a whole file, whose header was verified.
+    fn of(self, file: &[u8]) -> &[u8] {
+        &file[self.offset as usize..self.end() as usize]
+    }
+
+    fn verify(self, bytes: &[u8]) -> Result<(), Wrong> {
+        let (stored, computed) = (self.crc, crc32c::crc32c(bytes));
+        if stored == computed {
+            return Ok(());
+        }
+        let expectation = format!("{} bytes of checksum {stored:08x}", self.bytes);
+        Err((self.offset, format!("{expectation}, found {computed:08x}")))
+    }
+}
+
+/// The parts of a file, all inside of it.
+#[derive(Clone, Copy, Debug)]
+struct Parts {
+    identity: Part,
+    dead: Part,
+    content: Part,
+}
+
 /// The content of a file in `blocks/`, verified.
 #[derive(Clone, Debug)]
 pub struct BlockFile {
     file: Vec<u8>,
-    content_bytes: usize,
+    parts: Parts,
+}
+
+/// The start of the file of a frozen block, verified: all but its content.
+#[derive(Clone, Debug)]
+pub struct BlockStart {
+    /// Identity of the block, for `storage::Table::restore_evicted`.
+    pub identity: Vec<u8>,
+    /// One bit per row, set when it is deleted; nothing when none is.
+    pub dead: Vec<u8>,
 }
 
 impl BlockFile {
     /// The block, for `storage::Block::from_bytes`; nothing in a file of marks only.
     pub fn content(&self) -> &[u8] {
-        &self.file[HEADER_BYTES..HEADER_BYTES + self.content_bytes]
+        self.parts.content.of(&self.file)
     }
 
     /// One bit per row, set when it is deleted; nothing when none is.
     pub fn dead(&self) -> &[u8] {
-        &self.file[HEADER_BYTES + self.content_bytes..]
+        self.parts.dead.of(&self.file)
     }
 
     /// Writes a file; returns it, to be synced, and what tells it from others.
@@ -130,7 +195,7 @@ impl BlockFile {
         io: &dyn Io,
         path: &Path,
         of: Owner<'_>,
-        BlockContent { block: content, dead }: BlockContent<'_>,
+        BlockContent { block: content, identity, dead }: BlockContent<'_>,
         pace: Pace<'_>,
     ) -> types::Result<(Arc<dyn File>, Seal)> {
         let Owner { database, name } = of;
@@ -138,17 +203,23 @@ impl BlockFile {
         header[..8].copy_from_slice(MAGIC);
         header[8..12].copy_from_slice(&FORMAT_VERSION.to_le_bytes());
         header[16..20].copy_from_slice(&kind_code(name.kind).to_le_bytes());
+        // A block has less than 4 GiB, and its identity some strings of it.
+        header[20..24].copy_from_slice(&(identity.len() as u32).to_le_bytes());
         let lengths = [content.len() as u64, dead.len() as u64];
         let numbers = [database, name.table, name.block, name.version, lengths[0], lengths[1]];
         for (index, number) in numbers.iter().enumerate() {
             header[24 + index * 8..32 + index * 8].copy_from_slice(&number.to_le_bytes());
         }
-        header[72..76].copy_from_slice(&crc32c::crc32c(content).to_le_bytes());
-        header[76..80].copy_from_slice(&crc32c::crc32c(dead).to_le_bytes());
+        for (index, part) in [content, dead, identity].iter().enumerate() {
+            let at = 72 + index * 4;
+            header[at..at + 4].copy_from_slice(&crc32c::crc32c(part).to_le_bytes());
+        }
         let crc = header_crc(&header);
         header[12..16].copy_from_slice(&crc.to_le_bytes());
-        let file = write_uncached(io, path, &[&header, content, dead], pace)?;
-        Ok((file, Seal { bytes: HEADER_BYTES as u64 + lengths[0] + lengths[1], crc }))
+        let parts = [&header[..], identity, dead, content];
+        let bytes = parts.iter().map(|part| part.len() as u64).sum();
+        let file = write_uncached(io, path, &parts, pace)?;
+        Ok((file, Seal { bytes, crc }))
     }
 
     /// Reads the block of a file into `into`, which is as long, and verifies it.
@@ -159,23 +230,28 @@ impl BlockFile {
         seal: Seal,
         into: &mut [u8],
     ) -> Result<(), Failure> {
-        let damaged = |(offset, expectation)| Finding::new(path, offset, expectation);
-        let file = io.open(path, OpenMode::Read)?;
-        let mut header = [0; HEADER_BYTES];
-        let read = file.read_at(0, &mut header)?;
-        let found = file.bytes()?;
-        verify_header(&header[..read], found, of, seal).map_err(damaged)?;
-        let content_bytes = read_u64(&header, 56);
-        if content_bytes != into.len() as u64 {
-            return Err(damaged((56, format!("{} bytes of content", into.len()))).into());
+        let start = Start::read(io, path, of, seal, HEADER_BYTES as u64)?;
+        let content = start.parts.content;
+        if content.bytes != into.len() as u64 {
+            return Err(start.damaged((56, format!("{} bytes of content", into.len()))));
         }
-        let read = file.read_at(HEADER_BYTES as u64, into)?;
-        if read < into.len() {
-            let end = (HEADER_BYTES + read) as u64;
-            return Err(damaged((end, format!("{content_bytes} bytes of content"))).into());
+        start.read_into(content, into)
+    }
+
+    /// Reads and verifies all of the file of a frozen block but its content; None when the file has
+    /// no identity and is to be read whole.
+    pub(super) fn read_start(
+        io: &dyn Io,
+        path: &Path,
+        of: Owner<'_>,
+        seal: Seal,
+    ) -> Result<Option<BlockStart>, Failure> {
+        let start = Start::read(io, path, of, seal, START_BYTES)?;
+        let Parts { identity, dead, .. } = start.parts;
+        if identity.bytes == 0 {
+            return Ok(None);
         }
-        verify_part(&header, 72, into, HEADER_BYTES as u64).map_err(damaged)?;
-        Ok(())
+        Ok(Some(BlockStart { identity: start.part(identity)?, dead: start.part(dead)? }))
     }
 
     /// Reads a file and verifies all of it; `seal` is from who names it.
@@ -186,9 +262,81 @@ impl BlockFile {
         seal: Seal,
     ) -> Result<Self, Failure> {
         let file = read_file(io, path)?;
-        let content_bytes = verify(&file, of, seal)
+        let parts = verify(&file, of, seal)
             .map_err(|(offset, expectation)| Finding::new(path, offset, expectation))?;
-        Ok(Self { file, content_bytes })
+        Ok(Self { file, parts })
+    }
+}
+
+/// A file of which the start was read and the header verified.
+pub(super) struct Start<'p> {
+    file: Arc<dyn File>,
+    path: &'p Path,
+    bytes: Vec<u8>,
+    parts: Parts,
+}
+
+impl<'p> Start<'p> {
+    /// Reads the first `bytes` bytes of a file, if it has so many.
+    pub(super) fn read(
+        io: &dyn Io,
+        path: &'p Path,
+        of: Owner<'_>,
+        seal: Seal,
+        bytes: u64,
+    ) -> Result<Self, Failure> {
+        let file = io.open(path, OpenMode::Read)?;
+        let found = file.bytes()?;
+        let mut start = vec![0; found.min(bytes) as usize];
+        let read = file.read_at(0, &mut start)?;
+        start.truncate(read);
+        let parts = verify_header(&start, found, of, seal)
+            .map_err(|(offset, expectation)| Finding::new(path, offset, expectation))?;
+        Ok(Self { file, path, bytes: start, parts })
+    }
+
+    /// Reads the part in front of the content, which says what that is.
+    pub(super) fn identity(&self) -> Result<Vec<u8>, Failure> {
+        self.part(self.parts.identity)
+    }
+
+    /// A piece of the content, whose offset is that in the content.
+    pub(super) fn piece(&self, Part { offset, bytes, crc }: Part) -> Result<Vec<u8>, Failure> {
+        let content = self.parts.content;
+        if offset.checked_add(bytes).is_none_or(|end| end > content.bytes) {
+            let expectation = format!("{bytes} bytes at {offset} of {}", content.bytes);
+            return Err(self.damaged((content.offset, expectation)));
+        }
+        self.part(Part { offset: content.offset + offset, bytes, crc })
+    }
+
+    /// Damage, as `wrong` says.
+    pub(super) fn damaged(&self, wrong: Wrong) -> Failure {
+        let (offset, expectation) = wrong;
+        Finding::new(self.path, offset, expectation).into()
+    }
+
+    /// Reads and verifies a part.
+    fn part(&self, part: Part) -> Result<Vec<u8>, Failure> {
+        let mut bytes = vec![0; part.bytes as usize];
+        self.read_into(part, &mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// Reads and verifies a part into memory that is as long.
+    fn read_into(&self, part: Part, into: &mut [u8]) -> Result<(), Failure> {
+        let known = self.bytes.get(part.offset as usize..).unwrap_or_default();
+        let (first, rest) = into.split_at_mut(known.len().min(into.len()));
+        first.copy_from_slice(&known[..first.len()]);
+        if !rest.is_empty() {
+            let offset = part.offset + first.len() as u64;
+            let read = self.file.read_at(offset, rest)?;
+            if read < rest.len() {
+                let expectation = format!("a part up to byte {}", part.end());
+                return Err(self.damaged((offset + read as u64, expectation)));
+            }
+        }
+        part.verify(into).map_err(|wrong| self.damaged(wrong))
     }
 }
 
@@ -196,31 +344,21 @@ fn kind_code(kind: BlockFileKind) -> u32 {
     match kind {
         BlockFileKind::Block => 1,
         BlockFileKind::Dead => 2,
+        BlockFileKind::Keys => 3,
     }
 }
 
 fn header_crc(header: &[u8]) -> u32 {
-    crc32c::crc32c_append(crc32c::crc32c(&header[..12]), &header[16..HEADER_BYTES])
+    crc32c::crc32c_append(crc32c::crc32c(&header[..12]), &header[16..])
 }
 
-/// Bytes of content; or an offset and what was expected there.
-fn verify(file: &[u8], of: Owner<'_>, seal: Seal) -> Result<usize, (u64, String)> {
-    verify_header(file, file.len() as u64, of, seal)?;
-    let content_bytes = read_u64(file, 56);
-    let (content, dead) = file[HEADER_BYTES..].split_at(content_bytes as usize);
-    verify_part(file, 72, content, HEADER_BYTES as u64)?;
-    verify_part(file, 76, dead, HEADER_BYTES as u64 + content_bytes)?;
-    Ok(content_bytes as usize)
-}
-
-/// Compares the bytes of a part, from `offset` on, with the checksum at `at` of the header.
-fn verify_part(header: &[u8], at: usize, part: &[u8], offset: u64) -> Result<(), (u64, String)> {
-    let (stored, computed) = (read_u32(header, at), crc32c::crc32c(part));
-    if stored == computed {
-        return Ok(());
+/// Verifies a whole file; returns its parts.
+fn verify(file: &[u8], of: Owner<'_>, seal: Seal) -> Result<Parts, Wrong> {
+    let parts = verify_header(file, file.len() as u64, of, seal)?;
+    for part in [parts.identity, parts.dead, parts.content] {
+        part.verify(part.of(file))?;
     }
-    let expectation = format!("{} bytes of checksum {stored:08x}", part.len());
-    Err((offset, format!("{expectation}, found {computed:08x}")))
+    Ok(parts)
 }
 
 /// Looks at the header of a file of `found` bytes that begins with `file`.
@@ -229,34 +367,65 @@ fn verify_header(
     found: u64,
     Owner { database, name }: Owner<'_>,
     Seal { bytes, crc }: Seal,
-) -> Result<(), (u64, String)> {
-    if found != bytes || file.len() < HEADER_BYTES {
+) -> Result<Parts, Wrong> {
+    if found != bytes || file.len() < HEADER_BYTES_1 {
         return Err((found, format!("{bytes} bytes, found {found}")));
     }
     if &file[..8] != MAGIC {
         return Err((0, "the first bytes of a block file".into()));
     }
     let version = read_u32(file, 8);
-    if version != FORMAT_VERSION {
-        return Err((8, format!("format version {FORMAT_VERSION}, found {version}")));
-    }
-    let (stored, computed) = (read_u32(file, 12), header_crc(file));
+    let header_bytes = match version {
+        1 => HEADER_BYTES_1,
+        FORMAT_VERSION => HEADER_BYTES,
+        _ => return Err((8, format!("format version {FORMAT_VERSION}, found {version}"))),
+    };
+    let Some(header) = file.get(..header_bytes) else {
+        return Err((found, format!("a header of {header_bytes} bytes")));
+    };
+    let (stored, computed) = (read_u32(header, 12), header_crc(header));
     if stored != computed || stored != crc {
         let found = format!("found {stored:08x} over {computed:08x}");
         return Err((12, format!("header checksum {crc:08x}, {found}")));
     }
-    let kind = u64::from(kind_code(name.kind));
-    let expected = [kind, database, name.table, name.block, name.version];
+    let (kind, wanted) = (read_u32(header, 16), kind_code(name.kind));
+    if kind != wanted {
+        return Err((16, format!("{wanted}, found {kind}")));
+    }
+    let expected = [database, name.table, name.block, name.version];
     for (index, number) in expected.iter().enumerate() {
-        let found = read_u64(file, 16 + index * 8);
+        let found = read_u64(header, 24 + index * 8);
         if found != *number {
-            return Err((16 + index as u64 * 8, format!("{number}, found {found}")));
+            return Err((24 + index as u64 * 8, format!("{number}, found {found}")));
         }
     }
-    let (content_bytes, dead_bytes) = (read_u64(file, 56), read_u64(file, 64));
-    let rest = found - HEADER_BYTES as u64;
-    if content_bytes.checked_add(dead_bytes) != Some(rest) {
-        return Err((56, format!("{rest} bytes of content, found {content_bytes}, {dead_bytes}")));
+    parts_of(header, found - header_bytes as u64)
+}
+
+/// The parts that a header names, which together have `rest` bytes.
+fn parts_of(header: &[u8], rest: u64) -> Result<Parts, Wrong> {
+    let start = header.len() as u64;
+    let (content_bytes, dead_bytes) = (read_u64(header, 56), read_u64(header, 64));
+    let is_first = header.len() == HEADER_BYTES_1;
+    let identity_bytes = if is_first { 0 } else { u64::from(read_u32(header, 20)) };
+    let sum = content_bytes.checked_add(dead_bytes).and_then(|sum| sum.checked_add(identity_bytes));
+    if sum != Some(rest) {
+        let found = format!("found {content_bytes}, {dead_bytes}, {identity_bytes}");
+        return Err((56, format!("{rest} bytes of content, {found}")));
     }
-    Ok(())
+    let (content_crc, dead_crc) = (read_u32(header, 72), read_u32(header, 76));
+    let part = |offset, bytes, crc| Part { offset, bytes, crc };
+    if is_first {
+        return Ok(Parts {
+            identity: part(start, 0, 0),
+            content: part(start, content_bytes, content_crc),
+            dead: part(start + content_bytes, dead_bytes, dead_crc),
+        });
+    }
+    let (dead_at, end) = (start + identity_bytes, start + rest);
+    Ok(Parts {
+        identity: part(start, identity_bytes, read_u32(header, 80)),
+        dead: part(dead_at, dead_bytes, dead_crc),
+        content: part(end - content_bytes, content_bytes, content_crc),
+    })
 }

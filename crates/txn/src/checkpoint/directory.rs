@@ -7,13 +7,16 @@ use std::sync::Arc;
 use host::{Failure, Finding};
 use host::{File, FileLock, Io, Pace, read_file, replace_file, write_file};
 use parking_lot::Mutex;
+use storage::IndexKeys;
 use types::codec::{read_u32, read_u64};
 use types::{Error, Result, SqlState};
 use wal::{Log, LogOptions, LogPlace, LogReader, holds_records};
 
 use super::block_file::{
-    BlockContent, BlockFile, BlockFileKind, BlockFileName, BlockVersion, Owner, Seal,
+    BlockContent, BlockFile, BlockFileKind, BlockFileName, BlockStart, BlockVersion, Owner,
+    START_BYTES, Seal, Start,
 };
+use super::keys::{self, KeysReference, checksum_of};
 use super::manifest::{BlockEntry, DeadReference, Manifest};
 use crate::redo::{BlockReference, stamp_of};
 
@@ -167,10 +170,28 @@ impl Directory {
         dead: &[u8],
         syncing: Syncing<'_>,
     ) -> Result<DeadReference> {
-        let content = BlockContent { block: &[], dead };
+        let content = BlockContent { block: &[], identity: &[], dead };
         let Seal { bytes, crc } =
             self.write_file(of.file(BlockFileKind::Dead), content, syncing)?;
         Ok(DeadReference { version: of.version, bytes, crc })
+    }
+
+    /// Writes keys of a frozen block whose file stays.
+    ///
+    /// # Errors
+    /// As [`Self::write_block`].
+    pub fn write_keys(
+        &self,
+        of: BlockVersion,
+        keys: &[IndexKeys],
+        syncing: Syncing<'_>,
+    ) -> Result<KeysReference> {
+        let (identity, content) = keys::parts_of(keys);
+        let content = BlockContent { block: &content, identity: &identity, dead: &[] };
+        let Seal { bytes, crc } =
+            self.write_file(of.file(BlockFileKind::Keys), content, syncing)?;
+        let indexes = checksum_of(keys.iter().map(|keys| &keys.definition[..]));
+        Ok(KeysReference { version: of.version, bytes, crc, indexes })
     }
 
     fn write_file(
@@ -213,6 +234,43 @@ impl Directory {
     /// XX001 for damage, also when the file is missing; those of `io`.
     pub fn read_block(&self, table: u64, file: &BlockReference) -> Result<BlockFile> {
         Ok(self.files().read_block(table, file)?)
+    }
+
+    /// Reads and verifies all of the file of a frozen block but its rows; None when it has to be
+    /// read whole: that of a hot block, or one that an earlier build wrote.
+    ///
+    /// # Errors
+    /// As [`Self::read_block`].
+    pub fn read_start(&self, table: u64, file: &BlockReference) -> Result<Option<BlockStart>> {
+        let BlockReference { block, version, bytes, crc } = *file;
+        let name = BlockVersion { table, block, version }.file(BlockFileKind::Block);
+        let (path, of) = (self.block_path(&name), Owner { database: self.database, name: &name });
+        let read = BlockFile::read_start(&*self.io, &path, of, Seal { bytes, crc });
+        Ok(read.map_err(|failure| missing(failure, &path))?)
+    }
+
+    /// Reads and verifies the keys of `block` in the index of this definition, which are
+    /// [`IndexKeys::run`]; None when the file has none.
+    ///
+    /// # Errors
+    /// As [`Self::read_block`].
+    pub fn read_keys(
+        &self,
+        table: u64,
+        block: u64,
+        file: &KeysReference,
+        definition: &[u8],
+    ) -> Result<Option<Vec<u8>>> {
+        let KeysReference { version, bytes, crc, .. } = *file;
+        let name = BlockVersion { table, block, version }.file(BlockFileKind::Keys);
+        let (path, of) = (self.block_path(&name), Owner { database: self.database, name: &name });
+        let read = || {
+            let start = Start::read(&*self.io, &path, of, Seal { bytes, crc }, START_BYTES)?;
+            let found = keys::find(&start.identity()?, definition);
+            let place = found.map_err(|e| start.damaged((e.offset as u64, e.expectation)))?;
+            place.map(|place| start.piece(place)).transpose()
+        };
+        Ok(read().map_err(|failure| missing(failure, &path))?)
     }
 
     /// Reads and verifies newer marks of deleted rows of a block.
@@ -499,16 +557,25 @@ impl Files<'_> {
         self.read_named(&of.file(BlockFileKind::Dead), Seal { bytes, crc })
     }
 
+    /// Verifies keys of a block.
+    fn verify_keys(self, table: u64, block: u64, keys: &KeysReference) -> Result<(), Failure> {
+        let KeysReference { version, bytes, crc, .. } = *keys;
+        let of = BlockVersion { table, block, version };
+        self.read_named(&of.file(BlockFileKind::Keys), Seal { bytes, crc }).map(|_| ())
+    }
+
     fn read_named(self, name: &BlockFileName, seal: Seal) -> Result<BlockFile, Failure> {
         let path = self.path.join(BLOCKS_NAME).join(name.to_string());
         let of = Owner { database: self.database, name };
         BlockFile::read(self.io, &path, of, seal).map_err(|failure| missing(failure, &path))
     }
 
-    /// Verifies both files of an entry.
-    pub(super) fn verify_entry(self, table: u64, entry: &BlockEntry) -> [Option<Failure>; 2] {
+    /// Verifies all files of an entry.
+    pub(super) fn verify_entry(self, table: u64, entry: &BlockEntry) -> [Option<Failure>; 3] {
+        let id = entry.file.block;
         let block = self.read_block(table, &entry.file).err();
-        let dead = entry.dead.and_then(|dead| self.read_dead(table, entry.file.block, &dead).err());
-        [block, dead]
+        let dead = entry.dead.and_then(|dead| self.read_dead(table, id, &dead).err());
+        let keys = entry.keys.and_then(|keys| self.verify_keys(table, id, &keys).err());
+        [block, dead, keys]
     }
 }

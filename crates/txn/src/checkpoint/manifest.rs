@@ -14,10 +14,12 @@ use types::codec::{Input, Malformed, put_bytes, put_i64, put_u64, read_u32, read
 use wal::{Lsn, Position};
 
 use super::block_file::{BlockFileKind, BlockFileName};
+use super::keys::KeysReference;
 use crate::redo::BlockReference;
 
 const MAGIC: &[u8; 8] = b"TESSMAN\n";
-const FORMAT_VERSION: u32 = 1;
+/// Version 1 knew no files of keys; otherwise it is the same.
+const FORMAT_VERSION: u32 = 2;
 /// Bytes in front of the body.
 const HEADER_BYTES: usize = 32;
 
@@ -52,6 +54,8 @@ pub struct BlockEntry {
     pub temperature: BlockTemperature,
     /// Newer marks of deleted rows.
     pub dead: Option<DeadReference>,
+    /// Keys of its rows, if it is frozen.
+    pub keys: Option<KeysReference>,
 }
 
 /// A table.
@@ -101,7 +105,8 @@ impl Manifest {
             table.blocks.iter().flat_map(move |entry| {
                 let block = name(entry, entry.file.version, BlockFileKind::Block);
                 let dead = entry.dead.map(|dead| name(entry, dead.version, BlockFileKind::Dead));
-                [Some(block), dead].into_iter().flatten()
+                let keys = entry.keys.map(|keys| name(entry, keys.version, BlockFileKind::Keys));
+                [Some(block), dead, keys].into_iter().flatten()
             })
         })
     }
@@ -151,7 +156,7 @@ impl Manifest {
             return Err(wrong(0, "the first bytes of a manifest".into()));
         }
         let version = read_u32(bytes, 8);
-        if version != FORMAT_VERSION {
+        if !(1..=FORMAT_VERSION).contains(&version) {
             return Err(wrong(8, format!("format version {FORMAT_VERSION}, found {version}")));
         }
         let length = read_u64(bytes, 16);
@@ -197,11 +202,17 @@ fn put_entry(out: &mut Vec<u8>, entry: &BlockEntry) {
     entry.file.put(out);
     put_u64(out, entry.changed.0);
     let frozen = u8::from(entry.temperature == BlockTemperature::Frozen);
-    out.push(frozen | u8::from(entry.dead.is_some()) << 1);
+    out.push(frozen | u8::from(entry.dead.is_some()) << 1 | u8::from(entry.keys.is_some()) << 2);
     if let Some(dead) = &entry.dead {
         put_u64(out, dead.version);
         put_u64(out, dead.bytes);
         out.extend_from_slice(&dead.crc.to_le_bytes());
+    }
+    if let Some(keys) = &entry.keys {
+        put_u64(out, keys.version);
+        put_u64(out, keys.bytes);
+        out.extend_from_slice(&keys.crc.to_le_bytes());
+        out.extend_from_slice(&keys.indexes.to_le_bytes());
     }
 }
 
@@ -209,7 +220,7 @@ fn read_entry(input: &mut Input<'_>) -> Result<BlockEntry, Malformed> {
     let file = BlockReference::take(input)?;
     let changed = Timestamp(input.u64()?);
     let flags = input.u8()?;
-    if flags > 3 {
+    if flags > 7 {
         return Err(input.malformed(format!("flags of a block, found {flags} before")));
     }
     let temperature = match flags & 1 {
@@ -224,5 +235,14 @@ fn read_entry(input: &mut Input<'_>) -> Result<BlockEntry, Malformed> {
             crc: read_u32(input.take(4)?, 0),
         }),
     };
-    Ok(BlockEntry { file, changed, temperature, dead })
+    let keys = match flags & 4 {
+        0 => None,
+        _ => Some(KeysReference {
+            version: input.u64()?,
+            bytes: input.u64()?,
+            crc: read_u32(input.take(4)?, 0),
+            indexes: read_u32(input.take(4)?, 0),
+        }),
+    };
+    Ok(BlockEntry { file, changed, temperature, dead, keys })
 }

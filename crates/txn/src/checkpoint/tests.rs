@@ -42,6 +42,36 @@ fn content(rows: &Rows, block: u64) -> Vec<u8> {
         .collect()
 }
 
+/// An identity longer than what is read of a file at first, for some blocks.
+fn identity_of(bytes: &[u8]) -> Vec<u8> {
+    let count = bytes.len() as u64;
+    let times = if count.is_multiple_of(32) { 1 } else { 40 };
+    count.to_le_bytes().repeat(times)
+}
+
+/// The rows of a file, read whole or in two steps.
+fn read_rows(directory: &Directory, file: &BlockReference, rows: &mut Rows) -> Result<()> {
+    let whole = directory.read_block(TABLE, file)?;
+    if let Some(start) = directory.read_start(TABLE, file)? {
+        let count = types::codec::read_u64(&start.identity, 0);
+        let mut bytes = vec![0; count as usize];
+        assert_eq!(start.identity, identity_of(&bytes));
+        directory.reader().read_content(TABLE, file, &mut bytes)?;
+        assert_eq!((&bytes[..], &start.dead[..]), (whole.content(), whole.dead()));
+    }
+    read_content(whole.content(), rows);
+    Ok(())
+}
+
+/// Keys in two indexes, of which one is called after the number of the block.
+fn keys_of(block: u64) -> Vec<storage::IndexKeys> {
+    let keys = |definition: u64, run: Vec<u8>| storage::IndexKeys {
+        definition: definition.to_le_bytes().to_vec(),
+        run,
+    };
+    vec![keys(block, vec![7; 300]), keys(1000, block.to_le_bytes().to_vec())]
+}
+
 fn read_content(bytes: &[u8], rows: &mut Rows) {
     for row in bytes.chunks(16) {
         let number = |at: usize| types::codec::read_u64(row, at);
@@ -70,7 +100,18 @@ impl Database {
         next_version = next_version.max(manifest.next_version);
         assert!(ts == 0 || manifest.catalog == ts.to_le_bytes());
         for entry in manifest.tables.iter().flat_map(|table| &table.blocks) {
-            read_content(directory.read_block(TABLE, &entry.file)?.content(), &mut rows);
+            read_rows(&directory, &entry.file, &mut rows)?;
+            let block = entry.file.block;
+            if let Some(file) = &entry.keys {
+                let read = |definition: u64| {
+                    directory.read_keys(TABLE, block, file, &definition.to_le_bytes())
+                };
+                for storage::IndexKeys { definition, run } in keys_of(block) {
+                    let definition = types::codec::read_u64(&definition, 0);
+                    assert_eq!(read(definition)?, Some(run));
+                }
+                assert_eq!(read(1001)?, None);
+            }
             if let Some(dead) = &entry.dead {
                 let dead = directory.read_dead(TABLE, entry.file.block, dead)?;
                 for key in dead.dead().chunks(8) {
@@ -112,7 +153,8 @@ impl Database {
             let version = self.next_version;
             self.next_version += 1;
             let bytes = content(&rows, block);
-            let content = BlockContent { block: &bytes, dead: &[] };
+            let identity = identity_of(&bytes);
+            let content = BlockContent { block: &bytes, identity: &identity, dead: &[] };
             let of = BlockVersion { table: TABLE, block, version };
             let file = self.directory.write_block(of, content, Syncing::Now)?;
             self.directory.sync_blocks()?;
@@ -159,16 +201,28 @@ impl Database {
                 }
                 _ => {
                     let bytes = content(&self.rows, block);
-                    let content = BlockContent { block: &bytes, dead: &dead };
+                    // Not every block is frozen.
+                    let identity = if block.is_multiple_of(2) { identity_of(&bytes) } else { Vec::new() };
+                    let content = BlockContent { block: &bytes, identity: &identity, dead: &dead };
                     let file = self.directory.write_block(of, content, Syncing::Now)?;
                     let entry = BlockEntry {
                         file,
                         changed: Timestamp(ts),
                         temperature: BlockTemperature::Hot,
                         dead: None,
+                        keys: None,
                     };
                     blocks.insert(block, entry);
                 }
+            }
+        }
+        for entry in blocks.values_mut().filter(|entry| entry.keys.is_none()) {
+            if random.chance(30) {
+                let (block, version) = (entry.file.block, self.next_version);
+                self.next_version += 1;
+                let of = BlockVersion { table: TABLE, block, version };
+                let keys = self.directory.write_keys(of, &keys_of(block), Syncing::Now)?;
+                entry.keys = Some(keys);
             }
         }
         let blocks = blocks.into_values().collect();
@@ -216,7 +270,7 @@ fn apply(
         }
         Redo::Block { table: TABLE, file } => {
             rows.retain(|key, _| key / BLOCK_KEYS != file.block);
-            read_content(directory.read_block(TABLE, &file)?.content(), rows);
+            read_rows(directory, &file, rows)?;
             changed.insert(file.block, ts);
             return Ok(file.version + 1);
         }
@@ -457,6 +511,12 @@ fn manifests_come_back_and_bad_bytes_do_not() {
                                 version: number(),
                                 bytes: number(),
                                 crc: number() as u32,
+                            }),
+                            keys: (number() % 2 == 0).then(|| KeysReference {
+                                version: number(),
+                                bytes: number(),
+                                crc: number() as u32,
+                                indexes: number() as u32,
                             }),
                         })
                         .collect(),

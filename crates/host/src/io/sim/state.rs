@@ -75,6 +75,8 @@ pub(super) struct State {
     pub(super) faults: Vec<Fault>,
     pub(super) capacity: Option<u64>,
     pub(super) powerless: bool,
+    /// Bytes that files gave to readers.
+    pub(super) read_bytes: u64,
 }
 
 impl State {
@@ -93,6 +95,7 @@ impl State {
             faults: Vec::new(),
             capacity: None,
             powerless: false,
+            read_bytes: 0,
         }
     }
 

@@ -152,6 +152,7 @@ proptest! {
             .map(|row| {
                 index.encode(&datums(row), &mut buffer);
                 assert_eq!(buffer.has_null(), row.iter().any(Value::is_null));
+                assert_eq!(index.has_null(&buffer), buffer.has_null());
                 buffer.to_vec()
             })
             .collect();
