@@ -12,7 +12,8 @@
 mod access;
 mod elements;
 mod join;
+mod near;
 mod scan;
 
 pub(crate) use join::open as open_join;
-pub(crate) use scan::{open as open_scan, open_walk};
+pub(crate) use scan::{Walk, open as open_scan, open_walk};

@@ -112,7 +112,7 @@ fn convert(
             Ok(vector.clone())
         }
         (_, T::Record(_)) if !from.is_text() => one_by_one(vector, from, to, physical, excess),
-        _ if to.is_array() || from.is_text() && to.has_bit_length() => {
+        _ if to.is_array() || from.is_text() && to.has_packed_length() => {
             one_by_one(vector, from, to, physical, excess)
         }
         (T::InternalChar, T::Integer) => one_by_one(vector, from, to, physical, excess),
@@ -147,7 +147,7 @@ fn has_length(element: ElementType) -> bool {
     matches!(element, ElementType::Char(_) | ElementType::Varchar(Some(_)))
         || matches!(element, ElementType::Name | ElementType::InternalChar)
         || element.data_type().rounds_time()
-        || element.data_type().has_bit_length()
+        || element.data_type().has_packed_length()
 }
 
 fn to_numeric(

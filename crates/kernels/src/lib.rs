@@ -48,6 +48,7 @@ pub mod json_fn;
 pub mod json_path;
 pub mod wide;
 pub mod extension_fn;
+pub mod distance;
 pub mod packed_fn;
 pub mod cast;
 

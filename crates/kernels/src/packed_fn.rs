@@ -5,11 +5,12 @@
 //!
 //! Elsewhere: what the functions compute (`types::packed`).
 
+use types::packed::distance::Metric;
 use types::packed::{Arg, Call, Given, PackedCall};
 use types::{DataType, PhysicalType, Result, Value};
 
 use crate::rows::{count, scratch, validity};
-use crate::{Vector, VectorBuilder, VectorData};
+use crate::{Vector, VectorBuilder, VectorData, distance};
 
 /// The most arguments that a function has without one of any number.
 const FEW: usize = 4;
@@ -41,6 +42,7 @@ pub fn compute(
     ty: DataType,
 ) -> Result<Vector> {
     let function = call.function();
+    let compute = Metric::of_function(function.name).map_or(function.compute, distance::compute);
     let rows = count(arguments);
     let valid = if function.is_strict { validity(arguments, rows) } else { None };
     let physical = ty.physical();
@@ -64,7 +66,7 @@ pub fn compute(
         };
         buffer.clear();
         let one = Call { arguments: values, types, ty };
-        match (function.compute)(&one, &mut buffer)? {
+        match compute(&one, &mut buffer)? {
             Given::Null => out.push_null(),
             Given::Bytes => out.push_str(&buffer),
             given => out.push_value(&held(given, physical)),

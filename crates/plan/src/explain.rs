@@ -362,6 +362,10 @@ fn ways_text(table: &TableRef, ways: &[IndexWay]) -> Vec<String> {
 
 fn way_parts(table: &TableRef, way: &IndexWay) -> Vec<String> {
     let mut names = index_names(table, way.index);
+    if let Some(near) = &way.near {
+        let name = names.first().map_or("?", String::as_str);
+        return vec![format!("nearest {name} to {}", expr_text(&near.from, &[]))];
+    }
     if !way.elements.is_empty() {
         let part = |condition: &ElementCondition| {
             let name = names.get(condition.column).map_or("?", String::as_str);

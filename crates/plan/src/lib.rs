@@ -49,7 +49,9 @@ pub use explain::{explain, explain_below, explain_json, explain_xml, explain_yam
 pub use group_join::JoinBelow;
 pub use lower::{lower, lower_held};
 pub use memory::result_bytes;
-pub use options::{AggregatePlace, IndexJoinCost, IndexPaths, PathsTold, PlanOptions, WideTables};
+pub use options::{
+    AggregatePlace, IndexJoinCost, IndexPaths, NearSearch, PathsTold, PlanOptions, WideTables,
+};
 pub use planner::plan;
 pub use reads::{TableRead, TableRestriction};
 pub use statistics::{

@@ -20,6 +20,7 @@ mod in_order;
 mod elements;
 mod index;
 pub(crate) mod join;
+mod near;
 mod order;
 mod reduce;
 mod rows;

@@ -23,6 +23,23 @@ pub struct PlanOptions {
     pub index_join_cost: IndexJoinCost,
     /// Ways to rows that the plan tells of.
     pub paths_told: PathsTold,
+    /// Effort of searches for the nearest vectors.
+    pub near: NearSearch,
+}
+
+/// Effort of a search for the nearest vectors by an index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NearSearch {
+    /// Vectors that are looked for at least.
+    pub breadth: u32,
+    /// Entries that are read at most, before all rows are sorted.
+    pub entries_max: u32,
+}
+
+impl Default for NearSearch {
+    fn default() -> Self {
+        Self { breadth: 40, entries_max: 20_000 }
+    }
 }
 
 /// Cost of look-ups with which an index join goes over to a hash join.
@@ -90,6 +107,7 @@ impl Default for PlanOptions {
             aggregate_place: AggregatePlace::default(),
             index_join_cost: IndexJoinCost::default(),
             paths_told: PathsTold::default(),
+            near: NearSearch::default(),
         }
     }
 }

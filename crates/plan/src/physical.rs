@@ -8,11 +8,13 @@
 
 mod elements;
 mod instead;
+mod near;
 
 use std::sync::Arc;
 
 pub use elements::ElementCondition;
 pub use instead::HashInstead;
+pub use near::NearVector;
 use sql::algebra::{
     AggregateFunction, Direction, Duplicates, FrameExclusion, FrameUnits, Function, LikeCase,
     NullsOrder, SeriesFunction, SetOperator, WindowFunction,
@@ -238,6 +240,8 @@ pub struct IndexWay {
     /// Conditions on columns of an inverted index, which has none of the above: at least one. They
     /// are tested again of the rows that are found.
     pub elements: Vec<ElementCondition>,
+    /// The vector whose nearest a near index finds; it has none of the above.
+    pub near: Option<NearVector>,
 }
 
 /// The order in which an index scan gives rows.
@@ -648,7 +652,8 @@ pub enum Operator {
     /// The first rows in an order: of those that an index finds in it, or of the sort, when many
     /// entries are read and few rows have what the index does not know. Output: that of either.
     Walk {
-        /// An [`Operator::IndexScan`] whose rows come in the order of the sort.
+        /// An [`Operator::IndexScan`] whose rows come in the order of the sort, or one by a near
+        /// index under projections, whose first rows are then sorted.
         index: Box<Node>,
         /// So many entries are read before the sort runs in its place.
         entries_max: u64,

@@ -310,11 +310,15 @@ fn index_text(info: &TableInfo, index: &IndexMeta) -> String {
         }
     };
     let columns: Vec<String> = index.columns.iter().map(column).collect();
-    let option = index.kind.option();
-    let option = option.map_or(String::new(), |(name, value)| format!(" WITH ({name}='{value}')"));
+    let options = index.options().map(|(name, value)| format!("{name}='{value}'"));
+    let options: Vec<String> = options.collect();
+    let option = match options.as_slice() {
+        [] => String::new(),
+        options => format!(" WITH ({})", options.join(", ")),
+    };
     let predicate = index.terms.predicate.as_ref().map(|sql| format!(" WHERE {sql}"));
     let predicate = predicate.unwrap_or_default();
-    format!("{} ({}){option}{predicate}", index.kind.method(), columns.join(", "))
+    format!("{} ({}){option}{predicate}", index.method(), columns.join(", "))
 }
 
 fn is_unique(index: &IndexMeta) -> &'static str {

@@ -33,6 +33,7 @@ pub use trigger::{
     TriggerDef, TriggerEvent, TriggerFiring, TriggerLevel, TriggerTiming, built_in_trigger_function,
 };
 
+use types::packed::distance::{Metric, NearForm};
 use types::{Collation, DataType};
 
 use crate::words::RelationName;
@@ -284,6 +285,13 @@ pub enum IndexKind {
     Hash,
     /// `gin`: elements of values. See [`types::elements`].
     Inverted,
+    /// `hnsw`: nearest vectors, by the metric of the operator class.
+    Near {
+        /// `m`: links of a node.
+        links: u16,
+        /// `ef_construction`: nodes among which those are chosen that a new one is linked to.
+        breadth: u16,
+    },
     /// `csb`: CSB+-tree in each frozen block.
     Csb,
     /// `bitweaving`: woven codes in each frozen block.
@@ -308,33 +316,59 @@ impl IndexKind {
     /// The default of `bits_per_key`.
     pub const BITS_PER_KEY: u32 = 10;
 
+    /// The default of `m`.
+    pub const NEAR_LINKS: u16 = 16;
+
+    /// The default of `ef_construction`.
+    pub const NEAR_BREADTH: u16 = 64;
+
+    /// True for access methods of nearest vectors: `hnsw`, and `ivfflat`, in whose place it is
+    /// taken.
+    pub fn is_near_method(method: &str) -> bool {
+        ["hnsw", "ivfflat"].contains(&method)
+    }
+
     /// Its access method: what USING names.
     pub fn method(self) -> &'static str {
         match self {
             Self::Ordered => "btree",
             Self::Hash => "hash",
             Self::Inverted => "gin",
+            Self::Near { .. } => "hnsw",
             Self::Csb => "csb",
             Self::BitWeaving(_) => "bitweaving",
             Self::Bloom { .. } => "bloom",
         }
     }
 
-    /// Option of WITH for it, where that is not the default.
-    pub fn option(self) -> Option<(&'static str, String)> {
+    /// Options of WITH for it, where they are not the defaults.
+    pub fn options(self) -> Vec<(&'static str, String)> {
         match self {
-            Self::BitWeaving(WeaveForm::Horizontal) => Some(("type", "h".to_owned())),
+            Self::BitWeaving(WeaveForm::Horizontal) => vec![("type", "h".to_owned())],
             Self::Bloom { bits_per_key } if bits_per_key != Self::BITS_PER_KEY => {
-                Some(("bits_per_key", bits_per_key.to_string()))
+                vec![("bits_per_key", bits_per_key.to_string())]
             }
-            _ => None,
+            Self::Near { links, breadth } => {
+                let all = [
+                    ("m", links, Self::NEAR_LINKS),
+                    ("ef_construction", breadth, Self::NEAR_BREADTH),
+                ];
+                let changed = all.into_iter().filter(|(_, value, usual)| value != usual);
+                changed.map(|(name, value, _)| (name, value.to_string())).collect()
+            }
+            _ => Vec::new(),
         }
     }
 
     /// True when it is part of blocks, and no index of the table: the planner knows nothing
     /// of it, scans choose it for each block.
     pub fn is_of_blocks(self) -> bool {
-        !matches!(self, Self::Ordered | Self::Hash | Self::Inverted)
+        matches!(self, Self::Csb | Self::BitWeaving(_) | Self::Bloom { .. })
+    }
+
+    /// True when it knows rows by whole values, as keys that conditions may ask for.
+    pub fn has_keys(self) -> bool {
+        matches!(self, Self::Ordered | Self::Hash)
     }
 }
 
@@ -416,6 +450,13 @@ pub struct IndexMeta {
 }
 
 impl IndexMeta {
+    /// How a near index measures, and what it is made with; None for other indexes.
+    pub fn near_form(&self) -> Option<NearForm> {
+        let IndexKind::Near { links, breadth } = self.kind else { return None };
+        let (_, class) = self.terms.classes.first()?;
+        Some(NearForm { metric: Metric::of_class(class)?, links, breadth })
+    }
+
     /// True for an index that serves EXCLUDE.
     pub fn excludes(&self) -> bool {
         self.terms.exclusion.is_some()

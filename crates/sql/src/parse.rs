@@ -375,6 +375,7 @@ fn tokens_of(text: &str) -> Result<Vec<TokenWithSpan>> {
     let text = quoted::without_unicode(text)?;
     Tokenizer::new(&DIALECT, &operator::without_comments(&text))
         .tokenize_with_location()
+        .map(operator::with_distances)
         .map_err(|error| lexical_error(&error))
 }
 

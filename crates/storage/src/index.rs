@@ -4,6 +4,7 @@
 //! row --encode--> key bytes --insert--> ordered (B+-tree) or hash: entries (key, TID)
 //! lookup(key) -> TIDs          range(low, high) -> (key, TID) in either direction
 //! row --elements--> several keys --insert--> inverted: an entry for each (`inverted`)
+//! vector --near--> keys and TIDs by their distance, approximately (`near`)
 //! ```
 //! Invariants: an entry is there once; entries carry no versions, so whoever reads them checks the
 //! row; all memory is counted in the pool.
@@ -22,6 +23,7 @@ mod counter;
 mod tree;
 mod hash;
 mod stored;
+mod near;
 #[cfg(test)]
 mod tests;
 
@@ -34,6 +36,7 @@ use kernels::keys::{SortDirection, SortField, SortNulls};
 use parking_lot::{Mutex, MutexGuard};
 use types::Result;
 use types::budget;
+use types::packed::distance::NearForm;
 
 use crate::datum::Datum;
 use crate::memory::BufferPool;
@@ -44,6 +47,7 @@ use crate::version::TxnId;
 
 pub use derived::{Derivation, INDEX_EXPRESSION, Membership};
 pub use key::{KeyBuffer, KeyRange};
+pub use near::NearCursor;
 pub use range::{RangeCursor, RangeState};
 pub use stored::IndexKeys;
 pub(crate) use stored::{RunWriter, StoredRun};
@@ -51,6 +55,7 @@ pub(crate) use stored::{RunWriter, StoredRun};
 use form::{Fixed, Long};
 use hash::HashIndex;
 use key::KeyEncoder;
+use near::NearIndex;
 use tree::{Run, Tree};
 
 /// One column of an index.
@@ -91,6 +96,8 @@ pub enum IndexKind {
     Hash,
     /// Elements of values: a row has an entry for each element of its columns.
     Inverted,
+    /// Nearest vectors.
+    Near(NearForm),
 }
 
 /// Definition of an index, as the catalog has it.
@@ -149,6 +156,7 @@ enum Structure {
     Hash1(HashIndex<Fixed<1>>),
     Hash2(HashIndex<Fixed<2>>),
     HashLong(HashIndex<Long>),
+    Near(NearIndex),
 }
 
 /// The same for every structure.
@@ -161,11 +169,12 @@ macro_rules! structure {
             Structure::Hash1($structure) => $same,
             Structure::Hash2($structure) => $same,
             Structure::HashLong($structure) => $same,
+            Structure::Near($structure) => $same,
         }
     };
 }
 
-/// The same for every tree, and something else for hash indexes.
+/// The same for every tree, and something else for other indexes.
 macro_rules! tree {
     ($index:expr, $tree:ident => $same:expr, _ => $other:expr) => {
         match &$index.structure {
@@ -195,7 +204,8 @@ impl TableIndex {
     /// As [`Self::new`].
     ///
     /// # Panics
-    /// If a column is neither in the schema nor among the expressions of the derivation.
+    /// If a column is neither in the schema nor among the expressions of the derivation, or that
+    /// of a near index has no vectors of known dimensions.
     pub fn derived(
         spec: IndexSpec,
         schema: &Schema,
@@ -214,6 +224,10 @@ impl TableIndex {
             (IndexKind::Hash, Some(w @ 0..=8)) => Structure::Hash1(HashIndex::new(pool, w)?),
             (IndexKind::Hash, Some(w @ 9..=16)) => Structure::Hash2(HashIndex::new(pool, w)?),
             (IndexKind::Hash, _) => Structure::HashLong(HashIndex::new(pool, 0)?),
+            (IndexKind::Near(form), _) => {
+                let ty = key::column_spec(&spec.columns[0], schema, expressions).ty;
+                Structure::Near(NearIndex::new(pool, form, ty))
+            }
         };
         let latches = std::array::from_fn(|_| Mutex::new(()));
         let ordinals = derived::ordinals(&spec, derivation.as_deref());
@@ -381,6 +395,7 @@ impl TableIndex {
             Structure::Hash1(hash) => return hash.fetch(key),
             Structure::Hash2(hash) => return hash.fetch(key),
             Structure::HashLong(hash) => return hash.fetch(key),
+            Structure::Near(_) => {}
         }
         0
     }
@@ -461,7 +476,7 @@ impl TableIndex {
             Structure::TreeLong(tree) => {
                 tree.build(threads, part_count, |i, run| part(i, &mut KeyRun(Target::RunLong(run))))
             }
-            _ => in_parallel(threads, part_count, |i| part(i, &mut KeyRun(Target::Hash(self)))),
+            _ => in_parallel(threads, part_count, |i| part(i, &mut KeyRun(Target::Single(self)))),
         }
     }
 
@@ -530,7 +545,7 @@ enum Target<'r, 't> {
     Run2(&'r mut Run<'t, Fixed<2>>),
     RunLong(&'r mut Run<'t, Long>),
     Elements(&'r mut Run<'t, Long>),
-    Hash(&'t TableIndex),
+    Single(&'t TableIndex),
 }
 
 impl KeyRun<'_, '_> {
@@ -550,7 +565,7 @@ impl KeyRun<'_, '_> {
             Target::Elements(run) => {
                 inverted::elements(key).try_for_each(|element| run.push(element, tid))
             }
-            Target::Hash(index) => index.insert(key, tid).map(|_| ()),
+            Target::Single(index) => index.insert(key, tid).map(|_| ()),
         }
     }
 }

@@ -43,7 +43,8 @@ pub use block::{BLOCK_ROWS_MAX, Block, BlockLayout, PayloadSource, Scheme};
 pub use datum::{Datum, RowBuffer};
 pub use index::{
     Derivation, Direction, INDEX_EXPRESSION, IndexColumn, IndexKeys, IndexKind, IndexSpec,
-    KeyBuffer, KeyRange, KeyRun, Membership, RangeCursor, RangeState, TableIndex, Uniqueness,
+    KeyBuffer, KeyRange, KeyRun, Membership, NearCursor, RangeCursor, RangeState, TableIndex,
+    Uniqueness,
 };
 pub use load::{BlockShape, BulkWriter, TableLoad, batch_of};
 #[cfg(feature = "mimalloc")]

@@ -94,7 +94,7 @@ fn convert(
         }
         (Value::I32(v), T::InternalChar) => catalog_type::numbered_byte(*v),
         (_, to) if to.is_its_text() => to_text(value, (from, to), excess, zone),
-        _ if is_packed(from) || is_packed(to) && (!from.is_text() || to.has_bit_length()) => {
+        _ if is_packed(from) || is_packed(to) && (!from.is_text() || to.has_packed_length()) => {
             packed_value(value, from, to, excess, zone)
         }
         (Value::Str(bytes), _) if matches!(from, T::Reg(_)) => from_object(bytes, from, to),

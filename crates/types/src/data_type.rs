@@ -304,15 +304,16 @@ impl DataType {
             Self::WideNumeric(_) | Self::Char(0) => true,
             Self::Array(element) => element.data_type().has_wide(),
             Self::Record(record) => record.any_field(&|ty| ty.has_wide()),
-            Self::Packed(PackedType::CiText | PackedType::TsQuery) => true,
+            Self::Packed(PackedType::CiText | PackedType::TsQuery | PackedType::Vector(_)) => true,
             Self::Packed(ty) => ty.range().is_some_and(|kind| kind.bound().has_wide()),
             _ => false,
         }
     }
 
-    /// True when bits are counted that a value has, or may have at most.
-    pub const fn has_bit_length(self) -> bool {
-        matches!(self, Self::Packed(PackedType::Bit(Some(_)) | PackedType::VarBit(Some(_))))
+    /// True when bits or dimensions are counted that a value has, or may have at most.
+    pub const fn has_packed_length(self) -> bool {
+        use PackedType as P;
+        matches!(self, Self::Packed(P::Bit(Some(_)) | P::VarBit(Some(_)) | P::Vector(Some(_))))
     }
 
     /// JSON and JSONB.

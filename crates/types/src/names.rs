@@ -102,6 +102,7 @@ impl fmt::Display for DataType {
             | Self::Packed(PackedType::Bit(Some(n)) | PackedType::VarBit(Some(n))) => {
                 write!(f, "({n})")
             }
+            Self::Packed(PackedType::Vector(Some(n))) => write!(f, "({n})"),
             Self::Interval(Some(form)) => write!(f, "{form}"),
             _ => Ok(()),
         }

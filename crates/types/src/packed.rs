@@ -15,10 +15,11 @@
 //! CITEXT         the text
 //! TSVECTOR       lexemes and their places: see `search::vector`
 //! TSQUERY        operators and words: see `search::query`
+//! VECTOR         floats, of 32 bits: see `vector`
 //! ```
 //! Values of one type are equal when their bytes are, and ordered as their bytes are; ranges of
-//! NUMERIC, CITEXT and TSQUERY by their key: without the digits that numbers are shown with, in
-//! lower case, without weights of words. So blocks, indexes,
+//! NUMERIC, CITEXT, TSQUERY and VECTOR by their key: without the digits that numbers are shown
+//! with, in lower case, without weights of words, with one zero. So blocks, indexes,
 //! hashes, groups, sorts, the log and spilling take them as they take BYTEA, and know nothing of
 //! them. What is left to each type: text and binary form, casts, and the functions of `functions`.
 //!
@@ -28,6 +29,7 @@ mod binary;
 mod bits;
 mod call;
 mod convert;
+pub mod distance;
 mod functions;
 mod hstore;
 mod mac;
@@ -36,6 +38,8 @@ mod network;
 mod range;
 mod range_functions;
 mod search;
+mod vector;
+mod vector_functions;
 mod zoned_time;
 
 pub use binary::{decode, encode};
@@ -53,6 +57,9 @@ pub use search::{SearchEntry, document_of, search_entries};
 pub(crate) use search::{
     format_query, format_vector, parse_query, parse_vector, query_lexemes, vector_lexemes,
 };
+pub use vector::{PackedFloats, VECTOR_DIMENSIONS_MAX, vector_value};
+pub(crate) use vector::{fitted as fitted_vector, format_vector_of_floats, parse_vector_of_floats};
+pub use vector_functions::{normalized, vector_distance};
 pub use zoned_time::ZonedTime;
 
 /// Appends an integer in the order of its bytes.

@@ -6,13 +6,16 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use testkit::postgres::Postgres;
-use testkit::slt::{self, Backend, Report};
+use testkit::slt::{self, Answer, Backend, Report, SqlError};
 
 use crate::{Outcome, root, text};
 use shared::Shared;
 
 /// The area that only Tessera can run: layouts, files, procedures.
 const OWN_AREA: &str = "tests/slt/tessera";
+
+/// The area for which PostgreSQL needs pgvector.
+const VECTOR_AREA: &str = "tests/slt/vector";
 
 /// Where the files are.
 pub fn corpus() -> PathBuf {
@@ -27,6 +30,10 @@ pub fn postgres(paths: &[PathBuf], rewrite: bool, show: usize) -> Outcome {
     let server = Postgres::start().map_err(|error| error.message)?;
     let mut files = all_files(paths)?;
     files.retain(|path| !path.starts_with(root().join(OWN_AREA)));
+    if !has_vectors(&server).map_err(|error| error.message)? {
+        println!("{VECTOR_AREA} is left out: this PostgreSQL has no pgvector");
+        files.retain(|path| !path.starts_with(root().join(VECTOR_AREA)));
+    }
     if !rewrite {
         return run(&files, &server, show);
     }
@@ -37,6 +44,14 @@ pub fn postgres(paths: &[PathBuf], rewrite: bool, show: usize) -> Outcome {
         }
     }
     Ok(())
+}
+
+/// True when the server can create the extension `vector`.
+fn has_vectors(server: &Postgres) -> Result<bool, SqlError> {
+    let sql = "SELECT FROM pg_available_extensions WHERE name = 'vector'";
+    let database = server.create()?;
+    let answer = database.connect()?.run(sql)?;
+    Ok(matches!(answer, Answer::Rows { rows, .. } if !rows.is_empty()))
 }
 
 /// Runs `paths`, or the files that hold there, on shared tables of so many stores.

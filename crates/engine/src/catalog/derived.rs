@@ -124,7 +124,8 @@ pub(crate) fn new_index(
     columns: &[ColumnDef],
     meta: &IndexMeta,
 ) -> Result<TableIndex> {
-    let derivation = if meta.terms.is_empty() && meta.kind != IndexKind::Inverted {
+    check_near(columns, meta)?;
+    let derivation = if meta.terms.is_empty() && meta.kind.has_keys() {
         None
     } else {
         Some(Arc::new(Derived::new(columns, meta)?) as Arc<dyn Derivation>)
@@ -218,6 +219,27 @@ impl Derivation for Derived {
     }
 }
 
+/// Makes sure that the column of a near index has vectors that it can hold.
+///
+/// # Errors
+/// 42804, 22023 and 54000 for a column of a type, perhaps a new one, that has none.
+fn check_near(columns: &[ColumnDef], meta: &IndexMeta) -> Result<()> {
+    let (Some(form), [column]) = (meta.near_form(), meta.columns.as_slice()) else {
+        return Ok(());
+    };
+    let ty = type_of(columns, meta, column)?;
+    sql::check_near_type(ty, form.metric.class(), meta.kind.method())
+}
+
+/// The type of a column of an index.
+fn type_of(columns: &[ColumnDef], meta: &IndexMeta, column: &IndexColumn) -> Result<DataType> {
+    let ty = match column.expression() {
+        Some(number) => meta.terms.expressions.get(number).map(|expression| expression.ty),
+        None => columns.get(column.ordinal).map(|def| def.ty),
+    };
+    ty.ok_or_else(|| Error::internal("a column of an index that is not there"))
+}
+
 /// The operator classes and types of the columns of an inverted index.
 ///
 /// # Errors
@@ -227,11 +249,7 @@ fn element_classes(
     meta: &IndexMeta,
 ) -> Result<Vec<(ElementClass, DataType)>> {
     let class = |(position, column): (usize, &IndexColumn)| {
-        let ty = match column.expression() {
-            Some(number) => meta.terms.expressions.get(number).map(|expression| expression.ty),
-            None => columns.get(column.ordinal).map(|def| def.ty),
-        };
-        let ty = ty.ok_or_else(|| Error::internal("a column of an index that is not there"))?;
+        let ty = type_of(columns, meta, column)?;
         let class = meta.element_class(position, ty);
         Ok((class.ok_or_else(|| without_class(meta, position, ty))?, ty))
     };

@@ -29,6 +29,11 @@ pub(crate) fn spec_of(id: u64, meta: &IndexMeta) -> Result<IndexSpec> {
         catalog::IndexKind::Ordered => storage::IndexKind::Ordered,
         catalog::IndexKind::Hash => storage::IndexKind::Hash,
         catalog::IndexKind::Inverted => storage::IndexKind::Inverted,
+        catalog::IndexKind::Near { .. } => {
+            let form = meta.near_form();
+            let form = form.ok_or_else(|| Error::internal("a near index without a metric"))?;
+            storage::IndexKind::Near(form)
+        }
         kind => return Err(Error::internal(format!("a table-wide {} index", kind.method()))),
     };
     Ok(IndexSpec {

@@ -3,7 +3,7 @@
 //! An extension is a name and a schema: what it has is built in, and is found where the catalog has
 //! the name. Who calls its functions is known by texts of definitions.
 
-use sql::catalog::{Catalog, Domain, DomainDef, IndexColumn, IndexKind, RoutineType, UserType};
+use sql::catalog::{Catalog, Domain, DomainDef, IndexColumn, RoutineType, UserType};
 use sql::statement::{
     ALWAYS_THERE, DropBehaviour, ExtensionInfo, ExtensionStatement, IfExists, IfMissing, Privilege,
     Privileges,
@@ -190,12 +190,18 @@ pub(super) fn drop_named(
     })
 }
 
-/// The inverted indexes that have an operator class of an extension, with that.
+/// The inverted and near indexes that have an operator class of an extension, with that.
 fn users_of_classes(session: &Session, extension: &str) -> Vec<(texts::Place, String)> {
     let mut found = Vec::new();
     for (table, entry) in session.state().plain_tables() {
         let def = &entry.def;
-        for index in def.indexes.iter().filter(|index| index.kind == IndexKind::Inverted) {
+        for index in def.indexes.iter().filter(|index| !index.kind.has_keys()) {
+            let place = || texts::Place::Predicate(table.to_owned(), index.name.clone());
+            if let Some(form) = index.near_form().filter(|_| extension == "vector") {
+                let class = form.metric.class();
+                found.push((place(), format!("operator class {class} for access method hnsw")));
+                continue;
+            }
             let class = |(position, column): (usize, &IndexColumn)| {
                 let ty = match column.expression() {
                     Some(number) => index.terms.expressions.get(number)?.ty,
@@ -205,8 +211,7 @@ fn users_of_classes(session: &Session, extension: &str) -> Vec<(texts::Place, St
                 (class.extension() == Some(extension)).then(|| class.name(ty))
             };
             if let Some(class) = index.columns.iter().enumerate().find_map(class) {
-                let place = texts::Place::Predicate(table.to_owned(), index.name.clone());
-                found.push((place, format!("operator class {class} for access method gin")));
+                found.push((place(), format!("operator class {class} for access method gin")));
             }
         }
     }
@@ -220,7 +225,8 @@ fn users_of_classes(session: &Session, extension: &str) -> Vec<(texts::Place, St
 fn drop_columns(running: &mut Running<'_>, name: &str, behaviour: DropBehaviour) -> Result<()> {
     let Some(ty) = PackedType::of_extension(name) else { return Ok(()) };
     let state = running.session.state();
-    let is_it = |known: DataType| known.element().unwrap_or(known) == DataType::Packed(ty);
+    let is_it =
+        |known: DataType| known.element().unwrap_or(known).of_all_digits() == DataType::Packed(ty);
     let (mut columns, mut others) = (Vec::new(), Vec::new());
     for (table, entry) in state.plain_tables() {
         let used = entry.def.columns.iter().filter(|column| is_it(column.ty));

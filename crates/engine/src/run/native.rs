@@ -7,7 +7,7 @@ use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
 
 use kernels::{Batch, Column, VectorBuilder};
-use sql::catalog::{IndexKind, IndexMeta, TableMeta};
+use sql::catalog::{IndexMeta, TableMeta};
 use sql::statement::AccessMode;
 use storage::{
     Datum, Direction, KeyBatch, KeyBuffer, KeyRange, RowBuffer, Snapshot, Tid, WriteError,
@@ -53,10 +53,10 @@ impl TableHandle {
         self.columns().iter().position(|c| c.name == name)
     }
 
-    /// The position of the index called `name`; keys have an index of their name. None for `gin`,
-    /// whose entries are elements of values.
+    /// The position of the index called `name`; keys have an index of their name. None for `gin`
+    /// and `hnsw`, whose entries have other keys.
     pub fn index(&self, name: &str) -> Option<usize> {
-        let is_it = |i: &IndexMeta| i.name == name && i.kind != IndexKind::Inverted;
+        let is_it = |i: &IndexMeta| i.name == name && i.kind.has_keys();
         self.entry.indexes().iter().position(is_it)
     }
 

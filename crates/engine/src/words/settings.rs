@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plan::{
-    AggregatePlace, IndexJoinCost, IndexPaths, JoinOrder, PlanOptions, Switches, Technique,
-    WideTables,
+    AggregatePlace, IndexJoinCost, IndexPaths, JoinOrder, NearSearch, PlanOptions, Switches,
+    Technique, WideTables,
 };
 use sched::Priority;
 use storage::BlockPaths;
@@ -105,6 +105,8 @@ const KNOWN: &[Known] = &[
     known("default_with_oids", "off", Access::FixedSwitch),
     known("escape_string_warning", "on", Access::Switch),
     known("extra_float_digits", "1", Access::Integer(-15, 3, Unit::None)),
+    known("hnsw.ef_search", "40", Access::Integer(1, 1000, Unit::None)),
+    known("hnsw.max_scan_tuples", "20000", Access::Integer(1, i32::MAX as i64, Unit::None)),
     known("idle_in_transaction_session_timeout", "0", MILLISECONDS),
     known("idle_session_timeout", "0", MILLISECONDS),
     known("in_hot_standby", "off", Access::ReadOnly),
@@ -302,6 +304,8 @@ pub(crate) fn meaning(name: &str) -> &'static str {
         "admission_queries" => "how many queries that ask for memory run at once; 0: by workers",
         "admission_timeout" => "how long a query waits for the memory that it asks for",
         "freezing" => "when blocks that nobody writes are frozen: on, off or eager",
+        "hnsw.ef_search" => "how many of the nearest vectors a search by index looks for at least",
+        "hnsw.max_scan_tuples" => "entries of an index that are read before all rows are sorted",
         "index_join_cost" => {
             "cost of look-ups with which a join by index goes over to a hash join; -1: by its cost"
         }
@@ -439,6 +443,12 @@ impl Settings {
         };
         let cost = self.changed("index_join_cost").and_then(|text| text.parse().ok());
         let index_join_cost = cost.map_or(IndexJoinCost::ByBuild, IndexJoinCost::At);
+        let number = |name| self.changed(name).and_then(|text| text.parse().ok());
+        let usual = NearSearch::default();
+        let near = NearSearch {
+            breadth: number("hnsw.ef_search").unwrap_or(usual.breadth),
+            entries_max: number("hnsw.max_scan_tuples").unwrap_or(usual.entries_max),
+        };
         let is_off = |t: &Technique| self.changed(t.name()) == Some("off");
         let off = Technique::ALL.into_iter().filter(is_off);
         let switches = off.fold(Switches::default(), Switches::without);
@@ -449,6 +459,7 @@ impl Settings {
             wide_tables,
             aggregate_place,
             index_join_cost,
+            near,
             ..PlanOptions::default()
         }
     }

@@ -9,8 +9,8 @@ use plan::physical::ScanRestriction;
 use sql::catalog::TableRef;
 use storage::{
     BufferPool, Datum, Direction, IndexKind, KeyBatch, KeyBuffer, KeyRange, KeyRead,
-    MemoryCategory, RangeState, Reservation, Restriction, RowBuffer, ScanPlan, Snapshot,
-    TID_COLUMN, Table, TableIndex, Tid, Uniqueness,
+    MemoryCategory, NearCursor, RangeState, Reservation, Restriction, RowBuffer, ScanPlan,
+    Snapshot, TID_COLUMN, Table, TableIndex, Tid, Uniqueness,
 };
 use types::{Error, PhysicalType, Result};
 
@@ -226,6 +226,21 @@ impl Access {
     ) -> Result<()> {
         let Cursor { row, seen, .. } = cursor;
         let _ = self.table.read_candidates(self.key_read(), tids, row, |tid, row| {
+            self.take(tid, row, seen, found);
+            ControlFlow::<()>::Continue(())
+        })?;
+        Ok(())
+    }
+
+    /// Adds the rows that the entries lead to which `near` read last.
+    pub(super) fn read_near(
+        &self,
+        near: &NearCursor,
+        cursor: &mut Cursor,
+        found: &mut Found,
+    ) -> Result<()> {
+        let Cursor { row, seen, .. } = cursor;
+        let _ = self.table.read_near(self.key_read(), near, row, |tid, row| {
             self.take(tid, row, seen, found);
             ControlFlow::<()>::Continue(())
         })?;

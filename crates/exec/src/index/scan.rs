@@ -8,6 +8,8 @@
 //! A bound includes or leaves out all keys that start with it, whatever columns follow. Of a
 //! descending column the lower bound is the upper end of the keys.
 //!
+//! A near index gives the rows of its nearest vectors, then of the next ones.
+//!
 //! All ranges are one work order, which keeps their order; the planner takes short ones only. Those
 //! of one index are sorted and merged, so that each row is in one of them.
 
@@ -21,12 +23,16 @@ use plan::physical::{
     BoundKind, Expr, IndexList, IndexOrder, IndexRange, IndexWay, LookUps, Node, Operator,
     OperatorId,
 };
-use storage::{Datum, Direction, KeyBuffer, KeyRange, Restriction, RestrictionKind, TID_COLUMN};
+use storage::{
+    Datum, Direction, KeyBuffer, KeyRange, MemoryCategory, Reservation, Restriction,
+    RestrictionKind, TID_COLUMN,
+};
 use types::elements::ElementQuery;
 use types::{CompareOp, Error, Interval, PhysicalType, Result, Value};
 
 use super::access::{Access, Cursor, Found, constants};
 use super::elements::{self, Finder};
+use super::near::{self, Wished};
 use crate::context::QueryContext;
 use crate::flow::Flow;
 use crate::opener::{Opener, PushedFilter};
@@ -53,18 +59,22 @@ pub(crate) fn open(opener: &mut Opener, node: &Node, filters: Vec<PushedFilter>)
     open_parts(opener, node, parts, filters, None)
 }
 
-/// Opens [`Operator::IndexScan`] to read about `entries_max` entries, and tells whether it read
-/// all of its.
+/// Opens [`Operator::IndexScan`] to find `needed` rows and read about `entries_max` entries, and
+/// tells whether it read all of its.
 pub(crate) fn open_walk(
     opener: &mut Opener,
     node: &Node,
+    needed: u64,
     entries_max: u64,
 ) -> Result<(Stream, Arc<Walk>)> {
     let Operator::IndexScan { ways, .. } = &node.operator else {
         return Err(Error::internal("not an index scan"));
     };
     let walk = Arc::new(Walk { entries_max, is_cut: AtomicBool::new(false) });
-    let parts = parts_of(opener, node, ways)?;
+    let mut parts = parts_of(opener, node, ways)?;
+    for near in parts.iter_mut().filter_map(|part| part.near.as_mut()) {
+        near.breadth = near.breadth.max(usize::try_from(needed).unwrap_or(usize::MAX));
+    }
     let stream = open_parts(opener, node, parts, Vec::new(), Some(Arc::clone(&walk)))?;
     Ok((stream, walk))
 }
@@ -145,12 +155,14 @@ struct Part {
     wanted: Vec<Wanted>,
     /// Elements asked for of an inverted index; nothing of others.
     asked: ElementQuery,
+    /// The vector asked for of a near index.
+    near: Option<Wished>,
 }
 
 impl Part {
     /// True when nothing is looked for.
     fn is_idle(&self) -> bool {
-        self.wanted.is_empty() && self.asked == ElementQuery::Nothing
+        self.wanted.is_empty() && self.asked == ElementQuery::Nothing && self.near.is_none()
     }
 }
 
@@ -164,11 +176,15 @@ fn add_way(opener: &Opener, node: &Node, way: &IndexWay, parts: &mut Vec<Part>) 
         None => {
             let access = Access::new(opener, table, way.index, columns)?;
             let asked = ElementQuery::Nothing;
-            parts.push(Part { index: way.index, access, wanted: Vec::new(), asked });
+            parts.push(Part { index: way.index, access, wanted: Vec::new(), asked, near: None });
             parts.len() - 1
         }
     };
     let part = &mut parts[at];
+    if let Some(near) = &way.near {
+        part.near = near::wished(opener, near)?;
+        return Ok(());
+    }
     if !way.elements.is_empty() {
         let asked = elements::asked(opener, &way.elements)?;
         let before = std::mem::replace(&mut part.asked, ElementQuery::Nothing);
@@ -542,8 +558,42 @@ impl IndexSource {
         Ok(Demand::More)
     }
 
+    /// Pushes the rows of a near index, the nearest first, a batch for each part of the search.
+    fn read_near(&self, part: &Part, state: &mut State, push: &mut Push<'_>) -> Result<Demand> {
+        let Some(wished) = &part.near else { return Ok(Demand::More) };
+        let access = &part.access;
+        let Some(mut near) = access.index.near(&wished.from, wished.breadth) else {
+            return Ok(Demand::More);
+        };
+        let mut memory = Reservation::empty(&self.context.pool, MemoryCategory::Temporary);
+        let mut entries = 0;
+        while access.index.next_near(&mut near) {
+            self.context.check()?;
+            memory.resize(near.bytes() as u64)?;
+            state.count += 1;
+            entries += near.count() as u64;
+            access.read_near(&near, &mut state.cursor, &mut state.found)?;
+            state.cursor.check()?;
+            state.rows += state.found.rows() as u64;
+            let found = std::mem::replace(&mut state.found, access.found());
+            if push_found(access, found, push)? == Demand::Enough {
+                return Ok(Demand::Enough);
+            }
+            if let Some(walk) = &self.walk
+                && entries >= walk.entries_max
+            {
+                walk.is_cut.store(true, Ordering::Release);
+                return Ok(Demand::Enough);
+            }
+        }
+        Ok(Demand::More)
+    }
+
     fn look_up(&self, part: &Part, state: &mut State, push: &mut Push<'_>) -> Result<Demand> {
         let access = &part.access;
+        if self.read_near(part, state, push)? == Demand::Enough {
+            return Ok(Demand::Enough);
+        }
         if part.asked != ElementQuery::Nothing
             && self.read_candidates(part, state, push)? == Demand::Enough
         {

@@ -151,7 +151,7 @@ fn is_exact(node: &Node) -> bool {
 }
 
 impl Found {
-    fn of(access: Access) -> Self {
+    pub(super) fn of(access: Access) -> Self {
         let Access { way, used, single, .. } = access;
         Self { ways: vec![way], used, residual: None, cost: 0.0, single }
     }

@@ -155,7 +155,7 @@ pub(super) fn access(
     scan: &ScanParts<'_>,
     offer: &Offer,
 ) -> Option<Access> {
-    if index.kind == IndexKind::Inverted {
+    if !index.kind.has_keys() {
         return None;
     }
     let mut access = Access::any(at);
@@ -194,7 +194,7 @@ impl Access {
     /// All rows of the index at position `at`.
     pub(super) fn any(index: usize) -> Self {
         let (keys, elements) = (Vec::new(), Vec::new());
-        let way = IndexWay { index, keys, list: None, range: None, elements };
+        let way = IndexWay { index, keys, list: None, range: None, elements, near: None };
         Self { way, used: Vec::new(), expressions: Vec::new(), single: false }
     }
 
@@ -322,6 +322,9 @@ impl Lowering<'_, '_> {
                 }
                 continue;
             }
+            if !index.kind.has_keys() {
+                continue;
+            }
             let Some(offer) = self.offer(scan.table, at, narrow, conjuncts)? else {
                 self.consider_partial(lowered.node.id, index);
                 continue;
@@ -396,7 +399,7 @@ impl Lowering<'_, '_> {
         };
         let statistics = self.context.table(scan.table);
         let mut best: Option<JoinChoice> = None;
-        let is_looked_up = |i: &IndexMeta| !i.is_partial() && i.kind != IndexKind::Inverted;
+        let is_looked_up = |i: &IndexMeta| !i.is_partial() && i.kind.has_keys();
         let all = scan.table.indexes().iter().enumerate().filter(|(_, i)| is_looked_up(i));
         for (at, index) in all {
             let mut choice = JoinChoice {

@@ -37,12 +37,12 @@ impl Lowering<'_, '_> {
         let mut keys = self.sort_keys(&keys, &lowered)?;
         let mut lowered = lowered;
         let wanted = bounds.and_then(rows_wanted);
-        let mut walk = None;
+        let (mut walk, mut near) = (None, None);
         match self.by_order(&mut lowered.node, &keys, wanted) {
             InOrder::Yes if bounds.is_none() => return Ok(lowered),
             InOrder::Yes => keys.clear(),
             InOrder::Walk(index) => walk = Some(index),
-            InOrder::No => {}
+            InOrder::No => near = self.by_distance(input, &lowered.node, &keys, wanted),
         }
         let output = lowered.node.output.clone();
         let mut properties = lowered.properties;
@@ -58,6 +58,9 @@ impl Lowering<'_, '_> {
         let mut node = self.node(operator, output, properties.rows);
         if let Some(index) = walk {
             node = self.walk(*index, node);
+        }
+        if let Some(index) = near {
+            node = self.near_walk(index, node);
         }
         Ok(Lowered { node, columns: lowered.columns, properties })
     }

@@ -457,7 +457,7 @@ impl Binder<'_> {
             return Ok(None);
         };
         let text = String::from_utf8_lossy(bytes);
-        let kind = if to.has_bit_length() { Category::Text } else { category(to) };
+        let kind = if to.has_packed_length() { Category::Text } else { category(to) };
         match (kind, context) {
             (Category::Array, _) if types::cast::depends_on_zone(from, to) => {
                 self.read_literal(&text, to, at).map(Some)
@@ -512,11 +512,11 @@ fn has_mixed_operators(from: DataType, to: DataType) -> bool {
 fn needs_length_check(from: DataType, to: DataType) -> bool {
     if let (DataType::Array(from), DataType::Array(to)) = (from, to) {
         let (from, to) = (from.data_type(), to.data_type());
-        let is_checked = category(from) == Category::Text || to.has_bit_length();
+        let is_checked = category(from) == Category::Text || to.has_packed_length();
         return is_checked && needs_length_check(from, to);
     }
     if let (DataType::Packed(from), DataType::Packed(to)) = (from, to) {
-        return DataType::Packed(to).has_bit_length() && from != to;
+        return DataType::Packed(to).has_packed_length() && from != to;
     }
     let limit = match to {
         DataType::Char(n @ 1..) | DataType::Varchar(Some(n)) => n,

@@ -10,6 +10,7 @@ use super::effectless::plain;
 use super::index_method::{Using, index_using};
 use super::index_options::index_options;
 use super::name::{expr_at, ident_at, object_at, object_parts};
+use super::near_index::near_notice;
 use super::partition::{UniqueOver, check_unique, partitions_of};
 use super::{Binder, fail, index_terms, place, unsupported};
 use crate::algebra::{Direction, NullsOrder, Place};
@@ -31,6 +32,9 @@ impl Binder<'_> {
         }
         let mut using = index_using(create, at)?;
         let options = index_options(&create.with, &mut using)?;
+        if matches!(using.kind, IndexKind::Near { .. }) {
+            self.check_near(using.name(), at)?;
+        }
         check_form(create, using, at)?;
         let unique = match (create.unique, create.nulls_distinct) {
             (false, _) => Uniqueness::No,
@@ -77,11 +81,12 @@ impl Binder<'_> {
             if_exists,
             partitions,
         }));
-        if !at_once {
+        let notices: Vec<_> = near_notice(using.name()).into_iter().collect();
+        if notices.is_empty() && !at_once {
             return Ok(create);
         }
-        let (apart, rest) = (Some(CONCURRENTLY), Some(Box::new(create)));
-        Ok(Statement::Effectless(Effectless { apart, rest, ..plain("CREATE INDEX") }))
+        let (apart, rest) = (at_once.then_some(CONCURRENTLY), Some(Box::new(create)));
+        Ok(Statement::Effectless(Effectless { apart, notices, rest, ..plain("CREATE INDEX") }))
     }
 
     fn index_column(
@@ -132,6 +137,9 @@ impl Binder<'_> {
         match (using.named, using.kind, class) {
             (Some(named), ..) => self.class_of_method(named, class, ty, at),
             (None, IndexKind::Inverted, class) => Ok((self.element_class(class, ty, at)?, None)),
+            (None, IndexKind::Near { .. }, class) => {
+                Ok((Some(self.near_class(class, using.name(), ty, at)?), None))
+            }
             (None, _, class) => {
                 refuse_index(ty, at)?;
                 let class = class.map(|class| operator_class(class, ty, at)).transpose()?;
@@ -168,7 +176,7 @@ impl Binder<'_> {
         let Some(named) = class else {
             match ElementClass::usual(ty).filter(|class| is_there(class, None)) {
                 Some(_) => return Ok(None),
-                None => return Err(no_element_class(ty, at)),
+                None => return Err(no_usual_class(ty, "gin", at)),
             }
         };
         let mut parts = object_parts(named)?;
@@ -191,11 +199,11 @@ impl Binder<'_> {
     }
 }
 
-/// 42704 for a type without a class for inverted indexes.
-fn no_element_class(ty: DataType, at: Place) -> Error {
+/// 42704 for a type without a usual class for an access method.
+pub(super) fn no_usual_class(ty: DataType, method: &str, at: Place) -> Error {
     let name = ty.name();
     let message =
-        format!("data type {name} has no default operator class for access method \"gin\"");
+        format!("data type {name} has no default operator class for access method \"{method}\"");
     let error = Error::new(SqlState::UNDEFINED_OBJECT, message).with_hint(
         "You must specify an operator class for the index or define a default operator class for \
          the data type.",
@@ -250,8 +258,8 @@ fn index_name(
 
 /// Indexes that blocks have are for one column; only keys in order and hashes refuse rows.
 fn check_form(create: &ast::CreateIndex, using: Using, at: Place) -> Result<()> {
-    let can_refuse = using.named.is_none() && !using.kind.is_of_blocks();
-    let what = if create.unique && (!can_refuse || using.kind == IndexKind::Inverted) {
+    let can_refuse = using.named.is_none() && using.kind.has_keys();
+    let what = if create.unique && !can_refuse {
         "unique"
     } else if create.columns.len() > 1 && using.takes_one_column() {
         "multicolumn"
@@ -301,7 +309,7 @@ fn index_order(
 
 /// Operator classes whose order is that of their type. Text has the order of its bytes, so the
 /// pattern classes are like the usual ones.
-const CLASSES: [&str; 33] = [
+const CLASSES: [&str; 34] = [
     "text_ops",
     "varchar_ops",
     "bpchar_ops",
@@ -335,6 +343,7 @@ const CLASSES: [&str; 33] = [
     "money_ops",
     "range_ops",
     "multirange_ops",
+    "vector_ops",
 ];
 
 /// An operator class for keys of type `ty`; None for the usual one.

@@ -13,6 +13,7 @@ use types::elements::ElementClass;
 use types::{DataType, Error, PackedType, Result, SqlState};
 
 use super::name::object_parts;
+use super::near_index::{near_kind, near_notice};
 use super::{Binder, fail, place, unsupported};
 use crate::algebra::Place;
 use crate::catalog::{ExclusionMethod, IndexKind, NamedMethod, WeaveForm};
@@ -27,17 +28,21 @@ pub(super) struct Using {
     pub(super) kind: IndexKind,
     /// Its own name, where that is not the kind's.
     pub(super) named: Option<NamedMethod>,
+    /// The name that the statement has for it, where another is taken in its place.
+    alias: Option<&'static str>,
 }
 
 impl Using {
     /// Its name.
     pub(super) fn name(self) -> &'static str {
-        self.named.map_or_else(|| self.kind.method(), NamedMethod::name)
+        let own = || self.named.map_or_else(|| self.kind.method(), NamedMethod::name);
+        self.alias.unwrap_or_else(own)
     }
 
     /// True when its indexes have one column.
     pub(super) fn takes_one_column(self) -> bool {
-        self.kind.is_of_blocks() || self.named == Some(NamedMethod::SpGist)
+        let is_near = matches!(self.kind, IndexKind::Near { .. });
+        is_near || self.kind.is_of_blocks() || self.named == Some(NamedMethod::SpGist)
     }
 
     /// Structure that serves an index whose columns have such elements, if any.
@@ -63,8 +68,8 @@ impl Using {
 /// 42704 for one that is not there.
 pub(super) fn index_using(create: &ast::CreateIndex, at: Place) -> Result<Using> {
     use ast::IndexType as T;
-    let of_kind = |kind| Ok(Using { kind, named: None });
-    let named = |named| Ok(Using { kind: IndexKind::Ordered, named: Some(named) });
+    let of_kind = |kind| Ok(Using { kind, named: None, alias: None });
+    let named = |named| Ok(Using { kind: IndexKind::Ordered, named: Some(named), alias: None });
     match &create.using {
         None | Some(T::BTree) => of_kind(IndexKind::Ordered),
         Some(T::Hash) => of_kind(IndexKind::Hash),
@@ -77,11 +82,20 @@ pub(super) fn index_using(create: &ast::CreateIndex, at: Place) -> Result<Using>
         Some(T::Custom(name)) if folded(name) == "bitweaving" => {
             of_kind(IndexKind::BitWeaving(WeaveForm::Vertical))
         }
+        Some(T::Custom(name)) if IndexKind::is_near_method(&folded(name)) => {
+            near_using(&folded(name), &create.with)
+        }
         Some(T::Custom(name)) => {
             let message = format!("access method \"{}\" does not exist", folded(name));
             fail(SqlState::UNDEFINED_OBJECT, message, at)
         }
     }
+}
+
+/// A method of vectors, with its options.
+fn near_using(method: &str, options: &[ast::Expr]) -> Result<Using> {
+    let alias = near_notice(method).is_some().then_some("ivfflat");
+    Ok(Using { kind: near_kind(method, options)?, named: None, alias })
 }
 
 impl Binder<'_> {

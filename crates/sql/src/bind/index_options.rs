@@ -44,7 +44,9 @@ impl Using {
                 ("gin_pending_list_limit", Takes::Number(64, 2_147_483_647)),
             ],
             (None, IndexKind::Bloom { .. }) => vec![("length", Takes::Number(1, 4096))],
-            (None, IndexKind::Csb | IndexKind::BitWeaving(_)) => Vec::new(),
+            (None, IndexKind::Csb | IndexKind::BitWeaving(_) | IndexKind::Near { .. }) => {
+                Vec::new()
+            }
         }
     }
 }
@@ -59,6 +61,9 @@ pub(super) fn index_options(
     using: &mut Using,
 ) -> Result<Vec<(String, String)>> {
     let mut options: Vec<(String, String)> = Vec::new();
+    if matches!(using.kind, IndexKind::Near { .. }) {
+        return Ok(options);
+    }
     let known = using.parameters();
     for option in with {
         let (name, value) = index_option(option)?;
@@ -136,7 +141,7 @@ fn check_value(name: &str, value: &str, takes: Takes, at: Place) -> Result<()> {
 }
 
 /// `name = value`, the value as text; `name` alone is a switch that is on.
-fn index_option(option: &ast::Expr) -> Result<(String, String)> {
+pub(super) fn index_option(option: &ast::Expr) -> Result<(String, String)> {
     match option {
         ast::Expr::Identifier(name) => return Ok((folded(name), "true".to_owned())),
         ast::Expr::BinaryOp { left, op: ast::BinaryOperator::Eq, right } => {

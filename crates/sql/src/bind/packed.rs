@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! a << b, host(a)             rows of the table of packed functions, chosen as PostgreSQL chooses
-//! sum(money), bit_and(bits)   array_agg(x), folded
+//! sum(money), avg(vector)     array_agg(x), folded
 //! range_agg(r)                likewise
 //! unnest(multirange)          unnest of the array of its ranges
 //! ```
@@ -327,7 +327,8 @@ impl Binder<'_> {
 fn collected_type(name: &str, ty: DataType) -> Option<DataType> {
     let DataType::Packed(packed) = ty else { return None };
     let is_folded = match name {
-        "sum" => packed == PackedType::Money,
+        "sum" => matches!(packed, PackedType::Money | PackedType::Vector(_)),
+        "avg" => matches!(packed, PackedType::Vector(_)),
         "bit_and" | "bit_or" | "bit_xor" => packed.is_bits(),
         "range_agg" | "range_intersect_agg" => packed.range().is_some(),
         _ => false,
@@ -340,6 +341,7 @@ pub(super) fn packed_collected(name: &str, collected: Expr) -> Expr {
     let DataType::Array(ElementType::Packed(_)) = collected.ty else { return collected };
     let fold = PackedCall::named(match name {
         "sum" => "#sum",
+        "avg" => "#avg",
         "bit_and" => "#bit_and",
         "bit_or" => "#bit_or",
         "bit_xor" => "#bit_xor",

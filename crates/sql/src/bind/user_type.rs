@@ -4,6 +4,7 @@
 //! (`types::EnumType`).
 
 use sqlparser::ast;
+use types::packed::VECTOR_DIMENSIONS_MAX;
 use types::{
     DataType, ElementType, EnumType, PackedType, RecordField, Result, SqlState, Value, array,
 };
@@ -15,6 +16,34 @@ use crate::algebra::{Expr, Function, Place};
 use crate::catalog::UserType;
 use crate::statement::{RelationName, Statement, TypeStatement};
 
+/// The type of vectors with the dimensions that `modifiers` say; another type as it is.
+///
+/// # Errors
+/// 22023 for numbers of dimensions that there are none of, 22P02 for what is no number.
+fn with_dimensions(ty: DataType, modifiers: &[String], at: Place) -> Result<DataType> {
+    let DataType::Packed(PackedType::Vector(None)) = ty else { return Ok(ty) };
+    let message = match modifiers {
+        [] => return Ok(ty),
+        [count] => match count.parse::<i32>().map(|count| (u16::try_from(count), count)) {
+            Ok((Ok(count), 1..=DIMENSIONS_MAX)) => {
+                return Ok(DataType::Packed(PackedType::Vector(Some(count))));
+            }
+            Ok((_, count)) if count > DIMENSIONS_MAX => {
+                format!("dimensions for type vector cannot exceed {VECTOR_DIMENSIONS_MAX}")
+            }
+            Ok(_) => "dimensions for type vector must be at least 1".to_owned(),
+            Err(_) => {
+                let message = format!("invalid input syntax for type integer: \"{count}\"");
+                return fail(SqlState::INVALID_TEXT, message, at);
+            }
+        },
+        _ => "invalid type modifier".to_owned(),
+    };
+    fail(SqlState::INVALID_PARAMETER, message, at)
+}
+
+const DIMENSIONS_MAX: i32 = VECTOR_DIMENSIONS_MAX as i32;
+
 impl Binder<'_> {
     /// The type that a type name denotes.
     ///
@@ -23,11 +52,12 @@ impl Binder<'_> {
     pub(super) fn data_type(&mut self, ty: &ast::DataType, at: Place) -> Result<DataType> {
         use ast::ArrayElemTypeDef as E;
         match ty {
-            ast::DataType::Custom(name, _) => {
+            ast::DataType::Custom(name, modifiers) => {
                 let found = data_type(ty, at);
                 match found {
                     Err(error) if error.state() == SqlState::UNDEFINED_OBJECT => {
-                        self.named_type(name)?.ok_or(error)
+                        let found = self.named_type(name)?.ok_or(error)?;
+                        with_dimensions(found, modifiers, at)
                     }
                     found => found,
                 }

@@ -51,11 +51,9 @@ impl IndexMeta {
 
     /// Names and values of WITH.
     pub fn options(&self) -> impl Iterator<Item = (String, String)> {
-        self.kind
-            .option()
-            .map(|(name, value)| (name.to_owned(), value))
-            .into_iter()
-            .chain(self.terms.options.iter().cloned())
+        let own = self.kind.options().into_iter();
+        let own = own.map(|(name, value)| (name.to_owned(), value));
+        own.chain(self.terms.options.iter().cloned())
     }
 
     /// The operator class of the column at `position`, of type `ty`, of an inverted index.

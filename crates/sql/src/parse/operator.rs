@@ -33,6 +33,35 @@ pub(super) fn before_signs(text: &str, span: Span) -> Option<Vec<TokenWithSpan>>
     Some(placed.collect())
 }
 
+/// The tokens with `<=>` and `<+>`, which the tokenizer takes for a comparison of MySQL and for
+/// three operators, as operators of extensions.
+pub(super) fn with_distances(mut tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
+    let is_sum = |three: &[TokenWithSpan]| match three {
+        [less, plus, greater] => {
+            (&less.token, &plus.token, &greater.token) == (&Token::Lt, &Token::Plus, &Token::Gt)
+                && less.span.end == plus.span.start
+                && plus.span.end == greater.span.start
+        }
+        _ => false,
+    };
+    let custom = |symbol: &str| Token::CustomBinaryOperator(symbol.to_owned());
+    let mut at = 0;
+    while at < tokens.len() {
+        if tokens[at].token == Token::Spaceship {
+            tokens[at].token = custom("<=>");
+        } else if tokens[at].token == Token::Lt && tokens.get(at..at + 3).is_some_and(is_sum) {
+            let end = tokens[at + 2].span.end;
+            tokens[at] = TokenWithSpan {
+                token: custom("<+>"),
+                span: Span { start: tokens[at].span.start, end },
+            };
+            tokens.drain(at + 1..at + 3);
+        }
+        at += 1;
+    }
+    tokens
+}
+
 /// Token that the characters of a text are a part of.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Within {

@@ -13,6 +13,7 @@ pub fn with_schemas(sql: &str, schema_of: &dyn Fn(&str) -> Option<String>) -> St
     let Ok(tokens) = Tokenizer::new(&DIALECT, sql).tokenize_with_location() else {
         return sql.to_owned();
     };
+    let tokens = super::operator::with_distances(tokens);
     let places = significant(&tokens);
     let at = |place: usize| places.get(place).and_then(|at| tokens.get(*at));
     let is = |place: Option<usize>, wanted: &Token| {

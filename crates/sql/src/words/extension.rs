@@ -17,8 +17,8 @@ const fn info(name: &'static str, version: &'static str, comment: &'static str) 
     ExtensionInfo { name, version, comment }
 }
 
-/// The extensions, by name: those of PostgreSQL 15, with its versions and words.
-pub const EXTENSIONS: [ExtensionInfo; 11] = [
+/// The extensions, by name: those of PostgreSQL 15 and pgvector, with their versions and words.
+pub const EXTENSIONS: [ExtensionInfo; 12] = [
     info("bloom", "1.0", "bloom access method - signature file based index"),
     info("btree_gin", "1.3", "support for indexing common datatypes in GIN"),
     info("btree_gist", "1.7", "support for indexing common datatypes in GiST"),
@@ -30,6 +30,7 @@ pub const EXTENSIONS: [ExtensionInfo; 11] = [
     info("plpgsql", "1.0", "PL/pgSQL procedural language"),
     info("unaccent", "1.1", "text search dictionary that removes accents"),
     info("uuid-ossp", "1.1", "generate universally unique identifiers (UUIDs)"),
+    info("vector", "0.8.6", "vector data type and ivfflat and hnsw access methods"),
 ];
 
 /// The one that every database has from the start.

@@ -12,7 +12,7 @@
 use types::Result;
 use types::elements::ElementSet;
 
-use super::{IndexColumn, IndexSpec, KeyBuffer, TableIndex};
+use super::{IndexColumn, IndexKind, IndexSpec, KeyBuffer, TableIndex};
 use crate::datum::{Datum, RowBuffer};
 use crate::schema::ColumnSpec;
 
@@ -102,10 +102,15 @@ impl TableIndex {
             Ok(at) => row[at],
             Err(_) => unreachable!("all columns that are read are among the ordinals"),
         };
-        match self.key_values(value, &mut RowBuffer::new())? {
-            Some(values) if self.is_inverted() => self.encode_elements(&values, key)?,
-            Some(values) => self.encode(&values, key),
-            None => key.set_absent(),
+        let mut made = RowBuffer::new();
+        let Some(values) = self.key_values(value, &mut made)? else {
+            key.set_absent();
+            return Ok(());
+        };
+        match (self.spec.kind, self.near_form()) {
+            (IndexKind::Inverted, _) => self.encode_elements(&values, key)?,
+            (_, Some(form)) => self.encode_near(&values, form, key),
+            _ => self.encode(&values, key),
         }
         Ok(())
     }

@@ -99,6 +99,21 @@ impl<'k> KeyRange<'k> {
     }
 }
 
+/// The column of the table, or the expression, that a column of an index is of.
+///
+/// # Panics
+/// If there is none.
+pub(super) fn column_spec(
+    column: &IndexColumn,
+    schema: &Schema,
+    expressions: &[ColumnSpec],
+) -> ColumnSpec {
+    match column.expression() {
+        Some(number) => expressions[number].clone(),
+        None => schema.columns()[column.ordinal].clone(),
+    }
+}
+
 /// Turns rows into keys.
 #[derive(Clone, Debug)]
 pub(super) struct KeyEncoder {
@@ -116,10 +131,7 @@ impl KeyEncoder {
         schema: &Schema,
         expressions: &[ColumnSpec],
     ) -> Self {
-        let spec = |column: &IndexColumn| match column.expression() {
-            Some(number) => expressions[number].clone(),
-            None => schema.columns()[column.ordinal].clone(),
-        };
+        let spec = |column: &IndexColumn| column_spec(column, schema, expressions);
         let field = |column: &IndexColumn| {
             let spec = spec(column);
             let nulls = if spec.not_null { SortNulls::Absent } else { column.nulls };

@@ -14,7 +14,7 @@ use types::Result;
 use super::Table;
 use super::entries::{Holder, encode_known, with_scratch};
 use crate::datum::{Datum, RowBuffer};
-use crate::index::{Direction, KeyBuffer, KeyRange, RangeState, TableIndex};
+use crate::index::{Direction, KeyBuffer, KeyRange, NearCursor, RangeState, TableIndex};
 use crate::tid::Tid;
 use crate::version::WriteError;
 use crate::version::{Snapshot, TxnId};
@@ -250,6 +250,31 @@ impl Table {
         tids.dedup();
         for &tid in tids.iter() {
             if reader.read_row(tid, out)? && visit(tid, out).is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// Visits those rows, with the columns of each in `out`, that the entries of a near index lead
+    /// to which `near` read last, nearest first, until `visit` breaks.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    ///
+    /// # Panics
+    /// If there is no such column.
+    pub fn read_near(
+        &self,
+        read: KeyRead<'_>,
+        near: &NearCursor,
+        out: &mut RowBuffer,
+        mut visit: impl FnMut(Tid, &RowBuffer) -> ControlFlow<()>,
+    ) -> Result<ControlFlow<()>> {
+        let guard = epoch::pin();
+        let reader = self.reader(read, &guard);
+        for (key, tid) in near.entries() {
+            if reader.read_entry(key, tid, out)? && visit(tid, out).is_break() {
                 return Ok(ControlFlow::Break(()));
             }
         }

@@ -202,7 +202,8 @@ impl Database {
                 _ => {
                     let bytes = content(&self.rows, block);
                     // Not every block is frozen.
-                    let identity = if block.is_multiple_of(2) { identity_of(&bytes) } else { Vec::new() };
+                    let identity =
+                        if block.is_multiple_of(2) { identity_of(&bytes) } else { Vec::new() };
                     let content = BlockContent { block: &bytes, identity: &identity, dead: &dead };
                     let file = self.directory.write_block(of, content, Syncing::Now)?;
                     let entry = BlockEntry {

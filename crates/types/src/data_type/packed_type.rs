@@ -89,6 +89,8 @@ pub enum PackedType {
     TsVector,
     /// TSQUERY: words that are looked for.
     TsQuery,
+    /// VECTOR(n) of the extension of that name: floats, exactly n of them when given.
+    Vector(Option<u16>),
 }
 
 /// Names and numbers of a packed type in PostgreSQL's catalog.
@@ -118,7 +120,7 @@ macro_rules! entry {
 
 impl PackedType {
     /// Types of every database and of extensions, without lengths, in an order that never changes.
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 25] = [
         Self::Inet,
         Self::Cidr,
         Self::MacAddr,
@@ -143,6 +145,7 @@ impl PackedType {
         Self::CiText,
         Self::TsVector,
         Self::TsQuery,
+        Self::Vector(None),
     ];
 
     const fn entry(self) -> Entry {
@@ -169,6 +172,7 @@ impl PackedType {
             // Numbers that PostgreSQL gives to nothing of its own.
             Self::HStore => entry!("hstore", "hstore", [15990, 15991], -1),
             Self::CiText => entry!("citext", "citext", [15992, 15993], -1),
+            Self::Vector(_) => entry!("vector", "vector", [15994, 15995], -1),
         }
     }
 
@@ -177,6 +181,7 @@ impl PackedType {
         match self {
             Self::HStore => Some("hstore"),
             Self::CiText => Some("citext"),
+            Self::Vector(_) => Some("vector"),
             _ => None,
         }
     }
@@ -234,6 +239,7 @@ impl PackedType {
                 i32::try_from(bits).unwrap_or(i32::MAX)
             }
             Self::TimeTz(Some(digits)) => i32::from(digits),
+            Self::Vector(Some(count)) => i32::from(count),
             _ => -1,
         }
     }
@@ -261,6 +267,7 @@ impl PackedType {
             Self::Bit(_) => Self::Bit(None),
             Self::VarBit(_) => Self::VarBit(None),
             Self::TimeTz(_) => Self::TimeTz(None),
+            Self::Vector(_) => Self::Vector(None),
             other => other,
         }
     }

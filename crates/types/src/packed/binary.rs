@@ -2,7 +2,7 @@
 
 use super::network::Network;
 use super::{Bits, ZonedTime, push_i64, read_i64};
-use crate::PackedType;
+use crate::{PackedType, Result};
 
 /// Numbers of the versions of addresses.
 const FAMILIES: [u8; 2] = [2, 3];
@@ -36,12 +36,24 @@ pub fn encode(out: &mut Vec<u8>, bytes: &[u8], ty: PackedType) {
         PackedType::Money => out.extend_from_slice(&read_i64(bytes).to_be_bytes()),
         PackedType::HStore => super::hstore::encode(out, bytes),
         PackedType::TsVector | PackedType::TsQuery => super::search::encode(out, bytes, ty),
+        PackedType::Vector(_) => super::vector::encode(out, bytes),
         _ => out.extend_from_slice(bytes),
     }
 }
 
 /// The value that binary data hold, of a type that is no range; None when they hold none.
-pub fn decode(bytes: &[u8], ty: PackedType) -> Option<Vec<u8>> {
+///
+/// # Errors
+/// 22000 and 54000 of a vector.
+pub fn decode(bytes: &[u8], ty: PackedType) -> Result<Option<Vec<u8>>> {
+    match ty {
+        PackedType::Vector(declared) => super::vector::decode(bytes, declared),
+        ty => Ok(decoded(bytes, ty)),
+    }
+}
+
+/// As [`decode`], of types whose binary forms are values or are not.
+fn decoded(bytes: &[u8], ty: PackedType) -> Option<Vec<u8>> {
     let mut out = Vec::new();
     match ty {
         PackedType::Inet | PackedType::Cidr => {
@@ -87,7 +99,7 @@ pub fn decode(bytes: &[u8], ty: PackedType) -> Option<Vec<u8>> {
         PackedType::HStore => return super::hstore::decode(bytes),
         PackedType::TsVector | PackedType::TsQuery => return super::search::decode(bytes, ty),
         PackedType::CiText => out.extend_from_slice(std::str::from_utf8(bytes).ok()?.as_bytes()),
-        PackedType::Range(_) | PackedType::Multirange(_) => return None,
+        PackedType::Range(_) | PackedType::Multirange(_) | PackedType::Vector(_) => return None,
     }
     Some(out)
 }

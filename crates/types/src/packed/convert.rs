@@ -7,12 +7,12 @@ use crate::calendar::{DAY, SECOND, TimeZone, is_finite_timestamp, rounded_to};
 use crate::characters::Excess;
 use crate::decimal;
 use crate::wide::Wide;
-use crate::{DataType, NumericType, PackedType, Result, Value};
+use crate::{DataType, ElementType, NumericType, PackedType, Result, Value};
 
 /// `value` as one of type `to`; None when there is no such cast.
 ///
 /// # Errors
-/// 22001, 22003, 22026.
+/// 22000, 22001, 22003, 22004, 22026, 54000.
 pub fn convert(
     value: &Value,
     from: DataType,
@@ -27,6 +27,9 @@ pub fn convert(
         (Value::Str(bytes), DataType::Packed(from), to) => scalar(bytes, from, to)?,
         (Value::Str(bytes), DataType::Array(element), DataType::Packed(PackedType::HStore)) => {
             Some(Value::Str(super::hstore::of_array(bytes, element)?.into()))
+        }
+        (Value::Str(bytes), DataType::Array(element), DataType::Packed(PackedType::Vector(n))) => {
+            Some(Value::Str(super::vector::of_array(bytes, element, n)?.into()))
         }
         (value, from, DataType::Packed(to)) => {
             of_scalar(value, from, to, zone)?.map(|bytes| Value::Str(bytes.into()))
@@ -45,6 +48,7 @@ fn between(
     use PackedType as P;
     Ok(Some(match (from, to) {
         (P::Bit(_) | P::VarBit(_), P::Bit(_) | P::VarBit(_)) => fit_bits(bytes, to, excess)?,
+        (P::Vector(_), P::Vector(declared)) => super::vector::fitted(bytes, declared)?,
         (P::TimeTz(_), P::TimeTz(digits)) => ZonedTime::read(bytes).rounded(digits).value(),
         (P::Inet, P::Cidr) => {
             let mut out = Vec::new();
@@ -87,6 +91,9 @@ fn scalar(bytes: &[u8], from: PackedType, to: DataType) -> Result<Option<Value>>
         }
         (PackedType::HStore, DataType::Json | DataType::Jsonb) => {
             Some(Value::Str(super::hstore::json_of(bytes, to)?.into()))
+        }
+        (PackedType::Vector(_), DataType::Array(ElementType::Real)) => {
+            Some(Value::Str(super::vector::to_array(bytes)?.into()))
         }
         (PackedType::TimeTz(_), DataType::Time(_)) => {
             Some(Value::I64(rounded_to(ZonedTime::read(bytes).micros, to)?))

@@ -3,7 +3,7 @@
 use super::call::Parameter::{self, Bound, Is, Multirange, Multiranges, Range, Ranges};
 use super::{
     Call, Given, PackedFunction, bits, hstore, mac, money, network, range_functions, search,
-    zoned_time,
+    vector_functions as vector, zoned_time,
 };
 use crate::{DataType, ElementType, PackedType, RangeKind, Result};
 
@@ -18,6 +18,7 @@ const VARBIT: Parameter = packed(PackedType::VarBit(None));
 const TIMETZ: Parameter = packed(PackedType::TimeTz(None));
 const MONEY: Parameter = packed(PackedType::Money);
 const HSTORE: Parameter = packed(PackedType::HStore);
+const VECTOR: Parameter = packed(PackedType::Vector(None));
 const JSON: Parameter = Is(DataType::Json);
 const JSONB: Parameter = Is(DataType::Jsonb);
 const TEXTS: Parameter = Is(DataType::Array(ElementType::Text));
@@ -80,7 +81,11 @@ impl PackedCall {
 
     /// The extension that has the function; None for those of every database.
     pub fn extension(self) -> Option<&'static str> {
-        (self.group == OF_HSTORE).then_some("hstore")
+        match self.group {
+            OF_HSTORE => Some("hstore"),
+            OF_VECTOR => Some("vector"),
+            _ => None,
+        }
     }
 
     /// The functions called `name`.
@@ -95,7 +100,7 @@ impl PackedCall {
 }
 
 /// All functions, those of one type together.
-static GROUPS: [&[PackedFunction]; 12] = [
+static GROUPS: [&[PackedFunction]; 13] = [
     NETWORKS,
     MACS,
     BITS,
@@ -108,10 +113,13 @@ static GROUPS: [&[PackedFunction]; 12] = [
     HSTORES,
     CONSTRUCTORS_OF_USERS,
     search::SEARCH,
+    VECTORS,
 ];
 
 /// The place of the functions of the extension hstore.
 const OF_HSTORE: u8 = 9;
+/// The place of those of the extension vector.
+const OF_VECTOR: u8 = 12;
 
 const NETWORKS: &[PackedFunction] = &[
     function("host", &[INET], TEXT, network::host),
@@ -450,6 +458,34 @@ const CONSTRUCTORS_OF_USERS: &[PackedFunction] = &[
         ..function("#multirange", &[Range], Multirange, range_functions::multirange)
     },
     function("#multirange", &[Ranges], Multirange, range_functions::multirange_of_array),
+];
+
+const VECTORS: &[PackedFunction] = &[
+    row("l2_distance", "<->", &[VECTOR, VECTOR], DOUBLE, vector::l2_distance),
+    row(
+        "vector_negative_inner_product",
+        "<#>",
+        &[VECTOR, VECTOR],
+        DOUBLE,
+        vector::negative_inner_product,
+    ),
+    row("cosine_distance", "<=>", &[VECTOR, VECTOR], DOUBLE, vector::cosine_distance),
+    row("l1_distance", "<+>", &[VECTOR, VECTOR], DOUBLE, vector::l1_distance),
+    row("vector_add", "+", &[VECTOR, VECTOR], VECTOR, vector::add),
+    row("vector_sub", "-", &[VECTOR, VECTOR], VECTOR, vector::subtract),
+    row("vector_mul", "*", &[VECTOR, VECTOR], VECTOR, vector::multiply),
+    row("vector_concat", "||", &[VECTOR, VECTOR], VECTOR, vector::concatenate),
+    function("inner_product", &[VECTOR, VECTOR], DOUBLE, vector::inner_product),
+    function("vector_dims", &[VECTOR], INT, vector::dimensions),
+    function("vector_norm", &[VECTOR], DOUBLE, vector::norm),
+    function("l2_normalize", &[VECTOR], VECTOR, vector::l2_normalize),
+    function("binary_quantize", &[VECTOR], BIT, vector::binary_quantize),
+    function("subvector", &[VECTOR, INT, INT], VECTOR, vector::subvector),
+    function("vector_cmp", &[VECTOR, VECTOR], INT, vector::compare),
+    function("vector_l2_squared_distance", &[VECTOR, VECTOR], DOUBLE, vector::squared_l2_distance),
+    function("vector_spherical_distance", &[VECTOR, VECTOR], DOUBLE, vector::spherical_distance),
+    function("#sum", &[array_of(PackedType::Vector(None))], VECTOR, vector::sum),
+    function("#avg", &[array_of(PackedType::Vector(None))], VECTOR, vector::average),
 ];
 
 const fn constructor(

@@ -284,13 +284,16 @@ pub(crate) fn merged<'a>(mut spans: Vec<Span<'a>>, kind: RangeKind) -> Vec<Span<
 }
 
 /// The part of a range or multirange that equal ones have in common, as bytes in their order; a
-/// CITEXT in lower case, a TSQUERY without weights.
+/// CITEXT in lower case, a TSQUERY without weights, a VECTOR without minus zero.
 pub fn key(bytes: &[u8], ty: PackedType) -> Vec<u8> {
     if ty == PackedType::CiText {
         return String::from_utf8_lossy(bytes).to_lowercase().into_bytes();
     }
     if ty == PackedType::TsQuery {
         return super::search::query_key(bytes);
+    }
+    if let PackedType::Vector(_) = ty {
+        return super::vector::key(bytes);
     }
     let Some(kind) = ty.range() else { return bytes.to_vec() };
     let mut out = Vec::with_capacity(bytes.len());

@@ -1,15 +1,15 @@
 //! Packed types from and to text.
 
 use super::datetime::parse_zoned_time;
-use super::print::{format_time, offset_text};
+use super::print::{format_f32, format_time, offset_text};
 use super::range::{format_multirange, format_range, parse_multirange, parse_range};
 use crate::PackedType as P;
 use crate::calendar::TimeZone;
 use crate::characters::Excess;
 use crate::packed::{
-    Bits, ZonedTime, fit_bits, format_hstore, format_mac, format_money, format_network,
-    format_query, format_vector, parse_hstore, parse_mac, parse_mac8, parse_money, parse_network,
-    parse_query, parse_vector,
+    Bits, ZonedTime, fit_bits, fitted_vector, format_hstore, format_mac, format_money,
+    format_network, format_query, format_vector, format_vector_of_floats, parse_hstore, parse_mac,
+    parse_mac8, parse_money, parse_network, parse_query, parse_vector, parse_vector_of_floats,
 };
 use crate::{Result, Value};
 
@@ -32,6 +32,7 @@ pub(super) fn parse_packed(text: &str, ty: P, zone: &TimeZone) -> Result<Vec<u8>
         P::TsVector => parse_vector(text),
         P::TsQuery => parse_query(text),
         P::CiText => Ok(text.as_bytes().to_vec()),
+        P::Vector(declared) => fitted_vector(&parse_vector_of_floats(text)?, declared),
     }
 }
 
@@ -54,6 +55,7 @@ pub(super) fn format_packed(out: &mut Vec<u8>, bytes: &[u8], ty: P, zone: &TimeZ
         P::TsVector => format_vector(out, bytes),
         P::TsQuery => format_query(out, bytes),
         P::CiText => out.extend_from_slice(bytes),
+        P::Vector(_) => format_vector_of_floats(out, bytes, format_f32),
     }
 }
 

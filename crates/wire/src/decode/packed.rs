@@ -15,7 +15,7 @@ fn split_length(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
 /// The value of a binary form; None when it is none.
 ///
 /// # Errors
-/// Errors of the bounds, 22000.
+/// Errors of the bounds and of vectors, 22000.
 pub(crate) fn read(bytes: &[u8], ty: PackedType) -> Result<Option<Vec<u8>>> {
     match ty {
         PackedType::Range(kind) => {
@@ -33,7 +33,7 @@ pub(crate) fn read(bytes: &[u8], ty: PackedType) -> Result<Option<Vec<u8>>> {
             }
             Ok(rest.is_empty().then(|| packed::multirange_value(spans, kind)))
         }
-        ty => Ok(packed::decode(bytes, ty)),
+        ty => packed::decode(bytes, ty),
     }
 }
 

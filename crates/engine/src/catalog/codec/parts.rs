@@ -250,6 +250,11 @@ impl Codec for IndexKind {
             Self::Ordered => out.raw(&[0]),
             Self::Hash => out.raw(&[1]),
             Self::Inverted => out.raw(&[227]),
+            Self::Near { links, breadth } => {
+                out.raw(&[229]);
+                u32::from(*links).put(out);
+                u32::from(*breadth).put(out);
+            }
             Self::Csb => out.raw(&[2]),
             Self::BitWeaving(form) => {
                 out.raw(&[3]);
@@ -269,6 +274,13 @@ impl Decode for IndexKind {
             0 => Self::Ordered,
             1 => Self::Hash,
             227 => Self::Inverted,
+            229 => {
+                let mut number = || -> Result<u16> {
+                    let number = u32::get(from)?;
+                    u16::try_from(number).map_err(|_| damaged("an option of an index"))
+                };
+                Self::Near { links: number()?, breadth: number()? }
+            }
             2 => Self::Csb,
             3 => Self::BitWeaving(WeaveForm::get(from)?),
             4 => Self::Bloom { bits_per_key: u32::get(from)? },
@@ -655,6 +667,8 @@ const MULTIRANGE: u8 = 236;
 /// Numbers of the types of text search.
 const TS_VECTOR: u8 = 225;
 const TS_QUERY: u8 = 226;
+/// Number of the vectors of the extension of that name.
+const VECTOR: u8 = 228;
 
 /// The place in the list of packed types, whose order never changes, and the length.
 fn put_packed(ty: PackedType, out: &mut Writer<'_>) {
@@ -666,12 +680,14 @@ fn put_packed(ty: PackedType, out: &mut Writer<'_>) {
         PackedType::Multirange(RangeKind::User(_)) => MULTIRANGE,
         PackedType::TsVector => TS_VECTOR,
         PackedType::TsQuery => TS_QUERY,
+        PackedType::Vector(_) => VECTOR,
         // There are some dozens.
         _ => place().unwrap_or(0) as u8,
     }]);
     match ty {
         PackedType::Bit(length) | PackedType::VarBit(length) => length.put(out),
         PackedType::TimeTz(digits) => digits.put(out),
+        PackedType::Vector(count) => count.map(u32::from).put(out),
         ty => {
             if let Some(users) = ty.user_range() {
                 users.put(out);
@@ -688,6 +704,11 @@ fn get_packed(from: &mut Reader<'_>) -> Result<PackedType> {
         MULTIRANGE => return Ok(PackedType::Multirange(RangeKind::User(UserRange::get(from)?))),
         TS_VECTOR => return Ok(PackedType::TsVector),
         TS_QUERY => return Ok(PackedType::TsQuery),
+        VECTOR => {
+            let count = Option::<u32>::get(from)?.map(u16::try_from).transpose();
+            let count = count.map_err(|_| damaged("a vector of too many dimensions"))?;
+            return Ok(PackedType::Vector(count));
+        }
         place => usize::from(place),
     };
     let ty = PackedType::ALL.get(place).ok_or_else(|| damaged("an unknown packed type"))?;

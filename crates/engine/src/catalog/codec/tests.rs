@@ -63,6 +63,8 @@ fn scalar() -> impl Strategy<Value = DataType> {
             DataType::Json,
             DataType::Jsonb,
             DataType::JsonPath,
+            DataType::Packed(types::PackedType::Vector(None)),
+            DataType::Packed(types::PackedType::Vector(Some(16_000))),
             DataType::Name,
             DataType::InternalChar,
             DataType::AclItem,
@@ -130,7 +132,8 @@ fn foreign_key() -> impl Strategy<Value = ForeignKeyDef> {
 
 fn index() -> impl Strategy<Value = IndexMeta> {
     let unique = select(vec![Uniqueness::No, Uniqueness::Distinct, Uniqueness::NullsNotDistinct]);
-    let kind = select(vec![IndexKind::Ordered, IndexKind::Hash, IndexKind::Inverted]);
+    let near = IndexKind::Near { links: 7, breadth: 1000 };
+    let kind = select(vec![IndexKind::Ordered, IndexKind::Hash, IndexKind::Inverted, near]);
     let column = (
         0..4usize,
         select(vec![Direction::Ascending, Direction::Descending]),

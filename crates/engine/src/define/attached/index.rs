@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use sql::catalog::{IndexKind, IndexMeta, Uniqueness};
+use sql::catalog::{IndexMeta, Uniqueness};
 use sql::statement::{CreateIndex, DropRelations, IfExists, IfMissing, Naming, RelationName};
 use types::{Error, Result, SqlState};
 
@@ -28,7 +28,7 @@ fn refuse(new: &CreateIndex) -> Result<()> {
         "WHERE of an index"
     } else if new.unique == Uniqueness::NullsNotDistinct {
         "NULLS NOT DISTINCT in an index"
-    } else if !matches!(new.kind, IndexKind::Ordered | IndexKind::Hash) {
+    } else if !new.kind.has_keys() {
         "this kind of index"
     } else {
         return Ok(());

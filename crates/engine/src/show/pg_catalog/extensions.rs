@@ -3,9 +3,11 @@
 use sql::statement::{ALWAYS_THERE, EXTENSIONS, ExtensionInfo, RelationName};
 
 use types::PackedType;
+use types::packed::distance::Metric;
 
 use super::objects::Seen;
 use super::{Row, Subject, numbers};
+use crate::catalog::State;
 use crate::catalog::rights::SCHEMA_NAME;
 
 /// The rows of a table of extensions; None for others.
@@ -45,6 +47,22 @@ fn created(subject: &Subject<'_>) -> Vec<Row> {
     rows
 }
 
+/// The types of extensions that were created, with the schemas of those.
+fn created_types(state: &State) -> impl Iterator<Item = (PackedType, &str)> {
+    PackedType::ALL.into_iter().filter_map(|ty| {
+        let extension = state.extensions.get(ty.extension()?)?;
+        Some((ty, extension.schema.as_str()))
+    })
+}
+
+/// A name with its schema, unless that is the usual one.
+fn shown_in(schema: &str, name: &str) -> String {
+    match schema {
+        SCHEMA_NAME => name.to_owned(),
+        schema => format!("{}.{name}", kernels::text_fn::quoted(schema)),
+    }
+}
+
 /// The rows of pg_type for the types of extensions that were created, and their arrays.
 pub(super) fn types(subject: &Subject<'_>) -> Vec<Row> {
     let mut rows = Vec::new();
@@ -55,11 +73,8 @@ pub(super) fn types(subject: &Subject<'_>) -> Vec<Row> {
             PackedType::CiText => ("S", 100),
             _ => ("U", 0),
         };
-        let shown = match extension.schema.as_str() {
-            SCHEMA_NAME => ty.name().to_owned(),
-            schema => format!("{}.{}", kernels::text_fn::quoted(schema), ty.name()),
-        };
-        let row = |number: u32, name: &str, function: &str| {
+        let shown = shown_in(&extension.schema, ty.name());
+        let row = |number: u32, name: &str, function: &str, storage: &str| {
             Row::default()
                 .number("oid", i64::from(number))
                 .text("typname", name)
@@ -71,19 +86,29 @@ pub(super) fn types(subject: &Subject<'_>) -> Vec<Row> {
                 .text("typdelim", ",")
                 .number("typtypmod", -1)
                 .text("typalign", "i")
-                .text("typstorage", "x")
+                .text("typstorage", storage)
                 .number("typcollation", collation)
                 .text("typinput", &format!("{function}in"))
                 .text("typoutput", &format!("{function}out"))
                 .text("typreceive", &format!("{function}recv"))
                 .text("typsend", &format!("{function}send"))
         };
-        let function = if ty == PackedType::HStore { "hstore_" } else { "citext" };
-        let of_type = row(ty.number(), ty.name(), function)
+        let function = match ty {
+            PackedType::HStore => "hstore_",
+            PackedType::Vector(_) => "vector_",
+            _ => "citext",
+        };
+        // As CREATE TYPE of these extensions says.
+        let storage = if let PackedType::Vector(_) = ty { "e" } else { "x" };
+        let of_type = row(ty.number(), ty.name(), function, storage)
             .text("typcategory", category)
             .number("typarray", i64::from(ty.array_number()))
             .text("formatted", &shown);
-        let of_array = row(ty.array_number(), &format!("_{}", ty.name()), "array_")
+        let of_type = match ty {
+            PackedType::Vector(_) => of_type.text("typmodin", "vector_typmod_in"),
+            _ => of_type,
+        };
+        let of_array = row(ty.array_number(), &format!("_{}", ty.name()), "array_", "x")
             .text("typcategory", "A")
             .text("typsubscript", "array_subscript_handler")
             .number("typelem", i64::from(ty.number()))
@@ -95,14 +120,6 @@ pub(super) fn types(subject: &Subject<'_>) -> Vec<Row> {
 }
 
 impl Seen<'_> {
-    /// The types of extensions that were created, with the schemas of these.
-    fn extension_types(&self) -> impl Iterator<Item = (PackedType, &str)> {
-        PackedType::ALL.into_iter().filter_map(|ty| {
-            let extension = self.state.extensions.get(ty.extension()?)?;
-            Some((ty, extension.schema.as_str()))
-        })
-    }
-
     /// The number of the type of an extension that `name` means, or of arrays of it.
     pub(super) fn extension_type_named(&self, name: &RelationName, is_array: bool) -> Option<u32> {
         let finds = |schema: &str| match &name.schema {
@@ -110,7 +127,7 @@ impl Seen<'_> {
             None => self.settings.schemas().any(|in_path| in_path == schema),
         };
         let element = name.name.strip_prefix('_').filter(|_| !is_array);
-        self.extension_types().filter(|(_, schema)| finds(schema)).find_map(|(ty, _)| {
+        created_types(self.state).filter(|(_, schema)| finds(schema)).find_map(|(ty, _)| {
             if ty.name() == name.name {
                 Some(if is_array { ty.array_number() } else { ty.number() })
             } else {
@@ -121,7 +138,7 @@ impl Seen<'_> {
 
     /// The type of an extension with this number, as messages show it.
     pub(super) fn extension_type_numbered(&self, number: u32) -> Option<String> {
-        let mut all = self.extension_types();
+        let mut all = created_types(self.state);
         let is_it = |ty: &PackedType| [ty.number(), ty.array_number()].contains(&number);
         let (ty, schema) = all.find(|(ty, _)| is_it(ty))?;
         let suffix = if ty.number() == number { "" } else { "[]" };
@@ -131,6 +148,65 @@ impl Seen<'_> {
             format!("{}.{}{suffix}", kernels::text_fn::quoted(schema), ty.name())
         })
     }
+}
+
+/// Number of the first operator class of vectors, and of its family: those of the others follow.
+const NEAR_CLASSES: i64 = 15_970;
+const NEAR_FAMILIES: i64 = 15_980;
+
+/// The place of a metric in the list of all.
+fn place_of(metric: Metric) -> i64 {
+    // There are four.
+    Metric::ALL.iter().position(|known| *known == metric).unwrap_or(0) as i64
+}
+
+/// The number of the operator class of near indexes that has a metric.
+pub(super) fn near_class(metric: Metric) -> i64 {
+    NEAR_CLASSES + place_of(metric)
+}
+
+/// The schema of the extension that has vectors, and who owns what it has, where it was created.
+fn near_home(subject: &Subject<'_>) -> Option<(i64, i64)> {
+    let extension = subject.state.extensions.get("vector")?;
+    Some((numbers::schema(&extension.schema), subject.owner()))
+}
+
+/// Rows of pg_opclass for the operator classes of near indexes.
+pub(super) fn classes(subject: &Subject<'_>) -> Vec<Row> {
+    let Some((schema, owner)) = near_home(subject) else { return Vec::new() };
+    let vector = i64::from(PackedType::Vector(None).number());
+    let row = |metric: Metric| {
+        Row::default()
+            .number("oid", near_class(metric))
+            .number("opcmethod", numbers::NEAR_METHOD)
+            .text("opcname", metric.class())
+            .number("opcnamespace", schema)
+            .number("opcowner", owner)
+            .number("opcfamily", NEAR_FAMILIES + place_of(metric))
+            .number("opcintype", vector)
+            .flag("opcdefault", false)
+            .number("opckeytype", 0)
+    };
+    Metric::ALL.into_iter().map(row).collect()
+}
+
+/// Rows of pg_opfamily, likewise.
+pub(super) fn families(subject: &Subject<'_>) -> Vec<Row> {
+    let Some((schema, owner)) = near_home(subject) else { return Vec::new() };
+    let row = |metric: Metric| {
+        Row::default()
+            .number("oid", NEAR_FAMILIES + place_of(metric))
+            .number("opfmethod", numbers::NEAR_METHOD)
+            .text("opfname", metric.class())
+            .number("opfnamespace", schema)
+            .number("opfowner", owner)
+    };
+    Metric::ALL.into_iter().map(row).collect()
+}
+
+/// True where the extension that has near indexes was created.
+pub(super) fn has_near(subject: &Subject<'_>) -> bool {
+    near_home(subject).is_some()
 }
 
 /// True for one that was created.

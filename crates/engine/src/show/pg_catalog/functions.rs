@@ -178,7 +178,9 @@ const FORMAT_TYPE: &str = concat!(
     WHEN $1 = 1561 AND $2 > 0 THEN 'bit(' || $2::text || ')[]' \
     WHEN $1 = 1562 AND $2 > 0 THEN 'bit varying(' || $2::text || ')' \
     WHEN $1 = 1563 AND $2 > 0 THEN 'bit varying(' || $2::text || ')[]' \
-    ELSE ",
+    WHEN $1 IN (15994, 15995) AND $2 > 0 THEN replace(",
+    lookup!("pg_type", "oid", "formatted"),
+    " || '(' || $2::text || ')', '[](' || $2::text || ')', '(' || $2::text || ')[]') ELSE ",
     lookup!("pg_type", "oid", "formatted"),
     " END"
 );

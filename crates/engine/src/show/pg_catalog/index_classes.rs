@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use sql::catalog::IndexMeta;
 use types::PackedType;
 
-use super::{Row, Subject, builtin, numbers};
+use super::{Row, Subject, builtin, extensions, numbers};
 
 /// Class of an extension.
 struct OfExtension {
@@ -53,6 +53,9 @@ impl OfExtension {
 /// The number of the operator class that the column at `position` of an index has, of the type
 /// `number`; 0 when there is none.
 pub(super) fn class_of(index: &IndexMeta, position: usize, number: i64) -> i64 {
+    if let Some(form) = index.near_form() {
+        return extensions::near_class(form.metric);
+    }
     let method = numbers::access_method(index);
     let class = index.terms.classes.iter().find(|(at, _)| *at == position);
     let of_extension = |is_it: &dyn Fn(&OfExtension) -> bool| {

@@ -111,7 +111,7 @@ pub(super) fn default_privileges(role: &str, about: &str) -> i64 {
 }
 
 /// Access methods of indexes: those of PostgreSQL, and more behind its last one.
-pub(super) const METHODS: [(i64, &str); 9] = [
+pub(super) const METHODS: [(i64, &str); 10] = [
     (403, "btree"),
     (405, "hash"),
     (783, "gist"),
@@ -121,12 +121,16 @@ pub(super) const METHODS: [(i64, &str); 9] = [
     (9_001, "csb"),
     (9_002, "bitweaving"),
     (9_003, "bloom"),
+    (NEAR_METHOD, "hnsw"),
 ];
 
 /// The number of an operator class of an extension.
 pub(super) fn operator_class(method: i64, name: &str) -> i64 {
     (FIRST + hash("operator class", &format!("{method} {name}"))) as i64
 }
+
+/// The one of the extension `vector`.
+pub(super) const NEAR_METHOD: i64 = 9_004;
 
 /// The number of an index' access method.
 pub(super) fn access_method(index: &IndexMeta) -> i64 {
@@ -223,7 +227,7 @@ pub(super) fn own_entry(ty: DataType) -> &'static TypeEntry {
     match ty {
         DataType::Enum(_) => return &ENUM,
         DataType::Array(ElementType::Enum(_)) => return &ENUMS,
-        DataType::Packed(PackedType::HStore) => return &ENUMS,
+        DataType::Packed(PackedType::HStore | PackedType::Vector(_)) => return &ENUMS,
         DataType::Record(ty) | DataType::Array(ElementType::Record(ty)) if ty.key().is_some() => {
             return &ENUMS;
         }

@@ -45,8 +45,11 @@ pub(super) fn rows(name: &str, subject: &Subject<'_>) -> Vec<Row> {
         "pg_catalog.pg_roles" => roles(subject),
         "pg_catalog.pg_user" => users(subject),
         "pg_catalog.pg_database" => databases(subject),
-        "pg_catalog.pg_am" => methods(),
-        "pg_catalog.pg_opclass" => index_classes::rows(subject),
+        "pg_catalog.pg_am" => methods(subject),
+        "pg_catalog.pg_opclass" => {
+            index_classes::rows(subject).into_iter().chain(extensions::classes(subject)).collect()
+        }
+        "pg_catalog.pg_opfamily" => extensions::families(subject),
         "pg_catalog.pg_tablespace" => tablespaces(subject),
         "pg_catalog.pg_description" => comments(subject),
         "pg_catalog.pg_shdescription" => shared_comments(subject),
@@ -403,7 +406,7 @@ fn databases(subject: &Subject<'_>) -> Vec<Row> {
     all.into_iter().map(row).collect()
 }
 
-fn methods() -> Vec<Row> {
+fn methods(subject: &Subject<'_>) -> Vec<Row> {
     let row = |(number, name): &(i64, &str), kind: &str| {
         let handler = match (*number, kind) {
             (_, "t") => "heap_tableam_handler",
@@ -412,12 +415,15 @@ fn methods() -> Vec<Row> {
             (2742, _) => "ginhandler",
             (3580, _) => "brinhandler",
             (4000, _) => "spghandler",
+            (numbers::NEAR_METHOD, _) => "hnswhandler",
             _ => "bthandler",
         };
         let row = Row::default().number("oid", *number).text("amname", name);
         row.text("amtype", kind).text("amhandler", handler)
     };
-    let indexes = numbers::METHODS.iter().map(|method| row(method, "i"));
+    let has_near = extensions::has_near(subject);
+    let is_there = |method: &&(i64, &str)| has_near || method.0 != numbers::NEAR_METHOD;
+    let indexes = numbers::METHODS.iter().filter(is_there).map(|method| row(method, "i"));
     std::iter::once(row(&(2, "heap"), "t")).chain(indexes).collect()
 }
 

@@ -1,9 +1,12 @@
-//! Settings of PostgreSQL that clients and dumps set and that change nothing here: those of its
+//! Settings of PostgreSQL and pgvector that clients and dumps set and that change nothing here: those of its
 //! planner, memory, workers and logs. Each has PostgreSQL's default and takes what it takes there.
 //!
 //! Source: `pg_settings` of PostgreSQL 15, contexts user and superuser.
 
 use super::{Access, Known, Unit, known};
+
+/// Values of `hnsw.iterative_scan`: scans go on until there are enough rows in any case.
+const ITERATIVE: &[&str] = &["off", "relaxed_order", "strict_order"];
 
 /// The largest number of most settings.
 const MAX: i64 = i32::MAX as i64;
@@ -69,7 +72,12 @@ pub(super) const WITHOUT_EFFECT: &[Known] = &[
     known("gin_fuzzy_search_limit", "0", Access::Integer(0, MAX, Unit::None)),
     known("gin_pending_list_limit", "4096", Access::Integer(64, MAX, Unit::Kilobytes)),
     known("hash_mem_multiplier", "2", Access::Real(1.0, 1000.0)),
+    known("hnsw.iterative_scan", "off", Access::OneOf(ITERATIVE)),
+    known("hnsw.scan_mem_multiplier", "1", Access::Real(1.0, 1000.0)),
     known("ignore_checksum_failure", "off", Access::Switch),
+    known("ivfflat.iterative_scan", "off", Access::OneOf(&["off", "relaxed_order"])),
+    known("ivfflat.max_probes", "32768", Access::Integer(1, 32_768, Unit::None)),
+    known("ivfflat.probes", "1", Access::Integer(1, 32_768, Unit::None)),
     known("jit", "off", Access::Switch),
     known("jit_above_cost", "100000", Access::Real(-1.0, f64::MAX)),
     known("jit_dump_bitcode", "off", Access::Switch),

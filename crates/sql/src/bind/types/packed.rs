@@ -30,6 +30,12 @@ pub(in crate::bind) fn can_cast_packed(
         (T::Packed(P::CiText), T::Text | T::Varchar(_)) => true,
         (T::Packed(P::CiText), to) if is_text(to) => assigned,
         (from, T::Packed(P::CiText)) if is_text(from) => assigned,
+        (T::Packed(P::Vector(_)), T::Array(ElementType::Real)) => true,
+        (T::Array(element), T::Packed(P::Vector(_))) => {
+            let element = element.data_type();
+            let is_small = element == T::SmallInt || element == T::BigInt;
+            assigned && element.is_number() && !is_small
+        }
         (T::Packed(P::HStore), T::Json | T::Jsonb) => explicit,
         (T::Array(ElementType::Text | ElementType::Varchar(_)), T::Packed(P::HStore)) => explicit,
         (T::Integer | T::BigInt, T::Packed(P::Bit(_)))

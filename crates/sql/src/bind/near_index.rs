@@ -1,0 +1,138 @@
+//! CREATE INDEX ... USING hnsw: its operator classes and options.
+//!
+//! Called by `index`. Elsewhere: the index itself (`storage::index::near`).
+//! Source: pgvector 0.8, manual and the texts of its errors.
+
+use sqlparser::ast;
+use types::packed::distance::Metric;
+use types::{DataType, Error, PackedType, Result, SqlState};
+
+use super::index_options::index_option;
+use super::name::{expr_at, object_parts};
+use super::{Binder, fail, place};
+use crate::algebra::Place;
+use crate::catalog::{Called, IndexKind};
+
+/// The extension that has the access methods and their operator classes.
+const EXTENSION: &str = "vector";
+
+/// Dimensions of a column of an index at most, as in pgvector.
+const DIMENSIONS_MAX: u16 = 2000;
+
+/// The method of pgvector in the place of which `hnsw` is taken.
+const LISTS: &str = "ivfflat";
+
+/// The kind of index that `method`, in lower case, makes of vectors.
+pub(super) fn near_kind(method: &str, options: &[ast::Expr]) -> Result<IndexKind> {
+    let (mut links, mut breadth) = (IndexKind::NEAR_LINKS, IndexKind::NEAR_BREADTH);
+    for option in options {
+        let (name, value) = index_option(option)?;
+        match (method, name.as_str()) {
+            ("hnsw", "m") => links = number("m", &value, [2, 100], option)?,
+            ("hnsw", "ef_construction") => {
+                breadth = number("ef_construction", &value, [4, 1000], option)?;
+            }
+            (LISTS, "lists") => drop(number("lists", &value, [1, 32768], option)?),
+            _ => {
+                let message = format!("unrecognized parameter \"{name}\"");
+                return fail(SqlState::INVALID_PARAMETER, message, expr_at(option));
+            }
+        }
+    }
+    if breadth < 2 * links {
+        let message = "ef_construction must be greater than or equal to 2 * m";
+        return fail(SqlState::INVALID_PARAMETER, message, options.first().and_then(expr_at));
+    }
+    Ok(IndexKind::Near { links, breadth })
+}
+
+/// A number within limits.
+fn number(name: &str, value: &str, [min, max]: [u16; 2], option: &ast::Expr) -> Result<u16> {
+    let at = expr_at(option);
+    let Ok(number) = value.parse::<i64>() else {
+        let message = format!("invalid value for integer option \"{name}\": {value}");
+        return fail(SqlState::INVALID_PARAMETER, message, at);
+    };
+    match u16::try_from(number) {
+        Ok(number) if (min..=max).contains(&number) => Ok(number),
+        _ => {
+            let message = format!("value {value} out of bounds for option \"{name}\"");
+            fail(SqlState::INVALID_PARAMETER, message, at).map_err(|error: Error| {
+                error.with_detail(format!("Valid values are between \"{min}\" and \"{max}\"."))
+            })
+        }
+    }
+}
+
+/// The notice about a method that another one is taken in the place of.
+pub(super) fn near_notice(method: &str) -> Option<(SqlState, String)> {
+    (method == LISTS).then(|| {
+        let message = format!("access method \"hnsw\" is taken in the place of \"{LISTS}\"");
+        (SqlState::SUCCESSFUL_COMPLETION, message)
+    })
+}
+
+impl Binder<'_> {
+    /// # Errors
+    /// 42704 where nobody created the extension.
+    pub(super) fn check_near(&self, method: &str, at: Place) -> Result<()> {
+        if self.catalog.finds_extension(EXTENSION, Called::InKeptText) {
+            return Ok(());
+        }
+        let message = format!("access method \"{method}\" does not exist");
+        fail(SqlState::UNDEFINED_OBJECT, message, at)
+    }
+
+    /// The operator class of the column of a near index, which has no usual one but that of
+    /// `ivfflat`.
+    ///
+    /// # Errors
+    /// 42704 for a class that is not there or was not named, 42804 for another type, 22023 and
+    /// 54000 for vectors of no or too many dimensions.
+    pub(super) fn near_class(
+        &self,
+        class: Option<&ast::ObjectName>,
+        method: &str,
+        ty: DataType,
+        at: Place,
+    ) -> Result<String> {
+        let name = match class {
+            Some(named) => object_parts(named)?.pop().unwrap_or_default(),
+            None if method == LISTS && matches!(ty, DataType::Packed(PackedType::Vector(_))) => {
+                Metric::L2.class().to_owned()
+            }
+            None => return Err(super::index::no_usual_class(ty, method, at)),
+        };
+        if Metric::of_class(&name).is_none() {
+            let message =
+                format!("operator class \"{name}\" does not exist for access method \"{method}\"");
+            return fail(SqlState::UNDEFINED_OBJECT, message, at);
+        }
+        check_near_type(ty, &name, method).map_err(|error| place(error, at))?;
+        Ok(name)
+    }
+}
+
+/// Makes sure that a column of type `ty` may have an index by `method` of the operator class
+/// `class`.
+///
+/// # Errors
+/// 42804 for another type, 22023 and 54000 for vectors of no or too many dimensions.
+pub fn check_near_type(ty: DataType, class: &str, method: &str) -> Result<()> {
+    let (state, message) = match ty {
+        DataType::Packed(PackedType::Vector(Some(..=DIMENSIONS_MAX))) => return Ok(()),
+        DataType::Packed(PackedType::Vector(Some(_))) => {
+            let most = format!("more than {DIMENSIONS_MAX} dimensions");
+            (SqlState::LIMIT_EXCEEDED, format!("column cannot have {most} for {method} index"))
+        }
+        DataType::Packed(PackedType::Vector(None)) => {
+            (SqlState::INVALID_PARAMETER, "column does not have dimensions".to_owned())
+        }
+        ty => {
+            let ty = ty.name();
+            let message = format!("operator class \"{class}\" does not accept data type {ty}");
+            (SqlState::DATATYPE_MISMATCH, message)
+        }
+    };
+    Err(Error::new(state, message))
+}
