@@ -36,9 +36,16 @@ pub struct NearSearch {
     pub entries_max: u32,
 }
 
+impl NearSearch {
+    /// The effort with these numbers, the usual ones where there are none.
+    pub fn new(breadth: Option<u32>, entries_max: Option<u32>) -> Self {
+        Self { breadth: breadth.unwrap_or(40), entries_max: entries_max.unwrap_or(20_000) }
+    }
+}
+
 impl Default for NearSearch {
     fn default() -> Self {
-        Self { breadth: 40, entries_max: 20_000 }
+        Self::new(None, None)
     }
 }
 

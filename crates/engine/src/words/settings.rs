@@ -444,11 +444,7 @@ impl Settings {
         let cost = self.changed("index_join_cost").and_then(|text| text.parse().ok());
         let index_join_cost = cost.map_or(IndexJoinCost::ByBuild, IndexJoinCost::At);
         let number = |name| self.changed(name).and_then(|text| text.parse().ok());
-        let usual = NearSearch::default();
-        let near = NearSearch {
-            breadth: number("hnsw.ef_search").unwrap_or(usual.breadth),
-            entries_max: number("hnsw.max_scan_tuples").unwrap_or(usual.entries_max),
-        };
+        let near = NearSearch::new(number("hnsw.ef_search"), number("hnsw.max_scan_tuples"));
         let is_off = |t: &Technique| self.changed(t.name()) == Some("off");
         let off = Technique::ALL.into_iter().filter(is_off);
         let switches = off.fold(Switches::default(), Switches::without);

@@ -79,7 +79,7 @@ fn open_index(
     Ok((stream, walk))
 }
 
-/// Those of `kept` that are within `bounds`, in the order of the sort `node`.
+/// Rows of `kept` that are within `bounds`, in the order of the sort `node`.
 fn sorted(opener: &Opener, node: &Node, kept: Kept, bounds: Bounds) -> Result<Stream> {
     let Operator::Sort { input, keys, .. } = &node.operator else {
         return Err(Error::internal("a walk in the place of no sort"));

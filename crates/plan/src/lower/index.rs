@@ -322,9 +322,6 @@ impl Lowering<'_, '_> {
                 }
                 continue;
             }
-            if !index.kind.has_keys() {
-                continue;
-            }
             let Some(offer) = self.offer(scan.table, at, narrow, conjuncts)? else {
                 self.consider_partial(lowered.node.id, index);
                 continue;

@@ -27,7 +27,7 @@ struct Distance<'n> {
     from: &'n Expr,
 }
 
-/// What column `at` of `node` is, where that is a distance from a vector.
+/// The distance from a vector that column `at` of `node` is, where it is one.
 fn distance(node: &Node, at: usize) -> Option<Distance<'_>> {
     let Operator::Project { input, exprs } = &node.operator else { return None };
     let (call, arguments) = match &exprs.get(at)?.kind {

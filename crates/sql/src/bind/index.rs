@@ -10,7 +10,6 @@ use super::effectless::plain;
 use super::index_method::{Using, index_using};
 use super::index_options::index_options;
 use super::name::{expr_at, ident_at, object_at, object_parts};
-use super::near_index::near_notice;
 use super::partition::{UniqueOver, check_unique, partitions_of};
 use super::{Binder, fail, index_terms, place, unsupported};
 use crate::algebra::{Direction, NullsOrder, Place};
@@ -32,9 +31,10 @@ impl Binder<'_> {
         }
         let mut using = index_using(create, at)?;
         let options = index_options(&create.with, &mut using)?;
-        if matches!(using.kind, IndexKind::Near { .. }) {
-            self.check_near(using.name(), at)?;
-        }
+        let notice = match using.kind {
+            IndexKind::Near { .. } => self.check_near(using.name(), at)?,
+            _ => None,
+        };
         check_form(create, using, at)?;
         let unique = match (create.unique, create.nulls_distinct) {
             (false, _) => Uniqueness::No,
@@ -81,7 +81,7 @@ impl Binder<'_> {
             if_exists,
             partitions,
         }));
-        let notices: Vec<_> = near_notice(using.name()).into_iter().collect();
+        let notices: Vec<_> = notice.into_iter().collect();
         if notices.is_empty() && !at_once {
             return Ok(create);
         }

@@ -13,7 +13,7 @@ use types::elements::ElementClass;
 use types::{DataType, Error, PackedType, Result, SqlState};
 
 use super::name::object_parts;
-use super::near_index::{near_kind, near_notice};
+use super::near_index::{LISTS, near_kind};
 use super::{Binder, fail, place, unsupported};
 use crate::algebra::Place;
 use crate::catalog::{ExclusionMethod, IndexKind, NamedMethod, WeaveForm};
@@ -94,7 +94,7 @@ pub(super) fn index_using(create: &ast::CreateIndex, at: Place) -> Result<Using>
 
 /// A method of vectors, with its options.
 fn near_using(method: &str, options: &[ast::Expr]) -> Result<Using> {
-    let alias = near_notice(method).is_some().then_some("ivfflat");
+    let alias = (method == LISTS).then_some(LISTS);
     Ok(Using { kind: near_kind(method, options)?, named: None, alias })
 }
 

@@ -20,7 +20,7 @@ const EXTENSION: &str = "vector";
 const DIMENSIONS_MAX: u16 = 2000;
 
 /// The method of pgvector in the place of which `hnsw` is taken.
-const LISTS: &str = "ivfflat";
+pub(super) const LISTS: &str = "ivfflat";
 
 /// The kind of index that `method`, in lower case, makes of vectors.
 pub(super) fn near_kind(method: &str, options: &[ast::Expr]) -> Result<IndexKind> {
@@ -65,7 +65,7 @@ fn number(name: &str, value: &str, [min, max]: [u16; 2], option: &ast::Expr) -> 
 }
 
 /// The notice about a method that another one is taken in the place of.
-pub(super) fn near_notice(method: &str) -> Option<(SqlState, String)> {
+fn near_notice(method: &str) -> Option<(SqlState, String)> {
     (method == LISTS).then(|| {
         let message = format!("access method \"hnsw\" is taken in the place of \"{LISTS}\"");
         (SqlState::SUCCESSFUL_COMPLETION, message)
@@ -73,11 +73,13 @@ pub(super) fn near_notice(method: &str) -> Option<(SqlState, String)> {
 }
 
 impl Binder<'_> {
+    /// A notice about an access method of vectors, where there is something to say.
+    ///
     /// # Errors
     /// 42704 where nobody created the extension.
-    pub(super) fn check_near(&self, method: &str, at: Place) -> Result<()> {
+    pub(super) fn check_near(&self, method: &str, at: Place) -> Result<Option<(SqlState, String)>> {
         if self.catalog.finds_extension(EXTENSION, Called::InKeptText) {
-            return Ok(());
+            return Ok(near_notice(method));
         }
         let message = format!("access method \"{method}\" does not exist");
         fail(SqlState::UNDEFINED_OBJECT, message, at)

@@ -122,7 +122,7 @@ fn set_vector(key: &mut KeyBuffer, value: Datum<'_>, metric: Metric) {
 }
 
 impl TableIndex {
-    /// What it was made with, of a near index.
+    /// Parameters that a near index was made with; None for other indexes.
     pub fn near_form(&self) -> Option<NearForm> {
         match self.spec.kind {
             IndexKind::Near(form) => Some(form),

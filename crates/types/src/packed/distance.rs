@@ -137,7 +137,7 @@ impl Metric {
     }
 }
 
-/// What an index of nearest vectors is made with.
+/// Parameters that an index of nearest vectors is made with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct NearForm {
     /// How distances are measured.

@@ -321,7 +321,7 @@ impl Graph {
         Ok(at as u32)
     }
 
-    /// Those of candidates, nearest first, that are linked to: such that lead in different
+    /// The candidates, nearest first, that are linked to: such that lead in different
     /// directions, then the nearest others.
     fn chosen(&self, candidates: &[Near], most: usize) -> Vec<u32> {
         let (mut kept, mut others): (Vec<u32>, Vec<u32>) = (Vec::new(), Vec::new());

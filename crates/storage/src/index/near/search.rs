@@ -40,7 +40,7 @@ impl PartialEq for Near {
 
 impl Eq for Near {}
 
-/// What a search on one level is for.
+/// The aim of a search on one level.
 #[derive(Clone, Copy)]
 pub(super) struct Wanted<'v> {
     pub(super) vector: &'v [f32],
