@@ -1,6 +1,6 @@
 //! Settings of PostgreSQL and pgvector that clients and dumps set and that change nothing here:
-//! those of planner, memory, workers and logs. Each has the default that it has there and takes what
-//! it takes there.
+//! those of planner, memory, workers and logs. Each has the default that it has there, and takes
+//! what it takes there.
 //!
 //! Source: `pg_settings` of PostgreSQL 15, contexts user and superuser.
 
