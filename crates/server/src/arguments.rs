@@ -110,8 +110,8 @@ pub(crate) enum Command {
         #[arg(value_parser = clap::value_parser!(u32).range(1..=10_000))]
         read_ms: u32,
     },
-    /// Run TPC-C and analytics on a cluster of shared data, kill a node and a store of it meanwhile,
-    /// and check that nothing is lost; status 1 when something is
+    /// Run TPC-C and analytics on a cluster of shared data, kill a node and a store meanwhile, and
+    /// check that nothing is lost; status 1 when something is
     SharedDemo(SharedDemo),
     /// Generate TPC-H, load it, run its 22 queries, then open a shell on it
     Demo {

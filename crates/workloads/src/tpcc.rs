@@ -3,7 +3,7 @@
 //! ```text
 //! seed -> populate -> RowSink: blocks, INSERT, COPY          seed, worker -> Inputs
 //!                                                                              |
-//! driver: N threads, each: Input -> Terminal -> Answer       SqlTerminal <- SqlConnection, `postgres`
+//! driver: N threads, each: Input -> Terminal -> Answer       SqlTerminal <- SqlConnection
 //! conditions: 12 queries, on the same database afterwards    NativeTerminal <- native::Session
 //! ```
 //! Invariant: every system gets the same rows and the same inputs.

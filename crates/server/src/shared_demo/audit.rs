@@ -1,4 +1,4 @@
-//! What the cluster has at the end: TPC-C's conditions, and the orders that clients know of.
+//! The check of a cluster at the end: TPC-C's conditions, and the orders that clients know of.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -22,7 +22,7 @@ const ORDERS: &str = "SELECT o_entry_d, o_w_id, o_d_id, o_id, o_c_id, count(*) \
 /// Problems that are printed, at most.
 const SHOWN: usize = 10;
 
-/// What clients know, beside what is there.
+/// Differences between what clients know and what is there.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Comparison {
     problems: Vec<String>,

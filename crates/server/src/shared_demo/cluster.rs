@@ -25,7 +25,7 @@ const PORTS: std::ops::Range<u16> = 20_000..32_000;
 /// Ports that a demo tries.
 const TRIES: u16 = 16;
 
-/// What a server says before its address.
+/// Words of a server before its address.
 const LISTENS: &str = " on ";
 
 /// Child processes, as long as they may live.
@@ -115,7 +115,7 @@ fn failed(what: &str, error: impl std::fmt::Display) -> Error {
     Error::new(SqlState::IO_ERROR, format!("{what}: {error}"))
 }
 
-/// Who starts the processes of a cluster, and where.
+/// Place of a cluster, whose processes it starts.
 struct Starter<'a> {
     family: &'a Family,
     program: &'a Path,

@@ -107,7 +107,7 @@ pub(super) struct Traffic<'a> {
     analyses: AtomicU64,
     pace: Mutex<Pace>,
     ledger: Mutex<Ledger>,
-    /// What went wrong that must not.
+    /// Problems that must not be.
     problems: Mutex<Vec<String>>,
 }
 
@@ -155,7 +155,7 @@ impl<'a> Traffic<'a> {
         self.pace.lock().longest
     }
 
-    /// What the clients know, once they ended: orders, and what went wrong.
+    /// Knowledge of the clients, once they ended: orders, and problems.
     pub(super) fn into_findings(self) -> (Ledger, Vec<String>) {
         (self.ledger.into_inner(), self.problems.into_inner())
     }

@@ -28,7 +28,7 @@ const EPOCH: i64 = 946_684_800_000_000;
 /// Class of the SQLSTATEs of connections: 08006 says that a node does not reach its stores.
 const CONNECTION_CLASS: &str = "08";
 
-/// What a transaction failed of.
+/// The failure of a transaction by an error of its connection.
 pub fn failure(error: postgres::Error) -> Failure {
     let lost = [SqlState::T_R_SERIALIZATION_FAILURE, SqlState::T_R_DEADLOCK_DETECTED];
     let gone = [SqlState::ADMIN_SHUTDOWN, SqlState::CRASH_SHUTDOWN, SqlState::CANNOT_CONNECT_NOW];

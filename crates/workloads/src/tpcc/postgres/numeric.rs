@@ -1,7 +1,8 @@
 //! NUMERIC in PostgreSQL's binary form, from and to scaled 64-bit integers.
 //!
 //! ```text
-//! digits (i16) | weight of the first (i16) | sign (u16) | scale (u16) | digits of base 10,000 (i16)
+//! digits (i16) | weight of the first (i16) | sign (u16) | scale (u16) | digits of base 10,000
+//! (i16)
 //! ```
 
 use bytes::{BufMut, BytesMut};
