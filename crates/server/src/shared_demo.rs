@@ -34,6 +34,12 @@ use traffic::{Counts, Nodes, Traffic};
 /// Terminals, each at home in a warehouse; half of them on each node.
 const TERMINALS: usize = 4;
 
+/// New-Orders that have to be acknowledged between two events: clients go on.
+const BETWEEN: u64 = 2;
+
+/// Time that they have for it, beyond that of the story.
+const PATIENCE: Duration = Duration::from_secs(60);
+
 /// The node that is killed.
 const KILLED: usize = NODES - 1;
 
@@ -194,26 +200,36 @@ impl Story<'_> {
     fn events(&self, cluster: &mut Cluster) -> Result<()> {
         let start = Instant::now();
         for (percent, event) in STORY {
-            if !self.waits_until(start + self.time * percent / 100)? {
+            // The keys of a store wait until it is started.
+            let orders = if matches!(event, Event::StartStore) { 0 } else { BETWEEN };
+            if !self.waits_until(start + self.time * percent / 100, orders)? {
                 return Ok(());
             }
             self.happens(event, cluster, start)?;
         }
-        self.waits_until(start + self.time).map(drop)
+        self.waits_until(start + self.time, BETWEEN).map(drop)
     }
 
-    /// Waits; false when a client failed meanwhile.
-    fn waits_until(&self, end: Instant) -> Result<bool> {
+    /// Waits for a time and for so many orders; false when a client failed meanwhile, or when the
+    /// orders do not come.
+    fn waits_until(&self, end: Instant, orders: u64) -> Result<bool> {
         const LOOK: Duration = Duration::from_millis(100);
+        let enough = self.traffic.counts().new_orders + orders;
         while !self.traffic.is_over() {
-            let left = end.saturating_duration_since(Instant::now());
-            if left.is_zero() {
+            let now = Instant::now();
+            if now >= end && self.traffic.counts().new_orders >= enough {
                 return Ok(true);
+            }
+            if now >= end + PATIENCE {
+                let seconds = PATIENCE.as_secs();
+                self.traffic.fail(format!("clients did not go on for {seconds} s"));
+                return Ok(false);
             }
             if self.is_interrupted.load(Ordering::Acquire) {
                 return Err(Error::new(SqlState::QUERY_CANCELED, "the demo was interrupted"));
             }
-            thread::park_timeout(left.min(LOOK));
+            let left = end.saturating_duration_since(now);
+            thread::park_timeout(if left.is_zero() { LOOK } else { left.min(LOOK) });
         }
         Ok(false)
     }

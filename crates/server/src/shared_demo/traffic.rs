@@ -161,7 +161,7 @@ impl<'a> Traffic<'a> {
     }
 
     /// Notes what must not happen; nobody goes on then.
-    fn fail(&self, problem: String) {
+    pub(super) fn fail(&self, problem: String) {
         self.problems.lock().push(problem);
         self.end();
     }
