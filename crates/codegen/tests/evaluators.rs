@@ -10,8 +10,9 @@ use store::conformance::Manager;
 use store::delta_main::{ColumnStore, RowStore};
 use store::model::Model;
 use store::{
-    Aggregate, Field, FieldId, FieldType, Flow, Output, Partition, Predicate, Query, Rows, ScanEnd,
-    ScanRequest, Schema, Selection, Sink, Snapshot, Table, TableKind, TableOptions, Test, Tuple,
+    Aggregate, Field, FieldId, FieldType, Flow, HashRange, Output, Partition, Predicate, Query,
+    Ranges, Rows, ScanEnd, ScanRequest, Schema, Selection, Sink, Snapshot, Table, TableKind,
+    TableOptions, Test, Tuple,
 };
 use types::{CompareOp, Value};
 
@@ -136,8 +137,11 @@ fn query(fields: Vec<Picked>) -> impl Strategy<Value = Query> {
         4 => Just(None),
         1 => (0..3u64).prop_map(|number| Some(Partition { count: 3, number })),
     ];
-    (selection(fields.clone()), output(fields), partition)
-        .prop_map(|(selection, output, partition)| Query { selection, output, partition })
+    let half = HashRange { first: 0, last: u64::MAX / 2 };
+    let within = prop_oneof![4 => Just(None), 1 => Just(Some(Ranges::of(vec![half])))];
+    (selection(fields.clone()), output(fields), partition, within).prop_map(
+        |(selection, output, partition, within)| Query { selection, output, partition, within },
+    )
 }
 
 #[derive(Clone, Debug)]
