@@ -4,7 +4,8 @@
 //!
 //! Histories of lists have no anomaly beyond snapshot isolation, kept in real time; money is
 //! neither made nor lost; names are unique; at the end nothing is open, no undo record is left,
-//! no key is in two stores, and indexes say what rows say. `SEEDS` and `FIRST_SEED` choose other seeds.
+//! no key is in two stores, and indexes say what rows say. `SEEDS` and `FIRST_SEED` choose other
+//! seeds.
 
 #[path = "simulation/world.rs"]
 mod world;

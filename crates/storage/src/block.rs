@@ -10,9 +10,9 @@
 //! block never changes, that of a hot one in place (`hot`); what changes in either besides is its
 //! directory of versions and the counts and stamps below. String bytes of a hot block lie beside
 //! its memory and are part of its image only.
-//! Elsewhere: what is in memory of a frozen block (`payload`, `identity`), encoding (`freeze`), rows
-//! added and changed (`hot`), versions (`versions`, `row`), reading (`frozen`, `unpack`), finding rows
-//! (`scan`), whole blocks as bytes (`image`).
+//! Elsewhere: what is in memory of a frozen block (`payload`, `identity`), encoding (`freeze`),
+//! rows added and changed (`hot`), versions (`versions`, `row`), reading (`frozen`, `unpack`),
+//! finding rows (`scan`), whole blocks as bytes (`image`).
 //! Source: Funke 2015, sections 5.3 and 5.4; Patel 2018, section 3.1. Departures: a checksum and
 //! physical types in the header, so that a damaged block is reported; validity bitmaps for plain
 //! values with NULLs.

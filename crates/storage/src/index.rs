@@ -8,7 +8,8 @@
 //! ```
 //! Invariants: an entry is there once; entries carry no versions, so whoever reads them checks the
 //! row; all memory is counted in the pool.
-//! Elsewhere: the format of keys (`key`), keys in files (`stored`), which entries a row needs (`table`, `table::undo`).
+//! Elsewhere: the format of keys (`key`), keys in files (`stored`), which entries a row needs
+//! (`table`, `table::undo`).
 
 mod key;
 mod derived;

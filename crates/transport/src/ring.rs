@@ -9,8 +9,8 @@
 //! move takes a range from the store that has most above its share to the one that lacks most, at
 //! most a step at a time: so a store that comes gets one share from the others, and nothing else
 //! moves. Ranges of a store grow at their ends where they can, so that there are few.
-//! Invariants: each hash has one owner; a store without hashes owns nothing; later rings have larger
-//! versions.
+//! Invariants: each hash has one owner; a store without hashes owns nothing; later rings have
+//! larger versions.
 //! Elsewhere: how a move is made safe (`placement`, `moving`), who keeps the ring (the commit
 //! manager).
 //! Source: Karger 1997; DeCandia 2007, section 6.2 (equal shares). Departure: shares are cut as
@@ -182,8 +182,8 @@ impl Ring {
         next
     }
 
-    /// The ring that a store of this address is to leave; `None` when there is none, or no other one
-    /// stays.
+    /// The ring that a store of this address is to leave; `None` when there is none, or no other
+    /// one stays.
     #[must_use]
     pub fn leaving(&self, address: &str) -> Option<Self> {
         let mut next = Self { version: self.version + 1, ..self.clone() };

@@ -307,7 +307,7 @@ impl Calls<'_> {
     /// Reads the answer of [`Self::found`]: the ring, and the move that is under way.
     ///
     /// # Errors
-    /// [`SharedError::NoStores`] when nobody ever told the manager of any; [`SharedError::Stopped`].
+    /// [`SharedError::NoStores`] when nobody told the manager of any; [`SharedError::Stopped`].
     pub fn found_stores(answer: &[u8]) -> Result<(Ring, Option<Moving>)> {
         let stores = |input: &mut Input<'_>| {
             let ring = Ring::read(input)?;

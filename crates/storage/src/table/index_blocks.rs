@@ -60,8 +60,8 @@ impl Table {
         }
     }
 
-    /// Recovery: as [`Self::add_sub_blocks`], but blocks that are not in memory get theirs when they
-    /// are first read.
+    /// Recovery: as [`Self::add_sub_blocks`], but blocks that are not in memory get theirs when
+    /// they are first read.
     ///
     /// # Errors
     /// As there.

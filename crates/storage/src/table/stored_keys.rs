@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! checkpoint  rows of a frozen block -> IndexKeys, one run for each index
-//! opening     frozen block with a run: rows that are there -> entries     others: their rows are read
+//! opening     frozen block with a run: rows that are there -> entries; others: rows are read
 //! ```
 //! Invariant: the keys of a frozen block depend on its rows and on the definition of the index
 //! only, so a run is never stale; rows deleted since are left out when it is read.

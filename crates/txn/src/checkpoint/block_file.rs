@@ -1,9 +1,10 @@
 //! Files of blocks, of marks of deleted rows and of keys. Written once, never changed.
 //!
 //! ```text
-//! | magic 8 | version u32 | crc32c u32 of the rest of the header | kind u32 | identity bytes u32 |
+//! | magic 8 | version u32 | crc32c u32 of the header's rest | kind u32 | identity bytes u32 |
 //! | database | table | block | version | content bytes | dead bytes |      u64 each
-//! | content crc32c u32 | dead crc32c u32 | identity crc32c u32 | 0 u32 | identity | dead | content |
+//! | content crc32c u32 | dead crc32c u32 | identity crc32c u32 | 0 u32 |
+//! | identity | dead | content |
 //!
 //! version 1: | ... 0 u32 | ... | content crc32c u32 | dead crc32c u32 | content | dead |
 //! ```
@@ -99,7 +100,7 @@ impl BlockVersion {
     }
 }
 
-/// What goes into the file of a block.
+/// Parts that go into the file of a block.
 #[derive(Clone, Copy)]
 pub struct BlockContent<'a> {
     /// The block.

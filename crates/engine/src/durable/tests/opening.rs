@@ -57,7 +57,7 @@ fn fill(session: &mut Session) {
     run(session, "DELETE FROM plain WHERE id = 17");
 }
 
-/// What queries say of [`fill`]'s tables, as arithmetic has it.
+/// Queries over [`fill`]'s tables say what arithmetic does.
 fn check(session: &mut Session) {
     let (left, sum) = (ROWS - ROWS / 1000, (1..=ROWS).filter(|i| i % 1000 != 3).sum::<i64>());
     let found = rows(session, "SELECT count(*), sum(id), sum(length(s)) FROM t");
