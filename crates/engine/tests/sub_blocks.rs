@@ -127,7 +127,7 @@ fn they_are_there_again() {
             [
                 "CREATE INDEX t_early ON public.t USING csb (a)",
                 "CREATE INDEX t_late ON public.t USING bloom (w) WITH (bits_per_key='16')",
-                "CREATE INDEX t_woven ON public.t USING bitweaving (id) WITH (type='h')",
+                "CREATE INDEX t_woven ON public.t USING bitweaving (id) WITH (type=h)",
             ],
             "{about}"
         );
