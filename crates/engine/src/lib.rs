@@ -37,6 +37,7 @@ pub use run::implicit::is_blank;
 pub use run::native;
 pub use session::Session;
 pub use session::prepared::{ColumnOrigin, KeptStatement, PreparedStatement};
+pub use show::system::{no_arguments, rows_function};
 pub use transaction::held::{Held, HeldSnapshot};
 pub use words::cancel::{CancelHandle, ProgressHandle};
 pub use words::config::Config;

@@ -35,8 +35,8 @@ impl BatchSource for Rows {
     }
 }
 
-/// A table function over `rows` of these columns.
-pub(crate) fn rows_function(
+/// A table function over `rows` of these columns, which are there when it is bound.
+pub fn rows_function(
     name: &str,
     columns: &[(&str, DataType)],
     rows: &[Vec<Value>],
@@ -63,7 +63,11 @@ pub(crate) fn counted_function(
     SourceFunction::bound(format!("{name}()"), file)
 }
 
-fn no_arguments(name: &str, arguments: &Arguments) -> Result<()> {
+/// Makes sure that a table function was called without arguments.
+///
+/// # Errors
+/// 42883.
+pub fn no_arguments(name: &str, arguments: &Arguments) -> Result<()> {
     if arguments.positional.is_empty() && arguments.named.is_empty() {
         return Ok(());
     }

@@ -30,11 +30,11 @@ impl Binder<'_> {
             return unsupported("an option of CREATE INDEX", at);
         }
         let mut using = index_using(create, at)?;
-        let options = index_options(&create.with, &mut using)?;
         let notice = match using.kind {
             IndexKind::Near { .. } => self.check_near(using.name(), at)?,
             _ => None,
         };
+        let options = index_options(&create.with, &mut using)?;
         check_form(create, using, at)?;
         let unique = match (create.unique, create.nulls_distinct) {
             (false, _) => Uniqueness::No,

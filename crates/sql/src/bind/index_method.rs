@@ -13,7 +13,7 @@ use types::elements::ElementClass;
 use types::{DataType, Error, PackedType, Result, SqlState};
 
 use super::name::object_parts;
-use super::near_index::{LISTS, near_kind};
+use super::near_index::LISTS;
 use super::{Binder, fail, place, unsupported};
 use crate::algebra::Place;
 use crate::catalog::{ExclusionMethod, IndexKind, NamedMethod, WeaveForm};
@@ -83,19 +83,15 @@ pub(super) fn index_using(create: &ast::CreateIndex, at: Place) -> Result<Using>
             of_kind(IndexKind::BitWeaving(WeaveForm::Vertical))
         }
         Some(T::Custom(name)) if IndexKind::is_near_method(&folded(name)) => {
-            near_using(&folded(name), &create.with)
+            let (links, breadth) = (IndexKind::NEAR_LINKS, IndexKind::NEAR_BREADTH);
+            let alias = (folded(name) == LISTS).then_some(LISTS);
+            Ok(Using { kind: IndexKind::Near { links, breadth }, named: None, alias })
         }
         Some(T::Custom(name)) => {
             let message = format!("access method \"{}\" does not exist", folded(name));
             fail(SqlState::UNDEFINED_OBJECT, message, at)
         }
     }
-}
-
-/// A method of vectors, with its options.
-fn near_using(method: &str, options: &[ast::Expr]) -> Result<Using> {
-    let alias = (method == LISTS).then_some(LISTS);
-    Ok(Using { kind: near_kind(method, options)?, named: None, alias })
 }
 
 impl Binder<'_> {

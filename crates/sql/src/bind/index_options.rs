@@ -7,6 +7,7 @@ use types::{Error, Result, SqlState};
 
 use super::index_method::Using;
 use super::name::expr_at;
+use super::near_index::{LISTS, near_kind};
 use super::{fail, place};
 use crate::algebra::Place;
 use crate::catalog::{IndexKind, NamedMethod, WeaveForm};
@@ -29,7 +30,7 @@ enum Takes {
 const FILL: (&str, Takes) = ("fillfactor", Takes::Number(10, 100));
 
 impl Using {
-    /// The parameters that PostgreSQL's method has.
+    /// The parameters that the method has in PostgreSQL or its extension.
     fn parameters(self) -> Vec<(&'static str, Takes)> {
         match (self.named, self.kind) {
             (Some(NamedMethod::Gist), _) => vec![FILL, ("buffering", Takes::Buffering)],
@@ -44,9 +45,13 @@ impl Using {
                 ("gin_pending_list_limit", Takes::Number(64, 2_147_483_647)),
             ],
             (None, IndexKind::Bloom { .. }) => vec![("length", Takes::Number(1, 4096))],
-            (None, IndexKind::Csb | IndexKind::BitWeaving(_) | IndexKind::Near { .. }) => {
-                Vec::new()
+            (None, IndexKind::Near { .. }) if self.name() == LISTS => {
+                vec![("lists", Takes::Number(1, 32_768))]
             }
+            (None, IndexKind::Near { .. }) => {
+                vec![("m", Takes::Number(2, 100)), ("ef_construction", Takes::Number(4, 1000))]
+            }
+            (None, IndexKind::Csb | IndexKind::BitWeaving(_)) => Vec::new(),
         }
     }
 }
@@ -54,24 +59,18 @@ impl Using {
 /// Parameters of PostgreSQL, with their values; those of ours change `using`.
 ///
 /// # Errors
-/// 22023 for a parameter that the method does not have, and for a value that it does not take;
-/// 42601 for one that is given twice.
+/// 22023 for a parameter that the method does not have or that is given twice, and for a value that
+/// it does not take.
 pub(super) fn index_options(
     with: &[ast::Expr],
     using: &mut Using,
 ) -> Result<Vec<(String, String)>> {
     let mut options: Vec<(String, String)> = Vec::new();
-    if matches!(using.kind, IndexKind::Near { .. }) {
-        return Ok(options);
-    }
     let known = using.parameters();
-    for option in with {
+    for (at, option) in with.iter().enumerate() {
         let (name, value) = index_option(option)?;
+        refuse_again(&with[..at], &name, expr_at(option))?;
         let at = expr_at(option);
-        if options.iter().any(|(other, _)| *other == name) {
-            let message = format!("parameter \"{name}\" specified more than once");
-            return fail(SqlState::INVALID_PARAMETER, message, at);
-        }
         let found = known.iter().find(|(known, _)| *known == name);
         let is_column = matches!(using.kind, IndexKind::Bloom { .. }) && is_bloom_column(&name);
         let takes = found.map(|(_, takes)| *takes);
@@ -82,7 +81,22 @@ pub(super) fn index_options(
             using.kind = own_option(using.kind, &name, &value, at)?;
         }
     }
+    if matches!(using.kind, IndexKind::Near { .. }) {
+        using.kind = near_kind(&options, with.first().and_then(expr_at))?;
+        options.clear();
+    }
     Ok(options)
+}
+
+/// # Errors
+/// 22023 for a parameter that is among those `before` it.
+fn refuse_again(before: &[ast::Expr], name: &str, at: Place) -> Result<()> {
+    let is_it = |option: &ast::Expr| index_option(option).is_ok_and(|(other, _)| other == name);
+    if !before.iter().any(is_it) {
+        return Ok(());
+    }
+    let message = format!("parameter \"{name}\" specified more than once");
+    fail(SqlState::INVALID_PARAMETER, message, at)
 }
 
 /// True for `col1` to `col32`: bits for each column of PostgreSQL's `bloom`.
@@ -137,11 +151,15 @@ fn check_value(name: &str, value: &str, takes: Takes, at: Place) -> Result<()> {
     };
     let message = format!("invalid value for {kind} option \"{name}\": {value}");
     let error = Error::new(SqlState::INVALID_PARAMETER, message);
-    Err(place(detail.map_or(error.clone(), |detail| error.with_detail(detail)), at))
+    let error = match detail {
+        Some(detail) => error.with_detail(detail),
+        None => error,
+    };
+    Err(place(error, at))
 }
 
 /// `name = value`, the value as text; `name` alone is a switch that is on.
-pub(super) fn index_option(option: &ast::Expr) -> Result<(String, String)> {
+fn index_option(option: &ast::Expr) -> Result<(String, String)> {
     match option {
         ast::Expr::Identifier(name) => return Ok((folded(name), "true".to_owned())),
         ast::Expr::BinaryOp { left, op: ast::BinaryOperator::Eq, right } => {

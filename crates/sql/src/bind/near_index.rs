@@ -7,8 +7,7 @@ use sqlparser::ast;
 use types::packed::distance::Metric;
 use types::{DataType, Error, PackedType, Result, SqlState};
 
-use super::index_options::index_option;
-use super::name::{expr_at, object_parts};
+use super::name::object_parts;
 use super::{Binder, fail, place};
 use crate::algebra::Place;
 use crate::catalog::{Called, IndexKind};
@@ -22,46 +21,22 @@ const DIMENSIONS_MAX: u16 = 2000;
 /// The method of pgvector in the place of which `hnsw` is taken.
 pub(super) const LISTS: &str = "ivfflat";
 
-/// The kind of index that `method`, in lower case, makes of vectors.
-pub(super) fn near_kind(method: &str, options: &[ast::Expr]) -> Result<IndexKind> {
-    let (mut links, mut breadth) = (IndexKind::NEAR_LINKS, IndexKind::NEAR_BREADTH);
-    for option in options {
-        let (name, value) = index_option(option)?;
-        match (method, name.as_str()) {
-            ("hnsw", "m") => links = number("m", &value, [2, 100], option)?,
-            ("hnsw", "ef_construction") => {
-                breadth = number("ef_construction", &value, [4, 1000], option)?;
-            }
-            (LISTS, "lists") => drop(number("lists", &value, [1, 32768], option)?),
-            _ => {
-                let message = format!("unrecognized parameter \"{name}\"");
-                return fail(SqlState::INVALID_PARAMETER, message, expr_at(option));
-            }
-        }
-    }
+/// The kind of index with such parameters, whose values were looked at one by one.
+///
+/// # Errors
+/// 22023 where they do not fit each other.
+pub(super) fn near_kind(options: &[(String, String)], at: Place) -> Result<IndexKind> {
+    let value = |name: &str, usual: u16| {
+        let given = options.iter().find(|(known, _)| known == name);
+        given.and_then(|(_, value)| value.parse().ok()).unwrap_or(usual)
+    };
+    let links = value("m", IndexKind::NEAR_LINKS);
+    let breadth = value("ef_construction", IndexKind::NEAR_BREADTH);
     if breadth < 2 * links {
         let message = "ef_construction must be greater than or equal to 2 * m";
-        return fail(SqlState::INVALID_PARAMETER, message, options.first().and_then(expr_at));
+        return fail(SqlState::INVALID_PARAMETER, message, at);
     }
     Ok(IndexKind::Near { links, breadth })
-}
-
-/// A number within limits.
-fn number(name: &str, value: &str, [min, max]: [u16; 2], option: &ast::Expr) -> Result<u16> {
-    let at = expr_at(option);
-    let Ok(number) = value.parse::<i64>() else {
-        let message = format!("invalid value for integer option \"{name}\": {value}");
-        return fail(SqlState::INVALID_PARAMETER, message, at);
-    };
-    match u16::try_from(number) {
-        Ok(number) if (min..=max).contains(&number) => Ok(number),
-        _ => {
-            let message = format!("value {value} out of bounds for option \"{name}\"");
-            fail(SqlState::INVALID_PARAMETER, message, at).map_err(|error: Error| {
-                error.with_detail(format!("Valid values are between \"{min}\" and \"{max}\"."))
-            })
-        }
-    }
 }
 
 /// The notice about a method that another one is taken in the place of.
