@@ -129,6 +129,22 @@ pub enum Direction {
 #[derive(Clone, Copy)]
 pub(crate) struct KeyGap<'i>(tree::Gap<'i>);
 
+/// An entry that was found.
+#[derive(Clone, Copy)]
+pub(crate) struct Entry<'k> {
+    pub(crate) key: &'k [u8],
+    pub(crate) tid: Tid,
+    /// [`TableIndex::removals`] before it was found.
+    pub(crate) removals: u64,
+}
+
+impl<'k> Entry<'k> {
+    /// An entry of which nobody knows what was removed since.
+    pub(crate) fn of(key: &'k [u8], tid: Tid) -> Self {
+        Self { key, tid, removals: u64::MAX }
+    }
+}
+
 /// Stripes of [`TableIndex::latch_key`].
 const LATCH_COUNT: usize = 64;
 
@@ -144,6 +160,8 @@ pub struct TableIndex {
     structure: Structure,
     /// A row changed its key: entries may lead to rows that have another one.
     rekeyed: AtomicBool,
+    /// How often entries were removed.
+    removals: AtomicU64,
     /// The transaction that dropped it and has not ended; it alone writes the table, and equal keys
     /// are no concern of it.
     dropped_by: AtomicU64,
@@ -243,6 +261,7 @@ impl TableIndex {
             latches,
             structure,
             rekeyed,
+            removals: AtomicU64::new(0),
             dropped_by,
         };
         index.define(schema);
@@ -264,6 +283,14 @@ impl TableIndex {
     #[inline]
     pub(crate) fn is_rekeyed(&self) -> bool {
         self.rekeyed.load(Ordering::Acquire)
+    }
+
+    /// How often entries were removed. An entry that was found after the count was read is one of
+    /// the newest key of its row if the row has no versions and the count is the same then: the
+    /// entries of older keys go, and are counted, before their versions do.
+    #[inline]
+    pub(crate) fn removals(&self) -> u64 {
+        self.removals.load(Ordering::Acquire)
     }
 
     /// A row is about to change its key in place.
@@ -364,10 +391,13 @@ impl TableIndex {
     /// # Panics
     /// If `key` is not a whole key of this index.
     pub fn remove(&self, key: &[u8], tid: Tid) -> bool {
-        if self.is_inverted() {
-            return self.remove_elements(key, tid);
-        }
-        self.remove_entry(key, tid)
+        let was_there = if self.is_inverted() {
+            self.remove_elements(key, tid)
+        } else {
+            self.remove_entry(key, tid)
+        };
+        self.removals.fetch_add(1, Ordering::AcqRel);
+        was_there
     }
 
     #[inline]
@@ -434,16 +464,25 @@ impl TableIndex {
     /// # Panics
     /// If the index is not ordered.
     pub fn start(&self, range: KeyRange<'_>, direction: Direction, state: &mut RangeState) {
+        state.removals = self.removals();
         tree!(self, t => t.start(range, direction, state), _ => no_ranges());
     }
 
     /// The next entry of a range started by [`Self::start`] of the same index.
     #[inline]
     pub fn next<'s>(&self, state: &'s mut RangeState) -> Option<(&'s [u8], Tid)> {
+        self.next_entry(state).map(|entry| (entry.key, entry.tid))
+    }
+
+    /// As [`Self::next`].
+    #[inline]
+    pub(crate) fn next_entry<'s>(&self, state: &'s mut RangeState) -> Option<Entry<'s>> {
         if state.wants_more() {
+            state.removals = self.removals();
             tree!(self, t => t.fill(state), _ => no_ranges());
         }
-        state.take()
+        let removals = state.removals;
+        state.take().map(|(key, tid)| Entry { key, tid, removals })
     }
 
     /// Fills the empty index: `part(i, run)` pushes the entries of part `i` of `part_count`, in

@@ -15,8 +15,9 @@ use crate::statement::{
     LockWait, Privilege, RelationName, RowLock, RowLockStrength, SelectForUpdate, Statement,
 };
 
-/// Rows in front of a queue that others are likely to have locked, at most.
-const LIKELY_LOCKED: i64 = 32;
+/// Rows in front of a queue that others are likely to have locked, at most. With the one that is
+/// wanted most often they are as many as an index scan reads first.
+const LIKELY_LOCKED: i64 = 31;
 
 /// Locks of a SELECT, while it is being bound.
 #[derive(Debug, Default)]

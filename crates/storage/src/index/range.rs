@@ -48,6 +48,8 @@ pub struct RangeState {
     tids: Vec<u64>,
     next: usize,
     step: usize,
+    /// `TableIndex::removals` before these entries were copied.
+    pub(super) removals: u64,
 }
 
 impl RangeState {

@@ -6,6 +6,7 @@
 use std::cell::Cell;
 use std::collections::HashSet;
 use std::ops::{Bound, ControlFlow};
+use std::sync::atomic::Ordering;
 
 use crossbeam_epoch as epoch;
 use crossbeam_epoch::Guard;
@@ -14,7 +15,8 @@ use types::Result;
 use super::Table;
 use super::entries::{Holder, encode_known, with_scratch};
 use crate::datum::{Datum, RowBuffer};
-use crate::index::{Direction, KeyBuffer, KeyRange, NearCursor, RangeState, TableIndex};
+use super::directory::BlockRef;
+use crate::index::{Direction, Entry, KeyBuffer, KeyRange, NearCursor, RangeState, TableIndex};
 use crate::tid::Tid;
 use crate::version::WriteError;
 use crate::version::{Snapshot, TxnId};
@@ -65,6 +67,20 @@ pub trait Seeker {
     fn found(&mut self, tid: Tid) -> Result<ControlFlow<()>>;
 }
 
+/// Place where a row was read.
+enum Place<'a> {
+    /// Where its entry says.
+    Here(BlockRef<'a>),
+    /// Where it moved.
+    Elsewhere,
+}
+
+/// True when all snapshots see the same values of the row, if they see it.
+#[inline]
+fn has_no_versions(block: BlockRef<'_>, row: u32) -> bool {
+    block.get().word(row).is_none_or(|word| word.load(Ordering::Acquire) == 0)
+}
+
 /// A [`KeyRead`] of a table by who is pinned.
 pub(super) struct KeyReader<'a> {
     pub(super) table: &'a Table,
@@ -93,12 +109,15 @@ impl KeyReader<'_> {
         mut visit: impl FnMut(Tid, &RowBuffer) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>> {
         let mut failed = None;
-        let flow = self.read.index.lookup(key, |tid| match self.read_entry(key, tid, out) {
-            Ok(true) => visit(tid, out),
-            Ok(false) => ControlFlow::Continue(()),
-            Err(error) => {
-                failed = Some(error);
-                ControlFlow::Break(())
+        let removals = self.read.index.removals();
+        let flow = self.read.index.lookup(key, |tid| {
+            match self.read_entry(Entry { key, tid, removals }, out) {
+                Ok(true) => visit(tid, out),
+                Ok(false) => ControlFlow::Continue(()),
+                Err(error) => {
+                    failed = Some(error);
+                    ControlFlow::Break(())
+                }
             }
         });
         failed.map_or(Ok(flow), Err)
@@ -106,21 +125,28 @@ impl KeyReader<'_> {
 
     /// Reads the row of an entry; false when the snapshot does not see the row with this key.
     #[inline]
-    pub(super) fn read_entry(&self, key: &[u8], tid: Tid, out: &mut RowBuffer) -> Result<bool> {
-        if !self.read_row(tid, out)? {
-            return Ok(false);
-        }
+    pub(super) fn read_entry(&self, entry: Entry<'_>, out: &mut RowBuffer) -> Result<bool> {
+        let Entry { key, tid, removals } = entry;
+        let Some(place) = self.read_row(tid, out)? else { return Ok(false) };
         // Looked at after the row: a new key that was read was noted before it was written.
-        if self.read.index.is_rekeyed() { self.has_key(key, tid) } else { Ok(true) }
+        if !self.read.index.is_rekeyed() {
+            return Ok(true);
+        }
+        let is_settled = matches!(place, Place::Here(block) if has_no_versions(block, tid.row()))
+            && self.read.index.removals() == removals;
+        if is_settled { Ok(true) } else { self.has_key(key, tid) }
     }
 
-    /// Reads a row; false when the snapshot does not see it.
+    /// Reads a row; None when the snapshot does not see it.
     #[inline]
-    fn read_row(&self, tid: Tid, out: &mut RowBuffer) -> Result<bool> {
+    fn read_row(&self, tid: Tid, out: &mut RowBuffer) -> Result<Option<Place<'_>>> {
         let KeyRead { at, columns, .. } = self.read;
-        let Some(block) = self.table.locate(tid, self.guard) else { return Ok(false) };
-        Ok(block.read(tid.row(), at, columns, out, self.guard)?
-            || self.has_just_moved(tid, columns, out)?)
+        let Some(block) = self.table.locate(tid, self.guard) else { return Ok(None) };
+        if block.read(tid.row(), at, columns, out, self.guard)? {
+            return Ok(Some(Place::Here(block)));
+        }
+        let has_moved = self.has_just_moved(tid, columns, out)?;
+        Ok(has_moved.then_some(Place::Elsewhere))
     }
 
     /// True when who reads the newest state missed the row because it is elsewhere now: its new
@@ -216,8 +242,8 @@ impl Table {
     ) -> Result<ControlFlow<()>> {
         let guard = epoch::pin();
         let reader = self.reader(read, &guard);
-        while let Some((key, tid)) = read.index.next(state) {
-            if reader.read_entry(key, tid, out)? && visit(tid, out).is_break() {
+        while let Some(entry) = read.index.next_entry(state) {
+            if reader.read_entry(entry, out)? && visit(entry.tid, out).is_break() {
                 return Ok(ControlFlow::Break(()));
             }
         }
@@ -249,7 +275,7 @@ impl Table {
         tids.sort_unstable();
         tids.dedup();
         for &tid in tids.iter() {
-            if reader.read_row(tid, out)? && visit(tid, out).is_break() {
+            if reader.read_row(tid, out)?.is_some() && visit(tid, out).is_break() {
                 return Ok(ControlFlow::Break(()));
             }
         }
@@ -274,7 +300,7 @@ impl Table {
         let guard = epoch::pin();
         let reader = self.reader(read, &guard);
         for (key, tid) in near.entries() {
-            if reader.read_entry(key, tid, out)? && visit(tid, out).is_break() {
+            if reader.read_entry(Entry::of(key, tid), out)? && visit(tid, out).is_break() {
                 return Ok(ControlFlow::Break(()));
             }
         }
@@ -305,8 +331,8 @@ impl Table {
         let mut state = RANGE.take().unwrap_or_default();
         let reader = self.reader(KeyRead { index, at, columns }, &guard);
         index.start(range, direction, &mut state);
-        while let Some((key, tid)) = index.next(&mut state) {
-            if reader.read_entry(key, tid, out)? && visit(tid, out).is_break() {
+        while let Some(entry) = index.next_entry(&mut state) {
+            if reader.read_entry(entry, out)? && visit(entry.tid, out).is_break() {
                 break;
             }
         }

@@ -19,7 +19,7 @@ use types::Result;
 use super::Table;
 use super::find::{KeyRead, KeyReader};
 use crate::datum::{Datum, RowBuffer};
-use crate::index::{KeyBuffer, TableIndex};
+use crate::index::{Entry, KeyBuffer, TableIndex};
 use crate::tid::Tid;
 use crate::version::Snapshot;
 
@@ -37,6 +37,8 @@ pub struct KeyBatch {
     group: Range<usize>,
     /// The entries of those that have one entry.
     tids: [Option<Tid>; GROUP_KEYS],
+    /// `TableIndex::removals` before these were found.
+    removals: u64,
 }
 
 impl KeyBatch {
@@ -144,7 +146,8 @@ impl KeyReader<'_> {
             self.look_ahead(batch, i);
         }
         let Some(tid) = batch.tids[i - batch.group.start] else { return Ok(None) };
-        Ok(self.read_entry(batch.key(i), tid, out)?.then_some(tid))
+        let entry = Entry { key: batch.key(i), tid, removals: batch.removals };
+        Ok(self.read_entry(entry, out)?.then_some(tid))
     }
 
     /// Looks up the group of keys that begins with number `first`, and asks the processor for
@@ -152,6 +155,7 @@ impl KeyReader<'_> {
     fn look_ahead(&self, batch: &mut KeyBatch, first: usize) {
         let KeyRead { index, columns, .. } = self.read;
         let group = first..batch.len().min(first + GROUP_KEYS);
+        batch.removals = index.removals();
         let mut marks = [0; GROUP_KEYS];
         for (i, mark) in group.clone().zip(&mut marks) {
             *mark = index.fetch(batch.key(i));

@@ -1,5 +1,6 @@
 //! Tables under loads, appends, failures and many threads.
 
+use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
@@ -10,7 +11,10 @@ use super::*;
 use crate::manager::Manager;
 use crate::positions::Positions;
 use crate::version::{Timestamp, WriteError};
-use crate::{BlockShape, BulkWriter, ColumnSpec, batch_of};
+use crate::{
+    BlockShape, BulkWriter, ColumnSpec, Datum, Direction, IndexColumn, IndexKind, IndexSpec,
+    KeyBatch, KeyBuffer, KeyRange, KeyRead, RangeState, RowBuffer, Uniqueness, batch_of,
+};
 
 fn numbers(range: std::ops::Range<i64>) -> Batch {
     let texts: Vec<String> = range.clone().map(|i| format!("the text of row number {i}")).collect();
@@ -330,4 +334,62 @@ fn a_copy_is_stale_after_commits_that_it_may_lack() {
         other.end_recovery(Timestamp(1));
         assert_eq!(keys(&other.snapshot(Snapshot::ALL)), (0..12).collect::<Vec<i64>>());
     }
+}
+
+#[test]
+fn entries_found_before_their_removal_lead_to_no_row() {
+    let table = table(Layout::Row, 1 << 30);
+    let manager = Manager::default();
+    manager.append(&table, &numbers(0..10)).expect("fits");
+    let spec = IndexSpec {
+        id: 1,
+        name: "t_k".into(),
+        columns: vec![IndexColumn::new(0)],
+        unique: Uniqueness::No,
+        kind: IndexKind::Ordered,
+    };
+    let index = TableIndex::new(spec, table.schema(), table.pool()).expect("fits");
+    table.add_index(index, 1, TxnId::NONE).expect("no keys are in the way");
+    let rekey = |from: i64, to: i64| {
+        let mut tids = Vec::new();
+        let key = [Datum::I64(from)];
+        table.tids_of(0, manager.now(), &key, &mut KeyBuffer::new(), &mut tids).expect("in memory");
+        let mut txn = manager.begin();
+        let changes = [(0, Datum::I64(to))];
+        table.update(&mut txn.undo, txn.at, tids[0], &changes).expect("nobody else writes");
+        manager.commit(txn);
+        manager.collect(|_| {});
+        assert!(manager.is_collected());
+    };
+    let guard = epoch::pin();
+    let index = &table.index_list(&guard)[0];
+    let (mut state, mut row, mut found) = (RangeState::new(), RowBuffer::new(), Vec::new());
+    let mut read = |state: &mut RangeState, rows_max| {
+        let read = KeyRead { index, at: manager.now(), columns: &[0] };
+        found.clear();
+        let _ = table.read_range(read, state, &mut row, |_, row| {
+            found.push(row.get(0).to_value());
+            if found.len() < rows_max { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        });
+        found.clone()
+    };
+    let values = |keys: &[i64]| keys.iter().map(|key| Value::I64(*key)).collect::<Vec<_>>();
+    index.start(KeyRange::ALL, Direction::Forward, &mut state);
+    assert_eq!(read(&mut state, 1), values(&[0]));
+    rekey(1, 100);
+    assert_eq!(read(&mut state, usize::MAX), values(&[2, 3, 4, 5, 6, 7, 8, 9]));
+    index.start(KeyRange::ALL, Direction::Forward, &mut state);
+    assert_eq!(read(&mut state, usize::MAX), values(&[0, 2, 3, 4, 5, 6, 7, 8, 9, 100]));
+
+    let mut batch = KeyBatch::new();
+    (2..6).for_each(|key| batch.push(index, &[Datum::I64(key)]));
+    let mut row = RowBuffer::new();
+    let mut get = |i| {
+        let found = table.get_nth(0, manager.now(), &mut batch, i, &[0], &mut row);
+        found.expect("in memory").is_some()
+    };
+    assert!(get(0));
+    rekey(3, 101);
+    assert!(!get(1), "its entry was found before it went");
+    assert!(get(2));
 }
