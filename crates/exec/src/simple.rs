@@ -1,6 +1,7 @@
 //! Operators without state: filter, project, literal rows.
 
 use std::any::Any;
+use std::ops::Range;
 use std::sync::Arc;
 
 use kernels::{BATCH_ROWS, Batch, Column, VectorBuilder};
@@ -227,28 +228,59 @@ impl Operator for Picked {
 /// Batches made beforehand, one work order each, with the memory counted for them, if any.
 pub(crate) struct BatchesSource {
     batches: Vec<Batch>,
+    orders: Vec<Range<usize>>,
     _memory: Option<Reservation>,
+}
+
+/// Rows below which a batch is no work order of its own: to wake workers for a few rows costs more
+/// than the rows do.
+const ORDER_ROWS: usize = 2048;
+
+/// Batches of these numbers of rows as work orders, each of some that follow each other.
+pub(crate) fn orders_of(rows: impl Iterator<Item = usize>) -> Vec<Range<usize>> {
+    let mut orders: Vec<Range<usize>> = Vec::new();
+    let mut has_room = false;
+    let mut total = 0;
+    for (batch, rows) in rows.enumerate() {
+        match orders.last_mut().filter(|_| has_room) {
+            Some(order) => order.end = batch + 1,
+            None => {
+                orders.push(batch..batch + 1);
+                total = 0;
+            }
+        }
+        total += rows;
+        has_room = total < ORDER_ROWS;
+    }
+    orders
 }
 
 impl BatchesSource {
     /// Batches that are counted elsewhere.
     pub(crate) fn new(batches: Vec<Batch>) -> Self {
-        Self { batches, _memory: None }
+        let orders = orders_of(batches.iter().map(|batch| batch.rows));
+        Self { batches, orders, _memory: None }
     }
 
     /// Batches that take `memory` as long as they are read.
     pub(crate) fn counted(batches: Vec<Batch>, memory: Reservation) -> Self {
-        Self { batches, _memory: Some(memory) }
+        Self { _memory: Some(memory), ..Self::new(batches) }
     }
 }
 
 impl Source for BatchesSource {
     fn orders(&self) -> usize {
-        self.batches.len()
+        self.orders.len()
     }
 
     fn run(&self, order: usize, push: &mut Push<'_>) -> Result<Demand> {
-        push(Flow::from_batch(self.batches[order].clone()))
+        let batches = &self.batches[self.orders[order].clone()];
+        for batch in batches {
+            if push(Flow::from_batch(batch.clone()))? == Demand::Enough {
+                return Ok(Demand::Enough);
+            }
+        }
+        Ok(Demand::More)
     }
 }
 

@@ -6,6 +6,7 @@
 //! ```
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -21,7 +22,7 @@ use crate::flow::Flow;
 use crate::opener::Opener;
 use crate::pipeline::{Demand, Place, Push, Segment, Sink, Source, Stream, drive};
 use crate::result::StoredRows;
-use crate::simple::BatchesSource;
+use crate::simple::{BatchesSource, orders_of};
 
 /// Opens [`Operator::Limit`].
 ///
@@ -48,21 +49,34 @@ pub(crate) fn open_limit(opener: &mut Opener, node: &Node) -> Result<Stream> {
     };
     let batches = first_rows(&opener.context, &stream, needed)?;
     let batches = clip(batches, bounds);
-    Ok(Stream::new(Arc::new(KeptRows { batches }), Some(node.id)))
+    Ok(Stream::new(Arc::new(KeptRows::new(batches)), Some(node.id)))
 }
 
 /// Batches and the memory that they take.
 pub(super) struct KeptRows {
-    pub(super) batches: Kept,
+    batches: Kept,
+    orders: Vec<Range<usize>>,
+}
+
+impl KeptRows {
+    pub(super) fn new(batches: Kept) -> Self {
+        let orders = orders_of(batches.iter().map(|(batch, _)| batch.rows));
+        Self { batches, orders }
+    }
 }
 
 impl Source for KeptRows {
     fn orders(&self) -> usize {
-        self.batches.len()
+        self.orders.len()
     }
 
     fn run(&self, order: usize, push: &mut Push<'_>) -> Result<Demand> {
-        push(Flow::from_batch(self.batches[order].0.clone()))
+        for (batch, _) in &self.batches[self.orders[order].clone()] {
+            if push(Flow::from_batch(batch.clone()))? == Demand::Enough {
+                return Ok(Demand::Enough);
+            }
+        }
+        Ok(Demand::More)
     }
 }
 

@@ -50,7 +50,7 @@ pub(crate) fn open_walk(opener: &mut Opener, node: &Node) -> Result<Stream> {
     }
     if found >= needed || walk.is_whole() {
         let batches = clip(kept, bounds);
-        return Ok(Stream::new(Arc::new(KeptRows { batches }), Some(node.id)));
+        return Ok(Stream::new(Arc::new(KeptRows::new(batches)), Some(node.id)));
     }
     opener.open(sort, Vec::new())
 }
@@ -86,6 +86,6 @@ fn sorted(opener: &Opener, node: &Node, kept: Kept, bounds: Bounds) -> Result<St
     };
     let spec = SortSpec::new(opener, keys)?;
     let payload: Vec<PhysicalType> = input.output.iter().map(|c| c.physical).collect();
-    let stream = Stream::new(Arc::new(KeptRows { batches: kept }), None);
+    let stream = Stream::new(Arc::new(KeptRows::new(kept)), None);
     top::Top { spec, payload, bounds }.open(opener, node, &stream)
 }

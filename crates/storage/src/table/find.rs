@@ -13,9 +13,9 @@ use crossbeam_epoch::Guard;
 use types::Result;
 
 use super::Table;
+use super::directory::BlockRef;
 use super::entries::{Holder, encode_known, with_scratch};
 use crate::datum::{Datum, RowBuffer};
-use super::directory::BlockRef;
 use crate::index::{Direction, Entry, KeyBuffer, KeyRange, NearCursor, RangeState, TableIndex};
 use crate::tid::Tid;
 use crate::version::WriteError;
