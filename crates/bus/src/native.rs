@@ -20,6 +20,7 @@ mod queue;
 mod concurrency;
 mod state;
 mod snapshot;
+mod replay;
 mod journal;
 mod stored;
 mod medium;

@@ -16,13 +16,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use host::{FileLock, Finding, Io};
 use parking_lot::Mutex;
 use types::Result;
-use types::codec::{Input, Malformed};
 use wal::{
     Background, Log, LogOptions, LogPlace, LogReader, Lsn, Position, RecordBuffer, Space, Stamp,
     holds_records,
 };
 
 use super::queue::Queue;
+use super::replay;
 use super::snapshot::{
     self, MANIFEST_NAME, Manifest, SnapshotWriter, manifest_path, snapshot_path,
 };
@@ -328,24 +328,7 @@ fn recover<Q: Queue>(
     let wal = directory.join(WAL_NAME);
     let place = LogPlace { io, directory: &wal, database: manifest.identity };
     let mut reader = LogReader::open(&place, manifest.from, Stamp(0))?;
-    let mut stamp = manifest.stamp;
-    while let Some(record) = reader.next()? {
-        stamp = stamp.max(record.stamp);
-        let lsn = record.lsn;
-        if let Err(malformed) = apply(record.payload, state) {
-            let (path, offset) = reader.place_of(lsn);
-            return Err(Finding::new(path, offset, malformed.expectation).into());
-        }
-    }
+    let stamp = replay::replay(&mut reader, options.background, state)?.max(manifest.stamp);
     let log = Log::resume(reader, options)?;
     Ok(Started { log, base: Base { manifest, snapshot_bytes }, stamp })
-}
-
-/// Applies the records of one transaction.
-fn apply<Q: Queue>(payload: &[u8], state: &mut State<Q>) -> Result<(), Malformed> {
-    let mut input = Input::new(payload);
-    while !input.is_empty() {
-        state.apply(Record::read(&mut input)?);
-    }
-    Ok(())
 }
