@@ -22,8 +22,8 @@ pub(crate) fn fold_plan(statistics: &dyn Statistics, plan: &mut Plan) {
     tree::exprs_mut(plan, &mut |expr| fold(statistics, expr));
 }
 
-/// Folds `expr`.
-pub(crate) fn fold(statistics: &dyn Statistics, expr: &mut Expr) {
+/// Folds `expr`: constants are computed, and comparisons brought to the types of their columns.
+pub fn fold(statistics: &dyn Statistics, expr: &mut Expr) {
     tree::operands_mut(expr, &mut |operand| fold(statistics, operand));
     if let Some(plan) = tree::sub_plan_mut(expr) {
         fold_plan(statistics, plan);

@@ -46,6 +46,7 @@ pub mod point;
 mod planner;
 
 pub use explain::{explain, explain_below, explain_json, explain_xml, explain_yaml, operators};
+pub use fold::fold;
 pub use group_join::JoinBelow;
 pub use lower::{lower, lower_held};
 pub use memory::result_bytes;

@@ -29,9 +29,9 @@ pub use schema::SchemaElements;
 pub use transaction::{CreateExecuted, Execute, LockTable, Prepare, SetConstraints};
 pub use trigger::{TriggerChange, TriggerStatement};
 pub use write::{
-    BusCall, BusCalls, ConflictAction, ConflictTarget, Delete, Insert, Matches, Merge, MergeAction,
-    MergeTests, OnConflict, Part, Returning, RowLock, RowPlace, RowRule, RowTest, RowVersion,
-    SelectForUpdate, Turn, Update, WithChanges,
+    ArbiterCandidate, BusCall, BusCalls, ConflictAction, ConflictTarget, Delete, Insert, Matches,
+    Merge, MergeAction, MergeTests, OnConflict, OpenTarget, Part, Returning, RowLock, RowPlace,
+    RowRule, RowTest, RowVersion, SelectForUpdate, Turn, Update, WithChanges,
 };
 
 pub use crate::words::{

@@ -23,6 +23,7 @@ use crate::catalog::TableEntry;
 use crate::catalog::generated::Assigned;
 use crate::session::compiled::OwnQuery;
 use crate::statement::running::{Run, Running};
+use crate::statement::statistics::StoredStatistics;
 use crate::transaction::work::{Work, lost_update, newest, recheck_snapshot};
 use crate::words::rows::{Rows, push};
 
@@ -66,6 +67,22 @@ fn in_target(leaf: Option<Leaf<'_>>, rows: Batch) -> Batch {
         Some(Leaf { routes, number }) => routes.in_target(number, rows),
         None => rows,
     }
+}
+
+/// The statement with the indexes that it means by the values of its parameters; None where they
+/// are known without.
+///
+/// # Errors
+/// 42P10 when it means none.
+pub(super) fn decided(running: &Running<'_>, insert: &Insert) -> Result<Option<Insert>> {
+    let target = insert.on_conflict.as_ref().and_then(|conflict| conflict.target.as_ref());
+    let Some(open) = target.and_then(|target| target.open.as_ref()) else { return Ok(None) };
+    let mut given = open.given(&running.parameters)?;
+    plan::fold(&StoredStatistics::default(), &mut given);
+    let target = Some(open.decide(given)?);
+    let on_conflict = insert.on_conflict.clone();
+    let on_conflict = on_conflict.map(|conflict| OnConflict { target, ..conflict });
+    Ok(Some(Insert { on_conflict, ..insert.clone() }))
 }
 
 /// Writes the rows of `result`; those whose key is taken do what the statement says.
@@ -177,7 +194,9 @@ pub(crate) fn insert_parts(
     for (leaf, batches) in parts {
         let entry = routes.entry(running, leaf)?;
         let target = match &on_conflict.target {
-            Some(target) => Some(ConflictTarget { indexes: routes.indexes(&entry, target)? }),
+            Some(target) => {
+                Some(ConflictTarget { indexes: routes.indexes(&entry, target)?, open: None })
+            }
             None => None,
         };
         let mut own = OnConflict { target, action: on_conflict.action.clone() };

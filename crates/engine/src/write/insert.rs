@@ -107,6 +107,8 @@ pub(crate) fn insert(running: &mut Running<'_>, insert: &Insert) -> Result<Query
     if insert.table.is_view() {
         return instead::insert(running, insert);
     }
+    let decided = conflict::decided(running, insert)?;
+    let insert = decided.as_ref().unwrap_or(insert);
     if let Some(rows) = AttachedRows::of(&insert.table) {
         return attached::insert(running, &rows, insert);
     }

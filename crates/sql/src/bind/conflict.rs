@@ -13,11 +13,13 @@ use super::select::filter;
 use super::view_target::WriteKind;
 use super::write::Target;
 use super::{Binder, Bound, BoundQuery, fail, place, unsupported};
-use crate::algebra::{ColumnId, Expr, InputColumn, Place, Plan};
+use crate::algebra::{ColumnId, Expr, ExprKind, InputColumn, Place, Plan};
 use crate::catalog::{BoundTerms, IndexMeta, KeyDef, TableRef, Uniqueness};
 use crate::implication::{implies, normalised};
 use crate::parse::{Inference, folded};
-use crate::statement::{ConflictAction, ConflictTarget, OnConflict, Privilege};
+use crate::statement::{
+    ArbiterCandidate, ConflictAction, ConflictTarget, OnConflict, OpenTarget, Privilege,
+};
 
 /// ON CONFLICT, bound but for its parameters.
 pub(super) struct BoundConflict {
@@ -45,6 +47,7 @@ impl Binder<'_> {
             }
         };
         let target_table = &target.table;
+        // What EXCLUDE made is not inferred, so it is never among those of an open target.
         let excludes = |target: &ConflictTarget| {
             let mut indexes = target.indexes.iter();
             indexes.any(|index| target_table.indexes().get(*index).is_some_and(IndexMeta::excludes))
@@ -71,7 +74,9 @@ impl Binder<'_> {
 
     /// The statement reads the columns of the indexes that a conflict target names.
     fn note_arbiters(&mut self, target: &Target, found: &ConflictTarget) {
-        for &at in &found.indexes {
+        let open = found.open.iter().flat_map(|open| &open.candidates);
+        let open = open.map(|candidate| candidate.index);
+        for at in found.indexes.iter().copied().chain(open) {
             let Some(index) = target.table.indexes().get(at) else { continue };
             let plain = index.columns.iter().filter(|column| column.expression().is_none());
             let mut ordinals: Vec<usize> = plain.map(|column| column.ordinal).collect();
@@ -102,15 +107,24 @@ impl Binder<'_> {
                     return deferrable_arbiter(None);
                 }
                 let all = 0..table.indexes().len();
-                all.filter(|&at| wanted.matches(table, at)).collect()
+                let found: Vec<_> = all.filter_map(|at| wanted.candidate(table, at)).collect();
+                match wanted.given {
+                    Some(given) if has_parameter(&given) && !found.is_empty() => {
+                        let open = Some(OpenTarget { given, candidates: found });
+                        return Ok(ConflictTarget { indexes: Vec::new(), open });
+                    }
+                    given => {
+                        let given: Vec<Expr> = given.into_iter().collect();
+                        let is_meant = |candidate: &ArbiterCandidate| {
+                            candidate.predicate.as_ref().is_none_or(|it| implies(&given, it))
+                        };
+                        let meant = found.into_iter().filter(is_meant);
+                        meant.map(|candidate| candidate.index).collect()
+                    }
+                }
             }
         };
-        if indexes.is_empty() {
-            let message =
-                "there is no unique or exclusion constraint matching the ON CONFLICT specification";
-            return fail(SqlState::INVALID_COLUMN_REFERENCE, message, None);
-        }
-        Ok(ConflictTarget { indexes })
+        ConflictTarget::of(indexes)
     }
 
     /// Columns and expressions of the unique index that a target means.
@@ -153,7 +167,7 @@ impl Binder<'_> {
         }
         if let Some(predicate) = predicate {
             let bound = self.inferred(Clause::IndexPredicate, &predicate, table)?;
-            arbiter.given.push(self.coerce_clause(bound, DataType::Boolean, "WHERE")?);
+            arbiter.given = Some(self.coerce_clause(bound, DataType::Boolean, "WHERE")?);
         }
         Ok(arbiter)
     }
@@ -257,7 +271,7 @@ struct Arbiter {
     /// Normalised.
     expressions: Vec<Expr>,
     /// WHERE.
-    given: Vec<Expr>,
+    given: Option<Expr>,
 }
 
 impl Arbiter {
@@ -269,26 +283,32 @@ impl Arbiter {
             && self.columns.iter().all(|ordinal| key.columns.contains(ordinal))
     }
 
-    /// True when the index at this position is meant: it is of these columns and expressions and no
-    /// others, and has all rows for which WHERE is true.
-    fn matches(&self, table: &TableRef, at: usize) -> bool {
-        let Some(index) = table.indexes().get(at) else { return false };
+    /// The index at this position if it is of these columns and expressions and no others.
+    fn candidate(&self, table: &TableRef, at: usize) -> Option<ArbiterCandidate> {
+        let index = table.indexes().get(at)?;
         if index.unique == Uniqueness::No {
-            return false;
+            return None;
         }
         let plain = index.columns.iter().filter(|column| column.expression().is_none());
         let plain: Vec<usize> = plain.map(|column| column.ordinal).collect();
         let is_of_columns = plain.iter().all(|ordinal| self.columns.contains(ordinal))
             && self.columns.iter().all(|ordinal| plain.contains(ordinal));
         let Some(terms) = table.index_terms(at) else {
-            return is_of_columns && self.expressions.is_empty() && index.terms.is_empty();
+            let is_it = is_of_columns && self.expressions.is_empty() && index.terms.is_empty();
+            return is_it.then_some(ArbiterCandidate { index: at, predicate: None });
         };
         let expressions: Vec<Expr> = terms.expressions.iter().map(normalised).collect();
-        is_of_columns
+        let is_it = is_of_columns
             && expressions.iter().all(|expr| self.expressions.contains(expr))
-            && self.expressions.iter().all(|expr| expressions.contains(expr))
-            && terms.predicate.as_ref().is_none_or(|wanted| implies(&self.given, wanted))
+            && self.expressions.iter().all(|expr| expressions.contains(expr));
+        is_it.then(|| ArbiterCandidate { index: at, predicate: terms.predicate.clone() })
     }
+}
+
+fn has_parameter(expr: &Expr) -> bool {
+    let mut has_one = matches!(expr.kind, ExprKind::Parameter(_));
+    expr.each_child(&mut |child| has_one |= has_parameter(child));
+    has_one
 }
 
 /// # Errors

@@ -7,9 +7,12 @@
 //! A TID is a non-null BIGINT, the ordinal [`crate::catalog::TID_COLUMN`] of a scan. Extras are
 //! columns of other tables (FROM, USING) that RETURNING names; they travel with the source row.
 
+use types::{Error, Result, SqlState, Value};
+
 use super::{LockWait, RowLockStrength, Statement};
-use crate::algebra::{BusFunction, Query};
+use crate::algebra::{BusFunction, Expr, ExprKind, Query};
 use crate::catalog::TableRef;
+use crate::implication::implies;
 
 /// Treatment of target rows that several rows of a source name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,10 +120,86 @@ pub struct OnConflict {
 }
 
 /// The unique indexes that ON CONFLICT names.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct ConflictTarget {
-    /// Positions in [`crate::catalog::TableMeta::indexes`], at least one.
+    /// Positions in [`crate::catalog::TableMeta::indexes`]: at least one, unless it is open.
     pub indexes: Vec<usize>,
+    /// Set where the values of parameters decide.
+    pub open: Option<OpenTarget>,
+}
+
+/// Indexes of which a WHERE with parameters means some.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OpenTarget {
+    /// WHERE.
+    pub given: Expr,
+    /// Those with the columns and expressions that are named.
+    pub candidates: Vec<ArbiterCandidate>,
+}
+
+/// An index that ON CONFLICT may mean.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ArbiterCandidate {
+    /// Position in [`crate::catalog::TableMeta::indexes`].
+    pub index: usize,
+    /// Condition of the rows that it has.
+    pub predicate: Option<Expr>,
+}
+
+impl ConflictTarget {
+    /// Target of these indexes.
+    ///
+    /// # Errors
+    /// 42P10 when there is none.
+    pub fn of(indexes: Vec<usize>) -> Result<Self> {
+        if indexes.is_empty() {
+            let message =
+                "there is no unique or exclusion constraint matching the ON CONFLICT specification";
+            return Err(Error::new(SqlState::INVALID_COLUMN_REFERENCE, message));
+        }
+        Ok(Self { indexes, open: None })
+    }
+}
+
+impl OpenTarget {
+    /// WHERE with these values in the place of its parameters.
+    ///
+    /// # Errors
+    /// XX000 when there are fewer.
+    pub fn given(&self, parameters: &[Value]) -> Result<Expr> {
+        let mut given = self.given.clone();
+        fill(&mut given, parameters)?;
+        Ok(given)
+    }
+
+    /// The indexes that are meant where WHERE is `given`, which has no parameters.
+    ///
+    /// # Errors
+    /// 42P10 when there is none.
+    pub fn decide(&self, given: Expr) -> Result<ConflictTarget> {
+        let given = [given];
+        let is_meant = |candidate: &&ArbiterCandidate| {
+            candidate.predicate.as_ref().is_none_or(|wanted| implies(&given, wanted))
+        };
+        let meant = self.candidates.iter().filter(is_meant);
+        ConflictTarget::of(meant.map(|candidate| candidate.index).collect())
+    }
+}
+
+fn fill(expr: &mut Expr, parameters: &[Value]) -> Result<()> {
+    if let ExprKind::Parameter(number) = expr.kind {
+        let missing = || Error::internal("a parameter without value");
+        let value = parameters.get(number as usize).ok_or_else(missing)?;
+        expr.kind = ExprKind::Literal(value.clone());
+        return Ok(());
+    }
+    let mut outcome = Ok(());
+    expr.each_child_mut(&mut |child| {
+        if outcome.is_ok() {
+            outcome = fill(child, parameters);
+        }
+    });
+    outcome
 }
 
 /// DO NOTHING or DO UPDATE.
