@@ -11,6 +11,7 @@
 //! (`catalog::codec`).
 
 mod objects;
+mod marks;
 mod files;
 mod homes;
 mod redo;
@@ -45,6 +46,8 @@ pub use recover::RecoveryReport;
 pub use verify::CheckReport;
 pub use wal::Background;
 
+pub(crate) use encode::Effects;
+pub(crate) use marks::{Marks, Named};
 pub(crate) use open::{Opened, check, open};
 pub(crate) use redo::Redo;
 pub(crate) use verify::{tables as check_tables, tables_beside_others as check_beside_others};
@@ -103,18 +106,22 @@ pub(crate) struct Stores {
     /// The catalog and, with it, the tables.
     pub(crate) relations: Relations,
     pub(crate) transactions: Arc<TransactionManager>,
+    /// Transactions that files name; changes under the commit latch.
+    pub(crate) named: Mutex<Named>,
     /// Bytes of log after which a checkpoint is written.
     pub(crate) checkpoint_wal_bytes: AtomicU64,
 }
 
 impl Stores {
-    /// The stores of a database whose newest commit, at `last`, left it in `state`.
-    pub(crate) fn new(state: State, last: Timestamp) -> Arc<Self> {
+    /// The stores of a database whose newest commit, at `last`, left it in `state`, and whose files
+    /// name the transactions `named`.
+    pub(crate) fn new(state: State, named: Named, last: Timestamp) -> Arc<Self> {
         let relations = Relations::default();
         relations.publish(Arc::new(state));
         Arc::new(Self {
             relations,
             transactions: TransactionManager::new(last),
+            named: Mutex::new(named),
             checkpoint_wal_bytes: AtomicU64::new(CHECKPOINT_WAL_BYTES),
         })
     }

@@ -2,6 +2,7 @@
 //! statement is handed to the floor that carries it out.
 
 pub(crate) mod databases;
+mod two_phase;
 pub(crate) mod open;
 pub(crate) mod transaction;
 pub(crate) mod configure;

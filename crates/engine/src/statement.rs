@@ -15,6 +15,7 @@ pub(crate) mod describe;
 pub(crate) mod row_types;
 pub(crate) mod binding;
 mod calls;
+pub(crate) mod identity;
 pub(crate) mod sequence;
 pub(crate) mod admission;
 mod queries;

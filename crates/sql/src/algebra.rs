@@ -27,7 +27,9 @@ pub use function::Function;
 pub use json::JsonFunction;
 pub use null_rule::NullRule;
 pub use routine::RoutineCall;
-pub use session::{Advisory, AdvisoryMode, AdvisorySpan, ObjectKey, SessionFunction};
+pub use session::{
+    Advisory, AdvisoryMode, AdvisorySpan, Identity, NumberForm, ObjectKey, SessionFunction,
+};
 pub use table::{
     BoundTableFunction, BoundTerms, MaterializedRows, SourcePart, TableFunctionRef, TableMeta,
     TableRef, TakesRestrictions,

@@ -48,6 +48,7 @@ mod silent;
 mod storage;
 mod tokens;
 mod trigger;
+mod two_phase;
 mod typed;
 mod user_type;
 pub(crate) mod visit;
@@ -108,9 +109,9 @@ use types::{Error, Position, Result, SqlState};
 use crate::algebra::BusFunction;
 use crate::words::{
     Chain, ConstraintMode, CursorOptions, DatabaseStatement, Discard, DropBehaviour,
-    ExtensionStatement, Fetch, IfExists, IfMissing, LockWait, Persistence, PrivilegeStatement,
-    RoleStatement, RoutineWord, RowLockStrength, SchemaStatement, SetScope, TableLockMode,
-    TransactionModes, TypeStatement, VacuumAnalyze, VacuumFreeze,
+    ExtensionStatement, Fetch, IfExists, IfMissing, LockWait, Persistence, PreparedEnd,
+    PrivilegeStatement, RoleStatement, RoutineWord, RowLockStrength, SchemaStatement, SetScope,
+    TableLockMode, TransactionModes, TypeStatement, VacuumAnalyze, VacuumFreeze,
 };
 
 /// Nesting that the parser follows; a sub-query takes three of it.
@@ -187,6 +188,8 @@ pub(crate) enum SessionTree {
     Begin(TransactionModes),
     Commit(Chain),
     Rollback(Chain),
+    PrepareTransaction(String),
+    EndPrepared(PreparedEnd, String),
     Savepoint(String),
     Release(String),
     RollbackTo(String),
@@ -395,7 +398,7 @@ fn parse_statement(
     };
     let range = index.offset(first.span.start)..index.offset(last.span.end);
     check::check(tokens)?;
-    let tree = if is_keyword(first, Keyword::PREPARE) {
+    let tree = if is_keyword(first, Keyword::PREPARE) && !two_phase::prepares(tokens) {
         wrapped::prepare(text, index, tokens).map(|tree| Tree::Prepare(Box::new(tree)))
     } else if is_keyword(first, Keyword::DECLARE) {
         wrapped::declare(text, index, tokens).map(|tree| Tree::Declare(Box::new(tree)))

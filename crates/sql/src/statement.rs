@@ -39,8 +39,8 @@ pub use crate::words::{
     CursorScroll, DatabaseOptions, DatabaseStatement, DefaultKind, Deferral, Discard,
     DropBehaviour, EXTENSIONS, ExtensionInfo, ExtensionStatement, Extent, Fetch, FetchAction,
     FetchTo, GrantAction, GrantOption, IfExists, IfMissing, InUse, Isolation, LockWait, NewLabel,
-    ObjectKind, Objects, PasswordChange, Persistence, Privilege, PrivilegeStatement, Privileges,
-    RelationName, RoleName, RoleOptions, RoleStatement, RoutineWord, RowLockStrength,
+    ObjectKind, Objects, PasswordChange, Persistence, PreparedEnd, Privilege, PrivilegeStatement,
+    Privileges, RelationName, RoleName, RoleOptions, RoleStatement, RoutineWord, RowLockStrength,
     SchemaStatement, Secret, SetScope, SetValue, TableLockMode, TransactionModes, TypeKind,
     TypeStatement, VacuumAnalyze, VacuumFreeze, privileges_in,
 };
@@ -265,6 +265,10 @@ pub enum Statement {
     Commit(Chain),
     /// ROLLBACK, ABORT.
     Rollback(Chain),
+    /// PREPARE TRANSACTION: the name that the transaction has from then on.
+    PrepareTransaction(String),
+    /// COMMIT PREPARED, ROLLBACK PREPARED: the name of the transaction.
+    EndPrepared(PreparedEnd, String),
     /// SAVEPOINT.
     Savepoint(String),
     /// RELEASE SAVEPOINT.

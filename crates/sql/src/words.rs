@@ -26,8 +26,8 @@ pub use relation::RelationName;
 pub use role::{PasswordChange, RoleOptions, RoleStatement, Secret};
 pub use schema::SchemaStatement;
 pub use transaction::{
-    AccessMode, Chain, ConstraintMode, Deferral, Discard, Isolation, LockWait, RowLockStrength,
-    TableLockMode, TransactionModes,
+    AccessMode, Chain, ConstraintMode, Deferral, Discard, Isolation, LockWait, PreparedEnd,
+    RowLockStrength, TableLockMode, TransactionModes,
 };
 pub use user_type::{NewLabel, TypeKind, TypeStatement};
 

@@ -343,6 +343,31 @@ impl Transaction {
         }
     }
 
+    /// Validates the transaction, and says what `work` says of it at a timestamp of its own: what
+    /// PREPARE TRANSACTION does. Nobody sees its changes yet. From now on it reads nothing, keeps
+    /// no versions that others left, and its commit validates nothing.
+    ///
+    /// # Errors
+    /// Errors of `work`; the transaction then is as it was.
+    pub fn prepare(&mut self, work: &mut dyn CommitWork) -> Result<Timestamp> {
+        let manager = Arc::clone(&self.manager);
+        let none = UndoBuffer::new(self.snapshot.txn);
+        let mut last = manager.last.lock();
+        let ts = Timestamp(last.0 + 1);
+        manager.validate(self.snapshot.base(), self.isolation, work)?;
+        work.publish(ts, self.undo.as_ref().unwrap_or(&none))?;
+        manager.stamp(&mut last, ts, none);
+        drop(last);
+        self.let_go();
+        Ok(ts)
+    }
+
+    /// Reads nothing any more: see [`Self::prepare`].
+    pub fn let_go(&mut self) {
+        self.isolation = Isolation::ReadCommitted;
+        self.manager.slots.let_go(self.slot);
+    }
+
     /// Ends the transaction and takes back its changes.
     pub fn rollback(self) {
         drop(self);

@@ -16,6 +16,7 @@
 //! TSVECTOR       lexemes and their places: see `search::vector`
 //! TSQUERY        operators and words: see `search::query`
 //! VECTOR         floats, of 32 bits: see `vector`
+//! XID8, CID      8 and 4 bytes, big-endian; snapshots 8 bytes for each number: see `identity`
 //! ```
 //! Values of one type are equal when their bytes are, and ordered as their bytes are; ranges of
 //! NUMERIC, CITEXT, TSQUERY and VECTOR by their key: without the digits that numbers are shown
@@ -32,6 +33,7 @@ mod convert;
 pub mod distance;
 mod functions;
 mod hstore;
+mod identity;
 mod mac;
 mod money;
 mod network;
@@ -48,6 +50,8 @@ pub use call::{Arg, Call, Given, PackedFunction, Parameter};
 pub use convert::convert;
 pub use functions::PackedCall;
 pub(crate) use hstore::{format_hstore, pairs as hstore_pairs, parse_hstore};
+pub(crate) use identity::{format_number, format_snapshot, parse_cid, parse_snapshot, parse_xid8};
+pub use identity::{snapshot_value, xid8_number, xid8_value};
 pub(crate) use mac::{format_mac, parse_mac, parse_mac8};
 pub(crate) use money::{format_money, parse_money};
 pub(crate) use network::{format_network, parse_network};

@@ -220,6 +220,15 @@ impl TableLock {
         self.holders.lock().held_by(txn) & !weak != 0
     }
 
+    /// The modes that `txn` holds.
+    pub(crate) fn held_by(&self, txn: TxnId) -> Vec<LockMode> {
+        let mut held = self.holders.lock().held_by(txn);
+        if self.is_read_by(txn) {
+            held |= bit(LockMode::AccessShare);
+        }
+        MODES.into_iter().filter(|mode| held & bit(*mode) != 0).collect()
+    }
+
     /// Stops waiting.
     pub(crate) fn leave(&self, txn: TxnId) {
         let mut holders = self.holders.lock();

@@ -25,11 +25,13 @@ use txn::checkpoint::{
     TableEntry as TableFiles, Unsynced, checksum_of,
 };
 use txn::manager::{Isolation, Transaction};
+use txn::redo::RedoWriter;
 use types::{Error, Result, SqlState};
 use wal::Position;
 
 use super::encode::dead_bytes;
 use super::files::{Need, temperature_of};
+use super::marks::Named;
 use super::{Durable, is_temporary, objects};
 use crate::catalog::State;
 
@@ -52,6 +54,7 @@ struct Moment {
     pinned: Transaction,
     position: Position,
     state: Arc<State>,
+    named: Named,
     commits: u64,
 }
 
@@ -127,13 +130,15 @@ impl Durable {
             debug_assert_eq!(pinned.snapshot().base(), newest, "no commit is on its way");
             let position = self.log.position();
             let commits = self.commits_since.load(Ordering::Relaxed);
-            Ok(Moment { pinned, position, state: self.stores.relations.snapshot(), commits })
+            let state = self.stores.relations.snapshot();
+            let named = self.stores.named.lock().clone();
+            Ok(Moment { pinned, position, state, named, commits })
         })
     }
 
     pub(super) fn write_checkpoint(&self) -> Result<()> {
         let _writing = self.writing.lock();
-        let Moment { pinned, position, state, commits } = self.moment()?;
+        let Moment { pinned, position, state, named, commits } = self.moment()?;
         let at = pinned.snapshot();
         let tables: Vec<_> = permanent(&state).map(|table| (table, table.blocks_at(at))).collect();
         pinned.rollback();
@@ -152,11 +157,13 @@ impl Durable {
             // Best effort: what stays is removed when the database is opened the next time.
             let _ = self.directory.remove_replaced(&written, &Manifest::default());
         })?;
+        let mut catalog = objects::write_all(&state);
+        named.write_all(&mut RedoWriter::new(&mut catalog));
         let manifest = Manifest {
             snapshot: at.base(),
             position,
             next_version: self.next_version.load(Ordering::Relaxed),
-            catalog: objects::write_all(&state),
+            catalog,
             sequences: Vec::new(),
             tables,
         };

@@ -10,28 +10,43 @@ use txn::redo::RedoWriter;
 use types::{Error, Result};
 
 use super::files::{LoadedBlock, temperature_of};
+use super::marks::Marks;
 use super::objects::{VALUE_BYTES, write_difference, write_end, write_value};
 use super::redo::{Redo, Scratch, ValuePlace};
 use super::{Durable, is_temporary};
 use crate::catalog::{Sequence, State, TableEntry};
 
+/// Effects of a transaction besides rows.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Effects<'a> {
+    /// Transactions that its record names.
+    pub(crate) marks: Option<&'a Marks>,
+    /// The catalog before and after.
+    pub(crate) catalog: Option<(&'a State, &'a State)>,
+    /// Sequences that it took values of.
+    pub(crate) sequences: &'a [Arc<Sequence>],
+    /// Wide tables that no longer hold.
+    pub(crate) ended: &'a [Arc<TableEntry>],
+}
+
 impl Durable {
-    /// The redo of a transaction: what it changed, catalog (before and after), sequences and wide
-    /// tables that no longer hold included; None when nothing of it is to survive. Writes and syncs
-    /// files for the blocks it loaded, and makes room in the log.
+    /// The redo of a transaction: what it changed, and its other effects; None when nothing of it
+    /// is to survive. Writes and syncs files for the blocks it loaded, and makes room in the log.
     ///
     /// # Errors
     /// 53100 and 58030; 54000 for a transaction of gigabytes.
     pub(crate) fn encode(
         &self,
         undo: Option<&UndoBuffer>,
-        catalog: Option<(&State, &State)>,
-        sequences: &[Arc<Sequence>],
-        ended: &[Arc<TableEntry>],
+        effects: Effects<'_>,
     ) -> Result<Option<Redo<'_>>> {
+        let Effects { marks, catalog, sequences, ended } = effects;
         let mut redo = Redo::new(self);
         let (Scratch { record, row }, files, values) = redo.parts();
         let mut writer = RedoWriter::new(record.output());
+        if let Some(marks) = marks {
+            marks.write(&mut writer);
+        }
         if let Some((old, new)) = catalog {
             write_difference(old, new, &mut writer);
         }

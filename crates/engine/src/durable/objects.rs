@@ -22,6 +22,7 @@ use txn::redo::RedoWriter;
 use types::Result;
 
 use super::damaged;
+use super::marks::Named;
 use crate::catalog::codec::{
     decode_comment, decode_defaults, decode_extension, decode_rights, decode_role, decode_routine,
     decode_row_security, decode_sequence, decode_table, decode_triggers, decode_user_type,
@@ -454,6 +455,8 @@ fn value_of(bytes: &[u8]) -> Option<SequenceValue> {
 /// The catalog as entries say it, and storage for its tables.
 pub(super) struct Objects {
     pub(super) state: State,
+    /// Transactions that files name.
+    pub(super) named: Named,
     /// Tables by number.
     pub(super) tables: HashMap<u64, Arc<Table>>,
     /// Tables whose indexes wait for a writer, by number.
@@ -465,8 +468,8 @@ pub(super) struct Objects {
 
 impl Objects {
     pub(super) fn new(pool: Arc<BufferPool>) -> Self {
-        let (state, tables, deferred) = Default::default();
-        Self { state, tables, deferred, last_object: 0, pool }
+        let (state, named, tables, deferred) = Default::default();
+        Self { state, named, tables, deferred, last_object: 0, pool }
     }
 
     /// Carries out an entry.
@@ -474,6 +477,9 @@ impl Objects {
     /// # Errors
     /// XX001 for an entry that no [`write_difference`] wrote.
     pub(super) fn apply(&mut self, kind: u8, name: &str, bytes: &[u8]) -> Result<()> {
+        if self.named.apply(kind, name, bytes)? {
+            return Ok(());
+        }
         let Self { state, .. } = self;
         let name = name.to_owned();
         match kind {

@@ -49,7 +49,7 @@ pub(crate) fn open(
     let log = Log::resume(log, options)?;
     directory.sweep(&manifest, |name| block_files.contains(name))?;
     let checkpoint_lsn = manifest.position.lsn.0;
-    let stores = Stores::new(state, recovered.last);
+    let stores = Stores::new(state, recovered.named, recovered.last);
     let durable = Durable {
         stores: Arc::clone(&stores),
         checkpointer: Checkpointer::default(),

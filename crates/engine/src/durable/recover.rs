@@ -21,6 +21,7 @@ use wal::LogReader;
 use super::damaged;
 use super::files::{BlockFiles, temperature_of};
 use super::homes::Homes;
+use super::marks::Named;
 use super::objects::Objects;
 use super::replay::Replay;
 use crate::Config;
@@ -31,6 +32,7 @@ use crate::catalog::{State, TableEntry, families, partitions};
 /// A database as its files have it.
 pub(super) struct Recovered {
     pub(super) state: State,
+    pub(super) named: Named,
     pub(super) files: BlockFiles,
     pub(super) homes: Arc<Homes>,
     pub(super) manifest: Manifest,
@@ -119,6 +121,7 @@ impl<'a> Means<'a> {
         report.indexes = begun.elapsed() - report.blocks - report.log;
         Ok(Recovered {
             state: replay.objects.state,
+            named: replay.objects.named,
             files: replay.files,
             homes: Arc::clone(&self.homes),
             manifest,

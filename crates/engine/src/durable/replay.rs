@@ -24,6 +24,7 @@ use wal::{LogReader, Lsn};
 
 use super::damaged;
 use super::files::{BlockFiles, LoadedBlock};
+use super::marks::is_mark;
 use super::objects::{Objects, is_value};
 use super::recover::Means;
 
@@ -188,15 +189,20 @@ impl<'a> Replay<'a> {
                 None => {}
                 Some(Stop::End) => break,
                 Some(Stop::Catalog(lsn, ts, payload)) => {
+                    // Definitions may follow behind, whose storage goes later.
+                    let is_marked = first_catalog_kind(&payload).is_some_and(is_mark);
                     let rows = self.apply_catalog(&payload);
                     let rows = rows.map_err(|error| (Some(lsn), error))?;
                     let mut portion = Portion::default();
                     portion.add(lsn, ts, rows);
                     self.run_alone(&portion)?;
-                    self.objects.forget_dropped();
+                    if !is_marked {
+                        self.objects.forget_dropped();
+                    }
                 }
             }
         }
+        self.objects.forget_dropped();
         (self.last, self.commits) = (source.last, source.commits);
         Ok(())
     }

@@ -2,6 +2,7 @@
 
 mod crash;
 mod crash_bus;
+mod crash_prepared;
 mod opening;
 
 use std::path::Path;

@@ -19,6 +19,14 @@ pub(crate) enum Key {
     Two(i32, i32),
 }
 
+/// Bit of the owners that are no sessions.
+const NO_SESSION: u64 = 1 << 63;
+
+/// The owner of locks of the prepared transaction with this number.
+pub(crate) fn advisory_owner(number: u64) -> u64 {
+    number | NO_SESSION
+}
+
 struct Held {
     session: u64,
     mode: AdvisoryMode,
@@ -92,6 +100,13 @@ pub(crate) struct SeenLock {
     pub(crate) key: Key,
     pub(crate) mode: AdvisoryMode,
     pub(crate) is_granted: bool,
+}
+
+impl SeenLock {
+    /// The number of the prepared transaction that has it; None for a session's.
+    pub(crate) fn prepared(self) -> Option<u64> {
+        (self.session & NO_SESSION != 0).then_some(self.session & !NO_SESSION)
+    }
 }
 
 /// A lock that a session asks for.
@@ -186,6 +201,37 @@ impl AdvisoryLocks {
         drop(table);
         self.freed.notify_all();
         true
+    }
+
+    /// Locks that `session` holds until its transaction ends, each as often as it took it.
+    ///
+    /// # Errors
+    /// 0A000 when it holds one of them until it ends, too: a prepared transaction could not say
+    /// whose it is.
+    pub(crate) fn of_transaction(&self, session: u64) -> Result<Vec<(Key, AdvisoryMode)>> {
+        let table = self.table.lock();
+        let mut found = Vec::new();
+        for (&key, held) in &table.held {
+            let own = || held.iter().filter(|held| held.session == session);
+            let is_both = own().any(|held| held.span == AdvisorySpan::Session)
+                && own().any(|held| held.span == AdvisorySpan::Transaction);
+            if is_both {
+                let message = "cannot PREPARE while holding both session-level and \
+                               transaction-level locks on the same object";
+                return Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message));
+            }
+            let of_transaction = own().filter(|held| held.span == AdvisorySpan::Transaction);
+            found.extend(of_transaction.map(|held| (key, held.mode)));
+        }
+        Ok(found)
+    }
+
+    /// What `session` holds until its transaction ends is `owner`'s from now on.
+    pub(crate) fn hand_over(&self, session: u64, owner: u64) {
+        let mut table = self.table.lock();
+        let held = table.held.values_mut().flatten();
+        held.filter(|held| held.session == session && held.span == AdvisorySpan::Transaction)
+            .for_each(|held| held.session = owner);
     }
 
     /// Gives up what `session` holds for this span.

@@ -102,6 +102,12 @@ impl Pending {
 pub(crate) struct Channels(Mutex<HashMap<String, Vec<Weak<Inbox>>>>);
 
 impl Channels {
+    /// True when the session of `inbox` listens to a channel.
+    pub(crate) fn listens(&self, inbox: &Arc<Inbox>) -> bool {
+        let is_own = |known: &Weak<Inbox>| std::ptr::eq(known.as_ptr(), Arc::as_ptr(inbox));
+        self.0.lock().values().flatten().any(is_own)
+    }
+
     /// Does what a transaction of `session` asked for, in order; the same notification
     /// twice is one.
     pub(crate) fn commit(&self, session: i32, inbox: &Arc<Inbox>, pending: &[Pending]) {

@@ -21,7 +21,7 @@ use types::{Error, Result, SqlState};
 use super::freezing::Site;
 use crate::catalog::TableEntry;
 use crate::catalog::locks::{Asked, LockMode};
-use crate::durable::{Durable, Lsn, Redo};
+use crate::durable::{Durable, Effects, Lsn, Redo};
 
 /// A block with fewer rows is small.
 const SMALL_ROWS: usize = BLOCK_ROWS_MAX / 16;
@@ -180,7 +180,7 @@ fn move_blocks(site: &Site, entry: &Arc<TableEntry>, ids: &[u64]) -> Result<Opti
         }
     };
     let redo = match &site.durable {
-        Some(durable) => durable.encode(mover.changes(), None, &[], &[]).map(Some),
+        Some(durable) => durable.encode(mover.changes(), Effects::default()).map(Some),
         None => Ok(None),
     };
     let redo = match redo {

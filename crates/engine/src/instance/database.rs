@@ -8,7 +8,8 @@ use exec::SpillSpace;
 use host::Clock;
 use parking_lot::Mutex;
 use sched::{Admission, Scheduler};
-use storage::{BufferPool, Layout};
+use storage::{BufferPool, Layout, Timestamp, UndoBuffer};
+use txn::manager::{CommitWork, Isolation};
 use types::{Error, Result};
 
 use super::advisory::AdvisoryLocks;
@@ -19,11 +20,15 @@ use super::compaction::Traces;
 use super::freezing::{Freezer, Site};
 use super::gathering::Gatherer;
 use super::info::SessionInfo;
+use super::prepared::PreparedTransactions;
 use super::registry::Registry;
+use super::xids::Xids;
 use crate::Config;
 use crate::catalog::locks::TableLock;
 use crate::catalog::{TableEntry, TableInfo, undefined_table};
-use crate::durable::{self, CheckReport, Durable, RecoveryReport, Stores};
+use crate::durable::{
+    self, CheckReport, Durable, Effects, Lsn, Marks, RecoveryReport, Redo, Stores,
+};
 
 /// A database. Sessions share it; it ends with the last of them.
 #[derive(Clone)]
@@ -88,6 +93,10 @@ pub(crate) struct Inner {
     pub(crate) opened_micros: i64,
     /// Locks that mean what their users agree on.
     pub(crate) advisory: AdvisoryLocks,
+    /// Numbers of transactions for users.
+    pub(crate) xids: Arc<Xids>,
+    /// Transactions that no session has.
+    pub(crate) prepared: Arc<PreparedTransactions>,
     /// Listening sessions, by channel.
     pub(crate) channels: Channels,
     /// Sessions that wait for messages of the bus.
@@ -123,6 +132,39 @@ impl Inner {
     /// A number no table or index had before.
     pub(crate) fn next_object_id(&self) -> u64 {
         self.objects_made.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// Takes over the marks of a commit at `ts`, under the commit latch.
+    pub(crate) fn note_marks(&self, marks: &Marks, ts: Timestamp) {
+        if marks.is_empty() {
+            return;
+        }
+        self.stores.named.lock().note(marks);
+        if let Some(number) = marks.committed {
+            self.xids.commit(number, ts, || self.stores.transactions.low_water_mark());
+        }
+    }
+
+    /// Commits marks alone, and waits for the disk.
+    ///
+    /// # Errors
+    /// 53300 when too many transactions run; 53100, 58030.
+    pub(crate) fn mark(&self, marks: &Marks) -> Result<()> {
+        let effects = Effects { marks: Some(marks), ..Effects::default() };
+        let durable = self.durable.as_deref();
+        let redo = durable.map(|durable| durable.encode(None, effects)).transpose()?.flatten();
+        let mut marking = Marking { inner: self, marks, redo, lsn: None };
+        self.stores.transactions.begin(Isolation::ReadCommitted)?.commit(&mut marking)?;
+        durable.zip(marking.lsn).map_or(Ok(()), |(durable, lsn)| durable.wait(lsn))
+    }
+
+    /// A number for a transaction.
+    ///
+    /// # Errors
+    /// Errors of [`Self::mark`].
+    pub(crate) fn next_number(&self) -> Result<u64> {
+        self.xids
+            .assign(|below| self.mark(&Marks { numbers_below: Some(below), ..Marks::default() }))
     }
 
     /// Writes a checkpoint; in memory nothing happens.
@@ -168,11 +210,30 @@ impl Inner {
     }
 }
 
+/// A commit of nothing but marks.
+struct Marking<'a> {
+    inner: &'a Inner,
+    marks: &'a Marks,
+    redo: Option<Redo<'a>>,
+    lsn: Option<Lsn>,
+}
+
+impl CommitWork for Marking<'_> {
+    fn publish(&mut self, ts: Timestamp, _: &UndoBuffer) -> Result<()> {
+        if let (Some(durable), Some(redo)) = (&self.inner.durable, &mut self.redo) {
+            self.lsn = Some(durable.append(ts, redo, None)?);
+        }
+        self.inner.note_marks(self.marks, ts);
+        Ok(())
+    }
+}
+
 impl Drop for Inner {
     fn drop(&mut self) {
         if let Err(error) = self.close() {
             eprintln!("tessera: the database was not closed well: {error}");
         }
+        self.prepared.forget_all_of(self);
     }
 }
 
@@ -193,8 +254,10 @@ impl Database {
     pub(crate) fn begin(config: &Config, beginning: Beginning) -> Self {
         let Beginning { pool, stores, last_object, clock, spill, durable, beside } = beginning;
         let beside = beside.as_ref().map(Database::inner);
+        let xids = Arc::new(Xids::new(&stores.named.lock()));
         let scheduler = beside.map(|inner| Arc::clone(&inner.scheduler));
         let admission = beside.map(|inner| Arc::clone(&inner.admission));
+        let prepared = beside.map(|inner| Arc::clone(&inner.prepared));
         let sessions_made = beside.map(|inner| Arc::clone(&inner.sessions_made));
         let database = Self(Arc::new(Inner {
             pool,
@@ -213,6 +276,8 @@ impl Database {
             aborted: AtomicU64::new(0),
             opened_micros: clock.micros(),
             advisory: AdvisoryLocks::default(),
+            xids,
+            prepared: prepared.unwrap_or_default(),
             channels: Channels::default(),
             arrivals: Arrivals::default(),
             clock,

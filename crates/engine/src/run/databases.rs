@@ -19,7 +19,7 @@ use super::open::{opened_beside, spill_in, started};
 use crate::catalog::databases::{DatabaseDef, DatabaseName, FIRST_NAME};
 use crate::catalog::rights::{Object, Rights};
 use crate::catalog::{Role, State};
-use crate::durable::Stores;
+use crate::durable::{Named, Stores};
 use crate::instance::cluster::{Cluster, Member, Place, ToCluster, position, undefined_database};
 use crate::instance::database::Beginning;
 use crate::transaction::work::Begun;
@@ -76,7 +76,7 @@ fn open_member(cluster: &Arc<Cluster>, first: &Database, def: &DatabaseDef) -> R
         (Some(place), Some(folder)) => opened_beside(&folder, config, &place.files, Some(first))?,
         _ => {
             let pool = Arc::clone(first.pool());
-            let stores = Stores::new(State::default(), Timestamp(1));
+            let stores = Stores::new(State::default(), Named::default(), Timestamp(1));
             let spill = spill_in(Arc::new(host::RealIo), std::env::temp_dir());
             let clock = Arc::new(RealClock);
             let beside = Some(first.clone());
@@ -437,9 +437,9 @@ fn copy_template(
         creating.asking.check_owns(&source, template).map_err(copying)?;
     }
     let own = usize::from(source.is(&creating.beside));
-    if source.sessions().len() > own {
+    if let Some(detail) = users(&source, own) {
         let message = format!("source database \"{template}\" is being accessed by other users");
-        return Err(Error::new(SqlState::OBJECT_IN_USE, message));
+        return Err(Error::new(SqlState::OBJECT_IN_USE, message).with_detail(detail));
     }
     match (&source.inner().durable, cluster.folder(id)) {
         (Some(durable), Some(folder)) => durable.copy_to(&folder, &|| Ok(())).map(drop),
@@ -514,14 +514,29 @@ fn found(cluster: &Cluster, members: &[Member], name: &str) -> Result<(usize, Da
     Ok((at, database))
 }
 
-/// # Errors
-/// 55006 while sessions are there.
-fn check_unused(database: &Database, name: &str) -> Result<()> {
-    let detail = match database.sessions().len() {
-        0 => return Ok(()),
-        1 => "There is 1 other session using the database.".to_owned(),
-        count => format!("There are {count} other sessions using the database."),
+/// Sessions, but for `own` of them, and prepared transactions of the database; None for none.
+fn users(database: &Database, own: usize) -> Option<String> {
+    let sessions = database.sessions().len().saturating_sub(own);
+    let prepared = database.inner().prepared.of(database.inner()).len();
+    let (are, what) = match (sessions, prepared) {
+        (0, 0) => return None,
+        (1, 0) => ("is", "1 other session".to_owned()),
+        (count, 0) => ("are", format!("{count} other sessions")),
+        (0, 1) => ("is", "1 prepared transaction".to_owned()),
+        (0, count) => ("are", format!("{count} prepared transactions")),
+        (sessions, prepared) => {
+            let both =
+                format!("{sessions} other session(s) and {prepared} prepared transaction(s)");
+            ("are", both)
+        }
     };
+    Some(format!("There {are} {what} using the database."))
+}
+
+/// # Errors
+/// 55006 while sessions, or prepared transactions, are there.
+fn check_unused(database: &Database, name: &str) -> Result<()> {
+    let Some(detail) = users(database, 0) else { return Ok(()) };
     let message = format!("database \"{name}\" is being accessed by other users");
     Err(Error::new(SqlState::OBJECT_IN_USE, message).with_detail(detail))
 }

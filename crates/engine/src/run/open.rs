@@ -9,8 +9,9 @@ use storage::{BufferPool, Lru2, Timestamp};
 use types::Result;
 
 use super::databases::begin_cluster;
+use super::two_phase;
 use crate::catalog::State;
-use crate::durable::{self, Stores};
+use crate::durable::{self, Named, Stores};
 use crate::instance::database::Beginning;
 use crate::show::system;
 use crate::{Background, BulkLoad, CheckReport, Config, Database, Files, Session};
@@ -58,6 +59,7 @@ pub(super) fn opened_beside(
     let (clock, beside) = (Arc::clone(&files.clock), beside.cloned());
     let beginning = Beginning { pool, stores, last_object, clock, spill, durable, beside };
     let database = started(config, beginning);
+    two_phase::restore(&database)?;
     if let (Some(durable), Background::Thread) = (&database.inner().durable, files.background) {
         database.inner().start_background();
         let database = database.downgrade();
@@ -77,7 +79,7 @@ impl Database {
     /// None today.
     pub fn open_in_memory(config: Config) -> Result<Self> {
         let pool = BufferPool::new(config.memory_bytes);
-        let stores = Stores::new(State::default(), Timestamp(1));
+        let stores = Stores::new(State::default(), Named::default(), Timestamp(1));
         let spill = spill_in(Arc::new(RealIo), std::env::temp_dir());
         let clock = Arc::new(RealClock);
         let (durable, beside) = Default::default();

@@ -5,6 +5,7 @@ use sql::statement::{AccessMode, Chain, LockTable, LockWait, SetScope, Statement
 use sql::statement::{Deferral, TransactionModes};
 use types::{Error, Result, SqlState};
 
+use super::two_phase;
 use crate::catalog::locks::Asked;
 use crate::session::boundary::Boundary;
 use crate::statement::running::Running;
@@ -67,6 +68,8 @@ pub(crate) fn run(session: &mut Session, statement: Statement) -> Result<Ran> {
         return end_or_begin(session, boundary).map(Ran::Done);
     }
     let tag = match statement {
+        Statement::PrepareTransaction(gid) => two_phase::prepare(session, &gid)?,
+        Statement::EndPrepared(end, gid) => two_phase::end(session, end, &gid)?,
         Statement::Savepoint(name) => {
             inside(session, "SAVEPOINT")?.savepoint(name);
             "SAVEPOINT"
@@ -121,7 +124,8 @@ pub(crate) fn run_in_failed(
 
 /// True when a failed transaction takes it.
 pub(crate) fn is_end(statement: &Statement) -> bool {
-    matches!(statement, Statement::Commit(_) | Statement::Rollback(_) | Statement::RollbackTo(_))
+    use Statement::{Commit, PrepareTransaction, Rollback, RollbackTo};
+    matches!(statement, Commit(_) | Rollback(_) | RollbackTo(_) | PrepareTransaction(_))
 }
 
 /// 25P02.
@@ -189,7 +193,7 @@ fn refuse_chain(explicit: bool, chain: Chain, command: &str) -> Result<()> {
     Err(Error::new(SqlState::NO_ACTIVE_SQL_TRANSACTION, message))
 }
 
-fn rollback(session: &mut Session, chain: Chain) -> Result<&'static str> {
+pub(super) fn rollback(session: &mut Session, chain: Chain) -> Result<&'static str> {
     let explicit = session.work().begun == Begun::Explicitly;
     refuse_chain(explicit, chain, "ROLLBACK")?;
     if !explicit {

@@ -34,6 +34,11 @@ pub(crate) struct Cursors {
 }
 
 impl Cursors {
+    /// True when the transaction declared one that lasts so long.
+    pub(crate) fn holds_of_transaction(&self, hold: CursorHold) -> bool {
+        self.open.values().any(|cursor| cursor.number.is_some() && cursor.hold == hold)
+    }
+
     /// The transaction has ended, by a commit or not: those that are not held go.
     pub(crate) fn end(&mut self, committed: bool) {
         if self.open.is_empty() {

@@ -30,6 +30,7 @@ mod relations;
 mod rights;
 mod routines;
 mod triggers;
+mod two_phase;
 mod programs;
 mod schema;
 mod stats;

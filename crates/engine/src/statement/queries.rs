@@ -18,6 +18,7 @@ use crate::catalog::locks::LockMode;
 use crate::catalog::wide::WideReader;
 use crate::session::compiled::{Compiled, PartQuery, Reliance};
 use crate::statement::admission::Rows;
+use crate::statement::identity::TransactionIdentity;
 use crate::statement::running::{Purpose, Run, Running};
 use crate::statement::sequence::{AttachedNames, SessionSequences};
 use crate::statement::statistics::StoredStatistics;
@@ -81,6 +82,12 @@ impl Session {
             access: work.access,
             who: self.who(),
             calls: Arc::clone(&self.calls),
+            identity: TransactionIdentity {
+                database: self.calls.database.clone(),
+                number: work.number.cell(&self.inner().xids).clone(),
+                base: work.txn.snapshot().base(),
+                has_written: work.txn.changes().is_some() || work.has_changed_catalog(),
+            },
             lent: Arc::clone(&self.lent),
             attached: self.attached_names(work),
         }

@@ -20,6 +20,7 @@ use crate::session::calls::SessionCalls;
 use crate::session::lent::Lent;
 use crate::session::sequence::SequenceMemory;
 use crate::statement::attached::described;
+use crate::statement::identity::TransactionIdentity;
 use crate::statement::trigger::{Answer, TriggerCall};
 use crate::transaction::work::UsedSequences;
 use crate::words::who::{Who, denied};
@@ -32,6 +33,8 @@ pub(crate) struct SessionSequences {
     pub(crate) access: AccessMode,
     pub(crate) who: Who,
     pub(crate) calls: Arc<SessionCalls>,
+    /// Its transaction, for users.
+    pub(crate) identity: TransactionIdentity,
     /// Where the session is.
     pub(crate) lent: Arc<Lent>,
     /// The attached database, if there is one.
@@ -220,6 +223,9 @@ impl Sequences for SessionSequences {
     }
 
     fn call(&self, function: SessionFunction, arguments: &[Value]) -> Result<Value> {
+        if let SessionFunction::Identity(identity) = function {
+            return self.identity.call(identity, arguments);
+        }
         let state = match function {
             SessionFunction::Object(RegKind::Class | RegKind::Namespace, _) => self.described()?,
             _ => Arc::clone(&self.state),

@@ -74,6 +74,11 @@ impl Reads {
         self.add(table, &restrictions);
     }
 
+    /// Numbers of the tables of which something was read.
+    pub(crate) fn tables(&self) -> Vec<u64> {
+        self.tables.iter().map(|reads| reads.table.id()).collect()
+    }
+
     /// Looks for a change of what was read.
     ///
     /// # Errors

@@ -8,31 +8,35 @@
 //! Invariants: a statement that fails leaves the work as it was before; after it an explicit
 //! transaction takes nothing but its end or a savepoint's; locks go when the transaction has ended.
 
-use std::collections::HashMap;
+mod commit;
+pub(crate) mod prepared;
+
 use std::sync::{Arc, OnceLock};
 
 use exec::context::ReadLog;
 use parking_lot::Mutex;
 use sql::statement::{AccessMode, Deferral, RelationName, TransactionModes};
 use storage::Snapshot;
-use storage::{Table, Timestamp, TxnId, UndoBuffer, UndoMark};
-use txn::manager::{CommitWork, Isolation, Transaction};
+use storage::{Table, TxnId, UndoMark};
+use txn::manager::{Isolation, Transaction};
 use types::{Error, Result, SqlState};
 
+use crate::CancelHandle;
 use crate::catalog::locks::{Asked, LockMode, TableLock};
 use crate::catalog::wide::{Touch, Touched, WideReader};
 use crate::catalog::{Sequence, State, TableEntry, families, partitions, wide};
-use crate::durable::{Lsn, Redo};
 use crate::instance::attached::{AttachedMark, AttachedTransaction};
 use crate::instance::channels::Pending;
 use crate::instance::database::Inner;
+use crate::instance::xids::OwnNumber;
 use crate::transaction::deferred::{Deferred, DeferredPlace};
 use crate::transaction::held::HeldSnapshot;
 use crate::transaction::holds::OwnHold;
 use crate::transaction::reads::Reads;
 use crate::words::settings::Settings;
 use crate::words::who::Who;
-use crate::{CancelHandle, Commits};
+
+pub(crate) use commit::Durability;
 
 /// How a transaction came to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -162,6 +166,8 @@ pub(crate) struct Work {
     wide: Touched,
     /// Foreign keys to look at before it commits.
     pub(crate) deferred: Deferred,
+    /// Its number for users, once somebody asked.
+    pub(crate) number: OwnNumber,
     /// Made with its first query.
     pub(crate) sequences: OnceLock<UsedSequences>,
     pub(crate) reads: Reads,
@@ -263,6 +269,7 @@ impl Work {
             arrivals: Vec::new(),
             wide: Touched::new(),
             deferred: Deferred::default(),
+            number: OwnNumber::default(),
             sequences: OnceLock::new(),
             reads: Reads::default(),
             read_log: OnceLock::new(),
@@ -332,6 +339,7 @@ impl Work {
         self.txn.changes().is_none()
             && self.sees_committed_catalog()
             && self.sequences.get().is_none()
+            && self.number.get().is_none()
             && self.pending.is_empty()
             && self.deferred.is_empty()
             && !self.has_attached_changes()
@@ -588,51 +596,6 @@ impl Work {
         Ok(settings)
     }
 
-    /// Ends the transaction; its changes are visible and, unless `durability` says otherwise,
-    /// durable.
-    ///
-    /// # Errors
-    /// 40001 from validation or the attached part, or why the log cannot take it: everything is
-    /// then rolled back.
-    pub(crate) fn commit(mut self, inner: &Inner, durability: Durability<'_>) -> Result<()> {
-        if let Err(error) = self.commit_attached() {
-            self.rollback();
-            return Err(error);
-        }
-        let Self {
-            reading,
-            txn,
-            catalog,
-            index_changes,
-            locks,
-            sequences,
-            mut reads,
-            read_log,
-            wide,
-            ..
-        } = self;
-        if let Some(read_log) = read_log.get() {
-            for (table, restrictions) in read_log.lock().drain(..) {
-                reads.add(&table, &restrictions);
-            }
-        }
-        let sequences = sequences.get().map(|used| std::mem::take(&mut *used.lock()));
-        let sequences = sequences.unwrap_or_default();
-        let is_ended = |(wide, touch): &(Arc<TableEntry>, Touch)| {
-            *touch == Touch::Changed && !wide.freshness.has_ended()
-        };
-        let ended = wide.into_iter().filter(is_ended).map(|(wide, _)| wide).collect();
-        let changes = Changes { catalog, sequences, ended };
-        drop(reading);
-        let result = commit(inner, txn, changes, &reads, durability);
-        match &result {
-            Ok(()) => drop_indexes(index_changes),
-            Err(_) => undo_index_changes(index_changes),
-        }
-        drop(locks);
-        result
-    }
-
     /// As [`Self::rollback`], for a session whose statement was cancelled: much is taken back after
     /// its answer.
     pub(crate) fn rollback_behind(self) {
@@ -659,120 +622,6 @@ fn undo_index_changes(changes: Vec<IndexChange>) {
             IndexChange::Added(table, id) => table.remove_index(id),
             IndexChange::Dropped(table, id) => table.set_index_dropped_by(id, TxnId::NONE),
         }
-    }
-}
-
-/// Takes away the indexes that were dropped. Queries that still run with an older plan keep the
-/// index; it has all rows of their snapshots, because writers were locked out until now.
-fn drop_indexes(changes: Vec<IndexChange>) {
-    for change in changes {
-        if let IndexChange::Dropped(table, id) = change {
-            table.remove_index(id);
-        }
-    }
-}
-
-/// Durability that COMMIT waits for.
-#[derive(Clone, Copy)]
-pub(crate) enum Durability<'a> {
-    /// `synchronous_commit = on`.
-    Wait,
-    /// The same, but who acknowledges it waits.
-    Noted(&'a Commits),
-    /// `synchronous_commit = off`: the last moments may be lost with the power.
-    Later,
-}
-
-/// Changes of a transaction besides rows.
-struct Changes {
-    catalog: Option<Arc<State>>,
-    /// Sequences that it took values of.
-    sequences: Vec<Arc<Sequence>>,
-    /// Wide tables that end with it.
-    ended: Vec<Arc<TableEntry>>,
-}
-
-fn commit(
-    inner: &Inner,
-    txn: Transaction,
-    changes: Changes,
-    reads: &Reads,
-    durability: Durability<'_>,
-) -> Result<()> {
-    let Changes { catalog, sequences, ended } = changes;
-    if txn.changes().is_none() && catalog.is_none() && sequences.is_empty() {
-        txn.rollback();
-        return Ok(());
-    }
-    let redo = match &inner.durable {
-        Some(durable) => {
-            let old = catalog.as_ref().map(|_| inner.stores.relations.snapshot());
-            let state = old.as_deref().zip(catalog.as_deref());
-            durable.encode(txn.changes(), state, &sequences, &ended)?
-        }
-        None => None,
-    };
-    let mut ending = Ending { inner, catalog, ended, redo, reads, lsn: None };
-    txn.commit(&mut ending)?;
-    match (&inner.durable, ending.lsn, durability) {
-        (Some(durable), Some(lsn), Durability::Wait) => durable.wait(lsn),
-        (Some(durable), Some(lsn), Durability::Noted(commits)) => {
-            durable.note(lsn);
-            commits.note(lsn);
-            Ok(())
-        }
-        (Some(durable), Some(lsn), Durability::Later) => {
-            durable.wait_not(lsn);
-            Ok(())
-        }
-        _ => Ok(()),
-    }
-}
-
-/// Notes that the rows of tables that are stored anew are those of `ts`: older snapshots see none.
-fn date_new_storage(old: &State, new: &State, ts: Timestamp) {
-    let before: HashMap<*const TableLock, &Arc<TableEntry>> =
-        old.tables.values().map(|entry| (Arc::as_ptr(&entry.lock), entry)).collect();
-    for entry in new.tables.values() {
-        let known = before.get(&Arc::as_ptr(&entry.lock));
-        if known.is_some_and(|known| !Arc::ptr_eq(known.storage(), entry.storage())) {
-            entry.storage().set_replaced_at(ts);
-        }
-    }
-}
-
-/// Steps of a commit under the commit latch.
-struct Ending<'a> {
-    inner: &'a Inner,
-    catalog: Option<Arc<State>>,
-    ended: Vec<Arc<TableEntry>>,
-    redo: Option<Redo<'a>>,
-    reads: &'a Reads,
-    lsn: Option<Lsn>,
-}
-
-impl CommitWork for Ending<'_> {
-    fn validate(&mut self, newer: &mut dyn Iterator<Item = &UndoBuffer>) -> Result<()> {
-        self.reads.validate(newer)
-    }
-
-    fn publish(&mut self, ts: Timestamp, _: &UndoBuffer) -> Result<()> {
-        if let (Some(durable), Some(redo)) = (&self.inner.durable, &mut self.redo) {
-            self.lsn = Some(durable.append(ts, redo, self.catalog.as_deref())?);
-        }
-        self.ended.iter().for_each(|wide| wide.freshness.end(ts));
-        match self.catalog.take() {
-            Some(state) => {
-                // Others know those that are not new.
-                let wide = state.tables.values().filter(|entry| entry.def.wide.is_some());
-                wide.for_each(|entry| entry.freshness.begin(ts));
-                date_new_storage(&self.inner.stores.relations.snapshot(), &state, ts);
-                self.inner.stores.relations.publish(state);
-            }
-            None if !self.ended.is_empty() => self.inner.stores.relations.outdate(),
-            None => {}
-        }
-        Ok(())
     }
 }
 

@@ -122,6 +122,7 @@ const KNOWN: &[Known] = &[
     known("lock_timeout", "0", MILLISECONDS),
     known("max_identifier_length", "63", Access::ReadOnly),
     known("max_index_keys", "32", Access::ReadOnly),
+    known("max_prepared_transactions", "64", Access::ReadOnly),
     known("priority", "1", Access::Integer(1, PRIORITY_MAX, Unit::None)),
     known("password_encryption", "scram-sha-256", Access::Fixed),
     known("role", "none", Access::Any),

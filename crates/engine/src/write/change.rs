@@ -18,7 +18,7 @@ use types::{Error, Result, SqlState};
 
 pub(crate) use super::action::{Action, Assign};
 use super::partitioned::{Routes, Settled};
-use super::returning::{Written, returning};
+use super::returning::{Written, returning, there_before};
 use super::rows::{Found, RowError, RowReader, attempt, columns_at};
 use super::tests_of_rows::{self, Tests};
 use super::triggers::{Before, RowTriggers, SourceRow, StatementEvent, StatementTriggers};
@@ -513,7 +513,9 @@ impl<'a> Change<'a> {
         columns.extend(rows.pick(self.action.width()..rows.width(), &done.rows));
         self.written.batches.push(Batch::new(columns, done.rows.len()));
         if self.returning.is_some_and(|returning| returning.place == RowPlace::Last) {
-            self.written.tids.push(done.tids.clone());
+            let tids = done.tids.clone();
+            let is_delete = matches!(self.action, Action::Delete);
+            self.written.tids.push(if is_delete { there_before(tids) } else { tids });
         }
     }
 

@@ -13,7 +13,7 @@ use types::{Error, PhysicalType, Result, SqlState};
 
 use super::exclusion;
 use super::partitioned::{Routes, grouped, in_order, one_by_one, pick, tagged};
-use super::returning::{Written, slices};
+use super::returning::{Written, slices, there_before};
 use super::rows::{Found, RowError, RowReader, attempt, index_number, index_position, read_rows};
 use super::tests_of_rows::{self, Tests};
 use super::triggers::RowTriggers;
@@ -143,7 +143,7 @@ pub(crate) fn insert(
             places.extend(numbers.iter().map(|&number| round.proposed[number as usize]));
             all.count += updated.rows as u64;
             all.batches.push(updated);
-            all.tids.push(changed);
+            all.tids.push(there_before(changed));
         }
     }
     in_places(&mut all, &places);

@@ -20,6 +20,11 @@ pub(crate) struct Written {
     pub(crate) count: u64,
 }
 
+/// Places of rows that were there before: see [`RowPlace::Last`].
+pub(crate) fn there_before(tids: Vec<Tid>) -> Vec<Tid> {
+    tids.into_iter().map(|tid| Tid(tid.0 | 1 << 63)).collect()
+}
+
 /// Runs a RETURNING query over the written rows; without one the result has no rows.
 pub(crate) fn returning(
     running: &mut Running<'_>,

@@ -487,7 +487,7 @@ impl Function {
             Self::NextVal | Self::SetVal => true,
             Self::Session(S::CurrentSetting | S::ClockTimestamp | S::StatementTimestamp) => false,
             Self::Session(S::TriggerDepth) => false,
-            Self::Session(S::Object(..)) => false,
+            Self::Session(S::Object(..) | S::Identity(_)) => false,
             Self::Session(_) => true,
             Self::Routine(called) => called.volatility == Volatility::Volatile,
             _ => false,

@@ -1,6 +1,6 @@
 //! Functions of the session: settings, notifications, advisory locks, other sessions.
 
-use types::{DataType, ElementType, RegKind};
+use types::{DataType, ElementType, PackedType, RegKind};
 
 /// A function that the session carries out when it is called: see [`crate::catalog::Sequences`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -29,8 +29,91 @@ pub enum SessionFunction {
     TriggerDepth,
     /// pg_advisory_lock and its kin.
     Advisory(Advisory),
+    /// Numbers of transactions: txid_current() and its kin.
+    Identity(Identity),
     /// An object of the catalog -> `regclass` and its kin; an array of them for an array.
     Object(RegKind, ObjectKey),
+}
+
+/// A function of numbers of transactions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Identity {
+    /// The number of the transaction, which gets one.
+    Current(NumberForm),
+    /// The number of the transaction, NULL while it has none.
+    IfAssigned(NumberForm),
+    /// Transactions that the statement sees.
+    Snapshot(NumberForm),
+    /// What became of a transaction -> TEXT.
+    Status(NumberForm),
+    /// age(XID) -> INTEGER: how many numbers were given out since.
+    Age,
+    /// mxid_age(XID) -> INTEGER, of groups of transactions, which there are none of.
+    MultiAge,
+}
+
+/// Type of numbers of transactions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum NumberForm {
+    /// BIGINT, and TXID_SNAPSHOT: functions whose names begin with txid.
+    BigInt,
+    /// XID8, and PG_SNAPSHOT.
+    Xid8,
+}
+
+impl NumberForm {
+    /// The type of a number.
+    pub const fn number(self) -> DataType {
+        match self {
+            Self::BigInt => DataType::BigInt,
+            Self::Xid8 => DataType::Packed(PackedType::Xid8),
+        }
+    }
+
+    /// The type of a snapshot.
+    pub const fn snapshot(self) -> DataType {
+        match self {
+            Self::BigInt => DataType::Packed(PackedType::TxidSnapshot),
+            Self::Xid8 => DataType::Packed(PackedType::Snapshot),
+        }
+    }
+}
+
+impl Identity {
+    fn from_name(name: &str) -> Option<Self> {
+        use NumberForm::{BigInt, Xid8};
+        Some(match name {
+            "txid_current" => Self::Current(BigInt),
+            "pg_current_xact_id" => Self::Current(Xid8),
+            "txid_current_if_assigned" => Self::IfAssigned(BigInt),
+            "pg_current_xact_id_if_assigned" => Self::IfAssigned(Xid8),
+            "txid_current_snapshot" => Self::Snapshot(BigInt),
+            "pg_current_snapshot" => Self::Snapshot(Xid8),
+            "txid_status" => Self::Status(BigInt),
+            "pg_xact_status" => Self::Status(Xid8),
+            "age" => Self::Age,
+            "mxid_age" => Self::MultiAge,
+            _ => return None,
+        })
+    }
+
+    fn parameters(self) -> &'static [DataType] {
+        match self {
+            Self::Current(_) | Self::IfAssigned(_) | Self::Snapshot(_) => &[],
+            Self::Status(NumberForm::BigInt) => &[DataType::BigInt],
+            Self::Status(NumberForm::Xid8) => &[DataType::Packed(PackedType::Xid8)],
+            Self::Age | Self::MultiAge => &[DataType::Xid],
+        }
+    }
+
+    fn result(self) -> DataType {
+        match self {
+            Self::Current(form) | Self::IfAssigned(form) => form.number(),
+            Self::Snapshot(form) => form.snapshot(),
+            Self::Status(_) => DataType::Text,
+            Self::Age | Self::MultiAge => DataType::Integer,
+        }
+    }
 }
 
 /// Argument that an object of the catalog is looked up by.
@@ -118,7 +201,7 @@ impl SessionFunction {
             "to_regnamespace" => Self::Object(RegKind::Namespace, ObjectKey::NameIfAny),
             "to_regrole" => Self::Object(RegKind::Role, ObjectKey::NameIfAny),
             "to_regcollation" => Self::Object(RegKind::Collation, ObjectKey::NameIfAny),
-            _ => return None,
+            name => return Identity::from_name(name).map(Self::Identity),
         })
     }
 
@@ -147,6 +230,9 @@ impl SessionFunction {
             (Self::Advisory(_), 1) => &[BigInt],
             (Self::Advisory(_), 2) => &[Integer, Integer],
             (Self::Object(..), 1) => &[Text],
+            (Self::Identity(identity), count) if identity.parameters().len() == count => {
+                identity.parameters()
+            }
             _ => return None,
         })
     }
@@ -161,6 +247,7 @@ impl SessionFunction {
             | Self::Advisory(Advisory::Try(..) | Advisory::Unlock(_)) => DataType::Boolean,
             Self::ClockTimestamp | Self::StatementTimestamp => DataType::TIMESTAMPTZ,
             Self::TriggerDepth => DataType::Integer,
+            Self::Identity(identity) => identity.result(),
             Self::Object(kind, ObjectKey::Names | ObjectKey::Numbers) => {
                 DataType::Array(ElementType::Reg(kind))
             }

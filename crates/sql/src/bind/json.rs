@@ -543,7 +543,7 @@ impl Binder<'_> {
             return Ok(query.map(|query| (query, DataType::Jsonb)));
         }
         let Some(function) = parts_named(name) else {
-            return match self.hstore_parts(name, arguments)? {
+            return match self.packed_parts(name, arguments)? {
                 None => self.search_parts(name, arguments, at),
                 parts => Ok(parts),
             };

@@ -19,6 +19,9 @@ use super::{Binder, Bound};
 use crate::algebra::{AggregateCall, AggregateFunction, Expr, Function, JsonFunction, Place};
 use crate::catalog::Called;
 
+/// Functions of snapshots that give rows.
+const SNAPSHOT_SETS: [&str; 2] = ["pg_snapshot_xip", "txid_snapshot_xip"];
+
 /// Functions of the extension hstore that give rows.
 const HSTORE_SETS: [&str; 3] = ["each", "skeys", "svals"];
 
@@ -277,13 +280,14 @@ impl Binder<'_> {
     pub(super) fn is_set_call(&self, name: &str) -> bool {
         is_set_function(name)
             || super::text_search::is_search_set(name)
+            || SNAPSHOT_SETS.contains(&name)
             || HSTORE_SETS.contains(&name)
                 && self.catalog.finds_extension("hstore", Called::InKeptText)
     }
 
-    /// The keys, values or pairs of a HSTORE as an array, and the type of its elements; None for
-    /// other functions and arguments.
-    pub(super) fn hstore_parts(
+    /// The keys, values or pairs of a HSTORE, or the transactions of a snapshot, as an array, and the
+    /// type of its elements; None for other functions and arguments.
+    pub(super) fn packed_parts(
         &mut self,
         name: &str,
         arguments: &[Bound],
@@ -293,6 +297,8 @@ impl Binder<'_> {
             "svals" => ("avals", DataType::Text),
             // Pairs are those of a JSON, which has them in the same order.
             "each" => ("hstore_to_json", DataType::Json),
+            "pg_snapshot_xip" => ("#pg_snapshot_xip", DataType::Packed(PackedType::Xid8)),
+            "txid_snapshot_xip" => ("#txid_snapshot_xip", DataType::BigInt),
             _ => return Ok(None),
         };
         let types: Vec<DataType> = arguments.iter().map(|bound| self.type_now(bound)).collect();

@@ -1,16 +1,19 @@
-//! `ctid`, `tableoid` and `xmin` of users' tables: columns that `*` does not show, and that scans
-//! give only where a statement names them. `xmin` is a hash of the row's values: it is another one
-//! when the row has changed.
+//! `ctid`, `tableoid`, `xmin`, `xmax`, `cmin` and `cmax` of users' tables: columns that `*` does not
+//! show, and that scans give only where a statement names them. `xmin` is a hash of the row's
+//! values: it is another one when the row has changed. `xmax` is 0, but in RETURNING the number of
+//! the transaction for rows that it deleted, or that ON CONFLICT updated. `cmin` and `cmax` are 0.
 //!
 //! ```text
 //! name found --> the scan's TID gets a column id, noted --> the scan gets the column behind WHERE
 //! ```
 
-use types::{CompareOp, DataType, RegKind, Result, SqlState, Value};
+use types::{CompareOp, DataType, PackedType, RegKind, Result, SqlState, Value};
 
 use super::scope::{Clause, ScopeRelation};
 use super::{Binder, Bound, fail, unsupported};
-use crate::algebra::{ColumnId, Expr, ExprKind, Function, Place, Plan};
+use crate::algebra::{
+    ColumnId, Expr, ExprKind, Function, Identity, NumberForm, Place, Plan, SessionFunction,
+};
 use crate::catalog::{PARTITION_SHIFT, TID_COLUMN, TableRef};
 use crate::statement::RelationName;
 
@@ -44,6 +47,40 @@ impl RowPlaces {
     }
 }
 
+/// The columns of this module.
+const NAMES: [&str; 6] = ["ctid", "tableoid", "xmin", "xmax", "cmin", "cmax"];
+
+/// The TID in RETURNING without its highest bit, which is set for rows that were there before: see
+/// [`crate::statement::RowPlace`].
+fn plain(tid: Expr) -> Expr {
+    let places = Expr::literal(Value::I64(i64::MAX), DataType::BigInt);
+    Expr::call(Function::BitAnd, vec![tid, places], DataType::BigInt)
+}
+
+/// The transaction that has deleted or locked a row of RETURNING.
+fn ender_of(tid: Expr) -> Expr {
+    let zero = Expr::literal(Value::I64(0), DataType::BigInt);
+    let was_there = Expr::compare(CompareOp::Less, tid, zero);
+    let current = Identity::Current(NumberForm::Xid8);
+    let number = Function::Session(SessionFunction::Identity(current));
+    let own = Expr::call(number, Vec::new(), NumberForm::Xid8.number()).cast(DataType::Xid);
+    let branches = vec![(was_there, own)];
+    let otherwise = Box::new(Expr::literal(Value::I64(0), DataType::Xid));
+    Expr { kind: ExprKind::Case { branches, otherwise }, ty: DataType::Xid }
+}
+
+/// The number of the first command of a transaction.
+fn first_command() -> Expr {
+    Expr::literal(Value::Str(vec![0; 4].into()), DataType::Packed(PackedType::Cid))
+}
+
+/// `value` for rows of a scan, NULL where an outer join has none.
+fn of_row(tid: &Expr, value: Expr) -> Expr {
+    let ty = value.ty;
+    let branches = vec![(tid.clone().is_null(), Expr::null(ty))];
+    Expr { kind: ExprKind::Case { branches, otherwise: Box::new(value) }, ty }
+}
+
 /// The place of a row in its own table.
 fn place_of(tid: Expr, table: &TableRef) -> Expr {
     if !table.has_members() {
@@ -62,7 +99,7 @@ impl Binder<'_> {
         name: &str,
         at: Place,
     ) -> Result<Option<Bound>> {
-        if !matches!(name, "ctid" | "tableoid" | "xmin") {
+        if !NAMES.contains(&name) {
             return Ok(None);
         }
         let Some(level) = self.levels.get(depth) else { return Ok(None) };
@@ -86,7 +123,7 @@ impl Binder<'_> {
         name: &str,
         at: Place,
     ) -> Result<Option<Bound>> {
-        let is_meant = matches!(name, "ctid" | "tableoid" | "xmin");
+        let is_meant = NAMES.contains(&name);
         let first = relation.columns.first().and_then(|column| column.expr.as_column());
         let (Some(table), Some(first), true) = (&relation.table, first, is_meant) else {
             return Ok(None);
@@ -105,6 +142,9 @@ impl Binder<'_> {
             Some(Clause::Returning) if name == "tableoid" && !table.has_members() => {
                 return Ok(Some(Bound::new(self.number_of_table(table.name())?, at)));
             }
+            Some(Clause::Returning) if name == "cmin" || name == "cmax" => {
+                return Ok(Some(Bound::new(first_command(), at)));
+            }
             Some(Clause::Returning) => {
                 let known = self.row_places.returned.iter().find(|(scan, _)| *scan == first);
                 let tid = known.map(|(_, tid)| *tid).unwrap_or_else(|| {
@@ -114,8 +154,9 @@ impl Binder<'_> {
                 });
                 let tid = Expr::column(tid, DataType::BigInt);
                 let expr = match name {
-                    "ctid" => place_of(tid, table).cast(DataType::Tid),
-                    _ => self.number_of_member(tid, table)?,
+                    "ctid" => place_of(plain(tid), table).cast(DataType::Tid),
+                    "xmax" => ender_of(tid),
+                    _ => self.number_of_member(plain(tid), table)?,
                 };
                 return Ok(Some(Bound::new(expr, at)));
             }
@@ -126,14 +167,10 @@ impl Binder<'_> {
         self.note_reference(depth, &tid, at);
         let expr = match name {
             "ctid" => place_of(tid, table).cast(DataType::Tid),
+            "xmax" => of_row(&tid, Expr::literal(Value::I64(0), DataType::Xid)),
+            "cmin" | "cmax" => of_row(&tid, first_command()),
             _ if table.has_members() => self.number_of_member(tid, table)?,
-            _ => {
-                // NULL where an outer join has no row.
-                let number = self.number_of_table(table.name())?;
-                let branches = vec![(tid.is_null(), Expr::null(DataType::Oid))];
-                let kind = ExprKind::Case { branches, otherwise: Box::new(number) };
-                Expr { kind, ty: DataType::Oid }
-            }
+            _ => of_row(&tid, self.number_of_table(table.name())?),
         };
         Ok(Some(Bound::new(expr, at)))
     }

@@ -7,7 +7,7 @@ use super::literal::constant_text;
 use super::name::{expr_at, object_at};
 use super::types::Context;
 use super::{Binder, Bound, fail, place, unsupported};
-use crate::algebra::{Expr, Function, Place, SessionFunction};
+use crate::algebra::{Expr, Function, Identity, Place, SessionFunction};
 use crate::catalog::{SequenceDef, SequenceWrap, TableRef};
 use crate::parse::SequenceOption;
 use crate::statement::{
@@ -277,6 +277,12 @@ impl Binder<'_> {
         if let Some(function) = SessionFunction::from_name(name)
             && let Some(types) = function.parameters(arguments.len())
         {
+            // Of times there is another function of this name.
+            if function == SessionFunction::Identity(Identity::Age)
+                && arguments.first().is_none_or(|bound| bound.ty() != DataType::Xid)
+            {
+                return Ok(None);
+            }
             if let (SessionFunction::ClockTimestamp, Some(moment)) = (function, &self.moment) {
                 return Ok(Some(Bound::new(moment.clone(), at)));
             }

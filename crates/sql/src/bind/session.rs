@@ -24,6 +24,8 @@ impl Binder<'_> {
             SessionTree::Begin(modes) => Statement::Begin(*modes),
             SessionTree::Commit(chain) => Statement::Commit(*chain),
             SessionTree::Rollback(chain) => Statement::Rollback(*chain),
+            SessionTree::PrepareTransaction(gid) => Statement::PrepareTransaction(gid.clone()),
+            SessionTree::EndPrepared(end, gid) => Statement::EndPrepared(*end, gid.clone()),
             SessionTree::Savepoint(name) => Statement::Savepoint(name.clone()),
             SessionTree::Release(name) => Statement::Release(name.clone()),
             SessionTree::RollbackTo(name) => Statement::RollbackTo(name.clone()),

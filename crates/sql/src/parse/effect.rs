@@ -75,6 +75,8 @@ fn effect_of_session(tree: &SessionTree) -> Effect {
         SessionTree::Begin(_)
         | SessionTree::Commit(_)
         | SessionTree::Rollback(_)
+        | SessionTree::PrepareTransaction(_)
+        | SessionTree::EndPrepared(..)
         | SessionTree::Discard(_)
         | SessionTree::Checkpoint
         | SessionTree::Backup(_)
@@ -168,6 +170,8 @@ mod tests {
             ("copy t from 'f'", Effect::Changes),
             ("execute p(1)", Effect::Changes),
             ("begin", Effect::Transaction),
+            ("prepare transaction 'a'", Effect::Transaction),
+            ("commit prepared 'a'", Effect::Transaction),
             ("savepoint s", Effect::Changes),
             ("checkpoint", Effect::Transaction),
             ("call tpch(sf => 0.1)", Effect::Transaction),

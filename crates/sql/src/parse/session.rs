@@ -21,6 +21,8 @@ pub(super) fn parse(parser: &mut Parser<'_>) -> Parsed<Option<SessionTree>> {
     let second = |text: &str| peek_word(parser, 1, text);
     let tree = match first.value.to_ascii_lowercase().as_str() {
         "begin" | "start" => begin(parser)?,
+        "prepare" if second("transaction") => super::two_phase::parse(parser)?,
+        "commit" | "rollback" if second("prepared") => super::two_phase::parse(parser)?,
         "commit" | "end" => SessionTree::Commit(finish(parser)?),
         "abort" => SessionTree::Rollback(finish(parser)?),
         "rollback" => rollback(parser)?,

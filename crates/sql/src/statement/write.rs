@@ -39,7 +39,8 @@ pub struct Returning {
 pub enum RowPlace {
     /// Nobody asks for them.
     Unused,
-    /// In their last column.
+    /// In their last column; the highest bit is set for rows that were there before, and that the
+    /// statement deleted, or updated by ON CONFLICT.
     Last,
 }
 

@@ -52,6 +52,15 @@ pub enum Chain {
     Yes,
 }
 
+/// End of a prepared transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PreparedEnd {
+    /// COMMIT PREPARED.
+    Commit,
+    /// ROLLBACK PREPARED.
+    Rollback,
+}
+
 /// Modes of LOCK TABLE, from weak to strong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TableLockMode {

@@ -120,6 +120,14 @@ impl<'a> Change<'a> {
         self.block.rows()
     }
 
+    /// Reads the values that row `row` of the block has now, for a Block: those that the
+    /// transaction loaded, with what it did to them afterwards. `buffer` is overwritten.
+    pub fn read_block_row(&self, row: u32, buffer: &mut RowBuffer) {
+        let columns: Vec<usize> = (0..self.table.schema().len()).collect();
+        buffer.clear();
+        self.block.push_newest(&columns, row, buffer);
+    }
+
     /// The block as bytes for [`Table::restore_block`], for a Block: all its rows are there; what
     /// the transaction did to them afterwards are changes of their own.
     ///

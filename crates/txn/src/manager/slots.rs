@@ -123,6 +123,11 @@ impl Slots {
         }
     }
 
+    /// The transaction in `slot` reads nothing any more: it keeps no versions.
+    pub(super) fn let_go(&self, slot: usize) {
+        self.slots[slot].start.store(IDLE, Ordering::SeqCst);
+    }
+
     /// The smallest announced timestamp.
     pub(super) fn oldest(&self) -> Option<u64> {
         let used = self.used.load(Ordering::SeqCst);

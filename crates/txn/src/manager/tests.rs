@@ -192,3 +192,49 @@ fn sums_hold_under_concurrent_transfers() {
     manager.collect();
     assert_eq!(manager.garbage().0, 0);
 }
+
+#[test]
+fn a_prepared_transaction_keeps_its_rows_and_no_versions_of_others() {
+    let (manager, table) = (TransactionManager::new(Timestamp(1)), table());
+    let mut first = begin(&manager);
+    let (own, other) = (insert(&table, &mut first, 1), insert(&table, &mut first, 10));
+    commit(first);
+    let mut prepared = begin(&manager);
+    update(&table, &mut prepared, own, 2).expect("free");
+    let ts = prepared.prepare(&mut Plain).expect("nothing refuses");
+    assert_eq!(manager.newest(), ts);
+    for value in 11..20 {
+        let mut txn = begin(&manager);
+        update(&table, &mut txn, other, value).expect("free");
+        commit(txn);
+    }
+    manager.collect();
+    assert_eq!(manager.garbage().0, 0, "versions of the other row are gone");
+    let reader = begin(&manager);
+    assert_eq!((read(&table, &reader, own), read(&table, &reader, other)), (Some(1), Some(19)));
+    let mut writer = begin(&manager);
+    let Err(WriteError::Wait(holder)) = update(&table, &mut writer, own, 3) else {
+        panic!("the row is held");
+    };
+    assert_eq!(holder, prepared.id());
+    commit(prepared);
+    assert_eq!(read(&table, &reader, own), Some(1));
+    assert_eq!(read(&table, &begin(&manager), own), Some(2));
+}
+
+#[test]
+fn a_transaction_that_is_refused_as_it_is_prepared_is_as_it_was() {
+    struct Refused;
+    impl CommitWork for Refused {
+        fn publish(&mut self, _: Timestamp, _: &UndoBuffer) -> Result<()> {
+            Err(Error::new(SqlState::IO_ERROR, "no"))
+        }
+    }
+    let (manager, table) = (TransactionManager::new(Timestamp(1)), table());
+    let mut txn = begin(&manager);
+    let tid = insert(&table, &mut txn, 1);
+    txn.prepare(&mut Refused).expect_err("refused");
+    assert_eq!(read(&table, &txn, tid), Some(1));
+    commit(txn);
+    assert_eq!(read(&table, &begin(&manager), tid), Some(1));
+}

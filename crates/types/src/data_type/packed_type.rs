@@ -91,6 +91,14 @@ pub enum PackedType {
     TsQuery,
     /// VECTOR(n) of the extension of that name: floats, exactly n of them when given.
     Vector(Option<u16>),
+    /// XID8: the number of a transaction.
+    Xid8,
+    /// CID: the number of a command in its transaction.
+    Cid,
+    /// PG_SNAPSHOT: transactions that are seen.
+    Snapshot,
+    /// TXID_SNAPSHOT, its older name.
+    TxidSnapshot,
 }
 
 /// Names and numbers of a packed type in PostgreSQL's catalog.
@@ -120,7 +128,7 @@ macro_rules! entry {
 
 impl PackedType {
     /// Types of every database and of extensions, without lengths, in an order that never changes.
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 29] = [
         Self::Inet,
         Self::Cidr,
         Self::MacAddr,
@@ -146,6 +154,10 @@ impl PackedType {
         Self::TsVector,
         Self::TsQuery,
         Self::Vector(None),
+        Self::Xid8,
+        Self::Cid,
+        Self::Snapshot,
+        Self::TxidSnapshot,
     ];
 
     const fn entry(self) -> Entry {
@@ -172,6 +184,10 @@ impl PackedType {
             // Numbers that PostgreSQL gives to nothing of its own.
             Self::HStore => entry!("hstore", "hstore", [15990, 15991], -1),
             Self::CiText => entry!("citext", "citext", [15992, 15993], -1),
+            Self::Xid8 => entry!("xid8", "xid8", [5069, 271], 8),
+            Self::Cid => entry!("cid", "cid", [29, 1012], 4),
+            Self::Snapshot => entry!("pg_snapshot", "pg_snapshot", [5038, 5039], -1),
+            Self::TxidSnapshot => entry!("txid_snapshot", "txid_snapshot", [2970, 2949], -1),
             Self::Vector(_) => entry!("vector", "vector", [15994, 15995], -1),
         }
     }

@@ -37,6 +37,9 @@ pub fn encode(out: &mut Vec<u8>, bytes: &[u8], ty: PackedType) {
         PackedType::HStore => super::hstore::encode(out, bytes),
         PackedType::TsVector | PackedType::TsQuery => super::search::encode(out, bytes, ty),
         PackedType::Vector(_) => super::vector::encode(out, bytes),
+        PackedType::Snapshot | PackedType::TxidSnapshot => {
+            super::identity::encode_snapshot(out, bytes);
+        }
         _ => out.extend_from_slice(bytes),
     }
 }
@@ -92,8 +95,11 @@ fn decoded(bytes: &[u8], ty: PackedType) -> Option<Vec<u8>> {
             fits.then(|| ZonedTime { micros, west }.rounded(digits).write(&mut out))?;
         }
         PackedType::Money => push_i64(&mut out, i64::from_be_bytes(bytes.try_into().ok()?)),
-        PackedType::MacAddr | PackedType::MacAddr8 => {
-            let expected = if ty == PackedType::MacAddr { 6 } else { 8 };
+        PackedType::Snapshot | PackedType::TxidSnapshot => {
+            return super::identity::decode_snapshot(bytes);
+        }
+        PackedType::MacAddr | PackedType::MacAddr8 | PackedType::Xid8 | PackedType::Cid => {
+            let expected = ty.postgres_bytes() as usize;
             (bytes.len() == expected).then(|| out.extend_from_slice(bytes))?;
         }
         PackedType::HStore => return super::hstore::decode(bytes),

@@ -89,6 +89,10 @@ fn scalar(bytes: &[u8], from: PackedType, to: DataType) -> Result<Option<Value>>
             let value = decimal::rescale(i128::from(read_i64(bytes)), 2, ty.scale);
             Some(decimal::numeric_value(decimal::check(value, ty)?, ty))
         }
+        // The lower half.
+        (PackedType::Xid8, DataType::Xid) => {
+            Some(Value::I64(i64::from(super::xid8_number(bytes) as u32)))
+        }
         (PackedType::HStore, DataType::Json | DataType::Jsonb) => {
             Some(Value::Str(super::hstore::json_of(bytes, to)?.into()))
         }

@@ -2,8 +2,8 @@
 
 use super::call::Parameter::{self, Bound, Is, Multirange, Multiranges, Range, Ranges};
 use super::{
-    Call, Given, PackedFunction, bits, hstore, mac, money, network, range_functions, search,
-    vector_functions as vector, zoned_time,
+    Call, Given, PackedFunction, bits, hstore, identity, mac, money, network, range_functions,
+    search, vector_functions as vector, zoned_time,
 };
 use crate::{DataType, ElementType, PackedType, RangeKind, Result};
 
@@ -17,6 +17,10 @@ const BIT: Parameter = packed(PackedType::Bit(None));
 const VARBIT: Parameter = packed(PackedType::VarBit(None));
 const TIMETZ: Parameter = packed(PackedType::TimeTz(None));
 const MONEY: Parameter = packed(PackedType::Money);
+const XID8: Parameter = packed(PackedType::Xid8);
+const SNAPSHOT: Parameter = packed(PackedType::Snapshot);
+const TXID_SNAPSHOT: Parameter = packed(PackedType::TxidSnapshot);
+const LONGS: Parameter = Is(DataType::Array(ElementType::BigInt));
 const HSTORE: Parameter = packed(PackedType::HStore);
 const VECTOR: Parameter = packed(PackedType::Vector(None));
 const JSON: Parameter = Is(DataType::Json);
@@ -100,7 +104,7 @@ impl PackedCall {
 }
 
 /// All functions, those of one type together.
-static GROUPS: [&[PackedFunction]; 13] = [
+static GROUPS: [&[PackedFunction]; 14] = [
     NETWORKS,
     MACS,
     BITS,
@@ -114,6 +118,7 @@ static GROUPS: [&[PackedFunction]; 13] = [
     CONSTRUCTORS_OF_USERS,
     search::SEARCH,
     VECTORS,
+    IDENTITIES,
 ];
 
 /// The place of the functions of the extension hstore.
@@ -148,6 +153,18 @@ const NETWORKS: &[PackedFunction] = &[
     row("int8pl_inet", "+", &[LONG, INET], INET, network::add_to),
     row("inetmi_int8", "-", &[INET, LONG], INET, network::subtract),
     row("inetmi", "-", &[INET, INET], LONG, network::difference),
+];
+
+const IDENTITIES: &[PackedFunction] = &[
+    function("pg_snapshot_xmin", &[SNAPSHOT], XID8, identity::xmin),
+    function("pg_snapshot_xmax", &[SNAPSHOT], XID8, identity::xmax),
+    function("txid_snapshot_xmin", &[TXID_SNAPSHOT], LONG, identity::xmin),
+    function("txid_snapshot_xmax", &[TXID_SNAPSHOT], LONG, identity::xmax),
+    function("pg_visible_in_snapshot", &[XID8, SNAPSHOT], BOOL, identity::is_visible),
+    function("txid_visible_in_snapshot", &[LONG, TXID_SNAPSHOT], BOOL, identity::is_visible),
+    function("xid8cmp", &[XID8, XID8], INT, identity::compare),
+    function("#pg_snapshot_xip", &[SNAPSHOT], array_of(PackedType::Xid8), identity::running),
+    function("#txid_snapshot_xip", &[TXID_SNAPSHOT], LONGS, identity::running),
 ];
 
 const MACS: &[PackedFunction] = &[

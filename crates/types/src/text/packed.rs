@@ -8,8 +8,9 @@ use crate::calendar::TimeZone;
 use crate::characters::Excess;
 use crate::packed::{
     Bits, ZonedTime, fit_bits, fitted_vector, format_hstore, format_mac, format_money,
-    format_network, format_query, format_vector, format_vector_of_floats, parse_hstore, parse_mac,
-    parse_mac8, parse_money, parse_network, parse_query, parse_vector, parse_vector_of_floats,
+    format_network, format_number, format_query, format_snapshot, format_vector,
+    format_vector_of_floats, parse_cid, parse_hstore, parse_mac, parse_mac8, parse_money,
+    parse_network, parse_query, parse_snapshot, parse_vector, parse_vector_of_floats, parse_xid8,
 };
 use crate::{Result, Value};
 
@@ -32,6 +33,9 @@ pub(super) fn parse_packed(text: &str, ty: P, zone: &TimeZone) -> Result<Vec<u8>
         P::TsVector => parse_vector(text),
         P::TsQuery => parse_query(text),
         P::CiText => Ok(text.as_bytes().to_vec()),
+        P::Xid8 => Ok(parse_xid8(text)),
+        P::Cid => Ok(parse_cid(text)),
+        P::Snapshot | P::TxidSnapshot => parse_snapshot(text),
         P::Vector(declared) => fitted_vector(&parse_vector_of_floats(text)?, declared),
     }
 }
@@ -55,6 +59,8 @@ pub(super) fn format_packed(out: &mut Vec<u8>, bytes: &[u8], ty: P, zone: &TimeZ
         P::TsVector => format_vector(out, bytes),
         P::TsQuery => format_query(out, bytes),
         P::CiText => out.extend_from_slice(bytes),
+        P::Xid8 | P::Cid => format_number(out, bytes),
+        P::Snapshot | P::TxidSnapshot => format_snapshot(out, bytes),
         P::Vector(_) => format_vector_of_floats(out, bytes, format_f32),
     }
 }

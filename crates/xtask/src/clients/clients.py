@@ -107,6 +107,27 @@ def psycopg_named_cursors_end():
 
 
 @scenario
+def psycopg_two_phase():
+    with connect(autocommit=True) as client:
+        client.execute("create table client_two_phase (id int primary key)")
+    for number, end in ((1, "tpc_commit"), (2, "tpc_rollback")):
+        with connect() as client:
+            xid = client.xid(17, f"client {number}", "branch")
+            client.tpc_begin(xid)
+            client.execute("insert into client_two_phase values (%s)", (number,))
+            client.tpc_prepare()
+        # The connection is gone, the work is not.
+        with connect() as client:
+            (found,) = [found for found in client.tpc_recover() if found.gtrid == f"client {number}"]
+            assert (found.format_id, found.bqual, found.database) == (17, "branch", "tessera")
+            getattr(client, end)(found)
+            assert all(found.gtrid != f"client {number}" for found in client.tpc_recover())
+    with connect(autocommit=True) as client:
+        assert client.execute("select id from client_two_phase").fetchall() == [(1,)]
+        client.execute("drop table client_two_phase")
+
+
+@scenario
 def psycopg_values_in_binary():
     with connect() as client:
         cursor = client.cursor(binary=True)
@@ -420,6 +441,23 @@ def sqlalchemy_json():
     columns = {c["name"]: str(c["type"]) for c in sqlalchemy.inspect(engine).get_columns("client_docs")}
     assert columns == {"id": "INTEGER", "plain": "JSON", "data": "JSONB"}
     metadata.drop_all(engine)
+
+
+@scenario
+def sqlalchemy_two_phase():
+    engine = sqlalchemy.create_engine(f"postgresql+psycopg://{URL}")
+    Base.metadata.create_all(engine)
+    with engine.connect() as client:
+        transaction = client.begin_twophase("client prepared")
+        client.execute(sqlalchemy.insert(User).values(name="ann"))
+        transaction.prepare()
+    with engine.connect() as client:
+        assert "client prepared" in client.recover_twophase()
+        assert client.scalar(select(func.count()).select_from(User)) == 0
+        client.rollback()
+        client.commit_prepared("client prepared", recover=True)
+        assert client.scalar(select(func.count()).select_from(User)) == 1
+    Base.metadata.drop_all(engine)
 
 
 @scenario

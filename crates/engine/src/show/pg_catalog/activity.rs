@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use exec::context::PipelineProgress;
 use sched::{Admitted, Pending, Suspension};
 use sql::algebra::AdvisoryMode;
+use storage::TxnId;
 use types::Value;
 
 use super::{Row, Subject, numbers};
@@ -41,6 +42,9 @@ pub(super) fn locks(subject: &Subject<'_>) -> Vec<Row> {
     let sessions = subject.database.sessions();
     let of: HashMap<u64, u64> =
         sessions.iter().map(|(number, info)| (info.txn.load(Ordering::Relaxed), *number)).collect();
+    let inner = subject.database.inner();
+    let prepared: HashMap<TxnId, u64> =
+        inner.prepared.of(inner).into_iter().map(|(_, facts)| (facts.txn, facts.number)).collect();
     let mut rows = Vec::new();
     for (name, entry) in &subject.state.tables {
         for user in entry.lock.users(manager) {
@@ -53,13 +57,21 @@ pub(super) fn locks(subject: &Subject<'_>) -> Vec<Row> {
                 .set("pid", pid.map_or(Value::Null, Value::I32))
                 .text("mode", mode_name(user.mode))
                 .flag("granted", user.is_granted);
-            rows.push(row);
+            rows.push(with_prepared(row, prepared.get(&user.txn).copied()));
         }
     }
     let database = subject.database_number();
     let seen = subject.database.inner().advisory.seen();
     rows.extend(seen.into_iter().map(|lock| advisory(lock).number("database", database)));
     rows
+}
+
+/// The virtual transaction of a prepared one, which has no session.
+fn with_prepared(row: Row, number: Option<u64>) -> Row {
+    match number {
+        Some(number) => row.text("virtualtransaction", &format!("-1/{number}")),
+        None => row,
+    }
 }
 
 /// An advisory lock: the halves of its key, and how many numbers it was given by.
@@ -72,7 +84,7 @@ fn advisory(lock: SeenLock) -> Row {
         AdvisoryMode::Exclusive => LockMode::Exclusive,
         AdvisoryMode::Shared => LockMode::Share,
     };
-    Row::default()
+    with_prepared(Row::default(), lock.prepared())
         .text("locktype", "advisory")
         .number("classid", i64::from(high))
         .number("objid", i64::from(low))

@@ -6,7 +6,7 @@ use types::Value;
 use super::{
     Row, SYSTEM_SCHEMAS, Subject, activity, catalogs, columns, counts, depends, domains,
     extensions, index_classes, numbers, partitions, policies, programs, ranges, relations, rights,
-    routines, stats, triggers,
+    routines, stats, triggers, two_phase,
 };
 use crate::Database;
 use crate::catalog::State;
@@ -64,6 +64,7 @@ pub(super) fn rows(name: &str, subject: &Subject<'_>) -> Vec<Row> {
         "pg_catalog.pg_stats" => stats::rows(subject),
         "pg_catalog.pg_stat_activity" => activity::sessions(subject),
         "pg_catalog.pg_locks" => activity::locks(subject),
+        "pg_catalog.pg_prepared_xacts" => two_phase::prepared(subject),
         "pg_catalog.tessera_queries" => activity::queries(subject),
         "pg_catalog.tessera_work_orders" => activity::work_orders(subject),
         "pg_catalog.tessera_operators" => activity::operators(subject),

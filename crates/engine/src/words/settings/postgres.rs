@@ -35,7 +35,7 @@ pub(super) const WITHOUT_EFFECT: &[Known] = &[
     known("debug_print_plan", "off", Access::Switch),
     known("debug_print_rewritten", "off", Access::Switch),
     known("default_statistics_target", "100", Access::Integer(1, 10_000, Unit::None)),
-    known("default_text_search_config", "pg_catalog.simple", Access::Any),
+    known("default_text_search_config", "pg_catalog.english", Access::Any),
     known("default_toast_compression", "pglz", Access::OneOf(&["pglz", "lz4"])),
     known("dynamic_library_path", "$libdir", Access::Any),
     known("effective_cache_size", "524288", Access::Integer(1, MAX, Unit::Blocks)),

@@ -47,6 +47,7 @@ pub(in crate::bind) fn can_cast_packed(
         (T::TimestampTz(_), T::Packed(P::TimeTz(_))) | (T::Packed(P::TimeTz(_)), T::Time(_)) => {
             assigned
         }
+        (T::Packed(P::Xid8), T::Xid) => explicit,
         (T::Packed(_), to) => is_text(to) && assigned,
         (from, T::Packed(_)) => is_text(from) && explicit,
         _ => return None,
