@@ -32,6 +32,7 @@ full_page_writes = off
 autovacuum = off
 jit = off
 deadlock_timeout = 100ms
+max_prepared_transactions = 64
 ";
 
 /// The major version whose answers are the expected ones.

@@ -375,5 +375,5 @@ fn choose_collected(folds: impl Iterator<Item = PackedCall>, ty: DataType) -> Op
 
 /// True when PostgreSQL has min and max of the type.
 pub(super) fn has_extremes(ty: PackedType) -> bool {
-    ty.is_network() || matches!(ty, PackedType::Money | PackedType::TimeTz(_))
+    ty.is_network() || matches!(ty, PackedType::Money | PackedType::TimeTz(_) | PackedType::Xid8)
 }

@@ -10,7 +10,6 @@ const STATEMENTS: &[&[&str]] = &[
     &["ALTER", "FOREIGN", "TABLE"],
     &["ALTER", "PROCEDURE"],
     &["ALTER", "SYSTEM"],
-    &["COMMIT", "PREPARED"],
     &["CREATE", "ACCESS", "METHOD"],
     &["CREATE", "CAST"],
     &["CREATE", "CONVERSION"],
@@ -30,8 +29,6 @@ const STATEMENTS: &[&[&str]] = &[
     &["CREATE", "USER", "MAPPING"],
     &["DO"],
     &["IMPORT", "FOREIGN", "SCHEMA"],
-    &["PREPARE", "TRANSACTION"],
-    &["ROLLBACK", "PREPARED"],
     &["SECURITY", "LABEL"],
     &["SET", "TRANSACTION", "SNAPSHOT"],
 ];

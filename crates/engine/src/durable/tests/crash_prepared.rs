@@ -218,7 +218,7 @@ impl World {
                 // Second keys that two rows exchange, or one gets another.
                 let (a, b) = (any(count), any(count));
                 let (at_a, at_b) = (seen.contents[&a].clone(), seen.contents[&b].clone());
-                run(session, &format!("UPDATE t SET u = -1 WHERE k = {a}"));
+                run(session, &format!("UPDATE t SET u = -k WHERE k = {a}"));
                 if a != b {
                     run(session, &format!("UPDATE t SET u = {} WHERE k = {b}", at_a.0));
                     open.effects.insert(b, Some((at_a.0, at_b.1)));

@@ -57,9 +57,7 @@ impl Parser<'_> {
                 self.at += 1;
                 Statement::Nothing
             }
-            "commit" | "rollback" if !self.is_word(1, "to") && !self.is_word(1, "prepared") => {
-                self.boundary(&word)?
-            }
+            "commit" | "rollback" if !self.is_word(1, "to") => self.boundary(&word)?,
             "open" => self.open()?,
             "fetch" | "move" => self.fetch()?,
             "close" => {
