@@ -477,9 +477,6 @@ impl Objects {
     /// # Errors
     /// XX001 for an entry that no [`write_difference`] wrote.
     pub(super) fn apply(&mut self, kind: u8, name: &str, bytes: &[u8]) -> Result<()> {
-        if self.named.apply(kind, name, bytes)? {
-            return Ok(());
-        }
         let Self { state, .. } = self;
         let name = name.to_owned();
         match kind {

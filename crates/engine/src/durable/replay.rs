@@ -214,7 +214,9 @@ impl<'a> Replay<'a> {
             let rest = reader.rest();
             match reader.next()? {
                 Some(Redo::Catalog { kind, name, bytes }) if !is_value(kind) => {
-                    self.objects.apply(kind, name, bytes)?;
+                    if !self.objects.named.apply(kind, name, bytes)? {
+                        self.objects.apply(kind, name, bytes)?;
+                    }
                 }
                 _ => return Ok(rest),
             }

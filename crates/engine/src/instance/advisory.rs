@@ -226,7 +226,7 @@ impl AdvisoryLocks {
         Ok(found)
     }
 
-    /// What `session` holds until its transaction ends is `owner`'s from now on.
+    /// Gives `owner` what `session` holds until its transaction ends.
     pub(crate) fn hand_over(&self, session: u64, owner: u64) {
         let mut table = self.table.lock();
         let held = table.held.values_mut().flatten();

@@ -55,7 +55,7 @@ pub(crate) struct Unfinished {
 /// Tells whether what a transaction wrote is among what a serializable one read.
 pub(crate) type Reader = Box<dyn Fn(&UndoBuffer) -> Result<()> + Send + Sync>;
 
-/// What is known of a prepared transaction.
+/// Facts of a prepared transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PreparedFacts {
     /// Its number for users.
@@ -140,7 +140,7 @@ impl PreparedTransactions {
         self.0.lock().remove(gid);
     }
 
-    /// Those of a database that closes go with it: its files have them.
+    /// Takes those of a database that closes out of memory: its files have them.
     pub(crate) fn forget_all_of(&self, inner: &Inner) {
         let database = identity(inner);
         let mut all = self.0.lock();

@@ -31,7 +31,7 @@ const STEP: u64 = 1 << 12;
 /// Numbers of commits that are kept, at least.
 const COMMITTED_MAX: usize = 1 << 14;
 
-/// What became of a transaction.
+/// Fate of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
     InProgress,
@@ -50,7 +50,7 @@ pub(crate) struct NumberedSnapshot {
     pub(crate) xmin: u64,
     /// This one and all above have not.
     pub(crate) xmax: u64,
-    /// Those between that have not, in order.
+    /// Numbers between whose transactions have not, in order.
     pub(crate) running: Vec<u64>,
 }
 
@@ -67,7 +67,7 @@ struct Known {
     below: u64,
     running: BTreeSet<u64>,
     committed: BTreeMap<u64, Timestamp>,
-    /// What smaller numbers became is not known.
+    /// Smaller numbers may have committed or not.
     oldest: u64,
 }
 
@@ -119,8 +119,7 @@ impl Xids {
         self.known.lock().next
     }
 
-    /// The transaction commits at `ts`, under the commit latch; what is below `mark` nobody asks for
-    /// by its time.
+    /// The transaction commits at `ts`, under the commit latch; no snapshot is older than `mark`.
     pub(crate) fn commit(&self, number: u64, ts: Timestamp, mark: impl Fn() -> Timestamp) {
         let mut known = self.known.lock();
         known.running.remove(&number);
@@ -157,8 +156,8 @@ impl Xids {
         }
     }
 
-    /// What a snapshot that sees the commits up to `base` sees, for the transaction `own`, which is
-    /// not among those that run.
+    /// Transactions that a snapshot of the commits up to `base` sees, for the transaction `own`,
+    /// which is not among those that run.
     pub(crate) fn snapshot(&self, base: Timestamp, own: Option<u64>) -> NumberedSnapshot {
         let known = self.known.lock();
         let later = known.committed.iter().filter(|(_, ts)| **ts > base).map(|(number, _)| *number);

@@ -5,7 +5,6 @@ use sql::statement::{AccessMode, Chain, LockTable, LockWait, SetScope, Statement
 use sql::statement::{Deferral, TransactionModes};
 use types::{Error, Result, SqlState};
 
-use super::two_phase;
 use crate::catalog::locks::Asked;
 use crate::session::boundary::Boundary;
 use crate::statement::running::Running;
@@ -68,8 +67,8 @@ pub(crate) fn run(session: &mut Session, statement: Statement) -> Result<Ran> {
         return end_or_begin(session, boundary).map(Ran::Done);
     }
     let tag = match statement {
-        Statement::PrepareTransaction(gid) => two_phase::prepare(session, &gid)?,
-        Statement::EndPrepared(end, gid) => two_phase::end(session, end, &gid)?,
+        Statement::PrepareTransaction(gid) => session.prepare_transaction(&gid)?,
+        Statement::EndPrepared(end, gid) => session.end_prepared(end, &gid)?,
         Statement::Savepoint(name) => {
             inside(session, "SAVEPOINT")?.savepoint(name);
             "SAVEPOINT"

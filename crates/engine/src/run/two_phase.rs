@@ -26,70 +26,11 @@ use crate::write::deferred;
 
 pub(crate) use again::restore;
 
-/// PREPARE TRANSACTION; its tag.
-pub(super) fn prepare(session: &mut Session, gid: &str) -> Result<&'static str> {
-    refuse_in_routine(session)?;
-    if session.work().begun == Begun::ForOneStatement || session.work().health == Health::Failed {
-        return rollback(session, Chain::No);
-    }
-    if session.work().begun == Begun::Implicitly {
-        let message = "there is no transaction in progress";
-        session.warn(SqlState::NO_ACTIVE_SQL_TRANSACTION, message.to_owned());
-    }
-    let prepared = deferred::before_commit(&mut Running::own(session))
-        .and_then(|()| refuse(session, gid))
-        .and_then(|()| session.prepare_work(gid));
-    prepared.inspect_err(|_| session.rollback_work())?;
-    Ok("PREPARE TRANSACTION")
-}
-
-/// COMMIT PREPARED and ROLLBACK PREPARED; the tag.
-pub(super) fn end(session: &mut Session, end: PreparedEnd, gid: &str) -> Result<&'static str> {
-    let tag = match end {
-        PreparedEnd::Commit => "COMMIT PREPARED",
-        PreparedEnd::Rollback => "ROLLBACK PREPARED",
-    };
-    refuse_in_routine(session)?;
-    if session.work().begun != Begun::ForOneStatement {
-        let message = format!("{tag} cannot run inside a transaction block");
-        return Err(Error::new(SqlState::ACTIVE_SQL_TRANSACTION, message));
-    }
-    let (who, user) = (session.settings.who().clone(), session.settings.current_user().to_owned());
-    let state = session.state();
-    // Its snapshot would keep what others delete meanwhile.
-    session.end_statement()?;
-    let inner = session.inner();
-    let work = inner.prepared.take(inner, gid, |owner| {
-        if who == Who::All || owner == user || state.is_superuser(&who) {
-            return Ok(());
-        }
-        let hint = "Must be superuser or the user that prepared the transaction.";
-        Err(denied("permission denied to finish prepared transaction").with_hint(hint))
-    })?;
-    let gid: Arc<str> = gid.into();
-    let ended = match end {
-        PreparedEnd::Commit => work.commit(inner, &gid, session.commits.as_deref()),
-        PreparedEnd::Rollback => work.rollback(inner, &gid),
-    };
-    match ended {
-        Ok(()) => inner.prepared.forget(&gid),
-        Err(Unfinished { error, work: Some(work) }) => {
-            inner.prepared.keep(&gid, work);
-            return Err(error);
-        }
-        Err(Unfinished { error, work: None }) => {
-            inner.prepared.forget(&gid);
-            return Err(error);
-        }
-    }
-    Ok(tag)
-}
-
 /// Refuses transactions that cannot be prepared.
 ///
 /// # Errors
 /// 0A000; 22023 for the name.
-fn refuse(session: &mut Session, gid: &str) -> Result<()> {
+fn refuse(session: &Session, gid: &str) -> Result<()> {
     let cannot = |what: &str| {
         let message = format!("cannot PREPARE a transaction that has {what}");
         Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message))
@@ -130,6 +71,65 @@ fn refuse_in_routine(session: &Session) -> Result<()> {
 }
 
 impl Session {
+    /// PREPARE TRANSACTION; its tag.
+    pub(super) fn prepare_transaction(&mut self, gid: &str) -> Result<&'static str> {
+        refuse_in_routine(self)?;
+        if self.work().begun == Begun::ForOneStatement || self.work().health == Health::Failed {
+            return rollback(self, Chain::No);
+        }
+        if self.work().begun == Begun::Implicitly {
+            let message = "there is no transaction in progress";
+            self.warn(SqlState::NO_ACTIVE_SQL_TRANSACTION, message.to_owned());
+        }
+        let prepared = deferred::before_commit(&mut Running::own(self))
+            .and_then(|()| refuse(self, gid))
+            .and_then(|()| self.prepare_work(gid));
+        prepared.inspect_err(|_| self.rollback_work())?;
+        Ok("PREPARE TRANSACTION")
+    }
+
+    /// COMMIT PREPARED and ROLLBACK PREPARED; the tag.
+    pub(super) fn end_prepared(&mut self, end: PreparedEnd, gid: &str) -> Result<&'static str> {
+        let tag = match end {
+            PreparedEnd::Commit => "COMMIT PREPARED",
+            PreparedEnd::Rollback => "ROLLBACK PREPARED",
+        };
+        refuse_in_routine(self)?;
+        if self.work().begun != Begun::ForOneStatement {
+            let message = format!("{tag} cannot run inside a transaction block");
+            return Err(Error::new(SqlState::ACTIVE_SQL_TRANSACTION, message));
+        }
+        let (who, user) = (self.settings.who().clone(), self.settings.current_user().to_owned());
+        let state = self.state();
+        // Its snapshot would keep what others delete meanwhile.
+        self.end_statement()?;
+        let inner = self.inner();
+        let work = inner.prepared.take(inner, gid, |owner| {
+            if who == Who::All || owner == user || state.is_superuser(&who) {
+                return Ok(());
+            }
+            let hint = "Must be superuser or the user that prepared the transaction.";
+            Err(denied("permission denied to finish prepared transaction").with_hint(hint))
+        })?;
+        let gid: Arc<str> = gid.into();
+        let ended = match end {
+            PreparedEnd::Commit => work.commit(inner, &gid, self.commits.as_deref()),
+            PreparedEnd::Rollback => work.rollback(inner, &gid),
+        };
+        match ended {
+            Ok(()) => inner.prepared.forget(&gid),
+            Err(Unfinished { error, work: Some(work) }) => {
+                inner.prepared.keep(&gid, work);
+                return Err(error);
+            }
+            Err(Unfinished { error, work: None }) => {
+                inner.prepared.forget(&gid);
+                return Err(error);
+            }
+        }
+        Ok(tag)
+    }
+
     /// Gives the work of the transaction a name, under which it lasts without the session.
     ///
     /// # Errors

@@ -44,7 +44,7 @@ pub enum Identity {
     IfAssigned(NumberForm),
     /// Transactions that the statement sees.
     Snapshot(NumberForm),
-    /// What became of a transaction -> TEXT.
+    /// Fate of a transaction -> TEXT.
     Status(NumberForm),
     /// age(XID) -> INTEGER: how many numbers were given out since.
     Age,

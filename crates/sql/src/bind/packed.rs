@@ -285,8 +285,8 @@ impl Binder<'_> {
                 && self.catalog.finds_extension("hstore", Called::InKeptText)
     }
 
-    /// The keys, values or pairs of a HSTORE, or the transactions of a snapshot, as an array, and the
-    /// type of its elements; None for other functions and arguments.
+    /// The keys, values or pairs of a HSTORE, or the transactions of a snapshot, as an array, and
+    /// the type of its elements; None for other functions and arguments.
     pub(super) fn packed_parts(
         &mut self,
         name: &str,

@@ -1,5 +1,5 @@
-//! `ctid`, `tableoid`, `xmin`, `xmax`, `cmin` and `cmax` of users' tables: columns that `*` does not
-//! show, and that scans give only where a statement names them. `xmin` is a hash of the row's
+//! `ctid`, `tableoid`, `xmin`, `xmax`, `cmin` and `cmax` of users' tables: columns that `*` does
+//! not show, and that scans give only where a statement names them. `xmin` is a hash of the row's
 //! values: it is another one when the row has changed. `xmax` is 0, but in RETURNING the number of
 //! the transaction for rows that it deleted, or that ON CONFLICT updated. `cmin` and `cmax` are 0.
 //!

@@ -10,8 +10,8 @@ use super::reader::{Parsed, word, words};
 use super::{SessionTree, is_word};
 use crate::words::PreparedEnd;
 
-/// True when PREPARE, with which `tokens` begin, is about a transaction: a prepared statement may be
-/// called so, too.
+/// True when PREPARE, with which `tokens` begin, is about a transaction: a prepared statement may
+/// be called so, too.
 pub(super) fn prepares(tokens: &[TokenWithSpan]) -> bool {
     let significant = |token: &&TokenWithSpan| !matches!(token.token, Token::Whitespace(_));
     let mut rest = tokens.iter().filter(significant).skip(1).map(|token| &token.token);

@@ -174,7 +174,7 @@ pub(super) fn xmax(call: &Call<'_>, out: &mut Vec<u8>) -> Computed {
     given(call, parts(call.bytes(0)).1, out)
 }
 
-/// Those that run, as an array.
+/// Transactions that run, as an array.
 pub(super) fn running(call: &Call<'_>, out: &mut Vec<u8>) -> Computed {
     let mut builder = ArrayBuilder::new();
     for number in parts(call.bytes(0)).2 {

@@ -17,14 +17,14 @@ use txn::manager::Isolation;
 use txn::redo::{Redo, RedoReader};
 use types::{Error, Result, SqlState, Value};
 
+use crate::Database;
 use crate::catalog::State;
 use crate::catalog::wide::{self, Touch};
 use crate::instance::prepared::PreparedFacts;
 use crate::transaction::work::prepared::{PreparedImage, decoded, reader_of_tables};
-use crate::transaction::work::{Begun, Modes};
-use crate::{Database, Session};
+use crate::transaction::work::{Begun, Modes, Work};
 
-/// What becomes of a row.
+/// Change of a row, all in all.
 #[derive(Clone, Debug)]
 enum Change {
     Insert(Vec<Value>),
@@ -63,8 +63,8 @@ fn restore_one(database: &Database, gid: &Arc<str>, bytes: &[u8]) -> Result<()> 
         session.lock_table(name, &storage, *mode)?;
     }
     let rows = Rows { storages: storages(&state) };
-    rows.write(&mut session, &image)?;
-    touch_wide(&mut session, &state, &image)?;
+    rows.write(session.work_mut(), &image)?;
+    touch_wide(session.work_mut(), &state, &image)?;
     let read = image
         .read
         .as_ref()
@@ -82,12 +82,12 @@ fn storages(state: &State) -> HashMap<u64, Arc<Table>> {
 }
 
 /// Wide tables over tables that it wrote end when it commits.
-fn touch_wide(session: &mut Session, state: &State, image: &PreparedImage<'_>) -> Result<()> {
+fn touch_wide(work: &mut Work, state: &State, image: &PreparedImage<'_>) -> Result<()> {
     let written: HashSet<u64> = net(image.redo)?.into_iter().map(|((table, _), _)| table).collect();
     for (name, entry) in &state.tables {
         if written.contains(&entry.storage().id()) {
             for (wide, _) in wide::over(state, name) {
-                session.work_mut().touch(wide, Touch::Changed);
+                work.touch(wide, Touch::Changed);
             }
         }
     }
@@ -100,7 +100,7 @@ fn lost(what: &str) -> Error {
     Error::new(SqlState::DATA_CORRUPTED, message)
 }
 
-/// What the entries of `redo` come to, row by row, in their order.
+/// Changes that the entries of `redo` come to, row by row, in their order.
 fn net(redo: &[u8]) -> Result<Vec<(Place, Change)>> {
     let mut net = Net::default();
     let mut reader = RedoReader::new(redo);
@@ -207,30 +207,30 @@ impl Rows {
         self.storages.get(&id).ok_or_else(|| lost("tables"))
     }
 
-    fn write(&self, session: &mut Session, image: &PreparedImage<'_>) -> Result<()> {
+    fn write(&self, work: &mut Work, image: &PreparedImage<'_>) -> Result<()> {
         let (gone, mut open): (Vec<_>, Vec<_>) =
             net(image.redo)?.into_iter().partition(|(_, change)| matches!(change, Change::Delete));
         for (at, change) in &gone {
-            self.apply(session, *at, change).map_err(WriteError::into_failure)?;
+            self.apply(work, *at, change).map_err(WriteError::into_failure)?;
         }
         while !open.is_empty() {
             let before = open.len();
             let mut later = Vec::new();
             for (at, change) in open {
-                match self.apply(session, at, &change) {
+                match self.apply(work, at, &change) {
                     Ok(()) => {}
                     Err(WriteError::Duplicate { .. }) => later.push((at, change)),
                     Err(error) => return Err(error.into_failure()),
                 }
             }
             if later.len() == before {
-                self.break_circle(session, &mut later)?;
+                self.break_circle(work, &mut later)?;
             }
             open = later;
         }
-        let at = session.work().txn.snapshot();
+        let at = work.txn.snapshot();
         for (table, tid) in &image.rows_locked {
-            let undo = session.work_mut().txn.undo();
+            let undo = work.txn.undo();
             // What it changed or deleted it has.
             self.table(*table)?.lock(undo, at, *tid).or_else(|error| match error {
                 WriteError::Conflict { .. } => Ok(()),
@@ -240,10 +240,10 @@ impl Rows {
         Ok(())
     }
 
-    fn apply(&self, session: &mut Session, at: Place, change: &Change) -> Result<(), WriteError> {
+    fn apply(&self, work: &mut Work, at: Place, change: &Change) -> Result<(), WriteError> {
         let (table, tid) = (self.table(at.0)?, at.1);
-        let snapshot = session.work().txn.snapshot();
-        let undo = session.work_mut().txn.undo();
+        let snapshot = work.txn.snapshot();
+        let undo = work.txn.undo();
         match change {
             Change::Insert(values) => {
                 let row: Vec<Datum<'_>> = values.iter().map(Datum::from).collect();
@@ -259,13 +259,13 @@ impl Rows {
     }
 
     /// Makes a row that changes one that goes and comes, so that others can have its key.
-    fn break_circle(&self, session: &mut Session, open: &mut [(Place, Change)]) -> Result<()> {
+    fn break_circle(&self, work: &mut Work, open: &mut [(Place, Change)]) -> Result<()> {
         let changes = |(_, change): &&mut (Place, Change)| matches!(change, Change::Update(_));
         let (at, change) = open.iter_mut().find(changes).ok_or_else(|| lost("keys"))?;
         let table = self.table(at.0)?;
         let columns: Vec<usize> = (0..table.schema().len()).collect();
         let mut row = RowBuffer::new();
-        let snapshot = session.work().txn.snapshot();
+        let snapshot = work.txn.snapshot();
         if !table.read(snapshot, at.1, &columns, &mut row)? {
             return Err(lost("rows"));
         }
@@ -273,7 +273,7 @@ impl Rows {
         if let Change::Update(new) = change {
             put(&mut values, std::mem::take(new));
         }
-        self.apply(session, *at, &Change::Delete).map_err(WriteError::into_failure)?;
+        self.apply(work, *at, &Change::Delete).map_err(WriteError::into_failure)?;
         *change = Change::Insert(values);
         Ok(())
     }

@@ -3,10 +3,10 @@
 //! ```text
 //! bytes: version u8 | owner | micros | number | tables read whole | table locks | clients to wake
 //!        | advisory locks | row locks | redo of the rows
-//! recovery: bytes -> locks, then the rows again as a transaction that runs: other places of new rows
+//! recovery: bytes -> locks, then the rows again as a transaction that runs, new ones elsewhere
 //! ```
-//! What a prepared transaction wrote is in no block that a checkpoint writes, and its record names
-//! no block: so COMMIT PREPARED writes its rows to the log again, at the places where they are then.
+//! No block of a checkpoint has what a prepared transaction wrote, and replay passes over its
+//! record: so COMMIT PREPARED writes its rows to the log again, at the places where they are then.
 //! Invariants: nothing but a full disk or a broken log keeps COMMIT PREPARED from succeeding, and
 //! after a full disk it can be tried again; the rows that it changed stay where they are, because
 //! their records are those of a running transaction.
@@ -39,7 +39,7 @@ const VERSION: u8 = 1;
 /// Name of the bytes in errors.
 const PREPARED: &str = "a prepared transaction";
 
-/// What PREPARE TRANSACTION is told.
+/// Facts that PREPARE TRANSACTION is told.
 pub(crate) struct Preparing<'a> {
     pub(crate) gid: Arc<str>,
     pub(crate) owner: &'a str,
@@ -320,7 +320,7 @@ fn put_each<T>(out: &mut Vec<u8>, all: Vec<T>, put: impl Fn(&mut Vec<u8>, T)) {
     all.into_iter().for_each(|one| put(out, one));
 }
 
-/// What `bytes` say of a prepared transaction.
+/// The prepared transaction that `bytes` say.
 ///
 /// # Errors
 /// XX001 for what is none.
