@@ -121,6 +121,10 @@ impl Attachment for SharedData {
         self.counters.count(&*self.joined()?, counter, next, values)
     }
 
+    fn counted(&self, counter: CounterId) -> Result<Option<Counted>> {
+        counters::counted(&*self.joined()?, counter)
+    }
+
     fn set_counter(&self, counter: CounterId, counted: Counted) -> Result<()> {
         self.counters.set(&*self.joined()?, counter, counted)
     }

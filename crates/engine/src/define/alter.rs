@@ -133,6 +133,13 @@ fn is_renaming(action: &AlterAction) -> bool {
     )
 }
 
+/// Says that an index gets the name of the constraint that it serves.
+pub(super) fn tell_renamed(session: &mut Session, index: &str, to: &str) {
+    let what = "ALTER TABLE / ADD CONSTRAINT USING INDEX";
+    let message = format!("{what} will rename index \"{index}\" to \"{to}\"");
+    session.notice(SqlState::SUCCESSFUL_COMPLETION, message);
+}
+
 impl Altering {
     fn new(entry: Arc<TableEntry>) -> Self {
         Self {
@@ -309,14 +316,7 @@ impl Altering {
     /// Makes an index that of a key, whose name it gets.
     fn adopt_index(&mut self, session: &mut Session, index: &str, key: &KeyDef) -> Result<()> {
         if index != key.name {
-            session.notice(
-                SqlState::SUCCESSFUL_COMPLETION,
-                format!(
-                    "ALTER TABLE / ADD CONSTRAINT USING INDEX will rename index \"{index}\" to \
-                     \"{}\"",
-                    key.name
-                ),
-            );
+            tell_renamed(session, index, &key.name);
             self.rename_constraint(session, index, &key.name)?;
         }
         if key.primary {

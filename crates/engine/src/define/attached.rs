@@ -11,7 +11,7 @@ use std::sync::Arc;
 use sql::catalog::{ColumnDef, IndexMeta, KeyDef, KeyNulls, TableRef, Uniqueness};
 use sql::statement::{
     CreateTable, CreateTableAs, DropRelations, IfExists, IfMissing, Persistence, RelationName,
-    Statement, Truncate, TruncateIdentity, WithData,
+    SequenceChange, Statement, Truncate, TruncateIdentity, WithData,
 };
 use types::{DataType, Error, Result, SqlState, Value, text};
 
@@ -54,6 +54,9 @@ pub(crate) fn run(running: &mut Running<'_>, statement: Statement) -> Result<Ran
         }
         Statement::CreateSequence(new) if is_there(&new.name) => {
             sequences::create(running, *new).map(Ran::Done)
+        }
+        Statement::AlterSequence(Some(change)) if is_there(&change.name) => {
+            sequences::alter(running, &change).map(Ran::Done)
         }
         Statement::DropSequence(old) if old.names.iter().any(is_there) => {
             if !old.names.iter().all(is_there) {
@@ -110,16 +113,15 @@ fn refused(statement: &Statement, schema: &str) -> Option<&'static str> {
         Statement::CreateSequence(new) => {
             new.owner.as_ref().is_some_and(|(table, _)| is_attached(table))
         }
-        Statement::AlterSequence(Some(alter)) => is_there(&alter.name),
+        Statement::AlterSequence(Some(alter)) => match &alter.change {
+            SequenceChange::Options { owner: Some(Some((table, _))), .. } => is_attached(table),
+            _ => false,
+        },
         Statement::CreateWideTable(new) => is_there(&new.name) || is_there(&new.fact),
         Statement::CreateComposite { name, .. } => is_there(name),
         Statement::CreateRange(new) => is_there(&new.name),
         Statement::LockTable(lock) if lock.tables.iter().any(is_attached) => {
             return Some("LOCK TABLE");
-        }
-        Statement::Analyze { tables } if tables.iter().any(is_attached) => return Some("ANALYZE"),
-        Statement::Vacuum { tables, .. } if tables.iter().any(is_attached) => {
-            return Some("VACUUM");
         }
         Statement::Explain { statement, .. } => return refused(statement, schema),
         _ => false,
@@ -374,10 +376,8 @@ fn truncate(running: &mut Running<'_>, what: &Truncate) -> Result<QueryResult> {
     for rows in &tables {
         check_may(session, RelationName::schema_of_key(&rows.def.name))?;
         let transaction = session.work().attached_to_change(session.database().registry())?;
-        if what.identity == TruncateIdentity::Restart
-            && !sequences::owned(&*transaction, &rows.def.name)?.is_empty()
-        {
-            return Err(Error::unsupported("RESTART IDENTITY with shared tables"));
+        if what.identity == TruncateIdentity::Restart {
+            sequences::restart_owned(&*transaction, &rows.def.name)?;
         }
         transaction.truncate(rows.id)?;
     }

@@ -18,7 +18,7 @@ use crate::catalog::{Sequence, SequenceValue, State, TableDef, undefined_table};
 use crate::words::who::Who;
 use crate::{QueryResult, Session};
 
-fn value_at(last: i64) -> Arc<Mutex<SequenceValue>> {
+pub(super) fn value_at(last: i64) -> Arc<Mutex<SequenceValue>> {
     Arc::new(Mutex::new(SequenceValue { last, called: false }))
 }
 
@@ -36,7 +36,7 @@ impl Sequence {
     }
 }
 
-fn owner_of(table: &TableRef, column: usize) -> (String, String) {
+pub(super) fn owner_of(table: &TableRef, column: usize) -> (String, String) {
     (table.name().to_owned(), table.columns()[column].name.clone())
 }
 
@@ -129,13 +129,13 @@ fn literals(key: &str) -> Vec<String> {
 }
 
 /// True when a default takes values of the sequence.
-fn uses(default: &str, name: &str) -> bool {
+pub(super) fn uses(default: &str, name: &str) -> bool {
     default.to_ascii_lowercase().contains("val(")
         && literals(name).iter().any(|literal| default.contains(literal))
 }
 
 /// A default in which the sequence is called `to`.
-fn renamed(default: &str, from: &str, to: &str) -> String {
+pub(super) fn renamed(default: &str, from: &str, to: &str) -> String {
     if !uses(default, from) {
         return default.to_owned();
     }
@@ -186,7 +186,15 @@ pub(super) fn changed(
     Ok(sequence)
 }
 
-fn change_options(sequence: &mut Sequence, def: SequenceDef, restart: Option<i64>) -> Result<()> {
+/// Gives a sequence, whose value is where it stands, other options.
+///
+/// # Errors
+/// 22023 for bounds beyond where it stands.
+pub(super) fn change_options(
+    sequence: &mut Sequence,
+    def: SequenceDef,
+    restart: Option<i64>,
+) -> Result<()> {
     match restart {
         Some(value) => sequence.value = value_at(value),
         None => {

@@ -32,6 +32,12 @@ pub trait Attachment: Send + Sync {
         values: &mut [i64],
     ) -> Result<()>;
 
+    /// Where a counter stands, behind all values that nodes took; None when it never gave any.
+    ///
+    /// # Errors
+    /// 08006 and others when processes do not answer.
+    fn counted(&self, counter: CounterId) -> Result<Option<Counted>>;
+
     /// Sets a counter. What other nodes took before they still give.
     ///
     /// # Errors

@@ -70,14 +70,16 @@ struct Counting {
 }
 
 impl Counting {
-    /// Its number in the memory of the session, which no sequence of the database has.
+    /// Its number in the memory of the session, which no sequence of the database has: that of its
+    /// first counter.
     fn id(&self) -> u64 {
-        self.counter.0 | ATTACHED
+        let id = self.sequence.id;
+        if id & ATTACHED != 0 { id } else { self.counter.0 | ATTACHED }
     }
 }
 
 /// Bit of the numbers of sequences of the attached database.
-const ATTACHED: u64 = 1 << 63;
+pub(crate) const ATTACHED: u64 = 1 << 63;
 
 impl SessionSequences {
     /// The state with the tables of the attached database.

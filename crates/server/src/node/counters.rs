@@ -27,7 +27,18 @@ pub(crate) struct Counters {
     left: Mutex<HashMap<CounterId, VecDeque<i64>>>,
 }
 
-fn counted(record: Option<&Record>) -> Result<Option<Counted>> {
+/// Where a counter stands.
+///
+/// # Errors
+/// Errors of the stores.
+pub(crate) fn counted(joined: &Joined, counter: CounterId) -> Result<Option<Counted>> {
+    joined.run(async {
+        let record = joined.records(COUNTERS).await?.read(counter.0).await?;
+        counted_of(record.as_ref())
+    })
+}
+
+fn counted_of(record: Option<&Record>) -> Result<Option<Counted>> {
     let Some(record) = record else { return Ok(None) };
     let read = || -> Result<Counted, Malformed> {
         let mut input = Input::new(&record.bytes);
@@ -103,7 +114,7 @@ async fn take(
     let records = joined.records(COUNTERS).await?;
     loop {
         let before = records.read(counter.0).await?;
-        let (mut values, mut now) = (Vec::new(), counted(before.as_ref())?);
+        let (mut values, mut now) = (Vec::new(), counted_of(before.as_ref())?);
         while values.len() < missing.max(TAKEN) {
             match next(now) {
                 Ok(last) => {

@@ -42,6 +42,7 @@ impl Process {
     }
 
     /// Ends it at once.
+    #[allow(dead_code)] // The tests of workloads kill nobody.
     pub(crate) fn kill(&mut self) {
         self.child.kill().expect("it is ours");
         self.child.wait().expect("it is ours");

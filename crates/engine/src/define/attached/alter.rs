@@ -16,14 +16,16 @@ use sql::catalog::{CheckDef, KeyDef, Validity};
 use sql::statement::{AlterAction, AlterTable, Nullability, RelationName, RenamedColumn};
 use types::{Error, Result, Value};
 
-use super::{check_may, duplicated, hold, redefine, table_of, uses_own_sequence};
+use super::{check_may, duplicated, hold, redefine, sequences, table_of, uses_own_sequence};
 use crate::QueryResult;
 use crate::catalog::generated::Generated;
 use crate::catalog::stored::key_index;
 use crate::catalog::{State, TableDef};
-use crate::define::alter::lose_column;
+use crate::define::alter::{lose_column, tell_renamed};
 use crate::define::names::{free, name_keys, taken};
+use crate::define::sequence::Options;
 use crate::define::validate;
+use crate::session::Session;
 use crate::statement::attached::{AttachedRows, described};
 use crate::statement::running::{Run, Running};
 use crate::transaction::holds::Needs;
@@ -70,7 +72,7 @@ pub(super) fn alter(running: &mut Running<'_>, alter: &AlterTable) -> Result<Que
         renamed: Vec::new(),
     };
     for action in &alter.actions {
-        altering.apply(action)?;
+        altering.apply(running.session, action)?;
     }
     altering.finish(running, &rows, alter.rewrite.as_deref())?;
     Ok(QueryResult::command("ALTER TABLE"))
@@ -84,6 +86,8 @@ fn is_of_names(action: &AlterAction) -> bool {
             | AlterAction::RenameColumn(_)
             | AlterAction::RenameConstraint { .. }
             | AlterAction::SetDefault { .. }
+            | AlterAction::SetIdentity { .. }
+            | AlterAction::DropIdentity { .. }
             | AlterAction::DropConstraint { .. }
     )
 }
@@ -93,20 +97,23 @@ fn refused(what: &str) -> Error {
 }
 
 impl Altering {
-    fn apply(&mut self, action: &AlterAction) -> Result<()> {
+    fn apply(&mut self, session: &mut Session, action: &AlterAction) -> Result<()> {
         let def = &mut self.def;
         match action {
-            AlterAction::AddColumn { sequence: Some(_), .. } | AlterAction::AddIdentity(_) => {
-                return Err(refused("a sequence"));
-            }
             AlterAction::AddColumn { column, .. } if column.domain.is_some() => {
                 return Err(refused("a domain"));
             }
-            AlterAction::AddColumn { column, .. } => {
-                refuse_sequence(def, column.default.as_deref())?;
+            AlterAction::AddColumn { column, sequence } => {
+                if sequence.is_none() {
+                    refuse_sequence(def, column.default.as_deref())?;
+                }
                 def.columns.push(column.clone());
                 self.origins.push(None);
+                if let Some(sequence) = sequence {
+                    sequences::for_column(session, def, sequence)?;
+                }
             }
+            AlterAction::AddIdentity(sequence) => sequences::for_column(session, def, sequence)?,
             AlterAction::DropColumn { column, name, indexes, .. } => {
                 self.drop_column(*column, name, indexes);
             }
@@ -152,9 +159,20 @@ impl Altering {
             }
             AlterAction::AddExclusion(_) => return Err(refused("EXCLUDE")),
             AlterAction::AddForeignKey(_) => return Err(refused("FOREIGN KEY")),
-            AlterAction::AdoptIndex { .. } => return Err(refused("USING INDEX")),
-            AlterAction::SetIdentity { .. } | AlterAction::DropIdentity { .. } => {
-                return Err(refused("a change of an identity"));
+            AlterAction::AdoptIndex { index, key } => self.adopt_index(session, index, key)?,
+            AlterAction::SetIdentity { column, kind, definition, restart } => {
+                let mut identities = def.identities.iter_mut();
+                if let Some((_, identity)) = identities.find(|(at, _)| at == column) {
+                    identity.kind = *kind;
+                    let options = Options { definition, restart: *restart };
+                    sequences::change(session, &identity.sequence, options)?;
+                }
+            }
+            AlterAction::DropIdentity { column } => {
+                let gone = def.identities.extract_if(.., |(at, _)| at == column);
+                for (_, identity) in gone {
+                    sequences::lose(session, &identity.sequence)?;
+                }
             }
             AlterAction::SetInheritance(_) => return Err(refused("INHERITS")),
             AlterAction::SetOrder { .. } | AlterAction::SetDeferral { .. } => {
@@ -234,12 +252,33 @@ impl Altering {
             self.def.indexes.push(key_index(&key));
             self.def.keys.push(key);
         }
-        // Those of keys come first.
+        self.keys_first();
+        Ok(())
+    }
+
+    /// Makes an index that of a key, whose name it gets.
+    fn adopt_index(&mut self, session: &mut Session, index: &str, key: &KeyDef) -> Result<()> {
+        if index != key.name {
+            if self.state.contains(&RelationName::key_beside(&self.def.name, &key.name)) {
+                return Err(taken(&key.name));
+            }
+            tell_renamed(session, index, &key.name);
+            self.rename_constraint(index, &key.name)?;
+        }
+        if key.primary {
+            key.columns.iter().for_each(|&column| self.set_nulls(column, Nullability::NotNull));
+        }
+        self.def.keys.push(key.clone());
+        self.keys_first();
+        Ok(())
+    }
+
+    /// Has the indexes of keys stand before others.
+    fn keys_first(&mut self) {
         let (keys, others): (Vec<_>, Vec<_>) = std::mem::take(&mut self.def.indexes)
             .into_iter()
             .partition(|index| self.def.keys.iter().any(|key| key.name == index.name));
         self.def.indexes = keys.into_iter().chain(others).collect();
-        Ok(())
     }
 
     /// Name of a column as it is now; None when it is gone.
@@ -267,7 +306,7 @@ impl Altering {
         let session = &mut *running.session;
         let transaction = session.work().attached_to_change(session.database().registry())?;
         let (from, to) = (&rows.def.name, &self.def.name);
-        super::sequences::follow(&*transaction, from, to, |name| self.name_now(name))?;
+        sequences::follow(&*transaction, from, to, |name| self.name_now(name))?;
         drop(transaction);
         for column in &self.not_null {
             validate::not_null(running, &self.def, column)?;

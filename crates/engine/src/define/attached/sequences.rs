@@ -1,22 +1,32 @@
-//! Sequences of the attached database: CREATE SEQUENCE, DROP SEQUENCE, those of columns.
+//! Sequences of the attached database: CREATE, ALTER and DROP SEQUENCE, those of columns.
+//!
+//! Other options and a restart begin a new counter, which those use who see the change: values that
+//! nodes took of the old one are not given any more. The sequence keeps the number of its first
+//! counter, by which sessions know the value that they got last.
 
 use std::cell::Cell;
 use std::sync::Arc;
 
+use sql::catalog::TableRef;
 use sql::statement::{
-    CreateSequence, CreateTable, DropRelations, IfExists, Persistence, RelationName,
+    AlterSequence, ColumnSequence, CreateSequence, CreateTable, DropRelations, IfExists,
+    Persistence, RelationName, SequenceChange,
 };
 use types::{Error, Result, SqlState};
 
-use super::{check_may, missing};
+use super::{check_may, hold, is_attached, missing, redefine};
 use crate::QueryResult;
 use crate::catalog::codec::{decode_sequence, encode_sequence};
-use crate::catalog::{Sequence, SequenceValue, TableDef};
+use crate::catalog::{Sequence, SequenceValue, TableDef, undefined_table};
 use crate::define::names::{free, taken};
+use crate::define::sequence::{Options, change_options, owner_of, value_at};
 use crate::define::{sequence, tell_taken};
-use crate::instance::attached::{AttachedSequence, AttachedTransaction, CounterId};
+use crate::instance::attached::{AttachedSequence, AttachedTableId, AttachedTransaction, Counted};
 use crate::session::Session;
+use crate::statement::attached::definition_in;
 use crate::statement::running::Running;
+use crate::statement::sequence::ATTACHED;
+use crate::transaction::holds::Needs;
 
 fn make(transaction: &dyn AttachedTransaction, sequence: &Sequence) -> Result<()> {
     let mut definition = Vec::new();
@@ -85,20 +95,196 @@ pub(super) fn for_columns(session: &Session, def: &mut TableDef, new: &CreateTab
     Ok(())
 }
 
-/// The sequences that belong to columns of the table `name`.
-pub(super) fn owned(transaction: &dyn AttachedTransaction, name: &str) -> Result<Vec<CounterId>> {
-    let mut counters = Vec::new();
-    for AttachedSequence { counter, definition } in transaction.sequences()? {
-        let owner = decode_sequence(&definition)?.owner;
-        counters.extend(owner.is_some_and(|(table, _)| table == name).then_some(counter));
+/// Makes the sequence of a column that is there, under the name that the statement was bound to.
+///
+/// # Errors
+/// 42P07 when the name is taken.
+pub(super) fn for_column(
+    session: &Session,
+    def: &mut TableDef,
+    new: &ColumnSequence,
+) -> Result<()> {
+    let transaction = session.work().attached_to_change(session.database().registry())?;
+    if transaction.has_name(&new.name.name)? {
+        return Err(taken(&new.name.name));
     }
-    Ok(counters)
+    make(&*transaction, &sequence::for_column(session, def, new, new.name.key()))
+}
+
+/// The sequences that belong to columns of the table `name`.
+fn owned(
+    transaction: &dyn AttachedTransaction,
+    name: &str,
+) -> Result<Vec<(AttachedSequence, Sequence)>> {
+    let mut found = Vec::new();
+    for attached in transaction.sequences()? {
+        let sequence = decode_sequence(&attached.definition)?;
+        if sequence.owner.as_ref().is_some_and(|(table, _)| table == name) {
+            found.push((attached, sequence));
+        }
+    }
+    Ok(found)
 }
 
 /// Drops the sequences of a table that is gone.
 pub(super) fn drop_owned(transaction: &dyn AttachedTransaction, name: &str) -> Result<()> {
-    let counters = owned(transaction, name)?;
-    counters.into_iter().try_for_each(|counter| transaction.drop_sequence(counter))
+    let owned = owned(transaction, name)?.into_iter();
+    owned.map(|(found, _)| found.counter).try_for_each(|counter| transaction.drop_sequence(counter))
+}
+
+/// Drops the sequence of an identity column that is none any more.
+pub(super) fn lose(session: &Session, name: &RelationName) -> Result<()> {
+    let transaction = session.work().attached_to_change(session.database().registry())?;
+    transaction.drop_sequence(existing(&*transaction, name)?.counter)
+}
+
+/// Has the sequences of a table begin again.
+pub(super) fn restart_owned(transaction: &dyn AttachedTransaction, name: &str) -> Result<()> {
+    let mut owned = owned(transaction, name)?.into_iter();
+    owned.try_for_each(|(found, sequence)| begin_counter(transaction, &found, sequence))
+}
+
+/// Gives a sequence a counter that nobody took values of.
+fn begin_counter(
+    transaction: &dyn AttachedTransaction,
+    found: &AttachedSequence,
+    mut sequence: Sequence,
+) -> Result<()> {
+    if sequence.id & ATTACHED == 0 {
+        sequence.id = found.counter.0 | ATTACHED;
+    }
+    transaction.drop_sequence(found.counter)?;
+    make(transaction, &sequence)
+}
+
+/// The sequence of this name.
+///
+/// # Errors
+/// 42P01 when there is none.
+fn existing(
+    transaction: &dyn AttachedTransaction,
+    name: &RelationName,
+) -> Result<AttachedSequence> {
+    transaction.sequence(&name.name)?.ok_or_else(|| undefined_table(&name.to_string()))
+}
+
+/// Gives the sequence `name` other options, or another next value.
+///
+/// # Errors
+/// 42P01 when there is none; 22023 for bounds beyond where it stands.
+pub(super) fn change(
+    session: &Session,
+    name: &RelationName,
+    Options { definition, restart }: Options<'_>,
+) -> Result<()> {
+    let registry = session.database().registry();
+    let transaction = session.work().attached_to_change(registry)?;
+    let Some(attachment) = registry.attachment() else {
+        return Err(Error::internal("no database is attached"));
+    };
+    let found = existing(&*transaction, name)?;
+    let mut sequence = decode_sequence(&found.definition)?;
+    if sequence.def == *definition && restart.is_none() {
+        return Ok(());
+    }
+    let usual = Counted { last: sequence.def.start, called: false };
+    let stands = attachment.counted(found.counter)?.unwrap_or(usual);
+    sequence.value = value_at(stands.last);
+    change_options(&mut sequence, definition.clone(), restart)?;
+    begin_counter(&*transaction, &found, sequence)?;
+    let made = existing(&*transaction, name)?;
+    let counted = restart.map_or(stands, |last| Counted { last, called: false });
+    attachment.set_counter(made.counter, counted)
+}
+
+/// ALTER SEQUENCE.
+///
+/// # Errors
+/// 42P01 when there is none; as [`change`] and [`rename`].
+pub(super) fn alter(running: &mut Running<'_>, alter: &AlterSequence) -> Result<QueryResult> {
+    let session = &mut *running.session;
+    session.work().check_writable("ALTER SEQUENCE")?;
+    check_may(session, alter.name.schema_name())?;
+    match &alter.change {
+        SequenceChange::Options { definition, restart, owner } => {
+            change(session, &alter.name, Options { definition, restart: *restart })?;
+            if let Some(owner) = owner {
+                give(session, &alter.name, owner.as_ref())?;
+            }
+        }
+        SequenceChange::Rename(to) => rename(running, &alter.name, to)?,
+    }
+    Ok(QueryResult::command("ALTER SEQUENCE"))
+}
+
+/// OWNED BY.
+///
+/// # Errors
+/// 0A000 for a table that is not shared.
+fn give(session: &Session, name: &RelationName, owner: Option<&(TableRef, usize)>) -> Result<()> {
+    if owner.is_some_and(|(table, _)| !is_attached(table)) {
+        return Err(Error::unsupported("OWNED BY a table that is not shared"));
+    }
+    let transaction = session.work().attached_to_change(session.database().registry())?;
+    let found = existing(&*transaction, name)?;
+    let mut sequence = decode_sequence(&found.definition)?;
+    sequence.owner = owner.map(|(table, column)| owner_of(table, *column));
+    let mut definition = Vec::new();
+    encode_sequence(&sequence, &mut definition);
+    transaction.redefine_sequence(found.counter, &name.name, &definition)
+}
+
+/// RENAME TO: defaults and identities of shared tables follow.
+///
+/// # Errors
+/// 42P07 for a name that is taken; 0A000 when tables of the node take numbers of it.
+fn rename(running: &mut Running<'_>, name: &RelationName, to: &str) -> Result<()> {
+    let session = &mut *running.session;
+    let schema = session.database().attached_schema().unwrap_or_default().to_owned();
+    let transaction = session.work().attached_to_change(session.database().registry())?;
+    existing(&*transaction, name)?;
+    if transaction.has_name(to)? {
+        return Err(taken(to));
+    }
+    let (from, key) = (name.key(), RelationName::key_beside(&name.key(), to));
+    let takes = |def: &TableDef| {
+        let mut defaults = def.columns.iter().filter_map(|column| column.default.as_deref());
+        defaults.any(|default| sequence::uses(default, &from))
+    };
+    if session.state().tables.values().any(|table| takes(&table.def)) {
+        let what = "RENAME of a shared sequence that tables of the node take numbers of";
+        return Err(Error::unsupported(what));
+    }
+    let mut tables = Vec::new();
+    for found in transaction.all()? {
+        let before = definition_in(&schema, &found)?;
+        let mut def = before.clone();
+        for column in &mut def.columns {
+            let default = column.default.take();
+            column.default = default.map(|default| sequence::renamed(&default, &from, &key));
+        }
+        let identities = def.identities.iter_mut().map(|(_, identity)| &mut identity.sequence);
+        identities
+            .filter(|sequence| sequence.key() == from)
+            .for_each(|sequence| *sequence = RelationName::of_key(&key));
+        if def != before {
+            tables.push((found.id, def));
+        }
+    }
+    drop(transaction);
+    let ids: Vec<AttachedTableId> = tables.iter().map(|(id, _)| *id).collect();
+    hold(running, &ids, Needs::Nothing)?;
+    for (id, def) in &tables {
+        redefine(running.session, *id, def)?;
+    }
+    let session = &*running.session;
+    let transaction = session.work().attached_to_change(session.database().registry())?;
+    let found = existing(&*transaction, name)?;
+    let mut sequence = decode_sequence(&found.definition)?;
+    sequence.name = key;
+    let mut definition = Vec::new();
+    encode_sequence(&sequence, &mut definition);
+    transaction.redefine_sequence(found.counter, to, &definition)
 }
 
 /// Has the sequences of a table's columns follow them: `column` gives the column that one is now,
