@@ -19,6 +19,7 @@
 // Floors: lowest first.
 mod options;
 mod status;
+mod client;
 mod shelf;
 mod connection;
 mod seat;
@@ -38,5 +39,6 @@ mod ingest;
 mod service;
 mod server;
 
+pub use client::{Client, Part};
 pub use options::FlightOptions;
 pub use server::Server;

@@ -5,6 +5,8 @@
 //! metadata: sqlstate: 42P01
 //! ```
 
+use std::error::Error as _;
+
 use arrow_flight::error::FlightError;
 use arrow_schema::ArrowError;
 use tonic::metadata::MetadataValue;
@@ -74,7 +76,57 @@ pub(crate) fn status_of_flight(error: FlightError) -> Status {
     }
 }
 
+/// The error that a client was told.
+pub(crate) fn error_of(error: FlightError) -> Error {
+    match error {
+        FlightError::Tonic(status) => error_of_status(&status),
+        other => unreadable(other),
+    }
+}
+
+/// The error of a status: the server's own, or 08006 when the connection does not reach it.
+fn error_of_status(status: &Status) -> Error {
+    let told = status.metadata().get(SQLSTATE).and_then(|value| value.to_str().ok());
+    let message = status.message();
+    let Some(state) = told.and_then(SqlState::from_code) else {
+        let is_away = status.code() == Code::Unavailable || status.source().is_some();
+        let state =
+            if is_away { SqlState::CONNECTION_FAILURE } else { SqlState::PROTOCOL_VIOLATION };
+        return Error::new(state, message);
+    };
+    // DETAIL and HINT stand on lines of their own.
+    let first = message.lines().next().unwrap_or_default();
+    let mark = format!("{}: ", state.as_str());
+    Error::new(state, first.strip_prefix(&mark).unwrap_or(first))
+}
+
 /// 08P01: what a client sent is not what the protocol wants.
 pub(crate) fn unreadable(reason: impl std::fmt::Display) -> Error {
     Error::new(SqlState::PROTOCOL_VIOLATION, format!("the message cannot be read: {reason}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clients_are_told_what_the_server_found() {
+        let error = Error::new(SqlState::UNDEFINED_TABLE, "relation \"t\" does not exist");
+        let status = status_of(&error.with_hint("Make it."));
+        let told = error_of(FlightError::Tonic(Box::new(status)));
+        assert_eq!(told.state(), SqlState::UNDEFINED_TABLE);
+        assert_eq!(told.message(), "relation \"t\" does not exist");
+    }
+
+    #[test]
+    fn servers_that_are_away_are_no_errors_of_statements() {
+        let away = Status::unavailable("tcp connect error");
+        let broken = Status::from_error(std::io::Error::other("broken pipe").into());
+        for status in [away, broken] {
+            let told = error_of(FlightError::Tonic(Box::new(status)));
+            assert_eq!(told.state(), SqlState::CONNECTION_FAILURE, "{told}");
+        }
+        let odd = error_of(FlightError::Tonic(Box::new(Status::out_of_range("too long"))));
+        assert_eq!(odd.state(), SqlState::PROTOCOL_VIOLATION);
+    }
 }

@@ -4,8 +4,9 @@
 //! ```text
 //! this process                          its children: `tessera ...`
 //!   terminals: TPC-C, SQL      ---->      serve --shared (2 nodes)  ---->  commit-manager
-//!   analyst: sums, SQL         ---->                                ---->  store (2)
+//!   analyst: Arrow Flight      ---->                                ---->  store (2, then 3)
 //!   story: SIGKILL, start again  -->      any of them
+//!          a store comes, goes   -->      stores --add, --remove    ---->  commit-manager
 //! ```
 //! The story is a list ([`STORY`]): what happens when. At the end, what clients were told is
 //! compared with what there is.
@@ -14,12 +15,14 @@
 mod cluster;
 mod population;
 mod traffic;
+mod analyst;
 mod audit;
 
 use std::io::Write as _;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::RecvTimeoutError;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -28,7 +31,8 @@ use workloads::tpcc::Scale;
 
 use crate::arguments::SharedDemo;
 
-use cluster::{Cluster, Family, NODES, STORES};
+use analyst::{Analysed, Analyst};
+use cluster::{Change, Cluster, Family, Moves, NODES, STORES};
 use traffic::{Counts, Nodes, Traffic};
 
 /// Terminals, each at home in a warehouse; half of them on each node.
@@ -46,34 +50,34 @@ const KILLED: usize = NODES - 1;
 /// The store that is killed.
 const RESTARTED: usize = STORES - 1;
 
+/// The store that comes and goes.
+const ADDED: usize = STORES;
+
+/// Time between two looks at who goes on.
+const LOOK: Duration = Duration::from_millis(100);
+
 /// An event of the story.
 #[derive(Clone, Copy)]
 enum Event {
     KillNode,
     StartNode,
+    AddStore,
     KillStore,
     StartStore,
+    RemoveStore,
+    EndStore,
 }
 
-/// Events, each with its time in percent of the run. A store that joins would be another line.
-const STORY: [(u32, Event); 4] = [
-    (25, Event::KillNode),
-    (45, Event::StartNode),
-    (70, Event::KillStore),
-    (73, Event::StartStore),
+/// Events, each with its time in percent of the run, or as soon as what came before is over.
+const STORY: [(u32, Event); 7] = [
+    (15, Event::KillNode),
+    (30, Event::StartNode),
+    (35, Event::AddStore),
+    (60, Event::KillStore),
+    (63, Event::StartStore),
+    (75, Event::RemoveStore),
+    (90, Event::EndStore),
 ];
-
-/// The population's cardinalities: a share of the specification's.
-fn scale_of(options: &SharedDemo) -> Scale {
-    let whole = Scale::new(options.warehouses);
-    let share = |count: u32| (f64::from(count) * options.scale) as u32;
-    Scale {
-        warehouses: whole.warehouses,
-        items: share(whole.items),
-        customers: share(whole.customers),
-        undelivered: share(whole.undelivered),
-    }
-}
 
 /// Says something to the user, who may have stopped listening: that must not end the demo before
 /// its processes.
@@ -117,7 +121,7 @@ fn tell(options: &SharedDemo, family: &Family, is_interrupted: &AtomicBool) -> R
     let place = cluster.directory().display();
     say(&format!("A commit manager, {STORES} stores and {NODES} nodes, in {place}:"));
     cluster.servers().for_each(|server| say(&format!("  {server}")));
-    let scale = scale_of(options);
+    let scale = Scale::part(options.warehouses, options.scale);
     let addresses: Vec<_> = cluster.nodes().iter().map(|node| node.address).collect();
     let start = Instant::now();
     population::load(&addresses, &scale)?;
@@ -127,11 +131,16 @@ fn tell(options: &SharedDemo, family: &Family, is_interrupted: &AtomicBool) -> R
         options.scale * 100.0,
         start.elapsed().as_secs_f64()
     ));
-    let nodes = Nodes::new(addresses.into_iter());
+    let nodes = Nodes::new(cluster.nodes());
     let traffic = Traffic::new(&scale, &nodes);
     let time = Duration::from_secs(options.seconds.into());
-    let story = Story { traffic: &traffic, nodes: &nodes, is_interrupted, time };
-    story.run(&mut cluster)?;
+    let stores = AtomicUsize::new(STORES);
+    let story = Story { traffic: &traffic, nodes: &nodes, stores, is_interrupted, time };
+    let Analysed { snapshots, parts, rows } = story.run(&mut cluster)?;
+    say(&format!(
+        "{snapshots} snapshots of order_line were read through Arrow Flight: {rows} rows in \
+         {parts} parts."
+    ));
     let pause = traffic.longest_pause();
     say(&format!("The longest time without a commit was {:.2} s.", pause.as_secs_f64()));
     let (ledger, problems) = traffic.into_findings();
@@ -149,25 +158,28 @@ fn tell(options: &SharedDemo, family: &Family, is_interrupted: &AtomicBool) -> R
 struct Story<'a> {
     traffic: &'a Traffic<'a>,
     nodes: &'a Nodes,
+    /// How many stores are up.
+    stores: AtomicUsize,
     is_interrupted: &'a AtomicBool,
     time: Duration,
 }
 
 impl Story<'_> {
     /// Runs terminals, the analyst and the events.
-    fn run(&self, cluster: &mut Cluster) -> Result<()> {
+    fn run(&self, cluster: &mut Cluster) -> Result<Analysed> {
         say(&format!("{TERMINALS} terminals and an analyst, for {} s:", self.time.as_secs()));
-        say("second   commits  New-Orders  retries  analyses  nodes");
+        say("second   commits  New-Orders  retries  analyses  nodes  stores");
         thread::scope(|scope| {
             for number in 0..TERMINALS {
                 scope.spawn(move || self.traffic.terminal(number));
             }
-            scope.spawn(|| self.traffic.analyst(TERMINALS));
+            let analyst = scope.spawn(|| Analyst::new(self.traffic, self.nodes).run());
             let rates = scope.spawn(|| self.rates());
             let told = self.events(cluster);
             self.traffic.end();
             rates.thread().unpark();
-            told
+            told?;
+            analyst.join().map_err(|_| Error::internal("the analyst panicked"))
         })
     }
 
@@ -185,12 +197,13 @@ impl Story<'_> {
             }
             let now = self.traffic.counts();
             say(&format!(
-                "{second:>6} {:>9} {:>11} {:>8} {:>9} {:>6}",
+                "{second:>6} {:>9} {:>11} {:>8} {:>9} {:>6} {:>7}",
                 now.commits - before.commits,
                 now.new_orders - before.new_orders,
                 now.retries - before.retries,
                 now.analyses - before.analyses,
-                self.nodes.count()
+                self.nodes.count(),
+                self.stores.load(Ordering::Relaxed)
             ));
             before = now;
         }
@@ -201,23 +214,23 @@ impl Story<'_> {
         let start = Instant::now();
         for (percent, event) in STORY {
             // The keys of a store wait until it is started.
-            let orders = if matches!(event, Event::StartStore) { 0 } else { BETWEEN };
-            if !self.waits_until(start + self.time * percent / 100, orders)? {
+            let work = if matches!(event, Event::StartStore) { Work::None } else { Work::Orders };
+            if !self.waits_until(start + self.time * percent / 100, work)? {
                 return Ok(());
             }
             self.happens(event, cluster, start)?;
         }
-        self.waits_until(start + self.time, BETWEEN).map(drop)
+        self.waits_until(start + self.time, Work::OrdersAndAnalysis).map(drop)
     }
 
-    /// Waits for a time and for so many orders; false when a client failed meanwhile, or when the
-    /// orders do not come.
-    fn waits_until(&self, end: Instant, orders: u64) -> Result<bool> {
-        const LOOK: Duration = Duration::from_millis(100);
-        let enough = self.traffic.counts().new_orders + orders;
+    /// Waits for a time and for work; false when a client failed meanwhile, or when the work is
+    /// not done.
+    fn waits_until(&self, end: Instant, work: Work) -> Result<bool> {
+        let before = self.traffic.counts();
         while !self.traffic.is_over() {
             let now = Instant::now();
-            if now >= end && self.traffic.counts().new_orders >= enough {
+            let counts = self.traffic.counts();
+            if now >= end && work.is_done(before, counts) {
                 return Ok(true);
             }
             if now >= end + PATIENCE {
@@ -225,13 +238,45 @@ impl Story<'_> {
                 self.traffic.fail(format!("clients did not go on for {seconds} s"));
                 return Ok(false);
             }
-            if self.is_interrupted.load(Ordering::Acquire) {
-                return Err(Error::new(SqlState::QUERY_CANCELED, "the demo was interrupted"));
-            }
+            self.check_interrupt()?;
             let left = end.saturating_duration_since(now);
             thread::park_timeout(if left.is_zero() { LOOK } else { left.min(LOOK) });
         }
         Ok(false)
+    }
+
+    /// # Errors
+    /// 57014 when Ctrl-C was pressed.
+    fn check_interrupt(&self) -> Result<()> {
+        if self.is_interrupted.load(Ordering::Acquire) {
+            return Err(Error::new(SqlState::QUERY_CANCELED, "the demo was interrupted"));
+        }
+        Ok(())
+    }
+
+    /// Says what a change of the stores says, until it is over or the clients are.
+    fn moves(&self, moves: Moves, start: Instant) -> Result<()> {
+        let mut last = Instant::now();
+        loop {
+            match moves.lines.recv_timeout(LOOK) {
+                Ok(line) => {
+                    last = Instant::now();
+                    let at = start.elapsed().as_secs_f64();
+                    say(&format!("{at:>6.1} {}", line.trim_start_matches("tessera: ")));
+                }
+                Err(RecvTimeoutError::Disconnected) => {
+                    self.check_interrupt()?;
+                    return moves.end();
+                }
+                Err(RecvTimeoutError::Timeout) if self.traffic.is_over() => return Ok(()),
+                Err(RecvTimeoutError::Timeout) if last.elapsed() >= PATIENCE => {
+                    let seconds = PATIENCE.as_secs();
+                    self.traffic.fail(format!("keys did not move for {seconds} s"));
+                    return Ok(());
+                }
+                Err(RecvTimeoutError::Timeout) => self.check_interrupt()?,
+            }
+        }
     }
 
     fn happens(&self, event: Event, cluster: &mut Cluster, start: Instant) -> Result<()> {
@@ -245,20 +290,73 @@ impl Story<'_> {
             Event::StartNode => {
                 let node = cluster.replace_node(KILLED)?;
                 say(&format!("{at:>6.1} {} is started (process {})", node.name, node.id));
-                self.nodes.set(KILLED, Some(node.address));
+                self.nodes.set(KILLED, Some(node.clone()));
+            }
+            Event::AddStore | Event::RemoveStore | Event::EndStore => {
+                self.store_happens(event, cluster, start)?;
             }
             Event::KillStore => {
+                self.stores.fetch_sub(1, Ordering::Relaxed);
                 let store = cluster.kill_store(RESTARTED);
                 let (name, id) = (&store.name, store.id);
                 say(&format!("{at:>6.1} {name} is killed (kill -9 {id}): its keys wait for it"));
             }
             Event::StartStore => {
                 let store = cluster.start_store(RESTARTED)?;
+                self.stores.fetch_add(1, Ordering::Relaxed);
                 let took = start.elapsed().as_secs_f64() - at;
                 let name = &store.name;
                 say(&format!("{at:>6.1} {name} is started again, and serves after {took:.2} s"));
             }
         }
         Ok(())
+    }
+
+    /// Does what happens to the store that comes and goes.
+    fn store_happens(&self, event: Event, cluster: &mut Cluster, start: Instant) -> Result<()> {
+        let at = start.elapsed().as_secs_f64();
+        match event {
+            Event::AddStore => {
+                let store = cluster.new_store()?;
+                say(&format!("{at:>6.1} {} is started (process {})", store.name, store.id));
+                self.stores.fetch_add(1, Ordering::Relaxed);
+                let what = "tessera stores --add: it takes its share of the keys";
+                say(&format!("{at:>6.1} {what}"));
+                self.moves(cluster.change(Change::Add, ADDED)?, start)
+            }
+            Event::RemoveStore => {
+                let what = "tessera stores --remove: it gives its keys back";
+                say(&format!("{at:>6.1} {what}"));
+                self.moves(cluster.change(Change::Remove, ADDED)?, start)
+            }
+            _ => {
+                let store = cluster.end_store(ADDED);
+                self.stores.fetch_sub(1, Ordering::Relaxed);
+                let (name, id) = (&store.name, store.id);
+                say(&format!("{at:>6.1} {name} is killed (kill -9 {id}): nobody misses it"));
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Work that clients have to do between two events.
+#[derive(Clone, Copy)]
+enum Work {
+    None,
+    /// So many orders as [`BETWEEN`] says.
+    Orders,
+    /// These, and all of the analyst's answers once.
+    OrdersAndAnalysis,
+}
+
+impl Work {
+    fn is_done(self, before: Counts, now: Counts) -> bool {
+        let has_orders = now.new_orders >= before.new_orders + BETWEEN;
+        match self {
+            Self::None => true,
+            Self::Orders => has_orders,
+            Self::OrdersAndAnalysis => has_orders && now.analyses > before.analyses,
+        }
     }
 }

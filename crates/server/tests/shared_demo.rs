@@ -29,7 +29,7 @@ fn assert_ended(said: &str) {
         number.trim_end_matches(')').parse::<i32>().ok()
     };
     let numbers: Vec<i32> = said.lines().filter_map(number).collect();
-    assert!(numbers.len() >= 5, "a manager, two stores, two nodes: {said}");
+    assert!(numbers.len() >= 5, "a manager, two stores, two nodes at least: {said}");
     for number in numbers {
         let process = Pid::from_raw(number).expect("not 0");
         assert!(test_kill_process(process).is_err(), "{number} runs: {said}");
@@ -46,8 +46,14 @@ fn killed_nodes_and_stores_lose_nothing() {
     let story = [
         "node-2 is killed (kill -9 ",
         "node-3 is started (process ",
+        "store-3 is started (process ",
+        "keys move: ",
+        "store 3 on ",
         "store-2 is killed (kill -9 ",
         "store-2 is started again, and serves after ",
+        "tessera stores --remove",
+        "store-3 is killed (kill -9 ",
+        " snapshots of order_line were read through Arrow Flight: ",
         "The 12 consistency conditions of TPC-C hold.",
         " New-Orders were acknowledged: each is there, once, with its lines.",
     ];
@@ -58,6 +64,9 @@ fn killed_nodes_and_stores_lose_nothing() {
     let counted = said.lines().find_map(|line| line.split_once(" New-Orders were acknowledged"));
     let acknowledged: u32 = counted.and_then(|parts| parts.0.parse().ok()).expect("a number");
     assert!(acknowledged > 0, "{said}");
+    let read = said.lines().find_map(|line| line.split_once(" snapshots of order_line were read"));
+    let snapshots: u32 = read.and_then(|parts| parts.0.parse().ok()).expect("a number");
+    assert!(snapshots > 0, "{said}");
     assert_ended(&said);
     // What is kept is there, and commands that start it again are said.
     let kept = directory(&said);

@@ -8,6 +8,8 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver};
+use std::thread;
 
 use parking_lot::Mutex;
 use types::{Error, Result, SqlState};
@@ -27,6 +29,9 @@ const TRIES: u16 = 16;
 
 /// Words of a server before its address.
 const LISTENS: &str = " on ";
+
+/// Words of a node before its address of Arrow Flight.
+const FLIES: &str = "Arrow Flight on ";
 
 /// Child processes, as long as they may live.
 #[derive(Clone, Default)]
@@ -56,6 +61,15 @@ impl Family {
         let started = (child.id(), child.stdout.take());
         members.children.push(child);
         Ok(started)
+    }
+
+    /// Waits for the end of a child that has closed its output; true when it succeeded.
+    fn has_succeeded(&self, id: u32) -> bool {
+        let mut members = self.0.lock();
+        let Some(at) = members.children.iter().position(|child| child.id() == id) else {
+            return false;
+        };
+        members.children.swap_remove(at).wait().is_ok_and(|status| status.success())
     }
 
     /// Kills a child with SIGKILL.
@@ -88,6 +102,8 @@ pub(super) struct Server {
     command: &'static str,
     /// Where it listens.
     pub(super) address: SocketAddr,
+    /// Where a node serves Arrow Flight.
+    pub(super) flight: Option<SocketAddr>,
     /// Number of its process.
     pub(super) id: u32,
 }
@@ -115,6 +131,12 @@ fn failed(what: &str, error: impl std::fmt::Display) -> Error {
     Error::new(SqlState::IO_ERROR, format!("{what}: {error}"))
 }
 
+/// The lines that a child says, until it ends.
+fn lines_of(output: Option<ChildStdout>) -> impl Iterator<Item = String> {
+    let lines = output.into_iter().flat_map(|output| BufReader::new(output).lines());
+    lines.map_while(std::result::Result::ok)
+}
+
 /// Place of a cluster, whose processes it starts.
 struct Starter<'a> {
     family: &'a Family,
@@ -135,10 +157,16 @@ impl Starter<'_> {
         command.arg(server.command).args(arguments);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(errors);
         let (id, output) = self.family.spawn(&mut command).map_err(|e| failed(&server.name, e))?;
-        let lines = output.into_iter().flat_map(|output| BufReader::new(output).lines());
-        let address = |line: String| line.split_once(LISTENS).map(|(_, at)| at.parse());
-        match lines.map_while(std::result::Result::ok).find_map(address) {
-            Some(Ok(address)) => Ok(Server { address, id, ..server.clone() }),
+        let mut flight = None;
+        let address = |line: String| {
+            if let Some((_, at)) = line.split_once(FLIES) {
+                flight = at.parse().ok();
+                return None;
+            }
+            line.split_once(LISTENS).map(|(_, at)| at.parse())
+        };
+        match lines_of(output).find_map(address) {
+            Some(Ok(address)) => Ok(Server { address, flight, id, ..server.clone() }),
             _ => {
                 self.family.kill(id);
                 let said = fs::read_to_string(&log).unwrap_or_default();
@@ -162,8 +190,8 @@ impl Starter<'_> {
         // Demos side by side look in different places.
         let place = std::process::id() % u32::from(PORTS.len() as u16 / TRIES);
         let first = PORTS.start + place as u16 * TRIES;
-        let mut server =
-            Server { name, command, address: SocketAddr::from(([127, 0, 0, 1], first)), id: 0 };
+        let address = SocketAddr::from(([127, 0, 0, 1], first));
+        let mut server = Server { name, command, address, flight: None, id: 0 };
         let mut outcome = Err(failed(&server.name, "no port is free"));
         for port in first..first + TRIES {
             server.address.set_port(port);
@@ -176,6 +204,12 @@ impl Starter<'_> {
             }
         }
         outcome
+    }
+}
+
+impl Starter<'_> {
+    fn store(&self, number: usize) -> Result<Server> {
+        self.start_anywhere("store", format!("store-{number}"))
     }
 }
 
@@ -212,8 +246,7 @@ impl Cluster {
     ) -> Result<(Server, Vec<Server>)> {
         let starter = Starter { family, program, directory };
         let manager = starter.start_anywhere("commit-manager", "manager".into())?;
-        let store = |number| starter.start_anywhere("store", format!("store-{number}"));
-        Ok((manager, (1..=STORES).map(store).collect::<Result<_>>()?))
+        Ok((manager, (1..=STORES).map(|number| starter.store(number)).collect::<Result<_>>()?))
     }
 
     fn starter(&self) -> Starter<'_> {
@@ -221,22 +254,22 @@ impl Cluster {
         Starter { family, program, directory }
     }
 
-    /// Options of a node.
-    fn shared(&self) -> [String; 4] {
-        let stores: Vec<String> =
-            self.stores.iter().map(|store| store.address.to_string()).collect();
-        let manager = self.manager.address.to_string();
-        ["--shared".into(), manager, "--stores".into(), stores.join(",")]
-    }
-
+    /// Starts a node. The first one says which stores there are, and the manager keeps it.
     fn new_node(&mut self) -> Result<Server> {
+        let anywhere = SocketAddr::from(([127, 0, 0, 1], 0));
+        let mut arguments = ["--auth", "trust"].map(String::from).to_vec();
+        for option in ["--listen", "--flight"] {
+            arguments.extend([option.into(), anywhere.to_string()]);
+        }
+        arguments.extend(["--shared".into(), self.manager.address.to_string()]);
+        if self.started == 0 {
+            let stores: Vec<String> =
+                self.stores.iter().map(|store| store.address.to_string()).collect();
+            arguments.extend(["--stores".into(), stores.join(",")]);
+        }
         self.started += 1;
         let name = format!("node-{}", self.started);
-        let anywhere = SocketAddr::from(([127, 0, 0, 1], 0));
-        let server = Server { name, command: "serve", address: anywhere, id: 0 };
-        let mut arguments = ["--auth", "trust", "--listen"].map(String::from).to_vec();
-        arguments.push(anywhere.to_string());
-        arguments.extend(self.shared());
+        let server = Server { name, command: "serve", address: anywhere, flight: None, id: 0 };
         self.starter().start(&server, &arguments)
     }
 
@@ -270,6 +303,47 @@ impl Cluster {
         Ok(&self.stores[number])
     }
 
+    /// Starts another store, which has no keys yet.
+    ///
+    /// # Errors
+    /// 58030 when it does not start.
+    pub(super) fn new_store(&mut self) -> Result<&Server> {
+        let store = self.starter().store(self.stores.len() + 1)?;
+        self.stores.push(store);
+        Ok(&self.stores[self.stores.len() - 1])
+    }
+
+    /// Kills a store that was removed: it is none of the cluster's any more.
+    pub(super) fn end_store(&mut self, number: usize) -> Server {
+        let store = self.stores.remove(number);
+        self.family.kill(store.id);
+        store
+    }
+
+    /// Adds or removes a store with `tessera stores`, as an operator does.
+    ///
+    /// # Errors
+    /// 58030 when the command does not start.
+    pub(super) fn change(&self, change: Change, number: usize) -> Result<Moves> {
+        let option = match change {
+            Change::Add => "--add",
+            Change::Remove => "--remove",
+        };
+        let log = self.directory.join("stores.log");
+        let errors = File::options().create(true).append(true).open(&log);
+        let errors = errors.map_err(|error| failed(&log.display().to_string(), error))?;
+        let mut command = Command::new(&self.program);
+        command.args(["stores", &self.manager.address.to_string(), option]);
+        command.arg(self.stores[number].address.to_string());
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(errors);
+        let started = self.family.spawn(&mut command);
+        let (id, output) = started.map_err(|error| failed("tessera stores", error))?;
+        let (sender, lines) = mpsc::channel();
+        // Ends with the command, or when nobody listens.
+        thread::spawn(move || lines_of(output).try_for_each(|line| sender.send(line)));
+        Ok(Moves { family: self.family.clone(), id, lines, log })
+    }
+
     /// The nodes.
     pub(super) fn nodes(&self) -> &[Server] {
         &self.nodes
@@ -292,8 +366,38 @@ impl Cluster {
         let command = |Server { name, command, address, .. }: &Server| {
             format!("tessera {command} {directory}/{name} --listen {address}")
         };
-        let node = format!("tessera serve {}", self.shared().join(" "));
+        let node = format!("tessera serve --shared {}", self.manager.address);
         keeps.map(command).chain([node]).collect()
+    }
+}
+
+/// A change of the stores.
+#[derive(Clone, Copy)]
+pub(super) enum Change {
+    Add,
+    Remove,
+}
+
+/// A command that changes the stores, and ends when all have their shares.
+pub(super) struct Moves {
+    family: Family,
+    id: u32,
+    /// The lines that it says; disconnected at its end.
+    pub(super) lines: Receiver<String>,
+    log: PathBuf,
+}
+
+impl Moves {
+    /// Waits for the end of the command, which has closed its output.
+    ///
+    /// # Errors
+    /// 58030 with what it said, when it failed.
+    pub(super) fn end(self) -> Result<()> {
+        if self.family.has_succeeded(self.id) {
+            return Ok(());
+        }
+        let said = fs::read_to_string(&self.log).unwrap_or_default();
+        Err(failed("tessera stores", said.lines().last().unwrap_or("it ended")))
     }
 }
 

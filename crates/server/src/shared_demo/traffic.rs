@@ -1,11 +1,11 @@
-//! Clients of the cluster: terminals that run TPC-C, and an analyst.
+//! Clients of the cluster: terminals that run TPC-C, and what all clients know of each other.
 //!
 //! ```text
 //! terminal: input -> its node, or another that is up -> acknowledged: ledger | in doubt: ledger
-//! analyst:  sums of three tables that are equal in every snapshot, two queries of CH-benCHmark
 //! ```
 //! A terminal whose node went away goes on with another; a transaction that was lost before its
 //! COMMIT is tried again, one that was lost at its COMMIT is in doubt, and never tried again.
+//! Elsewhere: whoever reads meanwhile (`analyst`).
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
@@ -13,43 +13,50 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, RwLock};
-use workloads::ch;
-use workloads::tpcc::postgres::{Connection, failure};
+use workloads::tpcc::postgres::Connection;
 use workloads::tpcc::{
     Answer, Failure, Input, Inputs, LOADED, Placed, SEED, Scale, SqlTerminal, answer, system_clock,
 };
 
+use super::cluster::Server;
 use super::population::connect;
 
 /// Pause before a client tries again what failed.
-const PAUSE: Duration = Duration::from_millis(5);
-
-/// True in every snapshot: what customers paid is what warehouses and districts have.
-const MONEY: &str = "SELECT (SELECT sum(w_ytd) FROM warehouse) = (SELECT sum(d_ytd) FROM district) \
-    AND (SELECT sum(d_ytd) FROM district) = (SELECT sum(h_amount) FROM history)";
-
-/// Queries of CH-benCHmark that need no table beyond TPC-C's.
-const QUERIES: [&str; 2] = [ch::QUERIES[0], ch::QUERIES[5]];
+pub(super) const PAUSE: Duration = Duration::from_millis(5);
 
 /// The nodes that are up, each in its place.
-pub(super) struct Nodes(RwLock<Vec<Option<SocketAddr>>>);
+pub(super) struct Nodes(RwLock<Vec<Option<Server>>>);
 
 impl Nodes {
     /// Nodes that are all up.
-    pub(super) fn new(addresses: impl Iterator<Item = SocketAddr>) -> Self {
-        Self(RwLock::new(addresses.map(Some).collect()))
+    pub(super) fn new(nodes: &[Server]) -> Self {
+        Self(RwLock::new(nodes.iter().cloned().map(Some).collect()))
     }
 
     /// Says which node is up in a place, if any.
-    pub(super) fn set(&self, place: usize, node: Option<SocketAddr>) {
+    pub(super) fn set(&self, place: usize, node: Option<Server>) {
         self.0.write()[place] = node;
     }
 
-    /// The node of a client: that of its place, or the first one that is up.
+    /// Where the node of a client speaks PostgreSQL's protocol: that of its place, or the first
+    /// one that is up.
     pub(super) fn of(&self, client: usize) -> Option<SocketAddr> {
+        self.address(client, |node| Some(node.address))
+    }
+
+    /// Where the node of a client serves Arrow Flight.
+    pub(super) fn flight_of(&self, client: usize) -> Option<SocketAddr> {
+        self.address(client, |node| node.flight)
+    }
+
+    fn address(
+        &self,
+        client: usize,
+        address: fn(&Server) -> Option<SocketAddr>,
+    ) -> Option<SocketAddr> {
         let nodes = self.0.read();
-        let own = nodes[client % nodes.len()];
-        own.or_else(|| nodes.iter().flatten().next().copied())
+        let own = nodes[client % nodes.len()].as_ref();
+        own.or_else(|| nodes.iter().flatten().next()).and_then(address)
     }
 
     /// How many are up.
@@ -160,6 +167,21 @@ impl<'a> Traffic<'a> {
         (self.ledger.into_inner(), self.problems.into_inner())
     }
 
+    /// How many orders were acknowledged so far.
+    pub(super) fn acknowledged(&self) -> usize {
+        self.ledger.lock().acknowledged.len()
+    }
+
+    /// The first orders that were acknowledged.
+    pub(super) fn first_orders(&self, count: usize) -> Vec<Order> {
+        self.ledger.lock().acknowledged[..count].to_vec()
+    }
+
+    /// Notes that the analyst has all answers once more.
+    pub(super) fn analysed(&self) {
+        self.analyses.fetch_add(1, Ordering::Relaxed);
+    }
+
     /// Notes what must not happen; nobody goes on then.
     pub(super) fn fail(&self, problem: String) {
         self.problems.lock().push(problem);
@@ -253,36 +275,6 @@ impl<'a> Traffic<'a> {
                 lines: order.lines().len() as i64,
             });
         }
-    }
-
-    /// Asks until the end.
-    pub(super) fn analyst(&self, number: usize) {
-        while !self.is_over() {
-            let Some(node) = self.nodes.of(number) else {
-                thread::sleep(PAUSE);
-                continue;
-            };
-            match self.analyse(Place { client: number, node }) {
-                Ok(()) => {}
-                Err(Failure::Fatal(message)) => return self.fail(message),
-                Err(_) => thread::sleep(PAUSE),
-            }
-        }
-    }
-
-    fn analyse(&self, place: Place) -> Result<(), Failure> {
-        let mut client = connect(place.node)?;
-        while !self.is_over() && self.nodes.of(place.client) == Some(place.node) {
-            if !client.query_one(MONEY, &[]).map_err(failure)?.get::<_, bool>(0) {
-                let message = "a snapshot in which warehouses, districts and payments differ";
-                return Err(Failure::fatal(message));
-            }
-            for query in QUERIES {
-                client.query(query, &[]).map_err(failure)?;
-            }
-            self.analyses.fetch_add(1, Ordering::Relaxed);
-        }
-        Ok(())
     }
 }
 

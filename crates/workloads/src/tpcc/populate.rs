@@ -38,6 +38,18 @@ impl Scale {
         Self { warehouses, items: 100_000, customers: 3000, undelivered: 900 }
     }
 
+    /// A share of the specification's rows of a warehouse, 0.01 to 1.
+    pub fn part(warehouses: u32, share: f64) -> Self {
+        let whole = Self::new(warehouses);
+        let part = |count: u32| (f64::from(count) * share) as u32;
+        Self {
+            warehouses,
+            items: part(whole.items),
+            customers: part(whole.customers),
+            undelivered: part(whole.undelivered),
+        }
+    }
+
     /// A hundredth of it, for tests.
     pub fn tiny(warehouses: u32) -> Self {
         Self { warehouses, items: 1000, customers: 30, undelivered: 9 }
