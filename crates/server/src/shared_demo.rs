@@ -53,6 +53,12 @@ const RESTARTED: usize = STORES - 1;
 /// The store that comes and goes.
 const ADDED: usize = STORES;
 
+/// Words of `tessera stores` about shares that change.
+const MOVING: &str = "keys move";
+
+/// Time between two lines about them.
+const SECOND: Duration = Duration::from_secs(1);
+
 /// Time between two looks at who goes on.
 const LOOK: Duration = Duration::from_millis(100);
 
@@ -256,13 +262,18 @@ impl Story<'_> {
 
     /// Says what a change of the stores says, until it is over or the clients are.
     fn moves(&self, moves: Moves, start: Instant) -> Result<()> {
-        let mut last = Instant::now();
+        let (mut last, mut shown) = (Instant::now(), None::<Instant>);
         loop {
             match moves.lines.recv_timeout(LOOK) {
                 Ok(line) => {
                     last = Instant::now();
-                    let at = start.elapsed().as_secs_f64();
-                    say(&format!("{at:>6.1} {}", line.trim_start_matches("tessera: ")));
+                    let line = line.trim_start_matches("tessera: ");
+                    // As often as rates, but for the shares at the end.
+                    let is_new = shown.is_none_or(|shown| shown.elapsed() >= SECOND);
+                    if is_new || !line.starts_with(MOVING) {
+                        shown = Some(last);
+                        say(&format!("{:>6.1} {line}", start.elapsed().as_secs_f64()));
+                    }
                 }
                 Err(RecvTimeoutError::Disconnected) => {
                     self.check_interrupt()?;

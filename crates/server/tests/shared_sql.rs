@@ -527,6 +527,12 @@ fn nodes_see_what_others_commit() {
         client.batch_execute(add).expect("numbers are new");
     }
     assert_eq!(rows(&mut b, "SELECT count(*), count(DISTINCT id) FROM n"), ["100|100"]);
+    // And give none that they took before a restart, or other options.
+    a.batch_execute("TRUNCATE n RESTART IDENTITY").expect("it is there");
+    assert_eq!(rows(&mut b, "INSERT INTO n (v) VALUES ('x') RETURNING id"), ["1"]);
+    assert_eq!(rows(&mut a, "INSERT INTO n (v) VALUES ('x') RETURNING id"), ["33"]);
+    b.batch_execute("ALTER SEQUENCE n_id_seq INCREMENT 10").expect("it is there");
+    assert_eq!(rows(&mut a, "INSERT INTO n (v) VALUES ('x') RETURNING id"), ["74"]);
 
     // Both take a key that nobody has: the first one that commits has it.
     a.batch_execute("BEGIN; INSERT INTO t VALUES (4, 'a')").expect("it is new");
