@@ -2,15 +2,22 @@
 //! One line for each figure. Run by `cargo test` it checks itself on tiny input.
 //!
 //! YCSB#: eight fixed fields and two texts; gets alone, and half gets with inserts, updates and
-//! removals in equal parts, so that the size stays; Q1 to Q3 (Pilman 2017, section 5.3). Stores are
-//! threads of this program, each behind a port of its own; a client is one thread with tasks.
+//! removals in equal parts, so that the size stays; Q1 to Q3 (Pilman 2017, section 5.3). Sums of
+//! rows of 1 kB. Stores are threads of this program, each behind a port of its own; a client is one
+//! thread with tasks. Peers that are not on this machine are left out, with a line that says so.
 
 #[path = "cluster/stand.rs"]
 mod stand;
 #[path = "cluster/ycsb.rs"]
 mod ycsb;
+#[path = "cluster/wide.rs"]
+mod wide;
+#[path = "cluster/beside.rs"]
+mod beside;
 #[path = "cluster/redis.rs"]
 mod redis;
+#[path = "cluster/kudu.rs"]
+mod kudu;
 #[path = "../../store/benches/layouts/wide_row.rs"]
 mod wide_row;
 
@@ -33,10 +40,15 @@ struct Sizes {
     rows: u64,
     calls: u64,
     scans: u32,
+    /// Gets and puts in a second, beside queries.
+    rate: u64,
 }
 
 const LAYOUTS: [(&str, Layout); 3] =
     [("columns", Layout::Columns), ("rows", Layout::Rows), ("log", Layout::Log)];
+
+/// Rows of YCSB# for each row of 1 kB.
+const WIDE: u64 = 5;
 
 /// Work in a second.
 fn rate(count: u64, begin: Instant) -> f64 {
@@ -79,7 +91,7 @@ fn stores(count: usize, sizes: Sizes) {
             ycsb.gets(&stand.cluster, sizes.calls, batch);
             println!("{what}: {:.0} gets/s, {batch} at a time", rate(sizes.calls, begin));
             let begin = Instant::now();
-            ycsb.mix(&stand.cluster, sizes.calls, batch);
+            drop(ycsb.mix(&stand.cluster, sizes.calls, batch));
             println!("{what}: {:.0} gets and puts/s, {batch} at a time", rate(sizes.calls, begin));
         }
         ycsb.collect();
@@ -92,6 +104,16 @@ fn stores(count: usize, sizes: Sizes) {
     }
 }
 
+/// Sums of rows of 1 kB, of which there are fewer.
+fn wide(count: usize, sizes: Sizes) {
+    for (name, layout) in LAYOUTS {
+        let stand = Stand::start(count, Disk::None);
+        let rows = sizes.rows / WIDE;
+        let ms = wide::sum(&stand.cluster, layout, rows, sizes.scans);
+        println!("{}, {name}: {ms:.2} ms for a sum over {rows} rows of 1 kB", named(count));
+    }
+}
+
 /// Gets and puts on a store that answers when its log is on disk.
 fn durable(sizes: Sizes) {
     let scratch = Scratch::new("bench-store");
@@ -100,7 +122,7 @@ fn durable(sizes: Sizes) {
     for batch in [1, 16, 64] {
         let calls = sizes.calls.min(500 * batch as u64);
         let begin = Instant::now();
-        ycsb.mix(&stand.cluster, calls, batch);
+        drop(ycsb.mix(&stand.cluster, calls, batch));
         let rate = rate(calls, begin);
         println!("1 store with a log: {rate:.0} gets and puts/s, {batch} at a time");
     }
@@ -164,14 +186,20 @@ fn main() {
     };
     let sizes = if is_bench {
         let scans = number("SCANS", 5) as u32;
-        Sizes { rows: number("ROWS", 500_000), calls: number("CALLS", 200_000), scans }
+        let (rows, calls) = (number("ROWS", 500_000), number("CALLS", 200_000));
+        Sizes { rows, calls, scans, rate: number("RATE", 35_000) }
     } else {
-        Sizes { rows: 300, calls: 200, scans: 1 }
+        Sizes { rows: 300, calls: 200, scans: 1, rate: 2000 }
     };
     println!("{} rows, {} calls, {} scans of each kind", sizes.rows, sizes.calls, sizes.scans);
     manager(sizes);
     [1, 3].into_iter().for_each(|count| stores(count, sizes));
+    [1, 3].into_iter().for_each(|count| wide(count, sizes));
+    beside::compare(beside::Mix { rows: sizes.rows, rate: sizes.rate, scans: sizes.scans });
     durable(sizes);
     transactions(sizes);
     redis::compare(sizes.rows, sizes.calls);
+    if is_bench {
+        kudu::compare(sizes.rows, sizes.calls, sizes.scans);
+    }
 }

@@ -5,7 +5,7 @@
 //! Histories of lists have no anomaly beyond snapshot isolation, kept in real time; money is
 //! neither made nor lost; names are unique; at the end nothing is open, no undo record is left,
 //! no key is in two stores, and indexes say what rows say. `SEEDS` and `FIRST_SEED` choose other
-//! seeds.
+//! seeds, `THREADS` how many run at once; each that fails is named, and the others go on.
 
 #[path = "simulation/world.rs"]
 mod world;
@@ -14,18 +14,29 @@ mod work;
 #[path = "simulation/tables.rs"]
 mod tables;
 
+use std::ops::{AddAssign, Range};
+use std::panic::catch_unwind;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+
 use testkit::histories::{Level, RealTime, check};
 use testkit::sim::{Faults, PartyId, Sim};
 use world::{NODES, Peer, STORES, Shared};
 
-fn seeds() -> std::ops::Range<u64> {
-    let number = |name: &str, default: u64| {
-        let given = std::env::var(name).ok().map(|text| text.parse().expect("a number"));
-        given.unwrap_or(default)
-    };
+/// The number that the environment gives.
+fn number(name: &str, default: u64) -> u64 {
+    let given = std::env::var(name).ok().map(|text| text.parse().expect("a number"));
+    given.unwrap_or(default)
+}
+
+fn seeds() -> Range<u64> {
     let first = number("FIRST_SEED", 0);
     first..first + number("SEEDS", 24)
 }
+
+/// Seeds between two lines of a long run.
+const SHOWN: u64 = 1000;
 
 /// Simulated time of work, in microseconds.
 const WORK_US: i64 = 400_000;
@@ -54,6 +65,14 @@ struct Counts {
     crashes: u64,
     /// Stores that came or left.
     store_changes: usize,
+}
+
+impl AddAssign for Counts {
+    fn add_assign(&mut self, other: Self) {
+        self.committed += other.committed;
+        self.crashes += other.crashes;
+        self.store_changes += other.store_changes;
+    }
 }
 
 /// Runs a seed.
@@ -90,17 +109,46 @@ fn run(seed: u64) -> Counts {
     Counts { committed, crashes: sim.crashes(), store_changes }
 }
 
+/// Runs all seeds; sums, and seeds that failed.
+fn run_all(seeds: Range<u64>) -> (Counts, Vec<u64>) {
+    let next = AtomicU64::new(seeds.start);
+    let done = Mutex::new((Counts::default(), Vec::new()));
+    let work = || {
+        loop {
+            let seed = next.fetch_add(1, Ordering::Relaxed);
+            if seed >= seeds.end {
+                return;
+            }
+            let outcome = catch_unwind(|| run(seed));
+            let (all, failed) = &mut *done.lock().expect("nobody fails with it");
+            match outcome {
+                Ok(counts) => *all += counts,
+                Err(_) => {
+                    println!("seed {seed} failed");
+                    failed.push(seed);
+                }
+            }
+            let ran = seed + 1 - seeds.start;
+            if ran.is_multiple_of(SHOWN) {
+                println!("{ran} seeds: {all:?}, {} failed", failed.len());
+            }
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 0..number("THREADS", 1) {
+            scope.spawn(work);
+        }
+    });
+    done.into_inner().expect("nobody fails with it")
+}
+
 #[test]
 fn no_history_beyond_snapshot_isolation() {
-    let (seeds, mut all) = (seeds(), Counts::default());
+    let seeds = seeds();
     let count = seeds.end - seeds.start;
-    for seed in seeds {
-        let Counts { committed, crashes, store_changes } = run(seed);
-        all.committed += committed;
-        all.crashes += crashes;
-        all.store_changes += store_changes;
-    }
+    let (all, failed) = run_all(seeds);
     println!("{count} seeds: {all:?}");
+    assert!(failed.is_empty(), "seeds that failed: {failed:?}");
     assert!(all.committed as u64 > count * 20, "{all:?}");
     assert!(count < 20 || all.crashes > count && all.store_changes as u64 > count, "{all:?}");
 }

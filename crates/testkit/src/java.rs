@@ -16,8 +16,8 @@ pub fn peers_home() -> PathBuf {
     target.unwrap_or_else(usual).join("peers")
 }
 
-/// The folder with the jars of `packages` (`group:artifact:version`) and of what they need; kept
-/// as `name`.
+/// The folder with the jars of `packages` (`group:artifact:version`, or with a classifier behind)
+/// and of what they need; kept as `name`.
 ///
 /// # Errors
 /// When there is no Java or no Maven, or the packages are not to be had.
@@ -63,7 +63,10 @@ fn project(packages: &[&str]) -> String {
         let tag = |name: &str, at: usize| {
             format!("<{name}>{}</{name}>", parts.get(at).copied().unwrap_or_default())
         };
-        let tags = [tag("groupId", 0), tag("artifactId", 1), tag("version", 2)].concat();
+        let mut tags = [tag("groupId", 0), tag("artifactId", 1), tag("version", 2)].concat();
+        if parts.len() > 3 {
+            tags.push_str(&tag("classifier", 3));
+        }
         format!("<dependency>{tags}</dependency>\n")
     };
     let dependencies: String = packages.iter().map(dependency).collect();

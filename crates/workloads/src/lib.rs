@@ -20,6 +20,7 @@ pub mod tpcc;
 pub mod ch;
 pub mod job;
 pub mod clickbench;
+pub mod aim;
 
 use engine::Database;
 

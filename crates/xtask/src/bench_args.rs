@@ -272,3 +272,59 @@ pub struct OltpArgs {
     #[arg(long, default_value_t = 27)]
     pub seed: u64,
 }
+
+/// A part of `bench shared`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum SharedPart {
+    /// Stores and the manager through the library: YCSB#, wide rows, transactions; Redis and Kudu
+    Library,
+    /// TPC-C through SQL, by the number of nodes
+    Tpcc,
+    /// Huawei-AIM through SQL: seven queries beside calls
+    Aim,
+}
+
+/// Arguments of `bench shared`.
+#[derive(Args, Clone, Debug)]
+pub struct SharedBenchArgs {
+    /// Parts; all of them without
+    #[arg(value_enum)]
+    pub parts: Vec<SharedPart>,
+    /// Seconds of each run through SQL, after a fifth of them to warm up
+    #[arg(long, default_value_t = 10.0)]
+    pub seconds: f64,
+    /// Numbers of nodes
+    #[arg(long, value_delimiter = ',', default_values_t = [1, 2, 3])]
+    pub nodes: Vec<usize>,
+    /// Stores
+    #[arg(long, default_value_t = 1)]
+    pub stores: usize,
+    /// TPC-C: warehouses
+    #[arg(long, default_value_t = 2)]
+    pub warehouses: u32,
+    /// TPC-C: rows of a warehouse, as a share of the specification's, 0.01 to 1
+    #[arg(long, default_value_t = 0.1)]
+    pub scale: f64,
+    /// TPC-C: terminals
+    #[arg(long, default_value_t = 6)]
+    pub workers: usize,
+    /// AIM: rows
+    #[arg(long, default_value_t = 10_000)]
+    pub subscribers: u64,
+    /// AIM: attributes of a row, from 41
+    #[arg(long, default_value_t = 546, value_parser = clap::value_parser!(u32).range(41..=1500))]
+    pub attributes: u32,
+    /// AIM: calls in a second beside the queries, as far as the nodes take them
+    #[arg(long, default_value_t = 500)]
+    pub calls: u64,
+    /// The program to measure; without, one is built
+    #[arg(long)]
+    pub program: Option<PathBuf>,
+}
+
+impl SharedBenchArgs {
+    /// True when the part is asked for.
+    pub fn has(&self, part: SharedPart) -> bool {
+        self.parts.is_empty() || self.parts.contains(&part)
+    }
+}

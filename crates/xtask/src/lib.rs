@@ -15,6 +15,7 @@
 //! verify, bench -> Tessera beside DuckDB, DataFusion or PostgreSQL on the same data
 //! bench tpcc    -> transactions on Tessera, SQLite or PostgreSQL (feature `peers`)
 //! bench oltp    -> TATP, SmallBank, YCSB and others on both servers (feature `oltp`)
+//! bench shared  -> stores and nodes: YCSB#, TPC-C, AIM (feature `peers`)
 //! bench recovery, checkpoint, versions, waterfall, join-order, limits, storage -> Tessera alone
 //! ```
 //! Invariant: without the feature `tessera` nothing of the product is compiled, so that the checks
@@ -23,6 +24,8 @@
 
 // Floors: lowest first.
 mod workspace;
+pub mod bench_args;
+mod cluster;
 pub mod check;
 pub mod slt;
 pub mod histories;
@@ -43,7 +46,6 @@ pub mod torture;
 pub mod variants;
 #[cfg(feature = "tessera")]
 pub mod fuzz_queries;
-pub mod bench_args;
 #[cfg(feature = "tessera")]
 pub mod peers;
 #[cfg(feature = "tessera")]
@@ -60,5 +62,7 @@ pub mod bench;
 pub mod oltp;
 #[cfg(feature = "peers")]
 pub mod tpcc;
+#[cfg(feature = "peers")]
+pub mod shared_bench;
 
 pub use workspace::{Outcome, peers_home, root, text};

@@ -7,7 +7,8 @@ use std::process::ExitCode;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use xtask::bench_args::{
     AdaptArgs, ChArgs, CheckpointArgs, JoinOrderArgs, LimitsArgs, OltpArgs, RecoveryArgs,
-    RecoveryChildArgs, StorageArgs, SwitchesArgs, VersionsArgs, WaterfallArgs, Which,
+    RecoveryChildArgs, SharedBenchArgs, SharedPart, StorageArgs, SwitchesArgs, VersionsArgs,
+    WaterfallArgs, Which,
 };
 use xtask::bus::BusCommand;
 use xtask::clients::ClientsArgs;
@@ -109,8 +110,8 @@ enum Bench {
     Checkpoint(CheckpointArgs),
     /// The message bus: in memory, with a log, over gRPC; synchronous and asynchronous
     Bus,
-    /// Shared data on one and three stores: YCSB#, scans, transactions, the commit manager; Redis
-    Shared,
+    /// Shared data: YCSB#, wide rows, the commit manager; TPC-C by nodes, and AIM; Redis and Kudu
+    Shared(SharedBenchArgs),
     /// Tessera's server beside PostgreSQL's: pgbench, COPY, rows
     Wire(WireArgs),
     /// TATP, SmallBank, YCSB and others on Tessera's server and PostgreSQL's
@@ -351,7 +352,7 @@ fn run(command: Command) -> Outcome {
         Command::Bus(command) => bus::run(command),
         Command::Shared(command) => shared::run(command),
         Command::Bench(Bench::Bus) => bus::bench(),
-        Command::Bench(Bench::Shared) => shared::bench(),
+        Command::Bench(Bench::Shared(args)) => run_shared(&args),
         Command::Python { built: true } => python::run(Extension::Built),
         Command::Python { built: false } => python::run(Extension::Pip),
         Command::Test => test::run(),
@@ -443,7 +444,7 @@ fn run_product(command: Command) -> Outcome {
         | Command::Python { .. }
         | Command::Test
         | Command::Bench(
-            Bench::Bus | Bench::Shared | Bench::Tpcc(_) | Bench::Wire(_) | Bench::Oltp(_),
+            Bench::Bus | Bench::Shared(_) | Bench::Tpcc(_) | Bench::Wire(_) | Bench::Oltp(_),
         ) => {
             unreachable!("these do not come here")
         }
@@ -478,6 +479,24 @@ fn run_oltp(_: &OltpArgs) -> Outcome {
 #[cfg(feature = "oltp")]
 fn run_oltp(args: &OltpArgs) -> Outcome {
     xtask::oltp::run(args)
+}
+
+/// Measures shared data; through SQL, that needs a driver.
+fn run_shared(args: &SharedBenchArgs) -> Outcome {
+    if args.parts == [SharedPart::Library] {
+        return shared::bench();
+    }
+    run_shared_sql(args)
+}
+
+#[cfg(not(feature = "peers"))]
+fn run_shared_sql(_: &SharedBenchArgs) -> Outcome {
+    run_again("peers")
+}
+
+#[cfg(feature = "peers")]
+fn run_shared_sql(args: &SharedBenchArgs) -> Outcome {
+    xtask::shared_bench::run(args)
 }
 
 /// Runs TPC-C, which needs the peers' drivers.

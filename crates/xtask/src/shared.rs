@@ -5,6 +5,7 @@ use std::process::Command;
 use clap::{Args, Subcommand};
 
 use crate::Outcome;
+use crate::bench_args::threads_or_cores;
 use crate::venv::must;
 use crate::workspace::{cargo, in_workspace};
 
@@ -37,17 +38,21 @@ pub struct SimulateArgs {
     /// The first of them
     #[arg(long, default_value_t = 0)]
     pub first: u64,
+    /// How many at once; as many as there are cores without
+    #[arg(long)]
+    pub threads: Option<usize>,
 }
 
 /// Runs them.
 ///
 /// # Errors
-/// When a test fails: its output names the seed.
+/// When a test fails: its output names the seeds.
 pub fn run(command: SharedCommand) -> Outcome {
     match command {
         SharedCommand::Simulate(args) => {
             let mut test = test("shared", "simulation");
             test.env("SEEDS", args.seeds.to_string()).env("FIRST_SEED", args.first.to_string());
+            test.env("THREADS", threads_or_cores(args.threads).to_string());
             must(test.args(["no_history", "--nocapture"]))
         }
         SharedCommand::Torture(args) => {

@@ -7,10 +7,11 @@
 //! whoever reads them.
 
 mod postgres;
+mod shared;
 mod tessera;
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use workloads::tpcc::driver::{self, Length, Plan, Report, System};
@@ -18,7 +19,9 @@ use workloads::tpcc::sqlite::Sqlite;
 use workloads::tpcc::{self as tpcc, Failure, Kind, Scale};
 
 use self::postgres::PostgresSystem;
+use self::shared::SharedSystem;
 use self::tessera::TesseraSystem;
+use crate::cluster::Sizes;
 use crate::{Outcome, bench, peers_home, text};
 
 pub use workloads::tpcc::sqlite::Durability;
@@ -85,48 +88,62 @@ pub fn run(options: &Options) -> Outcome {
     }
     println!("{}", bench::circumstances());
     let scale = Scale::new(options.warehouses);
-    match options.target {
+    let run = Run { scale, workers: options.workers, seconds: options.seconds };
+    let report = match options.target {
         Target::Tessera => {
             let folder = ScratchFile::new()?;
-            measure(options, &scale, || {
+            measure(&run, || {
                 let how = (options.durability, options.interface);
                 TesseraSystem::create(&folder.0, how, options.workers, &scale)
             })
         }
         Target::Sqlite => {
             let file = ScratchFile::new()?;
-            measure(options, &scale, || {
-                Sqlite::create(&file.0, options.durability, &scale, tpcc::SEED)
-            })
+            measure(&run, || Sqlite::create(&file.0, options.durability, &scale, tpcc::SEED))
         }
-        Target::Postgres => measure(options, &scale, || {
+        Target::Postgres => measure(&run, || {
             PostgresSystem::create(options.durability, options.interface, &scale, tpcc::SEED)
         }),
-    }
+    };
+    report.map(drop)
+}
+
+/// Measures shared data of these processes, which run `program`.
+///
+/// # Errors
+/// As [`run`].
+pub(crate) fn on_shared(program: &Path, sizes: Sizes, run: &Run) -> Result<Report, String> {
+    measure(run, || SharedSystem::create(program, sizes, &run.scale))
+}
+
+/// A run of terminals.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Run {
+    pub(crate) scale: Scale,
+    pub(crate) workers: usize,
+    pub(crate) seconds: f64,
 }
 
 fn measure<M: Measured>(
-    options: &Options,
-    scale: &Scale,
+    run: &Run,
     open: impl FnOnce() -> Result<M, Failure>,
-) -> Outcome {
+) -> Result<Report, String> {
+    let Run { scale, workers, seconds } = *run;
     let start = Instant::now();
     let system = open().map_err(text)?;
     println!("system   {}", system.description());
     println!("load     {:.1} s", start.elapsed().as_secs_f64());
-    let warm_up = Duration::from_secs_f64(options.seconds / 5.0);
+    let warm_up = Duration::from_secs_f64(seconds / 5.0);
     let plan = Plan {
-        scale: *scale,
+        scale,
         seed: tpcc::SEED,
         run: 1,
-        workers: options.workers,
-        length: Length::Time(warm_up, Duration::from_secs_f64(options.seconds)),
+        workers,
+        length: Length::Time(warm_up, Duration::from_secs_f64(seconds)),
     };
     println!(
-        "run      tpcc, {} warehouses, {} workers, {:.1} s after {:.1} s; seed {}",
-        options.warehouses,
-        options.workers,
-        options.seconds,
+        "run      tpcc, {} warehouses, {workers} workers, {seconds:.1} s after {:.1} s; seed {}",
+        scale.warehouses,
         warm_up.as_secs_f64(),
         tpcc::SEED
     );
@@ -137,13 +154,13 @@ fn measure<M: Measured>(
         remark => println!("{remark}"),
     }
     let start = Instant::now();
-    let broken = tpcc::violations(scale, |sql| system.integer(sql)).map_err(text)?;
+    let broken = tpcc::violations(&scale, |sql| system.integer(sql)).map_err(text)?;
     broken.iter().for_each(|violation| println!("{violation}"));
     match broken.len() {
         0 => println!("conditions 1 to 12 hold, {:.1} s", start.elapsed().as_secs_f64()),
         count => return Err(format!("{count} consistency conditions are broken")),
     }
-    Ok(())
+    Ok(report)
 }
 
 fn print(report: &Report) {

@@ -32,6 +32,25 @@ pub(crate) struct Stand {
     _scratch: Scratch,
 }
 
+/// Connections to all stores.
+pub(crate) struct Link {
+    pub(crate) cluster: Cluster,
+    _connections: Vec<Connection>,
+}
+
+impl Link {
+    fn new(addresses: &Addresses, number: u64) -> Self {
+        let open = |address| {
+            let client = (1 << 62) + number;
+            let options = ConnectionOptions { client, patience: Duration::ZERO, token: None };
+            Connection::open(address, options).expect("connects")
+        };
+        let connections: Vec<_> = addresses.stores.iter().copied().map(open).collect();
+        let channels = connections.iter().map(|store| Arc::clone(store.channel())).collect();
+        Self { cluster: Cluster::new(channels), _connections: connections }
+    }
+}
+
 fn listen<S: Service + 'static>(exchange: Exchange<S>) -> Listener {
     let port = TcpListener::bind("127.0.0.1:0").expect("a free port");
     Listener::start(port, Arc::new(exchange), ListenerOptions::default()).expect("starts")
@@ -69,20 +88,13 @@ impl Stand {
             patience: Duration::from_secs(10),
             token: None,
         };
-        let open = |address| {
-            let options =
-                ConnectionOptions { client: 1 << 62, patience: Duration::ZERO, token: None };
-            Connection::open(address, options).expect("connects")
-        };
-        let connections: Vec<_> = addresses.stores.iter().copied().map(open).collect();
-        let channels = connections.iter().map(|store| Arc::clone(store.channel())).collect();
-        Self {
-            cluster: Cluster::new(channels),
-            addresses,
-            _connections: connections,
-            _listeners: listeners,
-            _scratch: scratch,
-        }
+        let Link { cluster, _connections } = Link::new(&addresses, 0);
+        Self { cluster, addresses, _connections, _listeners: listeners, _scratch: scratch }
+    }
+
+    /// Connections of client `number`, from 1.
+    pub(crate) fn another(&self, number: u64) -> Link {
+        Link::new(&self.addresses, number)
     }
 
     pub(crate) fn join(&self) -> Member {

@@ -2,6 +2,8 @@
 
 use std::cell::{Cell, RefCell};
 use std::hint::black_box;
+use std::sync::Arc;
+use std::time::Instant;
 
 use store::conformance::Manager;
 use store::server::Layout;
@@ -20,18 +22,32 @@ const EDGE: u64 = 100;
 
 /// The loaded table.
 pub(crate) struct Ycsb {
-    table: RemoteTable,
-    manager: Manager,
+    reader: Reader,
     /// Keys that are there.
     first: Cell<u64>,
     end: Cell<u64>,
+}
+
+/// A client that scans.
+pub(crate) struct Reader {
+    table: RemoteTable,
+    manager: Arc<Manager>,
+}
+
+impl Reader {
+    pub(crate) fn scan(&self, query: &Query) {
+        self.manager.run(|snapshot| {
+            let request = ScanRequest { query, snapshot, sink: &Nothing };
+            black_box(self.table.scan(&[request], 1).expect("scans"));
+        });
+    }
 }
 
 impl Ycsb {
     pub(crate) fn load(cluster: &Cluster, layout: Layout, rows: u64) -> Self {
         let schema = Schema::new(TableKind::Transactional, wide_row::fields()).expect("fits");
         let made = block_on(cluster.create("main", &schema, layout), || cluster.flush());
-        let (table, manager) = (made.expect("is new"), Manager::default());
+        let (table, manager) = (made.expect("is new"), Arc::new(Manager::default()));
         let random = RefCell::new(Random::new(5));
         manager.run(|snapshot| {
             all(
@@ -45,7 +61,8 @@ impl Ycsb {
                 },
             );
         });
-        let all = Self { table, manager, first: Cell::new(0), end: Cell::new(rows) };
+        let reader = Reader { table, manager };
+        let all = Self { reader, first: Cell::new(0), end: Cell::new(rows) };
         all.collect();
         all
     }
@@ -55,7 +72,13 @@ impl Ycsb {
     }
 
     pub(crate) fn collect(&self) {
-        self.table.collect(self.manager.lowest_active()).expect("there is room");
+        self.reader.table.collect(self.reader.manager.lowest_active()).expect("there is room");
+    }
+
+    /// A client that scans the table through connections of its own.
+    pub(crate) fn reader(&self, cluster: &Cluster) -> Reader {
+        let table = block_on(cluster.find("main"), || cluster.flush()).expect("is there");
+        Reader { table, manager: Arc::clone(&self.reader.manager) }
     }
 
     fn key(&self, random: &RefCell<Random>) -> u64 {
@@ -64,46 +87,51 @@ impl Ycsb {
 
     pub(crate) fn gets(&self, cluster: &Cluster, calls: u64, batch: usize) {
         let random = RefCell::new(Random::new(calls));
-        self.manager.run(|snapshot| {
+        self.reader.manager.run(|snapshot| {
             all(
                 batch,
                 calls,
                 || cluster.flush(),
                 async |_| {
-                    let read = self.table.get_later(snapshot, self.key(&random));
+                    let read = self.reader.table.get_later(snapshot, self.key(&random));
                     black_box(read.await.expect("is there"));
                 },
             );
         });
     }
 
-    pub(crate) fn mix(&self, cluster: &Cluster, calls: u64, batch: usize) {
-        let random = RefCell::new(Random::new(calls + 1));
+    /// Gets and puts in turn; the times of the gets in nanoseconds.
+    pub(crate) fn mix(&self, cluster: &Cluster, calls: u64, batch: usize) -> Vec<u64> {
+        let random = RefCell::new(Random::new(calls + self.end.get()));
+        let times = RefCell::new(Vec::new());
         all(
             batch,
             calls,
             || cluster.flush(),
             async |n| {
-                let snapshot = self.manager.begin();
+                let snapshot = self.reader.manager.begin();
                 if n % 2 == 0 {
-                    let read = self.table.get_later(&snapshot, self.key(&random));
+                    let begin = Instant::now();
+                    let read = self.reader.table.get_later(&snapshot, self.key(&random));
                     black_box(read.await.expect("is there"));
+                    times.borrow_mut().push(begin.elapsed().as_nanos() as u64);
                 } else {
                     self.put(n / 2 % 3, &snapshot, &random).await;
                 }
-                self.manager.finish(&snapshot);
+                self.reader.manager.finish(&snapshot);
             },
         );
+        times.into_inner()
     }
 
     async fn put(&self, kind: u64, snapshot: &store::Snapshot, random: &RefCell<Random>) {
-        let tuple = wide_row::row(self.table.schema(), &mut random.borrow_mut());
+        let tuple = wide_row::row(self.reader.table.schema(), &mut random.borrow_mut());
         let (key, change) = match kind {
             0 => (self.end.replace(self.end.get() + 1), Change::Insert(&tuple)),
             1 => (self.key(random), Change::Update(&tuple)),
             _ => (self.first.replace(self.first.get() + 1), Change::Remove),
         };
-        let outcome = self.table.write_later(snapshot, key, change).await;
+        let outcome = self.reader.table.write_later(snapshot, key, change).await;
         // Two updates of one key at once: one of them meets a conflict.
         assert!(outcome.is_ok() || kind == 1, "{outcome:?}");
     }
@@ -126,9 +154,6 @@ impl Ycsb {
     }
 
     pub(crate) fn scan(&self, query: &Query) {
-        self.manager.run(|snapshot| {
-            let request = ScanRequest { query, snapshot, sink: &Nothing };
-            black_box(self.table.scan(&[request], 1).expect("scans"));
-        });
+        self.reader.scan(query);
     }
 }

@@ -37,6 +37,22 @@ pub(super) struct PostgresSystem {
     interface: Interface,
 }
 
+/// Makes the tables, fills them, makes their indexes.
+pub(super) fn fill(client: &mut Client, scale: &Scale, seed: u64) -> Result<(), Failure> {
+    for sql in create_tables(Dialect::Standard) {
+        client.batch_execute(&sql).map_err(failure)?;
+    }
+    for table in Table::ALL {
+        let mut rows = Copy::new(client, table);
+        populate(table, scale, seed, 1..=scale.warehouses, &mut rows)?;
+        rows.finish()?;
+    }
+    for sql in create_indexes() {
+        client.batch_execute(&sql).map_err(failure)?;
+    }
+    Ok(())
+}
+
 impl PostgresSystem {
     /// Starts a server and fills a database.
     pub(super) fn create(
@@ -53,17 +69,7 @@ impl PostgresSystem {
         let server = Postgres::start_with(&settings).map_err(|e| Failure::Fatal(e.message))?;
         let system = Self { server, durability, interface };
         let mut client = system.connect()?;
-        for sql in create_tables(Dialect::Standard) {
-            client.batch_execute(&sql).map_err(failure)?;
-        }
-        for table in Table::ALL {
-            let mut rows = Copy::new(&mut client, table);
-            populate(table, scale, seed, 1..=scale.warehouses, &mut rows)?;
-            rows.finish()?;
-        }
-        for sql in create_indexes() {
-            client.batch_execute(&sql).map_err(failure)?;
-        }
+        fill(&mut client, scale, seed)?;
         client.batch_execute(FUNCTIONS).map_err(failure)?;
         client.batch_execute("VACUUM ANALYZE").map_err(failure)?;
         client.batch_execute("CHECKPOINT").map_err(failure)?;
