@@ -74,13 +74,13 @@ pub struct Call {
     pub subscriber: u64,
     /// Where it goes.
     pub reach: Reach,
-    /// How long it takes.
+    /// Duration.
     pub seconds: i64,
-    /// What it costs.
+    /// Price.
     pub cents: i64,
 }
 
-/// What a call does to an attribute.
+/// Effect of a call on an attribute.
 #[derive(Clone, Copy)]
 enum Effect {
     One,

@@ -133,11 +133,10 @@ fn is_renaming(action: &AlterAction) -> bool {
     )
 }
 
-/// Says that an index gets the name of the constraint that it serves.
-pub(super) fn tell_renamed(session: &mut Session, index: &str, to: &str) {
+/// Notice that an index gets the name of the constraint that it serves.
+pub(super) fn renames_index(index: &str, to: &str) -> String {
     let what = "ALTER TABLE / ADD CONSTRAINT USING INDEX";
-    let message = format!("{what} will rename index \"{index}\" to \"{to}\"");
-    session.notice(SqlState::SUCCESSFUL_COMPLETION, message);
+    format!("{what} will rename index \"{index}\" to \"{to}\"")
 }
 
 impl Altering {
@@ -316,7 +315,8 @@ impl Altering {
     /// Makes an index that of a key, whose name it gets.
     fn adopt_index(&mut self, session: &mut Session, index: &str, key: &KeyDef) -> Result<()> {
         if index != key.name {
-            tell_renamed(session, index, &key.name);
+            let message = renames_index(index, &key.name);
+            session.notice(SqlState::SUCCESSFUL_COMPLETION, message);
             self.rename_constraint(session, index, &key.name)?;
         }
         if key.primary {

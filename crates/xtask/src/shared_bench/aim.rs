@@ -33,7 +33,7 @@ const CLIENTS: [usize; 2] = [1, 2];
 /// Sets of parameters with which answers are compared.
 const SEEDS: u64 = 5;
 
-/// What a run found.
+/// Findings of a run.
 #[derive(Default)]
 struct Found {
     times: Histogram,

@@ -14,14 +14,14 @@ use kernels::Batch;
 use sql::algebra::Query;
 use sql::catalog::{CheckDef, KeyDef, Validity};
 use sql::statement::{AlterAction, AlterTable, Nullability, RelationName, RenamedColumn};
-use types::{Error, Result, Value};
+use types::{Error, Result, SqlState, Value};
 
 use super::{check_may, duplicated, hold, redefine, sequences, table_of, uses_own_sequence};
 use crate::QueryResult;
 use crate::catalog::generated::Generated;
 use crate::catalog::stored::key_index;
 use crate::catalog::{State, TableDef};
-use crate::define::alter::{lose_column, tell_renamed};
+use crate::define::alter::{lose_column, renames_index};
 use crate::define::names::{free, name_keys, taken};
 use crate::define::sequence::Options;
 use crate::define::validate;
@@ -72,6 +72,12 @@ pub(super) fn alter(running: &mut Running<'_>, alter: &AlterTable) -> Result<Que
         renamed: Vec::new(),
     };
     for action in &alter.actions {
+        if let AlterAction::AdoptIndex { index, key } = action
+            && *index != key.name
+        {
+            let message = renames_index(index, &key.name);
+            running.session.notice(SqlState::SUCCESSFUL_COMPLETION, message);
+        }
         altering.apply(running.session, action)?;
     }
     altering.finish(running, &rows, alter.rewrite.as_deref())?;
@@ -97,7 +103,7 @@ fn refused(what: &str) -> Error {
 }
 
 impl Altering {
-    fn apply(&mut self, session: &mut Session, action: &AlterAction) -> Result<()> {
+    fn apply(&mut self, session: &Session, action: &AlterAction) -> Result<()> {
         let def = &mut self.def;
         match action {
             AlterAction::AddColumn { column, .. } if column.domain.is_some() => {
@@ -113,7 +119,6 @@ impl Altering {
                     sequences::for_column(session, def, sequence)?;
                 }
             }
-            AlterAction::AddIdentity(sequence) => sequences::for_column(session, def, sequence)?,
             AlterAction::DropColumn { column, name, indexes, .. } => {
                 self.drop_column(*column, name, indexes);
             }
@@ -151,35 +156,41 @@ impl Altering {
                     self.checks.push(check.clone());
                 }
             }
-            AlterAction::DropConstraint { name, .. } => {
-                def.keys.retain(|key| key.name != *name);
-                def.indexes.retain(|index| index.name != *name);
-                def.checks.retain(|check| check.name != *name);
-                self.checks.retain(|check| check.name != *name);
-            }
+            AlterAction::DropConstraint { name, .. } => self.drop_constraint(name),
             AlterAction::AddExclusion(_) => return Err(refused("EXCLUDE")),
             AlterAction::AddForeignKey(_) => return Err(refused("FOREIGN KEY")),
-            AlterAction::AdoptIndex { index, key } => self.adopt_index(session, index, key)?,
-            AlterAction::SetIdentity { column, kind, definition, restart } => {
-                let mut identities = def.identities.iter_mut();
-                if let Some((_, identity)) = identities.find(|(at, _)| at == column) {
-                    identity.kind = *kind;
-                    let options = Options { definition, restart: *restart };
-                    sequences::change(session, &identity.sequence, options)?;
-                }
-            }
-            AlterAction::DropIdentity { column } => {
-                let gone = def.identities.extract_if(.., |(at, _)| at == column);
-                for (_, identity) in gone {
-                    sequences::lose(session, &identity.sequence)?;
-                }
-            }
+            AlterAction::AdoptIndex { index, key } => self.adopt_index(index, key)?,
+            AlterAction::AddIdentity(_)
+            | AlterAction::SetIdentity { .. }
+            | AlterAction::DropIdentity { .. } => self.change_identity(session, action)?,
             AlterAction::SetInheritance(_) => return Err(refused("INHERITS")),
             AlterAction::SetOrder { .. } | AlterAction::SetDeferral { .. } => {
                 return Err(refused("this change"));
             }
         }
         Ok(())
+    }
+
+    /// Gives a column an identity, changes it, or takes it away.
+    fn change_identity(&mut self, session: &Session, action: &AlterAction) -> Result<()> {
+        let def = &mut self.def;
+        match action {
+            AlterAction::AddIdentity(sequence) => sequences::for_column(session, def, sequence),
+            AlterAction::SetIdentity { column, kind, definition, restart } => {
+                let mut identities = def.identities.iter_mut();
+                let Some((_, identity)) = identities.find(|(at, _)| at == column) else {
+                    return Ok(());
+                };
+                identity.kind = *kind;
+                let options = Options { definition, restart: *restart };
+                sequences::change(session, &identity.sequence, options)
+            }
+            AlterAction::DropIdentity { column } => {
+                let mut gone = def.identities.extract_if(.., |(at, _)| at == column);
+                gone.try_for_each(|(_, identity)| sequences::lose(session, &identity.sequence))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn drop_column(&mut self, column: usize, name: &str, indexes: &[String]) {
@@ -201,6 +212,14 @@ impl Altering {
         self.origins.remove(column);
         self.rewrites = true;
         self.renamed.push((name.to_owned(), None));
+    }
+
+    fn drop_constraint(&mut self, name: &str) {
+        let def = &mut self.def;
+        def.keys.retain(|key| key.name != name);
+        def.indexes.retain(|index| index.name != name);
+        def.checks.retain(|check| check.name != name);
+        self.checks.retain(|check| check.name != name);
     }
 
     fn rename_column(&mut self, renamed: &RenamedColumn) {
@@ -257,12 +276,11 @@ impl Altering {
     }
 
     /// Makes an index that of a key, whose name it gets.
-    fn adopt_index(&mut self, session: &mut Session, index: &str, key: &KeyDef) -> Result<()> {
+    fn adopt_index(&mut self, index: &str, key: &KeyDef) -> Result<()> {
         if index != key.name {
             if self.state.contains(&RelationName::key_beside(&self.def.name, &key.name)) {
                 return Err(taken(&key.name));
             }
-            tell_renamed(session, index, &key.name);
             self.rename_constraint(index, &key.name)?;
         }
         if key.primary {
