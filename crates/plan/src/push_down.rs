@@ -263,7 +263,7 @@ fn deal(part: Expr, form: &Form<'_>, sides: &mut Sides) {
 }
 
 /// The kind that `kind` becomes under predicates that reject its rows of NULLs.
-fn stronger(
+pub(crate) fn stronger(
     mut kind: JoinKind,
     predicates: &[Expr],
     in_left: &ColumnSet,

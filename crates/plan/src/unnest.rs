@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! lift     sub-query expression  -> join whose right side refers to the left (a dependent join)
+//! sink     correlated predicates -> below what may fail in the right side
 //! pull     correlated predicates -> out of the right side into the condition, if that is all
 //! domain   anything else         -> right side once for all distinct values it depends on
 //! ```
@@ -16,6 +17,7 @@ mod domain;
 mod lift;
 mod nullability;
 mod pull;
+mod sink;
 
 use sql::algebra::{JoinKind, Plan};
 use types::{Error, Result};
@@ -59,6 +61,7 @@ fn resolve_here(context: &mut Context<'_>, plan: &mut Plan) -> Result<()> {
         return Err(Error::internal("a dependent join is a join"));
     };
     resolve(context, &mut left)?;
+    let right = Box::new(sink::sink(*right, &tree::output_set(&left)));
     // Volatile expressions are evaluated for each row, not for each value that they depend on.
     let pulled = if right.is_volatile() {
         None

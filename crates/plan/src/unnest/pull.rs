@@ -157,7 +157,29 @@ fn fails_beyond(plan: &Plan, outer: &ColumnSet) -> bool {
         return false;
     }
     let fails = !matches!(plan, Plan::Filter { .. }) && operator_may_fail(plan);
-    fails || plan.inputs().iter().any(|input| fails_beyond(input, outer))
+    fails || plan.inputs().iter().any(|input| fails_beyond(input, outer)) || joins_failing(plan)
+}
+
+/// True for a join that chooses among rows of which a side without outer columns computes what may
+/// fail: it is to be computed for what is chosen.
+fn joins_failing(plan: &Plan) -> bool {
+    match plan {
+        Plan::Join { left, right, kind, .. } => {
+            let reads_right = matches!(kind, JoinKind::Inner | JoinKind::Left);
+            computes_failing(left) || reads_right && computes_failing(right)
+        }
+        _ => false,
+    }
+}
+
+/// True when a projection of `plan`, above all that makes rows of several, may raise an error.
+fn computes_failing(plan: &Plan) -> bool {
+    match plan {
+        Plan::Project { input, .. } => operator_may_fail(plan) || computes_failing(input),
+        Plan::Filter { input, .. } | Plan::Sort { input, .. } => computes_failing(input),
+        Plan::Join { .. } => joins_failing(plan),
+        _ => false,
+    }
 }
 
 fn pull(context: &mut Context<'_>, plan: &Plan, outer: &ColumnSet, need: Need) -> Option<Pulled> {
