@@ -44,6 +44,19 @@ enum Sign {
     Plus,
 }
 
+/// Words of a template that others may not stand beside, as far as they were read.
+#[derive(Clone, Copy, Debug, Default)]
+struct Seen {
+    point: bool,
+    shift: bool,
+    /// S
+    anchored: bool,
+    /// MI, PL or SG
+    signed: bool,
+    /// RN
+    roman: bool,
+}
+
 /// A number's template.
 #[derive(Clone, Debug, Default)]
 pub(super) struct NumberTemplate {
@@ -72,53 +85,115 @@ impl NumberTemplate {
     pub(super) fn parse(text: &str) -> Result<Self> {
         let mut template = Self::default();
         let mut rest = text;
-        let (mut point, mut shifted) = (false, false);
+        let mut seen = Seen::default();
         while let Some(c) = rest.chars().next() {
-            let two = rest.get(..2).map(str::to_ascii_uppercase).unwrap_or_default();
-            let mut taken = c.len_utf8();
-            match (two.as_str(), c) {
-                ("FM", _) => (template.bare, taken) = (true, 2),
-                ("PR", _) => (template.angles, taken) = (true, 2),
-                ("RN", _) => (template.roman, taken) = (Some(c == 'r'), 2),
-                ("MI", _) => taken = template.push(Place::Sign(Sign::Minus), 2),
-                ("PL", _) => taken = template.push(Place::Sign(Sign::Plus), 2),
-                ("SG", _) => taken = template.push(Place::Sign(Sign::Fixed), 2),
-                ("TH", _) => taken = template.push(Place::Ordinal(c == 'T'), 2),
-                ("EE", _) if rest.get(..4).is_some_and(|t| t.eq_ignore_ascii_case("EEEE")) => {
-                    (template.scientific, taken) = (true, 4);
-                }
-                (_, 'S' | 's') => taken = template.push(Place::Sign(Sign::Anchored), 1),
-                (_, '9' | '0') => {
-                    let place = if c == '9' { Place::Digit } else { Place::Zero };
-                    template.places.push(place);
-                    match (point, shifted) {
-                        (true, _) => template.fraction += 1,
-                        (false, true) => template.shift += 1,
-                        (false, false) => template.whole += 1,
-                    }
-                }
-                (_, '.' | 'D' | 'd') => {
-                    if point {
-                        return Err(malformed("multiple decimal points"));
-                    }
-                    point = true;
-                    template.places.push(Place::Point);
-                }
-                (_, ',' | 'G' | 'g') => template.places.push(Place::Group),
-                (_, 'V' | 'v') => shifted = true,
-                (_, 'L' | 'l') => template.places.push(Place::Text(" ".to_owned())),
-                (_, '"' | '\\') => {
-                    let text;
-                    (text, rest) = take_text(rest);
-                    template.places.push(Place::Text(text));
-                    continue;
-                }
-                (_, c) => template.places.push(Place::Text(c.to_string())),
+            if matches!(c, '"' | '\\') {
+                let text;
+                (text, rest) = take_text(rest);
+                template.places.push(Place::Text(text));
+                continue;
             }
+            let taken = template.take(rest, c, &mut seen)?;
             rest = &rest[taken..];
         }
         template.whole += template.shift;
         Ok(template)
+    }
+
+    /// Reads what `rest` begins with; the bytes that it took.
+    fn take(&mut self, rest: &str, c: char, seen: &mut Seen) -> Result<usize> {
+        let two = rest.get(..2).map(str::to_ascii_uppercase).unwrap_or_default();
+        let four = rest.get(..4);
+        let is_exponent = four.is_some_and(|four| four.eq_ignore_ascii_case("EEEE"));
+        self.refuse(&two, c, is_exponent, seen)?;
+        let sign = match two.as_str() {
+            "MI" => Some(Sign::Minus),
+            "PL" => Some(Sign::Plus),
+            "SG" => Some(Sign::Fixed),
+            _ => None,
+        };
+        if let Some(sign) = sign {
+            seen.signed = true;
+            return Ok(self.push(Place::Sign(sign), 2));
+        }
+        match (two.as_str(), c) {
+            ("FM", _) => self.bare = true,
+            ("PR", _) => self.angles = true,
+            ("RN", _) => (self.roman, seen.roman) = (Some(c == 'r'), true),
+            ("TH", _) => return Ok(self.push(Place::Ordinal(c == 'T'), 2)),
+            _ if is_exponent => {
+                self.scientific = true;
+                return Ok(4);
+            }
+            _ => return Ok(self.take_one(c, seen)),
+        }
+        Ok(2)
+    }
+
+    /// Reads a word of one letter, or what means itself.
+    fn take_one(&mut self, c: char, seen: &mut Seen) -> usize {
+        match c {
+            'S' | 's' => {
+                seen.anchored = true;
+                self.places.push(Place::Sign(Sign::Anchored));
+            }
+            '9' | '0' => {
+                self.places.push(if c == '9' { Place::Digit } else { Place::Zero });
+                match (seen.point, seen.shift) {
+                    (true, _) => self.fraction += 1,
+                    (false, true) => self.shift += 1,
+                    (false, false) => self.whole += 1,
+                }
+            }
+            '.' | 'D' | 'd' => {
+                seen.point = true;
+                self.places.push(Place::Point);
+            }
+            ',' | 'G' | 'g' => self.places.push(Place::Group),
+            'V' | 'v' => seen.shift = true,
+            // A blank for a zero, which no number shows.
+            'B' | 'b' => {}
+            'L' | 'l' => self.places.push(Place::Text(" ".to_owned())),
+            c => self.places.push(Place::Text(c.to_string())),
+        }
+        c.len_utf8()
+    }
+
+    /// # Errors
+    /// 42601 for what may not follow the words that were read.
+    fn refuse(&self, two: &str, c: char, is_exponent: bool, seen: &Seen) -> Result<()> {
+        let refused = |is_wrong: bool, message: &str| {
+            if is_wrong { Err(malformed(message)) } else { Ok(()) }
+        };
+        let has_sign = seen.anchored || seen.signed || self.angles;
+        let others = has_sign || self.bare || seen.roman || seen.shift;
+        match (two, c) {
+            ("FM" | "RN" | "TH", _) => Ok(()),
+            ("MI" | "PL" | "SG", _) => {
+                let message = format!("cannot use \"S\" and \"{two}\" together");
+                refused(seen.anchored, &message)
+            }
+            ("PR", _) => refused(
+                seen.anchored || seen.signed,
+                "cannot use \"PR\" and \"S\"/\"PL\"/\"MI\"/\"SG\" together",
+            ),
+            _ if is_exponent => {
+                refused(self.scientific, "cannot use \"EEEE\" twice")?;
+                refused(others, "\"EEEE\" is incompatible with other formats")
+            }
+            (_, 'S' | 's') => {
+                refused(seen.anchored, "cannot use \"S\" twice")?;
+                let message = "cannot use \"S\" and \"PL\"/\"MI\"/\"SG\"/\"PR\" together";
+                refused(seen.signed || self.angles, message)
+            }
+            (_, '9' | '0') => refused(self.angles, &format!("\"{c}\" must be ahead of \"PR\"")),
+            (_, '.' | 'D' | 'd') => {
+                refused(seen.point, "multiple decimal points")?;
+                refused(seen.shift, "cannot use \"V\" and decimal point together")
+            }
+            (_, 'V' | 'v') => refused(seen.point, "cannot use \"V\" and decimal point together"),
+            _ => Ok(()),
+        }
     }
 
     /// True for EEEE.
@@ -134,7 +209,10 @@ impl NumberTemplate {
     /// Appends `value` of scale `scale`.
     pub(super) fn write(&self, value: i128, scale: u8, out: &mut String) -> Result<()> {
         if let Some(lower) = self.roman {
-            self.write_roman(decimal::rescale(value, scale, 0), lower, out);
+            let whole = decimal::rescale(value, scale, 0);
+            let fits = whole.filter(|whole| i32::try_from(*whole).is_ok());
+            let whole = fits.ok_or_else(|| decimal::integer_out_of_range(DataType::Integer))?;
+            self.write_roman(Some(whole), lower, out);
             return Ok(());
         }
         if self.scientific {
@@ -158,8 +236,8 @@ impl NumberTemplate {
     /// Appends a wide decimal.
     pub(super) fn write_wide(&self, value: &Wide, out: &mut String) -> Result<()> {
         if let Some(lower) = self.roman {
-            let whole = value.to_integer(DataType::BigInt).ok();
-            self.write_roman(whole.map(i128::from), lower, out);
+            let whole = value.to_integer(DataType::Integer)?;
+            self.write_roman(Some(i128::from(whole)), lower, out);
             return Ok(());
         }
         if self.scientific {
@@ -192,20 +270,26 @@ impl NumberTemplate {
         }
         let name = if value.is_nan() { "NaN" } else { "Infinity" };
         if !value.is_finite() && name.len() <= self.whole {
+            let has_ordinal = self.places.iter().any(|p| matches!(p, Place::Ordinal(_)));
+            if has_ordinal {
+                let message = format!("\"{name}\" is not a number");
+                return Err(Error::new(SqlState::INVALID_TEXT, message));
+            }
             self.fill(name, "", value < 0.0, out);
             return Ok(());
         }
         if !value.is_finite() {
-            self.fill(&"#".repeat(self.whole + 1), &"#".repeat(self.fraction), value < 0.0, out);
+            let fraction = digits.saturating_sub(name.len()).min(self.fraction);
+            self.fill(&"#".repeat(self.whole + 1), &"#".repeat(fraction), value < 0.0, out);
             return Ok(());
         }
-        // Digits that are not significant are 0.
-        let whole_digits = (value.abs().max(1.0).log10().floor() as usize + 1).min(400);
+        // Digits that are not significant are not there.
+        let shifted = value * 10f64.powi(self.shift as i32);
+        let whole_digits = format!("{:.0}", shifted.abs()).len();
         let fraction = digits.saturating_sub(whole_digits).min(self.fraction);
-        let text = format!("{:.fraction$}", value.abs() * 10f64.powi(self.shift as i32));
+        let text = format!("{:.fraction$}", shifted.abs());
         let (whole, shown) = text.split_once('.').unwrap_or((&text, ""));
-        let zero = whole == "0" && shown.bytes().all(|b| b == b'0');
-        self.fill(whole, shown, value < 0.0 && !zero, out);
+        self.fill(whole, shown, value.is_sign_negative(), out);
         Ok(())
     }
 
@@ -324,7 +408,7 @@ impl NumberTemplate {
 
     /// Appends the digits at their places.
     fn fill(&self, whole: &str, fraction: &str, negative: bool, out: &mut String) {
-        let overflow = whole.len() > self.whole && !(whole == "0" && self.whole == 0);
+        let overflow = whole.len() > self.whole;
         let first_zero = self
             .places
             .iter()
@@ -536,11 +620,17 @@ fn read_number(text: &str, template: &NumberTemplate) -> Result<Wide> {
 /// to_number(TEXT, format) -> wide decimals. What the template has no digit for is skipped.
 ///
 /// # Errors
-/// 22P02 when there are no digits, 42601 for a malformed template.
+/// 22P02 when there are no digits, 42601 for a malformed template, 0A000 for EEEE and RN.
 pub fn to_number(text: &Vector, format: &Vector) -> Result<Vector> {
     let (texts, formats) = (Texts::new(text), Texts::new(format));
     try_write(&[text, format], |i, out| {
-        read_number(texts.str(i)?, &NumberTemplate::parse(formats.str(i)?)?)?.encode(out);
+        let template = NumberTemplate::parse(formats.str(i)?)?;
+        let refused = [(template.scientific, "EEEE"), (template.roman.is_some(), "RN")];
+        if let Some((_, word)) = refused.iter().find(|(has, _)| *has) {
+            let message = format!("\"{word}\" not supported for input");
+            return Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message));
+        }
+        read_number(texts.str(i)?, &template)?.encode(out);
         Ok(())
     })
 }

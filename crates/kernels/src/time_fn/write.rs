@@ -245,7 +245,11 @@ impl Moment<'_> {
                 let _ = write!(out, "{},{:03}", year / 1000, year % 1000);
             }
             Key::Month => push_number(out, self.month, 2, fill),
-            Key::Day => push_number(out, self.day, 2, fill),
+            Key::Day => push_signed(out, self.day, 2, fill),
+            Key::DayOfYear if self.date.is_none() => {
+                // Months of an interval have 30 days.
+                push_signed(out, (self.year * 12 + self.month) * 30 + self.day, 3, fill);
+            }
             Key::Quarter if self.month != 0 => push_number(out, (self.month - 1) / 3 + 1, 0, false),
             Key::Quarter => {}
             Key::Century => {
@@ -348,6 +352,13 @@ fn push_number(out: &mut String, value: i64, width: usize, fill: bool) {
     let sign = if value < 0 { "-" } else { "" };
     // A String takes whatever is written.
     let _ = write!(out, "{sign}{:0width$}", value.unsigned_abs());
+}
+
+/// As [`push_number`]; a minus is one of the places.
+fn push_signed(out: &mut String, value: i64, width: usize, fill: bool) {
+    let width = if fill { width } else { 0 };
+    // A String takes whatever is written.
+    let _ = write!(out, "{value:0width$}");
 }
 
 fn push_last_digits(out: &mut String, value: i64, digits: u8, fill: bool) {
