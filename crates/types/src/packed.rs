@@ -17,6 +17,8 @@
 //! TSQUERY        operators and words: see `search::query`
 //! VECTOR         floats, of 32 bits: see `vector`
 //! XID8, CID      8 and 4 bytes, big-endian; snapshots 8 bytes for each number: see `identity`
+//! POINT and kin  numbers of shapes, which have no order: see `geometry`
+//! PG_LSN         8 bytes
 //! ```
 //! Values of one type are equal when their bytes are, and ordered as their bytes are; ranges of
 //! NUMERIC, CITEXT, TSQUERY and VECTOR by their key: without the digits that numbers are shown
@@ -32,8 +34,10 @@ mod call;
 mod convert;
 pub mod distance;
 mod functions;
+mod geometry;
 mod hstore;
 mod identity;
+mod lsn;
 mod mac;
 mod money;
 mod network;
@@ -49,9 +53,11 @@ pub use bits::{Bits, fit_bits};
 pub use call::{Arg, Call, Given, PackedFunction, Parameter};
 pub use convert::convert;
 pub use functions::PackedCall;
+pub(crate) use geometry::{format_shape, parse_shape};
 pub(crate) use hstore::{format_hstore, pairs as hstore_pairs, parse_hstore};
 pub(crate) use identity::{format_number, format_snapshot, parse_cid, parse_snapshot, parse_xid8};
 pub use identity::{snapshot_value, xid8_number, xid8_value};
+pub(crate) use lsn::{format_lsn, parse_lsn};
 pub(crate) use mac::{format_mac, parse_mac, parse_mac8};
 pub(crate) use money::{format_money, parse_money};
 pub(crate) use network::{format_network, parse_network};

@@ -171,6 +171,15 @@ impl Binder<'_> {
         {
             return Ok(Bound::new(self.character_of(bound.expr, index)?, at));
         }
+        if let [ast::Subscript::Index { index }] = subscripts
+            && matches!(ty, DataType::Packed(packed) if packed.is_shape())
+        {
+            let index = self.bind_subscript(index)?;
+            let found = self.shape_part(bound.clone(), Bound::new(index, at))?;
+            if let Some(expr) = found {
+                return Ok(Bound::new(expr, at));
+            }
+        }
         let Some(element) = ty.element() else {
             let message = format!(
                 "cannot subscript type {} because it does not support subscripting",

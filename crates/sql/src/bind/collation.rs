@@ -78,6 +78,16 @@ impl Binder<'_> {
         Ok(Bound::new(Expr::call(Function::Collate(collation), vec![expr], ty), at))
     }
 
+    /// `bound` as it is compared byte by byte, whatever its collation.
+    pub(super) fn by_bytes(&mut self, bound: Bound) -> Result<Bound> {
+        let at = bound.at;
+        let expr = self.as_text(bound, DataType::Text)?;
+        if self.collation_of(&expr).is_none() {
+            return Ok(Bound::new(expr, at));
+        }
+        Ok(Bound::new(Expr::call(Function::Collate(None), vec![expr], DataType::Text), at))
+    }
+
     /// COLLATE of a column that is defined or altered.
     pub(super) fn column_collation(
         &self,

@@ -18,7 +18,7 @@ pub(super) enum ComparedFor {
 /// `expr`, or what stands for it where values are compared: a JSONB is compared by its key.
 ///
 /// # Errors
-/// 42883 for JSON and arrays of it.
+/// 42883 for JSON, shapes, and arrays of them.
 pub(super) fn comparable(expr: Expr, what: ComparedFor, at: Place) -> Result<Expr> {
     let what = if what == ComparedFor::Equality { "equality" } else { "ordering" };
     match expr.ty {
@@ -62,6 +62,7 @@ pub(super) fn unkeyed(expr: &Expr) -> &Expr {
 pub(super) fn has_no_order(ty: DataType) -> bool {
     match ty {
         DataType::Array(element) => has_no_order(element.data_type()),
+        DataType::Packed(packed) => packed.is_shape(),
         _ => matches!(ty, DataType::Json | DataType::JsonPath),
     }
 }
@@ -94,10 +95,10 @@ pub(super) fn refuse_json(op: &str, a: DataType, b: DataType, at: Place) -> Resu
 /// Refuses a column of an index: indexes are in the order of what is held.
 ///
 /// # Errors
-/// 42704 for JSON, as in PostgreSQL; 0A000 for JSONB and arrays of both.
+/// 42704 for JSON and shapes, as in PostgreSQL; 0A000 for JSONB and arrays of both.
 pub(super) fn refuse_index(ty: DataType, at: Place) -> Result<()> {
     match ty {
-        DataType::Json | DataType::JsonPath => {
+        ty if has_no_order(ty) && !ty.is_array() => {
             let message = format!(
                 "data type {} has no default operator class for access method \"btree\"",
                 ty.name()

@@ -182,7 +182,10 @@ impl Binder<'_> {
         at: Place,
     ) -> Result<Option<String>> {
         let class = self.exclusion_class(named, ty, method, at)?;
-        refuse_index(ty, at)?;
+        // Shapes have classes of trees, and no order.
+        if !matches!(ty, DataType::Packed(packed) if packed.is_shape()) {
+            refuse_index(ty, at)?;
+        }
         Ok((!class.is_usual).then(|| class.name.to_owned()))
     }
 
@@ -349,6 +352,13 @@ fn classes(ty: DataType, method: ExclusionMethod) -> Vec<Class> {
         (ExclusionMethod::SpGist, T::Packed(P::Inet | P::Cidr)) => {
             vec![own("inet_ops", NETWORK)]
         }
+        (ExclusionMethod::Gist, T::Packed(P::Point)) => vec![own("point_ops", &[])],
+        (ExclusionMethod::Gist, T::Packed(P::Circle)) => vec![own("circle_ops", &[])],
+        (ExclusionMethod::SpGist, T::Packed(P::Point)) => {
+            vec![own("quad_point_ops", &[]), named("kd_point_ops", &[])]
+        }
+        (_, T::Packed(P::Box)) => vec![own("box_ops", &[])],
+        (_, T::Packed(P::Polygon)) => vec![own("poly_ops", &[])],
         (ExclusionMethod::Gist, _) => {
             let mut known = Vec::new();
             if let Some(name) = scalar_class(ty) {

@@ -272,6 +272,9 @@ impl Binder<'_> {
         if let Some(bound) = self.operator_function(name, &arguments, at)? {
             return Ok(bound);
         }
+        if let Some(bound) = self.joined_instant(name, &arguments, at)? {
+            return Ok(bound);
+        }
         let overload = match (choose(name, &arguments, at), arguments.as_slice()) {
             (Err(error), [argument]) if error.state() == SqlState::UNDEFINED_FUNCTION => {
                 let ty = type_called(name);

@@ -205,6 +205,8 @@ fn brin_stem(ty: DataType) -> Option<(&'static str, &'static [&'static str])> {
         T::Packed(P::Bit(_)) => ("bit", bits),
         T::Packed(P::VarBit(_)) => ("varbit", bits),
         T::Packed(P::Range(_)) => ("range", &["inclusion_ops"]),
+        T::Packed(P::Box) => ("box", &["inclusion_ops"]),
+        T::Packed(P::PgLsn) => ("pg_lsn", number),
         _ => return None,
     })
 }

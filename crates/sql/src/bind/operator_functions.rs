@@ -2,7 +2,7 @@
 //! name them.
 
 use sqlparser::ast::BinaryOperator as Op;
-use types::{DataType, Result};
+use types::{DataType, PackedType, Result};
 
 use super::types::{Context, can_cast};
 use super::{Binder, Bound};
@@ -81,6 +81,31 @@ fn named(name: &str) -> Option<(Work, DataType, DataType)> {
 }
 
 impl Binder<'_> {
+    /// `timestamp(date, time)` and its like: both added up.
+    pub(super) fn joined_instant(
+        &mut self,
+        name: &str,
+        arguments: &[Bound],
+        at: Place,
+    ) -> Result<Option<Bound>> {
+        let to = match name {
+            "timestamp" => DataType::TIMESTAMP,
+            "timestamptz" => DataType::TIMESTAMPTZ,
+            _ => return Ok(None),
+        };
+        let [date, time] = arguments else { return Ok(None) };
+        let is_time = match time.ty() {
+            DataType::Time(_) => true,
+            DataType::Packed(PackedType::TimeTz(_)) => to == DataType::TIMESTAMPTZ,
+            _ => false,
+        };
+        if date.ty() != DataType::Date || !is_time {
+            return Ok(None);
+        }
+        let sum = self.bind_binary(&Op::Plus, date.clone(), time.clone())?;
+        Ok(Some(Bound::new(self.coerce(sum, to, Context::Explicit)?, at)))
+    }
+
     /// The call of a function behind an operator; None for others.
     pub(super) fn operator_function(
         &mut self,

@@ -36,12 +36,34 @@ impl Connective {
     }
 }
 
+/// The comparison of texts that an operator of the classes for patterns is.
+fn compared_by_bytes(op: &Op) -> Option<Op> {
+    let Op::Custom(symbol) = op else { return None };
+    match symbol.as_str() {
+        "~<~" => Some(Op::Lt),
+        "~<=~" => Some(Op::LtEq),
+        "~>~" => Some(Op::Gt),
+        "~>=~" => Some(Op::GtEq),
+        _ => None,
+    }
+}
+
 /// True for a CITEXT.
 pub(super) fn is_caseless(bound: &Bound) -> bool {
     bound.ty() == DataType::Packed(types::PackedType::CiText)
 }
 
 impl Binder<'_> {
+    /// `a ~<~ b` and its like of texts, which are compared byte by byte.
+    fn pattern_order(&mut self, op: &Op, left: &Bound, right: &Bound) -> Result<Option<Bound>> {
+        let is_text = |bound: &Bound| bound.is_unknown() || bound.ty().is_text();
+        let Some(op) = compared_by_bytes(op).filter(|_| is_text(left) && is_text(right)) else {
+            return Ok(None);
+        };
+        let (left, right) = (self.by_bytes(left.clone())?, self.by_bytes(right.clone())?);
+        self.bind_binary(&op, left, right).map(Some)
+    }
+
     /// `left op right`, operands bound.
     pub(super) fn bind_binary(
         &mut self,
@@ -50,6 +72,9 @@ impl Binder<'_> {
         mut right: Bound,
     ) -> Result<Bound> {
         let at = super::first(left.at, || right.at);
+        if let Some(bound) = self.pattern_order(op, &left, &right)? {
+            return Ok(bound);
+        }
         if let Some(expr) = self.json_operator(op, &mut left, &mut right)? {
             return Ok(Bound::new(expr, at));
         }

@@ -143,6 +143,19 @@ fn best(mut fitting: Vec<Chosen>, types: &[DataType]) -> Option<Chosen> {
     fitting.first().copied()
 }
 
+/// True when a call of a function on shapes may mean another one: arguments do not say that it is
+/// one of these, or its name is that of a type to which a literal is cast.
+fn is_of_others(name: &str, named: &[PackedCall], types: &[DataType]) -> bool {
+    if types.iter().any(|ty| is_packed(*ty)) {
+        return false;
+    }
+    let is_literal = types == [DataType::Unknown];
+    let is_ambiguous = named.iter().filter(|call| fitted(**call, types).is_some()).count() > 1;
+    is_ambiguous
+        || is_literal && super::types::type_called(name).is_some()
+        || super::function_table::overloads(name).next().is_some()
+}
+
 fn keep_best(candidates: &mut Vec<Chosen>, score: impl Fn(&Chosen) -> usize) {
     let best = candidates.iter().map(&score).max().unwrap_or(0);
     candidates.retain(|chosen| score(chosen) == best);
@@ -205,7 +218,10 @@ impl Binder<'_> {
         let Some(first) = named.first() else { return Ok(None) };
         let arguments = &self.configured(name, arguments, at)[..];
         let types: Vec<DataType> = arguments.iter().map(|bound| self.type_now(bound)).collect();
-        if first.extension().is_some() {
+        if first.is_of_shapes() && is_of_others(name, &named, &types) {
+            return Ok(None);
+        }
+        if first.extension().is_some() || first.is_of_shapes() {
             // Users may have functions of such names.
             let Some(chosen) = choose_function(named.into_iter(), &types) else { return Ok(None) };
             let expr = self.packed_apply(chosen, arguments.to_vec())?;
@@ -265,6 +281,14 @@ impl Binder<'_> {
             }
         }
         self.packed_apply(chosen, arguments.to_vec()).map(Some)
+    }
+
+    /// A number or a point of a shape that has them under subscripts, from 0.
+    pub(super) fn shape_part(&mut self, shape: Bound, index: Bound) -> Result<Option<Expr>> {
+        match choose(PackedCall::named("#part"), &[shape.ty(), index.ty()]) {
+            Some(chosen) => self.packed_apply(chosen, vec![shape, index]).map(Some),
+            None => Ok(None),
+        }
     }
 
     /// The array of a multirange's ranges.
@@ -375,5 +399,9 @@ fn choose_collected(folds: impl Iterator<Item = PackedCall>, ty: DataType) -> Op
 
 /// True when PostgreSQL has min and max of the type.
 pub(super) fn has_extremes(ty: PackedType) -> bool {
-    ty.is_network() || matches!(ty, PackedType::Money | PackedType::TimeTz(_) | PackedType::Xid8)
+    let others = matches!(
+        ty,
+        PackedType::Money | PackedType::TimeTz(_) | PackedType::Xid8 | PackedType::PgLsn
+    );
+    ty.is_network() || others
 }

@@ -99,6 +99,22 @@ pub enum PackedType {
     Snapshot,
     /// TXID_SNAPSHOT, its older name.
     TxidSnapshot,
+    /// PG_LSN: a place in the log.
+    PgLsn,
+    /// POINT.
+    Point,
+    /// LINE, without ends.
+    Line,
+    /// LSEG: a part of a line.
+    LSeg,
+    /// BOX.
+    Box,
+    /// PATH, open or closed.
+    Path,
+    /// POLYGON.
+    Polygon,
+    /// CIRCLE.
+    Circle,
 }
 
 /// Names and numbers of a packed type in PostgreSQL's catalog.
@@ -128,7 +144,7 @@ macro_rules! entry {
 
 impl PackedType {
     /// Types of every database and of extensions, without lengths, in an order that never changes.
-    pub const ALL: [Self; 29] = [
+    pub const ALL: [Self; 37] = [
         Self::Inet,
         Self::Cidr,
         Self::MacAddr,
@@ -158,6 +174,14 @@ impl PackedType {
         Self::Cid,
         Self::Snapshot,
         Self::TxidSnapshot,
+        Self::PgLsn,
+        Self::Point,
+        Self::Line,
+        Self::LSeg,
+        Self::Box,
+        Self::Path,
+        Self::Polygon,
+        Self::Circle,
     ];
 
     const fn entry(self) -> Entry {
@@ -181,6 +205,14 @@ impl PackedType {
             Self::Multirange(kind) => multirange_entry(kind),
             Self::TsVector => entry!("tsvector", "tsvector", [3614, 3643], -1),
             Self::TsQuery => entry!("tsquery", "tsquery", [3615, 3645], -1),
+            Self::PgLsn => entry!("pg_lsn", "pg_lsn", [3220, 3221], 8),
+            Self::Point => entry!("point", "point", [600, 1017], 16),
+            Self::Line => entry!("line", "line", [628, 629], 24),
+            Self::LSeg => entry!("lseg", "lseg", [601, 1018], 32),
+            Self::Box => entry!("box", "box", [603, 1020], 32),
+            Self::Path => entry!("path", "path", [602, 1019], -1),
+            Self::Polygon => entry!("polygon", "polygon", [604, 1027], -1),
+            Self::Circle => entry!("circle", "circle", [718, 719], 24),
             // Numbers that PostgreSQL gives to nothing of its own.
             Self::HStore => entry!("hstore", "hstore", [15990, 15991], -1),
             Self::CiText => entry!("citext", "citext", [15992, 15993], -1),
@@ -304,6 +336,20 @@ impl PackedType {
     /// INET and CIDR.
     pub const fn is_network(self) -> bool {
         matches!(self, Self::Inet | Self::Cidr)
+    }
+
+    /// Shapes of the plane, which have no order.
+    pub const fn is_shape(self) -> bool {
+        matches!(
+            self,
+            Self::Point
+                | Self::Line
+                | Self::LSeg
+                | Self::Box
+                | Self::Path
+                | Self::Polygon
+                | Self::Circle
+        )
     }
 
     /// BIT and BIT VARYING.

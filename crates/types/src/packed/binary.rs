@@ -40,8 +40,24 @@ pub fn encode(out: &mut Vec<u8>, bytes: &[u8], ty: PackedType) {
         PackedType::Snapshot | PackedType::TxidSnapshot => {
             super::identity::encode_snapshot(out, bytes);
         }
+        PackedType::Path => {
+            let (closed, points) = bytes.split_at_checked(1).unwrap_or((&[1], &[]));
+            out.extend_from_slice(closed);
+            out.extend_from_slice(&point_count(points));
+            out.extend_from_slice(points);
+        }
+        PackedType::Polygon => {
+            out.extend_from_slice(&point_count(bytes));
+            out.extend_from_slice(bytes);
+        }
         _ => out.extend_from_slice(bytes),
     }
+}
+
+/// How many points there are, in the form that clients read.
+fn point_count(points: &[u8]) -> [u8; 4] {
+    // No value has so many.
+    ((points.len() / 16) as u32).to_be_bytes()
 }
 
 /// The value that binary data hold, of a type that is no range; None when they hold none.
@@ -105,7 +121,22 @@ fn decoded(bytes: &[u8], ty: PackedType) -> Option<Vec<u8>> {
         PackedType::HStore => return super::hstore::decode(bytes),
         PackedType::TsVector | PackedType::TsQuery => return super::search::decode(bytes, ty),
         PackedType::CiText => out.extend_from_slice(std::str::from_utf8(bytes).ok()?.as_bytes()),
-        PackedType::Range(_) | PackedType::Multirange(_) | PackedType::Vector(_) => return None,
+        PackedType::PgLsn => (bytes.len() == 8).then(|| out.extend_from_slice(bytes))?,
+        PackedType::Path => {
+            let (closed, rest) = bytes.split_first()?;
+            out.push(u8::from(*closed != 0));
+            out.extend_from_slice(counted_points(rest)?);
+        }
+        PackedType::Polygon => out.extend_from_slice(counted_points(bytes)?),
+        ty if ty.is_shape() => return super::geometry::checked(bytes, ty),
+        _ => return None,
     }
     Some(out)
+}
+
+/// The points behind their count; None when there are none, or not as many.
+fn counted_points(bytes: &[u8]) -> Option<&[u8]> {
+    let (count, points) = bytes.split_at_checked(4)?;
+    let count = u32::from_be_bytes(count.try_into().ok()?) as usize;
+    (count > 0 && count.checked_mul(16) == Some(points.len())).then_some(points)
 }

@@ -31,6 +31,12 @@ pub fn convert(
         (Value::Str(bytes), DataType::Array(element), DataType::Packed(PackedType::Vector(n))) => {
             Some(Value::Str(super::vector::of_array(bytes, element, n)?.into()))
         }
+        // No clock shows the end of time.
+        (Value::I64(at), DataType::TimestampTz(_), DataType::Packed(PackedType::TimeTz(_)))
+            if !is_finite_timestamp(*at) =>
+        {
+            Some(Value::Null)
+        }
         (value, from, DataType::Packed(to)) => {
             of_scalar(value, from, to, zone)?.map(|bytes| Value::Str(bytes.into()))
         }
@@ -63,6 +69,9 @@ fn between(
             out
         }
         (P::Cidr, P::Inet) => bytes.to_vec(),
+        (from, to) if from.is_shape() && to.is_shape() && from != to => {
+            return super::functions::cast_of(bytes, from, to).transpose();
+        }
         _ if from == to => bytes.to_vec(),
         _ => return Ok(None),
     }))

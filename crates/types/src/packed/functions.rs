@@ -2,7 +2,8 @@
 
 use super::call::Parameter::{self, Bound, Is, Multirange, Multiranges, Range, Ranges};
 use super::{
-    Call, Given, PackedFunction, bits, hstore, identity, mac, money, network, range_functions,
+    Call, Given, PackedFunction, bits, geometry, hstore, identity, lsn, mac, money, network,
+    range_functions,
     search, vector_functions as vector, zoned_time,
 };
 use crate::{DataType, ElementType, PackedType, RangeKind, Result};
@@ -35,6 +36,8 @@ const DOUBLE: Parameter = Is(DataType::Double);
 const BOOL: Parameter = Is(DataType::Boolean);
 const SPAN: Parameter = Is(DataType::INTERVAL);
 const DATE: Parameter = Is(DataType::Date);
+const LSN: Parameter = packed(PackedType::PgLsn);
+const NUMBER: Parameter = Is(DataType::WideNumeric(None));
 const INSTANT: Parameter = Is(DataType::TIMESTAMPTZ);
 
 pub(super) const fn packed(ty: PackedType) -> Parameter {
@@ -97,6 +100,11 @@ impl PackedCall {
         Self::all().filter(move |call| call.function().name == name)
     }
 
+    /// The functions on shapes, whose names users may give to functions of theirs.
+    pub fn is_of_shapes(self) -> bool {
+        matches!(self.group, TESTS_OF_SHAPES | VALUES_OF_SHAPES)
+    }
+
     /// The functions that the operator `operator` stands for.
     pub fn of_operator(operator: &str) -> impl Iterator<Item = Self> {
         Self::all().filter(move |call| call.function().operator == operator)
@@ -104,7 +112,7 @@ impl PackedCall {
 }
 
 /// All functions, those of one type together.
-static GROUPS: [&[PackedFunction]; 14] = [
+static GROUPS: [&[PackedFunction]; 17] = [
     NETWORKS,
     MACS,
     BITS,
@@ -119,7 +127,30 @@ static GROUPS: [&[PackedFunction]; 14] = [
     search::SEARCH,
     VECTORS,
     IDENTITIES,
+    geometry::SHAPE_TESTS,
+    geometry::SHAPE_VALUES,
+    PLACES,
 ];
+
+/// The places of the functions on shapes.
+const TESTS_OF_SHAPES: u8 = 14;
+const VALUES_OF_SHAPES: u8 = 15;
+
+/// A shape as one of another type: what the function of that name gives; None for NULL, or when
+/// there is none.
+pub(super) fn cast_of(bytes: &[u8], from: PackedType, to: PackedType) -> Option<Result<Vec<u8>>> {
+    let (given, taken) = (packed(to), [packed(from)]);
+    let named = PackedCall::named(to.name()).map(PackedCall::function);
+    let function = named.into_iter().find(|f| f.gives == given && f.parameters == taken)?;
+    let (types, ty) = ([DataType::Packed(from)], DataType::Packed(to));
+    let call = Call { arguments: &[super::Arg::Bytes(bytes)], types: &types, ty };
+    let mut out = Vec::new();
+    match (function.compute)(&call, &mut out) {
+        Ok(Given::Bytes) => Some(Ok(out)),
+        Ok(_) => None,
+        Err(error) => Some(Err(error)),
+    }
+}
 
 /// The place of the functions of the extension hstore.
 const OF_HSTORE: u8 = 9;
@@ -503,6 +534,15 @@ const VECTORS: &[PackedFunction] = &[
     function("vector_spherical_distance", &[VECTOR, VECTOR], DOUBLE, vector::spherical_distance),
     function("#sum", &[array_of(PackedType::Vector(None))], VECTOR, vector::sum),
     function("#avg", &[array_of(PackedType::Vector(None))], VECTOR, vector::average),
+];
+
+const PLACES: &[PackedFunction] = &[
+    row("pg_lsn_mi", "-", &[LSN, LSN], NUMBER, lsn::difference),
+    row("pg_lsn_pli", "+", &[LSN, NUMBER], LSN, lsn::plus),
+    row("numeric_pl_pg_lsn", "+", &[NUMBER, LSN], LSN, lsn::plus),
+    row("pg_lsn_mii", "-", &[LSN, NUMBER], LSN, lsn::minus),
+    function("pg_wal_lsn_diff", &[LSN, LSN], NUMBER, lsn::difference),
+    function("pg_lsn", &[NUMBER], LSN, lsn::of_number),
 ];
 
 const fn constructor(

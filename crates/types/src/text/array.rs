@@ -7,7 +7,7 @@ use crate::array::{ArrayBuilder, DIMENSIONS_MAX, Dimension, Elements, Shape, dec
 use crate::budget::Room;
 use crate::calendar::TimeZone;
 use crate::characters::is_space;
-use crate::{ElementType, Error, Result, SqlState};
+use crate::{ElementType, Error, PackedType, Result, SqlState};
 
 /// 22P02 in PostgreSQL's words.
 #[cold]
@@ -20,6 +20,8 @@ fn malformed(text: &str, detail: &str) -> Error {
 struct Reader<'t> {
     whole: &'t str,
     at: usize,
+    /// Character between elements.
+    delimiter: u8,
 }
 
 impl Reader<'_> {
@@ -90,7 +92,8 @@ impl Reader<'_> {
             let rest = &self.whole[self.at..];
             let c = rest.chars().next().ok_or_else(|| unended(self.whole))?;
             match c {
-                ',' | '}' => break,
+                '}' => break,
+                c if c == char::from(self.delimiter) => break,
                 '{' => return Err(malformed(self.whole, "Unexpected \"{\" character.")),
                 '"' if quoted || !text.is_empty() => {
                     return Err(malformed(self.whole, "Unexpected array element."));
@@ -100,7 +103,7 @@ impl Reader<'_> {
                     self.quoted(&mut text)?;
                     (quoted, kept) = (true, text.len());
                     self.skip_space();
-                    if !matches!(self.peek(), None | Some(b',' | b'}')) {
+                    if !self.peek().is_none_or(|byte| byte == b'}' || byte == self.delimiter) {
                         return Err(malformed(self.whole, "Unexpected array element."));
                     }
                 }
@@ -203,7 +206,7 @@ pub(crate) fn parse_array(text: &str, element: ElementType, zone: &TimeZone) -> 
     if is_vector(element) {
         return parse_vector(text, element);
     }
-    let mut reader = Reader { whole: text, at: 0 };
+    let mut reader = Reader { whole: text, at: 0, delimiter: delimiter(element) };
     reader.skip_space();
     let mut dimensions = reader.dimensions()?;
     let expected = if dimensions.is_empty() {
@@ -279,7 +282,7 @@ impl Reader<'_> {
                             return Ok(());
                         }
                     }
-                    Some(b',') => {
+                    Some(byte) if byte == self.delimiter => {
                         self.at += 1;
                         break;
                     }
@@ -289,6 +292,11 @@ impl Reader<'_> {
             }
         }
     }
+}
+
+/// Character between elements: boxes have commas of their own.
+fn delimiter(element: ElementType) -> u8 {
+    if element == ElementType::Packed(PackedType::Box) { b';' } else { b',' }
 }
 
 fn is_vector(element: ElementType) -> bool {
@@ -321,7 +329,8 @@ pub(crate) fn format_array(out: &mut Vec<u8>, array: &[u8], element: ElementType
         // A Vec takes whatever is written.
         let _ = write!(out, "{}=", shape.shown());
     }
-    let mut braces = Braces::curly(&shape);
+    let delimiter = delimiter(element);
+    let mut braces = Braces { delimiter, ..Braces::curly(&shape) };
     braces.begin(out);
     let mut word = Vec::new();
     for raw in Elements::new(array, element) {
@@ -332,7 +341,7 @@ pub(crate) fn format_array(out: &mut Vec<u8>, array: &[u8], element: ElementType
         }
         word.clear();
         append_in(&mut word, &decode(raw, element), element.data_type(), zone);
-        push_element(out, &word);
+        push_element(out, &word, delimiter);
     }
     braces.end(out);
 }
@@ -343,6 +352,7 @@ pub(crate) struct Braces {
     /// Elements written in each open level, the outermost first.
     written: Vec<i32>,
     pair: (u8, u8),
+    delimiter: u8,
 }
 
 impl Braces {
@@ -358,7 +368,7 @@ impl Braces {
         if lengths.is_empty() {
             lengths.push(0);
         }
-        Self { written: vec![0; lengths.len()], lengths, pair: (b'[', b']') }
+        Self { written: vec![0; lengths.len()], lengths, pair: (b'[', b']'), delimiter: b',' }
     }
 
     /// Opens all levels.
@@ -377,7 +387,7 @@ impl Braces {
             self.written[level] += 1;
         }
         if self.written[level] > 0 {
-            out.push(b',');
+            out.push(self.delimiter);
         }
         out.extend((level..innermost).map(|_| self.pair.0));
         self.written[innermost] += 1;
@@ -390,8 +400,9 @@ impl Braces {
 }
 
 /// Appends an element, between quotes where it needs them.
-fn push_element(out: &mut Vec<u8>, word: &[u8]) {
-    let special = |b: u8| matches!(b, b'"' | b'\\' | b'{' | b'}' | b',') || is_space(b);
+fn push_element(out: &mut Vec<u8>, word: &[u8], delimiter: u8) {
+    let special =
+        |b: u8| matches!(b, b'"' | b'\\' | b'{' | b'}') || b == delimiter || is_space(b);
     if !word.is_empty()
         && !word.eq_ignore_ascii_case(b"null")
         && !word.iter().any(|byte| special(*byte))

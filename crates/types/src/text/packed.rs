@@ -1,16 +1,18 @@
 //! Packed types from and to text.
 
 use super::datetime::parse_zoned_time;
-use super::print::{format_f32, format_time, offset_text};
+use super::number::parse_f64;
+use super::print::{format_f32, format_f64, format_time, offset_text};
 use super::range::{format_multirange, format_range, parse_multirange, parse_range};
 use crate::PackedType as P;
 use crate::calendar::TimeZone;
 use crate::characters::Excess;
 use crate::packed::{
-    Bits, ZonedTime, fit_bits, fitted_vector, format_hstore, format_mac, format_money,
-    format_network, format_number, format_query, format_snapshot, format_vector,
-    format_vector_of_floats, parse_cid, parse_hstore, parse_mac, parse_mac8, parse_money,
-    parse_network, parse_query, parse_snapshot, parse_vector, parse_vector_of_floats, parse_xid8,
+    Bits, ZonedTime, fit_bits, fitted_vector, format_hstore, format_lsn, format_mac, format_money,
+    format_network, format_number, format_query, format_shape, format_snapshot, format_vector,
+    format_vector_of_floats, parse_cid, parse_hstore, parse_lsn, parse_mac, parse_mac8,
+    parse_money, parse_network, parse_query, parse_shape, parse_snapshot, parse_vector,
+    parse_vector_of_floats, parse_xid8,
 };
 use crate::{Result, Value};
 
@@ -36,6 +38,10 @@ pub(super) fn parse_packed(text: &str, ty: P, zone: &TimeZone) -> Result<Vec<u8>
         P::Xid8 => Ok(parse_xid8(text)),
         P::Cid => Ok(parse_cid(text)),
         P::Snapshot | P::TxidSnapshot => parse_snapshot(text),
+        P::PgLsn => parse_lsn(text),
+        P::Point | P::Line | P::LSeg | P::Box | P::Path | P::Polygon | P::Circle => {
+            parse_shape(text, ty, parse_f64)
+        }
         P::Vector(declared) => fitted_vector(&parse_vector_of_floats(text)?, declared),
     }
 }
@@ -62,6 +68,10 @@ pub(super) fn format_packed(out: &mut Vec<u8>, bytes: &[u8], ty: P, zone: &TimeZ
         P::Xid8 | P::Cid => format_number(out, bytes),
         P::Snapshot | P::TxidSnapshot => format_snapshot(out, bytes),
         P::Vector(_) => format_vector_of_floats(out, bytes, format_f32),
+        P::PgLsn => format_lsn(out, bytes),
+        P::Point | P::Line | P::LSeg | P::Box | P::Path | P::Polygon | P::Circle => {
+            format_shape(out, bytes, ty, &format_f64);
+        }
     }
 }
 

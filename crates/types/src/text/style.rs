@@ -9,6 +9,7 @@ use crate::calendar::{
     DateOrder, TimeZone, civil_from_days, day_of_week, is_finite_date, is_finite_timestamp,
     split_timestamp,
 };
+use crate::packed::format_shape;
 use crate::{DataType, ElementType, Value, array};
 
 /// How dates are written.
@@ -73,6 +74,7 @@ impl TextStyle {
             }
             DataType::Bytea => self.bytes != BytesForm::Hex,
             DataType::Real | DataType::Double => self.float_digits < 1,
+            DataType::Packed(ty) => ty.is_shape() && self.float_digits < 1,
             _ => false,
         }
     }
@@ -84,6 +86,7 @@ impl TextStyle {
             T::Array(element) => Self::may_change(element.data_type()),
             T::Interval(_) | T::Date | T::Timestamp(_) | T::TimestampTz(_) => true,
             T::Bytea | T::Real | T::Double => true,
+            T::Packed(ty) => ty.is_shape(),
             _ => false,
         }
     }
@@ -116,6 +119,10 @@ pub fn append_styled(
             timestamp(out, local, style, &zone);
         }
         (Value::F64(value), DataType::Real) => general(out, *value, 6 + style.float_digits),
+        (Value::Str(bytes), DataType::Packed(ty)) if ty.is_shape() => {
+            let digits = 15 + style.float_digits;
+            format_shape(out, bytes, ty, &|out, value| general(out, value, digits));
+        }
         (Value::F64(value), DataType::Double) => general(out, *value, 15 + style.float_digits),
         (Value::Str(bytes), DataType::Bytea) => escaped(out, bytes),
         (Value::Str(bytes), DataType::Array(element)) if !ty.is_vector() => {

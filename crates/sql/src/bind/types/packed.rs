@@ -24,6 +24,14 @@ pub(in crate::bind) fn can_cast_packed(
             | (P::MacAddr, P::MacAddr8)
             | (P::MacAddr8, P::MacAddr) => true,
             (P::Inet, P::Cidr) => assigned,
+            (P::Point, P::Box)
+            | (P::Path, P::Polygon)
+            | (P::Box, P::Polygon)
+            | (P::Polygon, P::Path) => assigned,
+            (P::LSeg, P::Point)
+            | (P::Box, P::Point | P::LSeg | P::Circle)
+            | (P::Polygon, P::Point | P::Box | P::Circle)
+            | (P::Circle, P::Point | P::Box | P::Polygon) => explicit,
             (P::Range(x), P::Multirange(y)) => x == y && explicit,
             _ => false,
         },
