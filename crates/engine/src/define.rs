@@ -9,10 +9,12 @@ pub(crate) mod index;
 pub(crate) mod table;
 mod aggregate;
 mod alter;
+mod attribute;
 pub(crate) mod attached;
 mod domain;
 mod extension;
 mod drop;
+mod owned;
 mod followers;
 mod inherit;
 mod names;
@@ -35,7 +37,7 @@ mod wide;
 mod materialized;
 
 use sql::catalog::ColumnDef;
-use sql::statement::{Discard, IfExists, Persistence, RelationName, Statement};
+use sql::statement::{Discard, IfExists, Persistence, PrivilegeStatement, RelationName, Statement};
 use storage::Layout;
 use types::{Error, Result, SqlState};
 
@@ -82,13 +84,19 @@ pub(crate) fn run(running: &mut Running<'_>, statement: Statement) -> Result<Que
         Statement::Truncate(truncate) => table::truncate(running, &truncate),
         Statement::Comment(comment) => comments::run(running.session, *comment),
         Statement::Role(statement) => crate::define::role::run(running.session, *statement),
-        Statement::Privilege(statement) => privilege::run(running.session, *statement),
+        Statement::Privilege(statement) => match *statement {
+            PrivilegeStatement::DropOwned { roles, behaviour } => {
+                owned::drop(running, &roles, behaviour)
+            }
+            statement => privilege::run(running.session, statement),
+        },
         Statement::Schema(statement) => schema::run(running.session, *statement),
         Statement::Extension(statement) => extension::run(running, *statement),
         Statement::Type(statement) => user_type::run_statement(running.session, *statement),
         Statement::CreateComposite { name, fields } => {
             user_type::create_composite(running, &name, fields)
         }
+        Statement::AlterComposite { name, changes } => attribute::alter(running, &name, changes),
         Statement::CreateRange(new) => range_type::create(running, *new),
         Statement::Policy(statement) => policy::run_statement(running, *statement),
         Statement::Domain(statement) => domain::run_statement(running.session, *statement),
@@ -129,6 +137,7 @@ fn command_of(statement: &Statement) -> &'static str {
         Statement::Extension(statement) => statement.command(),
         Statement::Type(statement) => statement.command(),
         Statement::CreateComposite { .. } | Statement::CreateRange(_) => "CREATE TYPE",
+        Statement::AlterComposite { .. } => "ALTER TYPE",
         Statement::Policy(statement) => statement.command(),
         Statement::Domain(statement) => statement.command(),
         Statement::Routine(statement) => statement.command(),

@@ -7,6 +7,7 @@ mod aggregate;
 mod calls;
 mod alter;
 mod aside;
+mod atomic;
 mod check;
 mod clauses;
 mod comment;
@@ -90,7 +91,7 @@ pub use shown::{default_text, named_columns, names_in, query_in_schema, sequence
 pub(crate) use tokens::SPREAD;
 pub(crate) use trigger::{CreateTriggerTree, TransitionTree, TriggerTree};
 pub use typed::{functions_in, types_in, with_literals};
-pub(crate) use user_type::RangeAttribute;
+pub(crate) use user_type::{AttributeTree, RangeAttribute};
 pub(crate) use view::{Renamed, ViewAction, check_option};
 pub(crate) use visit::{rewrite_queries, rewrite_query};
 
@@ -316,6 +317,7 @@ pub(crate) enum SessionTree {
     Schema(SchemaStatement),
     Type(TypeStatement),
     CreateComposite(crate::words::RelationName, Vec<(ast::Ident, ast::DataType)>),
+    AlterComposite(crate::words::RelationName, Vec<AttributeTree>),
     CreateRange(crate::words::RelationName, Vec<RangeAttribute>),
     Domain(Box<DomainTree>),
     Routine(Box<RoutineTree>),
@@ -367,7 +369,7 @@ fn parse_all(text: &str) -> Result<Vec<ParsedStatement>> {
     let tokens = tokens_of(text)?;
     let index = LineIndex::new(text);
     let mut statements = Vec::new();
-    for tokens in tokens.split(|token| token.token == Token::SemiColon) {
+    for tokens in atomic::statements(&tokens) {
         types::budget::check()?;
         statements.extend(parse_statement(text, &index, tokens)?);
     }
@@ -403,8 +405,13 @@ fn parse_statement(
     } else if is_keyword(first, Keyword::DECLARE) {
         wrapped::declare(text, index, tokens).map(|tree| Tree::Declare(Box::new(tree)))
     } else {
-        elements::parse(text, index, tokens)
-            .and_then(|tree| tree.map_or_else(|| parse_tree(prepare(tokens)), Ok))
+        elements::parse(text, index, tokens).and_then(|tree| match tree {
+            Some(tree) => Ok(tree),
+            None => match atomic::as_string(text, index, tokens) {
+                Some(tokens) => parse_tree(prepare(&tokens)),
+                None => parse_tree(prepare(tokens)),
+            },
+        })
     };
     let tree = tree.map_err(|error| {
         let error = missing::explained(error, tokens);

@@ -1,5 +1,6 @@
 //! Bound statements: what a session is asked to do, names and types resolved.
 
+mod attribute;
 mod comment;
 mod cursor;
 mod define;
@@ -12,6 +13,7 @@ mod schema;
 mod write;
 mod transaction;
 
+pub use attribute::AttributeChange;
 pub use comment::{Comment, CommentTarget};
 pub use cursor::{AtCursor, CursorRows, Declare};
 pub use define::{
@@ -315,6 +317,13 @@ pub enum Statement {
         name: RelationName,
         /// Its attributes.
         fields: Vec<RecordField>,
+    },
+    /// ALTER TYPE ... ATTRIBUTE.
+    AlterComposite {
+        /// The type.
+        name: RelationName,
+        /// Changes, in order.
+        changes: Vec<AttributeChange>,
     },
     /// CREATE TYPE ... AS RANGE.
     CreateRange(Box<NewRange>),

@@ -118,7 +118,9 @@ fn refused(statement: &Statement, schema: &str) -> Option<&'static str> {
             _ => false,
         },
         Statement::CreateWideTable(new) => is_there(&new.name) || is_there(&new.fact),
-        Statement::CreateComposite { name, .. } => is_there(name),
+        Statement::CreateComposite { name, .. } | Statement::AlterComposite { name, .. } => {
+            is_there(name)
+        }
         Statement::CreateRange(new) => is_there(&new.name),
         Statement::LockTable(lock) if lock.tables.iter().any(is_attached) => {
             return Some("LOCK TABLE");

@@ -47,6 +47,9 @@ pub(crate) fn run(session: &mut Session, statement: PrivilegeStatement) -> Resul
             change_owner(session, kind, &name, if_missing, &to)?;
         }
         PrivilegeStatement::Reassign { from, to } => reassign(session, &from, &to)?,
+        PrivilegeStatement::DropOwned { .. } => {
+            return Err(Error::internal("DROP OWNED goes to a place of its own"));
+        }
         PrivilegeStatement::Unsupported(what) => return Err(Error::unsupported(what)),
     }
     Ok(QueryResult::command(command))

@@ -3,6 +3,8 @@
 //! A schema is a part of what the catalog calls its relations (`RelationName::key`): to rename one
 //! is to rename all that is in it. Views are text, so what they read keeps its name.
 
+use std::collections::BTreeSet;
+
 use sql::statement::{
     DropBehaviour, DropRelations, IfExists, IfMissing, ObjectKind, Persistence, Privilege,
     Privileges, RelationName, RoleName, SchemaStatement,
@@ -95,8 +97,8 @@ fn create(
     })
 }
 
-/// Catalog keys of the relations of a schema, by kind.
-struct Content {
+/// Catalog keys of objects, by kind.
+pub(super) struct Content {
     tables: Vec<String>,
     materialized: Vec<String>,
     views: Vec<String>,
@@ -107,7 +109,8 @@ struct Content {
 }
 
 impl Content {
-    fn of(state: &State, schema: &str) -> Self {
+    /// Objects in a schema.
+    pub(super) fn of_schema(state: &State, schema: &str) -> Self {
         let is_in = |key: &&String| RelationName::schema_of_key(key) == schema;
         Self {
             tables: state.plain_tables().map(|(key, _)| key).filter(is_in).cloned().collect(),
@@ -123,6 +126,95 @@ impl Content {
                 .map(|(key, _)| key.clone())
                 .collect(),
         }
+    }
+
+    /// Objects of roles, but schemas and the database.
+    pub(super) fn of_owners(state: &State, owners: &BTreeSet<String>) -> Self {
+        let is_theirs = |object: Object| {
+            state.rights.get(&object).is_some_and(|rights| owners.contains(&rights.owner))
+        };
+        let is_relation = |key: &&String| is_theirs(Object::Relation((*key).clone()));
+        let extensions = state.extensions.iter();
+        let extensions = extensions.filter(|(_, extension)| owners.contains(&extension.owner));
+        Self {
+            tables: state.plain_tables().map(|(key, _)| key).filter(is_relation).cloned().collect(),
+            materialized: state.materialized().filter(is_relation).cloned().collect(),
+            views: state.views.keys().filter(is_relation).cloned().collect(),
+            sequences: state.sequences.keys().filter(is_relation).cloned().collect(),
+            types: state
+                .types
+                .keys()
+                .filter(|key| is_theirs(Object::Type((*key).clone())))
+                .cloned()
+                .collect(),
+            extensions: extensions.map(|(name, _)| name.clone()).collect(),
+            routines: state
+                .routines
+                .keys()
+                .filter(|key| is_theirs(Object::Routine((*key).clone())))
+                .cloned()
+                .collect(),
+        }
+    }
+
+    /// # Errors
+    /// 2BP01 when there is something in the schema `name`.
+    pub(super) fn refuse(&self, name: &str) -> Result<()> {
+        let kinds = [
+            ("table", &self.tables),
+            ("view", &self.views),
+            (KIND, &self.materialized),
+            ("sequence", &self.sequences),
+            ("type", &self.types),
+            ("extension", &self.extensions),
+            ("function", &self.routines),
+        ];
+        let lines = kinds.iter().flat_map(|(kind, keys)| {
+            keys.iter().map(move |key| format!("{kind} {key} depends on schema {name}"))
+        });
+        let lines: Vec<String> = lines.collect();
+        if lines.is_empty() {
+            return Ok(());
+        }
+        let message = format!("cannot drop schema {name} because other objects depend on it");
+        Err(Error::new(SqlState::DEPENDENT_OBJECTS, message)
+            .with_detail(lines.join("\n"))
+            .with_hint("Use DROP ... CASCADE to drop the dependent objects too."))
+    }
+
+    /// Drops all of it; others that need some of it go, or are an error.
+    ///
+    /// # Errors
+    /// 2BP01.
+    pub(super) fn drop(self, running: &mut Running<'_>, behaviour: DropBehaviour) -> Result<()> {
+        let session = &mut *running.session;
+        extension::drop_named(&mut Running::own(session), &self.extensions, behaviour)?;
+        let drop = |keys: Vec<String>| DropRelations {
+            names: keys.iter().map(|key| RelationName::of_key(key)).collect(),
+            if_missing: IfMissing::Skip,
+            behaviour,
+        };
+        // Some may have gone with others.
+        let state = session.state();
+        let left = self.views.into_iter().filter(|key| state.views.contains_key(key));
+        view::drop_all(session, &drop(left.collect()))?;
+        let state = session.state();
+        let left = self.materialized.into_iter().filter(|key| state.tables.contains_key(key));
+        materialized::drop_all(&mut Running::own(session), &drop(left.collect()))?;
+        let state = session.state();
+        let left = self.tables.into_iter().filter(|key| state.tables.contains_key(key));
+        drop::tables(session, &drop(left.collect()))?;
+        // Those of columns went with their tables.
+        let state = session.state();
+        let left = self.sequences.into_iter().filter(|key| state.sequences.contains_key(key));
+        sequence::drop_all(session, &drop(left.collect()))?;
+        for key in self.routines {
+            routine::drop_one(&mut Running::own(session), &key, behaviour)?;
+        }
+        for key in self.types {
+            user_type::drop_one(session, &key, behaviour)?;
+        }
+        Ok(())
     }
 }
 
@@ -151,37 +243,11 @@ fn drop_all(
         if !state.owns(&session.who(), &object) {
             return Err(denied(format!("must be owner of schema {name}")));
         }
-        let content = Content::of(&state, name);
+        let content = Content::of_schema(&state, name);
         if behaviour == DropBehaviour::Restrict {
-            refuse_content(name, &content)?;
+            content.refuse(name)?;
         }
-        extension::drop_named(
-            &mut Running::own(session),
-            &content.extensions,
-            DropBehaviour::Cascade,
-        )?;
-        let drop = |keys: Vec<String>| DropRelations {
-            names: keys.iter().map(|key| RelationName::of_key(key)).collect(),
-            if_missing: IfMissing::Skip,
-            behaviour: DropBehaviour::Cascade,
-        };
-        view::drop_all(session, &drop(content.views))?;
-        // Some may have gone with others.
-        let state = session.state();
-        let left = content.materialized.into_iter().filter(|key| state.tables.contains_key(key));
-        materialized::drop_all(&mut Running::own(session), &drop(left.collect()))?;
-        drop::tables(session, &drop(content.tables))?;
-        // Those of columns went with their tables.
-        let state = session.state();
-        let left = content.sequences.into_iter().filter(|key| state.sequences.contains_key(key));
-        sequence::drop_all(session, &drop(left.collect()))?;
-        for key in content.routines {
-            let mut running = Running::own(session);
-            routine::drop_one(&mut running, &key, DropBehaviour::Cascade)?;
-        }
-        for key in content.types {
-            user_type::drop_one(session, &key, DropBehaviour::Cascade)?;
-        }
+        content.drop(&mut Running::own(session), DropBehaviour::Cascade)?;
         session.change_catalog(|state| {
             state.schemas.remove(name);
             Ok(())
@@ -190,28 +256,19 @@ fn drop_all(
     Ok(())
 }
 
-/// 2BP01 for a schema that is not empty.
-fn refuse_content(name: &str, content: &Content) -> Result<()> {
-    let kinds = [
-        ("table", &content.tables),
-        ("view", &content.views),
-        (KIND, &content.materialized),
-        ("sequence", &content.sequences),
-        ("type", &content.types),
-        ("extension", &content.extensions),
-        ("function", &content.routines),
-    ];
-    let lines = kinds.iter().flat_map(|(kind, keys)| {
-        keys.iter().map(move |key| format!("{kind} {key} depends on schema {name}"))
-    });
-    let lines: Vec<String> = lines.collect();
-    if lines.is_empty() {
-        return Ok(());
-    }
-    let message = format!("cannot drop schema {name} because other objects depend on it");
-    Err(Error::new(SqlState::DEPENDENT_OBJECTS, message)
-        .with_detail(lines.join("\n"))
-        .with_hint("Use DROP ... CASCADE to drop the dependent objects too."))
+/// Drops schemas that belong to roles whose objects go.
+///
+/// # Errors
+/// 2BP01 for what is in them and stays.
+pub(super) fn drop_owned(
+    running: &mut Running<'_>,
+    names: &[String],
+    behaviour: DropBehaviour,
+) -> Result<()> {
+    let session = &mut *running.session;
+    let is_there = |name: &&String| session.state().schemas.contains_key(*name);
+    let names: Vec<String> = names.iter().filter(is_there).cloned().collect();
+    drop_all(session, &names, IfMissing::Skip, behaviour)
 }
 
 fn rename(session: &mut Session, name: &str, to: &str) -> Result<()> {
@@ -225,7 +282,7 @@ fn rename(session: &mut Session, name: &str, to: &str) -> Result<()> {
     }
     state.check(&who, &Object::Database, Privileges::of(&[Privilege::Create]))?;
     check_name(&state, to)?;
-    let content = Content::of(&state, name);
+    let content = Content::of_schema(&state, name);
     routine::move_all(&mut Running::own(session), &content.routines, to)?;
     session.change_catalog(|state| {
         state.schemas.remove(name);

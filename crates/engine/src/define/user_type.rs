@@ -536,6 +536,17 @@ fn all_users(session: &Session, ty: UserType, found: &mut Vec<(User, String)>) {
     }
 }
 
+/// An object that needs the type, as messages name it.
+pub(super) fn user_of(session: &Session, ty: UserType) -> Option<String> {
+    let mut users = users_of(session, ty).into_iter();
+    users.next().map(|user| match user {
+        User::Column(table, column, _) => {
+            format!("column \"{}.{column}\"", RelationName::name_of_key(&table))
+        }
+        other => other.shown(),
+    })
+}
+
 /// Objects that need the type: columns first, then domains, defaults and views.
 fn users_of(session: &Session, ty: UserType) -> Vec<User> {
     let state = session.state();

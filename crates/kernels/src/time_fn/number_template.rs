@@ -118,6 +118,8 @@ impl NumberTemplate {
         }
         match (two.as_str(), c) {
             ("FM", _) => self.bare = true,
+            // Known, and without a meaning in PostgreSQL, too.
+            ("SP", _) => {}
             ("PR", _) => self.angles = true,
             ("RN", _) => (self.roman, seen.roman) = (Some(c == 'r'), true),
             ("TH", _) => return Ok(self.push(Place::Ordinal(c == 'T'), 2)),
@@ -168,7 +170,7 @@ impl NumberTemplate {
         let has_sign = seen.anchored || seen.signed || self.angles;
         let others = has_sign || self.bare || seen.roman || seen.shift;
         match (two, c) {
-            ("FM" | "RN" | "TH", _) => Ok(()),
+            ("FM" | "RN" | "TH" | "SP", _) => Ok(()),
             ("MI" | "PL" | "SG", _) => {
                 let message = format!("cannot use \"S\" and \"{two}\" together");
                 refused(seen.anchored, &message)

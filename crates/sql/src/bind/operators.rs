@@ -55,13 +55,13 @@ pub(super) fn is_caseless(bound: &Bound) -> bool {
 
 impl Binder<'_> {
     /// `a ~<~ b` and its like of texts, which are compared byte by byte.
-    fn pattern_order(&mut self, op: &Op, left: &Bound, right: &Bound) -> Result<Option<Bound>> {
+    fn pattern_order(&mut self, op: &Op, left: &Bound, right: &Bound) -> Result<Option<Expr>> {
         let is_text = |bound: &Bound| bound.is_unknown() || bound.ty().is_text();
         let Some(op) = compared_by_bytes(op).filter(|_| is_text(left) && is_text(right)) else {
             return Ok(None);
         };
         let (left, right) = (self.by_bytes(left.clone())?, self.by_bytes(right.clone())?);
-        self.bind_binary(&op, left, right).map(Some)
+        self.comparison(&op, left, right).map(Some)
     }
 
     /// `left op right`, operands bound.
@@ -72,8 +72,8 @@ impl Binder<'_> {
         mut right: Bound,
     ) -> Result<Bound> {
         let at = super::first(left.at, || right.at);
-        if let Some(bound) = self.pattern_order(op, &left, &right)? {
-            return Ok(bound);
+        if let Some(expr) = self.pattern_order(op, &left, &right)? {
+            return Ok(Bound::new(expr, at));
         }
         if let Some(expr) = self.json_operator(op, &mut left, &mut right)? {
             return Ok(Bound::new(expr, at));
@@ -98,10 +98,8 @@ impl Binder<'_> {
             Op::PGBitwiseXor => self.bits(op, Function::BitXor, left, right)?,
             Op::PGBitwiseShiftLeft => self.shift(op, Function::ShiftLeft, left, right)?,
             Op::PGBitwiseShiftRight => self.shift(op, Function::ShiftRight, left, right)?,
-            Op::PGRegexMatch => self.regex(op, left, right)?,
-            Op::PGRegexIMatch => self.regex(op, left, right)?,
-            Op::PGRegexNotMatch => self.regex(op, left, right)?.negated(),
-            Op::PGRegexNotIMatch => self.regex(op, left, right)?.negated(),
+            Op::PGRegexMatch | Op::PGRegexIMatch => self.regex(op, left, right)?,
+            Op::PGRegexNotMatch | Op::PGRegexNotIMatch => self.regex(op, left, right)?.negated(),
             Op::PGLikeMatch => self.like(left, right, Some('\\'), LikeCase::Sensitive)?,
             Op::PGILikeMatch => self.like(left, right, Some('\\'), LikeCase::Insensitive)?,
             Op::PGNotLikeMatch => {

@@ -16,7 +16,7 @@ use crate::catalog::{
     Language, ParameterDef, ParameterMode, Polymorphic, Relation, RoutineDef, RoutineKind,
     RoutineType, RowCount, routine_key,
 };
-use crate::definition::{NullInput, Security, Volatility};
+use crate::definition::{BodyForm, NullInput, Security, Volatility};
 use crate::parse::{
     AbsentObject, AlterRoutineTree, CreateRoutineTree, KindWord, ModeTree, ParameterTree,
     ReturnsTree, RoutineTree, TypeTree,
@@ -116,11 +116,15 @@ impl Binder<'_> {
             Some("sql") => Language::Sql,
             Some("plpgsql") => Language::PlPgSql,
             Some(other) => return no_language(other),
-            None if attributes.form == crate::definition::BodyForm::Return => Language::Sql,
+            None if attributes.form != BodyForm::Text => Language::Sql,
             None => {
                 return fail(SqlState::INVALID_FUNCTION_DEFINITION, "no language specified", None);
             }
         };
+        if attributes.form != BodyForm::Text && language != Language::Sql {
+            let message = "inline SQL function body only valid for language SQL";
+            return fail(SqlState::INVALID_FUNCTION_DEFINITION, message, None);
+        }
         let Some(body) = attributes.body.clone() else {
             let message = "no function body specified";
             return fail(SqlState::INVALID_FUNCTION_DEFINITION, message, None);

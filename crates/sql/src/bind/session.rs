@@ -57,6 +57,9 @@ impl Binder<'_> {
             SessionTree::CreateComposite(name, attributes) => {
                 self.bind_create_composite(name, attributes)?
             }
+            SessionTree::AlterComposite(name, changes) => {
+                self.bind_alter_composite(name, changes)?
+            }
             SessionTree::CreateRange(name, attributes) => {
                 self.bind_create_range(name, attributes)?
             }

@@ -14,7 +14,8 @@ use super::types::data_type;
 use super::{Binder, Bound, fail, unsupported};
 use crate::algebra::{Expr, Function, Place};
 use crate::catalog::UserType;
-use crate::statement::{RelationName, Statement, TypeStatement};
+use crate::parse::AttributeTree;
+use crate::statement::{AttributeChange, RelationName, Statement, TypeStatement};
 
 /// The type of vectors with the dimensions that `modifiers` say; another type as it is.
 ///
@@ -167,21 +168,52 @@ impl Binder<'_> {
                 let message = format!("column \"{field}\" specified more than once");
                 return fail(SqlState::DUPLICATE_COLUMN, message, at);
             }
-            let declared = self.declared_type(ty, at)?;
-            let of_users = match declared.ty.element().unwrap_or(declared.ty) {
-                DataType::Enum(_) => true,
-                DataType::Record(ty) if ty.key().is_none() => true,
-                _ => declared.domain.is_some(),
-            };
-            if of_users {
-                return unsupported("an attribute of a type that users made", at);
-            }
-            fields.push(RecordField { name: field, ty: declared.ty });
+            fields.push(self.attribute(ident, ty)?);
         }
         if fields.is_empty() {
             return unsupported("a composite type without attributes", None);
         }
         Ok(Statement::CreateComposite { name, fields })
+    }
+
+    /// An attribute of a composite type.
+    fn attribute(&mut self, ident: &ast::Ident, ty: &ast::DataType) -> Result<RecordField> {
+        let (name, at) = (crate::parse::folded(ident), super::name::ident_at(ident));
+        let declared = self.declared_type(ty, at)?;
+        let of_users = match declared.ty.element().unwrap_or(declared.ty) {
+            DataType::Enum(_) => true,
+            DataType::Record(ty) if ty.key().is_none() => true,
+            _ => declared.domain.is_some(),
+        };
+        if of_users {
+            return unsupported("an attribute of a type that users made", at);
+        }
+        Ok(RecordField { name, ty: declared.ty })
+    }
+
+    /// ALTER TYPE ... ATTRIBUTE.
+    pub(super) fn bind_alter_composite(
+        &mut self,
+        name: &RelationName,
+        changes: &[AttributeTree],
+    ) -> Result<Statement> {
+        let name = self.type_found(name.clone());
+        let mut bound = Vec::with_capacity(changes.len());
+        for change in changes {
+            bound.push(match change {
+                AttributeTree::Add(ident, ty) => AttributeChange::Add(self.attribute(ident, ty)?),
+                AttributeTree::SetType(ident, ty) => {
+                    AttributeChange::SetType(self.attribute(ident, ty)?)
+                }
+                AttributeTree::Drop(name, if_missing) => {
+                    AttributeChange::Drop { name: name.clone(), if_missing: *if_missing }
+                }
+                AttributeTree::Rename(from, to) => {
+                    AttributeChange::Rename { from: from.clone(), to: to.clone() }
+                }
+            });
+        }
+        Ok(Statement::AlterComposite { name, changes: bound })
     }
 
     /// The name of a type that is to be made.

@@ -64,6 +64,8 @@ pub enum BodyForm {
     Text,
     /// As RETURN expression: the body is a SELECT of it.
     Return,
+    /// As BEGIN ATOMIC, statements, END: the body is the statements.
+    Atomic,
 }
 
 /// When two calls give the same.

@@ -100,7 +100,16 @@ fn option(parser: &mut Parser<'_>) -> Parsed<(String, OptionValue)> {
     let value = if TYPES.contains(&option.as_str()) && !is_string {
         OptionValue::Type(type_tree(parser)?)
     } else if FUNCTIONS.contains(&option.as_str()) {
-        OptionValue::Function(parser.parse_object_name(false)?)
+        let function = parser.parse_object_name(false)?;
+        // Types of its arguments say nothing new.
+        if parser.consume_token(&Token::LParen) {
+            text(parser);
+            while parser.consume_token(&Token::Comma) {
+                text(parser);
+            }
+            parser.expect_token(&Token::RParen)?;
+        }
+        OptionValue::Function(function)
     } else {
         OptionValue::Text(text(parser))
     };

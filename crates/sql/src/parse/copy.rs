@@ -36,7 +36,7 @@ pub(super) fn parse(parser: &mut Parser<'_>) -> Result<CopyTree, ParserError> {
 }
 
 fn options(parser: &mut Parser<'_>) -> Result<Vec<(ast::Ident, String)>, ParserError> {
-    let with = parser.parse_keyword(Keyword::WITH);
+    let _ = parser.parse_keyword(Keyword::WITH);
     if parser.consume_token(&Token::LParen) {
         let options = parser.parse_comma_separated(option)?;
         parser.expect_token(&Token::RParen)?;
@@ -68,9 +68,6 @@ fn options(parser: &mut Parser<'_>) -> Result<Vec<(ast::Ident, String)>, ParserE
                 _ => options.push((name, "true".to_owned())),
             },
         }
-    }
-    if with && options.is_empty() {
-        return parser.expected_ref("COPY options", parser.peek_token_ref());
     }
     Ok(options)
 }

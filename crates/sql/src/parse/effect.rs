@@ -124,6 +124,7 @@ fn effect_of_session(tree: &SessionTree) -> Effect {
         | SessionTree::Schema(_)
         | SessionTree::Type(_)
         | SessionTree::CreateComposite(..)
+        | SessionTree::AlterComposite(..)
         | SessionTree::CreateRange(..)
         | SessionTree::Domain(_)
         | SessionTree::Routine(_)

@@ -24,7 +24,8 @@ pub(super) fn parse(parser: &mut Parser<'_>) -> Parsed<Option<SessionTree>> {
     } else if words(parser, &["alter", "default", "privileges"]) {
         defaults(parser)?
     } else if words(parser, &["drop", "owned", "by"]) {
-        refused(parser, "DROP OWNED")
+        let roles = parser.parse_comma_separated(role_name)?;
+        PrivilegeStatement::DropOwned { roles, behaviour: drop_behaviour(parser) }
     } else {
         return Ok(owner(parser).map(SessionTree::Privilege));
     };

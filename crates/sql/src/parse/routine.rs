@@ -288,10 +288,8 @@ fn body(parser: &mut Parser<'_>, all: &mut Attributes) -> Parsed<()> {
         return Ok(());
     }
     if words(parser, &["begin", "atomic"]) {
-        all.unsupported = Some("BEGIN ATOMIC");
-        while !at_end(parser) {
-            parser.next_token();
-        }
+        all.body = Some(string(parser)?);
+        all.form = BodyForm::Atomic;
         return Ok(());
     }
     parser.expected_ref("an attribute of a function", parser.peek_token_ref())

@@ -2,6 +2,7 @@
 //!
 //! - `TABLESPACE pg_default`, `USING heap`, `WITHOUT OIDS` of CREATE TABLE and CREATE INDEX,
 //! - `USING INDEX TABLESPACE pg_default` of constraints,
+//! - `COMPRESSION pglz` of columns,
 //! - `CONCURRENTLY` of DROP INDEX,
 //! - `USING heap`, `TABLESPACE pg_default` and `WITH [NO] DATA` of CREATE MATERIALIZED VIEW.
 
@@ -89,6 +90,10 @@ fn take_storage(tokens: &mut Vec<TokenWithSpan>, places: &[usize]) -> Result<()>
             gone.extend([at, at + 1]);
             at += 2;
             continue;
+        } else if is_table && depth == 1 && is_compression(tokens, places, at) {
+            gone.extend([at, at + 1]);
+            at += 2;
+            continue;
         } else if is_table && depth == 0 && word(at, "without") && word(at + 1, "oids") {
             gone.extend([at, at + 1]);
             at += 2;
@@ -106,6 +111,21 @@ fn take_storage(tokens: &mut Vec<TokenWithSpan>, places: &[usize]) -> Result<()>
         tokens.remove(places[*at]);
     }
     Ok(())
+}
+
+/// True for `COMPRESSION pglz` and its like behind the type of a column.
+fn is_compression(tokens: &[TokenWithSpan], places: &[usize], at: usize) -> bool {
+    let token = |at: usize| places.get(at).map(|at| &tokens[*at]);
+    let is_word = |at: usize, text: &str| token(at).is_some_and(|token| is(token, text));
+    let before = at.checked_sub(1);
+    let begins = before.and_then(token).is_none_or(|token| {
+        matches!(token.token, Token::LParen | Token::Comma)
+            || is(token, "including")
+            || is(token, "excluding")
+    });
+    !begins
+        && is_word(at, "compression")
+        && ["pglz", "lz4", "default"].iter().any(|method| is_word(at + 1, method))
 }
 
 /// 42704 unless `name` is one of `known`.

@@ -9,7 +9,7 @@ use super::grant::relation;
 use super::reader::{
     Parsed, at_end, drop_behaviour, expect, if_exists, name, peek_word, word, words,
 };
-use crate::words::{IfExists, NewLabel, RelationName, TypeKind, TypeStatement};
+use crate::words::{IfExists, IfMissing, NewLabel, RelationName, TypeKind, TypeStatement};
 
 /// The statement, when it is about types.
 pub(super) fn parse(parser: &mut Parser<'_>) -> Parsed<Option<SessionTree>> {
@@ -20,7 +20,7 @@ pub(super) fn parse(parser: &mut Parser<'_>) -> Parsed<Option<SessionTree>> {
     } else if words(parser, &["drop", "domain"]) {
         drop(parser, TypeKind::Domain)?
     } else if words(parser, &["alter", "type"]) {
-        alter(parser)?
+        return alter(parser).map(Some);
     } else if words(parser, &["alter", "domain"]) {
         let name = relation(parser)?;
         moved(parser, TypeKind::Domain, name)?
@@ -124,8 +124,58 @@ fn drop(parser: &mut Parser<'_>, kind: TypeKind) -> Parsed<TypeStatement> {
     Ok(TypeStatement::Drop { kind, names, if_missing, behaviour })
 }
 
-fn alter(parser: &mut Parser<'_>) -> Parsed<TypeStatement> {
+/// Action of ALTER TYPE ... ATTRIBUTE.
+#[derive(Clone, Debug)]
+pub(crate) enum AttributeTree {
+    Add(ast::Ident, ast::DataType),
+    Drop(String, IfMissing),
+    SetType(ast::Ident, ast::DataType),
+    Rename(String, String),
+}
+
+/// The action, when it is one of those.
+fn attribute_change(parser: &mut Parser<'_>) -> Parsed<Option<AttributeTree>> {
+    let change = if words(parser, &["add", "attribute"]) {
+        AttributeTree::Add(parser.parse_identifier()?, parser.parse_data_type()?)
+    } else if words(parser, &["drop", "attribute"]) {
+        let if_missing = if_exists(parser);
+        AttributeTree::Drop(name(parser)?, if_missing)
+    } else if words(parser, &["alter", "attribute"]) {
+        let attribute = parser.parse_identifier()?;
+        words(parser, &["set", "data"]);
+        expect(parser, "type")?;
+        AttributeTree::SetType(attribute, parser.parse_data_type()?)
+    } else if words(parser, &["rename", "attribute"]) {
+        let from = name(parser)?;
+        expect(parser, "to")?;
+        AttributeTree::Rename(from, name(parser)?)
+    } else {
+        return Ok(None);
+    };
+    if word(parser, "collate") {
+        parser.parse_object_name(false)?;
+    }
+    // No table is made of the type.
+    drop_behaviour(parser);
+    Ok(Some(change))
+}
+
+fn alter(parser: &mut Parser<'_>) -> Parsed<SessionTree> {
     let full = relation(parser)?;
+    let mut changes = Vec::new();
+    while let Some(change) = attribute_change(parser)? {
+        changes.push(change);
+        if !parser.consume_token(&Token::Comma) {
+            break;
+        }
+    }
+    if !changes.is_empty() {
+        return Ok(SessionTree::AlterComposite(full, changes));
+    }
+    alter_enum(parser, full).map(SessionTree::Type)
+}
+
+fn alter_enum(parser: &mut Parser<'_>, full: RelationName) -> Parsed<TypeStatement> {
     if words(parser, &["add", "value"]) {
         let exists = words(parser, &["if", "not", "exists"]);
         let if_exists = if exists { IfExists::Skip } else { IfExists::Fail };

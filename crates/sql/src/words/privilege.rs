@@ -339,6 +339,13 @@ pub enum PrivilegeStatement {
         /// The new owner.
         to: RoleName,
     },
+    /// DROP OWNED BY.
+    DropOwned {
+        /// Roles whose objects go.
+        roles: Vec<RoleName>,
+        /// Choice for what needs them.
+        behaviour: DropBehaviour,
+    },
     /// 0A000 for what is named.
     Unsupported(&'static str),
 }
@@ -362,6 +369,7 @@ impl PrivilegeStatement {
                 ObjectKind::Type => "ALTER TYPE",
             },
             Self::Reassign { .. } => "REASSIGN OWNED",
+            Self::DropOwned { .. } => "DROP OWNED",
             Self::Unsupported(what) => what,
         }
     }

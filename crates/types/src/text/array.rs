@@ -401,8 +401,7 @@ impl Braces {
 
 /// Appends an element, between quotes where it needs them.
 fn push_element(out: &mut Vec<u8>, word: &[u8], delimiter: u8) {
-    let special =
-        |b: u8| matches!(b, b'"' | b'\\' | b'{' | b'}') || b == delimiter || is_space(b);
+    let special = |b: u8| matches!(b, b'"' | b'\\' | b'{' | b'}') || b == delimiter || is_space(b);
     if !word.is_empty()
         && !word.eq_ignore_ascii_case(b"null")
         && !word.iter().any(|byte| special(*byte))

@@ -11,7 +11,7 @@ use super::field::{Codec, Decode, Reader, Writer, damaged, record, variants};
 
 variants!(RoutineKind { Function = 0, Procedure = 1, Aggregate = 210 });
 variants!(Language { Sql = 0, PlPgSql = 1, Internal = 210 });
-variants!(BodyForm { Text = 0, Return = 1 });
+variants!(BodyForm { Text = 0, Return = 1, Atomic = 2 });
 variants!(Volatility { Volatile = 0, Stable = 1, Immutable = 2 });
 variants!(NullInput { Called = 0, Strict = 1 });
 variants!(Security { Invoker = 0, Definer = 1 });

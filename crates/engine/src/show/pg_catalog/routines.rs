@@ -154,6 +154,7 @@ fn body(row: Row, def: &RoutineDef) -> Row {
     match def.form {
         BodyForm::Text => row.text("prosrc", &def.body),
         BodyForm::Return => row.text("prosrc", "").text("prosqlbody", &returned(def)),
+        BodyForm::Atomic => row.text("prosrc", "").text("prosqlbody", &atomic(def)),
     }
 }
 
@@ -162,6 +163,12 @@ fn returned(def: &RoutineDef) -> String {
     let body = def.body.trim();
     let select = body.get(..6).filter(|word| word.eq_ignore_ascii_case("select"));
     format!("RETURN {}", select.map_or(body, |_| body[6..].trim_start()))
+}
+
+/// The body of a function that was made with BEGIN ATOMIC.
+fn atomic(def: &RoutineDef) -> String {
+    let lines = def.body.lines().map(|line| format!(" {line}\n"));
+    format!("BEGIN ATOMIC\n{}END", lines.collect::<String>())
 }
 
 /// Columns about parameters, which are NULL where all go in, or none has a name.
@@ -368,6 +375,7 @@ fn definition(subject: &Subject<'_>, def: &RoutineDef) -> String {
     }
     match def.form {
         BodyForm::Return => text.push_str(&returned(def)),
+        BodyForm::Atomic => text.push_str(&atomic(def)),
         BodyForm::Text => {
             let mut tag = format!("${}", word.to_lowercase());
             while def.body.contains(&tag) {
