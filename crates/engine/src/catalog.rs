@@ -16,12 +16,16 @@ pub(crate) mod comments;
 pub(crate) mod keys;
 pub(crate) mod exclusions;
 pub(crate) mod user_types;
+pub(crate) mod collations;
+mod extensions;
 pub(crate) mod routines;
 pub(crate) mod triggers;
 pub(crate) mod wide;
 pub(crate) mod materialized;
 pub(crate) mod databases;
 pub(crate) mod codec;
+
+pub(crate) use extensions::Extension;
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -41,6 +45,7 @@ use storage::{BlockShape, BulkWriter, Layout, Table, TableIndex, TableLoad};
 use types::{About, DataType, Error, Result, SqlState};
 
 use crate::catalog::checks::Checks;
+use crate::catalog::collations::UserCollation;
 use crate::catalog::comments::Commented;
 use crate::catalog::databases::DatabaseName;
 use crate::catalog::derived::Terms;
@@ -497,17 +502,6 @@ const TEMPORARY: &str = "pg_temp.";
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Schema;
 
-/// An extension that was created.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Extension {
-    /// Schema in which its functions are found.
-    pub(crate) schema: String,
-    /// Role that created it; empty for who owns the database.
-    pub(crate) owner: String,
-    /// Version that was created.
-    pub(crate) version: String,
-}
-
 /// One version of the catalog. Relations go by [`RelationName::key`].
 #[derive(Clone, Default)]
 pub(crate) struct State {
@@ -518,6 +512,8 @@ pub(crate) struct State {
     pub(crate) sequences: BTreeMap<String, Arc<Sequence>>,
     /// Types that users made, under keys as relations have them.
     pub(crate) types: BTreeMap<String, UserType>,
+    /// Collations that users made, under keys as relations have them.
+    pub(crate) collations: BTreeMap<String, UserCollation>,
     /// Extensions that were created, by name.
     pub(crate) extensions: BTreeMap<String, Extension>,
     /// Functions and procedures that users made, by [`RoutineDef::key`].
@@ -655,12 +651,6 @@ impl State {
         })
     }
 
-    /// The names of the extensions of a schema.
-    pub(crate) fn extensions_in(&self, schema: &str) -> Vec<String> {
-        let of = self.extensions.iter().filter(|(_, extension)| extension.schema == schema);
-        of.map(|(name, _)| name.clone()).collect()
-    }
-
     /// True when there is a schema `name`.
     pub(crate) fn has_schema(&self, name: &str) -> bool {
         name == SCHEMA_NAME || self.schemas.contains_key(name)
@@ -685,6 +675,7 @@ impl State {
             && self.sequences.is_empty()
             && self.schemas.is_empty()
             && self.types.is_empty()
+            && self.collations.is_empty()
             && self.extensions.is_empty()
             && self.routines.is_empty()
     }
@@ -700,6 +691,7 @@ impl State {
             && self.views == other.views
             && self.schemas == other.schemas
             && self.types == other.types
+            && self.collations == other.collations
             && self.extensions == other.extensions
             && self.roles == other.roles
             && self.rights == other.rights

@@ -10,6 +10,7 @@ pub(crate) mod table;
 mod aggregate;
 mod alter;
 mod attribute;
+pub(crate) mod collation;
 pub(crate) mod attached;
 mod domain;
 mod extension;
@@ -92,6 +93,7 @@ pub(crate) fn run(running: &mut Running<'_>, statement: Statement) -> Result<Que
         },
         Statement::Schema(statement) => schema::run(running.session, *statement),
         Statement::Extension(statement) => extension::run(running, *statement),
+        Statement::Collation(statement) => collation::run(running, *statement),
         Statement::Type(statement) => user_type::run_statement(running.session, *statement),
         Statement::CreateComposite { name, fields } => {
             user_type::create_composite(running, &name, fields)
@@ -135,6 +137,7 @@ fn command_of(statement: &Statement) -> &'static str {
         Statement::Privilege(statement) => statement.command(),
         Statement::Schema(statement) => statement.command(),
         Statement::Extension(statement) => statement.command(),
+        Statement::Collation(statement) => statement.command(),
         Statement::Type(statement) => statement.command(),
         Statement::CreateComposite { .. } | Statement::CreateRange(_) => "CREATE TYPE",
         Statement::AlterComposite { .. } => "ALTER TYPE",

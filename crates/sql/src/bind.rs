@@ -15,6 +15,7 @@ mod types;
 mod unmatched;
 mod comparable;
 mod collation;
+mod collation_def;
 mod user_type;
 mod range_type;
 mod domain;
@@ -124,7 +125,7 @@ mod zone;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use ::types::{Collation, DataType, Error, Position, Result, SqlState, budget, stack};
+use ::types::{DataType, Error, Position, Result, SqlState, budget, stack};
 
 use crate::algebra::{ColumnId, CteId, Expr, Origin, OutputColumn, Place, Plan, Query};
 use crate::catalog::Catalog;
@@ -282,9 +283,9 @@ struct Binder<'a> {
     changes: changes::Changes,
     /// Where columns come from that the statement itself reads of relations.
     origins: HashMap<ColumnId, Origin>,
-    /// Collations of columns whose order is not that of bytes.
-    collations: HashMap<ColumnId, Collation>,
-    /// True once the statement has texts whose order is not that of bytes.
+    /// Collations of columns that do not have the usual one.
+    collations: HashMap<ColumnId, collation::Derived>,
+    /// True once the statement has texts with another collation than the usual one.
     has_collations: bool,
     /// Where `ctid` and `tableoid` come from.
     row_places: row_place::RowPlaces,

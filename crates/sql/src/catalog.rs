@@ -24,8 +24,8 @@ use std::sync::Arc;
 use types::calendar::TimeZone;
 use types::text::TextStyle;
 use types::{
-    DataType, EnumType, Error, PackedType, Position, RangeKind, RecordType, RegKind, Result,
-    SqlState, UserRange, Value,
+    Collation, DataType, EnumType, Error, PackedType, Position, RangeKind, RecordType, RegKind,
+    Result, SqlState, UserRange, Value,
 };
 
 use crate::algebra::{RoutineCall, SessionFunction};
@@ -351,6 +351,20 @@ pub trait Catalog {
     /// without one it is looked for along the search path.
     fn user_type(&self, schema: Option<&str>, name: &str) -> Option<UserType> {
         let _ = (schema, name);
+        None
+    }
+
+    /// The collation that users made and called `name` (already case-folded), `schema` when
+    /// qualified, and its key in the catalog; without a schema it is looked for along the search
+    /// path.
+    fn collation(&self, schema: Option<&str>, name: &str) -> Option<(String, Collation)> {
+        let _ = (schema, name);
+        None
+    }
+
+    /// The name of a collation that users made.
+    fn collation_name(&self, collation: Collation) -> Option<String> {
+        let _ = collation;
         None
     }
 

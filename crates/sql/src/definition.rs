@@ -54,7 +54,7 @@ pub struct ColumnDef {
     pub generated: Option<String>,
     /// The domain that was declared as its type: `ty` is what its values are held as.
     pub domain: Option<DomainUse>,
-    /// COLLATE, where it is not the order of bytes.
+    /// COLLATE, where it is not the order of the database.
     pub collation: Option<Collation>,
 }
 
@@ -68,6 +68,11 @@ impl ColumnDef {
     /// DEFAULT of the column, or that of its domain, as SQL text.
     pub fn default_or_domains(&self) -> Option<&str> {
         self.default.as_deref().or_else(|| self.domain?.default())
+    }
+
+    /// True when texts of the column that differ may be equal.
+    pub fn has_own_equality(&self) -> bool {
+        self.collation.is_some_and(Collation::has_own_equality)
     }
 
     /// The domain, when not every value of the column's type is one of it.
@@ -425,6 +430,8 @@ pub struct IndexTerms {
     pub method: Option<NamedMethod>,
     /// WITH: names and values, as catalogs show them. They say nothing to the structures here.
     pub options: Vec<(String, String)>,
+    /// Collations of users that its texts name, by the key of the name as it is written.
+    pub collations: Vec<(String, Collation)>,
 }
 
 impl IndexTerms {

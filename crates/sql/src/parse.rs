@@ -10,6 +10,7 @@ mod aside;
 mod atomic;
 mod check;
 mod clauses;
+mod collation;
 mod comment;
 mod copy;
 mod current;
@@ -63,6 +64,7 @@ pub(crate) use alter::{IdentityChange, InheritTree, TableChange};
 pub(crate) use aside::{Aside, Inference, LikeTree, Overriding};
 pub use calls::{calls_in, relations_in};
 pub(crate) use clauses::{ALL_ITEMS, DISTINCT_SETS, EXCLUDE, GROUPING_SETS};
+pub(crate) use collation::{CollationOption, CollationSource, CollationTree};
 pub(crate) use comment::{CommentTree, Commented};
 pub(crate) use described::{DescribedQuery, DescribedTree};
 pub(crate) use domain::{DomainAction, DomainClause, DomainTree};
@@ -90,7 +92,7 @@ pub(crate) use shorthand::BY_NAME;
 pub use shown::{default_text, named_columns, names_in, query_in_schema, sequences_in};
 pub(crate) use tokens::SPREAD;
 pub(crate) use trigger::{CreateTriggerTree, TransitionTree, TriggerTree};
-pub use typed::{functions_in, types_in, with_literals};
+pub use typed::{collations_in, functions_in, types_in, with_literals};
 pub(crate) use user_type::{AttributeTree, RangeAttribute};
 pub(crate) use view::{Renamed, ViewAction, check_option};
 pub(crate) use visit::{rewrite_queries, rewrite_query};
@@ -109,10 +111,10 @@ use types::{Error, Position, Result, SqlState};
 
 use crate::algebra::BusFunction;
 use crate::words::{
-    Chain, ConstraintMode, CursorOptions, DatabaseStatement, Discard, DropBehaviour,
-    ExtensionStatement, Fetch, IfExists, IfMissing, LockWait, Persistence, PreparedEnd,
-    PrivilegeStatement, RoleStatement, RoutineWord, RowLockStrength, SchemaStatement, SetScope,
-    TableLockMode, TransactionModes, TypeStatement, VacuumAnalyze, VacuumFreeze,
+    Chain, CollationStatement, ConstraintMode, CursorOptions, DatabaseStatement, Discard,
+    DropBehaviour, ExtensionStatement, Fetch, IfExists, IfMissing, LockWait, Persistence,
+    PreparedEnd, PrivilegeStatement, RoleStatement, RoutineWord, RowLockStrength, SchemaStatement,
+    SetScope, TableLockMode, TransactionModes, TypeStatement, VacuumAnalyze, VacuumFreeze,
 };
 
 /// Nesting that the parser follows; a sub-query takes three of it.
@@ -236,6 +238,10 @@ pub(crate) enum SessionTree {
     Effectless(Box<EffectlessTree>),
     /// About objects of kinds that there are none of.
     Absent(Absent),
+    /// CREATE COLLATION.
+    CreateCollation(Box<CollationTree>),
+    /// ALTER and DROP COLLATION.
+    Collation(CollationStatement),
     /// CREATE, ALTER, DROP DATABASE.
     Database(Box<DatabaseStatement>),
     /// CREATE, ALTER, DROP EXTENSION.

@@ -37,14 +37,15 @@ pub use write::{
 };
 
 pub use crate::words::{
-    ALWAYS_THERE, Access, AccessMode, Chain, ConstraintMode, CursorForm, CursorHold, CursorOptions,
-    CursorScroll, DatabaseOptions, DatabaseStatement, DefaultKind, Deferral, Discard,
-    DropBehaviour, EXTENSIONS, ExtensionInfo, ExtensionStatement, Extent, Fetch, FetchAction,
-    FetchTo, GrantAction, GrantOption, IfExists, IfMissing, InUse, Isolation, LockWait, NewLabel,
-    ObjectKind, Objects, PasswordChange, Persistence, PreparedEnd, Privilege, PrivilegeStatement,
-    Privileges, RelationName, RoleName, RoleOptions, RoleStatement, RoutineWord, RowLockStrength,
-    SchemaStatement, Secret, SetScope, SetValue, TableLockMode, TransactionModes, TypeKind,
-    TypeStatement, VacuumAnalyze, VacuumFreeze, privileges_in,
+    ALWAYS_THERE, Access, AccessMode, Chain, CollationAction, CollationContent, CollationStatement,
+    ConstraintMode, CursorForm, CursorHold, CursorOptions, CursorScroll, DatabaseOptions,
+    DatabaseStatement, DefaultKind, Deferral, Discard, DropBehaviour, EXTENSIONS, ExtensionInfo,
+    ExtensionStatement, Extent, Fetch, FetchAction, FetchTo, GrantAction, GrantOption, IfExists,
+    IfMissing, InUse, Isolation, LockWait, NewLabel, ObjectKind, Objects, PasswordChange,
+    Persistence, PreparedEnd, Privilege, PrivilegeStatement, Privileges, RelationName, RoleName,
+    RoleOptions, RoleStatement, RoutineWord, RowLockStrength, SchemaStatement, Secret, SetScope,
+    SetValue, TableLockMode, TransactionModes, TypeKind, TypeStatement, VacuumAnalyze,
+    VacuumFreeze, privileges_in,
 };
 
 use types::{DataType, RecordField};
@@ -309,6 +310,8 @@ pub enum Statement {
     Database(Box<DatabaseStatement>),
     /// CREATE, ALTER, DROP EXTENSION.
     Extension(Box<ExtensionStatement>),
+    /// CREATE, ALTER, DROP COLLATION.
+    Collation(Box<CollationStatement>),
     /// CREATE, ALTER, DROP TYPE.
     Type(Box<TypeStatement>),
     /// CREATE TYPE ... AS (...).

@@ -3,6 +3,7 @@
 //!
 //! Made by `parse`, carried by `statement`, where other crates find them.
 
+mod collation;
 mod cursor;
 mod database;
 mod extension;
@@ -13,6 +14,7 @@ mod schema;
 mod transaction;
 mod user_type;
 
+pub use collation::{CollationAction, CollationContent, CollationStatement};
 pub use cursor::{
     CursorForm, CursorHold, CursorOptions, CursorScroll, Fetch, FetchAction, FetchTo,
 };

@@ -42,7 +42,7 @@ pub use catalog_type::{
     truncated_name, xid_of_hash,
 };
 pub use characters::without_blanks;
-pub use collation::{COLLATION_ROWS, Collation};
+pub use collation::{COLLATION_ROWS, Collation, CollationProvider, TextEquality};
 pub use compare_op::CompareOp;
 pub use data_type::{
     DataType, ElementType, EnumLabel, EnumType, IntervalFields, IntervalForm, LABEL_BYTES_MAX,

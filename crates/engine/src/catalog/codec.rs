@@ -24,6 +24,7 @@ use sql::catalog::{
 use types::Result;
 
 use self::field::{Reader, Writer, damaged};
+use super::collations::UserCollation;
 use super::{Extension, Role, Sequence, TableDef, TableEntry, View};
 use crate::catalog::comments::Commented;
 use crate::catalog::databases::DatabaseDef;
@@ -113,6 +114,23 @@ pub(crate) fn decode_user_type(bytes: &[u8]) -> Result<UserType> {
     let ty = reader.field()?;
     reader.end()?;
     Ok(ty)
+}
+
+/// Appends a collation that users made.
+pub(crate) fn encode_collation(collation: &UserCollation, out: &mut Vec<u8>) {
+    out.push(VERSION);
+    Writer::new(out).field(collation);
+}
+
+/// Reads a collation that users made; the bytes hold nothing else.
+///
+/// # Errors
+/// XX001 when they are none.
+pub(crate) fn decode_collation(bytes: &[u8]) -> Result<UserCollation> {
+    let mut reader = versioned(bytes)?;
+    let collation = reader.field()?;
+    reader.end()?;
+    Ok(collation)
 }
 
 /// Appends an extension that was created.

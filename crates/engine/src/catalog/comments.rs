@@ -29,6 +29,8 @@ pub(crate) enum Commented {
     Type(String),
     /// An extension.
     Extension(String),
+    /// A collation that users made, by its key.
+    Collation(String),
     /// A function or procedure, by its key.
     Routine(String),
     /// A trigger of a table or view.
@@ -56,6 +58,7 @@ impl State {
             Commented::Extension(name) => {
                 name != ALWAYS_THERE && !self.extensions.contains_key(name)
             }
+            Commented::Collation(key) => !self.collations.contains_key(key),
             Commented::Routine(key) => !self.routines.contains_key(key),
             Commented::Trigger(table, name) => {
                 !self.triggers_of(table).iter().any(|def| def.name == *name)

@@ -17,7 +17,7 @@ use sql::catalog::{IndexColumn, IndexKind, IndexTerms, TableFunctionRef, UserTyp
 use sql::statement::RelationName;
 use storage::{ColumnSpec, Datum, Derivation, Membership, RowBuffer, Table, TableIndex};
 use types::elements::{ElementClass, ElementSet};
-use types::{DataType, Error, PhysicalType, Result, SqlState, text};
+use types::{Collation, DataType, Error, PhysicalType, Result, SqlState, text};
 
 use crate::catalog::TableDef;
 use crate::catalog::exclusions::PairTest;
@@ -25,12 +25,20 @@ use crate::catalog::stored::{schema_of, spec_of};
 use crate::catalog::user_types::{enum_in, range_in};
 use crate::words::rows::push;
 
-/// A catalog for expressions that depend on nothing but their row, and the types of its columns.
-pub(super) struct Nothing<'a>(&'a [ColumnDef]);
+/// A catalog for expressions that depend on nothing but their row, the types of its columns, and
+/// the collations that the terms of an index name.
+pub(super) struct Nothing<'a> {
+    columns: &'a [ColumnDef],
+    collations: &'a [(String, Collation)],
+}
 
 impl<'a> Nothing<'a> {
     pub(super) fn over(columns: &'a [ColumnDef]) -> Self {
-        Self(columns)
+        Self { columns, collations: &[] }
+    }
+
+    fn of_terms(columns: &'a [ColumnDef], terms: &'a IndexTerms) -> Self {
+        Self { columns, collations: &terms.collations }
     }
 }
 
@@ -42,7 +50,18 @@ impl Catalog for Nothing<'_> {
             let range = || range_in(column.ty).map(UserType::Range);
             enum_in(column.ty).map(UserType::Enum).or_else(range)
         };
-        self.0.iter().filter_map(of_column).find(|ty| ty.key() == key)
+        self.columns.iter().filter_map(of_column).find(|ty| ty.key() == key)
+    }
+
+    fn collation(&self, schema: Option<&str>, name: &str) -> Option<(String, Collation)> {
+        let (schema, name) = (schema.map(str::to_owned), name.to_owned());
+        let key = RelationName { schema, name }.key();
+        self.collations.iter().find(|(known, _)| *known == key).cloned()
+    }
+
+    /// Always true: schemas in the text were found when the index was made.
+    fn has_schema(&self, _: &str) -> bool {
+        true
     }
 
     /// Always true: functions in the text were found when the index was made.
@@ -95,7 +114,12 @@ impl Terms {
 
 /// The terms over a row of the table.
 pub(crate) fn bind(def: &TableDef, terms: &IndexTerms) -> Result<BoundTerms> {
-    sql::bind_index_terms(def.bare_name(), &def.columns, terms, &Nothing(&def.columns))
+    sql::bind_index_terms(
+        def.bare_name(),
+        &def.columns,
+        terms,
+        &Nothing::of_terms(&def.columns, terms),
+    )
 }
 
 /// Gives the expressions of indexes the types that they have over the columns as they are now.
@@ -150,7 +174,8 @@ struct Derived {
 impl Derived {
     fn new(columns: &[ColumnDef], meta: &IndexMeta) -> Result<Self> {
         let terms = &meta.terms;
-        let bound = sql::bind_index_terms("", columns, terms, &Nothing(columns))?;
+        let catalog = Nothing::of_terms(columns, terms);
+        let bound = sql::bind_index_terms("", columns, terms, &catalog)?;
         let reads = bound.reads();
         let position = |id: ColumnId| reads.binary_search(&(id.0 as usize)).ok();
         let evaluator = |expr: &Expr| Evaluator::new(&plan::lower_held(expr, &position)?);
@@ -272,6 +297,14 @@ fn without_class(meta: &IndexMeta, position: usize, ty: DataType) -> Error {
     }
 }
 
+/// A value as messages about keys show it.
+fn shown(datum: Datum<'_>, ty: DataType) -> String {
+    match datum.to_value() {
+        value if value.is_null() => "null".to_owned(),
+        value => text::format(&value, ty),
+    }
+}
+
 /// "(a, lower(b))=(1, x)" of a row, whose columns [`TableIndex::ordinals`] are `row`.
 ///
 /// # Errors
@@ -293,15 +326,18 @@ pub(crate) fn key_text(
         let (name, ty) = match column.expression() {
             Some(number) => {
                 let expression = &meta.terms.expressions[number];
+                let keyed = expression.keyed_column(columns);
+                if let Some(ordinal) = keyed {
+                    names.push(columns[ordinal].name.clone());
+                    cells.push(shown(value(ordinal), columns[ordinal].ty));
+                    continue;
+                }
                 (expression.definition(), expression.ty)
             }
             None => (columns[column.ordinal].name.clone(), columns[column.ordinal].ty),
         };
         names.push(name);
-        cells.push(match datum.to_value() {
-            value if value.is_null() => "null".to_owned(),
-            value => text::format(&value, ty),
-        });
+        cells.push(shown(datum, ty));
     }
     Ok(format!("({})=({})", names.join(", "), cells.join(", ")))
 }

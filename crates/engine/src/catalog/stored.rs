@@ -2,8 +2,8 @@
 
 use sql::algebra::{Direction, NullsOrder};
 use sql::catalog::{
-    self, ColumnDef, ForeignKeyDef, IndexColumn, IndexKind, IndexMeta, IndexTerms, KeyDef,
-    KeyNulls, Uniqueness,
+    self, ColumnDef, ForeignKeyDef, INDEX_EXPRESSION, IndexColumn, IndexExpression, IndexKind,
+    IndexMeta, IndexTerms, KeyDef, KeyNulls, Uniqueness,
 };
 use storage::{ColumnSpec, IndexSpec, Schema, SubBlockKind, SubBlockSpec, WeaveForm};
 use types::{Error, Result};
@@ -84,18 +84,26 @@ fn ascending(ordinal: &usize) -> IndexColumn {
     IndexColumn { ordinal: *ordinal, direction, nulls }
 }
 
-/// The index that enforces a key.
-pub(crate) fn key_index(key: &KeyDef) -> IndexMeta {
+/// The index that enforces a key of a table with `columns`. Of texts that are not told apart by
+/// their bytes it has keys.
+pub(crate) fn key_index(key: &KeyDef, columns: &[ColumnDef]) -> IndexMeta {
+    let mut expressions = Vec::new();
+    let mut place = |ordinal: &usize| {
+        let keyed = columns.get(*ordinal).filter(|column| column.has_own_equality());
+        let Some(column) = keyed else { return ascending(ordinal) };
+        expressions.push(IndexExpression::keys_of(column));
+        ascending(&(INDEX_EXPRESSION + expressions.len() - 1))
+    };
     IndexMeta {
         name: key.name.clone(),
-        columns: key.columns.iter().map(ascending).collect(),
+        columns: key.columns.iter().map(&mut place).collect(),
         unique: match key.nulls {
             _ if key.deferral.is_deferrable() => Uniqueness::No,
             KeyNulls::Distinct => Uniqueness::Distinct,
             KeyNulls::NotDistinct => Uniqueness::NullsNotDistinct,
         },
         kind: IndexKind::Ordered,
-        terms: IndexTerms { included: key.included.clone(), ..IndexTerms::default() },
+        terms: IndexTerms { expressions, included: key.included.clone(), ..IndexTerms::default() },
     }
 }
 

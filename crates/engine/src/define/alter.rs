@@ -336,7 +336,8 @@ impl Altering {
         for mut key in named.keys {
             let own = |name: &str| self.table.def.all_indexes().any(|i| i.name == name);
             key.name = names::free(&key.name, own);
-            self.table.add_index(key_index(&key));
+            let index = key_index(&key, &self.table.def.columns);
+            self.table.add_index(index);
             self.keys.extend(key.deferral.is_deferrable().then(|| key.clone()));
             self.table.def.keys.push(key);
         }

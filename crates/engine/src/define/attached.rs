@@ -203,6 +203,15 @@ fn create_as(running: &mut Running<'_>, new: &CreateTableAs) -> Result<QueryResu
     Ok(QueryResult::command(format!("SELECT {}", load(running, &rows, &result)?)))
 }
 
+/// 0A000 for texts that are not told apart by their bytes, as keys of shared tables are.
+pub(super) fn refuse_own_equality(columns: &[ColumnDef]) -> Result<()> {
+    if columns.iter().any(ColumnDef::has_own_equality) {
+        let what = "a nondeterministic collation in a shared table";
+        return Err(Error::unsupported(what));
+    }
+    Ok(())
+}
+
 /// Makes the table `def`, which has its bare name.
 ///
 /// # Errors
@@ -210,7 +219,8 @@ fn create_as(running: &mut Running<'_>, new: &CreateTableAs) -> Result<QueryResu
 fn make(session: &Session, def: &TableDef) -> Result<()> {
     let transaction = session.work().attached_to_change(session.database().registry())?;
     let mut def = def.clone();
-    def.indexes = def.keys.iter().map(key_index).collect();
+    refuse_own_equality(&def.columns)?;
+    def.indexes = def.keys.iter().map(|key| key_index(key, &def.columns)).collect();
     transaction.create(&table_of(&def, &def.name)?)
 }
 

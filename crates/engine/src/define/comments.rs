@@ -76,6 +76,11 @@ fn target(session: &Session, on: &CommentTarget) -> Result<Commented> {
             super::user_type::check_owner(&state, &who, &key)?;
             Commented::Type(key)
         }
+        CommentTarget::Collation(name) => {
+            let key = super::collation::existing(&state, name, "comment on")?;
+            super::collation::check_owner(&state, &who, &key)?;
+            Commented::Collation(key)
+        }
         CommentTarget::Trigger { table, name } => trigger(&state, &who, table, name)?,
         CommentTarget::Routine(key) => {
             super::routine::check_owner(session, key)?;

@@ -115,7 +115,7 @@ fn replace(session: &mut Session, old: Domain, new: Domain) -> Result<()> {
         let is_made = |domain: &Domain| domain.levels().any(|level| level.is_same_object(old));
         domains.extend(ty.domain().filter(is_made).map(|domain| domain.key.clone()));
     }
-    let named = domains.iter().flat_map(|key| texts::users_of_type(session, key));
+    let named = domains.iter().flat_map(|key| texts::users_of(session, texts::Naming::Types, key));
     let tables: Vec<String> = named.filter_map(|place| place.table().map(str::to_owned)).collect();
     session.change_catalog(|state| {
         state.replace_domain(old, new)?;

@@ -490,7 +490,7 @@ pub(super) fn take_over_new(
         place.indexes.push((of, name.clone()));
         if let Some(key) = key {
             let key = KeyDef { name: name.clone(), ..key };
-            def.indexes.push(key_index(&key));
+            def.indexes.push(key_index(&key, &def.columns));
             def.keys.push(key);
         } else {
             def.indexes.push(IndexMeta { name, ..index });

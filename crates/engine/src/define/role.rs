@@ -378,6 +378,7 @@ fn rename_everywhere(state: &mut State, from: &str, to: &str) {
         }
     }
     state.extensions.values_mut().for_each(|extension| follow(&mut extension.owner));
+    state.collations.values_mut().for_each(|collation| follow(&mut collation.owner));
     for (mut of, mut grants) in std::mem::take(&mut state.default_privileges) {
         follow(&mut of.role);
         for grant in &mut grants {
@@ -429,6 +430,8 @@ fn check_unused(state: &State, name: &str) -> Result<()> {
     uses.extend(state.policy_of_role(name).map(|policy| format!("target of {policy}")));
     let extensions = state.extensions.iter().filter(|(_, extension)| extension.owner == name);
     uses.extend(extensions.map(|(extension, _)| format!("owner of extension {extension}")));
+    let collations = state.collations.iter().filter(|(_, collation)| collation.owner == name);
+    uses.extend(collations.map(|(key, _)| format!("owner of collation {key}")));
     for (of, grants) in &state.default_privileges {
         let granted =
             |grant: &crate::catalog::rights::Grant| grant.grantee.as_deref() == Some(name);

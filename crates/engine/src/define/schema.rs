@@ -11,7 +11,9 @@ use sql::statement::{
 };
 use types::{Error, Result, SqlState};
 
-use super::{alter, drop, extension, materialized, names, routine, sequence, user_type, view};
+use super::{
+    alter, collation, drop, extension, materialized, names, routine, sequence, user_type, view,
+};
 use crate::catalog::comments::Commented;
 use crate::catalog::materialized::KIND;
 use crate::catalog::rights::{DefaultsOf, Object, Rights, SCHEMA_NAME};
@@ -104,6 +106,7 @@ pub(super) struct Content {
     views: Vec<String>,
     sequences: Vec<String>,
     types: Vec<String>,
+    collations: Vec<String>,
     extensions: Vec<String>,
     routines: Vec<String>,
 }
@@ -118,6 +121,7 @@ impl Content {
             views: state.views.keys().filter(is_in).cloned().collect(),
             sequences: state.sequences.keys().filter(is_in).cloned().collect(),
             types: state.types.keys().filter(is_in).cloned().collect(),
+            collations: state.collations.keys().filter(is_in).cloned().collect(),
             extensions: state.extensions_in(schema),
             routines: state
                 .routines
@@ -147,6 +151,12 @@ impl Content {
                 .filter(|key| is_theirs(Object::Type((*key).clone())))
                 .cloned()
                 .collect(),
+            collations: state
+                .collations
+                .iter()
+                .filter(|(_, collation)| owners.contains(&collation.owner))
+                .map(|(key, _)| key.clone())
+                .collect(),
             extensions: extensions.map(|(name, _)| name.clone()).collect(),
             routines: state
                 .routines
@@ -166,6 +176,7 @@ impl Content {
             (KIND, &self.materialized),
             ("sequence", &self.sequences),
             ("type", &self.types),
+            ("collation", &self.collations),
             ("extension", &self.extensions),
             ("function", &self.routines),
         ];
@@ -213,6 +224,12 @@ impl Content {
         }
         for key in self.types {
             user_type::drop_one(session, &key, behaviour)?;
+        }
+        // Some may have gone with others.
+        let state = session.state();
+        let left = self.collations.into_iter().filter(|key| state.collations.contains_key(key));
+        for key in left.collect::<Vec<_>>() {
+            collation::drop_one(&mut Running::own(session), &key, behaviour)?;
         }
         Ok(())
     }
@@ -316,6 +333,12 @@ fn rename(session: &mut Session, name: &str, to: &str) -> Result<()> {
         let schema = Some(to.to_owned());
         let name = RelationName::name_of_key(&key).to_owned();
         user_type::move_type(session, &key, &RelationName { schema, name })?;
+    }
+    for key in content.collations {
+        let schema = Some(to.to_owned());
+        let name = RelationName::name_of_key(&key).to_owned();
+        let to = RelationName { schema, name }.key();
+        collation::move_one(&mut Running::own(session), &key, &to)?;
     }
     let all = content.tables.into_iter().chain(content.views).chain(content.materialized);
     let all = all.chain(content.sequences);

@@ -131,7 +131,7 @@ pub(super) fn create(session: &mut Session, create: CreateTable) -> Result<Query
         }
     }
     let sequences = sequence::for_columns(session, &mut def, create.sequences);
-    def.indexes = def.keys.iter().map(key_index).collect();
+    def.indexes = def.keys.iter().map(|key| key_index(key, &def.columns)).collect();
     def.indexes.extend(def.foreign_keys.iter().map(foreign_index));
     for mut index in create.indexes {
         names::name_exclusion(&def, &session.state(), &mut index)?;

@@ -175,16 +175,29 @@ fn put_in_table(state: &mut State, place: &Place, text: String) {
     *entry = Arc::new(entry.redefined(def, entry.built()));
 }
 
-/// The bytes of each name of the type that the catalog calls `key` in a text.
-fn named_in(text: &str, key: &str) -> Vec<std::ops::Range<usize>> {
-    let all = sql::types_in(text).into_iter();
-    all.filter(|(name, _)| name.key() == key).map(|(_, bytes)| bytes).collect()
+/// Names of one kind in texts.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Naming {
+    Types,
+    Collations,
 }
 
-/// The texts that name the type that the catalog calls `key`.
-pub(super) fn users_of_type(session: &Session, key: &str) -> Vec<Place> {
+impl Naming {
+    /// The bytes of each name in a text of what the catalog calls `key`.
+    fn named_in(self, text: &str, key: &str) -> Vec<std::ops::Range<usize>> {
+        let all = match self {
+            Self::Types => sql::types_in(text),
+            Self::Collations => sql::collations_in(text),
+        };
+        all.into_iter().filter(|(name, _)| name.key() == key).map(|(_, bytes)| bytes).collect()
+    }
+}
+
+/// The texts that name what the catalog calls `key`.
+pub(super) fn users_of(session: &Session, naming: Naming, key: &str) -> Vec<Place> {
     let named = texts(&session.state()).into_iter();
-    named.filter(|(_, text)| !named_in(text, key).is_empty()).map(|(place, _)| place).collect()
+    let names = |text: &str| !naming.named_in(text, key).is_empty();
+    named.filter(|(_, text)| names(text)).map(|(place, _)| place).collect()
 }
 
 /// The texts that call one of these functions, and which of them.
@@ -203,17 +216,19 @@ pub(super) fn users_of_routine(state: &State, name: &str) -> Vec<Place> {
     named.filter(|(_, text)| calls(text)).map(|(place, _)| place).collect()
 }
 
-/// Gives the type another name in the texts of `users`; the catalog has it under the new one.
-pub(super) fn rename_type(
+/// Gives a type or collation another name in the texts of `users`; the catalog has it under the new
+/// one.
+pub(super) fn rename(
     session: &mut Session,
     users: &[Place],
+    naming: Naming,
     Renamed { from, to }: Renamed<'_>,
 ) -> Result<()> {
     let to = RelationName::of_key(to).quoted();
     session.change_catalog(|state| {
         let known = texts(state).into_iter().filter(|(place, _)| users.contains(place));
         for (place, mut text) in known {
-            for bytes in named_in(&text, from).into_iter().rev() {
+            for bytes in naming.named_in(&text, from).into_iter().rev() {
                 text.replace_range(bytes, &to);
             }
             put(state, &place, text)?;

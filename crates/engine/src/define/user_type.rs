@@ -297,7 +297,7 @@ pub(super) fn move_type(session: &mut Session, key: &str, to: &RelationName) -> 
     if is_in_users && !users_of(session, old).is_empty() {
         return Err(Error::unsupported("another name of a composite or range type that is used"));
     }
-    let users = texts::users_of_type(session, key);
+    let users = texts::users_of(session, texts::Naming::Types, key);
     session.change_catalog(|state| {
         match old {
             UserType::Enum(old) => {
@@ -327,7 +327,7 @@ pub(super) fn move_type(session: &mut Session, key: &str, to: &RelationName) -> 
         });
         Ok(())
     })?;
-    texts::rename_type(session, &users, Renamed { from: key, to: &new_key })
+    texts::rename(session, &users, texts::Naming::Types, Renamed { from: key, to: &new_key })
 }
 
 fn drop_all(
@@ -363,8 +363,8 @@ fn drop_all(
     Ok(())
 }
 
-/// Something that needs a type.
-enum User {
+/// Something that needs a type or a collation.
+pub(super) enum User {
     /// A function or procedure, by its key.
     Routine(String),
     /// A column, by its table and name, and its type as it is shown.
@@ -389,7 +389,7 @@ enum User {
 
 impl User {
     /// Its name in messages.
-    fn shown(&self) -> String {
+    pub(super) fn shown(&self) -> String {
         match self {
             Self::Column(table, column, _) => format!("column {column} of table {table}"),
             Self::View(view) => format!("view {view}"),
@@ -452,7 +452,7 @@ pub(super) fn drop_one(session: &mut Session, key: &str, behaviour: DropBehaviou
 }
 
 /// Drops something that needs a type; a domain goes when all have gone.
-fn drop_user(session: &mut Session, user: &User) -> Result<()> {
+pub(super) fn drop_user(session: &mut Session, user: &User) -> Result<()> {
     match user {
         User::Column(table, column, _) => drop_column(session, table, column),
         User::View(view) => session.change_catalog(|state| {
@@ -500,7 +500,7 @@ pub(super) fn drop_places(running: &mut Running<'_>, places: &[&texts::Place]) -
 }
 
 /// Notices of what goes with a type.
-fn tell_cascade(session: &mut Session, users: &[User]) {
+pub(super) fn tell_cascade(session: &mut Session, users: &[User]) {
     let lines: Vec<String> =
         users.iter().map(|user| format!("drop cascades to {}", user.shown())).collect();
     match lines.as_slice() {
@@ -596,9 +596,9 @@ fn users_of(session: &Session, ty: UserType) -> Vec<User> {
             }
         }
     }
-    let mut named = texts::users_of_type(session, ty.key());
+    let mut named = texts::users_of(session, texts::Naming::Types, ty.key());
     if let UserType::Range(ty) = ty {
-        named.extend(texts::users_of_type(session, &ty.multirange().key));
+        named.extend(texts::users_of(session, texts::Naming::Types, &ty.multirange().key));
     }
     let shown = |view: &View| view.output.iter().any(|(_, ty)| is_it(*ty));
     let of_texts: Vec<User> = named.iter().filter_map(|p| of_text(p, ty.name(), &users)).collect();
@@ -612,7 +612,7 @@ fn users_of(session: &Session, ty: UserType) -> Vec<User> {
 }
 
 /// The object that needs the type because of its text; None for what goes with one of `known`.
-fn of_text(place: &texts::Place, ty: &str, known: &[User]) -> Option<User> {
+pub(super) fn of_text(place: &texts::Place, ty: &str, known: &[User]) -> Option<User> {
     use texts::Place as P;
     let is_column = |table: &str, column: &str| {
         known.iter().any(|user| matches!(user, User::Column(t, c, _) if t == table && c == column))

@@ -167,6 +167,14 @@ impl sql::catalog::Catalog for Noting<'_> {
         found
     }
 
+    fn collation(&self, schema: Option<&str>, name: &str) -> Option<(String, types::Collation)> {
+        self.inner.collation(schema, name)
+    }
+
+    fn collation_name(&self, collation: types::Collation) -> Option<String> {
+        self.inner.collation_name(collation)
+    }
+
     fn names_label(&self, ty: types::EnumType, position: i32, at: Position) {
         self.labels.borrow_mut().push((Label { ty, position }, at));
     }

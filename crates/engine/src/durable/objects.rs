@@ -24,12 +24,14 @@ use types::Result;
 use super::damaged;
 use super::marks::Named;
 use crate::catalog::codec::{
-    decode_comment, decode_defaults, decode_extension, decode_rights, decode_role, decode_routine,
-    decode_row_security, decode_sequence, decode_table, decode_triggers, decode_user_type,
-    decode_view, encode_comment, encode_defaults, encode_extension, encode_rights, encode_role,
-    encode_routine, encode_row_security, encode_sequence, encode_table, encode_triggers,
-    encode_user_type, encode_view,
+    decode_collation, decode_comment, decode_defaults, decode_extension, decode_rights,
+    decode_role, decode_routine, decode_row_security, decode_sequence, decode_table,
+    decode_triggers, decode_user_type, decode_view, encode_collation, encode_comment,
+    encode_defaults, encode_extension, encode_rights, encode_role, encode_routine,
+    encode_row_security, encode_sequence, encode_table, encode_triggers, encode_user_type,
+    encode_view,
 };
+use crate::catalog::collations::UserCollation;
 use crate::catalog::locks::TableLock;
 use crate::catalog::rights::{Grant, Object, Rights, SCHEMA_NAME};
 use crate::catalog::stored::schema_of;
@@ -57,6 +59,9 @@ mod kind {
     pub(super) const USER_TYPE: u8 = 13;
     pub(super) const EXTENSION: u8 = 80;
     pub(super) const EXTENSION_GONE: u8 = 81;
+    /// A collation that users made.
+    pub(super) const COLLATION: u8 = 230;
+    pub(super) const COLLATION_GONE: u8 = 231;
     pub(super) const TABLE_GONE: u8 = 17;
     pub(super) const VIEW_GONE: u8 = 18;
     pub(super) const SEQUENCE_GONE: u8 = 19;
@@ -182,6 +187,16 @@ impl Same for Extension {
     }
 }
 
+impl Same for UserCollation {
+    fn is_same(&self, old: &Self) -> bool {
+        self == old
+    }
+
+    fn is_permanent(&self) -> bool {
+        true
+    }
+}
+
 impl Same for Rights {
     fn is_same(&self, old: &Self) -> bool {
         self == old
@@ -265,6 +280,7 @@ pub(super) fn write_difference(old: &State, new: &State, writer: &mut RedoWriter
     gone(&old.sequences, &new.sequences).for_each(|n| writer.catalog(kind::SEQUENCE_GONE, n, &[]));
     gone(&old.schemas, &new.schemas).for_each(|n| writer.catalog(kind::SCHEMA_GONE, n, &[]));
     changed(&old.schemas, &new.schemas).for_each(|(n, _)| writer.catalog(kind::SCHEMA, n, &[]));
+    write_collations(old, new, writer);
     write_types(old, new, writer);
     write_extensions(old, new, writer);
     write_routines(old, new, writer);
@@ -325,6 +341,18 @@ pub(super) fn write_difference(old: &State, new: &State, writer: &mut RedoWriter
         bytes.clear();
         encode_comment(on, text, &mut bytes);
         writer.catalog(kind::COMMENT, "", &bytes);
+    }
+}
+
+/// Collations that users made.
+fn write_collations(old: &State, new: &State, writer: &mut RedoWriter<'_>) {
+    for key in gone(&old.collations, &new.collations) {
+        writer.catalog(kind::COLLATION_GONE, key, &[]);
+    }
+    for (key, collation) in changed(&old.collations, &new.collations) {
+        let mut bytes = Vec::new();
+        encode_collation(collation, &mut bytes);
+        writer.catalog(kind::COLLATION, key, &bytes);
     }
 }
 
@@ -505,6 +533,7 @@ impl Objects {
                 self.apply_rights(kind, name, bytes)?;
             }
             kind::EXTENSION | kind::EXTENSION_GONE => self.apply_extension(kind, name, bytes)?,
+            kind::COLLATION | kind::COLLATION_GONE => self.apply_collation(kind, name, bytes)?,
             kind::USER_TYPE | kind::USER_TYPE_GONE => self.apply_type(kind, name, bytes)?,
             kind::ROUTINE | kind::ROUTINE_GONE => self.apply_routine(kind, name, bytes)?,
             kind::SCHEMA | kind::SCHEMA_GONE => self.apply_schema(kind, name)?,
@@ -575,6 +604,17 @@ impl Objects {
             extensions.insert(name, decode_extension(bytes)?);
         } else {
             extensions.remove(&name).ok_or_else(|| missing("extension", &name))?;
+        }
+        Ok(())
+    }
+
+    /// [`Self::apply`] of collations.
+    fn apply_collation(&mut self, kind: u8, key: String, bytes: &[u8]) -> Result<()> {
+        let collations = &mut self.state.collations;
+        if kind == kind::COLLATION {
+            collations.insert(key, decode_collation(bytes)?);
+        } else {
+            collations.remove(&key).ok_or_else(|| missing("collation", &key))?;
         }
         Ok(())
     }

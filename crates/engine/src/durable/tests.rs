@@ -220,6 +220,57 @@ fn types_of_users_come_back_in_every_layout_and_after_every_end() {
 }
 
 #[test]
+fn collations_come_back_in_every_layout_and_after_every_end() {
+    for layout in LAYOUTS {
+        for how in ENDS {
+            let io = SimIo::new(14, Tear::Bytes);
+            let database = open_layout(&io, layout);
+            let mut session = database.session();
+            let ci = "provider = icu, locale = 'und-u-ks-level2', deterministic = false";
+            run(&mut session, &format!("CREATE SCHEMA s; CREATE COLLATION s.ci ({ci})"));
+            run(
+                &mut session,
+                "CREATE COLLATION gone FROM s.ci; CREATE COLLATION sv FROM \"sv-x-icu\"",
+            );
+            let sql = "CREATE TABLE t (a TEXT COLLATE s.ci PRIMARY KEY, b TEXT COLLATE sv, n INT)";
+            run(&mut session, sql);
+            run(&mut session, "CREATE INDEX t_b ON t (b COLLATE s.ci, lower(a))");
+            run(&mut session, "INSERT INTO t VALUES ('a', 'z', 1), ('B', 'ä', 2)");
+            run(&mut session, "CHECKPOINT");
+            run(&mut session, "INSERT INTO t VALUES ('c', 'A', 3), ('D', 'b', 4)");
+            run(&mut session, "ALTER COLLATION s.ci RENAME TO any_case");
+            run(&mut session, "COMMENT ON COLLATION s.any_case IS 'of no case'");
+            run(&mut session, "DROP COLLATION gone");
+            run(&mut session, "BEGIN");
+            run(&mut session, "CREATE COLLATION never (locale = 'C')");
+            drop(session);
+            end(database, &io, how);
+            let database = open_layout(&io, layout);
+            let mut session = database.session();
+            let expected = ["c|A|3", "D|b|4", "a|z|1", "B|ä|2"];
+            let all = "SELECT * FROM t ORDER BY b";
+            assert_eq!(rows(&mut session, all), expected, "{layout:?} {how:?}");
+            assert_eq!(rows(&mut session, "SELECT n FROM t WHERE a = 'C'"), ["3"]);
+            assert_eq!(state_of(&mut session, "INSERT INTO t VALUES ('A')"), "23505");
+            let index = "SELECT pg_get_indexdef('t_b'::regclass)";
+            let shown = "CREATE INDEX t_b ON public.t USING btree \
+                         (b COLLATE s.any_case, lower(a))";
+            assert_eq!(rows(&mut session, index), [shown]);
+            let known = "SELECT collname, collisdeterministic, \
+                         obj_description(oid, 'pg_collation') \
+                         FROM pg_collation WHERE oid >= 16384 ORDER BY 1";
+            assert_eq!(rows(&mut session, known), ["any_case|f|of no case", "sv|t|NULL"]);
+            assert_eq!(state_of(&mut session, "SELECT 'x' COLLATE gone"), "42704");
+            assert_eq!(state_of(&mut session, "DROP COLLATION s.any_case"), "2BP01");
+            let report = database.check_indexes();
+            assert!(report.is_sound(), "{layout:?} {how:?} {:?}", report.problems);
+            run(&mut session, "DROP COLLATION s.any_case CASCADE");
+            assert_eq!(rows(&mut session, "SELECT * FROM t WHERE n = 1"), ["z|1"]);
+        }
+    }
+}
+
+#[test]
 fn domains_come_back_in_every_layout_and_after_every_end() {
     for layout in LAYOUTS {
         for how in ENDS {

@@ -71,7 +71,7 @@ impl BulkLoad {
             ..ColumnDef::new(*name, *ty)
         };
         let mut def = TableDef::new(name, columns.iter().enumerate().map(column).collect(), layout);
-        def.indexes = keys.iter().map(key_index).collect();
+        def.indexes = keys.iter().map(|key| key_index(key, &def.columns)).collect();
         def.keys = keys;
         let schema = schema_of(&def.columns);
         let table =

@@ -12,6 +12,7 @@
 mod activity;
 mod builtin;
 mod catalogs;
+mod collations;
 mod columns;
 mod counts;
 mod depends;
@@ -152,12 +153,15 @@ impl Subject<'_> {
         let own = routines::hidden(self.seen()).chain(ranges::hidden(self.seen()));
         let hidden: HashMap<&str, String> = own.chain(all.flat_map(of)).collect();
         let types: HashMap<&str, &str> = self.seen().hidden_types().collect();
-        if hidden.is_empty() && types.is_empty() {
+        let collations: HashMap<&str, &str> = self.seen().hidden_collations().collect();
+        if hidden.is_empty() && types.is_empty() && collations.is_empty() {
             return Cow::Borrowed(text);
         }
-        let schema_of = |name: &str| match name.strip_prefix("::") {
-            Some(name) => types.get(name).map(|schema| relations::quoted(schema).into_owned()),
-            None => hidden.get(name).cloned(),
+        let quoted = |schema: &&str| relations::quoted(schema).into_owned();
+        let schema_of = |name: &str| match (name.strip_prefix("::"), name.split_once(' ')) {
+            (Some(name), _) => types.get(name).map(quoted),
+            (None, Some(("collate", name))) => collations.get(name).map(quoted),
+            (None, _) => hidden.get(name).cloned(),
         };
         Cow::Owned(sql::with_schemas(text, &schema_of))
     }

@@ -29,7 +29,8 @@ pub(crate) fn definition_in(schema: &str, found: &AttachedTable) -> Result<Table
     def.name = RelationName { schema: Some(schema.to_owned()), name }.key();
     // Those of CREATE INDEX follow; nobody reads rows by them here.
     let others = std::mem::take(&mut def.indexes);
-    def.indexes = def.keys.iter().map(key_index).chain(others).collect();
+    let of_keys = def.keys.iter().map(|key| key_index(key, &def.columns));
+    def.indexes = of_keys.chain(others).collect();
     Ok(def)
 }
 

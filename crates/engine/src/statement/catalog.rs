@@ -12,7 +12,7 @@ use sql::catalog::{
 };
 use sql::statement::{Access, AccessMode, Persistence, Privilege, Privileges, RelationName};
 use types::calendar::TimeZone;
-use types::{DataType, Error, RegKind, Result, SqlState, Value};
+use types::{Collation, DataType, Error, RegKind, Result, SqlState, Value};
 
 use crate::Database;
 use crate::catalog::codec::decode_sequence;
@@ -467,6 +467,27 @@ impl Catalog for StatementCatalog<'_> {
         }
         let mut path = self.settings.schemas().filter(|schema| self.is_searched(schema));
         path.find_map(|schema| find(Some(schema)))
+    }
+
+    fn collation(&self, schema: Option<&str>, name: &str) -> Option<(String, Collation)> {
+        let find = |schema: Option<&str>| {
+            if self.state.collations.is_empty() {
+                return None;
+            }
+            let key = key_in(schema, name)?;
+            let found = self.state.collations.get(&key)?.collation;
+            Some((key, found))
+        };
+        if schema.is_some() || self.names == Names::Public || self.is_usual() {
+            return find(schema);
+        }
+        let mut path = self.settings.schemas().filter(|schema| self.is_searched(schema));
+        path.find_map(|schema| find(Some(schema)))
+    }
+
+    fn collation_name(&self, collation: Collation) -> Option<String> {
+        let key = self.state.collation_key(collation)?;
+        Some(RelationName::name_of_key(key).to_owned())
     }
 
     fn schema_of_new(&self) -> Result<Option<String>> {

@@ -150,10 +150,13 @@ pub enum Function {
     Atan2d,
     /// The part that equal values of a type with wide decimals share -> BYTEA.
     NumericKey,
-    /// A TEXT with a collation of its own, or, without one, the usual one: itself.
-    Collate(Option<Collation>),
-    /// The key of a TEXT in the order of a collation -> BYTEA.
+    /// A TEXT, or an array of them, with a collation of its own: itself.
+    Collate(Collation),
+    /// The key of a TEXT in the order of a collation -> BYTEA; of an array of them, the array of
+    /// the keys.
     CollationKey(Collation),
+    /// The text of a key in the order of a deterministic collation -> TEXT.
+    KeyedText,
     /// The value of the result's type that stands for a value of another one in a comparison by
     /// this operator: see [`types::nearest()`].
     Nearest(CompareOp),

@@ -44,7 +44,11 @@ impl Function {
             // An empty array has no element that could be equal, NULL or not.
             F::AnyElement(_) => NullRule::SecondOrFalse,
             F::AllElements(_) => NullRule::Second,
-            F::RecordField(_) | F::Nearest(_) | F::Collate(_) | F::CollationKey(_) => NullRule::Any,
+            F::RecordField(_)
+            | F::Nearest(_)
+            | F::Collate(_)
+            | F::CollationKey(_)
+            | F::KeyedText => NullRule::Any,
             F::Json(function) => function.null_rule(),
             F::Extension(function) if !function.is_volatile() => NullRule::Any,
             F::Packed(call) if call.function().is_strict => NullRule::Any,

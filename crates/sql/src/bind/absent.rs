@@ -55,10 +55,6 @@ impl Binder<'_> {
         match kind.form {
             AbsentForm::Global => Ok((plain.clone(), missing(undefined, &plain))),
             AbsentForm::Routine => self.routine(label, &written, object.arguments.as_deref()),
-            _ if label == "collation" => {
-                let error = format!("{plain} for encoding \"UTF8\" does not exist");
-                Ok((plain, (undefined, error)))
-            }
             _ => Ok((plain.clone(), missing(undefined, &plain))),
         }
     }

@@ -3,7 +3,8 @@
 use sqlparser::ast;
 use types::{DataType, Error, PackedType, Result, SqlState};
 
-use super::comparable::{ComparedFor, comparable, has_key, refuse_distinct, unkeyed};
+use super::collation::{told_from_key, without_collation};
+use super::comparable::{has_key, refuse_distinct, unkeyed};
 use super::json::JsonAggregate;
 use super::name::{expr_at, object_at};
 use super::operators::wide;
@@ -13,7 +14,8 @@ use super::series::is_volatile;
 use super::types::{Category, Context, as_numeric, can_cast, category, is_exact, result_of};
 use super::{Binder, Bound, fail, place, unsupported};
 use crate::algebra::{
-    AggregateCall, AggregateFunction as A, Duplicates, Expr, ExprKind, Function, Place, SortKey,
+    AggregateCall, AggregateFunction as A, ColumnId, Duplicates, Expr, ExprKind, Function, Place,
+    SortKey,
 };
 use crate::catalog::Digits;
 
@@ -93,7 +95,7 @@ impl Binder<'_> {
         };
         let message = "aggregate function calls cannot contain set-returning function calls";
         self.refuse_series_since(series, message)?;
-        let argument = call.arguments.first().cloned();
+        let argument = ranked_argument(&call).cloned();
         let used = |depth: &usize| {
             let seen = self.levels.get(*depth).map_or(0, |level| level.references.len());
             marks.get(*depth).is_some_and(|mark| seen > *mark)
@@ -101,6 +103,7 @@ impl Binder<'_> {
         let top = self.levels.len().saturating_sub(1);
         let depth = (0..self.levels.len()).rev().find(used).unwrap_or(top);
         let id = self.fresh();
+        self.note_aggregate(id, &call)?;
         let Some(level) = self.levels.get_mut(depth) else {
             return fail(SqlState::GROUPING_ERROR, "aggregate functions are not allowed here", at);
         };
@@ -140,7 +143,7 @@ impl Binder<'_> {
             (None, collected, Some(json)) => {
                 self.json_collected(json, collected, argument.as_ref())
             }
-            (None, collected, None) => packed_collected(name, collected),
+            (None, collected, None) => found_value(name, collected, argument.as_ref()),
         };
         Ok(Some(Bound::new(result, at)))
     }
@@ -212,6 +215,7 @@ impl Binder<'_> {
             return Err(super::unmatched::no_function(mismatch, at));
         }
         finish(&mut call, at)?;
+        self.refuse_distinct_call(&call, at)?;
         Ok(call)
     }
 
@@ -225,9 +229,12 @@ impl Binder<'_> {
         let Ok([mut argument]) = <[Bound; 1]>::try_from(list) else {
             return Ok(false);
         };
-        if matches!(call.function, A::Min | A::Max) {
-            let value = std::slice::from_ref(&argument.expr);
-            self.refuse_collation("min and max", value, argument.at)?;
+        if matches!(call.function, A::Min | A::Max)
+            && let Some(keys) = self.ranked(std::slice::from_ref(&argument.expr), argument.at)?
+        {
+            call.arguments = keys;
+            call.ty = DataType::Bytea;
+            return Ok(true);
         }
         match call.function {
             A::Sum | A::Avg | A::StddevPop | A::StddevSamp | A::VarPop | A::VarSamp
@@ -260,7 +267,7 @@ impl Binder<'_> {
         };
         let expr = match (call.duplicates, call.function) {
             // Only whether values are equal counts.
-            (Duplicates::Remove, A::Count) => comparable(expr, ComparedFor::Equality, at)?,
+            (Duplicates::Remove, A::Count) => self.equated(expr, at)?,
             (Duplicates::Remove, _) => {
                 refuse_distinct(&expr, at)?;
                 expr
@@ -352,6 +359,66 @@ impl Binder<'_> {
         Ok(true)
     }
 
+    /// 0A000 for DISTINCT where texts that differ may be equal.
+    fn refuse_distinct_call(&self, call: &AggregateCall, at: Place) -> Result<()> {
+        if call.duplicates == Duplicates::Remove && call.function != A::Count {
+            return self.refuse_distinct_texts(&call.arguments, at);
+        }
+        Ok(())
+    }
+
+    /// Notes the collation of the result of a call.
+    fn note_aggregate(&mut self, id: ColumnId, call: &AggregateCall) -> Result<()> {
+        if !self.has_collations {
+            return Ok(());
+        }
+        let arguments = call.arguments.iter().cloned();
+        let exprs: Vec<Expr> = arguments.chain(ranked_argument(call).cloned()).collect();
+        self.note_made_of(id, &exprs)
+    }
+
+    /// 0A000 for an aggregate that tells texts apart which the language does not.
+    pub(super) fn refuse_distinct_texts(&self, exprs: &[Expr], at: Place) -> Result<()> {
+        if exprs.iter().any(|expr| self.has_own_equality(expr)) {
+            let what = "an aggregate of different values under a nondeterministic collation";
+            return unsupported(what, at);
+        }
+        Ok(())
+    }
+
+    /// percentile_disc and mode of texts in the order of a language.
+    fn ordered_texts(
+        &mut self,
+        call: &mut AggregateCall,
+        list: Vec<Bound>,
+        texts: Vec<Expr>,
+    ) -> Result<bool> {
+        let direct = match call.function {
+            A::PercentileDisc => 1,
+            A::Mode => 0,
+            _ => return Ok(false),
+        };
+        if list.len() != direct {
+            return Ok(false);
+        }
+        if call.function == A::Mode {
+            self.refuse_distinct_texts(&texts, None)?;
+        }
+        for bound in list {
+            let Some(fraction) = self.coerce_aggregated(bound, DataType::Double)? else {
+                return Ok(false);
+            };
+            call.arguments.push(fraction);
+        }
+        let keys = self.ranked(&texts, None)?;
+        let Some(key) = keys.and_then(|mut keys| keys.pop()) else { return Ok(false) };
+        if let Some(first) = call.order_by.first_mut() {
+            first.expr = key;
+        }
+        call.ty = DataType::Bytea;
+        Ok(true)
+    }
+
     /// percentile_cont, percentile_disc, mode.
     fn ordered_set(&mut self, call: &mut AggregateCall, list: Vec<Bound>) -> Result<bool> {
         let [SortKey { expr, .. }] = call.order_by.as_slice() else {
@@ -363,6 +430,10 @@ impl Binder<'_> {
             && key.ty == DataType::Bytea
         {
             return unsupported("an ordered-set aggregate of jsonb", None);
+        }
+        if let ExprKind::Call(Function::CollationKey(_), texts) = &expr.kind {
+            let texts = texts.clone();
+            return self.ordered_texts(call, list, texts);
         }
         let direct = usize::from(call.function != A::Mode);
         if list.len() != direct {
@@ -392,6 +463,19 @@ impl Binder<'_> {
         }
         Ok(true)
     }
+}
+
+/// The expression of whose values a call finds one: its argument, or what it orders.
+fn ranked_argument(call: &AggregateCall) -> Option<&Expr> {
+    match call.function {
+        A::PercentileDisc | A::Mode => call.order_by.first().map(|key| &key.expr),
+        _ => call.arguments.first(),
+    }
+}
+
+/// The value of a call of the function `name`, of which `collected` is the result.
+pub(super) fn found_value(name: &str, collected: Expr, argument: Option<&Expr>) -> Expr {
+    told_from_key(argument, packed_collected(name, collected))
 }
 
 fn not_here(clause: Clause, at: Place) -> Error {
@@ -447,7 +531,11 @@ fn finish(call: &mut AggregateCall, at: Place) -> Result<()> {
         return Ok(());
     }
     let foreign = |key: &SortKey| {
-        !call.arguments.contains(&key.expr) && !call.arguments.contains(unkeyed(&key.expr))
+        let is_it = |argument: &Expr| {
+            let plain = without_collation(argument);
+            *argument == key.expr || plain == &key.expr || plain == unkeyed(&key.expr)
+        };
+        !call.arguments.iter().any(is_it)
     };
     if call.duplicates == Duplicates::Remove && call.order_by.iter().any(foreign) {
         let message =

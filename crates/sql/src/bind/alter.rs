@@ -2,7 +2,7 @@
 //! row that results is computed along the way.
 
 use sqlparser::ast::{self, AlterColumnOperation as ColumnOp, AlterTableOperation as Op};
-use types::{DataType, Error, Result, SqlState};
+use types::{Collation, DataType, Error, Result, SqlState};
 
 use super::constraint::{Definition, IdentityClause, identity_kind, renamed_column};
 use super::domain::Declared;
@@ -535,6 +535,7 @@ impl Binder<'_> {
             Some(name) => self.column_collation(&ColumnDef::new(&def.name, ty), name)?,
             None => None,
         };
+        refuse_other_equality(altered, column, collation, at)?;
         if let Some(def) = altered.definition.columns.get_mut(column) {
             (def.ty, def.domain, def.collation) = (ty, domain, collation);
         }
@@ -561,6 +562,35 @@ fn refuse_indexed(altered: &Altered, column: usize, ty: DataType, at: Place) -> 
         |index: &IndexMeta| index.columns.iter().any(|indexed| indexed.ordinal == column);
     let is_indexed = in_key || altered.table.indexes().iter().any(in_index);
     if is_indexed { super::comparable::refuse_index(ty, at) } else { Ok(()) }
+}
+
+/// Refuses another equality for a column that a key or an index is made of.
+fn refuse_other_equality(
+    altered: &Altered,
+    column: usize,
+    collation: Option<Collation>,
+    at: Place,
+) -> Result<()> {
+    let definition = &altered.definition;
+    let before = definition.columns.get(column).and_then(|def| def.collation);
+    let mut both = before.iter().chain(&collation);
+    if before == collation || !both.any(|of| of.has_own_equality()) {
+        return Ok(());
+    }
+    let in_key = definition.keys.iter().any(|key| key.columns.contains(&column))
+        || definition.foreign_keys.iter().any(|key| key.columns.contains(&column));
+    let in_index = |index: &IndexMeta| {
+        index.columns.iter().any(|indexed| indexed.ordinal == column)
+            || index.terms.expressions.iter().any(|known| {
+                let of = known.keyed_column(&definition.columns);
+                known.ty == DataType::Bytea && of.is_none_or(|of| of == column)
+            })
+    };
+    if in_key || altered.table.indexes().iter().any(in_index) {
+        let what = "to or from a nondeterministic collation for a column that an index has";
+        return unsupported(format!("ALTER COLUMN TYPE {what}"), at);
+    }
+    Ok(())
 }
 
 /// 0A000 for a key, which has an index of all rows.

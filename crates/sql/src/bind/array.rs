@@ -315,6 +315,9 @@ impl Binder<'_> {
         } else {
             self.coerce(array, array_ty, Context::Implicit)?
         };
+        let pair = self.compared(compare, vec![value, array], at)?;
+        let [value, array] = <[Expr; 2]>::try_from(pair)
+            .map_err(|_| Error::internal("as many operands as before"))?;
         let (value, array) = (keyed(value), keyed(array));
         Ok(Bound::new(quantified(compare, quantifier, value, array), at))
     }
@@ -407,8 +410,7 @@ impl Binder<'_> {
         let Some((left, right)) = self.unite_operands(left, right)? else {
             return Err(no_operator(&op.to_string(), a, b, at));
         };
-        let left = comparable(left, ComparedFor::Equality, at)?;
-        let right = comparable(right, ComparedFor::Equality, at)?;
+        let (left, right) = self.compared_pair(CompareOp::Equal, left, right, at)?;
         let (function, list) = match op {
             Op::AtArrow => (Function::ArrayContains, vec![left, right]),
             Op::ArrowAt => (Function::ArrayContains, vec![right, left]),
@@ -443,6 +445,8 @@ impl Binder<'_> {
             ty,
         };
         let (collected, result) = (self.fresh(), self.fresh());
+        self.note_made_of(collected, &call.arguments)?;
+        self.note_made_of(result, &call.arguments)?;
         let plan = Plan::Aggregate {
             input: Box::new(plan),
             keys: Vec::new(),

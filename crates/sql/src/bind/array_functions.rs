@@ -253,9 +253,13 @@ impl Binder<'_> {
                 None => vec![(F::Generate, self.series_arguments(arguments, at)?)],
             },
         };
-        let call =
-            |(function, (arguments, ty))| Series { id: self.fresh(), ty, function, arguments };
-        Ok(typed.into_iter().map(call).collect())
+        let mut calls = Vec::with_capacity(typed.len());
+        for (function, (arguments, ty)) in typed {
+            let id = self.fresh();
+            self.note_made_of(id, &arguments)?;
+            calls.push(Series { id, ty, function, arguments });
+        }
+        Ok(calls)
     }
 
     /// The array whose elements are the rows of `name`, and their type; None when it is made of
@@ -293,6 +297,7 @@ impl Binder<'_> {
         for mut call in calls {
             for argument in call.arguments.iter_mut().filter(|argument| is_once(argument)) {
                 let id = self.fresh();
+                self.note_collation(id, argument)?;
                 let computed = std::mem::replace(argument, Expr::column(id, argument.ty));
                 once.push((id, computed));
             }

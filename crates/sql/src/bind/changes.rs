@@ -257,7 +257,9 @@ impl Binder<'_> {
         let columns = query.columns.iter();
         let columns: Vec<_> = columns.map(|column| (column.name.clone(), column.ty)).collect();
         let definition = self.input_part(slot, id, name, &columns);
-        self.ctes.push(CteEntry::new(name, id, super::name::renamed(columns, &cte.alias)?));
+        let sources = query.columns.iter().map(|column| column.id).collect();
+        let entry = CteEntry::new(name, id, super::name::renamed(columns, &cte.alias)?);
+        self.ctes.push(entry.with_sources(sources));
         self.changes.parts.push((statement, id));
         Ok(definition)
     }

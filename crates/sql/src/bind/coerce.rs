@@ -300,6 +300,7 @@ impl Binder<'_> {
             let expr = self.coerce(Bound::new(expr, column.at), ty, context)?;
             let taken = project.iter().any(|(id, _)| *id == column.id);
             let id = if expr == before && !taken { column.id } else { self.fresh() };
+            self.note_collation(id, &expr)?;
             project.push((id, expr));
             output.push(BoundColumn { ty, id, ..column });
         }

@@ -53,6 +53,9 @@ impl Binder<'_> {
             "database" => CommentTarget::Database(single()?),
             "role" => CommentTarget::Role(single()?),
             "extension" => CommentTarget::Extension(single()?),
+            "collation" => {
+                CommentTarget::Collation(self.collation_found(self.written_name(object)?))
+            }
             "type" | "domain" => {
                 let written = self.written_name(object)?;
                 let is_domain = kind == "domain";

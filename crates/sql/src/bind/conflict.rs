@@ -146,13 +146,13 @@ impl Binder<'_> {
         };
         let Some(Inference { elements, predicate }) = inferred.cloned() else {
             for ident in names {
-                arbiter.columns.push(column_named(ident)?);
+                arbiter.push_column(table, column_named(ident)?);
             }
             return Ok(arbiter);
         };
         for element in &elements {
             if let ast::Expr::Identifier(ident) = element {
-                arbiter.columns.push(column_named(ident)?);
+                arbiter.push_column(table, column_named(ident)?);
                 continue;
             }
             if target.view.is_some() {
@@ -161,8 +161,11 @@ impl Binder<'_> {
             super::index_terms::check_form(element)?;
             let bound = self.inferred(Clause::IndexExpression, element, table)?.expr;
             match bound.as_column() {
-                Some(id) => arbiter.columns.push(id.0 as usize),
-                None => arbiter.expressions.push(normalised(&bound)),
+                Some(id) => arbiter.push_column(table, id.0 as usize),
+                None => {
+                    let key = self.index_key(&bound)?.unwrap_or(bound);
+                    arbiter.expressions.push(normalised(&key));
+                }
             }
         }
         if let Some(predicate) = predicate {
@@ -185,6 +188,9 @@ impl Binder<'_> {
         let table = &target.table;
         let width = table.columns().len();
         let excluded: Vec<ColumnId> = table.columns().iter().map(|_| self.fresh()).collect();
+        for (id, def) in excluded.iter().zip(table.columns()) {
+            self.note_column(*id, def);
+        }
         let number = self.fresh();
         let mut scope = Scope::of(target.relation.clone());
         scope.extend(Scope::of(excluded_relation(target, &excluded)))?;
@@ -275,6 +281,20 @@ struct Arbiter {
 }
 
 impl Arbiter {
+    /// Adds a column: its keys, where its texts are not told apart by their bytes.
+    fn push_column(&mut self, table: &TableRef, ordinal: usize) {
+        let def = table.columns().get(ordinal).filter(|def| def.has_own_equality());
+        let key = def.and_then(|def| Some((def.ty, def.collation?)));
+        match key {
+            None => self.columns.push(ordinal),
+            Some((ty, collation)) => {
+                let id = ColumnId(u32::try_from(ordinal).unwrap_or(u32::MAX));
+                let key = super::collation::key_of(Expr::column(id, ty), collation);
+                self.expressions.push(normalised(&key));
+            }
+        }
+    }
+
     /// True when the key is meant, and DEFERRABLE.
     fn is_late(&self, key: &KeyDef) -> bool {
         key.deferral.is_deferrable()

@@ -226,6 +226,9 @@ impl Definition {
         }
         for column in columns.iter().filter_map(|ordinal| self.columns.get(*ordinal)) {
             refuse_index(column.ty, at)?;
+            if column.has_own_equality() && deferral.is_deferrable() {
+                return unsupported("a DEFERRABLE key under a nondeterministic collation", at);
+            }
         }
         let names = self.names(&[columns.as_slice(), &included].concat());
         let name = if primary {

@@ -6,13 +6,12 @@ use std::sync::Arc;
 use sqlparser::ast;
 use types::{DataType, Result, SqlState};
 
-use super::comparable::has_key;
 use super::name::{ident_at, renamed};
 use super::recursion::{check_term, in_order, reads};
 use super::scope::{ScopeColumn, ScopeRelation, Whole};
 use super::search::{added_count, taken_clauses};
 use super::types::{Candidate, Context, common_type};
-use super::{Binder, BoundQuery, Unknowns, fail, unsupported};
+use super::{Binder, BoundColumn, BoundQuery, Unknowns, fail, unsupported};
 use crate::algebra::{ColumnId, CteId, Duplicates, Expr, Place, Plan};
 use crate::parse::{RecursionClauses, folded};
 
@@ -25,6 +24,8 @@ pub(super) struct CteEntry {
     /// Columns of its definition, for their origins; empty for changes of rows and
     /// recursive ones.
     defined: Vec<ColumnId>,
+    /// Columns of the non-recursive term, or of RETURNING, for their collations.
+    sources: Vec<ColumnId>,
     use_: CteUse,
     /// Columns at the end that `*` does not show while the recursive term is bound.
     added: usize,
@@ -44,8 +45,14 @@ enum CteUse {
 
 impl CteEntry {
     pub(super) fn new(name: &str, id: CteId, columns: Vec<(String, DataType)>) -> Self {
-        let (name, defined) = (name.to_owned(), Vec::new());
-        Self { name, id, columns, defined, use_: CteUse::Free, added: 0 }
+        let (defined, sources) = (Vec::new(), Vec::new());
+        let name = name.to_owned();
+        Self { name, id, columns, defined, sources, use_: CteUse::Free, added: 0 }
+    }
+
+    /// The same, with the columns that its own have the collations of.
+    pub(super) fn with_sources(self, sources: Vec<ColumnId>) -> Self {
+        Self { sources, ..self }
     }
 
     /// Entry of a change without RETURNING.
@@ -184,19 +191,25 @@ impl Binder<'_> {
         let base = self.stored(base)?;
         let (base, columns) = self.exact(base);
         let types: Vec<DataType> = columns.iter().map(|column| column.ty).collect();
-        if duplicates == Duplicates::Remove && types.iter().any(|ty| has_key(*ty)) {
-            return unsupported("UNION of jsonb in a recursive query", at);
+        let has_key = |column: &BoundColumn| self.has_key(&Expr::column(column.id, column.ty));
+        if duplicates == Duplicates::Remove && columns.iter().any(has_key) {
+            let what =
+                "UNION of jsonb, or under a nondeterministic collation, in a recursive query";
+            return unsupported(what, at);
         }
+        let sources: Vec<_> = columns.iter().map(|column| column.id).collect();
         let names = columns.into_iter().map(|column| (column.name, column.ty)).collect();
         let columns = renamed(names, &cte.alias)?;
         if let Some(entry) = self.ctes.get_mut(own) {
             entry.columns.clone_from(&columns);
+            entry.sources.clone_from(&sources);
             entry.added = clauses.map_or(0, added_count);
             entry.use_ = CteUse::Recursive;
         }
         let step = self.bind_set_expr(right, Unknowns::Keep)?;
         let step = self.recursive_step(step, &types, name, at)?;
-        let (step, _) = self.exact(step);
+        let (step, outcome) = self.exact(step);
+        self.check_recursive_collations(name, &sources, &outcome)?;
         if let Some(entry) = self.ctes.get_mut(own) {
             entry.use_ = CteUse::Free;
         }
@@ -241,6 +254,33 @@ impl Binder<'_> {
         self.coerce_columns(step, types, Context::Assignment)
     }
 
+    /// 42P21 where the recursive term has another collation than the first one.
+    fn check_recursive_collations(
+        &mut self,
+        name: &str,
+        sources: &[ColumnId],
+        step: &[BoundColumn],
+    ) -> Result<()> {
+        for (ordinal, (source, column)) in sources.iter().zip(step).enumerate() {
+            let pair = [*source, column.id].map(|id| Expr::column(id, column.ty));
+            let [Some(first), Some(overall)] = self.recursive_collations(&pair)? else { continue };
+            if first == overall {
+                continue;
+            }
+            let (first, overall) = (self.collation_shown(first), self.collation_shown(overall));
+            let message = format!(
+                "recursive query \"{name}\" column {} has collation \"{first}\" in \
+                 non-recursive term but collation \"{overall}\" overall",
+                ordinal + 1
+            );
+            let error = types::Error::new(SqlState::COLLATION_MISMATCH, message).with_hint(
+                "Use the COLLATE clause to set the collation of the non-recursive term.",
+            );
+            return Err(super::place(error, column.at));
+        }
+        Ok(())
+    }
+
     /// A read of the CTE `name`, when one is in sight.
     pub(super) fn cte_scan(
         &mut self,
@@ -270,6 +310,9 @@ impl Binder<'_> {
         }
         for ((id, _), defined) in columns.iter().zip(&entry.defined) {
             self.copy_origin(*defined, *id);
+        }
+        for ((id, ty), source) in columns.iter().zip(&entry.sources) {
+            self.note_collation(*id, &Expr::column(*source, *ty))?;
         }
         let scope_columns = entry
             .columns

@@ -14,7 +14,7 @@ use super::like::TakenOver;
 use super::name::{ident_at, object_at};
 use super::partition::{check_keys, refuse_alone};
 use super::{Binder, Unknowns, fail, unsupported};
-use crate::algebra::Place;
+use crate::algebra::{Expr, Place};
 use crate::catalog::{CheckScope, ColumnDef, PartitionKey, Relation};
 use crate::parse::{BoundTree, Renamed, ViewAction, check_option, data_clause, folded};
 use crate::statement::{
@@ -209,7 +209,9 @@ impl Binder<'_> {
             super::name::refuse_system(&ast::Ident::new(name.as_str()))?;
             refuse_repeat(&columns, &name, at.or_else(|| object_at(&create.name)))?;
             super::composite::refuse_record_column(&name, column.ty, object_at(&create.name))?;
-            columns.push(ColumnDef::new(name, column.ty));
+            let expr = Expr::column(column.id, column.ty);
+            let collation = self.collation_to_keep(&name, &expr)?;
+            columns.push(ColumnDef { collation, ..ColumnDef::new(name, column.ty) });
         }
         let no_data = create.with_data.as_ref().is_some_and(|with| !with.data);
         let data = if no_data { WithData::Empty } else { WithData::Fill };

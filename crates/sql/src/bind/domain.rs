@@ -215,7 +215,7 @@ impl Binder<'_> {
                     let check = self.domain_check(&of, constraint.as_deref(), expr)?;
                     content.checks.push(check);
                 }
-                DomainClause::Collation(collation) => refuse_collation(collation)?,
+                DomainClause::Collation(collation) => self.refuse_domain_collation(collation)?,
                 DomainClause::OfTables(what) => return of_tables(what),
             }
         }
@@ -313,9 +313,11 @@ fn of_tables<T>(what: &str) -> Result<T> {
     fail(SqlState::SYNTAX_ERROR, message, None)
 }
 
-fn refuse_collation(name: &ast::ObjectName) -> Result<()> {
-    match name.to_string().trim_matches('"') {
-        "C" | "POSIX" | "default" | "ucs_basic" => Ok(()),
-        _ => unsupported(format!("COLLATE {name}"), object_at(name)),
+impl Binder<'_> {
+    fn refuse_domain_collation(&mut self, name: &ast::ObjectName) -> Result<()> {
+        if self.collation_named(name)?.is_of_bytes() {
+            return Ok(());
+        }
+        unsupported(format!("COLLATE {name} of a domain"), object_at(name))
     }
 }

@@ -7,7 +7,7 @@
 //! Source of the rules: PostgreSQL 15, CREATE TABLE, and the extension btree_gist.
 
 use sqlparser::ast;
-use types::{DataType, Error, PackedType, Result, SqlState};
+use types::{Collation, DataType, Error, PackedType, Result, SqlState};
 
 use super::comparable::refuse_index;
 use super::constraint::{Definition, deferral_of};
@@ -42,6 +42,16 @@ struct Element {
     column: IndexColumn,
     operator: ExclusionOperator,
     class: Option<String>,
+}
+
+/// 0A000 for keys of EXCLUDE that are not compared by their bytes.
+fn refuse_collation(collation: Option<Collation>, at: Place) -> Result<()> {
+    match collation {
+        Some(collation) if !collation.is_of_bytes() => {
+            unsupported("EXCLUDE of texts with a collation", at)
+        }
+        _ => Ok(()),
+    }
 }
 
 impl Binder<'_> {
@@ -85,6 +95,7 @@ impl Binder<'_> {
         let name = definition.constraint_name(given, &names, "excl", at)?;
         let deferral = deferral_of(constraint.characteristics.as_ref())?;
         let form = Form { method, deferral };
+        let terms = IndexTerms { collations: self.collations_of(&terms), ..terms };
         definition.exclusions.push(index_of(name, elements, terms, form));
         Ok(())
     }
@@ -112,6 +123,7 @@ impl Binder<'_> {
             _ => {
                 let table = &definition.name.name;
                 let bound = self.index_expression(expr, table, &definition.columns)?;
+                refuse_collation(self.common_collation(&[&bound.expr], at)?, at)?;
                 match bound.expr.as_column() {
                     Some(id) => (id.0 as usize, bound.ty()),
                     None => {
@@ -123,6 +135,9 @@ impl Binder<'_> {
             }
         };
         refuse_index(ty, at)?;
+        if let Some(def) = definition.columns.get(ordinal) {
+            refuse_collation(def.collation, at)?;
+        }
         let named = element.column.operator_class.as_ref();
         let (class, stored) = match (method, named) {
             (ExclusionMethod::BTree | ExclusionMethod::Hash, Some(named)) => {

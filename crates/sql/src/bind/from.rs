@@ -6,7 +6,7 @@ use std::sync::Arc;
 use sqlparser::ast;
 use types::{CompareOp, DataType, Result, SqlState, stack};
 
-use super::comparable::{ComparedFor, comparable, refuse_json};
+use super::comparable::refuse_json;
 use super::file::file_path;
 use super::locks_below::LocksBelow;
 use super::name::{ident_at, is_bare_call, is_only, object_at, refuse_reserved, renamed};
@@ -185,8 +185,7 @@ impl Binder<'_> {
                 return fail(SqlState::DATATYPE_MISMATCH, message, *at);
             };
             refuse_json("=", x.ty, y.ty, *at)?;
-            let x = comparable(x, ComparedFor::Equality, *at)?;
-            let y = comparable(y, ComparedFor::Equality, *at)?;
+            let (x, y) = self.compared_pair(CompareOp::Equal, x, y, *at)?;
             terms.push(Expr::compare(CompareOp::Equal, x, y));
             let expr = self.merged_column(a, b, kind, *at)?;
             let (name, relation) = (name.clone(), String::new());

@@ -5,7 +5,7 @@ use types::{CompareOp, DataType, Error, RegKind, Result, SqlState, Value};
 
 use super::array_functions::is_array_function;
 use super::clock::TIMETZ;
-use super::comparable::{ComparedFor, comparable, has_key, needs_key};
+use super::comparable::{has_key, needs_key};
 use super::function_table::{Gives, Kind, Overload, overloads};
 use super::hypothetical::is_hypothetical;
 use super::json::{refuse_missing, takes_rows};
@@ -253,6 +253,10 @@ impl Binder<'_> {
     /// A function whose arguments go by rules of their own: on sequences, on packed types.
     fn early_call(&mut self, name: &str, arguments: &[Bound], at: Place) -> Result<Option<Bound>> {
         refuse_caseless(name, arguments, at)?;
+        self.refuse_searches(name, arguments, at)?;
+        if let ("pg_collation_for", [of]) = (name, arguments) {
+            return self.collation_for(of, at).map(Some);
+        }
         match self.sequence_call(name, arguments, at)? {
             Some(bound) => Ok(Some(bound)),
             None => self.packed_call(name, arguments, at),
@@ -419,8 +423,11 @@ impl Binder<'_> {
         if function != Function::Coalesce && has_key(ty) {
             return unsupported(format!("{construct} of {}", ty.name()), at);
         }
-        if function != Function::Coalesce {
-            self.refuse_collation(construct, &list, at)?;
+        if function != Function::Coalesce
+            && let Some(keys) = self.ranked(&list, at)?
+        {
+            let key = Expr::call(function, keys, DataType::Bytea);
+            return Ok(Bound::new(super::collation::text_of_key(key, ty), at));
         }
         Ok(Bound::new(Expr::call(function, list, ty), at))
     }
@@ -432,10 +439,9 @@ impl Binder<'_> {
         let (x, y) = (a.ty(), b.ty());
         super::comparable::refuse_json("=", x, y, at)?;
         match self.unite_operands(a, b)? {
-            Some((a, b)) if needs_key(a.ty) => {
+            Some((a, b)) if needs_key(a.ty) || self.is_keyed_pair(&a, &b, at)? => {
                 let again = self.refreshed(&Bound::new(a.clone(), at)).expr;
-                let a = comparable(a, ComparedFor::Equality, at)?;
-                let b = comparable(b, ComparedFor::Equality, at)?;
+                let (a, b) = self.compared_pair(CompareOp::Equal, a, b, at)?;
                 let ty = again.ty;
                 let branches = vec![(Expr::compare(CompareOp::Equal, a, b), Expr::null(ty))];
                 let kind = ExprKind::Case { branches, otherwise: Box::new(again) };

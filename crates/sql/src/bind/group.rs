@@ -6,7 +6,6 @@ use sqlparser::ast;
 use types::{CompareOp, DataType, Error, Result, SqlState, Value};
 
 use super::clauses::{Clauses, Distinct, OrderItem, Target, is_all_items};
-use super::comparable::{ComparedFor, comparable, has_key};
 use super::name::{expr_at, ident_at};
 use super::order::target_named;
 use super::recursion::refuse_aggregates;
@@ -237,7 +236,7 @@ impl Binder<'_> {
         };
         self.settle(&mut bound)?;
         self.refuse_calls(&bound, expr)?;
-        comparable(bound.expr.clone(), ComparedFor::Equality, expr_at(expr))?;
+        self.equated(bound.expr.clone(), expr_at(expr))?;
         let same = |target: &Target| target.bound.expr == bound.expr;
         let target = target.or_else(|| targets.iter().position(same));
         Ok(GroupKey { target, expr: bound.expr })
@@ -288,7 +287,7 @@ impl Binder<'_> {
                     if let ExprKind::Column(of) = key.expr.kind {
                         self.copy_origin(of, id);
                     }
-                    self.note_collation(id, &key.expr);
+                    self.note_collation(id, &key.expr)?;
                     keys.push(Key { id, expr: key.expr.clone(), target: key.target });
                     known.push(key);
                 }
@@ -304,8 +303,9 @@ impl Binder<'_> {
         let set_column = (group.kind == GroupKind::Sets).then(|| self.fresh());
         let groupings = self.grouping_results(&keys, &sets, set_column)?;
         let kind = group.kind;
-        if kind == GroupKind::Sets && keys.iter().any(|key| has_key(key.expr.ty)) {
-            return unsupported("a grouping set of jsonb", None);
+        if kind == GroupKind::Sets && keys.iter().any(|key| self.has_key(&key.expr)) {
+            let what = "a grouping set of jsonb, or under a nondeterministic collation";
+            return unsupported(what, None);
         }
         let mut aggregates = std::mem::take(&mut self.level()?.aggregates);
         if self.level()?.reads_itself && !aggregates.is_empty() {
@@ -320,7 +320,8 @@ impl Binder<'_> {
         Ok(Plan::Aggregate { input: Box::new(plan), keys, aggregates, grouping_sets, set_column })
     }
 
-    /// Groups of JSONB are those of one key; any of their values stands for them. What depends on
+    /// Groups of JSONB, and of texts under a collation that is not deterministic, are those of one
+    /// key; any of their values stands for them. What depends on
     /// other columns of GROUP BY is the same in all rows of a group, too.
     fn group_by_keys(
         &mut self,
@@ -328,7 +329,7 @@ impl Binder<'_> {
         aggregates: &mut Vec<(ColumnId, AggregateCall)>,
     ) -> Result<()> {
         for (id, key) in std::mem::take(keys) {
-            if !has_key(key.ty) {
+            if !self.has_key(&key) {
                 keys.push((id, key));
                 continue;
             }
@@ -341,8 +342,8 @@ impl Binder<'_> {
                 order_by: Vec::new(),
             };
             aggregates.push((id, call));
-            if key.ty == DataType::Jsonb {
-                keys.push((self.fresh(), comparable(key, ComparedFor::Equality, None)?));
+            if key.ty == DataType::Jsonb || self.has_own_equality(&key) {
+                keys.push((self.fresh(), self.equated(key, None)?));
             }
         }
         Ok(())

@@ -14,7 +14,8 @@ use super::partition::{UniqueOver, check_unique, partitions_of};
 use super::{Binder, fail, index_terms, place, unsupported};
 use crate::algebra::{Direction, NullsOrder, Place};
 use crate::catalog::{
-    INDEX_EXPRESSION, IndexColumn, IndexKind, IndexTerms, NamedMethod, TableRef, Uniqueness,
+    INDEX_EXPRESSION, IndexColumn, IndexExpression, IndexKind, IndexTerms, NamedMethod, TableRef,
+    Uniqueness,
 };
 use crate::parse::folded;
 use crate::statement::{CreateIndex, Effectless, IfExists, Naming, Statement};
@@ -57,6 +58,7 @@ impl Binder<'_> {
             self.index_predicate(predicate, table.bare_name(), table.columns())?;
             terms.predicate = Some(index_terms::stored(predicate));
         }
+        terms.collations = self.collations_of(&terms);
         if kind.is_of_blocks() && !terms.is_empty() {
             return unsupported(format!("an expression or WHERE in a {} index", kind.method()), at);
         }
@@ -99,28 +101,42 @@ impl Binder<'_> {
         let expr = &column.column.expr;
         let at = expr_at(expr);
         index_terms::check_form(expr)?;
-        let ordinal = match expr {
-            ast::Expr::Identifier(ident) => column_named(table, ident)?,
+        let has_keys = using.named.is_none() && using.kind.has_keys();
+        let class = column.operator_class.as_ref();
+        let (ordinal, ty) = match expr {
+            ast::Expr::Identifier(ident) => {
+                let ordinal = column_named(table, ident)?;
+                let def = &table.columns()[ordinal];
+                if def.has_own_equality() {
+                    refuse_pattern_class(class, at)?;
+                }
+                if def.has_own_equality() && has_keys {
+                    terms.expressions.push(IndexExpression::keys_of(def));
+                    (INDEX_EXPRESSION + terms.expressions.len() - 1, def.ty)
+                } else {
+                    (ordinal, def.ty)
+                }
+            }
             _ => {
                 let bound = self.index_expression(expr, table.bare_name(), table.columns())?;
-                match bound.expr.as_column() {
-                    Some(id) => id.0 as usize,
-                    None => {
+                if self.has_own_equality(&bound.expr) {
+                    refuse_pattern_class(class, at)?;
+                }
+                let key = if has_keys { self.index_key(&bound.expr)? } else { None };
+                let ty = bound.ty();
+                let plain = self.without_mark(bound.expr);
+                match (plain.as_column(), key) {
+                    (Some(id), None) => (id.0 as usize, ty),
+                    (_, key) => {
+                        let held = key.map_or(ty, |key| key.ty);
                         let known = &mut terms.expressions;
-                        known.push(index_terms::expression_of(expr, bound.ty(), known));
-                        INDEX_EXPRESSION + known.len() - 1
+                        known.push(index_terms::expression_of(expr, held, known));
+                        (INDEX_EXPRESSION + known.len() - 1, ty)
                     }
                 }
             }
         };
-        let ty = match table.columns().get(ordinal) {
-            Some(def) => Some(def.ty),
-            None => terms.expressions.last().map(|expression| expression.ty),
-        };
-        let (class, elements) = match ty {
-            Some(ty) => self.class_of_key(column.operator_class.as_ref(), ty, using, at)?,
-            None => (None, None),
-        };
+        let (class, elements) = self.class_of_key(class, ty, using, at)?;
         let (direction, nulls) = index_order(&column.column.options, using, at)?;
         Ok(KeyColumn { column: IndexColumn { ordinal, direction, nulls }, class, elements })
     }
@@ -147,6 +163,18 @@ impl Binder<'_> {
             }
         }
     }
+}
+
+/// 0A000 for a class of patterns, where texts that differ may be equal.
+fn refuse_pattern_class(class: Option<&ast::ObjectName>, at: Place) -> Result<()> {
+    let Some(class) = class else { return Ok(()) };
+    let name = object_parts(class)?.pop().unwrap_or_default();
+    if !name.ends_with("_pattern_ops") {
+        return Ok(());
+    }
+    let message =
+        format!("nondeterministic collations are not supported for operator class \"{name}\"");
+    fail(SqlState::FEATURE_NOT_SUPPORTED, message, at)
 }
 
 /// Column of an index.

@@ -3,7 +3,7 @@
 //! Source of the rules: PostgreSQL 15.
 
 use sqlparser::ast;
-use types::{DataType, Result, SqlState};
+use types::{Collation, DataType, Result, SqlState};
 
 use super::constraint::{renamed_column, unqualified};
 use super::generated::is_mutable;
@@ -11,7 +11,7 @@ use super::name::{expr_at, stored_name};
 use super::scope::Clause;
 use super::types::Context;
 use super::{Binder, Bound, fail};
-use crate::algebra::{Expr, ExprKind};
+use crate::algebra::{Expr, ExprKind, Function};
 use crate::catalog::{
     BoundTerms, Catalog, CheckDef, ColumnDef, IndexExpression, IndexMeta, IndexTerms, TableRef,
 };
@@ -35,6 +35,7 @@ pub fn bind_index_terms(
     for expression in &terms.expressions {
         let tree = crate::parse::parse_expr(&expression.sql)?;
         let expr = binder.index_expression(&tree, table, columns)?.expr;
+        let expr = binder.held_key(expr, expression.ty)?;
         // The index holds what its definition says, whatever a type is derived as today.
         let is_held = super::types::interchangeable(expr.ty, expression.ty);
         expressions.push(if is_held { expr } else { expr.cast(expression.ty) });
@@ -59,6 +60,43 @@ const EXPRESSION: Term = Term { clause: Clause::IndexExpression, name: "index ex
 const PREDICATE: Term = Term { clause: Clause::IndexPredicate, name: "index predicate" };
 
 impl Binder<'_> {
+    /// The key that an index holds in the place of texts with a collation; None where it holds
+    /// them: texts that are told apart by their bytes are found by these, unless
+    /// COLLATE asks for an order.
+    pub(super) fn index_key(&self, expr: &Expr) -> Result<Option<Expr>> {
+        if expr.ty.is_array() {
+            return Ok(None);
+        }
+        let explicit = matches!(expr.kind, ExprKind::Call(Function::Collate(_), _));
+        let collation = self.common_collation(&[expr], None)?;
+        let is_keyed = |of: &Collation| of.has_own_equality() || explicit;
+        Ok(collation.filter(is_keyed).map(|of| super::collation::key_of(expr.clone(), of)))
+    }
+
+    /// The collations of users that the texts of an index name.
+    pub(super) fn collations_of(&self, terms: &IndexTerms) -> Vec<(String, Collation)> {
+        let texts = terms.expressions.iter().map(|expression| &expression.sql);
+        let mut found: Vec<(String, Collation)> = Vec::new();
+        for (name, _) in
+            texts.chain(&terms.predicate).flat_map(|sql| crate::parse::collations_in(sql))
+        {
+            let known = self.catalog.collation(name.schema.as_deref(), &name.name);
+            let (key, known) = (name.key(), known.map(|(_, collation)| collation));
+            if let Some(collation) = known.filter(|_| found.iter().all(|(of, _)| *of != key)) {
+                found.push((key, collation));
+            }
+        }
+        found
+    }
+
+    /// An expression of an index whose type is `held`: its key, where that is held.
+    fn held_key(&self, expr: Expr, held: DataType) -> Result<Expr> {
+        if held != DataType::Bytea || expr.ty == DataType::Bytea {
+            return Ok(expr);
+        }
+        Ok(self.index_key(&expr)?.unwrap_or(expr))
+    }
+
     /// An expression of an index, which may be a mere column.
     pub(super) fn index_expression(
         &mut self,
@@ -246,6 +284,27 @@ fn is_call(expr: &ast::Expr) -> bool {
 }
 
 impl IndexExpression {
+    /// The keys of a column whose texts are not told apart by their bytes.
+    pub fn keys_of(column: &ColumnDef) -> Self {
+        let name = column.name.clone();
+        Self { sql: plain(name.clone()).to_string(), name, ty: DataType::Bytea }
+    }
+
+    /// The column of the table that it is, in the order of a collation, by its ordinal.
+    pub fn keyed_column(&self, columns: &[ColumnDef]) -> Option<usize> {
+        let tree = crate::parse::parse_expr(&self.sql).ok()?;
+        let ast::Expr::Identifier(ident) = without_collation(&tree) else { return None };
+        let name = folded(ident);
+        columns.iter().position(|column| column.name == name)
+    }
+
+    /// The collation that it is written with.
+    pub fn collation(&self) -> Option<RelationName> {
+        let tree = crate::parse::parse_expr(&self.sql).ok()?;
+        let ast::Expr::Collate { collation, .. } = bare(&tree) else { return None };
+        named(collation)
+    }
+
     /// As a column of a definition: in parentheses unless it is a call.
     pub fn definition(&self) -> String {
         column_text(&self.sql)
@@ -276,11 +335,32 @@ impl IndexMeta {
     }
 }
 
-/// An expression as a column of CREATE INDEX: in parentheses unless it is a call.
+/// An expression as a column of CREATE INDEX: in parentheses unless it is a column or a call.
 fn column_text(sql: &str) -> String {
     match crate::parse::parse_expr(sql) {
+        Ok(ast::Expr::Collate { expr, collation }) => {
+            let name = named(&collation).map(|name| name.quoted());
+            let name = name.unwrap_or_else(|| collation.to_string());
+            format!("{} COLLATE {name}", column_text(&expr.to_string()))
+        }
+        Ok(ast::Expr::Identifier(_)) => sql.to_owned(),
         Ok(expr) if is_call(&expr) => sql.to_owned(),
         _ => format!("({sql})"),
+    }
+}
+
+/// The name of a collation.
+fn named(collation: &ast::ObjectName) -> Option<RelationName> {
+    let mut parts = super::name::object_parts(collation).ok()?;
+    let name = parts.pop()?;
+    Some(RelationName { schema: parts.pop(), name })
+}
+
+/// The expression without COLLATE behind it.
+fn without_collation(expr: &ast::Expr) -> &ast::Expr {
+    match bare(expr) {
+        ast::Expr::Collate { expr, .. } => without_collation(expr),
+        other => other,
     }
 }
 

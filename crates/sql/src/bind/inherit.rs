@@ -62,6 +62,15 @@ fn mismatch(message: String, detail: String, at: Place) -> Error {
     place(Error::new(SqlState::DATATYPE_MISMATCH, message).with_detail(detail), at)
 }
 
+/// 42P21 for a column that has another collation elsewhere.
+fn refuse_other_collation(known: &ColumnDef, other: &ColumnDef, at: Place) -> Result<()> {
+    if known.collation == other.collation {
+        return Ok(());
+    }
+    let message = format!("column \"{}\" has a collation conflict", known.name);
+    fail(SqlState::COLLATION_MISMATCH, message, at)
+}
+
 impl Inheriting {
     /// The same of a table that exists.
     pub(super) fn of(table: &TableRef) -> Self {
@@ -99,6 +108,7 @@ impl Definition {
             let message = format!("inherited column \"{name}\" has a type conflict");
             return Err(mismatch(message, detail, at));
         }
+        refuse_other_collation(known, column, at)?;
         if known.generated.is_some() != column.generated.is_some() {
             let message = format!("inherited column \"{name}\" has a generation conflict");
             return fail(SqlState::DATATYPE_MISMATCH, message, at);
@@ -164,6 +174,7 @@ impl Definition {
         let name = &column.name;
         self.inheriting.notice(format!("merging column \"{name}\" with inherited definition"));
         self.check_merged(ordinal, column, at)?;
+        refuse_other_collation(&self.columns[ordinal], column, at)?;
         self.columns[ordinal].not_null |= column.not_null;
         Ok(Some(ordinal))
     }

@@ -44,6 +44,9 @@ impl Binder<'_> {
         }
         let query = self.body(routine)?;
         let places: Vec<ColumnId> = chosen.arguments.iter().map(|_| self.fresh()).collect();
+        for (id, argument) in places.iter().zip(&chosen.arguments) {
+            self.note_collation(*id, argument).ok()?;
+        }
         let columns = places.iter().zip(&chosen.arguments);
         let columns = columns.map(|(id, argument)| Expr::column(*id, argument.ty)).collect();
         let bound =
@@ -117,6 +120,7 @@ impl Binder<'_> {
         for (column, ty) in bound.columns.iter().zip(types) {
             let expr = self.as_declared(Expr::column(column.id, column.ty), *ty)?;
             let id = self.fresh();
+            self.note_collation(id, &expr).ok()?;
             columns.push((id, expr));
             exprs.push(Expr::column(id, *ty));
         }

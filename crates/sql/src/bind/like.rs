@@ -39,6 +39,7 @@ impl Binder<'_> {
         for (ordinal, column) in table.columns().iter().enumerate() {
             let mut def = ColumnDef::new(&column.name, column.ty);
             (def.not_null, def.domain) = (column.not_null, column.domain);
+            def.collation = column.collation;
             if let Some(place) = definition.takes_inherited(&def, at)? {
                 places.push(place);
                 continue;

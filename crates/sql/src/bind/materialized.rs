@@ -9,7 +9,7 @@ use types::{DataType, Error, Result, SqlState};
 use super::ddl::{refuse_repeat, table_options};
 use super::name::{ident_at, object_at};
 use super::{Binder, Unknowns, fail, place, unsupported};
-use crate::algebra::Place;
+use crate::algebra::{Expr, Place};
 use crate::catalog::{ColumnDef, Relation, TableRef};
 use crate::parse::{CopyTree, Renamed, SessionTree, folded};
 use crate::statement::{
@@ -57,7 +57,9 @@ impl Binder<'_> {
             super::name::refuse_system(&ast::Ident::new(name.as_str()))?;
             refuse_repeat(&columns, &name, given.and_then(ident_at).or(at))?;
             super::composite::refuse_record_column(&name, column.ty, at)?;
-            columns.push(ColumnDef::new(name, column.ty));
+            let expr = Expr::column(column.id, column.ty);
+            let collation = self.collation_to_keep(&name, &expr)?;
+            columns.push(ColumnDef { collation, ..ColumnDef::new(name, column.ty) });
         }
         let output = columns.iter().map(|column| column.name.clone()).zip(types).collect();
         let (if_exists, sql) = (if_exists(create), self.kept_query(create, text));

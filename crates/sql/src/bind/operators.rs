@@ -3,7 +3,7 @@
 use sqlparser::ast::{self, BinaryOperator as Op, Expr as Ast, UnaryOperator};
 use types::{CompareOp, DataType, Error, Interval, Result, SqlState, Value};
 
-use super::comparable::{ComparedFor, comparable, refuse_json};
+use super::comparable::refuse_json;
 use super::types::{
     Category, Context, as_numeric, category, computed, number_union, operand_union,
 };
@@ -188,9 +188,7 @@ impl Binder<'_> {
         }
         match self.unite_operands(left, right)? {
             Some((left, right)) => {
-                let (left, right) = self.ordered_pair(op, left, right);
-                let left = comparable(left, ComparedFor::Equality, at)?;
-                let right = comparable(right, ComparedFor::Equality, at)?;
+                let (left, right) = self.compared_pair(op, left, right, at)?;
                 Ok(Expr::compare(op, left, right))
             }
             None => Err(no_operator(compare_text(op), a, b, at)),
@@ -425,8 +423,10 @@ impl Binder<'_> {
             Op::PGRegexMatch | Op::PGRegexNotMatch if !is_caseless => Function::RegexpMatch,
             _ => Function::RegexpMatchInsensitive,
         };
+        let at = super::first(left.at, || right.at);
         let left = self.padded_text(left)?;
         let right = self.coerce(right, DataType::Text, Context::Implicit)?;
+        self.refuse_own_equality("regular expressions", &[&left, &right], at)?;
         Ok(Expr::call(function, vec![left, right], DataType::Boolean))
     }
 

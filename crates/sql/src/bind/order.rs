@@ -73,7 +73,7 @@ impl Binder<'_> {
         for item in items {
             let mut bound = self.bind_expr(&item.expr)?;
             self.settle(&mut bound)?;
-            let expr = self.ordered(bound.expr);
+            let expr = self.ordered(bound.expr, bound.at)?;
             keys.push(sort_key(expr, &item.options, bound.at)?);
         }
         Ok(keys)

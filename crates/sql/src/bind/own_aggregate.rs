@@ -85,6 +85,7 @@ impl Binder<'_> {
     ) -> Result<AggregateCall> {
         let mut order_by = self.bind_sort_keys(written.order_by)?;
         if written.duplicates == Duplicates::Remove {
+            self.refuse_distinct_texts(&arguments, at)?;
             let foreign = |key: &SortKey| {
                 !arguments.contains(&key.expr) && !arguments.contains(unkeyed(&key.expr))
             };

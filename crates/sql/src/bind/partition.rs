@@ -55,6 +55,7 @@ impl Binder<'_> {
             let (direction, nulls) = (Direction::Ascending, NullsOrder::Last);
             key.columns.push(IndexColumn { ordinal, direction, nulls });
         }
+        key.terms.collations = self.collations_of(&key.terms);
         Ok(key)
     }
 
@@ -76,6 +77,9 @@ impl Binder<'_> {
             found
         } else {
             let bound = self.index_expression(argument, &definition.name.name, columns)?;
+            if self.common_collation(&[&bound.expr], at)?.is_some() {
+                return unsupported("a partition key with a collation", at);
+            }
             match bound.expr.as_column() {
                 Some(id) => id.0 as usize,
                 None => {

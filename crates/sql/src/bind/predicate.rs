@@ -205,6 +205,7 @@ impl Binder<'_> {
         if ty == DataType::Json {
             return Err(no_operator("=", ty, ty, at));
         }
+        let exprs = self.compared(CompareOp::Equal, exprs, at)?;
         let exprs: Result<Vec<Expr>> =
             exprs.into_iter().map(|e| comparable(e, ComparedFor::Equality, at)).collect();
         let mut exprs = exprs?.into_iter();
@@ -309,6 +310,8 @@ impl Binder<'_> {
             let op = if case == LikeCase::Sensitive { "~~" } else { "~~*" };
             return Err(no_operator(op, operand.ty(), pattern.ty(), at));
         }
+        let word = if case == LikeCase::Sensitive { "LIKE" } else { "ILIKE" };
+        self.refuse_own_equality(word, &[&operand.expr, &pattern.expr], at)?;
         let pattern = self.coerce(pattern, DataType::Text, Context::Implicit)?;
         let unpadded = constant_text(&pattern).is_some_and(|text| takes_blanks(&text, escape));
         let operand = match operand.ty() {
@@ -335,6 +338,7 @@ impl Binder<'_> {
             return Err(no_operator("~", value.ty(), DataType::Unknown, at));
         }
         let value = self.padded_text(value)?;
+        self.refuse_own_equality("regular expressions", &[&value], at)?;
         let pattern = self.bind_expr(pattern)?;
         let pattern = match (pattern.expr.as_literal(), constant_text(&pattern.expr)) {
             (Some(types::Value::Null), _) => Expr::null(DataType::Text),

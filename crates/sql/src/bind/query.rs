@@ -90,7 +90,7 @@ impl Binder<'_> {
         for item in order_by {
             if super::clauses::is_all_items(&item.expr) {
                 for column in &bound.columns {
-                    let expr = self.ordered(Expr::column(column.id, column.ty));
+                    let expr = self.ordered(Expr::column(column.id, column.ty), column.at)?;
                     keys.push(super::order::sort_key(expr, &item.options, column.at)?);
                 }
                 continue;
@@ -112,7 +112,7 @@ impl Binder<'_> {
                 );
                 return Err(super::place(error, super::name::expr_at(&item.expr)));
             };
-            let expr = self.ordered(Expr::column(column.id, column.ty));
+            let expr = self.ordered(Expr::column(column.id, column.ty), column.at)?;
             keys.push(super::order::sort_key(
                 expr,
                 &item.options,

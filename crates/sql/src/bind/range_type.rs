@@ -60,7 +60,7 @@ impl Binder<'_> {
             return fail(SqlState::SYNTAX_ERROR, "type attribute \"subtype\" is required", None);
         };
         if let Some(collation) = collation {
-            options.collation = bound_collation(collation, element.data_type())?;
+            options.collation = self.bound_collation(collation, element.data_type())?;
         }
         Ok(Statement::CreateRange(Box::new(NewRange { name, multirange, element, options })))
     }
@@ -186,17 +186,20 @@ fn can_bound(ty: DataType) -> bool {
     }
 }
 
-/// The name of a collation in which texts are compared as bytes.
-///
-/// # Errors
-/// 42809 for bounds that have none, 42704, 0A000 for another order.
-fn bound_collation(name: &ast::ObjectName, ty: DataType) -> Result<String> {
-    if !ty.is_text() {
-        let message = "range collation specified but subtype does not support collation";
-        return fail(SqlState::WRONG_OBJECT_TYPE, message, None);
-    }
-    match super::collation::collation_named(name)? {
-        None => Ok(object_parts(name)?.pop().unwrap_or_default()),
-        Some(_) => unsupported("a range type with this collation", object_at(name)),
+impl Binder<'_> {
+    /// The name of a collation in which texts are compared as bytes.
+    ///
+    /// # Errors
+    /// 42809 for bounds that have none, 42704, 0A000 for another order.
+    fn bound_collation(&mut self, name: &ast::ObjectName, ty: DataType) -> Result<String> {
+        if !ty.is_text() {
+            let message = "range collation specified but subtype does not support collation";
+            return fail(SqlState::WRONG_OBJECT_TYPE, message, None);
+        }
+        let collation = self.collation_named(name)?;
+        match collation.name().filter(|_| collation.is_of_bytes()) {
+            Some(known) => Ok(known.to_owned()),
+            None => unsupported("a range type with this collation", object_at(name)),
+        }
     }
 }

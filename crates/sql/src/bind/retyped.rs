@@ -8,7 +8,7 @@ use types::{DataType, Error, Result, SqlState};
 use super::constraint::Definition;
 use super::domain::Declared;
 use super::types::{Context, can_cast, comparison_type};
-use super::{Binder, index_terms};
+use super::{Binder, index_terms, unsupported};
 use crate::algebra::Place;
 use crate::catalog::{ColumnDef, Digits, IndexTerms, TableRef};
 use crate::statement::AlterAction;
@@ -17,8 +17,11 @@ use crate::statement::AlterAction;
 /// the index of `other`.
 ///
 /// # Errors
-/// 42804.
+/// 42804; 0A000 for texts that are not told apart by their bytes.
 pub fn refuse_unfit_key(name: &str, own: &ColumnDef, other: &ColumnDef) -> Result<()> {
+    if own.has_own_equality() || other.has_own_equality() {
+        return unsupported("a foreign key under a nondeterministic collation", None);
+    }
     if fits(own.ty, other.ty) {
         return Ok(());
     }

@@ -286,6 +286,7 @@ impl Binder<'_> {
         let called = Function::Routine(RoutineCall::of(&chosen.routine, chosen.instance));
         let call = Expr::call(called, chosen.arguments, shape.ty);
         let id = self.fresh();
+        self.note_collation(id, &call)?;
         let one = Plan::Values { columns: Vec::new(), rows: vec![Vec::new()] };
         let mut columns = vec![(id, call)];
         let mut number = None;

@@ -10,7 +10,7 @@ use sqlparser::ast;
 use types::{DataType, Result, SqlState};
 
 use super::clauses::{Clauses, Distinct, OrderItem, Target, is_all_items};
-use super::comparable::{ComparedFor, comparable, has_key};
+use super::comparable::{ComparedFor, comparable};
 use super::group::has_sets;
 use super::name::{column_name, ident_at};
 use super::scope::{Clause, Series};
@@ -240,7 +240,7 @@ impl Binder<'_> {
         let mut columns = Vec::with_capacity(targets.len());
         for target in targets {
             let (ty, at) = (target.bound.ty(), target.bound.at);
-            let id = self.projected(&mut projection, target.bound.expr);
+            let id = self.projected(&mut projection, target.bound.expr)?;
             columns.push(BoundColumn { name: target.name, ty, id, at });
         }
         let mut place = |binder: &mut Self, item: OrderItem| -> Result<Expr> {
@@ -251,7 +251,8 @@ impl Binder<'_> {
                 },
                 OrderItem::Expr(bound) => {
                     let ty = bound.ty();
-                    Ok(Expr::column(binder.projected(&mut projection, bound.expr), ty))
+                    let expr = binder.without_mark(bound.expr);
+                    Ok(Expr::column(binder.projected(&mut projection, expr)?, ty))
                 }
             }
         };
@@ -259,7 +260,7 @@ impl Binder<'_> {
         for (item, options) in order {
             let at = item.at();
             let expr = place(self, item)?;
-            keys.push(super::order::sort_key(self.ordered(expr), &options, at)?);
+            keys.push(super::order::sort_key(self.ordered(expr, at)?, &options, at)?);
         }
         let mut on = Vec::new();
         let distinct_all = matches!(distinct, Distinct::All);
@@ -267,14 +268,14 @@ impl Binder<'_> {
             for item in items {
                 let at = item.at();
                 let expr = place(self, item)?;
-                on.push(comparable(self.ordered(expr), ComparedFor::Equality, at)?);
+                on.push(comparable(self.ordered(expr, at)?, ComparedFor::Equality, at)?);
             }
         }
-        let keyed = columns.iter().any(|column| has_key(column.ty));
+        let keyed = columns.iter().any(|column| self.has_key(&Expr::column(column.id, column.ty)));
         let distinct_all = if distinct_all && keyed {
             for (column, at) in columns.iter().map(|column| (column, column.at)) {
                 let expr = Expr::column(column.id, column.ty);
-                on.push(comparable(expr, ComparedFor::Equality, at)?);
+                on.push(self.equated(expr, at)?);
             }
             false
         } else {
@@ -315,20 +316,21 @@ impl Binder<'_> {
     }
 
     /// The column that gives `expr`: the one it is, or one that the projection computes.
-    fn projected(&mut self, projection: &mut Projection, expr: Expr) -> ColumnId {
+    fn projected(&mut self, projection: &mut Projection, expr: Expr) -> Result<ColumnId> {
         if let Some(id) = expr.as_column()
             && projection.available.contains(&id)
         {
             if !projection.columns.iter().any(|(known, _)| *known == id) {
                 projection.columns.push((id, expr));
             }
-            return id;
+            return Ok(id);
         }
         projection.computes = true;
         let id = self.fresh();
-        self.note_collation(id, &expr);
+        // Whoever compares its values hears of two collations that contradict each other.
+        self.note_collation(id, &expr)?;
         projection.columns.push((id, expr));
-        id
+        Ok(id)
     }
 
     /// Project (when something is computed or DISTINCT needs just these columns), Distinct, Sort.

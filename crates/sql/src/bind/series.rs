@@ -126,6 +126,7 @@ impl Binder<'_> {
         let mut own = HashMap::new();
         for call in &mut calls {
             let id = self.fresh();
+            self.note_made_of(id, &call.arguments)?;
             own.insert(std::mem::replace(&mut call.id, id), id);
         }
         let arguments = calls.iter_mut().flat_map(|call| &mut call.arguments);
@@ -193,6 +194,7 @@ impl Binder<'_> {
                 );
                 if !simple && (several || is_volatile(argument) || has_subquery(argument)) {
                     let id = self.fresh();
+                    self.note_collation(id, argument)?;
                     let column = Expr::column(id, argument.ty);
                     computed.push((id, std::mem::replace(argument, column)));
                 }

@@ -53,6 +53,8 @@ impl Binder<'_> {
             SessionTree::Schema(statement) => self.relations_found(statement),
             SessionTree::Database(statement) => Statement::Database(statement.clone()),
             SessionTree::Extension(statement) => Statement::Extension(Box::new(statement.clone())),
+            SessionTree::CreateCollation(tree) => self.bind_create_collation(tree)?,
+            SessionTree::Collation(statement) => self.bind_collation_statement(statement),
             SessionTree::Type(statement) => self.bind_type_statement(statement)?,
             SessionTree::CreateComposite(name, attributes) => {
                 self.bind_create_composite(name, attributes)?

@@ -4,7 +4,6 @@ use sqlparser::ast;
 use types::{CompareOp, DataType, Result, SqlState, Value};
 
 use super::coerce::mismatch;
-use super::comparable::{ComparedFor, comparable, has_key};
 use super::types::{Candidate, Context, common_type};
 use super::{Binder, BoundColumn, BoundQuery, Unknowns, fail, place, unsupported};
 use crate::algebra::{
@@ -124,18 +123,22 @@ impl Binder<'_> {
         let left = self.coerce_columns(left, &types, Context::Implicit)?;
         let right = self.coerce_columns(right, &types, Context::Implicit)?;
         let (left, names) = self.exact(left);
-        let (right, _) = self.exact(right);
+        let (right, right_names) = self.exact(right);
         let columns: Vec<_> = types.iter().map(|ty| (self.fresh(), *ty)).collect();
-        for (column, (id, ty)) in names.iter().zip(&columns) {
-            self.note_collation(*id, &Expr::column(column.id, *ty));
+        let whole = operator == SetOperator::Union && duplicates == Duplicates::Keep;
+        self.note_united(&names, &right_names, &columns)?;
+        if !whole {
+            for ((id, ty), column) in columns.iter().zip(&right_names) {
+                self.refuse_conflict(&Expr::column(*id, *ty), column.at)?;
+            }
         }
         let output = names
             .into_iter()
             .zip(&columns)
             .map(|(column, (id, ty))| BoundColumn { id: *id, ty: *ty, ..column })
             .collect();
-        let whole = operator == SetOperator::Union && duplicates == Duplicates::Keep;
-        if !whole && types.iter().any(|ty| has_key(*ty)) {
+        let has_key = |(id, ty): &(ColumnId, DataType)| self.has_key(&Expr::column(*id, *ty));
+        if !whole && columns.iter().any(has_key) {
             let sides = Sides { operator, duplicates, left, right, columns };
             return Ok(BoundQuery { plan: self.by_keys(sides)?, columns: output });
         }
@@ -155,15 +158,18 @@ impl Binder<'_> {
     fn by_keys(&mut self, sides: Sides) -> Result<Plan> {
         let Sides { operator, duplicates, left, right, columns } = sides;
         if operator == SetOperator::Union {
-            let on = keys_of(&columns)?;
+            let on = self.keys_of(&columns)?;
             let (left, right) = (Box::new(left), Box::new(right));
             let duplicates = Duplicates::Keep;
             let all = Plan::SetOperation { operator, duplicates, left, right, columns };
             return Ok(Plan::Distinct { input: Box::new(all), on });
         }
         let others: Vec<_> = columns.iter().map(|(_, ty)| (self.fresh(), *ty)).collect();
-        let (left, mut left_keys) = (renamed(left, &columns), keys_of(&columns)?);
-        let (right, mut right_keys) = (renamed(right, &others), keys_of(&others)?);
+        let (left, mut left_keys) = (renamed(left, &columns), self.keys_of(&columns)?);
+        for ((id, ty), (other, _)) in columns.iter().zip(&others) {
+            self.note_collation(*other, &Expr::column(*id, *ty))?;
+        }
+        let (right, mut right_keys) = (renamed(right, &others), self.keys_of(&others)?);
         let left = match duplicates {
             Duplicates::Remove => Plan::Distinct { input: Box::new(left), on: left_keys.clone() },
             Duplicates::Keep => self.numbered(left, &mut left_keys),
@@ -231,12 +237,27 @@ fn renamed(plan: Plan, columns: &[(ColumnId, DataType)]) -> Plan {
     Plan::Project { input: Box::new(plan), columns }
 }
 
-/// Expressions that stand for the columns where rows are compared.
-fn keys_of(columns: &[(ColumnId, DataType)]) -> Result<Vec<Expr>> {
-    let key = |(id, ty): &(ColumnId, DataType)| {
-        comparable(Expr::column(*id, *ty), ComparedFor::Equality, None)
-    };
-    columns.iter().map(key).collect()
+impl Binder<'_> {
+    /// Expressions that stand for the columns where rows are compared.
+    fn keys_of(&self, columns: &[(ColumnId, DataType)]) -> Result<Vec<Expr>> {
+        let key = |(id, ty): &(ColumnId, DataType)| self.equated(Expr::column(*id, *ty), None);
+        columns.iter().map(key).collect()
+    }
+
+    /// Notes that `columns` have the values of both sides.
+    fn note_united(
+        &mut self,
+        left: &[BoundColumn],
+        right: &[BoundColumn],
+        columns: &[(ColumnId, DataType)],
+    ) -> Result<()> {
+        let sides = left.iter().zip(right).map(|(a, b)| (a.id, b.id, b.at));
+        for ((a, b, at), (id, ty)) in sides.zip(columns) {
+            let sides = [Expr::column(a, *ty), Expr::column(b, *ty)];
+            self.note_made_of(*id, &sides).map_err(|error| place(error, at))?;
+        }
+        Ok(())
+    }
 }
 
 fn column_type(name: &'static str, a: &BoundColumn, b: &BoundColumn) -> Result<DataType> {

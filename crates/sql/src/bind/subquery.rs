@@ -87,11 +87,36 @@ impl Binder<'_> {
         }
         let bound = self.coerce_columns(bound, &types, Context::Implicit)?;
         let (plan, _) = self.exact(bound);
-        if !matches!(op, CompareOp::Equal | CompareOp::NotEqual) {
-            self.refuse_collation("ANY and ALL by the order", &list, at)?;
-        }
+        let (list, plan) = self.by_collations(op, list, plan, at)?;
         let (list, plan) = self.compared_by_keys(list, plan, at)?;
         Ok(Bound::new(quantified(list, op, quantifier, plan), at))
+    }
+
+    /// Replaces texts of a row and of the rows of `plan` by keys where they are not compared by
+    /// their bytes.
+    fn by_collations(
+        &mut self,
+        op: CompareOp,
+        left: Vec<Expr>,
+        plan: Plan,
+        at: Place,
+    ) -> Result<(Vec<Expr>, Plan)> {
+        if !self.has_collations {
+            return Ok((left, plan));
+        }
+        let mut list = Vec::with_capacity(left.len());
+        let mut columns = Vec::with_capacity(left.len());
+        for (own, (id, ty)) in left.into_iter().zip(plan.output_types()) {
+            let column = Expr::column(id, ty);
+            let mut pair = self.compared(op, vec![own, column.clone()], at)?;
+            let right = pair.pop().unwrap_or_else(|| column.clone());
+            list.extend(pair.pop());
+            let kept = if right == column { id } else { self.fresh() };
+            columns.push((kept, right));
+        }
+        let is_same = columns.iter().all(|(id, expr)| expr.as_column() == Some(*id));
+        let plan = if is_same { plan } else { Plan::Project { input: Box::new(plan), columns } };
+        Ok((list, plan))
     }
 
     /// Replaces values of a row and of the rows of `plan` by their keys: see [`comparable`].

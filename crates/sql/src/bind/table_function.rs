@@ -151,6 +151,7 @@ impl Binder<'_> {
             Err(error) => return Err(error),
         };
         let (id, ty) = (self.fresh(), bound.ty());
+        self.note_collation(id, &bound.expr)?;
         // The alias of a function with one column names the column too.
         let column_name = alias.map_or_else(|| function.clone(), |alias| folded(&alias.name));
         let column = ScopeColumn {

@@ -53,6 +53,13 @@ impl Binder<'_> {
             output.push(exprs);
         }
         let columns: Vec<_> = types.iter().map(|ty| (self.fresh(), *ty)).collect();
+        if self.has_collations {
+            for (ordinal, (id, _)) in columns.iter().enumerate() {
+                let values = output.iter().filter_map(|row: &Vec<Expr>| row.get(ordinal));
+                let values: Vec<Expr> = values.cloned().collect();
+                self.note_made_of(*id, &values)?;
+            }
+        }
         let named = columns.iter().zip(places).enumerate().map(|(at_idx, ((id, ty), at))| {
             BoundColumn { name: format!("column{}", at_idx + 1), ty: *ty, id: *id, at }
         });

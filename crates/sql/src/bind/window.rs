@@ -3,11 +3,9 @@
 use sqlparser::ast;
 use types::{DataType, Interval, NumericType, Result, SqlState, Value};
 
-use super::aggregate::{call_arguments, is_aggregate, misplaced};
-use super::comparable::{ComparedFor, comparable};
+use super::aggregate::{call_arguments, found_value, is_aggregate, misplaced};
 use super::json::JsonAggregate;
 use super::name::{ident_at, object_at};
-use super::packed::packed_collected;
 use super::scope::Clause;
 use super::types::{Category, Context, as_numeric, can_cast, category, result_of};
 use super::zone::is_of_hours;
@@ -163,7 +161,7 @@ impl Binder<'_> {
         for expr in &spec.partition_by {
             let mut bound = self.bind_expr(expr)?;
             self.settle(&mut bound)?;
-            let key = comparable(bound.expr, ComparedFor::Equality, bound.at)?;
+            let key = self.equated(bound.expr, bound.at)?;
             call.partition_by.push(key);
         }
         call.order_by = self.bind_sort_keys(&spec.order_by)?;
@@ -193,13 +191,13 @@ impl Binder<'_> {
             (None, Some(json)) => {
                 binder.json_collected(json, Expr::column(id, ty), argument.as_ref())
             }
-            (None, None) => packed_collected(name, Expr::column(id, ty)),
+            (None, None) => found_value(name, Expr::column(id, ty), argument.as_ref()),
         };
         if let Some((id, _)) = level.windows.iter().find(|(_, known)| *known == call) {
             let id = *id;
             return Ok(Bound::new(collected(self, id), at));
         }
-        let id = self.fresh();
+        let id = self.fresh_of(&call.arguments)?;
         self.level()?.windows.push((id, call));
         Ok(Bound::new(collected(self, id), at))
     }

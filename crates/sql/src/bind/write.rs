@@ -473,7 +473,7 @@ impl Binder<'_> {
             place = RowPlace::Last;
         }
         let name = format!("rows of {}", target.table.name()).into();
-        let query = self.projected_items(Plan::Input { slot: 0, columns, name }, items);
+        let query = self.projected_items(Plan::Input { slot: 0, columns, name }, items)?;
         Ok(Some(BoundReturning { query, place, extras }))
     }
 
@@ -495,7 +495,7 @@ impl Binder<'_> {
     }
 
     /// `items` over `input`, each in a column of its own.
-    pub(super) fn projected_items(&mut self, input: Plan, items: Vec<Item>) -> BoundQuery {
+    pub(super) fn projected_items(&mut self, input: Plan, items: Vec<Item>) -> Result<BoundQuery> {
         let mut columns = Vec::with_capacity(items.len());
         let mut project = Vec::with_capacity(items.len());
         for item in items {
@@ -503,11 +503,12 @@ impl Binder<'_> {
             if let Some(from) = item.bound.expr.as_column() {
                 self.copy_origin(from, id);
             }
+            self.note_collation(id, &item.bound.expr)?;
             project.push((id, item.bound.expr));
             columns.push(BoundColumn { name: item.name, ty, id, at });
         }
         let plan = Plan::Project { input: Box::new(input), columns: project };
-        BoundQuery { plan, columns }
+        Ok(BoundQuery { plan, columns })
     }
 
     /// TID, values, extras over `plan`.

@@ -94,6 +94,7 @@ fn number_name(function: Function) -> Option<&'static str> {
         Function::NumericKey => "numeric_key",
         Function::Collate(_) => "collate",
         Function::CollationKey(_) => "collation_key",
+        Function::KeyedText => "keyed_text",
         Function::Nearest(CompareOp::Less) => "value_below",
         Function::Nearest(CompareOp::LessEqual) => "value_at_most",
         Function::Nearest(CompareOp::Greater) => "value_above",

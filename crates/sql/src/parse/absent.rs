@@ -43,7 +43,6 @@ const fn kind(
 }
 
 const KINDS: &[Kind] = &[
-    kind(&["collation"], "DROP COLLATION", "collation", Form::InSchema),
     kind(&["conversion"], "DROP CONVERSION", "conversion", Form::InSchema),
     kind(&["statistics"], "DROP STATISTICS", "statistics object", Form::InSchema),
     kind(

@@ -28,7 +28,7 @@ pub(crate) struct CommentTree {
     pub(crate) text: Option<String>,
 }
 
-const OBJECTS: [&str; 11] = [
+const OBJECTS: [&str; 12] = [
     "table",
     "view",
     "index",
@@ -40,6 +40,7 @@ const OBJECTS: [&str; 11] = [
     "type",
     "domain",
     "extension",
+    "collation",
 ];
 
 /// Kinds of objects whose names are more than a name.

@@ -101,6 +101,8 @@ fn effect_of_session(tree: &SessionTree) -> Effect {
         | SessionTree::Effectless(_)
         | SessionTree::Absent(_)
         | SessionTree::Extension(_)
+        | SessionTree::CreateCollation(_)
+        | SessionTree::Collation(_)
         | SessionTree::AlterView { .. }
         | SessionTree::Partition(_)
         | SessionTree::RenameView(_)

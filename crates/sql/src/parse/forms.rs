@@ -18,7 +18,8 @@
 //! - `TABLESAMPLE m (a) REPEATABLE (b)` to `TABLESAMPLE (m (a, "\u{1}repeatable" => b))`,
 //! - `f(a) AS (b int)` to `f(a) AS f (b int)`,
 //! - `substring(a SIMILAR b ESCAPE c)` to `substring(a FROM b FOR c)`,
-//! - `t.*::text` to `(t.*)::text`.
+//! - `t.*::text` to `(t.*)::text`,
+//! - `COLLATION FOR (a)` to `pg_collation_for(a)`.
 
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Span, Token, TokenWithSpan, Word};
@@ -117,6 +118,21 @@ fn cast_rows(tokens: &mut Vec<TokenWithSpan>) {
     }
 }
 
+/// Makes a call of COLLATION FOR.
+fn collations_for(tokens: &mut Vec<TokenWithSpan>) {
+    let places = significant(tokens);
+    let word = |at: usize, text: &str| places.get(at).is_some_and(|at| is(&tokens[*at], text));
+    let is_call = |at: &usize| {
+        let behind = places.get(at + 2).map(|place| &tokens[*place].token);
+        word(*at, "collation") && word(at + 1, "for") && behind == Some(&Token::LParen)
+    };
+    let calls: Vec<usize> = (0..places.len()).filter(is_call).collect();
+    for at in calls.into_iter().rev() {
+        tokens[places[at]].token = name_token("pg_collation_for");
+        tokens.remove(places[at + 1]);
+    }
+}
+
 /// Rewrites the tokens of a statement.
 ///
 /// # Errors
@@ -135,6 +151,7 @@ pub(super) fn rewrite(tokens: &mut Vec<TokenWithSpan>) -> Result<()> {
     similar_parts(tokens);
     cast_rows(tokens);
     joined_source(tokens);
+    collations_for(tokens);
     let places = significant(tokens);
     let word = |at: usize, text: &str| places.get(at).is_some_and(|at| is(&tokens[*at], text));
     if word(0, "reset") && word(1, "time") && word(2, "zone") {

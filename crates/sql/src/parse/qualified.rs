@@ -8,7 +8,7 @@ use super::{DIALECT, at_location, position};
 
 /// The text with the schema that `schema_of` gives a function or an operator before its name; those
 /// for which it gives none stay as they are. Operators that have other meanings, too, do as well.
-/// It is asked for types of casts by `::name`.
+/// It is asked for types of casts by `::name`, for collations by `collate name`.
 pub fn with_schemas(sql: &str, schema_of: &dyn Fn(&str) -> Option<String>) -> String {
     let Ok(tokens) = Tokenizer::new(&DIALECT, sql).tokenize_with_location() else {
         return sql.to_owned();
@@ -34,8 +34,12 @@ pub fn with_schemas(sql: &str, schema_of: &dyn Fn(&str) -> Option<String>) -> St
                 let is_quoted = word.quote_style.is_some();
                 let name =
                     if is_quoted { word.value.clone() } else { word.value.to_ascii_lowercase() };
+                let is_collation =
+                    before.and_then(at).is_some_and(|token| super::tokens::is(token, "collate"));
                 let schema = if is_type {
                     schema_of(&format!("::{name}"))
+                } else if is_collation {
+                    schema_of(&format!("collate {name}"))
                 } else {
                     is_call.then(|| schema_of(&name)).flatten()
                 };
@@ -80,11 +84,12 @@ mod tests {
 
     #[test]
     fn functions_and_operators_get_their_schema() {
-        let of = |name: &str| ["f", "<->"].contains(&name).then(|| "s".to_owned());
+        let of = |name: &str| ["f", "<->", "collate c"].contains(&name).then(|| "s".to_owned());
         let shown = |sql: &str| with_schemas(sql, &of);
         assert_eq!(shown("F(1) + g(f) -- f(1)"), "s.F(1) + g(f) -- f(1)");
         assert_eq!(shown("old.f (a <-> 'b <-> f(x)')"), "s.f (a OPERATOR(s.<->) 'b <-> f(x)')");
         assert_eq!(shown("SELECT 'ü', f(f(2))"), "SELECT 'ü', s.f(s.f(2))");
         assert_eq!(shown("a OPERATOR(old.<->) b"), "a OPERATOR(s.<->) b");
+        assert_eq!(shown("c COLLATE c > 'x' COLLATE d"), "c COLLATE s.c > 'x' COLLATE d");
     }
 }

@@ -77,6 +77,7 @@ fn definition(parser: &mut Parser<'_>) -> Parsed<Option<SessionTree>> {
         super::schema::parse,
         super::domain::parse,
         super::user_type::parse,
+        super::collation::parse,
         super::role::parse,
         super::cursor::parse,
         super::wide::parse,

@@ -26,6 +26,25 @@ pub fn types_in(sql: &str) -> Vec<(RelationName, Range<usize>)> {
     found
 }
 
+/// Collations that the query or expression `sql` names which may be users', and the bytes of each
+/// name, in order.
+pub fn collations_in(sql: &str) -> Vec<(RelationName, Range<usize>)> {
+    let mut found = Vec::new();
+    let mut each = |expr: &mut ast::Expr| {
+        if let ast::Expr::Collate { collation, .. } = expr {
+            found.extend(named(sql, collation));
+        }
+    };
+    if let Ok(mut query) = parse_query(sql) {
+        rewrite_query(&mut query, &mut each, &mut |_| ());
+    } else if let Ok(mut expr) = parse_expr(sql) {
+        rewrite_expressions(&mut expr, &mut each);
+    }
+    found.sort_unstable_by_key(|(_, bytes): &(RelationName, Range<usize>)| bytes.start);
+    found.dedup();
+    found
+}
+
 /// Functions that the query or expression `sql` calls, by their names without a schema, and
 /// operators that only extensions have.
 pub fn functions_in(sql: &str) -> Vec<String> {
@@ -63,6 +82,11 @@ fn name_in(sql: &str, expr: &ast::Expr) -> Option<(RelationName, Range<usize>)> 
         ty = element;
     }
     let ast::DataType::Custom(name, _) = ty else { return None };
+    named(sql, name)
+}
+
+/// A name and the bytes that it has in a text.
+fn named(sql: &str, name: &ast::ObjectName) -> Option<(RelationName, Range<usize>)> {
     let idents: Vec<&ast::Ident> =
         name.0.iter().map(|part| part.as_ident()).collect::<Option<_>>()?;
     let (first, last) = (idents.first()?, idents.last()?);

@@ -3,6 +3,7 @@
 use sqlparser::ast;
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::Token;
+use types::Collation;
 
 use super::SessionTree;
 use super::grant::relation;
@@ -104,15 +105,20 @@ fn range_attribute(parser: &mut Parser<'_>) -> Parsed<RangeAttribute> {
 fn composite(parser: &mut Parser<'_>, name: RelationName) -> Parsed<SessionTree> {
     parser.expect_token(&Token::LParen)?;
     let mut attributes = Vec::new();
+    let mut has_order = false;
     if !parser.consume_token(&Token::RParen) {
         attributes = parser.parse_comma_separated(|parser| {
             let attribute = (parser.parse_identifier()?, parser.parse_data_type()?);
             if word(parser, "collate") {
-                parser.parse_object_name(false)?;
+                let known = Collation::named(&relation(parser)?.name);
+                has_order |= known.is_none_or(|known| !known.is_of_bytes());
             }
             Ok(attribute)
         })?;
         parser.expect_token(&Token::RParen)?;
+    }
+    if has_order {
+        return Ok(SessionTree::Type(TypeStatement::Unsupported("COLLATE of an attribute")));
     }
     Ok(SessionTree::CreateComposite(name, attributes))
 }

@@ -8,7 +8,7 @@ mod cursor;
 mod query;
 mod raise;
 
-use types::{Error, Result, SqlState, budget, stack};
+use types::{Collation, Error, Result, SqlState, budget, stack};
 
 use super::lexer::{Kind, Token, tokens};
 use super::tree::{
@@ -356,9 +356,12 @@ impl Parser<'_> {
         let is_constant = self.word("constant");
         let declared = self.declared_type()?;
         if self.word("collate") {
-            self.identifier()?;
+            let mut collation = self.identifier()?;
             while self.sign(".") {
-                self.identifier()?;
+                collation = self.identifier()?;
+            }
+            if Collation::named(&collation).is_none_or(|known| !known.is_of_bytes()) {
+                return Err(Error::unsupported("COLLATE of a variable"));
             }
         }
         let not_null = self.words(&["not", "null"]);

@@ -52,6 +52,8 @@ pub enum CommentTarget {
     Routine(String),
     /// An extension.
     Extension(String),
+    /// A collation that users made.
+    Collation(RelationName),
     /// A type that users made.
     Type {
         /// As which kind the statement names it.

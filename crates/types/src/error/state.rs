@@ -270,6 +270,10 @@ states! {
     INDETERMINATE_DATATYPE = b"42P18";
     /// WITH RECURSIVE that is not of the allowed form.
     INVALID_RECURSION = b"42P19";
+    /// Two collations that are written contradict each other.
+    COLLATION_MISMATCH = b"42P21";
+    /// Collations of columns contradict each other.
+    INDETERMINATE_COLLATION = b"42P22";
     /// Window function or window that is misused.
     WINDOWING_ERROR = b"42P20";
     /// Disk full.

@@ -3,8 +3,7 @@
 use super::call::Parameter::{self, Bound, Is, Multirange, Multiranges, Range, Ranges};
 use super::{
     Call, Given, PackedFunction, bits, geometry, hstore, identity, lsn, mac, money, network,
-    range_functions,
-    search, vector_functions as vector, zoned_time,
+    range_functions, search, vector_functions as vector, zoned_time,
 };
 use crate::{DataType, ElementType, PackedType, RangeKind, Result};
 

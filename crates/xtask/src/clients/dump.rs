@@ -43,6 +43,11 @@ INSERT INTO shop_products (sku, price, weight, picture)
 INSERT INTO shop_orders (customer, status)
     SELECT 1 + i % 100, nullif(i % 3, 2) FROM generate_series(1, 300) i;
 INSERT INTO shop_items SELECT i, 1 + (i * 7) % 50, 1 + i % 5 FROM generate_series(1, 300) i;
+CREATE COLLATION shop_ci (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
+COMMENT ON COLLATION shop_ci IS 'of no case';
+CREATE TABLE shop_tags (tag text COLLATE shop_ci PRIMARY KEY, swedish text COLLATE \"sv-x-icu\");
+CREATE INDEX shop_tags_by ON shop_tags (swedish COLLATE \"de-x-icu\", lower(tag) COLLATE shop_ci);
+INSERT INTO shop_tags VALUES ('red', 'z'), ('Green', 'ä'), ('blue', 'A');
 CREATE ROLE shop_reader;
 GRANT SELECT ON shop_customers TO shop_reader, PUBLIC;
 ";
@@ -55,6 +60,10 @@ SELECT * FROM shop_products ORDER BY id;
 SELECT * FROM shop_orders ORDER BY id;
 SELECT * FROM shop_items ORDER BY 1, 2;
 SELECT * FROM shop_open ORDER BY id;
+SELECT * FROM shop_tags WHERE tag > 'BLUE' ORDER BY swedish;
+SELECT * FROM shop_tags WHERE tag = 'RED';
+SELECT collisdeterministic, colliculocale, obj_description(oid, 'pg_collation')
+    FROM pg_collation WHERE collname = 'shop_ci';
 SELECT obj_description('shop_customers'::regclass), has_table_privilege('shop_reader',
     'shop_customers', 'select'), has_table_privilege('shop_reader', 'shop_orders', 'select');
 SELECT conname, condeferrable, condeferred FROM pg_constraint WHERE contype = 'f'

@@ -109,6 +109,17 @@ ALTER DEFAULT PRIVILEGES IN SCHEMA dump_app GRANT INSERT ON TABLES TO dump_write
 INSERT INTO dump_app.dump_orders (k, source) SELECT ('{"x":  ' || i || '}')::json, i
     FROM generate_series(1, 20) i;
 INSERT INTO "dump Old".dump_t VALUES (1), (2);
+CREATE COLLATION dump_ci (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
+CREATE COLLATION dump_app.dump_bytes (lc_collate = 'C', lc_ctype = 'POSIX');
+CREATE COLLATION "dump Old"."dump Sv" FROM "sv-x-icu";
+COMMENT ON COLLATION dump_ci IS 'of no case';
+CREATE TABLE dump_tags (tag text COLLATE dump_ci PRIMARY KEY, other varchar(9) COLLATE dump_ci
+    UNIQUE, swedish text COLLATE "dump Old"."dump Sv" CHECK (swedish < 'öö'),
+    plain text COLLATE dump_app.dump_bytes, c text COLLATE "C");
+CREATE INDEX dump_by_tag ON dump_tags (swedish COLLATE "de-x-icu" DESC,
+    lower(tag) COLLATE dump_ci, c COLLATE dump_app.dump_bytes);
+CREATE VIEW dump_tagged AS SELECT tag FROM dump_tags WHERE c > 'A' COLLATE dump_ci;
+INSERT INTO dump_tags VALUES ('red', 'x', 'z', 'B', 'a'), ('Green', 'Y', 'ä', 'a', 'B');
 "#;
 
 /// Questions that all must answer alike; the rows inserted go away again.
@@ -119,6 +130,11 @@ SELECT * FROM dump_products ORDER BY id;
 SELECT * FROM dump_orders ORDER BY id;
 SELECT * FROM dump_items ORDER BY 1, 2;
 SELECT * FROM dump_open ORDER BY id;
+SELECT * FROM dump_tags ORDER BY swedish;
+SELECT * FROM dump_tags WHERE tag = 'RED' OR other = 'y' ORDER BY plain;
+SELECT * FROM dump_tagged ORDER BY tag;
+SELECT collname, collnamespace::regnamespace, collisdeterministic, obj_description(oid,
+    'pg_collation') FROM pg_collation WHERE oid >= 16384 ORDER BY 1;
 SELECT * FROM dump_over ORDER BY x;
 SELECT * FROM dump_a_key ORDER BY id;
 REFRESH MATERIALIZED VIEW dump_totals;

@@ -1,6 +1,6 @@
 //! Fields of a record: length and value, nested.
 
-use types::{Collation, Error, Result, SqlState};
+use types::{Collation, CollationProvider, Error, Result, SqlState, TextEquality};
 
 /// XX001 with what was found.
 pub(super) fn damaged(what: &str) -> Error {
@@ -228,15 +228,32 @@ impl<A: Decode, B: Decode> Decode for (A, B) {
     }
 }
 
+/// Its number; of one that users made its rules behind it.
 impl Codec for Collation {
     fn put(&self, out: &mut Writer<'_>) {
         self.number().put(out);
+        if self.is_of_users() {
+            out.field(&(self.provider() == CollationProvider::Icu));
+            out.field(&self.has_own_equality());
+            out.field(self.locale());
+        }
     }
 }
 
 impl Decode for Collation {
     fn get(from: &mut Reader<'_>) -> Result<Self> {
-        Self::numbered(u32::get(from)?).ok_or_else(|| damaged("an unknown collation"))
+        let number = u32::get(from)?;
+        if let Some(known) = Self::numbered(number) {
+            return Ok(known);
+        }
+        let is_of_icu = from.field()?;
+        let provider = if is_of_icu { CollationProvider::Icu } else { CollationProvider::Libc };
+        let is_of_language = from.field()?;
+        let equality =
+            if is_of_language { TextEquality::OfLanguage } else { TextEquality::OfBytes };
+        let locale: String = from.field()?;
+        let found = Self::of_users(number, provider, &locale, equality);
+        if found.is_of_users() { Ok(found) } else { Err(damaged("an unknown collation")) }
     }
 }
 

@@ -21,6 +21,7 @@ use types::{
 };
 
 use super::field::{Codec, Decode, Reader, Writer, damaged, is_default, record, variants};
+use crate::catalog::collations::UserCollation;
 use crate::catalog::comments::Commented;
 use crate::catalog::databases::DatabaseDef;
 use crate::catalog::materialized::Materialized;
@@ -35,6 +36,7 @@ record!(Materialized { view, is_filled });
 record!(Sequence { id, name, def, owner, persistence, value });
 record!(DatabaseDef { id, name, connections_max, allows_connections, is_template, settings });
 record!(Extension { schema, owner, version });
+record!(UserCollation { collation, owner, libc, version, is_of_any_encoding });
 record!(Membership { role, admin });
 record!(Grant { grantee, grantor, privileges, grantable });
 record!(Rights { owner, grants; columns });
@@ -52,7 +54,10 @@ record!(ForeignKeyDef {
 });
 record!(Identity { kind, sequence });
 record!(IndexMeta { name, columns, unique, kind; terms });
-record!(IndexTerms { expressions, predicate; classes, included, exclusion, method, options });
+record!(IndexTerms {
+    expressions, predicate;
+    classes, included, exclusion, method, options, collations
+});
 record!(IndexExpression { name, sql, ty });
 record!(Exclusion { method, elements, deferral });
 record!(ExclusionElement { column, operator });
@@ -417,6 +422,10 @@ impl Codec for Commented {
                 out.raw(&[80]);
                 out.field(name);
             }
+            Self::Collation(key) => {
+                out.raw(&[232]);
+                out.field(key);
+            }
             Self::Routine(key) => {
                 out.raw(&[60]);
                 out.field(key);
@@ -442,6 +451,7 @@ impl Decode for Commented {
             6 => Self::Constraint(from.field()?, from.field()?),
             7 => Self::Type(from.field()?),
             80 => Self::Extension(from.field()?),
+            232 => Self::Collation(from.field()?),
             60 => Self::Routine(from.field()?),
             142 => Self::Trigger(from.field()?, from.field()?),
             _ => return Err(damaged("a comment on something unknown")),

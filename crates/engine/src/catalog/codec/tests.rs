@@ -150,7 +150,17 @@ fn index() -> impl Strategy<Value = IndexMeta> {
     let terms = (parts, option::of(exclusion()), form).prop_map(|(parts, exclusion, form)| {
         let (expressions, predicate, classes, included) = parts;
         let (method, options) = form;
-        IndexTerms { expressions, predicate, classes, included, exclusion, method, options }
+        let collations = Vec::new();
+        IndexTerms {
+            expressions,
+            predicate,
+            classes,
+            included,
+            exclusion,
+            method,
+            options,
+            collations,
+        }
     });
     (text(), vec(column, 0..4), unique, kind, terms).prop_map(
         |(name, mut columns, unique, kind, terms)| {

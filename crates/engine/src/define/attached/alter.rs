@@ -268,7 +268,7 @@ impl Altering {
         name_keys(&mut named, &self.state)?;
         for mut key in named.keys {
             key.name = free(&key.name, |name| self.def.all_indexes().any(|i| i.name == name));
-            self.def.indexes.push(key_index(&key));
+            self.def.indexes.push(key_index(&key, &self.def.columns));
             self.def.keys.push(key);
         }
         self.keys_first();

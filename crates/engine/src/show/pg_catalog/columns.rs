@@ -198,7 +198,8 @@ fn columns(subject: &Subject<'_>) -> Vec<Row> {
         let def = &entry.def;
         for (ordinal, of) in def.columns.iter().enumerate() {
             let identity = def.identities.iter().find(|(column, _)| *column == ordinal);
-            let mut row = domains::with_domain(column(name, &of.name, of.ty, ordinal), of);
+            let row = column(name, &of.name, of.ty, ordinal);
+            let mut row = domains::with_domain(subject, row, of);
             if let Some((_, identity)) = identity {
                 row = with_identity(row, subject, identity);
             }

@@ -71,6 +71,11 @@ pub(super) fn rows(subject: &Subject<'_>) -> Vec<Row> {
     for (key, ty) in &state.types {
         of_type(subject, key, ty, &mut depends);
     }
+    for (key, known) in &state.collations {
+        let own = ("pg_collation", i64::from(known.collation.number()), 0);
+        let schema = numbers::schema(RelationName::schema_of_key(key));
+        depends.add(own, "n", ("pg_namespace", schema, 0));
+    }
     for (name, extension) in &state.extensions {
         let schema = ("pg_namespace", numbers::schema(&extension.schema), 0);
         depends.add(("pg_extension", numbers::extension(name), 0), "n", schema);
@@ -217,6 +222,10 @@ fn of_table(subject: &Subject<'_>, def: &TableDef, depends: &mut Depends) {
         if let Some(number) = own {
             let column = depends.column(table, ordinal);
             depends.add(column, "n", ("pg_type", number, 0));
+        }
+        if let Some(collation) = column.collation.filter(|known| known.is_of_users()) {
+            let column = depends.column(table, ordinal);
+            depends.add(column, "n", ("pg_collation", i64::from(collation.number()), 0));
         }
     }
     for ordinal in 0..def.columns.len() {

@@ -5,7 +5,7 @@ use sql::statement::RelationName;
 use types::Value;
 
 use super::columns::{self, DATABASE};
-use super::{Row, Subject, builtin, numbers, relations, schema};
+use super::{Row, Subject, builtin, collations, numbers, relations, schema};
 
 /// The domains of the catalog.
 fn domains<'s>(subject: &'s Subject<'_>) -> impl Iterator<Item = Domain> + 's {
@@ -119,12 +119,9 @@ fn made_of(row: Row, domain: Domain) -> Row {
 }
 
 /// The row of a column in the information schema, with the domain and the collation that it has.
-pub(super) fn with_domain(row: Row, column: &ColumnDef) -> Row {
+pub(super) fn with_domain(subject: &Subject<'_>, row: Row, column: &ColumnDef) -> Row {
     let row = match column.collation {
-        Some(collation) => row
-            .text("collation_catalog", DATABASE)
-            .text("collation_schema", "pg_catalog")
-            .text("collation_name", collation.name()),
+        Some(collation) => collations::with_name(subject, row, collation),
         None => row,
     };
     match column.domain {

@@ -359,7 +359,11 @@ const TEMPLATES: &[(&str, &[usize], &str)] = &[
     ("pg_type_is_visible", &[1], concat!("(NOT ", lookup!("pg_type", "oid", "hidden"), ")")),
     ("pg_function_is_visible", &[1], "true"),
     ("pg_statistics_obj_is_visible", &[1], "true"),
-    ("pg_collation_is_visible", &[1], "true"),
+    (
+        "pg_collation_is_visible",
+        &[1],
+        concat!("(NOT ", lookup!("pg_collation", "oid", "hidden"), ")"),
+    ),
     ("pg_conversion_is_visible", &[1], "true"),
     ("pg_opfamily_is_visible", &[1], "true"),
     ("pg_ts_config_is_visible", &[1], "true"),

@@ -60,14 +60,7 @@ impl Seen<'_> {
             }
             RegKind::Proc | RegKind::Procedure => self.function_named(kind, text),
             RegKind::Oper | RegKind::Operator => self.operator_named(kind, text),
-            RegKind::Collation => match in_catalog(text)?.as_str() {
-                name @ ("C" | "default" | "POSIX") => Ok(value(collation(name), &quoted(name))),
-                name => {
-                    let message =
-                        format!("collation \"{name}\" for encoding \"UTF8\" does not exist");
-                    Err(Error::new(SqlState::UNDEFINED_OBJECT, message))
-                }
-            },
+            RegKind::Collation => self.collation_called(&RelationName::parse(text)?),
             RegKind::Config => {
                 let name = in_catalog(text)?;
                 let found = search_entries().iter().find(|entry| entry.name == name);
@@ -115,12 +108,7 @@ impl Seen<'_> {
                 let found = builtin::operators().numbered(number);
                 found.map(|found| self.signature(found, found.name, "NONE"))
             }
-            (_, RegKind::Collation) => {
-                let known = ["default", "C", "POSIX"].into_iter();
-                known
-                    .map(|name| (collation(name), quoted(name)))
-                    .find_map(|(known, name)| (known == i64::from(number)).then_some(name))
-            }
+            (_, RegKind::Collation) => self.collation_numbered(number),
             (_, RegKind::Config) => {
                 let found = search_entries().iter().find(|entry| entry.configuration == number);
                 found.map(|entry| entry.name.to_owned())
@@ -456,15 +444,6 @@ impl Seen<'_> {
 /// A name in messages: operators have no quotes.
 fn shown_name(what: &str, text: &str) -> String {
     if what == "operator" { text.to_owned() } else { format!("\"{text}\"") }
-}
-
-/// The number of a collation.
-fn collation(name: &str) -> i64 {
-    match name {
-        "default" => 100,
-        "C" => 950,
-        _ => 951,
-    }
 }
 
 fn quoted(name: &str) -> String {

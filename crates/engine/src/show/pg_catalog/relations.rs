@@ -326,7 +326,7 @@ fn index_attributes(
     attribute: &dyn Fn(&str, types::DataType, usize) -> Row,
 ) -> Vec<Row> {
     let key = |(position, column): (usize, &IndexColumn)| {
-        let (name, ty) = indexed(def, index, column);
+        let (name, ty) = (indexed(def, index, column).0, indexed_type(def, index, column));
         let text = index_column(def, index, column, Form::Short);
         attribute(name, ty, position).text("attindexdef", &text)
     };
@@ -337,6 +337,39 @@ fn index_attributes(
     let keys = index.columns.iter().enumerate().map(key);
     let behind = (index.columns.len()..).zip(&index.terms.included);
     keys.chain(behind.map(included)).collect()
+}
+
+/// Type of a column of an index; keys of texts stand for these.
+fn indexed_type(def: &TableDef, index: &IndexMeta, column: &IndexColumn) -> types::DataType {
+    let (_, ty) = indexed(def, index, column);
+    let expression = column.expression().map(|number| &index.terms.expressions[number]);
+    let Some(expression) = expression.filter(|_| ty == types::DataType::Bytea) else { return ty };
+    match expression.keyed_column(&def.columns) {
+        Some(ordinal) => def.columns[ordinal].ty,
+        None if expression.collation().is_some() => types::DataType::Text,
+        None => ty,
+    }
+}
+
+/// The column of the table that a column of an index is, keys of its texts included.
+fn indexed_column(def: &TableDef, index: &IndexMeta, column: &IndexColumn) -> Option<usize> {
+    match column.expression() {
+        Some(number) => index.terms.expressions[number].keyed_column(&def.columns),
+        None => Some(column.ordinal),
+    }
+}
+
+/// The number of the collation of a column of an index.
+fn index_collation(def: &TableDef, index: &IndexMeta, column: &IndexColumn) -> i64 {
+    let written = column.expression().and_then(|at| index.terms.expressions[at].collation());
+    let written = written.and_then(|name| {
+        let mut own = index.terms.collations.iter();
+        let own = own.find(|(key, _)| *key == name.key()).map(|(_, known)| *known);
+        own.or_else(|| types::Collation::named(&name.name))
+    });
+    let of_column = || indexed_column(def, index, column).and_then(|at| def.columns[at].collation);
+    let usual = numbers::own_entry(indexed_type(def, index, column)).collation;
+    written.or_else(of_column).map_or(usual, |known| i64::from(known.number()))
 }
 
 /// Name and type of a column of an index.
@@ -508,34 +541,28 @@ pub(super) fn index_rows(subject: &Subject<'_>) -> Vec<Row> {
     for (name, entry) in &subject.state.tables {
         for index in entry.def.visible_indexes() {
             let primary = entry.def.keys.iter().any(|key| key.primary && key.name == index.name);
-            let ty = |column: &IndexColumn| match column.expression() {
-                Some(number) => index.terms.expressions[number].ty,
-                None => entry.def.columns[column.ordinal].ty,
-            };
+            let ty = |column: &IndexColumn| indexed_type(&entry.def, index, column);
             let class = |(position, column): (usize, &IndexColumn)| {
                 index_classes::class_of(index, position, numbers::of_type(ty(column)).0)
             };
-            let collation = |column: &IndexColumn| {
-                let of = entry.def.columns.get(column.ordinal);
-                let own =
-                    of.filter(|_| column.expression().is_none()).and_then(|def| def.collation);
-                let usual = numbers::own_entry(ty(column)).collation;
-                own.map_or(usual, |own| i64::from(own.number()))
-            };
+            let collation = |column: &IndexColumn| index_collation(&entry.def, index, column);
             let declared = index.declared().into_iter();
             let declared: Vec<_> = declared.map(|at| (at, &index.columns[at])).collect();
             let columns = || declared.iter().map(|(_, column)| *column);
             let classes: Vec<i64> = declared.iter().copied().map(class).collect();
             let collations: Vec<i64> = columns().map(collation).collect();
             let options: Vec<i64> = columns().map(order_option).collect();
-            let place = |column: &IndexColumn| match column.expression() {
-                Some(_) => 0,
-                None => column.ordinal as i64 + 1,
+            let place = |column: &IndexColumn| {
+                indexed_column(&entry.def, index, column).map_or(0, |at| at as i64 + 1)
             };
             let included = index.terms.included.iter().map(|ordinal| *ordinal as i64 + 1);
             let places: Vec<i64> = columns().map(place).chain(included).collect();
-            let expressions: Vec<String> =
-                index.terms.expressions.iter().map(|expression| expression.full_text()).collect();
+            let others = columns().filter_map(|column| {
+                let of_column = indexed_column(&entry.def, index, column);
+                column.expression().filter(|_| of_column.is_none())
+            });
+            let others = others.map(|number| index.terms.expressions[number].full_text());
+            let expressions: Vec<String> = others.collect();
             let is_unique = deferrable_key(&entry.def, index);
             let is_late = is_unique || excludes_late(index);
             let mut row = Row::default();

@@ -186,7 +186,7 @@ const TABLES: &[(&str, &str)] = &[
     (
         "pg_catalog.pg_collation",
         "oid:o collname:m collnamespace:o collowner:o collprovider:c collisdeterministic:b \
-         collencoding:i collcollate:n collctype:n colliculocale:n collversion:n",
+         collencoding:i collcollate:n collctype:n colliculocale:n collversion:n .hidden:b",
     ),
     (
         "pg_catalog.pg_depend",

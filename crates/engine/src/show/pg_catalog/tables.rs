@@ -4,9 +4,9 @@ use sql::statement::{ALWAYS_THERE, Privilege, Privileges, RelationName};
 use types::Value;
 
 use super::{
-    Row, SYSTEM_SCHEMAS, Subject, activity, catalogs, columns, counts, depends, domains,
-    extensions, index_classes, numbers, partitions, policies, programs, ranges, relations, rights,
-    routines, stats, triggers, two_phase,
+    Row, SYSTEM_SCHEMAS, Subject, activity, catalogs, collations, columns, counts, depends,
+    domains, extensions, index_classes, numbers, partitions, policies, programs, ranges, relations,
+    rights, routines, stats, triggers, two_phase,
 };
 use crate::Database;
 use crate::catalog::State;
@@ -38,6 +38,7 @@ pub(super) fn rows(name: &str, subject: &Subject<'_>) -> Vec<Row> {
             let own = own_types(subject).into_iter().chain(extensions::types(subject));
             row_types(subject).into_iter().chain(own).collect()
         }
+        "pg_catalog.pg_collation" => collations::rows(subject),
         "pg_catalog.pg_proc" => routines::rows(subject),
         "pg_catalog.pg_aggregate" => routines::aggregates(subject),
         "pg_catalog.pg_enum" => labels(subject),
@@ -100,6 +101,10 @@ fn rows_of_information(name: &str, subject: &Subject<'_>) -> Vec<Row> {
         "information_schema.role_column_grants" => {
             rights::granted_columns(subject, rights::Public::Hidden)
         }
+        "information_schema.collations" => collations::shown(subject),
+        "information_schema.collation_character_set_applicability" => {
+            collations::applicable(subject)
+        }
         "information_schema.enabled_roles" => rights::enabled(subject),
         "information_schema.applicable_roles" => rights::applicable(subject),
         "information_schema.triggers" => triggers::shown(subject),
@@ -135,6 +140,10 @@ fn comments(subject: &Subject<'_>) -> Vec<Row> {
             Some(row("pg_type", number, 0, text))
         }
         Commented::Extension(name) => Some(row("pg_extension", numbers::extension(name), 0, text)),
+        Commented::Collation(key) => {
+            let number = i64::from(subject.state.collations.get(key)?.collation.number());
+            Some(row("pg_collation", number, 0, text))
+        }
         Commented::Trigger(table, name) => {
             Some(row("pg_trigger", numbers::trigger(table, name), 0, text))
         }

@@ -8,7 +8,7 @@ use sql::catalog::{
     ViewRights, ViewWrites,
 };
 use sql::statement::RelationName;
-use types::{DataType, RegKind, Result, Value};
+use types::{Collation, DataType, RegKind, Result, Value};
 
 use super::Subject;
 
@@ -49,6 +49,12 @@ impl Catalog for Known<'_> {
 
     fn user_type(&self, schema: Option<&str>, name: &str) -> Option<UserType> {
         self.0.state.types.get(&key_of(schema, name)?).copied()
+    }
+
+    fn collation(&self, schema: Option<&str>, name: &str) -> Option<(String, Collation)> {
+        let key = key_of(schema, name)?;
+        let found = self.0.state.collations.get(&key)?.collation;
+        Some((key, found))
     }
 
     fn sequence(&self, schema: Option<&str>, name: &str) -> Option<SequenceDef> {

@@ -23,8 +23,11 @@ pub(super) fn kernel(
         return Ok(Some((Box::new(move |a: &[&Vector], _| wide::key(a[0], first)), TOTAL)));
     }
     if let Function::CollationKey(collation) = function {
-        let keys = move |a: &[&Vector], _| collate::keys(a[0], collation);
+        let keys = move |a: &[&Vector], _| collate::keys(a[0], first, collation);
         return Ok(Some((Box::new(keys), FALLIBLE)));
+    }
+    if function == Function::KeyedText {
+        return Ok(Some((Box::new(|a: &[&Vector], _| collate::texts(a[0])), TOTAL)));
     }
     if matches!(function, Function::HeldText | Function::Collate(_)) {
         return Ok(Some((Box::new(|a: &[&Vector], _| Ok(a[0].clone())), TOTAL)));
