@@ -56,15 +56,6 @@ impl Binder<'_> {
             SessionTree::CreateCollation(tree) => self.bind_create_collation(tree)?,
             SessionTree::Collation(statement) => self.bind_collation_statement(statement),
             SessionTree::Type(statement) => self.bind_type_statement(statement)?,
-            SessionTree::CreateComposite(name, attributes) => {
-                self.bind_create_composite(name, attributes)?
-            }
-            SessionTree::AlterComposite(name, changes) => {
-                self.bind_alter_composite(name, changes)?
-            }
-            SessionTree::CreateRange(name, attributes) => {
-                self.bind_create_range(name, attributes)?
-            }
             SessionTree::Domain(tree) => self.bind_domain(tree)?,
             SessionTree::Routine(tree) => self.bind_routine_statement(tree)?,
             SessionTree::Trigger(tree) => self.bind_trigger_statement(tree)?,
@@ -95,6 +86,11 @@ impl Binder<'_> {
     /// Definitions, comments, and what changes nothing.
     fn bind_definition(&mut self, tree: &SessionTree) -> Result<Statement> {
         match tree {
+            SessionTree::CreateComposite(name, attributes) => {
+                self.bind_create_composite(name, attributes)
+            }
+            SessionTree::AlterComposite(name, changes) => self.bind_alter_composite(name, changes),
+            SessionTree::CreateRange(name, attributes) => self.bind_create_range(name, attributes),
             SessionTree::Comment(comment) => self.bind_comment(comment),
             SessionTree::SchemaElements(schema, elements) => {
                 let (schema, elements) = (schema.clone(), elements.clone());

@@ -90,11 +90,10 @@ fn take_storage(tokens: &mut Vec<TokenWithSpan>, places: &[usize]) -> Result<()>
             gone.extend([at, at + 1]);
             at += 2;
             continue;
-        } else if is_table && depth == 1 && is_compression(tokens, places, at) {
-            gone.extend([at, at + 1]);
-            at += 2;
-            continue;
-        } else if is_table && depth == 0 && word(at, "without") && word(at + 1, "oids") {
+        } else if is_table
+            && (depth == 1 && is_compression(tokens, places, at)
+                || depth == 0 && word(at, "without") && word(at + 1, "oids"))
+        {
             gone.extend([at, at + 1]);
             at += 2;
             continue;

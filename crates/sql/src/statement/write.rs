@@ -134,7 +134,7 @@ pub struct ConflictTarget {
 pub struct OpenTarget {
     /// WHERE.
     pub given: Expr,
-    /// Those with the columns and expressions that are named.
+    /// Indexes with the columns and expressions that are named.
     pub candidates: Vec<ArbiterCandidate>,
 }
 

@@ -80,12 +80,6 @@ pub(super) fn rows(name: &str, subject: &Subject<'_>) -> Vec<Row> {
         "pg_catalog.pg_default_acl" => rights::defaults(subject),
         "pg_catalog.tessera_column_privileges" => rights::column_privileges(subject),
         "pg_catalog.tessera_usual_rights" => rights::usual(subject),
-        "pg_catalog.tessera_catalogs" => {
-            let row = |(name, number, _): &(&str, i64, &str)| {
-                Row::default().text("name", name).number("oid", *number)
-            };
-            catalogs::CATALOGS.iter().map(row).collect()
-        }
         name => rows_of_information(name, subject),
     }
 }
@@ -93,6 +87,12 @@ pub(super) fn rows(name: &str, subject: &Subject<'_>) -> Vec<Row> {
 /// As [`rows`]: tables about rights and programs in `information_schema`, and the others.
 fn rows_of_information(name: &str, subject: &Subject<'_>) -> Vec<Row> {
     match name {
+        "pg_catalog.tessera_catalogs" => {
+            let row = |(name, number, _): &(&str, i64, &str)| {
+                Row::default().text("name", name).number("oid", *number)
+            };
+            catalogs::CATALOGS.iter().map(row).collect()
+        }
         "information_schema.table_privileges" => rights::granted(subject, rights::Public::Shown),
         "information_schema.role_table_grants" => rights::granted(subject, rights::Public::Hidden),
         "information_schema.column_privileges" => {

@@ -139,7 +139,7 @@ impl Reader<'_> {
             self.take(',');
         }
         while depth > 0 {
-            if !self.take(')') && !(is_open && depth == 1 && self.take(']')) {
+            if !(self.take(')') || is_open && depth == 1 && self.take(']')) {
                 return Err(self.wrong());
             }
             depth -= 1;
