@@ -55,14 +55,15 @@ pub fn run(command: BusCommand) -> Outcome {
     }
 }
 
-/// Messages a second and times of waits, in the process, in stores with and without the native bus
-/// in front of them, over the network, and beside NATS JetStream and ActiveMQ where their packages
-/// can be had.
+/// Messages a second, times of waits and of opening, in the process, in stores with and without the
+/// native bus in front of them, over the network, and beside NATS JetStream and ActiveMQ where
+/// their packages can be had.
 ///
 /// # Errors
 /// When a bench cannot be built or fails.
 pub fn bench() -> Outcome {
     cargo(&["bench", "--package", "bus", "--bench", "messages"])?;
+    cargo(&["bench", "--package", "bus", "--bench", "recovery"])?;
     cargo(&["build", "--release", "--package", "server"])?;
     let mut stores = in_workspace();
     stores.args(["bench", "--package", "bus", "--all-features", "--bench", "stores"]);
