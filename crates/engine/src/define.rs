@@ -18,6 +18,7 @@ mod drop;
 mod owned;
 mod followers;
 mod inherit;
+mod missing;
 mod names;
 pub(crate) mod partition;
 mod policy;

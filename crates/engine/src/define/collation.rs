@@ -12,6 +12,7 @@ use sql::statement::{
 };
 use types::{Collation, CollationProvider, Error, Result, SqlState};
 
+use super::missing::skipped;
 use super::privilege::one_role;
 use super::texts::{self, Naming, Renamed};
 use super::user_type::{self, User};
@@ -263,21 +264,16 @@ fn drop_named(
     let state = running.session.state();
     let key = match existing(&state, name, "drop") {
         Ok(key) => key,
-        Err(error)
-            if if_missing == IfMissing::Skip
-                && matches!(
-                    error.state(),
-                    SqlState::UNDEFINED_OBJECT | SqlState::UNDEFINED_SCHEMA
-                ) =>
-        {
-            let text = match error.state() {
-                SqlState::UNDEFINED_SCHEMA => error.message().to_owned(),
-                _ => format!("collation \"{}\" does not exist", name.name),
-            };
-            running.session.notice(SqlState::SUCCESSFUL_COMPLETION, format!("{text}, skipping"));
+        Err(error) => {
+            let is_schema = error.state() == SqlState::UNDEFINED_SCHEMA;
+            let mut text = skipped(error, if_missing)?;
+            if !is_schema {
+                // Unlike the error it says no encoding.
+                text = format!("collation \"{}\" does not exist, skipping", name.name);
+            }
+            running.session.notice(SqlState::SUCCESSFUL_COMPLETION, text);
             return Ok(());
         }
-        Err(error) => return Err(error),
     };
     if !state.owns(&running.session.who(), &Object::schema_of(&key)) {
         check_owner(&state, &running.session.who(), &key)?;

@@ -10,6 +10,7 @@ use sql::statement::{
 };
 use types::{DataType, Error, PackedType, Result, SqlState};
 
+use super::missing::skipped;
 use super::{texts, user_type};
 use crate::catalog::comments::Commented;
 use crate::catalog::rights::{Object, SCHEMA_NAME};
@@ -136,13 +137,10 @@ fn drop_all(
         }
         match check_owner(&state, &who, name) {
             Ok(()) => found.push(name.clone()),
-            Err(error)
-                if if_missing == IfMissing::Skip && error.state() == SqlState::UNDEFINED_OBJECT =>
-            {
-                let message = format!("{}, skipping", error.message());
-                running.session.notice(SqlState::SUCCESSFUL_COMPLETION, message);
+            Err(error) => {
+                let text = skipped(error, if_missing)?;
+                running.session.notice(SqlState::SUCCESSFUL_COMPLETION, text);
             }
-            Err(error) => return Err(error),
         }
     }
     drop_named(running, &found, behaviour)

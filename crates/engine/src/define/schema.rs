@@ -11,6 +11,7 @@ use sql::statement::{
 };
 use types::{Error, Result, SqlState};
 
+use super::missing::skipped;
 use super::{
     alter, collation, drop, extension, materialized, names, routine, sequence, user_type, view,
 };
@@ -245,14 +246,10 @@ fn drop_all(
         let state = session.state();
         let object = match schema_named(&state, name) {
             Ok(object) => object,
-            Err(error) if if_missing == IfMissing::Skip => {
-                session.notice(
-                    SqlState::SUCCESSFUL_COMPLETION,
-                    format!("{}, skipping", error.message()),
-                );
+            Err(error) => {
+                session.notice(SqlState::SUCCESSFUL_COMPLETION, skipped(error, if_missing)?);
                 continue;
             }
-            Err(error) => return Err(error),
         };
         if object == Object::Schema(SCHEMA_NAME.to_owned()) {
             return Err(Error::unsupported("DROP SCHEMA public"));

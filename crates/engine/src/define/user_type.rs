@@ -16,6 +16,7 @@ use sql::statement::{
 };
 use types::{DataType, EnumType, Error, LabelPlace, RecordField, RecordType, Result, SqlState};
 
+use super::missing::skipped;
 use super::texts::{self, Renamed};
 use super::{alter, policy, range_type, routine, view};
 use crate::catalog::comments::Commented;
@@ -341,18 +342,10 @@ fn drop_all(
         let state = session.state();
         let key = match existing(&state, kind, name) {
             Ok(key) => key,
-            Err(error)
-                if if_missing == IfMissing::Skip
-                    && matches!(
-                        error.state(),
-                        SqlState::UNDEFINED_OBJECT | SqlState::UNDEFINED_SCHEMA
-                    ) =>
-            {
-                let message = format!("{}, skipping", error.message());
-                session.notice(SqlState::SUCCESSFUL_COMPLETION, message);
+            Err(error) => {
+                session.notice(SqlState::SUCCESSFUL_COMPLETION, skipped(error, if_missing)?);
                 continue;
             }
-            Err(error) => return Err(error),
         };
         range_type::refuse_multirange(state.types.get(&key))?;
         if !state.owns(&session.who(), &Object::schema_of(&key)) {

@@ -6,13 +6,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use host::{Clock as _, Io, RealClock, RealIo};
-use shared::manager::{FileKeeper, Manager, ManagerOptions, ManagerService};
+use shared::manager::{self, FileKeeper, ManagerOptions, ManagerService};
 use shared::{Addresses, Member};
-use store::server::{Store, StoreOptions};
+use store::conformance::Manager;
+use store::server::{Layout, Store, StoreOptions};
+use store::{Schema, Tuple};
 use testkit::Scratch;
 use transport::{
-    Cluster, Connection, ConnectionOptions, DurableOptions, DurableService, Exchange, Listener,
-    ListenerOptions, SNAPSHOT_BYTES, Service, StoreService, StoreServiceOptions, Tasks,
+    Change, Cluster, Connection, ConnectionOptions, DurableOptions, DurableService, Exchange,
+    Listener, ListenerOptions, RemoteTable, SNAPSHOT_BYTES, Service, StoreService,
+    StoreServiceOptions, Tasks, block_on,
 };
 use wal::LogOptions;
 
@@ -77,7 +80,8 @@ impl Stand {
         let directory = scratch.path().to_path_buf();
         let keeper = FileKeeper::open(Arc::new(RealIo), directory).expect("opens");
         let now = RealClock.micros();
-        let manager = Manager::open(keeper, ManagerOptions::default(), now).expect("opens");
+        let manager =
+            manager::Manager::open(keeper, ManagerOptions::default(), now).expect("opens");
         let life = manager.life();
         let service = ManagerService::new(manager, Arc::new(RealClock));
         let addresses = listeners.iter().map(Listener::address).collect();
@@ -100,6 +104,38 @@ impl Stand {
     pub(crate) fn join(&self) -> Member {
         Member::join(&self.addresses).expect("joins")
     }
+}
+
+/// A table to be made.
+pub(crate) struct NewTable<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) schema: Schema,
+    pub(crate) layout: Layout,
+}
+
+/// Makes a table and fills it with `rows` rows, whose keys are their numbers; the table, and who
+/// gives its snapshots.
+pub(crate) fn filled(
+    cluster: &Cluster,
+    new: &NewTable<'_>,
+    rows: u64,
+    row: impl Fn(u64) -> Tuple,
+) -> (RemoteTable, Manager) {
+    let made = block_on(cluster.create(new.name, &new.schema, new.layout), || cluster.flush());
+    let (table, manager) = (made.expect("is new"), Manager::default());
+    manager.run(|snapshot| {
+        all(
+            64,
+            rows,
+            || cluster.flush(),
+            async |key| {
+                let tuple = row(key);
+                let write = table.write_later(snapshot, key, Change::Insert(&tuple));
+                write.await.expect("inserts");
+            },
+        );
+    });
+    (table, manager)
 }
 
 /// Does `count` pieces of work, `batch` at a time on this thread.

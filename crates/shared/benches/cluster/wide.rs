@@ -4,15 +4,14 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use store::conformance::Manager;
 use store::server::Layout;
 use store::{
     Aggregate, Field, FieldId, FieldType, Query, ScanRequest, Schema, Table as _, TableKind, Tuple,
 };
-use transport::{Change, Cluster, block_on};
+use transport::Cluster;
 use types::Value;
 
-use crate::stand::all;
+use crate::stand::{NewTable, filled};
 use crate::wide_row::Nothing;
 
 /// Bytes of a text.
@@ -23,22 +22,12 @@ pub(crate) fn sum(cluster: &Cluster, layout: Layout, rows: u64, scans: u32) -> f
     let mut fields = vec![Field::new("number", FieldType::F64)];
     fields.extend(["a", "b", "c"].map(|name| Field::new(name, FieldType::Bytes)));
     let schema = Schema::new(TableKind::Transactional, fields).expect("fits");
-    let made = block_on(cluster.create("wide", &schema, layout), || cluster.flush());
-    let (table, manager) = (made.expect("is new"), Manager::default());
     let text: Arc<[u8]> = vec![b'x'; TEXT_BYTES].into();
-    manager.run(|snapshot| {
-        all(
-            64,
-            rows,
-            || cluster.flush(),
-            async |key| {
-                let mut row = vec![Value::F64((key % 100) as f64)];
-                row.extend((0..3).map(|_| Value::Str(Arc::clone(&text))));
-                let tuple = Tuple::encode(&schema, &row).expect("fits");
-                let write = table.write_later(snapshot, key, Change::Insert(&tuple));
-                write.await.expect("inserts");
-            },
-        );
+    let new = NewTable { name: "wide", schema, layout };
+    let (table, manager) = filled(cluster, &new, rows, |key| {
+        let mut row = vec![Value::F64((key % 100) as f64)];
+        row.extend((0..3).map(|_| Value::Str(Arc::clone(&text))));
+        Tuple::encode(&new.schema, &row).expect("fits")
     });
     table.collect(manager.lowest_active()).expect("there is room");
     let query = Query::aggregates(vec![Aggregate::Sum(FieldId(0))]);

@@ -14,7 +14,7 @@ use testkit::Random;
 use transport::{Change, Cluster, RemoteTable, block_on};
 use types::{CompareOp, Value};
 
-use crate::stand::all;
+use crate::stand::{NewTable, all, filled};
 use crate::wide_row::{self, Nothing};
 
 /// Keys next to both ends that no update takes: others are being removed and inserted there.
@@ -46,22 +46,11 @@ impl Reader {
 impl Ycsb {
     pub(crate) fn load(cluster: &Cluster, layout: Layout, rows: u64) -> Self {
         let schema = Schema::new(TableKind::Transactional, wide_row::fields()).expect("fits");
-        let made = block_on(cluster.create("main", &schema, layout), || cluster.flush());
-        let (table, manager) = (made.expect("is new"), Arc::new(Manager::default()));
         let random = RefCell::new(Random::new(5));
-        manager.run(|snapshot| {
-            all(
-                64,
-                rows,
-                || cluster.flush(),
-                async |key| {
-                    let tuple = wide_row::row(&schema, &mut random.borrow_mut());
-                    let write = table.write_later(snapshot, key, Change::Insert(&tuple));
-                    write.await.expect("inserts");
-                },
-            );
-        });
-        let reader = Reader { table, manager };
+        let new = NewTable { name: "main", schema, layout };
+        let row = |_| wide_row::row(&new.schema, &mut random.borrow_mut());
+        let (table, manager) = filled(cluster, &new, rows, row);
+        let reader = Reader { table, manager: Arc::new(manager) };
         let all = Self { reader, first: Cell::new(0), end: Cell::new(rows) };
         all.collect();
         all
