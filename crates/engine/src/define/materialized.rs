@@ -12,7 +12,7 @@
 use std::sync::Arc;
 
 use sql::algebra::Query;
-use sql::catalog::{ColumnDef, IndexColumn, Uniqueness};
+use sql::catalog::{ColumnDef, IndexColumn, IndexMeta, Uniqueness};
 use sql::statement::{
     CreateMaterialized, DropRelations, Persistence, RefreshMaterialized, RefreshMode, RelationName,
     Statement, WithData,
@@ -165,10 +165,19 @@ fn own_query(session: &Session, name: &str) -> Result<Query> {
 /// # Errors
 /// 55000 when there is no unique index over columns of all rows.
 fn key_columns(def: &TableDef) -> Result<Vec<usize>> {
-    let is_usable =
-        |index: &&sql::catalog::IndexMeta| index.unique != Uniqueness::No && index.terms.is_empty();
-    let columns = def.indexes.iter().filter(is_usable).flat_map(|index| &index.columns);
-    let mut ordinals: Vec<usize> = columns.map(|IndexColumn { ordinal, .. }| *ordinal).collect();
+    let is_whole = |index: &&IndexMeta| {
+        index.unique != Uniqueness::No && index.terms.predicate.is_none() && !index.excludes()
+    };
+    // A column whose texts are not told apart by their bytes is an expression of its index.
+    let ordinals_of = |index: &IndexMeta| -> Option<Vec<usize>> {
+        let of = |column: &IndexColumn| match column.expression() {
+            None => Some(column.ordinal),
+            Some(at) => index.terms.expressions.get(at)?.keyed_column(&def.columns),
+        };
+        index.columns.iter().map(of).collect()
+    };
+    let found = def.indexes.iter().filter(is_whole).filter_map(ordinals_of);
+    let mut ordinals: Vec<usize> = found.flatten().collect();
     ordinals.sort_unstable();
     ordinals.dedup();
     if ordinals.is_empty() {
@@ -299,7 +308,10 @@ impl Diff<'_> {
 /// A column of `row` such that values are equal when they are the same.
 fn compared(row: &str, column: &ColumnDef) -> String {
     let name = quoted(&column.name);
-    if wide::has_one_form(column.ty) {
+    if column.collation.is_some() {
+        // Texts that a language holds for equal are not the same.
+        format!("({row}.{name} COLLATE \"C\")")
+    } else if wide::has_one_form(column.ty) {
         format!("{row}.{name}")
     } else {
         format!("CAST({row}.{name} AS text)")

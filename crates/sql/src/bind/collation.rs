@@ -74,6 +74,16 @@ pub(super) fn check_collatable(ty: DataType, at: Place) -> Result<()> {
     Err(place(Error::new(SqlState::DATATYPE_MISMATCH, message), at))
 }
 
+/// 0A000 for values of NAME that are to be compared otherwise than by their bytes.
+fn check_keyed(ty: DataType, collation: Collation, at: Place) -> Result<()> {
+    match ty.element().unwrap_or(ty) {
+        DataType::Name if !collation.is_of_bytes() => {
+            unsupported("a collation of values of type name", at)
+        }
+        _ => Ok(()),
+    }
+}
+
 impl Binder<'_> {
     /// The collation that a name means.
     ///
@@ -146,6 +156,7 @@ impl Binder<'_> {
         let bound = self.retyped(bound);
         if !bound.is_unknown() {
             check_collatable(bound.ty(), object_at(name))?;
+            check_keyed(bound.ty(), collation, object_at(name))?;
         }
         self.has_collations = true;
         let at = bound.at;
@@ -181,6 +192,7 @@ impl Binder<'_> {
         if !collation.is_of_bytes() && def.ty.is_array() {
             return unsupported("a collation of an array", object_at(name));
         }
+        check_keyed(def.ty, collation, object_at(name))?;
         Ok(Some(collation).filter(|collation| !collation.is_usual()))
     }
 

@@ -146,13 +146,13 @@ impl Binder<'_> {
         };
         let Some(Inference { elements, predicate }) = inferred.cloned() else {
             for ident in names {
-                arbiter.push_column(table, column_named(ident)?);
+                arbiter.columns.push(column_named(ident)?);
             }
             return Ok(arbiter);
         };
         for element in &elements {
             if let ast::Expr::Identifier(ident) = element {
-                arbiter.push_column(table, column_named(ident)?);
+                arbiter.columns.push(column_named(ident)?);
                 continue;
             }
             if target.view.is_some() {
@@ -161,7 +161,7 @@ impl Binder<'_> {
             super::index_terms::check_form(element)?;
             let bound = self.inferred(Clause::IndexExpression, element, table)?.expr;
             match bound.as_column() {
-                Some(id) => arbiter.push_column(table, id.0 as usize),
+                Some(id) => arbiter.columns.push(id.0 as usize),
                 None => {
                     let key = self.index_key(&bound)?.unwrap_or(bound);
                     arbiter.expressions.push(normalised(&key));
@@ -281,20 +281,6 @@ struct Arbiter {
 }
 
 impl Arbiter {
-    /// Adds a column: its keys, where its texts are not told apart by their bytes.
-    fn push_column(&mut self, table: &TableRef, ordinal: usize) {
-        let def = table.columns().get(ordinal).filter(|def| def.has_own_equality());
-        let key = def.and_then(|def| Some((def.ty, def.collation?)));
-        match key {
-            None => self.columns.push(ordinal),
-            Some((ty, collation)) => {
-                let id = ColumnId(u32::try_from(ordinal).unwrap_or(u32::MAX));
-                let key = super::collation::key_of(Expr::column(id, ty), collation);
-                self.expressions.push(normalised(&key));
-            }
-        }
-    }
-
     /// True when the key is meant, and DEFERRABLE.
     fn is_late(&self, key: &KeyDef) -> bool {
         key.deferral.is_deferrable()
@@ -309,15 +295,25 @@ impl Arbiter {
         if index.unique == Uniqueness::No {
             return None;
         }
-        let plain = index.columns.iter().filter(|column| column.expression().is_none());
-        let plain: Vec<usize> = plain.map(|column| column.ordinal).collect();
-        let is_of_columns = plain.iter().all(|ordinal| self.columns.contains(ordinal))
-            && self.columns.iter().all(|ordinal| plain.contains(ordinal));
+        // A column in the order of some collation is an expression of the index, and a column here.
+        let (mut columns, mut others) = (Vec::new(), Vec::new());
+        for column in &index.columns {
+            let keyed = |at: usize| index.terms.expressions.get(at)?.keyed_column(table.columns());
+            match column.expression() {
+                None => columns.push(column.ordinal),
+                Some(at) => {
+                    keyed(at).map_or_else(|| others.push(at), |ordinal| columns.push(ordinal))
+                }
+            }
+        }
+        let is_of_columns = columns.iter().all(|ordinal| self.columns.contains(ordinal))
+            && self.columns.iter().all(|ordinal| columns.contains(ordinal));
         let Some(terms) = table.index_terms(at) else {
             let is_it = is_of_columns && self.expressions.is_empty() && index.terms.is_empty();
             return is_it.then_some(ArbiterCandidate { index: at, predicate: None });
         };
-        let expressions: Vec<Expr> = terms.expressions.iter().map(normalised).collect();
+        let expressions = others.iter().filter_map(|at| terms.expressions.get(*at));
+        let expressions: Vec<Expr> = expressions.map(normalised).collect();
         let is_it = is_of_columns
             && expressions.iter().all(|expr| self.expressions.contains(expr))
             && self.expressions.iter().all(|expr| expressions.contains(expr));

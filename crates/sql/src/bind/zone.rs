@@ -195,14 +195,15 @@ impl Binder<'_> {
     }
 }
 
-/// Gives the type that `expr` casts to, or the function that it calls, the schema that `placed` has
-/// for it.
+/// Gives the type that `expr` casts to, the function that it calls, or the collation that it names
+/// the schema that `placed` has for it.
 fn place_name(expr: &mut ast::Expr, placed: &[(Position, String)]) {
     use ast::ArrayElemTypeDef as E;
     let mut ty = match expr {
         ast::Expr::Cast { data_type, .. } => data_type,
         ast::Expr::TypedString(typed) => &mut typed.data_type,
         ast::Expr::Function(function) => return place_object(&mut function.name, placed),
+        ast::Expr::Collate { collation, .. } => return place_object(collation, placed),
         _ => return,
     };
     while let ast::DataType::Array(E::SquareBracket(element, _) | E::Qualified(element, _)) = ty {
