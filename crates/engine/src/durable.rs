@@ -47,7 +47,7 @@ pub use verify::CheckReport;
 pub use wal::Background;
 
 pub(crate) use encode::Effects;
-pub(crate) use marks::{Marks, Named};
+pub(crate) use marks::{COMMITTED_MAX, Marks, Named};
 pub(crate) use open::{Opened, check, open};
 pub(crate) use redo::Redo;
 pub(crate) use verify::{tables as check_tables, tables_beside_others as check_beside_others};

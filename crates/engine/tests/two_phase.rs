@@ -86,6 +86,36 @@ fn a_serializable_one_is_validated_as_it_is_prepared() {
 }
 
 #[test]
+fn serializable_ones_that_are_prepared_are_serialized_with_each_other() {
+    let database = database();
+    let (mut a, mut b) = (database.session(), database.session());
+    // Each reads what the other changes.
+    for (session, read, written) in [(&mut a, 1, 2), (&mut b, 2, 1)] {
+        run(session, "BEGIN ISOLATION LEVEL SERIALIZABLE");
+        run(session, &format!("SELECT value FROM t WHERE id = {read}"));
+        run(session, &format!("UPDATE t SET value = 1 WHERE id = {written}"));
+    }
+    run(&mut a, "PREPARE TRANSACTION 'a'");
+    assert_eq!(state(&mut b, "PREPARE TRANSACTION 'b'"), "40001");
+    run(&mut a, "ROLLBACK PREPARED 'a'");
+    // One has read what the other, which is prepared, changes.
+    run(&mut a, "BEGIN ISOLATION LEVEL SERIALIZABLE");
+    run(&mut a, "UPDATE t SET value = 2 WHERE id = 2");
+    run(&mut b, "BEGIN ISOLATION LEVEL SERIALIZABLE");
+    run(&mut b, "SELECT value FROM t WHERE id = 2");
+    run(&mut b, "UPDATE t SET value = 2 WHERE id = 1");
+    run(&mut a, "PREPARE TRANSACTION 'a'");
+    assert_eq!(state(&mut b, "PREPARE TRANSACTION 'b'"), "40001");
+    // Those that do not meet are prepared side by side.
+    run(&mut b, "BEGIN ISOLATION LEVEL SERIALIZABLE");
+    run(&mut b, "UPDATE t SET value = 3 WHERE id = 1");
+    run(&mut b, "PREPARE TRANSACTION 'b'");
+    run(&mut b, "COMMIT PREPARED 'b'");
+    run(&mut a, "COMMIT PREPARED 'a'");
+    assert_eq!(run(&mut a, "SELECT value FROM t ORDER BY id"), ["3", "2"]);
+}
+
+#[test]
 fn messages_are_there_when_it_is_committed() {
     let database = database();
     let mut session = database.session();

@@ -16,6 +16,7 @@
 mod domain;
 mod lift;
 mod nullability;
+mod ordered;
 mod pull;
 mod sink;
 
@@ -61,7 +62,9 @@ fn resolve_here(context: &mut Context<'_>, plan: &mut Plan) -> Result<()> {
         return Err(Error::internal("a dependent join is a join"));
     };
     resolve(context, &mut left)?;
-    let right = Box::new(sink::sink(*right, &tree::output_set(&left)));
+    let mut right = *right;
+    ordered::keep_order(&mut right);
+    let right = Box::new(sink::sink(right, &tree::output_set(&left)));
     // Volatile expressions are evaluated for each row, not for each value that they depend on.
     let pulled = if right.is_volatile() {
         None

@@ -2,7 +2,7 @@
 
 use sql::catalog::UserType;
 use sql::statement::{AttributeChange, IfMissing, RelationName};
-use types::{Error, RecordField, RecordType, Result, SqlState};
+use types::{DataType, Error, RecordField, RecordType, Result, SqlState};
 
 use super::user_type;
 use crate::QueryResult;
@@ -11,7 +11,8 @@ use crate::statement::running::Running;
 /// Makes the changes, one behind the other.
 ///
 /// # Errors
-/// 42P01 and 42809 for what is no composite type, 42501, 42701, 42703; 0A000 where it is used.
+/// 42P01 and 42809 for what is no composite type, 42501, 42701, 42703, 42P16; 0A000 where it is
+/// used.
 pub(super) fn alter(
     running: &mut Running<'_>,
     name: &RelationName,
@@ -38,6 +39,7 @@ pub(super) fn alter(
     }
     let mut fields = old.fields().to_vec();
     for change in changes {
+        refuse_member_of_itself(&change, old, name)?;
         if let Some(notice) = apply(&mut fields, change, &name.name)? {
             session.notice(SqlState::SUCCESSFUL_COMPLETION, notice);
         }
@@ -53,6 +55,33 @@ pub(super) fn alter(
         Ok(())
     })?;
     Ok(QueryResult::command("ALTER TYPE"))
+}
+
+/// # Errors
+/// 42P16 for an attribute of the type that it is to be an attribute of, also below others.
+fn refuse_member_of_itself(
+    change: &AttributeChange,
+    of: RecordType,
+    name: &RelationName,
+) -> Result<()> {
+    let (AttributeChange::Add(field) | AttributeChange::SetType(field)) = change else {
+        return Ok(());
+    };
+    if !has_record(field.ty, of) {
+        return Ok(());
+    }
+    let message = format!("composite type {} cannot be made a member of itself", name.name);
+    Err(Error::new(SqlState::INVALID_DEFINITION, message))
+}
+
+/// True when values of the type have records of type `of` in them.
+fn has_record(ty: DataType, of: RecordType) -> bool {
+    match ty.element().unwrap_or(ty) {
+        DataType::Record(record) => {
+            record == of || record.fields().iter().any(|field| has_record(field.ty, of))
+        }
+        _ => false,
+    }
 }
 
 /// Makes one change of the type called `name`; a notice where there is nothing to do.

@@ -31,7 +31,10 @@ pub(super) fn drop(
         if !state.has_rights_of(&who, &name) {
             return Err(denied("permission denied to drop objects"));
         }
-        if name.is_empty() || predefined::named(&name).is_some() {
+        // Who began the database.
+        let began = name == state.owner_of(&Object::Database)
+            && state.roles.get(&name).is_none_or(|role| role.is_superuser);
+        if began || name.is_empty() || predefined::named(&name).is_some() {
             let message = format!(
                 "cannot drop objects owned by role {name} because they are required by the \
                  database system"

@@ -312,6 +312,7 @@ fn rename(session: &mut Session, name: &str, to: String) -> Result<()> {
     if check_unused_elsewhere(session, name).is_err() {
         return Err(Error::unsupported("another name of a role that other databases know"));
     }
+    check_unprepared(session, name)?;
     session.change_catalog(|state| {
         state.roles.remove(name);
         rename_everywhere(state, name, &to);
@@ -345,6 +346,7 @@ fn drop_all(session: &mut Session, names: &[String], if_missing: IfMissing) -> R
         }
         check_unused(&state, name)?;
         check_unused_elsewhere(session, name)?;
+        check_unprepared(session, name)?;
         session.change_catalog(|state| {
             state.roles.remove(name);
             for other in state.roles.values_mut() {
@@ -354,6 +356,16 @@ fn drop_all(session: &mut Session, names: &[String], if_missing: IfMissing) -> R
         })?;
     }
     Ok(())
+}
+
+/// # Errors
+/// 55006 while prepared transactions belong to the role: they know it by its name.
+fn check_unprepared(session: &Session, name: &str) -> Result<()> {
+    if !session.inner().prepared.are_of(name) {
+        return Ok(());
+    }
+    let message = format!("role \"{name}\" is being used by prepared transactions");
+    Err(Error::new(SqlState::OBJECT_IN_USE, message))
 }
 
 /// A role's memberships, what it owns and what was granted follow its name.

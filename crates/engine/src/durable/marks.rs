@@ -8,8 +8,8 @@
 //!                        Catalog { COMMITTED, "", number u64 }       before the rows of the commit
 //! ```
 //! Invariant: marks change under the commit latch, so that a checkpoint has those of its position.
-//! Elsewhere: the bytes of a prepared transaction (`transaction::prepared`), numbers
-//! (`instance::numbers`).
+//! Elsewhere: the bytes of a prepared transaction (`transaction::work::prepared`), numbers
+//! (`instance::xids`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -27,7 +27,7 @@ mod kind {
 }
 
 /// Numbers of committed transactions that are kept: what older ones became is not known.
-const COMMITTED_MAX: usize = 1 << 14;
+pub(crate) const COMMITTED_MAX: usize = 1 << 14;
 
 /// True for entries of marks, which come before those of definitions.
 pub(super) fn is_mark(kind: u8) -> bool {

@@ -27,6 +27,9 @@ const GID_BYTES_MAX: usize = 199;
 
 /// Work of a prepared transaction.
 pub(crate) trait PreparedWork: Send {
+    /// Changes that it made, if there are any.
+    fn changes(&self) -> Option<&UndoBuffer>;
+
     /// Makes it visible and durable, or lets `commits` wait for that.
     ///
     /// # Errors
@@ -102,7 +105,7 @@ impl PreparedTransactions {
         Err(Error::new(SqlState::INVALID_PARAMETER, message))
     }
 
-    /// The name is this transaction's from now on.
+    /// Gives the name to a transaction.
     ///
     /// # Errors
     /// 42710 when another has it, 53200 when there are too many.
@@ -128,14 +131,14 @@ impl PreparedTransactions {
         Ok(())
     }
 
-    /// The transaction is prepared: so it waits for its end.
+    /// Puts the work of a prepared transaction where its name finds it.
     pub(crate) fn keep(&self, gid: &str, work: Box<dyn PreparedWork>) {
         if let Some(prepared) = self.0.lock().get_mut(gid) {
             prepared.stage = Stage::Idle(work);
         }
     }
 
-    /// The name is nobody's any more.
+    /// Frees the name.
     pub(crate) fn forget(&self, gid: &str) {
         self.0.lock().remove(gid);
     }
@@ -189,6 +192,41 @@ impl PreparedTransactions {
         };
         let there = all.iter().filter(|(_, found)| is_there(found));
         there.map(|(gid, found)| (Arc::clone(gid), found.facts.clone())).collect()
+    }
+
+    /// True when a prepared transaction of some database belongs to the role.
+    pub(crate) fn are_of(&self, role: &str) -> bool {
+        self.0.lock().values().any(|prepared| prepared.facts.owner == role)
+    }
+
+    /// Refuses a serializable transaction that is being prepared as `gid` and wrote `undo`, where
+    /// another prepared one read that, or wrote what it read as `test` tells: both commit later,
+    /// and must not fail any more. Under the commit latch.
+    ///
+    /// # Errors
+    /// 40001; those of `test`.
+    pub(crate) fn validate_new(
+        &self,
+        gid: &str,
+        undo: &UndoBuffer,
+        test: impl Fn(&UndoBuffer) -> Result<()>,
+    ) -> Result<()> {
+        let all = self.0.lock();
+        for (_, other) in all.iter().filter(|(name, _)| &***name != gid) {
+            let Some(reader) = &other.reader else { continue };
+            reader(undo)?;
+            match &other.stage {
+                Stage::Idle(work) => work.changes().map_or(Ok(()), &test)?,
+                // Somebody has its changes: they count as those that were read.
+                Stage::Preparing | Stage::Ending => {
+                    let message = "could not serialize access due to read/write dependencies \
+                                   among transactions";
+                    return Err(Error::new(SqlState::SERIALIZATION_FAILURE, message)
+                        .with_hint("The transaction might succeed if retried."));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Refuses a serializable transaction that wrote `undo` where a prepared one read that: it

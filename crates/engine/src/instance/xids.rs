@@ -20,16 +20,13 @@ use parking_lot::Mutex;
 use storage::Timestamp;
 use types::Result;
 
-use crate::durable::Named;
+use crate::durable::{COMMITTED_MAX, Named};
 
 /// The first number; those below have other meanings in PostgreSQL.
 pub(crate) const FIRST: u64 = 3;
 
 /// Numbers for which the log is written once.
 const STEP: u64 = 1 << 12;
-
-/// Numbers of commits that are kept, at least.
-const COMMITTED_MAX: usize = 1 << 14;
 
 /// Fate of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -137,7 +134,7 @@ impl Xids {
         }
     }
 
-    /// The transaction has ended, if it has not committed by being rolled back.
+    /// Takes a number that did not commit from those that run.
     fn end(&self, number: u64) {
         self.known.lock().running.remove(&number);
     }
@@ -177,11 +174,15 @@ impl Xids {
 pub(crate) struct OwnNumber(OnceLock<NumberCell>);
 
 /// The number of a transaction, for its queries.
-#[derive(Clone)]
-pub(crate) struct NumberCell {
-    xids: Arc<Xids>,
+#[derive(Clone, Default)]
+pub(crate) struct NumberCell(Arc<Numbered>);
+
+#[derive(Default)]
+struct Numbered {
     /// 0 while it has none.
-    number: Arc<AtomicU64>,
+    number: AtomicU64,
+    /// Set before it has one: whoever never asks does not touch what all sessions share.
+    xids: OnceLock<Arc<Xids>>,
 }
 
 impl OwnNumber {
@@ -191,36 +192,42 @@ impl OwnNumber {
     }
 
     /// Where the number is, or will be.
-    pub(crate) fn cell(&self, xids: &Arc<Xids>) -> &NumberCell {
-        self.0.get_or_init(|| NumberCell { xids: Arc::clone(xids), number: Arc::default() })
+    pub(crate) fn cell(&self) -> &NumberCell {
+        self.0.get_or_init(NumberCell::default)
     }
 }
 
 impl NumberCell {
     /// The number, if it has one.
     pub(crate) fn get(&self) -> Option<u64> {
-        Some(self.number.load(Ordering::Acquire)).filter(|number| *number > 0)
+        Some(self.0.number.load(Ordering::Acquire)).filter(|number| *number > 0)
     }
 
     /// The number of a prepared transaction that files name.
-    pub(crate) fn set_again(&self, number: u64) {
-        self.xids.known.lock().running.insert(number);
-        self.number.store(number, Ordering::Release);
+    pub(crate) fn set_again(&self, xids: &Arc<Xids>, number: u64) {
+        let xids = self.0.xids.get_or_init(|| Arc::clone(xids));
+        xids.known.lock().running.insert(number);
+        self.0.number.store(number, Ordering::Release);
     }
 
     /// The number, which is given now if it has none: workers of one query may ask at once.
     ///
     /// # Errors
     /// Errors of `assign`.
-    pub(crate) fn get_or_assign(&self, assign: impl Fn() -> Result<u64>) -> Result<u64> {
+    pub(crate) fn get_or_assign(
+        &self,
+        xids: &Arc<Xids>,
+        assign: impl Fn() -> Result<u64>,
+    ) -> Result<u64> {
         if let Some(number) = self.get() {
             return Ok(number);
         }
+        let xids = self.0.xids.get_or_init(|| Arc::clone(xids));
         let number = assign()?;
-        match self.number.compare_exchange(0, number, Ordering::AcqRel, Ordering::Acquire) {
+        match self.0.number.compare_exchange(0, number, Ordering::AcqRel, Ordering::Acquire) {
             Ok(_) => Ok(number),
             Err(other) => {
-                self.xids.end(number);
+                xids.end(number);
                 Ok(other)
             }
         }
@@ -229,8 +236,10 @@ impl NumberCell {
 
 impl Drop for OwnNumber {
     fn drop(&mut self) {
-        if let Some((cell, number)) = self.0.get().and_then(|cell| Some((cell, cell.get()?))) {
-            cell.xids.end(number);
+        if let Some(cell) = self.0.get()
+            && let (Some(number), Some(xids)) = (cell.get(), cell.0.xids.get())
+        {
+            xids.end(number);
         }
     }
 }

@@ -490,6 +490,7 @@ fn drop_database(cluster: &Cluster, asking: &Asking, dropping: &Dropping) -> Res
         return Err(Error::unsupported(format!("DROP DATABASE {FIRST_NAME}, the first")));
     }
     if *in_use == InUse::End {
+        check_unprepared(&database, name)?;
         end_sessions(&database);
     }
     check_unused(&database, name)?;
@@ -538,6 +539,19 @@ fn users(database: &Database, own: usize) -> Option<String> {
 fn check_unused(database: &Database, name: &str) -> Result<()> {
     let Some(detail) = users(database, 0) else { return Ok(()) };
     let message = format!("database \"{name}\" is being accessed by other users");
+    Err(Error::new(SqlState::OBJECT_IN_USE, message).with_detail(detail))
+}
+
+/// # Errors
+/// 55006 while prepared transactions are there, which no FORCE ends.
+fn check_unprepared(database: &Database, name: &str) -> Result<()> {
+    let count = database.inner().prepared.of(database.inner()).len();
+    let detail = match count {
+        0 => return Ok(()),
+        1 => "There is 1 prepared transaction using the database.".to_owned(),
+        _ => format!("There are {count} prepared transactions using the database."),
+    };
+    let message = format!("database \"{name}\" is being used by prepared transactions");
     Err(Error::new(SqlState::OBJECT_IN_USE, message).with_detail(detail))
 }
 

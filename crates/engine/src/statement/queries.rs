@@ -1,6 +1,6 @@
 //! How queries of a session are planned and run.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use exec::{Profile, QueryContext, ResultSet, SpillSpace};
@@ -83,8 +83,8 @@ impl Session {
             who: self.who(),
             calls: Arc::clone(&self.calls),
             identity: TransactionIdentity {
-                database: self.calls.database.clone(),
-                number: work.number.cell(&self.inner().xids).clone(),
+                number: work.number.cell().clone(),
+                snapshot: OnceLock::new(),
                 base: work.txn.snapshot().base(),
                 has_written: work.txn.changes().is_some() || work.has_changed_catalog(),
             },

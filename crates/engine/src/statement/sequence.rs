@@ -226,7 +226,7 @@ impl Sequences for SessionSequences {
 
     fn call(&self, function: SessionFunction, arguments: &[Value]) -> Result<Value> {
         if let SessionFunction::Identity(identity) = function {
-            return self.identity.call(identity, arguments);
+            return self.identity.call(&self.calls.database, identity, arguments);
         }
         let state = match function {
             SessionFunction::Object(RegKind::Class | RegKind::Namespace, _) => self.described()?,

@@ -417,7 +417,9 @@ impl Work {
         if !changed.is_same(&shared) {
             self.catalog = Some(Arc::new(changed));
         }
-        self.temporary = Arc::new(temporary);
+        if !temporary.is_same(&self.temporary) {
+            self.temporary = Arc::new(temporary);
+        }
         Ok(value)
     }
 

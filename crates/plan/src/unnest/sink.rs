@@ -162,7 +162,11 @@ impl Sink<'_> {
         let Plan::SetOperation { operator, duplicates, left, right, columns } = plan else {
             return tree::filtered(plan, predicates);
         };
-        let sides = [(left, true), (right, operator != SetOperator::Except)];
+        // Rows that EXCEPT takes away are not to be computed with.
+        let is_except = operator == SetOperator::Except;
+        let (stay, predicates): (Vec<_>, Vec<_>) =
+            predicates.into_iter().partition(|e| is_except && may_fail(e));
+        let sides = [(left, true), (right, !is_except)];
         let [left, right] = sides.map(|(side, sinks)| {
             let outputs = tree::output(&side);
             let names = columns
@@ -174,16 +178,22 @@ impl Sink<'_> {
             down.iter_mut().for_each(|e| tree::substitute(e, &names));
             Box::new(self.go(*side, down))
         });
-        Plan::SetOperation { operator, duplicates, left, right, columns }
+        tree::filtered(Plan::SetOperation { operator, duplicates, left, right, columns }, stay)
     }
 
     /// Each predicate goes to the side that it reads, where that leaves the same rows.
     fn join(self, plan: Plan, mut predicates: Vec<Expr>) -> Plan {
-        let Plan::Join { left, right, kind, condition } = plan else {
+        let Plan::Join { mut left, mut right, kind, condition } = plan else {
             return tree::filtered(plan, predicates);
         };
-        let (in_left, in_right) = (tree::output_set(&left), tree::output_set(&right));
-        let kind = stronger(kind, &predicates, &in_left, &in_right);
+        let (mut in_left, mut in_right) = (tree::output_set(&left), tree::output_set(&right));
+        let mut kind = stronger(kind, &predicates, &in_left, &in_right);
+        // Who unnests knows no right joins.
+        if kind == JoinKind::Right {
+            std::mem::swap(&mut left, &mut right);
+            std::mem::swap(&mut in_left, &mut in_right);
+            kind = JoinKind::Left;
+        }
         let lateral = tree::is_lateral(&left, &right);
         let (mut moving, mut condition): (Vec<_>, Vec<_>) =
             tree::conjuncts(condition).into_iter().partition(|e| self.moves(e));
@@ -196,7 +206,7 @@ impl Sink<'_> {
         };
         let (mut to_left, mut to_right, mut above) = (Vec::new(), Vec::new(), Vec::new());
         for part in predicates {
-            if !matches!(kind, JoinKind::Right | JoinKind::Full) && reads(&part, &in_left) {
+            if kind != JoinKind::Full && reads(&part, &in_left) {
                 to_left.push(part);
             } else if matches!(kind, JoinKind::Inner) && !lateral && reads(&part, &in_right) {
                 to_right.push(part);

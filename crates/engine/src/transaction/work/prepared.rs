@@ -73,7 +73,7 @@ impl Work {
     /// 42710, 53200 for the name; 40001 from validation; 53100, 58030. The work is as it was.
     pub(crate) fn prepare(&mut self, inner: &Inner, asked: &Preparing<'_>) -> Result<Option<Lsn>> {
         self.note_reads();
-        let number = self.number.cell(&inner.xids).get_or_assign(|| inner.next_number())?;
+        let number = self.number.cell().get_or_assign(&inner.xids, || inner.next_number())?;
         let Preparing { gid, owner, micros, session } = asked;
         let (owner, txn) = ((*owner).to_owned(), self.txn.id());
         let facts = PreparedFacts { number, txn, owner, micros: *micros };
@@ -91,11 +91,15 @@ impl Work {
             rows_locked: Vec::new(),
             redo: &[],
         };
-        let bytes = encoded(image, self.txn.changes())?;
+        // Where there is no log nobody reads the bytes.
+        let bytes = match &inner.durable {
+            Some(_) => Some((Arc::clone(gid), encoded(image, self.txn.changes())?.into())),
+            None => None,
+        };
         let reader = is_serializable.then(|| reader_of(Arc::clone(&reads)));
         inner.prepared.reserve(inner, gid, facts, reader)?;
-        let marks = Marks { prepared: Some((Arc::clone(gid), bytes.into())), ..Marks::default() };
-        let written = self.write_prepared(inner, &marks, &reads);
+        let marks = Marks { prepared: bytes, ..Marks::default() };
+        let written = self.write_prepared(inner, gid, &marks, &reads);
         match written {
             Ok(lsn) => {
                 inner.advisory.hand_over(*session, advisory_owner(number));
@@ -113,6 +117,7 @@ impl Work {
     fn write_prepared(
         &mut self,
         inner: &Inner,
+        gid: &str,
         marks: &Marks,
         reads: &Reads,
     ) -> Result<Option<Lsn>> {
@@ -125,7 +130,8 @@ impl Work {
             }
             None => None,
         };
-        let mut writing = Writing { inner, marks, reads, redo, lsn: None };
+        let isolation = self.txn.isolation();
+        let mut writing = Writing { inner, gid, isolation, marks, reads, redo, lsn: None };
         self.txn.prepare(&mut writing)?;
         Ok(writing.lsn)
     }
@@ -163,7 +169,7 @@ impl Work {
     /// The prepared transaction `image` again, whose locks and rows it has: see [`Self::prepare`].
     pub(crate) fn prepared_again(mut self, inner: &Inner, image: &PreparedImage<'_>) -> Box<Self> {
         let number = image.facts.number;
-        self.number.cell(&inner.xids).set_again(number);
+        self.number.cell().set_again(&inner.xids, number);
         self.arrivals.clone_from(&image.arrivals);
         for &(key, mode) in &image.advisory {
             let owner = advisory_owner(number);
@@ -189,6 +195,8 @@ pub(crate) fn reader_of_tables<'t>(tables: impl Iterator<Item = &'t Arc<Table>>)
 /// Steps of PREPARE TRANSACTION under the commit latch.
 struct Writing<'a> {
     inner: &'a Inner,
+    gid: &'a str,
+    isolation: Isolation,
     marks: &'a Marks,
     reads: &'a Reads,
     redo: Option<Redo<'a>>,
@@ -200,7 +208,11 @@ impl CommitWork for Writing<'_> {
         self.reads.validate(newer)
     }
 
-    fn publish(&mut self, ts: Timestamp, _: &UndoBuffer) -> Result<()> {
+    fn publish(&mut self, ts: Timestamp, undo: &UndoBuffer) -> Result<()> {
+        if self.isolation == Isolation::Serializable {
+            let test = |other: &UndoBuffer| self.reads.validate(&mut std::iter::once(other));
+            self.inner.prepared.validate_new(self.gid, undo, test)?;
+        }
         if let (Some(durable), Some(redo)) = (&self.inner.durable, &mut self.redo) {
             self.lsn = Some(durable.append(ts, redo, None)?);
         }
@@ -210,6 +222,10 @@ impl CommitWork for Writing<'_> {
 }
 
 impl PreparedWork for Work {
+    fn changes(&self) -> Option<&UndoBuffer> {
+        self.txn.changes()
+    }
+
     fn commit(
         self: Box<Self>,
         inner: &Inner,
