@@ -225,18 +225,16 @@ impl Operator for Picked {
     }
 }
 
-/// Batches made beforehand, one work order each, with the memory counted for them, if any.
+/// Batches made beforehand, a few rows together in one work order, with the memory counted for
+/// them, if any.
 pub(crate) struct BatchesSource {
     batches: Vec<Batch>,
     orders: Vec<Range<usize>>,
     _memory: Option<Reservation>,
 }
 
-/// Rows below which a batch is no work order of its own: to wake workers for a few rows costs more
-/// than the rows do.
-const ORDER_ROWS: usize = 2048;
-
-/// Batches of these numbers of rows as work orders, each of some that follow each other.
+/// Batches of these numbers of rows as work orders, each of some that follow each other until they
+/// are a full batch: to wake workers for a few rows costs more than the rows do.
 pub(crate) fn orders_of(rows: impl Iterator<Item = usize>) -> Vec<Range<usize>> {
     let mut orders: Vec<Range<usize>> = Vec::new();
     let mut has_room = false;
@@ -250,7 +248,7 @@ pub(crate) fn orders_of(rows: impl Iterator<Item = usize>) -> Vec<Range<usize>> 
             }
         }
         total += rows;
-        has_room = total < ORDER_ROWS;
+        has_room = total < BATCH_ROWS;
     }
     orders
 }
@@ -274,14 +272,21 @@ impl Source for BatchesSource {
     }
 
     fn run(&self, order: usize, push: &mut Push<'_>) -> Result<Demand> {
-        let batches = &self.batches[self.orders[order].clone()];
-        for batch in batches {
-            if push(Flow::from_batch(batch.clone()))? == Demand::Enough {
-                return Ok(Demand::Enough);
-            }
-        }
-        Ok(Demand::More)
+        push_all(&self.batches[self.orders[order].clone()], push)
     }
+}
+
+/// Pushes batches until there are enough.
+pub(crate) fn push_all<'b>(
+    batches: impl IntoIterator<Item = &'b Batch>,
+    push: &mut Push<'_>,
+) -> Result<Demand> {
+    for batch in batches {
+        if push(Flow::from_batch(batch.clone()))? == Demand::Enough {
+            return Ok(Demand::Enough);
+        }
+    }
+    Ok(Demand::More)
 }
 
 /// Opens [`PlanOperator::Values`].

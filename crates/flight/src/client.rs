@@ -33,7 +33,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// Connects to a server that asks nobody who they are, and answers within `patience`.
+    /// Connects to a server that asks nobody who they are, and takes connections within `patience`.
     ///
     /// # Errors
     /// 08006 when it does not answer.

@@ -32,7 +32,7 @@ use std::time::Duration;
 
 use engine::Database;
 use engine::attached::{
-    AttachedHold, AttachedTransaction, Attachment, Counted, CounterId, NewHold,
+    AttachedHold, AttachedTransaction, Attachment, Counted, CounterId, CounterUse, NewHold,
 };
 use parking_lot::Mutex;
 use shared::Addresses;
@@ -114,7 +114,7 @@ impl Attachment for SharedData {
 
     fn count(
         &self,
-        counter: CounterId,
+        counter: CounterUse,
         next: &dyn Fn(Option<Counted>) -> Result<i64>,
         values: &mut [i64],
     ) -> Result<()> {

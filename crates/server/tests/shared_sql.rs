@@ -563,6 +563,37 @@ fn nodes_see_what_others_commit() {
 }
 
 #[test]
+fn no_value_comes_twice_while_a_sequence_gets_other_options() {
+    let cluster = Cluster::start("sequence-options", 1);
+    let (first, second) = (cluster.node(), cluster.node());
+    let (mut a, mut b) = (client(&first), client(&second));
+    let next = "SELECT nextval('sq')";
+    a.batch_execute("CREATE SEQUENCE sq").expect("a sequence");
+    let mut values = rows(&mut a, next);
+    a.batch_execute("BEGIN; ALTER SEQUENCE sq MAXVALUE 1000000").expect("other options");
+    (0..100).for_each(|_| values.extend(rows(&mut b, next)));
+    values.extend(rows(&mut a, next));
+    a.batch_execute("COMMIT").expect("committed");
+    for _ in 0..50 {
+        values.extend(rows(&mut a, next));
+        values.extend(rows(&mut b, next));
+    }
+    let count = values.len();
+    values.sort();
+    values.dedup();
+    assert_eq!(values.len(), count);
+    a.batch_execute("ALTER SEQUENCE sq INCREMENT 1000").expect("other options");
+    let last: i64 = rows(&mut a, next)[0].parse().expect("a number");
+    assert_eq!(rows(&mut a, next), [(last + 1000).to_string()]);
+    // A sequence that a column has, and takes no values of, is dropped.
+    a.batch_execute("CREATE TABLE owns (x int PRIMARY KEY)").expect("a table");
+    a.batch_execute("CREATE SEQUENCE owned; ALTER SEQUENCE owned OWNED BY owns.x").expect("owned");
+    a.batch_execute("DROP SEQUENCE owned").expect("nobody needs it");
+    a.batch_execute("CREATE TABLE takes (x serial PRIMARY KEY)").expect("a table");
+    assert_eq!(state(&mut a, "DROP SEQUENCE takes_x_seq"), "2BP01");
+}
+
+#[test]
 fn many_rows_come_and_go_at_once() {
     let cluster = Cluster::start("many", 2);
     let (node, mut other) = (cluster.node(), cluster.node());

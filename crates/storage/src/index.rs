@@ -135,13 +135,13 @@ pub(crate) struct Entry<'k> {
     pub(crate) key: &'k [u8],
     pub(crate) tid: Tid,
     /// [`TableIndex::removals`] before it was found.
-    pub(crate) removals: u64,
+    pub(crate) removals: Option<u64>,
 }
 
 impl<'k> Entry<'k> {
     /// An entry of which nobody knows what was removed since.
     pub(crate) fn of(key: &'k [u8], tid: Tid) -> Self {
-        Self { key, tid, removals: u64::MAX }
+        Self { key, tid, removals: None }
     }
 }
 
@@ -162,6 +162,9 @@ pub struct TableIndex {
     rekeyed: AtomicBool,
     /// How often entries were removed.
     removals: AtomicU64,
+    /// Set when it was built with entries of older keys, which may stay when their versions go: who
+    /// removes these does not know of an index that is being built.
+    has_old_keys: AtomicBool,
     /// The transaction that dropped it and has not ended; it alone writes the table, and equal keys
     /// are no concern of it.
     dropped_by: AtomicU64,
@@ -262,6 +265,7 @@ impl TableIndex {
             structure,
             rekeyed,
             removals: AtomicU64::new(0),
+            has_old_keys: AtomicBool::new(false),
             dropped_by,
         };
         index.define(schema);
@@ -285,12 +289,20 @@ impl TableIndex {
         self.rekeyed.load(Ordering::Acquire)
     }
 
-    /// How often entries were removed. An entry that was found after the count was read is one of
-    /// the newest key of its row if the row has no versions and the count is the same then: the
-    /// entries of older keys go, and are counted, before their versions do.
+    /// How often entries were removed; None where nothing follows of that. An entry that was found
+    /// after the count was read is one of the newest key of its row if the row has no versions and
+    /// the count is the same then: the entries of older keys go, and are counted, before their
+    /// versions do, of an index that was there when these were made.
     #[inline]
-    pub(crate) fn removals(&self) -> u64 {
-        self.removals.load(Ordering::Acquire)
+    pub(crate) fn removals(&self) -> Option<u64> {
+        let removals = self.removals.load(Ordering::Acquire);
+        (!self.has_old_keys.load(Ordering::Acquire)).then_some(removals)
+    }
+
+    /// An index that is being built gets entries of keys that rows had before.
+    pub(crate) fn note_old_keys(&self) {
+        self.has_old_keys.store(true, Ordering::SeqCst);
+        self.note_rekeyed();
     }
 
     /// A row is about to change its key in place.

@@ -18,8 +18,11 @@ use super::queue::Queue;
 use super::state::State;
 use crate::record::Record;
 
-/// Records that are handed over together.
+/// Records that are handed over together, at most.
 const BATCH_RECORDS: usize = 512;
+
+/// Bytes of log after which they are handed over, however few they are.
+const BATCH_BYTES: usize = 1 << 20;
 
 /// Batches that may wait.
 const BATCHES_MAX: usize = 16;
@@ -34,7 +37,7 @@ pub(super) fn replay<Q: Queue>(
     state: &mut State<Q>,
 ) -> Result<Stamp> {
     if background == Background::None {
-        return read(reader, |record| {
+        return read(reader, |record, _| {
             state.apply(record);
             ControlFlow::Continue(())
         });
@@ -42,12 +45,14 @@ pub(super) fn replay<Q: Queue>(
     thread::scope(|scope| {
         let (sender, receiver) = sync_channel::<Vec<Record>>(BATCHES_MAX);
         let read = move || {
-            let mut batch = Vec::with_capacity(BATCH_RECORDS);
-            let stamp = read(reader, |record| {
+            let (mut batch, mut bytes) = (Vec::with_capacity(BATCH_RECORDS), 0);
+            let stamp = read(reader, |record, record_bytes| {
                 batch.push(record);
-                if batch.len() < BATCH_RECORDS {
+                bytes += record_bytes;
+                if batch.len() < BATCH_RECORDS && bytes < BATCH_BYTES {
                     return ControlFlow::Continue(());
                 }
+                bytes = 0;
                 let full = std::mem::replace(&mut batch, Vec::with_capacity(BATCH_RECORDS));
                 sender.send(full).map_or(ControlFlow::Break(()), ControlFlow::Continue)
             })?;
@@ -65,14 +70,19 @@ pub(super) fn replay<Q: Queue>(
     })
 }
 
-/// Calls `take` with the records of the log until it breaks; returns the newest stamp.
-fn read(reader: &mut LogReader, mut take: impl FnMut(Record) -> ControlFlow<()>) -> Result<Stamp> {
+/// Calls `take` with the records of the log, and how many bytes each takes there, until it breaks;
+/// returns the newest stamp.
+fn read(
+    reader: &mut LogReader,
+    mut take: impl FnMut(Record, usize) -> ControlFlow<()>,
+) -> Result<Stamp> {
     let mut newest = Stamp(0);
     while let Some(logged) = reader.next()? {
         newest = newest.max(logged.stamp);
         let lsn = logged.lsn;
         let mut input = Input::new(logged.payload);
         while !input.is_empty() {
+            let before = input.rest().len();
             let record = match Record::read(&mut input) {
                 Ok(record) => record,
                 Err(malformed) => {
@@ -80,7 +90,7 @@ fn read(reader: &mut LogReader, mut take: impl FnMut(Record) -> ControlFlow<()>)
                     return Err(Finding::new(path, offset, malformed.expectation).into());
                 }
             };
-            if take(record).is_break() {
+            if take(record, before - input.rest().len()).is_break() {
                 return Ok(newest);
             }
         }

@@ -15,6 +15,15 @@ use exec::SharedBatchSource;
 use sql::statement::AccessMode;
 use types::{PhysicalType, Result, Value};
 
+/// A counter, and how it is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CounterUse {
+    /// The counter.
+    pub counter: CounterId,
+    /// A number of the rules: values that were taken by others are not given any more.
+    pub rules: u64,
+}
+
 /// A database that is attached.
 pub trait Attachment: Send + Sync {
     /// Schema in which its tables are found.
@@ -27,7 +36,7 @@ pub trait Attachment: Send + Sync {
     /// Errors of `next` for the first value; 08006 and others when processes do not answer.
     fn count(
         &self,
-        counter: CounterId,
+        counter: CounterUse,
         next: &dyn Fn(Option<Counted>) -> Result<i64>,
         values: &mut [i64],
     ) -> Result<()>;

@@ -4,6 +4,7 @@
 //! logs where the sequences stand that its transaction took values of. CACHE has no effect: to take
 //! a value is to lock a mutex.
 
+use std::hash::BuildHasher;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -15,7 +16,7 @@ use types::{DataType, Error, RegKind, Result, SqlState, Value};
 use crate::catalog::codec::decode_sequence;
 use crate::catalog::rights::Object;
 use crate::catalog::{Sequence, SequenceValue, State, undefined_table};
-use crate::instance::attached::{AttachedTransaction, Attachment, Counted, CounterId};
+use crate::instance::attached::{AttachedTransaction, Attachment, Counted, CounterId, CounterUse};
 use crate::session::calls::SessionCalls;
 use crate::session::lent::Lent;
 use crate::session::sequence::SequenceMemory;
@@ -134,7 +135,10 @@ impl SessionSequences {
                 counted.unwrap_or(Counted { last: def.start, called: false });
             next_value(name, def, SequenceValue { last, called })
         };
-        counting.attachment.count(counting.counter, &next, values)?;
+        let rules = (def.increment, def.min, def.max, def.wrap == SequenceWrap::Cycle);
+        let rules = foldhash::fast::FixedState::default().hash_one(rules);
+        let counter = CounterUse { counter: counting.counter, rules };
+        counting.attachment.count(counter, &next, values)?;
         if let Some(last) = values.last() {
             let mut memory = self.memory.lock();
             memory.values.insert(counting.id(), *last);

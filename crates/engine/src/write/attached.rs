@@ -47,11 +47,12 @@ pub(super) fn insert(
     running: &mut Running<'_>,
     rows: &AttachedRows,
     insert: &Insert,
+    on_conflict: Option<&OnConflict>,
 ) -> Result<QueryResult> {
     refuse_tests(insert.all_tests())?;
     let target = Target::of(running, rows, "INSERT")?;
     let source = running.run_query(&insert.source, Run::of(OwnQuery::Source))?;
-    let written = match &insert.on_conflict {
+    let written = match on_conflict {
         Some(OnConflict {
             target: Some(keys),
             action: ConflictAction::Update { columns, assignments },

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use exec::ResultSet;
 use kernels::{Batch, Column, Vector, VectorBuilder, VectorData};
+use sql::algebra::Expr;
 use sql::catalog::TriggerEvent;
 use sql::statement::{ConflictAction, ConflictTarget, Insert, OnConflict};
 use storage::{Datum, RowBuffer, Snapshot, Tid, Uniqueness};
@@ -69,20 +70,22 @@ fn in_target(leaf: Option<Leaf<'_>>, rows: Batch) -> Batch {
     }
 }
 
-/// The statement with the indexes that it means by the values of its parameters; None where they
-/// are known without.
+/// ON CONFLICT with the indexes that it means by the values of parameters; None where they are
+/// known without.
 ///
 /// # Errors
 /// 42P10 when it means none.
-pub(super) fn decided(running: &Running<'_>, insert: &Insert) -> Result<Option<Insert>> {
-    let target = insert.on_conflict.as_ref().and_then(|conflict| conflict.target.as_ref());
-    let Some(open) = target.and_then(|target| target.open.as_ref()) else { return Ok(None) };
-    let mut given = open.given(&running.parameters)?;
-    plan::fold(&StoredStatistics::default(), &mut given);
-    let target = Some(open.decide(given)?);
-    let on_conflict = insert.on_conflict.clone();
-    let on_conflict = on_conflict.map(|conflict| OnConflict { target, ..conflict });
-    Ok(Some(Insert { on_conflict, ..insert.clone() }))
+pub(super) fn decided(
+    running: &Running<'_>,
+    on_conflict: Option<&OnConflict>,
+) -> Result<Option<OnConflict>> {
+    let target = on_conflict.and_then(|conflict| Some((conflict, conflict.target.as_ref()?)));
+    let Some((conflict, ConflictTarget { open: Some(open), .. })) = target else {
+        return Ok(None);
+    };
+    let fold = |expr: &mut Expr| plan::fold(&StoredStatistics::default(), expr);
+    let target = Some(open.decide(&running.parameters, &fold)?);
+    Ok(Some(OnConflict { target, action: conflict.action.clone() }))
 }
 
 /// Writes the rows of `result`; those whose key is taken do what the statement says.

@@ -7,7 +7,7 @@ use exec::pipeline::{Demand, Place, Sink, Stream, drive};
 use exec::{Opener, QueryContext, ResultSet};
 use host::Clock;
 use sql::catalog::{TableMeta, TriggerEvent};
-use sql::statement::{ConflictAction, Insert};
+use sql::statement::{ConflictAction, Insert, OnConflict};
 use storage::{BulkWriter, TableLoad};
 use types::Result;
 use types::calendar::TimeZone;
@@ -107,15 +107,15 @@ pub(crate) fn insert(running: &mut Running<'_>, insert: &Insert) -> Result<Query
     if insert.table.is_view() {
         return instead::insert(running, insert);
     }
-    let decided = conflict::decided(running, insert)?;
-    let insert = decided.as_ref().unwrap_or(insert);
+    let decided = conflict::decided(running, insert.on_conflict.as_ref())?;
+    let on_conflict = decided.as_ref().or(insert.on_conflict.as_ref());
     if let Some(rows) = AttachedRows::of(&insert.table) {
-        return attached::insert(running, &rows, insert);
+        return attached::insert(running, &rows, insert, on_conflict);
     }
     running.session.work().check_writes(insert.table.name(), "INSERT")?;
     let entry = running.session.write_table(&insert.table)?;
     let triggers = StatementTriggers::begin(running, entry.name(), &events(insert))?;
-    let result = insert_into(running, &entry, insert);
+    let result = insert_into(running, &entry, insert, on_conflict);
     triggers.into_iter().for_each(|triggers| triggers.end(running));
     let (written, tag) = result?;
     match written {
@@ -140,6 +140,7 @@ fn insert_into(
     running: &mut Running<'_>,
     entry: &Arc<TableEntry>,
     insert: &Insert,
+    on_conflict: Option<&OnConflict>,
 ) -> Result<(Option<Written>, String)> {
     let fires = running.session.state().has_row_triggers(entry.name());
     let (plan, context) = running.plan_query(&insert.source, Run::of(OwnQuery::Source))?;
@@ -163,7 +164,7 @@ fn insert_into(
     let first = insert.proposed.len() + insert.met.len() + insert.updated.len();
     let tests = Tests { tests: &insert.tests, first };
     if let Some(mut routes) = routes {
-        let written = insert_parts(running, &mut routes, result, insert)?;
+        let written = insert_parts(running, &mut routes, result, insert, on_conflict)?;
         tests_of_rows::verify(running, &entry.def, tests, &written.batches)?;
         let tag = format!("INSERT 0 {}", written.count);
         return Ok((Some(written), tag));
@@ -172,7 +173,7 @@ fn insert_into(
         let rows = load_result(running, entry, result)?;
         return Ok((None, format!("INSERT 0 {rows}")));
     }
-    let written = match &insert.on_conflict {
+    let written = match on_conflict {
         Some(on_conflict) => {
             let asked = Asked { insert, on_conflict, leaf: None };
             conflict::insert(running, entry, &mut result, asked)?
@@ -190,8 +191,9 @@ fn insert_parts(
     routes: &mut Routes,
     result: ResultSet,
     insert: &Insert,
+    on_conflict: Option<&OnConflict>,
 ) -> Result<Written> {
-    if let Some(on_conflict) = &insert.on_conflict {
+    if let Some(on_conflict) = on_conflict {
         let asked = Asked { insert, on_conflict, leaf: None };
         return conflict::insert_parts(running, routes, result, asked);
     }

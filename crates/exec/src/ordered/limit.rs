@@ -22,7 +22,7 @@ use crate::flow::Flow;
 use crate::opener::Opener;
 use crate::pipeline::{Demand, Place, Push, Segment, Sink, Source, Stream, drive};
 use crate::result::StoredRows;
-use crate::simple::{BatchesSource, orders_of};
+use crate::simple::{BatchesSource, orders_of, push_all};
 
 /// Opens [`Operator::Limit`].
 ///
@@ -71,12 +71,7 @@ impl Source for KeptRows {
     }
 
     fn run(&self, order: usize, push: &mut Push<'_>) -> Result<Demand> {
-        for (batch, _) in &self.batches[self.orders[order].clone()] {
-            if push(Flow::from_batch(batch.clone()))? == Demand::Enough {
-                return Ok(Demand::Enough);
-            }
-        }
-        Ok(Demand::More)
+        push_all(self.batches[self.orders[order].clone()].iter().map(|(batch, _)| batch), push)
     }
 }
 

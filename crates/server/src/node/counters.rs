@@ -7,7 +7,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use engine::attached::{Counted, CounterId};
+use engine::attached::{Counted, CounterId, CounterUse};
 use parking_lot::Mutex;
 use shared::{Record, Records as _, StoredRecords, Swap};
 use types::codec::{Input, Malformed, put_u64};
@@ -24,7 +24,15 @@ const TAKEN: usize = 32;
 /// Values that this node took.
 #[derive(Default)]
 pub(crate) struct Counters {
-    left: Mutex<HashMap<CounterId, VecDeque<i64>>>,
+    left: Mutex<HashMap<CounterId, Left>>,
+}
+
+/// Values of one counter.
+#[derive(Default)]
+struct Left {
+    /// Rules by which they were taken.
+    rules: u64,
+    values: VecDeque<i64>,
 }
 
 /// Where a counter stands.
@@ -68,13 +76,18 @@ impl Counters {
     pub(crate) fn count(
         &self,
         joined: &Joined,
-        counter: CounterId,
+        of: CounterUse,
         next: &dyn Fn(Option<Counted>) -> Result<i64>,
         values: &mut [i64],
     ) -> Result<()> {
+        let CounterUse { counter, rules } = of;
         // Others wait for the values that one takes.
         let mut all = self.left.lock();
         let left = all.entry(counter).or_default();
+        if left.rules != rules {
+            *left = Left { rules, values: VecDeque::new() };
+        }
+        let left = &mut left.values;
         let missing = values.len().saturating_sub(left.len());
         if missing > 0 {
             left.extend(joined.run(take(joined, counter, next, missing))?);

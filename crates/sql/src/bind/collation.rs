@@ -564,6 +564,15 @@ impl Binder<'_> {
             _ => Ok(()),
         }
     }
+
+    /// The same for the arguments of a program, whose body compares texts by their bytes.
+    ///
+    /// # Errors
+    /// 0A000.
+    pub(super) fn refuse_in_program(&self, arguments: &[Expr], at: Place) -> Result<()> {
+        let arguments: Vec<&Expr> = arguments.iter().collect();
+        self.refuse_own_equality("calls of programs", &arguments, at)
+    }
 }
 
 /// Functions that search texts for others.

@@ -108,20 +108,21 @@ impl Binder<'_> {
                 }
                 let all = 0..table.indexes().len();
                 let found: Vec<_> = all.filter_map(|at| wanted.candidate(table, at)).collect();
-                match wanted.given {
-                    Some(given) if has_parameter(&given) && !found.is_empty() => {
-                        let open = Some(OpenTarget { given, candidates: found });
-                        return Ok(ConflictTarget { indexes: Vec::new(), open });
-                    }
-                    given => {
-                        let given: Vec<Expr> = given.into_iter().collect();
-                        let is_meant = |candidate: &ArbiterCandidate| {
-                            candidate.predicate.as_ref().is_none_or(|it| implies(&given, it))
-                        };
-                        let meant = found.into_iter().filter(is_meant);
-                        meant.map(|candidate| candidate.index).collect()
-                    }
+                let given: Vec<Expr> = wanted.given.into_iter().collect();
+                let is_meant = |candidate: &&ArbiterCandidate| {
+                    candidate.predicate.as_ref().is_none_or(|it| implies(&given, it))
+                };
+                let meant = found.iter().filter(is_meant);
+                let meant: Vec<usize> = meant.map(|candidate| candidate.index).collect();
+                let is_open = meant.is_empty() || given.iter().any(has_parameter);
+                if is_open
+                    && !found.is_empty()
+                    && let Some(given) = given.first()
+                {
+                    let open = Some(OpenTarget { given: given.clone(), candidates: found });
+                    return Ok(ConflictTarget { indexes: Vec::new(), open });
                 }
+                meant
             }
         };
         ConflictTarget::of(indexes)

@@ -52,6 +52,7 @@ impl Binder<'_> {
         let Some(chosen) = self.chosen(&function.name, &list, RoutineKind::Aggregate)? else {
             return Ok(None);
         };
+        self.refuse_in_program(&chosen.arguments, at)?;
         let name = chosen.routine.bare_name();
         if !function.within_group.is_empty() {
             let message =

@@ -137,6 +137,7 @@ impl Binder<'_> {
         if let Some(inlined) = self.inlined_value(&chosen, shape.ty) {
             return Ok(Some(Bound::new(inlined, at)));
         }
+        self.refuse_in_program(&chosen.arguments, at)?;
         let result = chosen.routine.result.domain();
         if chosen.routine.rows == RowCount::One {
             let called = Function::Routine(RoutineCall::of(&chosen.routine, chosen.instance));
@@ -240,6 +241,7 @@ impl Binder<'_> {
         if !ordinality && let Some((plan, values)) = self.inlined_rows(&chosen, &types) {
             return Ok(Rows { plan, values, number: None });
         }
+        self.refuse_in_program(&chosen.arguments, at)?;
         let count = chosen.routine.rows;
         let domains: Vec<Option<DomainUse>> = match (&shape.columns, &chosen.routine.result) {
             (Some(_), RoutineType::Record) => {
@@ -312,6 +314,7 @@ impl Binder<'_> {
             binder.chosen(&function.name, args, RoutineKind::Procedure)
         })?;
         let Some(chosen) = chosen else { return Ok(None) };
+        self.refuse_in_program(&chosen.arguments, object_at(&function.name))?;
         let (mut columns, mut output) = (Vec::new(), Vec::new());
         for (expr, parameter) in chosen.arguments.into_iter().zip(chosen.routine.inputs()) {
             let (id, ty) = (self.fresh(), expr.ty);

@@ -395,6 +395,12 @@ fn transition_names(target: &Target, create: &CreateTriggerTree) -> Result<[Opti
     Ok(names)
 }
 
+/// # Errors
+/// 0A000: rows of triggers are compared by the bytes of their texts.
+fn refused_collation<T>(what: &str) -> Result<T> {
+    Err(types::Error::unsupported(format!("{what} of a collation that is not deterministic")))
+}
+
 fn refuse_transition(target: &Target, create: &CreateTriggerTree, is_new: bool) -> Result<()> {
     let name = RelationName::name_of_key(target.key());
     let wrong = |kind: &str, detail: &str| {
@@ -415,6 +421,9 @@ fn refuse_transition(target: &Target, create: &CreateTriggerTree, is_new: bool) 
         }
         Target::Table(table) if is_row && table.partition_of().is_some() => {
             return refused("ROW triggers with transition tables are not supported on partitions");
+        }
+        Target::Table(table) if table.columns().iter().any(|column| column.has_own_equality()) => {
+            return refused_collation("transition tables with columns");
         }
         Target::Table(_) => {}
     }
@@ -470,10 +479,13 @@ fn refuse_sides(
         return invalid("DELETE trigger's WHEN condition cannot reference NEW values");
     }
     let Target::Table(table) = target else { return Ok(()) };
+    let columns = table.columns();
+    if old.iter().chain(&new).any(|at| columns[*at].has_own_equality()) {
+        return refused_collation("WHEN over columns");
+    }
     if create.timing != TriggerTiming::Before {
         return Ok(());
     }
-    let columns = table.columns();
     match new.into_iter().find(|at| columns[*at].generated.is_some()) {
         None => Ok(()),
         Some(at) => {

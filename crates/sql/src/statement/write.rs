@@ -125,11 +125,11 @@ pub struct OnConflict {
 pub struct ConflictTarget {
     /// Positions in [`crate::catalog::TableMeta::indexes`]: at least one, unless it is open.
     pub indexes: Vec<usize>,
-    /// Set where the values of parameters decide.
+    /// Set where what is known as it runs decides.
     pub open: Option<OpenTarget>,
 }
 
-/// Indexes of which a WHERE with parameters means some.
+/// Indexes of which a WHERE means some, by its parameters and what its constants come to.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OpenTarget {
     /// WHERE.
@@ -167,20 +167,24 @@ impl OpenTarget {
     ///
     /// # Errors
     /// XX000 when there are fewer.
-    pub fn given(&self, parameters: &[Value]) -> Result<Expr> {
+    fn given(&self, parameters: &[Value]) -> Result<Expr> {
         let mut given = self.given.clone();
         fill(&mut given, parameters)?;
         Ok(given)
     }
 
-    /// The indexes that are meant where WHERE is `given`, which has no parameters.
+    /// The indexes that are meant where the parameters of WHERE have these values; `fold` computes
+    /// constants.
     ///
     /// # Errors
     /// 42P10 when there is none.
-    pub fn decide(&self, given: Expr) -> Result<ConflictTarget> {
-        let given = [given];
+    pub fn decide(&self, parameters: &[Value], fold: &dyn Fn(&mut Expr)) -> Result<ConflictTarget> {
+        let mut given = [self.given(parameters)?];
+        given.iter_mut().for_each(fold);
         let is_meant = |candidate: &&ArbiterCandidate| {
-            candidate.predicate.as_ref().is_none_or(|wanted| implies(&given, wanted))
+            let Some(mut wanted) = candidate.predicate.clone() else { return true };
+            fold(&mut wanted);
+            implies(&given, &wanted)
         };
         let meant = self.candidates.iter().filter(is_meant);
         ConflictTarget::of(meant.map(|candidate| candidate.index).collect())

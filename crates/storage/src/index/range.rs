@@ -49,7 +49,7 @@ pub struct RangeState {
     next: usize,
     step: usize,
     /// `TableIndex::removals` before these entries were copied.
-    pub(super) removals: u64,
+    pub(super) removals: Option<u64>,
 }
 
 impl RangeState {

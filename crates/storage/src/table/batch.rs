@@ -334,6 +334,9 @@ impl Table {
             } else {
                 keys.clear();
                 self.version_keys(&block, number, word, index, &mut keys, &guard);
+                if keys.len() > 1 {
+                    index.note_old_keys();
+                }
                 keys.iter().try_for_each(|key| push_entry(run, key, tid))?;
             }
         }

@@ -133,6 +133,7 @@ impl KeyReader<'_> {
             return Ok(true);
         }
         let is_settled = matches!(place, Place::Here(block) if has_no_versions(block, tid.row()))
+            && removals.is_some()
             && self.read.index.removals() == removals;
         if is_settled { Ok(true) } else { self.has_key(key, tid) }
     }

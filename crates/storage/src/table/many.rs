@@ -38,7 +38,7 @@ pub struct KeyBatch {
     /// The entries of those that have one entry.
     tids: [Option<Tid>; GROUP_KEYS],
     /// `TableIndex::removals` before these were found.
-    removals: u64,
+    removals: Option<u64>,
 }
 
 impl KeyBatch {

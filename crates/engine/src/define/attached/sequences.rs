@@ -1,8 +1,9 @@
 //! Sequences of the attached database: CREATE, ALTER and DROP SEQUENCE, those of columns.
 //!
-//! Other options and a restart begin a new counter, which those use who see the change: values that
-//! nodes took of the old one are not given any more. The sequence keeps the number of its first
-//! counter, by which sessions know the value that they got last.
+//! A restart begins a new counter, which those use who see the change: values that nodes took of
+//! the old one are not given any more. The sequence keeps the number of its first counter, by which
+//! sessions know the value that they got last. Other options leave the counter, of which others
+//! take values meanwhile, so that none comes twice.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -191,10 +192,14 @@ pub(super) fn change(
     let stands = attachment.counted(found.counter)?.unwrap_or(usual);
     sequence.value = value_at(stands.last);
     change_options(&mut sequence, definition.clone(), restart)?;
+    let Some(last) = restart else {
+        let mut definition = Vec::new();
+        encode_sequence(&sequence, &mut definition);
+        return transaction.redefine_sequence(found.counter, &name.name, &definition);
+    };
     begin_counter(&*transaction, &found, sequence)?;
     let made = existing(&*transaction, name)?;
-    let counted = restart.map_or(stands, |last| Counted { last, called: false });
-    attachment.set_counter(made.counter, counted)
+    attachment.set_counter(made.counter, Counted { last, called: false })
 }
 
 /// ALTER SEQUENCE.
@@ -317,10 +322,36 @@ pub(super) fn follow(
     Ok(())
 }
 
+/// A column of a shared table that takes its values of the sequence called `key`: its table and its
+/// name.
+fn taker(
+    session: &Session,
+    transaction: &dyn AttachedTransaction,
+    key: &str,
+) -> Result<Option<(String, String)>> {
+    let schema = session.database().attached_schema().unwrap_or_default();
+    for found in transaction.all()? {
+        let def = definition_in(schema, &found)?;
+        let identity = def.identities.iter().find(|(_, of)| of.sequence.key() == key);
+        let takes = |default: &str| sequence::uses(default, key);
+        let by_default =
+            || def.columns.iter().find(|column| column.default.as_deref().is_some_and(takes));
+        let column = match identity {
+            Some((ordinal, _)) => def.columns.get(*ordinal),
+            None => by_default(),
+        };
+        if let Some(column) = column {
+            let table = RelationName::name_of_key(&def.name).to_owned();
+            return Ok(Some((table, column.name.clone())));
+        }
+    }
+    Ok(None)
+}
+
 /// DROP SEQUENCE.
 ///
 /// # Errors
-/// 2BP01 for one that belongs to a column.
+/// 2BP01 for one that a column takes values of.
 pub(super) fn drop_all(running: &mut Running<'_>, old: &DropRelations) -> Result<QueryResult> {
     let session = &mut *running.session;
     session.work().check_writable("DROP SEQUENCE")?;
@@ -329,8 +360,7 @@ pub(super) fn drop_all(running: &mut Running<'_>, old: &DropRelations) -> Result
         let transaction = session.work().attached_to_change(session.database().registry())?;
         match (transaction.sequence(&name.name)?, old.if_missing) {
             (Some(found), _) => {
-                if let Some((table, column)) = decode_sequence(&found.definition)?.owner {
-                    let table = RelationName::name_of_key(&table);
+                if let Some((table, column)) = taker(session, &*transaction, &name.key())? {
                     let message = format!(
                         "cannot drop sequence {} because other objects depend on it",
                         name.name
