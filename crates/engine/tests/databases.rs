@@ -149,3 +149,15 @@ fn databases_are_there_again_with_their_roles_and_settings() {
     let missing = database.connect("nosuch").err();
     assert_eq!(missing.map(|e| e.state().as_str().to_owned()).as_deref(), Some("3D000"));
 }
+
+#[test]
+fn who_began_the_database_keeps_what_is_there() {
+    let database = Database::open_in_memory(config()).expect("a database");
+    let mut session = database.session();
+    run(&mut session, "CREATE ROLE boss SUPERUSER");
+    run(&mut session, "ALTER DATABASE tessera OWNER TO boss");
+    run(&mut session, "CREATE TABLE t (a int)");
+    run(&mut session, "ALTER TABLE t OWNER TO boss");
+    assert_eq!(state(&mut session, "DROP OWNED BY boss CASCADE"), "2BP01");
+    assert_eq!(run(&mut session, "SELECT count(*) FROM t"), ["0"]);
+}

@@ -11,7 +11,7 @@
 
 use std::cmp::Ordering;
 
-use types::{CompareOp, DataType, Value};
+use types::{CompareOp, DataType, Value, wide};
 
 use crate::algebra::{Expr, ExprKind};
 
@@ -167,9 +167,12 @@ fn constant(expr: &Expr) -> Option<&Value> {
     expr.as_literal().filter(|value| ordered && !value.is_null())
 }
 
-/// The order of two values of one type.
-fn order(a: &Value, b: &Value) -> Option<Ordering> {
+/// The order of two values of type `ty`.
+fn order(ty: DataType, a: &Value, b: &Value) -> Option<Ordering> {
     match (a, b) {
+        (Value::Str(a), Value::Str(b)) if ty == DataType::NUMERIC => {
+            Some(wide::key(a).cmp(wide::key(b)))
+        }
         (Value::Str(a), Value::Str(b)) => Some(a.cmp(b)),
         (Value::Bool(a), Value::Bool(b)) => Some(a.cmp(b)),
         _ => Some(a.as_integer()?.cmp(&b.as_integer()?)),
@@ -183,24 +186,28 @@ impl Test<'_> {
         }
         match (&self.kind, &wanted.kind) {
             (TestKind::Compare(op, value), TestKind::Compare(other, bound)) => {
-                order(value, bound).is_some_and(|order| bounds(*op, order, *other))
+                order(self.operand.ty, value, bound).is_some_and(|order| bounds(*op, order, *other))
             }
-            (TestKind::InList(values), wanted) => values.iter().all(|value| wanted.takes(value)),
-            (TestKind::Compare(CompareOp::Equal, value), wanted) => wanted.takes(value),
+            (TestKind::InList(values), wanted) => {
+                values.iter().all(|value| wanted.takes(self.operand.ty, value))
+            }
+            (TestKind::Compare(CompareOp::Equal, value), wanted) => {
+                wanted.takes(self.operand.ty, value)
+            }
             _ => false,
         }
     }
 }
 
 impl TestKind<'_> {
-    /// True when the test is true of `value`.
-    fn takes(&self, value: &Value) -> bool {
+    /// True when the test is true of `value`, of type `ty`.
+    fn takes(&self, ty: DataType, value: &Value) -> bool {
         let equal = Some(Ordering::Equal);
         match self {
             Self::Compare(op, bound) => {
-                order(value, bound).is_some_and(|order| bounds(CompareOp::Equal, order, *op))
+                order(ty, value, bound).is_some_and(|order| bounds(CompareOp::Equal, order, *op))
             }
-            Self::InList(values) => values.iter().any(|other| order(value, other) == equal),
+            Self::InList(values) => values.iter().any(|other| order(ty, value, other) == equal),
         }
     }
 }

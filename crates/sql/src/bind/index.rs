@@ -56,7 +56,7 @@ impl Binder<'_> {
         let kind = using.kind_over(&elements, at)?;
         if let Some(predicate) = &create.predicate {
             self.index_predicate(predicate, table.bare_name(), table.columns())?;
-            terms.predicate = Some(index_terms::stored(predicate));
+            terms.predicate = Some(index_terms::stored(&self.defined(predicate)));
         }
         terms.collations = self.collations_of(&terms);
         if kind.is_of_blocks() && !terms.is_empty() {
@@ -130,7 +130,8 @@ impl Binder<'_> {
                     (_, key) => {
                         let held = key.map_or(ty, |key| key.ty);
                         let known = &mut terms.expressions;
-                        known.push(index_terms::expression_of(expr, held, known));
+                        let expr = self.defined(expr);
+                        known.push(index_terms::expression_of(&expr, held, known));
                         (INDEX_EXPRESSION + known.len() - 1, ty)
                     }
                 }

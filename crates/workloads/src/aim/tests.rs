@@ -105,6 +105,53 @@ fn queries_are_those_of_the_source() {
             let expected = [attribute.to_string(), first.id.to_string()].map(Some);
             assert_eq!(found[at], expected);
         }
-        assert!(ask(3).len() > 5 && !ask(5).is_empty());
+        compare_groups(&rows, &asked(3), ask(3));
+        compare_groups(&rows, &asked(5), ask(5));
+        compare_groups(&rows, &asked(4), ask(4).into_iter().map(|row| row[..2].to_vec()).collect());
+    }
+}
+
+/// Answers of the queries that group, as numbers: 3, 5, and the averages of 4.
+fn compare_groups(rows: &[Subscriber], query: &str, found: Vec<Vec<Option<String>>>) {
+    type Sums = std::collections::BTreeMap<i64, [i64; 3]>;
+    let mut groups = Sums::new();
+    let mut add = |key: i64, values: [i64; 2]| {
+        let group = groups.entry(key).or_default();
+        values.into_iter().chain([1]).zip(group).for_each(|(value, sum)| *sum += value);
+    };
+    let expected =
+        |of: fn(&[i64; 3]) -> Vec<Option<f64>>, groups: &Sums| -> Vec<Vec<Option<f64>>> {
+            let row = |(key, sums): (&i64, &[i64; 3])| {
+                [Some(*key as f64)].into_iter().chain(of(sums)).collect()
+            };
+            groups.iter().take(100).map(row).collect()
+        };
+    let expected = if query.contains("GROUP BY a_28") {
+        rows.iter().for_each(|r| add(r.attribute(28), [r.attribute(22), r.attribute(25)]));
+        expected(|&[a, b, _]| vec![(b != 0).then(|| a as f64 / b as f64)], &groups)
+    } else if query.contains("GROUP BY region_id") {
+        let subscription = parameter(query, "subscription_type_id = ") as u64;
+        let category = parameter(query, "category_id = ") as u64;
+        let is_it =
+            |r: &&Subscriber| r.properties[2] == subscription && r.properties[3] == category;
+        let of = rows.iter().filter(is_it);
+        of.for_each(|r| add(r.properties[1] as i64, [r.attribute(29), r.attribute(36)]));
+        expected(|&[a, b, _]| vec![Some(a as f64), Some(b as f64)], &groups)
+    } else {
+        let (gamma, delta) = (parameter(query, "a_35 > "), parameter(query, "a_32 > "));
+        let of = rows.iter().filter(|r| r.attribute(35) > gamma && r.attribute(32) > delta);
+        of.for_each(|r| add(r.properties[0] as i64, [r.attribute(35), 0]));
+        expected(|&[a, _, count]| vec![Some(a as f64 / count as f64)], &groups)
+    };
+    assert_eq!(found.len(), expected.len(), "{query}");
+    for (found, expected) in found.iter().zip(&expected) {
+        for (found, expected) in found.iter().zip(expected) {
+            let found = found.as_ref().map(|text| text.parse::<f64>().expect("a number"));
+            let is_same = match (found, expected) {
+                (Some(found), Some(expected)) => (found - expected).abs() <= 1e-9 * found.abs(),
+                (found, expected) => found == *expected,
+            };
+            assert!(is_same, "{query}: {found:?}, not {expected:?}");
+        }
     }
 }
