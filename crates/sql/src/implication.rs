@@ -153,7 +153,7 @@ fn test(expr: &Expr) -> Option<Test<'_>> {
     }
 }
 
-/// The value of a literal that is not NULL, of a type whose values are ordered as they are held.
+/// The value of a literal that is not NULL, of a type whose order is known here.
 fn constant(expr: &Expr) -> Option<&Value> {
     let ordered = match expr.ty {
         DataType::Text | DataType::Name | DataType::Varchar(_) | DataType::Boolean => true,
@@ -161,7 +161,10 @@ fn constant(expr: &Expr) -> Option<&Value> {
         | DataType::Timestamp(_)
         | DataType::TimestampTz(_)
         | DataType::Enum(_)
-        | DataType::Numeric(_) => true,
+        | DataType::Real
+        | DataType::Double
+        | DataType::Numeric(_)
+        | DataType::WideNumeric(_) => true,
         ty => ty.is_integer(),
     };
     expr.as_literal().filter(|value| ordered && !value.is_null())
@@ -170,8 +173,11 @@ fn constant(expr: &Expr) -> Option<&Value> {
 /// The order of two values of type `ty`.
 fn order(ty: DataType, a: &Value, b: &Value) -> Option<Ordering> {
     match (a, b) {
-        (Value::Str(a), Value::Str(b)) if ty == DataType::NUMERIC => {
-            Some(wide::key(a).cmp(wide::key(b)))
+        (Value::Str(a), Value::Str(b)) if matches!(ty, DataType::WideNumeric(_)) => {
+            Some(wide::order(a, b))
+        }
+        (Value::F64(a), Value::F64(b)) => {
+            Some(a.partial_cmp(b).unwrap_or_else(|| a.is_nan().cmp(&b.is_nan())))
         }
         (Value::Str(a), Value::Str(b)) => Some(a.cmp(b)),
         (Value::Bool(a), Value::Bool(b)) => Some(a.cmp(b)),
