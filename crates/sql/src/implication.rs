@@ -11,7 +11,7 @@
 
 use std::cmp::Ordering;
 
-use types::{CompareOp, DataType, Value, wide};
+use types::{CompareOp, DataType, Value};
 
 use crate::algebra::{Expr, ExprKind};
 
@@ -163,19 +163,17 @@ fn constant(expr: &Expr) -> Option<&Value> {
         | DataType::Enum(_)
         | DataType::Real
         | DataType::Double
-        | DataType::Numeric(_)
-        | DataType::WideNumeric(_) => true,
+        | DataType::Numeric(_) => true,
+        // The keys by which wide numerics, JSONB and texts of a language are compared.
+        DataType::Bytea => true,
         ty => ty.is_integer(),
     };
     expr.as_literal().filter(|value| ordered && !value.is_null())
 }
 
-/// The order of two values of type `ty`.
-fn order(ty: DataType, a: &Value, b: &Value) -> Option<Ordering> {
+/// The order of two values of one type.
+fn order(a: &Value, b: &Value) -> Option<Ordering> {
     match (a, b) {
-        (Value::Str(a), Value::Str(b)) if matches!(ty, DataType::WideNumeric(_)) => {
-            Some(wide::order(a, b))
-        }
         (Value::F64(a), Value::F64(b)) => {
             Some(a.partial_cmp(b).unwrap_or_else(|| a.is_nan().cmp(&b.is_nan())))
         }
@@ -192,28 +190,24 @@ impl Test<'_> {
         }
         match (&self.kind, &wanted.kind) {
             (TestKind::Compare(op, value), TestKind::Compare(other, bound)) => {
-                order(self.operand.ty, value, bound).is_some_and(|order| bounds(*op, order, *other))
+                order(value, bound).is_some_and(|order| bounds(*op, order, *other))
             }
-            (TestKind::InList(values), wanted) => {
-                values.iter().all(|value| wanted.takes(self.operand.ty, value))
-            }
-            (TestKind::Compare(CompareOp::Equal, value), wanted) => {
-                wanted.takes(self.operand.ty, value)
-            }
+            (TestKind::InList(values), wanted) => values.iter().all(|value| wanted.takes(value)),
+            (TestKind::Compare(CompareOp::Equal, value), wanted) => wanted.takes(value),
             _ => false,
         }
     }
 }
 
 impl TestKind<'_> {
-    /// True when the test is true of `value`, of type `ty`.
-    fn takes(&self, ty: DataType, value: &Value) -> bool {
+    /// True when the test is true of `value`.
+    fn takes(&self, value: &Value) -> bool {
         let equal = Some(Ordering::Equal);
         match self {
             Self::Compare(op, bound) => {
-                order(ty, value, bound).is_some_and(|order| bounds(CompareOp::Equal, order, *op))
+                order(value, bound).is_some_and(|order| bounds(CompareOp::Equal, order, *op))
             }
-            Self::InList(values) => values.iter().any(|other| order(ty, value, other) == equal),
+            Self::InList(values) => values.iter().any(|other| order(value, other) == equal),
         }
     }
 }

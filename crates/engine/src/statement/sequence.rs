@@ -129,11 +129,13 @@ impl SessionSequences {
 
     /// Gives values of a sequence of the attached database.
     fn count(&self, counting: &Counting, values: &mut [i64]) -> Result<()> {
-        let Sequence { name, def, .. } = &counting.sequence;
+        let Sequence { name, def, value, .. } = &counting.sequence;
+        // Its definition says where a sequence begins that nobody took values of.
+        let begin = *value.lock();
         let next = |counted: Option<Counted>| {
-            let Counted { last, called } =
-                counted.unwrap_or(Counted { last: def.start, called: false });
-            next_value(name, def, SequenceValue { last, called })
+            let value = counted
+                .map_or(begin, |Counted { last, called }| SequenceValue { last, called });
+            next_value(name, def, value)
         };
         let rules = (def.increment, def.min, def.max, def.wrap == SequenceWrap::Cycle);
         let rules = foldhash::fast::FixedState::default().hash_one(rules);

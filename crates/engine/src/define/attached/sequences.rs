@@ -142,10 +142,13 @@ pub(super) fn lose(session: &Session, name: &RelationName) -> Result<()> {
 /// Has the sequences of a table begin again.
 pub(super) fn restart_owned(transaction: &dyn AttachedTransaction, name: &str) -> Result<()> {
     let mut owned = owned(transaction, name)?.into_iter();
-    owned.try_for_each(|(found, sequence)| begin_counter(transaction, &found, sequence))
+    owned.try_for_each(|(found, mut sequence)| {
+        sequence.value = value_at(sequence.def.start);
+        begin_counter(transaction, &found, sequence)
+    })
 }
 
-/// Gives a sequence a counter that nobody took values of.
+/// Gives a sequence a counter that nobody took values of; it begins with the sequence's value.
 fn begin_counter(
     transaction: &dyn AttachedTransaction,
     found: &AttachedSequence,
@@ -188,9 +191,9 @@ pub(super) fn change(
     if sequence.def == *definition && restart.is_none() {
         return Ok(());
     }
-    let usual = Counted { last: sequence.def.start, called: false };
-    let stands = attachment.counted(found.counter)?.unwrap_or(usual);
-    sequence.value = value_at(stands.last);
+    if let Some(stands) = attachment.counted(found.counter)? {
+        sequence.value = value_at(stands.last);
+    }
     change_options(&mut sequence, definition.clone(), restart)?;
     let Some(last) = restart else {
         let mut definition = Vec::new();
