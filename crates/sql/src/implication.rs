@@ -134,7 +134,7 @@ enum TestKind<'e> {
 fn test(expr: &Expr) -> Option<Test<'_>> {
     match &expr.kind {
         ExprKind::Compare(op, left, right) => match (constant(left), constant(right)) {
-            (None, Some(value)) if left.ty == right.ty => {
+            (None, Some(value)) if left.ty == right.ty || is_of_bytes(left.ty, right.ty) => {
                 Some(Test { operand: left, kind: TestKind::Compare(*op, value) })
             }
             (Some(value), None) if left.ty == right.ty => {
@@ -151,6 +151,11 @@ fn test(expr: &Expr) -> Option<Test<'_>> {
         }
         _ => None,
     }
+}
+
+/// True for wide numerics beside a bound of their bytes, which is how folding leaves comparisons.
+fn is_of_bytes(operand: DataType, bound: DataType) -> bool {
+    matches!(operand, DataType::WideNumeric(_)) && bound == DataType::Bytea
 }
 
 /// The value of a literal that is not NULL, of a type whose order is known here.
