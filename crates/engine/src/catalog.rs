@@ -645,8 +645,10 @@ impl State {
     pub(crate) fn table_of_index(&self, name: &str) -> Option<&Arc<TableEntry>> {
         let schema = RelationName::schema_of_key(name);
         let name = RelationName::name_of_key(name);
+        let is_it = |index: &IndexMeta| index.name == name;
         self.tables.values().find(|table| {
-            table.def.visible_indexes().any(|i| i.name == name)
+            table.def.all_indexes().any(is_it)
+                && table.def.visible_indexes().any(is_it)
                 && RelationName::schema_of_key(&table.def.name) == schema
         })
     }

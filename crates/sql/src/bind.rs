@@ -91,6 +91,7 @@ mod row;
 mod composite;
 mod subquery;
 mod system;
+mod system_rows;
 mod table_change;
 mod refresh;
 mod special;

@@ -111,11 +111,6 @@ impl Binder<'_> {
 
     /// `root[...]`, `root[a:b]`; `root.field` before them for a column of a table.
     pub(super) fn bind_access(&mut self, root: &Ast, chain: &[ast::AccessExpr]) -> Result<Bound> {
-        if let [ast::AccessExpr::Dot(Ast::Identifier(field))] = chain
-            && let Some(bound) = self.field_of_expanded(root, &field.value)?
-        {
-            return Ok(bound);
-        }
         let mut chain = chain;
         let mut bound = match root {
             // A column under the name of its relation.

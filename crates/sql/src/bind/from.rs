@@ -282,7 +282,7 @@ impl Binder<'_> {
         Ok(bound)
     }
 
-    fn bind_derived(
+    pub(super) fn bind_derived(
         &mut self,
         lateral: bool,
         query: &ast::Query,

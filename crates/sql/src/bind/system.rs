@@ -1,9 +1,8 @@
 //! Functions of the system catalog: each stands for an expression over its tables.
 
 use sqlparser::ast::{self, Expr as Ast};
-use types::{DataType, Result};
+use types::Result;
 
-use super::name::object_parts;
 use super::{Binder, Bound};
 use crate::parse::visit::rewrite_expressions;
 use crate::statement::RelationName;
@@ -11,6 +10,9 @@ use crate::statement::RelationName;
 impl Binder<'_> {
     /// The call as the expression that it stands for; None for any other function.
     pub(super) fn system_call(&mut self, name: &str, arguments: &[&Ast]) -> Result<Option<Bound>> {
+        if let Some(rows) = self.system_rows(name, arguments)? {
+            return Ok(Some(rows));
+        }
         let Some(template) = self.catalog.template(name, arguments.len()) else {
             return Ok(None);
         };
@@ -27,40 +29,6 @@ impl Binder<'_> {
             arguments[*idx] = text;
         }
         self.bind_expr(&filled(template, &arguments)?).map(Some)
-    }
-
-    /// `(_pg_expandarray(list)).n` and its kin, which drivers ask the catalog with: the only values
-    /// with fields, x and n. Where they go through a sub-query they are BIGINTs that hold both
-    /// (`EXPANDED` of the engine's catalog). None for other expressions.
-    pub(super) fn field_of_expanded(&mut self, root: &Ast, field: &str) -> Result<Option<Bound>> {
-        let root = without_parentheses(root);
-        let (template, argument) = match (root, field.to_ascii_lowercase().as_str()) {
-            (Ast::Function(function), field @ ("x" | "n")) => {
-                let name = object_parts(&function.name)?.pop();
-                let ast::FunctionArguments::List(list) = &function.args else { return Ok(None) };
-                let [ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(array))] =
-                    list.args.as_slice()
-                else {
-                    return Ok(None);
-                };
-                match (name.as_deref(), field) {
-                    (Some("_pg_expandarray"), "x") => ("unnest($1)", array),
-                    (Some("_pg_expandarray"), _) => ("generate_series(1, cardinality($1))", array),
-                    _ => return Ok(None),
-                }
-            }
-            (Ast::Identifier(_) | Ast::CompoundIdentifier(_), field @ ("x" | "n")) => {
-                if self.bind_expr(root)?.ty() != DataType::BigInt {
-                    return Ok(None);
-                }
-                match field {
-                    "x" => ("($1 >> 32)::smallint", root),
-                    _ => ("($1 & 4294967295)::int", root),
-                }
-            }
-            _ => return Ok(None),
-        };
-        self.bind_expr(&filled(template, &[argument])?).map(Some)
     }
 }
 

@@ -33,6 +33,9 @@ impl Binder<'_> {
         if let Some(found) = self.routine_scan(name, args, item)? {
             return Ok(found);
         }
+        if let Some(rows) = self.system_rows_scan(name, args, item)? {
+            return Ok(rows);
+        }
         if function == "range" && (1..=3).contains(&args.len()) && !ordinality {
             return self.bind_range(&plain_arguments(args, at)?, alias, at);
         }

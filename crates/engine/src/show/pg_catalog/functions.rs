@@ -288,11 +288,6 @@ const PRETTY: &str = concat!(
     "END"
 );
 
-/// The elements `x` of an array and their places `n`, as BIGINTs that hold both.
-const EXPANDED: &str = "unnest((SELECT \
-     array_agg(pgu.x::bigint * 4294967296 + pgu.n ORDER BY pgu.n) \
-     FROM unnest($1) WITH ORDINALITY AS pgu (x, n)))";
-
 /// The sequence that goes with a column, for `nextval`; the table as SQL text writes it.
 const SERIAL_SEQUENCE: &str = "(SELECT max(pgc.pgc_name) FROM (SELECT owner_table AS pgc_table, \
      owner_shown AS pgc_shown, owner_column AS pgc_column, name AS pgc_name \
@@ -431,7 +426,6 @@ const TEMPLATES: &[(&str, &[usize], &str)] = &[
         described!("pg_description", "objsubid", "pgc.pgc_part = $2 AND $2 > 0"),
     ),
     ("pg_get_serial_sequence", &[2], SERIAL_SEQUENCE),
-    ("_pg_expandarray", &[1], EXPANDED),
     ("pg_relation_is_publishable", &[1], "false"),
     ("pg_relation_size", &[1, 2], SIZE),
     ("pg_table_size", &[1], SIZE),
