@@ -14,6 +14,7 @@ use super::operators::is_caseless;
 use super::operators::wide;
 use super::parameter_names::in_order;
 use super::scope::Series;
+use super::system_rows::has_system_rows;
 use super::types::{Context, as_numeric, can_cast, computed, is_exact, type_called};
 use super::unmatched::no_function;
 use super::{Binder, Bound, fail, place, unsupported, window};
@@ -159,7 +160,8 @@ impl Binder<'_> {
         if let Some(bound) = self.extension_call(function, name, args)? {
             return Ok(Some(bound));
         }
-        if self.catalog.template(name, args.len()).is_none() {
+        let is_known = self.catalog.template(name, args.len()).is_some();
+        if !is_known && !has_system_rows(name, args.len()) {
             return Ok(None);
         }
         match args.iter().map(plain_argument).collect::<Option<Vec<_>>>() {

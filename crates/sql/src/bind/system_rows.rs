@@ -48,6 +48,11 @@ fn query_of(name: &str, count: usize) -> Option<&'static str> {
     }
 }
 
+/// True for the name of a function that gives rows.
+pub(super) fn has_system_rows(name: &str, count: usize) -> bool {
+    query_of(name, count).is_some()
+}
+
 impl Binder<'_> {
     /// The call outside of FROM: its rows as values; None for any other function.
     pub(super) fn system_rows(&mut self, name: &str, arguments: &[&Ast]) -> Result<Option<Bound>> {
