@@ -1,83 +1,116 @@
 //! Functions behind operators, by their names in PostgreSQL: `int4pl(a, b)` is `a + b`. Aggregates
-//! name them.
+//! and operator classes name them. Those that compare, add, convert to a larger one and their kin
+//! stand in a table, which follows `pg_operator` and `pg_proc` of PostgreSQL 15.
 
-use sqlparser::ast::BinaryOperator as Op;
-use types::{DataType, PackedType, Result};
+use std::collections::HashMap;
+use std::sync::OnceLock;
 
-use super::types::{Context, can_cast};
+use sqlparser::ast::{self, BinaryOperator as Op, UnaryOperator};
+use types::{DataType, Error, PackedType, Result};
+
+use super::operators::Connective;
+use super::types::{Context, array_name, can_cast, type_called};
 use super::{Binder, Bound};
 use crate::algebra::{Expr, ExprKind, Place};
+use crate::parse::parse_expr;
 
-/// Beginnings of names, with the types of both arguments; longer ones come first.
-const TYPES: [(&str, DataType, DataType); 20] = [
-    ("int24", DataType::SmallInt, DataType::Integer),
-    ("int28", DataType::SmallInt, DataType::BigInt),
-    ("int42", DataType::Integer, DataType::SmallInt),
-    ("int48", DataType::Integer, DataType::BigInt),
-    ("int82", DataType::BigInt, DataType::SmallInt),
-    ("int84", DataType::BigInt, DataType::Integer),
-    ("float48", DataType::Real, DataType::Double),
-    ("float84", DataType::Double, DataType::Real),
-    ("int2", DataType::SmallInt, DataType::SmallInt),
-    ("int4", DataType::Integer, DataType::Integer),
-    ("int8", DataType::BigInt, DataType::BigInt),
-    ("float4", DataType::Real, DataType::Real),
-    ("float8", DataType::Double, DataType::Double),
-    ("numeric_", DataType::NUMERIC, DataType::NUMERIC),
-    ("text_", DataType::Text, DataType::Text),
-    ("text", DataType::Text, DataType::Text),
-    ("interval_", DataType::INTERVAL, DataType::INTERVAL),
-    ("timestamp_", DataType::TIMESTAMP, DataType::TIMESTAMP),
-    ("date_", DataType::Date, DataType::Date),
-    ("bool", DataType::Boolean, DataType::Boolean),
-];
+/// The functions: name, operator or function that it stands for, types of its arguments.
+const TABLE: &str = include_str!("operator_functions.tsv");
+
+/// A function behind an operator.
+struct Entry {
+    /// The operator, another function, or one of the words that [`Work::of`] knows.
+    stands_for: &'static str,
+    parameters: Vec<Parameter>,
+}
+
+/// Type of a parameter.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Parameter {
+    Of(DataType),
+    AnyArray,
+    AnyRange,
+    AnyMultirange,
+}
+
+impl Parameter {
+    fn called(name: &str) -> Option<Self> {
+        Some(match name {
+            "anyarray" => Self::AnyArray,
+            "anyrange" => Self::AnyRange,
+            "anymultirange" => Self::AnyMultirange,
+            name => Self::Of(catalog_type(name)?),
+        })
+    }
+
+    fn takes(self, ty: DataType) -> bool {
+        match self {
+            Self::Of(own) => can_cast(ty, own, Context::Implicit),
+            Self::AnyArray => ty.is_array(),
+            Self::AnyRange => matches!(ty, DataType::Packed(PackedType::Range(_))),
+            Self::AnyMultirange => matches!(ty, DataType::Packed(PackedType::Multirange(_))),
+        }
+    }
+}
+
+/// All functions, by name.
+fn entries() -> &'static HashMap<&'static str, Vec<Entry>> {
+    static ENTRIES: OnceLock<HashMap<&'static str, Vec<Entry>>> = OnceLock::new();
+    ENTRIES.get_or_init(|| {
+        let mut all: HashMap<&'static str, Vec<Entry>> = HashMap::new();
+        for line in TABLE.lines() {
+            let mut fields = line.split('\t');
+            let (Some(name), Some(stands_for), Some(types)) =
+                (fields.next(), fields.next(), fields.next())
+            else {
+                continue;
+            };
+            let parameters = types.split(' ').map(Parameter::called).collect::<Option<_>>();
+            if let Some(parameters) = parameters {
+                all.entry(name).or_default().push(Entry { stands_for, parameters });
+            }
+        }
+        all
+    })
+}
 
 /// Work of a function on its arguments.
 enum Work {
-    Operator(Op),
+    Binary(Op),
+    Unary(UnaryOperator),
     /// `greatest` or `least`, and NULL where one is.
     Extreme(&'static str),
+    /// AND, OR: NULL where one is.
+    Logic(Connective),
     /// One more.
     Next,
+    /// -1, 0 or 1.
+    Order,
+    Function(&'static str),
 }
 
-fn work_named(rest: &str) -> Option<Work> {
-    Some(Work::Operator(match rest {
-        "pl" | "add" => Op::Plus,
-        "mi" | "sub" => Op::Minus,
-        "mul" => Op::Multiply,
-        "div" => Op::Divide,
-        "mod" => Op::Modulo,
-        "eq" => Op::Eq,
-        "ne" => Op::NotEq,
-        "lt" => Op::Lt,
-        "le" => Op::LtEq,
-        "gt" => Op::Gt,
-        "ge" => Op::GtEq,
-        "and" => Op::BitwiseAnd,
-        "or" => Op::BitwiseOr,
-        "xor" => Op::BitwiseXor,
-        "and_statefunc" => Op::And,
-        "or_statefunc" => Op::Or,
-        "larger" => return Some(Work::Extreme("greatest")),
-        "smaller" => return Some(Work::Extreme("least")),
-        "inc" => return Some(Work::Next),
-        _ => return None,
-    }))
-}
-
-/// The function called `name` with the types of its arguments. `booland_statefunc` has no operator
-/// of its own: it is AND.
-fn named(name: &str) -> Option<(Work, DataType, DataType)> {
-    let of = |(begin, left, right): &(&str, DataType, DataType)| {
-        let work = work_named(name.strip_prefix(begin)?)?;
-        let is_bit =
-            matches!(work, Work::Operator(Op::BitwiseAnd | Op::BitwiseOr | Op::BitwiseXor));
-        let is_logic = matches!(work, Work::Operator(Op::And | Op::Or));
-        let is_known = (!is_bit || left.is_integer()) && is_logic <= (*left == DataType::Boolean);
-        is_known.then_some((work, *left, *right))
-    };
-    TYPES.iter().find_map(of)
+impl Work {
+    fn of(entry: &Entry) -> Result<Self> {
+        Ok(match entry.stands_for {
+            name @ ("greatest" | "least") => Self::Extreme(name),
+            "and" => Self::Logic(Connective::And),
+            "or" => Self::Logic(Connective::Or),
+            "next" => Self::Next,
+            "order" => Self::Order,
+            name if name.starts_with(|first: char| first.is_ascii_alphabetic()) => {
+                Self::Function(name)
+            }
+            operator => {
+                let is_unary = entry.parameters.len() == 1;
+                let text = if is_unary { format!("{operator} a") } else { format!("a {operator} b") };
+                match parse_expr(&text)? {
+                    ast::Expr::BinaryOp { op, .. } => Self::Binary(op),
+                    ast::Expr::UnaryOp { op, .. } => Self::Unary(op),
+                    _ => return Err(Error::internal("an operator that stands alone")),
+                }
+            }
+        })
+    }
 }
 
 impl Binder<'_> {
@@ -113,39 +146,68 @@ impl Binder<'_> {
         arguments: &[Bound],
         at: Place,
     ) -> Result<Option<Bound>> {
-        let Some((work, left, right)) = named(name) else { return Ok(None) };
-        let types = if matches!(work, Work::Next) { vec![left] } else { vec![left, right] };
-        let fits = |(bound, ty): (&Bound, &DataType)| can_cast(bound.ty(), *ty, Context::Implicit);
-        if arguments.len() != types.len() || !arguments.iter().zip(&types).all(fits) {
-            return Ok(None);
+        let known = entries().get(name).map_or(&[][..], Vec::as_slice);
+        let fits = |entry: &&Entry| {
+            let mut pairs = arguments.iter().zip(&entry.parameters);
+            entry.parameters.len() == arguments.len()
+                && pairs.all(|(bound, parameter)| parameter.takes(bound.ty()))
+        };
+        let is_exact = |entry: &&Entry| {
+            let mut pairs = arguments.iter().zip(&entry.parameters);
+            pairs.all(|(bound, parameter)| *parameter == Parameter::Of(bound.ty()))
+        };
+        let found = known.iter().filter(fits).find(is_exact);
+        let Some(entry) = found.or_else(|| known.iter().find(fits)) else { return Ok(None) };
+        let mut list = Vec::with_capacity(arguments.len());
+        for (bound, parameter) in arguments.iter().zip(&entry.parameters) {
+            list.push(match parameter {
+                Parameter::Of(ty) => {
+                    let expr = self.coerce(bound.clone(), *ty, Context::Implicit)?;
+                    Bound::new(self.cast(expr, *ty), at)
+                }
+                _ => bound.clone(),
+            });
         }
-        let mut list = Vec::with_capacity(types.len());
-        for (bound, ty) in arguments.iter().zip(&types) {
-            let expr = self.coerce(bound.clone(), *ty, Context::Implicit)?;
-            list.push(Bound::new(self.cast(expr, *ty), at));
-        }
-        let second = list.pop();
-        let bound = match (work, list.pop(), second) {
-            (Work::Next, _, Some(number)) => {
+        self.carried_out(Work::of(entry)?, list, at).map(Some)
+    }
+
+    fn carried_out(&mut self, work: Work, mut list: Vec<Bound>, at: Place) -> Result<Bound> {
+        let last = list.pop();
+        match (work, list.pop(), last) {
+            (Work::Next, None, Some(number)) => {
                 let one = Bound::new(Expr::integer(1), at);
-                self.bind_binary(&Op::Plus, number, one)?
+                self.bind_binary(&Op::Plus, number, one)
+            }
+            (Work::Unary(op), None, Some(operand)) => self.unary(op, operand),
+            (Work::Binary(op), Some(left), Some(right)) => self.bind_binary(&op, left, right),
+            (Work::Function(name), left, Some(right)) => {
+                self.call(name, left.into_iter().chain([right]).collect(), at)
             }
             (work, Some(left), Some(right)) => {
                 let operands = [left.expr.clone(), right.expr.clone()];
-                match work {
-                    Work::Operator(Op::And) => strict(Expr::and(operands.to_vec()), operands),
-                    Work::Operator(Op::Or) => strict(Expr::or(operands.to_vec()), operands),
+                Ok(match work {
+                    Work::Logic(connective) => strict(connective.of(operands.to_vec()), operands),
                     Work::Extreme(choice) => {
                         strict(self.call(choice, vec![left, right], at)?.expr, operands)
                     }
-                    Work::Operator(op) => self.bind_binary(&op, left, right)?,
-                    Work::Next => return Ok(None),
-                }
+                    _ => {
+                        let equal = self.bind_binary(&Op::Eq, left.clone(), right.clone())?.expr;
+                        let above = self.bind_binary(&Op::Gt, left, right)?.expr;
+                        let branches = vec![(equal, Expr::integer(0)), (above, Expr::integer(1))];
+                        let otherwise = Box::new(Expr::integer(-1));
+                        let kind = ExprKind::Case { branches, otherwise };
+                        strict(Expr { kind, ty: DataType::Integer }, operands)
+                    }
+                })
             }
-            _ => return Ok(None),
-        };
-        Ok(Some(bound))
+            _ => Err(Error::internal("a function with other arguments")),
+        }
     }
+}
+
+/// The type that PostgreSQL's catalog has under `name`; arrays begin with a line.
+fn catalog_type(name: &str) -> Option<DataType> {
+    type_called(name).or_else(|| array_name(name))
 }
 
 /// `value`, or NULL where one of the operands is.

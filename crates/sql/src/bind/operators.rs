@@ -27,7 +27,7 @@ impl Connective {
     }
 
     /// The terms, connected.
-    fn of(self, terms: Vec<Expr>) -> Expr {
+    pub(super) fn of(self, terms: Vec<Expr>) -> Expr {
         let kind = match self {
             Self::And => ExprKind::And(terms),
             Self::Or => ExprKind::Or(terms),
@@ -442,6 +442,16 @@ impl Binder<'_> {
     /// `op operand`.
     pub(super) fn bind_unary(&mut self, op: UnaryOperator, operand: &Ast) -> Result<Bound> {
         let bound = self.bind_expr(operand)?;
+        match (op, integer_constant(operand, &bound.expr)) {
+            (UnaryOperator::Minus, Some(value)) => {
+                Ok(Bound::new(super::literal::integer(-value), bound.at))
+            }
+            _ => self.unary(op, bound),
+        }
+    }
+
+    /// `op bound`.
+    pub(super) fn unary(&mut self, op: UnaryOperator, bound: Bound) -> Result<Bound> {
         let at = bound.at;
         if let Some(expr) = self.packed_prefix(op, &bound)? {
             return Ok(Bound::new(expr, at));
@@ -459,10 +469,7 @@ impl Binder<'_> {
                 ty if ty.is_number() => Ok(bound),
                 ty => Err(no_prefix("+", ty, at)),
             },
-            UnaryOperator::Minus => match integer_constant(operand, &bound.expr) {
-                Some(value) => Ok(Bound::new(super::literal::integer(-value), at)),
-                None => self.negate(bound),
-            },
+            UnaryOperator::Minus => self.negate(bound),
             UnaryOperator::BitwiseNot => match bound.ty() {
                 ty if ty.is_integer() => {
                     Ok(Bound::new(Expr::call(Function::BitNot, vec![bound.expr], ty), at))

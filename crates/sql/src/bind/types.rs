@@ -586,7 +586,7 @@ fn array_type(element: &ast::ArrayElemTypeDef, at: Place) -> Result<DataType> {
 }
 
 /// The array type that `_int4` and its kin name, and what PostgreSQL's catalog has.
-fn array_name(name: &str) -> Option<DataType> {
+pub(super) fn array_name(name: &str) -> Option<DataType> {
     match name {
         "int2vector" => Some(DataType::Array(ElementType::VectorSmallInt)),
         "oidvector" => Some(DataType::Array(ElementType::VectorOid)),
