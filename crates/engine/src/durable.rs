@@ -28,14 +28,13 @@ mod tests;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use catalog::{Relations, State};
 use host::{Clock, Io, RealClock, RealIo};
 use parking_lot::Mutex;
 use storage::Timestamp;
 use txn::checkpoint::Directory;
 use types::{Error, Result, SqlState};
 use wal::{Log, LogOptions};
-
-use crate::catalog::{Relations, State};
 
 use background::Checkpointer;
 use files::BlockFiles;

@@ -12,7 +12,6 @@
 
 // Floors: lowest first.
 mod words;
-mod catalog;
 mod durable;
 mod instance;
 mod transaction;

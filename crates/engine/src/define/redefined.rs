@@ -8,13 +8,13 @@
 
 use std::sync::Arc;
 
+use catalog::locks::{Asked, LockMode};
+use catalog::{Built, TableDef, TableEntry};
 use sql::catalog::{IndexMeta, TableRef};
 use storage::TableIndex;
 use types::{Error, Result};
 
 use crate::Session;
-use crate::catalog::locks::{Asked, LockMode};
-use crate::catalog::{Built, TableDef, TableEntry};
 use crate::transaction::work::stale;
 use crate::write::indexes;
 

@@ -2,6 +2,12 @@
 
 use std::sync::Arc;
 
+use catalog::keys;
+use catalog::locks::{LockMode, TableLock};
+use catalog::rights::Object;
+use catalog::stored::{foreign_index, key_index, schema_of};
+use catalog::wide::Freshness;
+use catalog::{Indexes, State, TableDef, TableEntry};
 use exec::Opener;
 use sql::algebra::Query;
 use sql::catalog::{ForeignKeyDef, IndexMeta, TriggerEvent};
@@ -16,12 +22,6 @@ use super::{
     drop, inherit, layout_of, may_create, names, order_of, partition, persistence_of, redefined,
     sequence, wide,
 };
-use crate::catalog::keys;
-use crate::catalog::locks::{LockMode, TableLock};
-use crate::catalog::rights::Object;
-use crate::catalog::stored::{foreign_index, key_index, schema_of};
-use crate::catalog::wide::Freshness;
-use crate::catalog::{Indexes, State, TableDef, TableEntry};
 use crate::durable::temporary_table;
 use crate::statement::admission::Rows;
 use crate::statement::running::{Run, Running};

@@ -18,6 +18,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use catalog::State;
 use parking_lot::Mutex;
 use storage::{BlockImage, Table, TableIndex};
 use txn::checkpoint::{
@@ -33,7 +34,6 @@ use super::encode::dead_bytes;
 use super::files::{Need, temperature_of};
 use super::marks::Named;
 use super::{Durable, is_temporary, objects};
-use crate::catalog::State;
 
 /// Bytes of blocks that closing a database writes at most for a checkpoint, whatever the log.
 const CLOSING_BYTES_MIN: u64 = 64 << 20;

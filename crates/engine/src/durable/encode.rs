@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use catalog::{Sequence, State, TableEntry};
 use sql::statement::Persistence;
 use storage::{BlockImage, Change, ChangeKind, Snapshot, Table, Timestamp, UndoBuffer};
 use txn::checkpoint::{BlockContent, BlockVersion, Syncing};
@@ -14,7 +15,6 @@ use super::marks::Marks;
 use super::objects::{VALUE_BYTES, write_difference, write_end, write_value};
 use super::redo::{Redo, Scratch, ValuePlace};
 use super::{Durable, is_temporary};
-use crate::catalog::{Sequence, State, TableEntry};
 
 /// Effects of a transaction besides rows.
 #[derive(Clone, Copy, Default)]

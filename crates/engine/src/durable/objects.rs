@@ -15,6 +15,19 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
+use catalog::codec::{
+    decode_collation, decode_comment, decode_defaults, decode_extension, decode_rights,
+    decode_role, decode_routine, decode_row_security, decode_sequence, decode_table,
+    decode_triggers, decode_user_type, decode_view, encode_collation, encode_comment,
+    encode_defaults, encode_extension, encode_rights, encode_role, encode_routine,
+    encode_row_security, encode_sequence, encode_table, encode_triggers, encode_user_type,
+    encode_view,
+};
+use catalog::collations::UserCollation;
+use catalog::locks::TableLock;
+use catalog::rights::{Grant, Object, Rights, SCHEMA_NAME};
+use catalog::stored::schema_of;
+use catalog::{Extension, Indexes, Role, Schema, Sequence, SequenceValue, State, TableEntry, View};
 use sql::catalog::{RoutineDef, RowSecurity, TriggerDef, UserType};
 use sql::statement::{Persistence, RelationName};
 use storage::{BufferPool, Table, Timestamp};
@@ -23,21 +36,6 @@ use types::Result;
 
 use super::damaged;
 use super::marks::Named;
-use crate::catalog::codec::{
-    decode_collation, decode_comment, decode_defaults, decode_extension, decode_rights,
-    decode_role, decode_routine, decode_row_security, decode_sequence, decode_table,
-    decode_triggers, decode_user_type, decode_view, encode_collation, encode_comment,
-    encode_defaults, encode_extension, encode_rights, encode_role, encode_routine,
-    encode_row_security, encode_sequence, encode_table, encode_triggers, encode_user_type,
-    encode_view,
-};
-use crate::catalog::collations::UserCollation;
-use crate::catalog::locks::TableLock;
-use crate::catalog::rights::{Grant, Object, Rights, SCHEMA_NAME};
-use crate::catalog::stored::schema_of;
-use crate::catalog::{
-    Extension, Indexes, Role, Schema, Sequence, SequenceValue, State, TableEntry, View,
-};
 
 mod kind {
     pub(super) const TABLE: u8 = 1;

@@ -11,6 +11,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use catalog::derived::new_index;
+use catalog::stored::sub_block_spec;
+use catalog::{State, TableEntry, families, partitions};
 use parking_lot::Mutex;
 use storage::{BufferPool, EvictedBlock, KeySource, Table, Timestamp, WriteError};
 use txn::checkpoint::{BlockEntry, BlockFile, BlockStart, BlockTemperature, Directory, Manifest};
@@ -25,9 +28,6 @@ use super::marks::Named;
 use super::objects::Objects;
 use super::replay::Replay;
 use crate::Config;
-use crate::catalog::derived::new_index;
-use crate::catalog::stored::sub_block_spec;
-use crate::catalog::{State, TableEntry, families, partitions};
 
 /// A database as its files have it.
 pub(super) struct Recovered {

@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
+use catalog::{Relations, Sequence, State};
 use storage::{RowBuffer, Table, Timestamp};
 use txn::checkpoint::{BlockEntry, BlockTemperature, Manifest, TableEntry as TableFiles};
 use txn::redo::stamp_of;
@@ -12,7 +13,6 @@ use wal::{Log, Lsn, RecordBuffer, Space};
 use super::Durable;
 use super::files::LoadedBlock;
 use super::objects::{VALUE_BYTES, value_bytes};
-use crate::catalog::{Relations, Sequence, State};
 
 /// Memory used again from commit to commit of a thread.
 #[derive(Default)]

@@ -3,6 +3,8 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use catalog::locks::{LockMode, LockUser};
+use catalog::{State, TableEntry};
 use host::Finding;
 use storage::{
     Direction, IndexKind, KeyBuffer, KeyRange, RowBuffer, Snapshot, Table, TableIndex, Tid,
@@ -10,9 +12,6 @@ use storage::{
 };
 use txn::manager::{Isolation, TransactionManager};
 use types::budget;
-
-use crate::catalog::locks::{LockMode, LockUser};
-use crate::catalog::{State, TableEntry};
 
 /// Findings of a check.
 #[derive(Clone, Debug, Default)]

@@ -13,14 +13,14 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
+use catalog::TableEntry;
+use catalog::locks::{Asked, LockMode};
 use parking_lot::Mutex;
 use storage::{BLOCK_ROWS_MAX, BlockLayout, BlockUse, Moving, Table, Timestamp, TxnId, UndoBuffer};
 use txn::manager::{CommitWork, Isolation};
 use types::{Error, Result, SqlState};
 
 use super::freezing::Site;
-use crate::catalog::TableEntry;
-use crate::catalog::locks::{Asked, LockMode};
 use crate::durable::{Durable, Effects, Lsn, Redo};
 
 /// A block with fewer rows is small.

@@ -3,6 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use catalog::locks::TableLock;
+use catalog::stored::{key_index, schema_of};
+use catalog::who::Who;
+use catalog::{Indexes, TableDef, TableEntry};
 use parking_lot::Mutex;
 use sched::{Extent, Priority, RunError, Ticket, WorkOrders};
 use sql::catalog::{ColumnDef, KeyDef};
@@ -11,11 +15,7 @@ use storage::{BulkWriter, Layout, Table};
 use txn::manager::Isolation;
 use types::{DataType, Error, Result, SqlState};
 
-use crate::catalog::locks::TableLock;
-use crate::catalog::stored::{key_index, schema_of};
-use crate::catalog::{Indexes, TableDef, TableEntry};
 use crate::transaction::work::{Begun, Durability, Modes, Work};
-use crate::words::who::Who;
 use crate::write::rows::attempt;
 use crate::{CancelHandle, Database};
 

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use catalog::State;
 use exec::SpillSpace;
 use host::{Io, RealClock, RealIo};
 use storage::{BufferPool, Lru2, Timestamp};
@@ -10,7 +11,6 @@ use types::Result;
 
 use super::databases::begin_cluster;
 use super::two_phase;
-use crate::catalog::State;
 use crate::durable::{self, Named, Stores};
 use crate::instance::database::Beginning;
 use crate::show::system;

@@ -4,6 +4,9 @@
 use std::any::Any;
 use std::sync::Arc;
 
+use catalog::codec::{decode_sequence, decode_table};
+use catalog::stored::{key_index, schema_of};
+use catalog::{Indexes, Schema, State, TableDef, TableEntry};
 use exec::SharedBatchSource;
 use sql::catalog::{
     CheckDef, ColumnDef, Identity, IndexMeta, KeyDef, TableFunctionRef, TableMeta, TableRef,
@@ -13,9 +16,6 @@ use storage::Table;
 use types::{DataType, Result};
 
 use crate::Database;
-use crate::catalog::codec::{decode_sequence, decode_table};
-use crate::catalog::stored::{key_index, schema_of};
-use crate::catalog::{Indexes, Schema, State, TableDef, TableEntry};
 use crate::instance::attached::{AttachedTable, AttachedTableId, AttachedTransaction};
 use crate::instance::registry::{OpenedFile, SourceFunction};
 

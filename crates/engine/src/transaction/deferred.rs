@@ -6,14 +6,13 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
+use catalog::{State, TableEntry};
 use hashbrown::HashTable;
 use kernels::Batch;
 use sql::catalog::{Deferral, ForeignKeyDef, KeyDef, TriggerDef, TriggerEvent};
 use sql::statement::ConstraintMode;
 use storage::{BufferPool, Datum, MemoryCategory, Reservation};
 use types::{Error, Result, SqlState, Value};
-
-use crate::catalog::{State, TableEntry};
 
 /// A foreign key or a key, whatever it and its table are called: its table's storage and index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

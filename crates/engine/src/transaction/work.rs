@@ -13,6 +13,10 @@ pub(crate) mod prepared;
 
 use std::sync::{Arc, OnceLock};
 
+use catalog::locks::{Asked, LockMode, TableLock};
+use catalog::who::Who;
+use catalog::wide::{Touch, Touched, WideReader};
+use catalog::{Sequence, State, TableEntry, families, partitions, wide};
 use exec::context::ReadLog;
 use parking_lot::Mutex;
 use sql::statement::{AccessMode, Deferral, RelationName, TransactionModes};
@@ -22,9 +26,6 @@ use txn::manager::{Isolation, Transaction};
 use types::{Error, Result, SqlState};
 
 use crate::CancelHandle;
-use crate::catalog::locks::{Asked, LockMode, TableLock};
-use crate::catalog::wide::{Touch, Touched, WideReader};
-use crate::catalog::{Sequence, State, TableEntry, families, partitions, wide};
 use crate::instance::attached::{AttachedMark, AttachedTransaction};
 use crate::instance::channels::Pending;
 use crate::instance::database::Inner;
@@ -34,7 +35,6 @@ use crate::transaction::held::HeldSnapshot;
 use crate::transaction::holds::OwnHold;
 use crate::transaction::reads::Reads;
 use crate::words::settings::Settings;
-use crate::words::who::Who;
 
 pub(crate) use commit::Durability;
 

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
+use catalog::stored::sub_block_spec;
+use catalog::{TableDef, TableEntry, derived};
 use sql::catalog::IndexMeta;
 use storage::{RowBuffer, Table, TableIndex, WriteError};
 use types::{Error, Result, SqlState};
 
 use crate::Session;
-use crate::catalog::stored::sub_block_spec;
-use crate::catalog::{TableDef, TableEntry, derived};
 use crate::transaction::work::newest;
 
 /// Gives the frozen blocks of the table in storage an index; its number.

@@ -11,6 +11,8 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use catalog::State;
+use catalog::wide::{self, Touch};
 use sql::statement::AccessMode;
 use storage::{Datum, RowBuffer, Table, Tid, WriteError};
 use txn::manager::Isolation;
@@ -18,8 +20,6 @@ use txn::redo::{Redo, RedoReader};
 use types::{Error, Result, SqlState, Value};
 
 use crate::Database;
-use crate::catalog::State;
-use crate::catalog::wide::{self, Touch};
 use crate::instance::prepared::PreparedFacts;
 use crate::transaction::work::prepared::{PreparedImage, decoded, reader_of_tables};
 use crate::transaction::work::{Begun, Modes, Work};

@@ -15,6 +15,8 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use catalog::locks::{LockMode, MODES};
+use catalog::{State, TableEntry};
 use sql::algebra::{AdvisoryMode, AdvisorySpan};
 use sql::statement::Persistence;
 use storage::{Change, ChangeKind, RowBuffer, Table, Tid, Timestamp, TxnId, UndoBuffer};
@@ -26,8 +28,6 @@ use types::{Error, Result};
 use super::commit::{Durability, Ending, ended, taken};
 use super::{Reads, Work};
 use crate::Commits;
-use crate::catalog::locks::{LockMode, MODES};
-use crate::catalog::{State, TableEntry};
 use crate::durable::{self, Effects, Lsn, Marks, Redo};
 use crate::instance::advisory::{Key, advisory_owner};
 use crate::instance::database::Inner;
