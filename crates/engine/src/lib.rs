@@ -12,7 +12,6 @@
 
 // Floors: lowest first.
 mod words;
-mod durable;
 mod instance;
 mod transaction;
 mod session;

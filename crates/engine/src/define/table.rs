@@ -8,6 +8,7 @@ use catalog::rights::Object;
 use catalog::stored::{foreign_index, key_index, schema_of};
 use catalog::wide::Freshness;
 use catalog::{Indexes, State, TableDef, TableEntry};
+use durable::temporary_table;
 use exec::Opener;
 use sql::algebra::Query;
 use sql::catalog::{ForeignKeyDef, IndexMeta, TriggerEvent};
@@ -22,7 +23,6 @@ use super::{
     drop, inherit, layout_of, may_create, names, order_of, partition, persistence_of, redefined,
     sequence, wide,
 };
-use crate::durable::temporary_table;
 use crate::statement::admission::Rows;
 use crate::statement::running::{Run, Running};
 use crate::write::insert::{BULK_ROWS, load_result, load_stream};

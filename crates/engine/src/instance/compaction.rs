@@ -15,13 +15,13 @@ use std::sync::{Arc, Weak};
 
 use catalog::TableEntry;
 use catalog::locks::{Asked, LockMode};
+use durable::{Durable, Effects, Lsn, Redo};
 use parking_lot::Mutex;
 use storage::{BLOCK_ROWS_MAX, BlockLayout, BlockUse, Moving, Table, Timestamp, TxnId, UndoBuffer};
 use txn::manager::{CommitWork, Isolation};
 use types::{Error, Result, SqlState};
 
 use super::freezing::Site;
-use crate::durable::{Durable, Effects, Lsn, Redo};
 
 /// A block with fewer rows is small.
 const SMALL_ROWS: usize = BLOCK_ROWS_MAX / 16;

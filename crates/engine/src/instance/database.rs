@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use catalog::locks::TableLock;
 use catalog::{TableEntry, TableInfo, undefined_table};
+use durable::{self, CheckReport, Durable, Effects, Lsn, Marks, RecoveryReport, Redo, Stores};
 use exec::SpillSpace;
 use host::Clock;
 use parking_lot::Mutex;
@@ -26,9 +27,6 @@ use super::prepared::PreparedTransactions;
 use super::registry::Registry;
 use super::xids::Xids;
 use crate::Config;
-use crate::durable::{
-    self, CheckReport, Durable, Effects, Lsn, Marks, RecoveryReport, Redo, Stores,
-};
 
 /// A database. Sessions share it; it ends with the last of them.
 #[derive(Clone)]

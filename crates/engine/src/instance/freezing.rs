@@ -18,13 +18,13 @@ use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use durable::{Durable, Stores};
 use parking_lot::{Condvar, Mutex};
 use storage::{HotBlock, Layout, Table};
 use txn::manager::Isolation;
 use types::Result;
 
 use super::compaction::{self, Quiet, Traces};
-use crate::durable::{Durable, Stores};
 
 /// Cycles without a change after which a block of a table is frozen, to begin with.
 const PATIENCE: u32 = 10;

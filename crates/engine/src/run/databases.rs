@@ -14,13 +14,13 @@ use catalog::databases::{DatabaseDef, DatabaseName, FIRST_NAME};
 use catalog::rights::{Object, Rights};
 use catalog::who::{Who, denied};
 use catalog::{Role, State};
+use durable::{Named, Stores};
 use host::RealClock;
 use sql::statement::{DatabaseOptions, DatabaseStatement, IfMissing, InUse, RoleName};
 use storage::Timestamp;
 use types::{Error, Result, SqlState};
 
 use super::open::{opened_beside, spill_in, started};
-use crate::durable::{Named, Stores};
 use crate::instance::cluster::{Cluster, Member, Place, ToCluster, position, undefined_database};
 use crate::instance::database::Beginning;
 use crate::transaction::work::Begun;

@@ -9,11 +9,11 @@
 
 use std::sync::Arc;
 
+use durable::is_temporary;
 use storage::ChangeKind;
 use txn::manager::Isolation;
 use types::{Error, Result};
 
-use crate::durable::is_temporary;
 use crate::instance::attached::{
     AttachedHold, AttachedMark, AttachedTableId, AttachedTransaction, Attachment, HeldTables,
 };

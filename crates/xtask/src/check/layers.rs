@@ -5,8 +5,8 @@
 //! types < host < wal < bus < sched     types < sql < plan     types < rpc
 //! types < kernels < store < transport  types < host < wal < store < transport < shared
 //! types < kernels < store < codegen
-//! all of these < exec < catalog < engine < formats, workloads, wire, procs, bus_server,
-//!     bus_embedded
+//! all of these < exec < catalog < durable < engine < formats, workloads, wire, procs,
+//!     bus_server, bus_embedded
 //! these < flight < server, python
 //! ```
 
@@ -26,6 +26,7 @@ const CHAINS: &[&[&str]] = &[
 const LAYERS: &[&[&str]] = &[
     &["exec"],
     &["catalog"],
+    &["durable"],
     &["engine"],
     &["formats", "workloads", "wire", "procs", "bus_server", "bus_embedded"],
     &["flight"],

@@ -17,6 +17,7 @@ use std::sync::atomic::Ordering;
 
 use catalog::locks::{LockMode, MODES};
 use catalog::{State, TableEntry};
+use durable::{Effects, Lsn, Marks, Redo};
 use sql::algebra::{AdvisoryMode, AdvisorySpan};
 use sql::statement::Persistence;
 use storage::{Change, ChangeKind, RowBuffer, Table, Tid, Timestamp, TxnId, UndoBuffer};
@@ -28,7 +29,6 @@ use types::{Error, Result};
 use super::commit::{Durability, Ending, ended, taken};
 use super::{Reads, Work};
 use crate::Commits;
-use crate::durable::{self, Effects, Lsn, Marks, Redo};
 use crate::instance::advisory::{Key, advisory_owner};
 use crate::instance::database::Inner;
 use crate::instance::prepared::{PreparedFacts, PreparedWork, Reader, Unfinished};

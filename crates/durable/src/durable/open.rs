@@ -5,38 +5,36 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use parking_lot::Mutex;
-use storage::{BufferPool, Lru2};
 use txn::checkpoint::Directory;
 use types::{Result, SqlState};
 use wal::Log;
 
-use super::background::Checkpointer;
-use super::recover::{Means, Recovered};
-use super::verify::{self, CheckReport};
-use super::{Durable, Files, Stores};
-use crate::Config;
+use super::Durable;
+use crate::background::Checkpointer;
+use crate::handed::{Opening, Stores};
+use crate::recover::{Means, Recovered};
+use crate::verify::{self, CheckReport};
 
 /// A database that was opened.
-pub(crate) struct Opened {
-    pub(crate) durable: Durable,
-    pub(crate) stores: Arc<Stores>,
+pub struct Opened {
+    /// Its open files.
+    pub durable: Durable,
+    /// Catalog and transactions as they were left.
+    pub stores: Arc<Stores>,
     /// The largest number of a table or index.
-    pub(crate) last_object: u64,
+    pub last_object: u64,
 }
 
 /// Opens the database in `path`, or makes one there.
 ///
 /// # Errors
-/// See [`crate::Database::open`].
-pub(crate) fn open(
-    path: &Path,
-    config: &Config,
-    files: &Files,
-    pool: &Arc<BufferPool>,
-) -> Result<Opened> {
-    let options = files.log_options();
-    let directory = Directory::open(&files.io, path, options)?;
-    let recovered = Means::new(&directory, pool, config).recover()?;
+/// 55006 when another process has it open; XX001 with file, offset and expectation when a file is
+/// damaged, which changes nothing; 58P01 when `path` holds something else; 53200 when it does not
+/// fit into memory; 58030 and 53100 for what the disk says.
+pub fn open(path: &Path, opening: Opening<'_>) -> Result<Opened> {
+    let options = opening.files.log_options();
+    let directory = Directory::open(&opening.files.io, path, options)?;
+    let recovered = Means::new(&directory, opening).recover()?;
     let Recovered { state, files: block_files, manifest, log, .. } = recovered;
     if let Some(torn) = log.torn_tail() {
         eprintln!(
@@ -72,15 +70,16 @@ pub(crate) fn open(
 /// nothing.
 ///
 /// # Errors
-/// See [`crate::Database::check`].
-pub(crate) fn check(path: &Path, config: &Config, files: &Files) -> Result<CheckReport> {
+/// 58P01 when there is no database; 55006 when it is open; 53200 when it does not fit into memory;
+/// 58030 when a file cannot be read.
+pub fn check(path: &Path, opening: Opening<'_>) -> Result<CheckReport> {
+    let files = opening.files;
     let findings = txn::checkpoint::check(&files.io, path)?;
     if !findings.is_empty() {
         return Ok(CheckReport { findings, ..CheckReport::default() });
     }
-    let pool = BufferPool::evicting(config.memory_bytes, Box::new(Lru2));
     let directory = Directory::open(&files.io, path, files.log_options())?;
-    match Means::new(&directory, &pool, config).recover() {
+    match Means::new(&directory, opening).recover() {
         Ok(recovered) => {
             let mut report = verify::tables(&recovered.state);
             verify::blocks(&recovered.state, &mut report);

@@ -10,23 +10,24 @@ use txn::checkpoint::{BlockContent, BlockVersion, Syncing};
 use txn::redo::RedoWriter;
 use types::{Error, Result};
 
-use super::files::{LoadedBlock, temperature_of};
-use super::marks::Marks;
-use super::objects::{VALUE_BYTES, write_difference, write_end, write_value};
+use super::Durable;
 use super::redo::{Redo, Scratch, ValuePlace};
-use super::{Durable, is_temporary};
+use crate::files::{LoadedBlock, temperature_of};
+use crate::marks::Marks;
+use crate::objects::{VALUE_BYTES, write_difference, write_end, write_value};
+use crate::temporary::is_temporary;
 
 /// Effects of a transaction besides rows.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Effects<'a> {
+pub struct Effects<'a> {
     /// Transactions that its record names.
-    pub(crate) marks: Option<&'a Marks>,
+    pub marks: Option<&'a Marks>,
     /// The catalog before and after.
-    pub(crate) catalog: Option<(&'a State, &'a State)>,
+    pub catalog: Option<(&'a State, &'a State)>,
     /// Sequences that it took values of.
-    pub(crate) sequences: &'a [Arc<Sequence>],
+    pub sequences: &'a [Arc<Sequence>],
     /// Wide tables that no longer hold.
-    pub(crate) ended: &'a [Arc<TableEntry>],
+    pub ended: &'a [Arc<TableEntry>],
 }
 
 impl Durable {
@@ -35,7 +36,7 @@ impl Durable {
     ///
     /// # Errors
     /// 53100 and 58030; 54000 for a transaction of gigabytes.
-    pub(crate) fn encode(
+    pub fn encode(
         &self,
         undo: Option<&UndoBuffer>,
         effects: Effects<'_>,

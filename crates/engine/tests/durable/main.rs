@@ -9,18 +9,18 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use engine::{Background, Config, Database, Files, Session};
 use host::{Io, SimClock, SimIo, Tear};
 use storage::Layout;
 use types::SqlState;
-
-use super::{Background, Files};
-use crate::{Config, Database, Session};
 
 const PATH: &str = "/db";
 
 fn files_of(io: &SimIo) -> Files {
     let io: Arc<dyn Io> = Arc::new(io.clone());
-    Files { io, background: Background::None, segment_bytes: 64 << 10, ..Files::default() }
+    let (background, segment_bytes) = (Background::None, 64 << 10);
+    // Short logs go to all threads, too.
+    Files { io, background, segment_bytes, portion_bytes: 256, ..Files::default() }
 }
 
 fn config() -> Config {

@@ -11,8 +11,8 @@ use types::{Error, Result, SqlState};
 use wal::{Log, Lsn, RecordBuffer, Space};
 
 use super::Durable;
-use super::files::LoadedBlock;
-use super::objects::{VALUE_BYTES, value_bytes};
+use crate::files::LoadedBlock;
+use crate::objects::{VALUE_BYTES, value_bytes};
 
 /// Memory used again from commit to commit of a thread.
 #[derive(Default)]
@@ -42,7 +42,7 @@ pub(super) struct ValuePlace {
 
 /// The redo of a transaction, for which the log has room. Dropped without being appended it takes
 /// its files with it.
-pub(crate) struct Redo<'d> {
+pub struct Redo<'d> {
     pub(super) durable: &'d Durable,
     /// There until the end.
     scratch: Option<Box<Scratch>>,

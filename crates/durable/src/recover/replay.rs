@@ -22,18 +22,16 @@ use txn::redo::{BlockReference, Redo, RedoReader, RowsEnd, first_catalog_kind, t
 use types::{Error, Result};
 use wal::{LogReader, Lsn};
 
-use super::damaged;
-use super::files::{BlockFiles, LoadedBlock};
-use super::marks::is_mark;
-use super::objects::{Objects, is_value};
-use super::recover::Means;
+use super::Means;
+use crate::damage::damaged;
+use crate::files::{BlockFiles, LoadedBlock};
+use crate::marks::is_mark;
+use crate::objects::{Objects, is_value};
 
-/// Bytes of payloads that are handed over at once; tests have short logs.
-const PORTION_BYTES: usize = if cfg!(test) { 256 } else { 1 << 20 };
 /// Portions that a worker may be behind the reader: together as large as 16 blocks of small rows.
 const PORTIONS_MAX: usize = 64;
-/// Less than this is applied without workers.
-const PARALLEL_BYTES_MIN: usize = PORTION_BYTES / 4;
+/// Share of a portion below which it is applied without workers.
+const ALONE_SHARE: usize = 4;
 /// Changes decoded before they are applied; their values stay in the cache meanwhile.
 const CHANGES_MAX: usize = 128;
 
@@ -49,12 +47,12 @@ struct Portion {
 }
 
 impl Portion {
-    /// Portion with memory that was used before, if there is some.
-    fn new(used: Option<Self>) -> Self {
+    /// Portion for about `bytes` bytes, with memory that was used before, if there is some.
+    fn new(bytes: usize, used: Option<Self>) -> Self {
         let mut portion = used.unwrap_or_default();
         portion.bytes.clear();
         portion.records.clear();
-        portion.bytes.reserve(PORTION_BYTES + PORTION_BYTES / 4);
+        portion.bytes.reserve(bytes + bytes / 4);
         portion
     }
 
@@ -77,20 +75,22 @@ struct Source<'l> {
     /// The newest commit.
     last: Timestamp,
     commits: u64,
+    /// Bytes of a portion.
+    portion_bytes: usize,
     /// Portions that all workers are through with.
     used: Receiver<Portion>,
     give_back: Sender<Portion>,
 }
 
 impl<'l> Source<'l> {
-    fn new(log: &'l mut LogReader, last: Timestamp) -> Self {
+    fn new(log: &'l mut LogReader, last: Timestamp, portion_bytes: usize) -> Self {
         let (give_back, used) = channel();
-        Self { log, last, commits: 0, used, give_back }
+        Self { log, last, commits: 0, portion_bytes, used, give_back }
     }
 
     /// The next records, of `bytes` bytes or up to a stop.
     fn portion(&mut self, bytes: usize) -> Result<(Portion, Option<Stop>), Failed> {
-        let mut portion = Portion::new(self.used.try_recv().ok());
+        let mut portion = Portion::new(self.portion_bytes, self.used.try_recv().ok());
         while portion.bytes.len() < bytes {
             let Some(record) = self.log.next().map_err(|error| (None, error))? else {
                 return Ok((portion, Some(Stop::End)));
@@ -124,7 +124,7 @@ impl<'l> Source<'l> {
             if stop.is_some() {
                 return Ok(stop);
             }
-            (portion, stop) = self.portion(PORTION_BYTES)?;
+            (portion, stop) = self.portion(self.portion_bytes)?;
         }
     }
 }
@@ -175,9 +175,9 @@ impl<'a> Replay<'a> {
     /// # Errors
     /// XX001 for damage, without a record when the error names the place; 53200; 58030.
     pub(super) fn run(&mut self, log: &mut LogReader) -> Result<(), Failed> {
-        let mut source = Source::new(log, self.last);
+        let mut source = Source::new(log, self.last, self.means.portion_bytes);
         loop {
-            let (portion, stop) = source.portion(PARALLEL_BYTES_MIN)?;
+            let (portion, stop) = source.portion(source.portion_bytes / ALONE_SHARE)?;
             let stop = match stop {
                 None if self.means.threads > 1 => self.run_parallel(portion, &mut source)?,
                 stop => {

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use txn::redo::RedoWriter;
 use types::Result;
 
-use super::damaged;
+use crate::damage::damaged;
 
 mod kind {
     pub(super) const PREPARED: u8 = 234;
@@ -27,7 +27,7 @@ mod kind {
 }
 
 /// Numbers of committed transactions that are kept: what older ones became is not known.
-pub(crate) const COMMITTED_MAX: usize = 1 << 14;
+pub const COMMITTED_MAX: usize = 1 << 14;
 
 /// True for entries of marks, which come before those of definitions.
 pub(super) fn is_mark(kind: u8) -> bool {
@@ -36,31 +36,31 @@ pub(super) fn is_mark(kind: u8) -> bool {
 
 /// Transactions that files name.
 #[derive(Clone, Default)]
-pub(crate) struct Named {
+pub struct Named {
     /// Work of prepared transactions, by their names.
-    pub(crate) prepared: BTreeMap<Arc<str>, Arc<[u8]>>,
+    pub prepared: BTreeMap<Arc<str>, Arc<[u8]>>,
     /// No transaction has this number or a larger one.
-    pub(crate) numbers_below: u64,
+    pub numbers_below: u64,
     /// Numbers of transactions that committed, the newest.
-    pub(crate) committed: BTreeSet<u64>,
+    pub committed: BTreeSet<u64>,
 }
 
 /// Marks that one record of the log makes.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Marks {
+pub struct Marks {
     /// The transaction is prepared: its name, and what it did.
-    pub(crate) prepared: Option<(Arc<str>, Arc<[u8]>)>,
+    pub prepared: Option<(Arc<str>, Arc<[u8]>)>,
     /// The prepared transaction of this name has ended.
-    pub(crate) ended: Option<Arc<str>>,
+    pub ended: Option<Arc<str>>,
     /// Numbers below this one may be given out.
-    pub(crate) numbers_below: Option<u64>,
+    pub numbers_below: Option<u64>,
     /// Number of the transaction that commits.
-    pub(crate) committed: Option<u64>,
+    pub committed: Option<u64>,
 }
 
 impl Marks {
     /// True for none.
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         let Self { prepared, ended, numbers_below, committed } = self;
         prepared.is_none() && ended.is_none() && numbers_below.is_none() && committed.is_none()
     }
@@ -84,7 +84,7 @@ impl Marks {
 
 impl Named {
     /// Takes over the marks of a record, under the commit latch.
-    pub(crate) fn note(&mut self, marks: &Marks) {
+    pub fn note(&mut self, marks: &Marks) {
         if let Some((gid, bytes)) = &marks.prepared {
             self.prepared.insert(Arc::clone(gid), Arc::clone(bytes));
         }

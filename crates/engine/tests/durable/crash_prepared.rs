@@ -9,13 +9,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use engine::{Config, Database, Session};
 use host::{Fault, SimIo, Tear};
 use storage::Layout;
 use testkit::Random;
 
 use super::crash::number_from;
 use super::{ENDS, LAYOUTS, config, end, files_of, open_layout, rows, run, state_of};
-use crate::{Config, Database, Session};
 
 const ROUNDS: u64 = 4;
 

@@ -34,8 +34,9 @@ use storage::{BufferPool, Table, Timestamp};
 use txn::redo::RedoWriter;
 use types::Result;
 
-use super::damaged;
-use super::marks::Named;
+use crate::damage::damaged;
+use crate::marks::Named;
+use crate::temporary::is_temporary;
 
 mod kind {
     pub(super) const TABLE: u8 = 1;
@@ -696,7 +697,7 @@ impl Objects {
 
     fn put_table(&mut self, name: String, bytes: &[u8], indexes: Indexes) -> Result<()> {
         let (def, id) = decode_table(bytes)?;
-        if def.name != name || super::is_temporary(id) {
+        if def.name != name || is_temporary(id) {
             return Err(damaged(format!("table {name} has number {id} and name {}", def.name)));
         }
         self.last_object = self.last_object.max(id);

@@ -35,7 +35,7 @@ impl CheckReport {
 }
 
 /// Compares all indexes with their tables, which nobody writes meanwhile and which have no garbage.
-pub(crate) fn tables(state: &State) -> CheckReport {
+pub fn tables(state: &State) -> CheckReport {
     let mut report = CheckReport::default();
     for (name, entry) in &state.tables {
         let table = entry.storage();
@@ -68,7 +68,10 @@ pub(super) fn blocks(state: &State, report: &mut CheckReport) {
 
 /// As [`tables`], beside transactions that run: of a table that somebody writes, or whose older
 /// versions somebody may see, only that each row of a snapshot has its entries.
-pub(crate) fn tables_beside_others(
+///
+/// # Errors
+/// 57014 and other ends of the statement that checks; 53300 when too many transactions run.
+pub fn tables_beside_others(
     state: &State,
     manager: &Arc<TransactionManager>,
 ) -> types::Result<CheckReport> {

@@ -9,12 +9,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use engine::{Config, Database, Session};
 use host::{Fault, SimIo, Tear};
 use storage::Layout;
 use testkit::Random;
 
 use super::{config, files_of};
-use crate::{Config, Database, Session};
 
 const SESSIONS: u64 = 3;
 const ROUNDS: u64 = 3;

@@ -10,12 +10,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use engine::{Config, Database, Session};
 use host::{Fault, SimIo, Tear};
 use testkit::Random;
 
 use super::crash::number_from;
 use super::{config, files_of};
-use crate::{Config, Database, Session};
 
 const SESSIONS: usize = 3;
 const ROUNDS: u64 = 3;
@@ -318,7 +318,7 @@ impl World {
     }
 }
 
-fn one(result: &crate::QueryResult) -> Vec<String> {
+fn one(result: &engine::QueryResult) -> Vec<String> {
     result.text_rows().into_iter().flatten().flatten().collect()
 }
 

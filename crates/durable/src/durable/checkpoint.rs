@@ -30,10 +30,12 @@ use txn::redo::RedoWriter;
 use types::{Error, Result, SqlState};
 use wal::Position;
 
+use super::Durable;
 use super::encode::dead_bytes;
-use super::files::{Need, temperature_of};
-use super::marks::Named;
-use super::{Durable, is_temporary, objects};
+use crate::files::{Need, temperature_of};
+use crate::marks::Named;
+use crate::objects;
+use crate::temporary::is_temporary;
 
 /// Bytes of blocks that closing a database writes at most for a checkpoint, whatever the log.
 const CLOSING_BYTES_MIN: u64 = 64 << 20;
@@ -71,7 +73,7 @@ impl Durable {
     ///
     /// # Errors
     /// Why it failed, or why the last one in the background did.
-    pub(crate) fn checkpoint(&self) -> Result<()> {
+    pub fn checkpoint(&self) -> Result<()> {
         if let Some(error) = self.checkpointer.take_failure() {
             return Err(error);
         }
@@ -79,7 +81,7 @@ impl Durable {
     }
 
     /// Writes a checkpoint that nobody asked for.
-    pub(crate) fn checkpoint_in_background(&self) {
+    pub fn checkpoint_in_background(&self) {
         if let Err(error) = self.write_checkpoint() {
             // The next attempt is due when the log has grown as much again.
             self.checkpoint_lsn.store(self.log.position().lsn.0, Ordering::Relaxed);
@@ -88,7 +90,7 @@ impl Durable {
     }
 
     /// Starts writing checkpoints in the background.
-    pub(crate) fn start(&self, checkpoint: impl Fn() + Send + 'static) {
+    pub fn start(&self, checkpoint: impl Fn() + Send + 'static) {
         self.checkpointer.start(checkpoint);
     }
 
@@ -189,7 +191,7 @@ impl Durable {
     /// # Errors
     /// 58P02 when the directory holds something, 22023 when it is inside the database's; 57014;
     /// those of a checkpoint and of the files.
-    pub(crate) fn backup(&self, target: &Path, check: &dyn Fn() -> Result<()>) -> Result<u64> {
+    pub fn backup(&self, target: &Path, check: &dyn Fn() -> Result<()>) -> Result<u64> {
         let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         if absolute(target).starts_with(absolute(self.directory.path())) {
             let message = "a backup cannot be inside the directory of the database";
@@ -202,7 +204,7 @@ impl Durable {
     ///
     /// # Errors
     /// Errors of [`Self::backup`].
-    pub(crate) fn copy_to(&self, target: &Path, check: &dyn Fn() -> Result<()>) -> Result<u64> {
+    pub fn copy_to(&self, target: &Path, check: &dyn Fn() -> Result<()>) -> Result<u64> {
         // Less log to copy, and to replay.
         self.write_checkpoint()?;
         // Until the end no checkpoint removes files and log of the newest one.
@@ -214,7 +216,7 @@ impl Durable {
     }
 
     /// The latch that is held while a checkpoint is written: who holds it keeps others from it.
-    pub(crate) fn checkpoints(&self) -> Arc<Mutex<()>> {
+    pub fn checkpoints(&self) -> Arc<Mutex<()>> {
         Arc::clone(&self.writing)
     }
 

@@ -7,6 +7,8 @@
 //! Invariants: rows come back with their TIDs; nothing is written to files; rows of a frozen block
 //! are read only where the file is of an earlier build, or an index has no keys of it.
 
+mod replay;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -21,13 +23,14 @@ use txn::redo::BlockReference;
 use types::{Error, Result, SqlState};
 use wal::LogReader;
 
-use super::damaged;
-use super::files::{BlockFiles, temperature_of};
-use super::homes::Homes;
-use super::marks::Named;
-use super::objects::Objects;
-use super::replay::Replay;
-use crate::Config;
+use crate::damage::damaged;
+use crate::files::{BlockFiles, temperature_of};
+use crate::handed::Opening;
+use crate::homes::Homes;
+use crate::marks::Named;
+use crate::objects::Objects;
+
+use replay::Replay;
 
 /// A database as its files have it.
 pub(super) struct Recovered {
@@ -69,19 +72,19 @@ pub(super) struct Means<'a> {
     pub(super) directory: &'a Directory,
     pub(super) pool: &'a Arc<BufferPool>,
     pub(super) threads: usize,
+    /// Bytes of the log that are handed to threads at once.
+    pub(super) portion_bytes: usize,
     homes: Arc<Homes>,
     /// Files of frozen blocks, with their tables, that had to be read whole.
     whole: Mutex<Vec<(u64, BlockReference)>>,
 }
 
 impl<'a> Means<'a> {
-    pub(super) fn new(
-        directory: &'a Directory,
-        pool: &'a Arc<BufferPool>,
-        config: &Config,
-    ) -> Self {
+    pub(super) fn new(directory: &'a Directory, opening: Opening<'a>) -> Self {
+        let Opening { files, pool, threads } = opening;
         let homes = Arc::new(Homes::new(directory.reader()));
-        Self { directory, pool, threads: config.threads.max(1), homes, whole: Mutex::default() }
+        let (threads, portion_bytes) = (threads.max(1), files.portion_bytes);
+        Self { directory, pool, threads, portion_bytes, homes, whole: Mutex::default() }
     }
 
     /// Reads everything.

@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
+use engine::{Database, Session};
 use host::{Io, SimIo, Tear, read_file, write_file};
 use txn::checkpoint::{DeadReference, Manifest};
 use types::codec::{read_u32, read_u64};
@@ -10,7 +11,6 @@ use types::{SqlState, Value};
 
 use super::{ENDS, End};
 use super::{PATH, config, end, files_of, open, rows, run, state_of};
-use crate::{Database, Session};
 
 /// Rows of a table of the tests: of several blocks.
 const ROWS: i64 = 60_000;
