@@ -21,6 +21,7 @@ use sql::catalog::{
     ForeignKeyDef, IndexColumn, IndexMeta, RoutineDef, RowSecurity, TriggerDef, UserType, WideDef,
     WideNode,
 };
+use storage::TableId;
 use types::Result;
 
 use self::field::{Reader, Writer, damaged};
@@ -39,10 +40,10 @@ pub fn encode_table(entry: &TableEntry, out: &mut Vec<u8>) {
 }
 
 /// Appends a table whose storage has the number `storage`.
-pub fn encode_table_def(def: &TableDef, storage: u64, out: &mut Vec<u8>) {
+pub fn encode_table_def(def: &TableDef, storage: TableId, out: &mut Vec<u8>) {
     out.push(VERSION);
     let mut writer = Writer::new(out);
-    writer.field(&storage);
+    writer.field(&storage.0);
     writer.field(def);
 }
 
@@ -50,9 +51,9 @@ pub fn encode_table_def(def: &TableDef, storage: u64, out: &mut Vec<u8>) {
 ///
 /// # Errors
 /// XX001 when they are no table.
-pub fn decode_table(bytes: &[u8]) -> Result<(TableDef, u64)> {
+pub fn decode_table(bytes: &[u8]) -> Result<(TableDef, TableId)> {
     let mut reader = versioned(bytes)?;
-    let storage = reader.field()?;
+    let storage = TableId(reader.field()?);
     let def: TableDef = reader.field()?;
     reader.end()?;
     check_ordinals(&def)?;

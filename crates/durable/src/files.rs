@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use storage::{BlockLayout, Timestamp};
+use storage::{BlockLayout, TableId, Timestamp};
 use txn::checkpoint::{
     BlockEntry, BlockFileName, BlockTemperature, KeysReference, Manifest, TableEntry as TableFiles,
 };
@@ -11,7 +11,7 @@ use txn::redo::BlockReference;
 /// A file that a transaction wrote for a block that it loaded.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LoadedBlock {
-    pub(super) table: u64,
+    pub(super) table: TableId,
     pub(super) file: BlockReference,
     pub(super) temperature: BlockTemperature,
 }
@@ -19,9 +19,9 @@ pub(super) struct LoadedBlock {
 /// The newest file of each block, by table and block.
 #[derive(Debug, Default)]
 pub(super) struct BlockFiles {
-    known: HashMap<(u64, u64), BlockEntry>,
+    known: HashMap<(TableId, u64), BlockEntry>,
     /// Versions of files of frozen blocks that have to be read whole.
-    whole: HashMap<(u64, u64), u64>,
+    whole: HashMap<(TableId, u64), u64>,
 }
 
 /// How a block gets into a checkpoint.
@@ -62,7 +62,7 @@ impl BlockFiles {
     /// Part of a block that a checkpoint has to write when its newest change is `changed`.
     pub(super) fn need(
         &self,
-        table: u64,
+        table: TableId,
         block: u64,
         changed: Timestamp,
         temperature: BlockTemperature,
@@ -86,17 +86,17 @@ impl BlockFiles {
     }
 
     /// An earlier build wrote this file of a frozen block, so that it has to be read whole.
-    pub(super) fn note_whole(&mut self, table: u64, file: &BlockReference) {
+    pub(super) fn note_whole(&mut self, table: TableId, file: &BlockReference) {
         self.whole.insert((table, file.block), file.version);
     }
 
     /// File with the keys of a block, if there is one.
-    pub(super) fn keys(&self, table: u64, block: u64) -> Option<KeysReference> {
+    pub(super) fn keys(&self, table: TableId, block: u64) -> Option<KeysReference> {
         self.known.get(&(table, block))?.keys
     }
 
     /// The keys of a block cannot be read: the next checkpoint writes them anew.
-    pub(super) fn forget_keys(&mut self, table: u64, block: u64) {
+    pub(super) fn forget_keys(&mut self, table: TableId, block: u64) {
         if let Some(entry) = self.known.get_mut(&(table, block)) {
             entry.keys = None;
         }
@@ -105,7 +105,7 @@ impl BlockFiles {
     /// The files of commits up to `at`, in the shape of a manifest: to be compared with the next.
     pub(super) fn up_to(&self, at: Timestamp) -> Manifest {
         let entries = self.known.iter().filter(|(_, entry)| entry.changed <= at);
-        let table = |(&(id, _), entry): (&(u64, u64), &BlockEntry)| TableFiles {
+        let table = |(&(id, _), entry): (&(TableId, u64), &BlockEntry)| TableFiles {
             id,
             next_block: 0,
             blocks: vec![*entry],

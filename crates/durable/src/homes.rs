@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
-use storage::{PayloadSource, Table};
+use storage::{PayloadSource, Table, TableId};
 use txn::checkpoint::{
     BlockEntry, BlockFileKind, BlockFileName, BlockReader, BlockTemperature, Manifest,
 };
@@ -23,7 +23,7 @@ use types::Result;
 #[derive(Debug)]
 struct Home {
     reader: BlockReader,
-    table: u64,
+    table: TableId,
     file: BlockReference,
 }
 
@@ -42,7 +42,7 @@ pub(super) struct Homes {
     kept: Mutex<Vec<BlockFileName>>,
 }
 
-fn name_of(table: u64, file: &BlockReference) -> BlockFileName {
+fn name_of(table: TableId, file: &BlockReference) -> BlockFileName {
     let BlockReference { block, version, .. } = *file;
     BlockFileName { table, block, version, kind: BlockFileKind::Block }
 }
@@ -53,7 +53,7 @@ impl Homes {
     }
 
     /// Reader of `file`, for the frozen block of `table` that is in it.
-    pub(super) fn home_of(&self, table: u64, file: &BlockReference) -> Arc<dyn PayloadSource> {
+    pub(super) fn home_of(&self, table: TableId, file: &BlockReference) -> Arc<dyn PayloadSource> {
         let home = Arc::new(Home { reader: self.reader.clone(), table, file: *file });
         self.known.lock().insert(name_of(table, file), Arc::downgrade(&home));
         home
@@ -70,7 +70,7 @@ impl Homes {
     pub(super) fn tell_all<'t>(
         &self,
         manifest: &Manifest,
-        table: impl Fn(u64) -> Option<&'t Arc<Table>>,
+        table: impl Fn(TableId) -> Option<&'t Arc<Table>>,
     ) {
         for files in &manifest.tables {
             let Some(table) = table(files.id) else { continue };

@@ -15,7 +15,6 @@
 
 // Floors: lowest first.
 mod damage;
-mod temporary;
 mod marks;
 mod objects;
 mod files;
@@ -30,7 +29,6 @@ pub use durable::{Durable, Effects, Opened, Redo, check, open};
 pub use handed::{CHECKPOINT_WAL_BYTES, Files, Opening, Stores};
 pub use marks::{COMMITTED_MAX, Marks, Named};
 pub use recover::RecoveryReport;
-pub use temporary::{is_temporary, temporary_table};
 pub use verify::{
     CheckReport, tables as check_tables, tables_beside_others as check_beside_others,
 };

@@ -30,13 +30,12 @@ use catalog::stored::schema_of;
 use catalog::{Extension, Indexes, Role, Schema, Sequence, SequenceValue, State, TableEntry, View};
 use sql::catalog::{RoutineDef, RowSecurity, TriggerDef, UserType};
 use sql::statement::{Persistence, RelationName};
-use storage::{BufferPool, Table, Timestamp};
+use storage::{BufferPool, Table, TableId, Timestamp};
 use txn::redo::RedoWriter;
 use types::Result;
 
 use crate::damage::damaged;
 use crate::marks::Named;
-use crate::temporary::is_temporary;
 
 mod kind {
     pub(super) const TABLE: u8 = 1;
@@ -447,7 +446,7 @@ pub(super) fn write_all(state: &State) -> Vec<u8> {
 
 /// Writes that what the wide table is made of changed.
 pub(super) fn write_end(wide: &TableEntry, writer: &mut RedoWriter<'_>) {
-    writer.catalog(kind::WIDE_ENDED, &wide.def.name, &wide.storage().id().to_le_bytes());
+    writer.catalog(kind::WIDE_ENDED, &wide.def.name, &wide.storage().id().0.to_le_bytes());
 }
 
 /// Writes a place for the value of a sequence.
@@ -485,9 +484,9 @@ pub(super) struct Objects {
     /// Transactions that files name.
     pub(super) named: Named,
     /// Tables by number.
-    pub(super) tables: HashMap<u64, Arc<Table>>,
+    pub(super) tables: HashMap<TableId, Arc<Table>>,
     /// Tables whose indexes wait for a writer, by number.
-    pub(super) deferred: HashSet<u64>,
+    pub(super) deferred: HashSet<TableId>,
     /// The largest number of a table or sequence so far.
     pub(super) last_object: u64,
     pool: Arc<BufferPool>,
@@ -674,7 +673,7 @@ impl Objects {
 
     /// A wide table that was dropped or filled anew by others stays as it is.
     fn end_wide(&self, name: &str, bytes: &[u8]) -> Result<()> {
-        let id = bytes.try_into().map(u64::from_le_bytes);
+        let id = bytes.try_into().map(u64::from_le_bytes).map(TableId);
         let id = id.map_err(|_| damaged("the end of a wide table has no number"))?;
         let wide = self.state.tables.get(name).filter(|entry| entry.storage().id() == id);
         if let Some(entry) = wide {
@@ -697,10 +696,10 @@ impl Objects {
 
     fn put_table(&mut self, name: String, bytes: &[u8], indexes: Indexes) -> Result<()> {
         let (def, id) = decode_table(bytes)?;
-        if def.name != name || is_temporary(id) {
+        if def.name != name || id.is_temporary() {
             return Err(damaged(format!("table {name} has number {id} and name {}", def.name)));
         }
-        self.last_object = self.last_object.max(id);
+        self.last_object = self.last_object.max(id.0);
         let storage = self.tables.entry(id).or_insert_with(|| {
             let schema = schema_of(&def.columns);
             Table::new(id, name.clone(), schema, def.layout, Arc::clone(&self.pool))
@@ -739,7 +738,7 @@ impl Objects {
 
     /// Gives up storage that no entry leads to: between transactions.
     pub(super) fn forget_dropped(&mut self) {
-        let used = |id: &u64| self.state.tables.values().any(|e| e.storage().id() == *id);
+        let used = |id: &TableId| self.state.tables.values().any(|e| e.storage().id() == *id);
         self.tables.retain(|id, _| used(id));
     }
 }

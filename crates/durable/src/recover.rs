@@ -17,7 +17,7 @@ use catalog::derived::new_index;
 use catalog::stored::sub_block_spec;
 use catalog::{State, TableEntry, families, partitions};
 use parking_lot::Mutex;
-use storage::{BufferPool, EvictedBlock, KeySource, Table, Timestamp, WriteError};
+use storage::{BufferPool, EvictedBlock, KeySource, Table, TableId, Timestamp, WriteError};
 use txn::checkpoint::{BlockEntry, BlockFile, BlockStart, BlockTemperature, Directory, Manifest};
 use txn::redo::BlockReference;
 use types::{Error, Result, SqlState};
@@ -76,7 +76,7 @@ pub(super) struct Means<'a> {
     pub(super) portion_bytes: usize,
     homes: Arc<Homes>,
     /// Files of frozen blocks, with their tables, that had to be read whole.
-    whole: Mutex<Vec<(u64, BlockReference)>>,
+    whole: Mutex<Vec<(TableId, BlockReference)>>,
 }
 
 impl<'a> Means<'a> {
@@ -264,7 +264,7 @@ impl<'a> Means<'a> {
 struct Keys<'a> {
     directory: &'a Directory,
     files: &'a BlockFiles,
-    table: u64,
+    table: TableId,
     /// Blocks whose keys could not be read.
     lost: Mutex<Vec<u64>>,
 }

@@ -25,6 +25,7 @@ use catalog::{State, TableInfo};
 use exec::StatementAccount;
 use parking_lot::Mutex;
 use sql::catalog::{Digits, TableFunctionRef};
+use storage::TableId;
 use types::{DataType, Result};
 
 use crate::instance::channels::{Inbox, Pending};
@@ -86,7 +87,7 @@ pub struct Session {
     /// Calls of routines that run inside of each other.
     pub(crate) call_depth: usize,
     /// Storages of the tables of statements that wait for routines which they call.
-    pub(crate) in_use: Vec<u64>,
+    pub(crate) in_use: Vec<TableId>,
 }
 
 impl Drop for Session {

@@ -8,8 +8,8 @@ use std::time::Instant;
 use kernels::{Vector, VectorData};
 use storage::{
     AccessPath, BlockPaths, BufferPool, ColumnSpec, Layout, Positions, Restriction,
-    RestrictionKind, ScanPlan, Schema, Snapshot, SubBlockKind, SubBlockSpec, Table, TableSnapshot,
-    WeaveForm, batch_of,
+    RestrictionKind, ScanPlan, Schema, Snapshot, SubBlockKind, SubBlockSpec, Table, TableId,
+    TableSnapshot, WeaveForm, batch_of,
 };
 use testkit::Random;
 use types::{CompareOp, DataType, Value};
@@ -39,7 +39,8 @@ fn name(kind: SubBlockKind) -> &'static str {
 /// `rows` rows of `columns` columns of multiples of `step`, numbers of `bits` bits at random.
 fn table(bits: u32, step: i64, columns: usize, rows: usize) -> Arc<Table> {
     let specs = (0..columns).map(|i| ColumnSpec::new(format!("c{i}"), DataType::BigInt)).collect();
-    let table = Table::new(1, "t", Schema::new(specs), Layout::Frozen, BufferPool::new(8 << 30));
+    let table =
+        Table::new(TableId(1), "t", Schema::new(specs), Layout::Frozen, BufferPool::new(8 << 30));
     let random = &mut Random::new(SEED);
     let mut column = || {
         let number = |_| (random.bits() >> (64 - bits)) as i64 * step;

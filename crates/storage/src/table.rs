@@ -52,6 +52,7 @@ use crate::block::{BLOCK_ROWS_MAX, Block, BlockLayout, PayloadSource, SYMBOL_TAB
 use crate::datum::RowBuffer;
 use crate::fixed::value_bytes;
 use crate::hot;
+use crate::ids::TableId;
 use crate::index::TableIndex;
 use crate::memory::BufferPool;
 use crate::schema::{Layout, Schema};
@@ -76,7 +77,7 @@ pub use undo::{Change, ChangeKind, UndoBuffer, UndoMark};
 
 /// A shared set of rows that transactions read and write.
 pub struct Table {
-    id: u64,
+    id: TableId,
     name: String,
     schema: Schema,
     types: Box<[PhysicalType]>,
@@ -174,7 +175,7 @@ pub struct BlockInfo {
 impl Table {
     /// An empty table.
     pub fn new(
-        id: u64,
+        id: TableId,
         name: impl Into<String>,
         schema: Schema,
         layout: Layout,
@@ -205,7 +206,7 @@ impl Table {
     }
 
     /// Its number in the database.
-    pub fn id(&self) -> u64 {
+    pub fn id(&self) -> TableId {
         self.id
     }
 

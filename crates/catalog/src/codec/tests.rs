@@ -392,8 +392,8 @@ proptest! {
     #[test]
     fn tables_come_back(def in table(), storage: u64, at: usize, change: u8) {
         let mut bytes = Vec::new();
-        encode_table_def(&def, storage, &mut bytes);
-        prop_assert_eq!(decode_table(&bytes).unwrap(), (def, storage));
+        encode_table_def(&def, TableId(storage), &mut bytes);
+        prop_assert_eq!(decode_table(&bytes).unwrap(), (def, TableId(storage)));
         damage(&bytes, at, change, decode_table)?;
     }
 
@@ -441,6 +441,6 @@ fn column_numbers_beyond_the_table_are_refused() {
         included: Vec::new(),
     });
     let mut bytes = Vec::new();
-    encode_table_def(&def, 1, &mut bytes);
+    encode_table_def(&def, TableId(1), &mut bytes);
     assert_eq!(decode_table(&bytes).unwrap_err().state(), SqlState::DATA_CORRUPTED);
 }

@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use catalog::State;
 use parking_lot::Mutex;
-use storage::{BlockImage, Table, TableIndex};
+use storage::{BlockImage, Table, TableId, TableIndex};
 use txn::checkpoint::{
     BlockContent, BlockEntry, BlockTemperature, BlockVersion, KeysReference, Manifest, Syncing,
     TableEntry as TableFiles, Unsynced, checksum_of,
@@ -35,7 +35,6 @@ use super::encode::dead_bytes;
 use crate::files::{Need, temperature_of};
 use crate::marks::Named;
 use crate::objects;
-use crate::temporary::is_temporary;
 
 /// Bytes of blocks that closing a database writes at most for a checkpoint, whatever the log.
 const CLOSING_BYTES_MIN: u64 = 64 << 20;
@@ -146,7 +145,7 @@ impl Durable {
         pinned.rollback();
         let mut output = Output::default();
         let outcome = self.write_tables(&tables, &mut output);
-        let written_tables: HashMap<u64, &Arc<Table>> =
+        let written_tables: HashMap<TableId, &Arc<Table>> =
             tables.iter().map(|(table, _)| (table.id(), *table)).collect();
         drop(tables);
         let Output { written, unsynced } = output;
@@ -315,7 +314,7 @@ impl Durable {
 
 /// The indexes of a table whose keys are kept, as a checkpoint found them.
 struct KeptIndexes {
-    table: u64,
+    table: TableId,
     all: Vec<Arc<TableIndex>>,
     checksum: u32,
 }
@@ -343,5 +342,5 @@ impl KeptIndexes {
 /// Storage of all tables that last.
 fn permanent(state: &State) -> impl Iterator<Item = &Arc<Table>> {
     let all = state.tables.values().map(|entry| entry.storage());
-    all.filter(|table| !is_temporary(table.id()))
+    all.filter(|table| !table.id().is_temporary())
 }

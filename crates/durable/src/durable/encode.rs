@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use catalog::{Sequence, State, TableEntry};
 use sql::statement::Persistence;
-use storage::{BlockImage, Change, ChangeKind, Snapshot, Table, Timestamp, UndoBuffer};
+use storage::{BlockImage, Change, ChangeKind, Snapshot, Table, TableId, Timestamp, UndoBuffer};
 use txn::checkpoint::{BlockContent, BlockVersion, Syncing};
 use txn::redo::RedoWriter;
 use types::{Error, Result};
@@ -15,7 +15,6 @@ use super::redo::{Redo, Scratch, ValuePlace};
 use crate::files::{LoadedBlock, temperature_of};
 use crate::marks::Marks;
 use crate::objects::{VALUE_BYTES, write_difference, write_end, write_value};
-use crate::temporary::is_temporary;
 
 /// Effects of a transaction besides rows.
 #[derive(Clone, Copy, Default)]
@@ -56,7 +55,7 @@ impl Durable {
             let mut blocks = LoadedBlocks { durable: self, undo, images: HashMap::new() };
             let kept = catalog.map(|(_, new)| numbers(new));
             let stays = |table: &Table| {
-                !is_temporary(table.id()) && kept.as_ref().is_none_or(|k| k.contains(&table.id()))
+                !table.id().is_temporary() && kept.as_ref().is_none_or(|k| k.contains(&table.id()))
             };
             for change in undo.changes().filter(|c| stays(c.table)) {
                 match change.kind {
@@ -106,7 +105,7 @@ impl<'d> Redo<'d> {
 }
 
 /// The numbers of all tables.
-fn numbers(state: &State) -> HashSet<u64> {
+fn numbers(state: &State) -> HashSet<TableId> {
     state.tables.values().map(|entry| entry.storage().id()).collect()
 }
 
@@ -115,7 +114,7 @@ struct LoadedBlocks<'a> {
     durable: &'a Durable,
     undo: &'a UndoBuffer,
     /// By table, its blocks as the transaction sees them.
-    images: HashMap<u64, HashMap<u64, BlockImage>>,
+    images: HashMap<TableId, HashMap<u64, BlockImage>>,
 }
 
 impl LoadedBlocks<'_> {

@@ -16,7 +16,7 @@ use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread::ScopedJoinHandle;
 
 use foldhash::fast::RandomState;
-use storage::{RowChanges, Table, TableReplay, Tid, Timestamp, replay_rows};
+use storage::{RowChanges, Table, TableId, TableReplay, Tid, Timestamp, replay_rows};
 use txn::checkpoint::{BlockEntry, BlockTemperature, Manifest};
 use txn::redo::{BlockReference, Redo, RedoReader, RowsEnd, first_catalog_kind, time_of};
 use types::{Error, Result};
@@ -300,9 +300,9 @@ struct Worker<'a> {
     parts: u32,
     tables: Vec<TableReplay>,
     /// Where a table is in `tables`, by number.
-    positions: HashMap<u64, usize, RandomState>,
+    positions: HashMap<TableId, usize, RandomState>,
     /// The last look-up there.
-    found: Option<(u64, usize)>,
+    found: Option<(TableId, usize)>,
     loaded: Loaded,
 }
 
@@ -330,12 +330,12 @@ impl<'a> Worker<'a> {
     }
 
     /// Blocks of one table take turns, and tables begin at different parts.
-    fn owns(&self, table: u64, block: u64) -> bool {
-        (table.wrapping_add(block) as u32) % self.parts == self.part
+    fn owns(&self, table: TableId, block: u64) -> bool {
+        (table.0.wrapping_add(block) as u32) % self.parts == self.part
     }
 
     /// Where `table` is in `tables`.
-    fn position(&mut self, table: u64) -> Result<usize> {
+    fn position(&mut self, table: TableId) -> Result<usize> {
         if let Some((found, position)) = self.found
             && found == table
         {
@@ -353,7 +353,7 @@ impl<'a> Worker<'a> {
         Ok(position)
     }
 
-    fn table(&self, id: u64) -> Result<&'a Arc<Table>> {
+    fn table(&self, id: TableId) -> Result<&'a Arc<Table>> {
         let table = self.objects.tables.get(&id);
         table.ok_or_else(|| damaged(format!("rows of table {id}, which is none")))
     }
@@ -380,7 +380,7 @@ impl<'a> Worker<'a> {
         let mut reader = RedoReader::new(payload);
         loop {
             let mut unknown = None;
-            let position = |table: u64, tid: Tid| {
+            let position = |table: TableId, tid: Tid| {
                 let owned = self.owns(table, tid.block());
                 owned.then(|| self.position(table).map_err(|e| unknown = Some(e)).ok())?
             };
@@ -420,7 +420,7 @@ impl<'a> Worker<'a> {
         Ok(())
     }
 
-    fn load_block(&mut self, ts: Timestamp, table: u64, file: &BlockReference) -> Result<()> {
+    fn load_block(&mut self, ts: Timestamp, table: TableId, file: &BlockReference) -> Result<()> {
         let hot = BlockTemperature::Hot;
         let (dead, keys) = (None, None);
         let entry = BlockEntry { file: *file, changed: ts, temperature: hot, dead, keys };

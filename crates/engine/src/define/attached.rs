@@ -17,6 +17,7 @@ use sql::statement::{
     CreateTable, CreateTableAs, DropRelations, IfExists, IfMissing, Persistence, RelationName,
     SequenceChange, Statement, Truncate, TruncateIdentity, WithData,
 };
+use storage::TableId;
 use types::{DataType, Error, Result, SqlState, Value, text};
 
 use super::names::taken;
@@ -254,7 +255,7 @@ fn table_of(def: &TableDef, name: &str) -> Result<NewAttachedTable> {
     name.clone_into(&mut stored.name);
     stored.indexes.retain(|index| !def.keys.iter().any(|key| key.name == index.name));
     let mut definition = Vec::new();
-    encode_table_def(&stored, 0, &mut definition);
+    encode_table_def(&stored, TableId::default(), &mut definition);
     Ok(NewAttachedTable { name: name.to_owned(), columns, keys, definition })
 }
 

@@ -8,7 +8,6 @@ use catalog::rights::Object;
 use catalog::stored::{foreign_index, key_index, schema_of};
 use catalog::wide::Freshness;
 use catalog::{Indexes, State, TableDef, TableEntry};
-use durable::temporary_table;
 use exec::Opener;
 use sql::algebra::Query;
 use sql::catalog::{ForeignKeyDef, IndexMeta, TriggerEvent};
@@ -16,7 +15,7 @@ use sql::statement::{
     CreateTable, CreateTableAs, DropBehaviour, DropRelations, IfExists, IfMissing, Persistence,
     Privilege, Privileges, RelationName, Truncate, TruncateIdentity, WithData,
 };
-use storage::Table;
+use storage::{Table, TableId};
 use types::{Error, Result, SqlState};
 
 use super::{
@@ -36,8 +35,8 @@ fn bare_storage(session: &Session, def: &TableDef) -> Arc<Table> {
     let inner = session.inner();
     let schema = schema_of(&def.columns);
     let id = match def.persistence {
-        Persistence::Permanent => inner.next_object_id(),
-        Persistence::Temporary => temporary_table(inner.next_object_id()),
+        Persistence::Permanent => TableId(inner.next_object_id()),
+        Persistence::Temporary => TableId::temporary(inner.next_object_id()),
     };
     Table::new(id, def.name.clone(), schema, def.layout, inner.pool.clone())
 }

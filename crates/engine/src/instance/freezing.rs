@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 
 use durable::{Durable, Stores};
 use parking_lot::{Condvar, Mutex};
-use storage::{HotBlock, Layout, Table};
+use storage::{HotBlock, Layout, Table, TableId};
 use txn::manager::Isolation;
 use types::Result;
 
@@ -240,9 +240,9 @@ impl Temper {
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
     /// Hot blocks as they were, by table and block, and for how many cycles they were the same.
-    blocks: HashMap<(u64, u64), (HotBlock, u32)>,
+    blocks: HashMap<(TableId, u64), (HotBlock, u32)>,
     /// By table.
-    tempers: HashMap<u64, Temper>,
+    tempers: HashMap<TableId, Temper>,
     /// All blocks as they were.
     quiet: Quiet,
 }

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use sched::{Extent, Priority, RunError, Ticket, WorkOrders};
 use sql::catalog::{ColumnDef, KeyDef};
 use sql::statement::AccessMode;
-use storage::{BulkWriter, Layout, Table};
+use storage::{BulkWriter, Layout, Table, TableId};
 use txn::manager::Isolation;
 use types::{DataType, Error, Result, SqlState};
 
@@ -74,8 +74,13 @@ impl BulkLoad {
         def.indexes = keys.iter().map(|key| key_index(key, &def.columns)).collect();
         def.keys = keys;
         let schema = schema_of(&def.columns);
-        let table =
-            Table::new(inner.next_object_id(), name, schema, layout, Arc::clone(&inner.pool));
+        let table = Table::new(
+            TableId(inner.next_object_id()),
+            name,
+            schema,
+            layout,
+            Arc::clone(&inner.pool),
+        );
         let lock = Arc::<TableLock>::default();
         let indexes = if def.indexes.is_empty() { Indexes::Built } else { Indexes::Deferred };
         let entry = TableEntry::new(def, Arc::clone(&table), lock, indexes);

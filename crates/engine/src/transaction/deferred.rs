@@ -11,13 +11,13 @@ use hashbrown::HashTable;
 use kernels::Batch;
 use sql::catalog::{Deferral, ForeignKeyDef, KeyDef, TriggerDef, TriggerEvent};
 use sql::statement::ConstraintMode;
-use storage::{BufferPool, Datum, MemoryCategory, Reservation};
+use storage::{BufferPool, Datum, MemoryCategory, Reservation, TableId};
 use types::{Error, Result, SqlState, Value};
 
 /// A foreign key or a key, whatever it and its table are called: its table's storage and index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct KeyId {
-    pub(crate) storage: u64,
+    pub(crate) storage: TableId,
     pub(crate) index: u64,
 }
 
@@ -35,7 +35,7 @@ impl KeyId {
         let mut hasher = DefaultHasher::new();
         name.hash(&mut hasher);
         // No table has this storage.
-        Self { storage: u64::MAX, index: hasher.finish() }
+        Self { storage: TableId(u64::MAX), index: hasher.finish() }
     }
 
     /// The constraint and its table as they are now; None when one of them is gone.
@@ -90,7 +90,7 @@ pub(crate) struct Waiting {
     pub(crate) key: KeyId,
     pub(crate) side: Side,
     /// Storage of the table whose rows changed.
-    pub(crate) changed: u64,
+    pub(crate) changed: TableId,
 }
 
 /// One key to look for.
@@ -260,7 +260,7 @@ impl Deferred {
     }
 
     /// True when a trigger waits for rows of the table with this storage.
-    pub(crate) fn waits_for_rows(&self, storage: u64) -> bool {
+    pub(crate) fn waits_for_rows(&self, storage: TableId) -> bool {
         self.later.iter().any(|rows| !rows.is_done && rows.entry.storage().id() == storage)
     }
 

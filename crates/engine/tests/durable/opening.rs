@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use engine::{Database, Session};
 use host::{Io, SimIo, Tear, read_file, write_file};
+use storage::TableId;
 use txn::checkpoint::{DeadReference, Manifest};
 use types::codec::{read_u32, read_u64};
 use types::{SqlState, Value};
@@ -26,12 +27,12 @@ fn bytes_of(files: &[(PathBuf, u64)]) -> u64 {
 }
 
 /// The number of a table, with which the names of its files begin.
-fn number_of(database: &Database, table: &str) -> u64 {
+fn number_of(database: &Database, table: &str) -> TableId {
     database.table(table).expect("it exists").storage().id()
 }
 
 /// How many blocks a table has in files.
-fn block_count(io: &SimIo, table: u64) -> usize {
+fn block_count(io: &SimIo, table: TableId) -> usize {
     let start = format!("/{table}-");
     let blocks = files_with(io, "blk").into_iter();
     blocks.filter(|(path, _)| path.to_string_lossy().contains(&start)).count()

@@ -14,7 +14,7 @@ use crate::manager::Manager;
 use crate::{
     BlockPaths, BufferPool, ColumnPredicate, ColumnSpec, KeyFilter, Layout, Positions, Restriction,
     RestrictionKind, ScanPlan, ScanTechniques, Scheme, Snapshot, SubBlockKind, SubBlockSpec, Table,
-    WeaveForm,
+    TableId, WeaveForm,
 };
 
 const TYPES: [DataType; 7] = [
@@ -267,7 +267,7 @@ fn make(random: &mut Random, rows: usize, layout: Layout, columns: usize) -> Mad
     }
     let specs = shapes.iter().enumerate();
     let specs = specs.map(|(i, (ty, _))| ColumnSpec::new(format!("c{i}"), *ty)).collect::<Vec<_>>();
-    let table = Table::new(1, "t", specs.into(), layout, BufferPool::new(1 << 32));
+    let table = Table::new(TableId(1), "t", specs.into(), layout, BufferPool::new(1 << 32));
     let manager = Manager::default();
     let columns_count = columns;
     let bulk = random.chance(50);
@@ -468,7 +468,8 @@ impl KeyFilter for Below {
 /// Blocks of two columns, each with numbers below a million.
 fn two_columns(layout: Layout) -> Arc<Table> {
     let specs = ["a", "b"].map(|name| ColumnSpec::new(name, DataType::BigInt));
-    let table = Table::new(1, "t", specs.to_vec().into(), layout, BufferPool::new(1 << 30));
+    let table =
+        Table::new(TableId(1), "t", specs.to_vec().into(), layout, BufferPool::new(1 << 30));
     let mut writer = table.bulk_writer();
     let random = &mut Random::new(11);
     for _ in 0..3 {

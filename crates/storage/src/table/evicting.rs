@@ -61,7 +61,7 @@ fn text_of(i: i64) -> String {
 fn table(limit: u64) -> (Arc<Table>, Vec<Arc<Kept>>) {
     let schema = vec![ColumnSpec::new("k", DataType::BigInt), ColumnSpec::new("t", DataType::Text)];
     let pool = BufferPool::evicting(limit, Box::new(Lru2));
-    let table = Table::new(1, "t", Schema::new(schema), Layout::Frozen, pool);
+    let table = Table::new(TableId(1), "t", Schema::new(schema), Layout::Frozen, pool);
     let mut kept = Vec::new();
     for block in 0..BLOCKS {
         let keys = block * ROWS..(block + 1) * ROWS;
@@ -99,7 +99,7 @@ fn with_index(table: &Arc<Table>, kind: IndexKind) {
 /// The table as a database that is opened has it; row 5 of each block is deleted.
 fn opened(table: &Arc<Table>, kept: &[Arc<Kept>]) -> Arc<Table> {
     let pool = BufferPool::evicting(1 << 30, Box::new(Lru2));
-    let again = Table::new(1, "t", table.schema().clone(), Layout::Frozen, pool);
+    let again = Table::new(TableId(1), "t", table.schema().clone(), Layout::Frozen, pool);
     for (image, home) in table.blocks_at(Snapshot::ALL).iter().zip(kept) {
         let identity = image.identity();
         let home: Arc<dyn PayloadSource> = Arc::<Kept>::clone(home);
@@ -161,7 +161,7 @@ fn rows_that_are_not_those_of_the_identity_are_damage() {
     };
     let (block, other) = (block(7), block(8));
     let schema: Schema = vec![ColumnSpec::new("k", DataType::BigInt)].into();
-    let table = Table::new(1, "t", schema, Layout::Frozen, Arc::clone(&pool));
+    let table = Table::new(TableId(1), "t", schema, Layout::Frozen, Arc::clone(&pool));
     let whole = block.to_bytes().expect("in memory");
     let mut beyond = whole.clone();
     let codes = block.segment(0).data as usize;

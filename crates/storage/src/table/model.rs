@@ -148,7 +148,7 @@ impl Model {
         let pool = BufferPool::evicting(1 << 30, policy);
         let specs = TYPES.iter().enumerate();
         let specs = specs.map(|(i, &ty)| ColumnSpec { not_null: i == 0, ..spec(i, ty) });
-        let table = Table::new(7, "t", specs.collect::<Vec<_>>().into(), layout, pool);
+        let table = Table::new(TableId(7), "t", specs.collect::<Vec<_>>().into(), layout, pool);
         let mut model = Self {
             table,
             manager: Manager::default(),

@@ -28,7 +28,7 @@ fn table(layout: Layout, limit: u64) -> Arc<Table> {
     let mut key = ColumnSpec::new("k", DataType::BigInt);
     key.not_null = true;
     let schema = Schema::new(vec![key, ColumnSpec::new("t", DataType::Text)]);
-    Table::new(1, "t", schema, layout, BufferPool::new(limit))
+    Table::new(TableId(1), "t", schema, layout, BufferPool::new(limit))
 }
 
 fn keys(snapshot: &Arc<TableSnapshot>) -> Vec<i64> {

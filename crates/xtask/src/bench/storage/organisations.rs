@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use kernels::Batch;
-use storage::{
+use storage::{TableId, 
     BLOCK_ROWS_MAX, BlockShape, BufferPool, BulkWriter, IndexColumn, IndexKind, IndexSpec, Layout,
     Snapshot, SubBlockKind, SubBlockSpec, Table, TableIndex, TableSnapshot, TxnId, Uniqueness,
     batch_of,
@@ -144,7 +144,7 @@ impl Organisation {
     /// The table, and milliseconds.
     fn load(&self, data: &Data, threads: usize) -> Result<(Arc<Table>, f64), String> {
         let pool = BufferPool::new(u64::MAX);
-        let table = Table::new(1, data.spec.name, data.spec.schema(), self.layout, pool);
+        let table = Table::new(TableId(1), data.spec.name, data.spec.schema(), self.layout, pool);
         let sorted_by = (self.order != Order::Made).then_some(data.spec.sort);
         let shape = BlockShape { rows_max: self.block_rows, sorted_by };
         let parts = if self.order == Order::Partitioned { PARTITIONS } else { threads };
