@@ -41,7 +41,7 @@ use sql::catalog::{
     TableMeta, TriggerDef, UserType, ViewWrites, WideDef,
 };
 use sql::statement::{OnCommit, Persistence, RelationName};
-use storage::{BlockShape, BulkWriter, Layout, Table, TableIndex, TableLoad};
+use storage::{BlockShape, BulkWriter, IndexId, Layout, Table, TableIndex, TableLoad};
 use types::{About, DataType, Error, Result, SqlState};
 
 use crate::databases::DatabaseName;
@@ -191,7 +191,7 @@ pub struct Built {
     /// Indexes by position in [`TableDef::indexes`].
     pub indexes: Vec<Arc<TableIndex>>,
     /// The numbers of those of [`TableDef::block_indexes`], by position.
-    pub of_blocks: Vec<u64>,
+    pub of_blocks: Vec<IndexId>,
 }
 
 /// State of the indexes of a new entry.

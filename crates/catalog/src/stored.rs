@@ -5,14 +5,14 @@ use sql::catalog::{
     self, ColumnDef, ForeignKeyDef, INDEX_EXPRESSION, IndexColumn, IndexExpression, IndexKind,
     IndexMeta, IndexTerms, KeyDef, KeyNulls, Uniqueness,
 };
-use storage::{ColumnSpec, IndexSpec, Schema, SubBlockKind, SubBlockSpec, WeaveForm};
+use storage::{ColumnSpec, IndexId, IndexSpec, Schema, SubBlockKind, SubBlockSpec, WeaveForm};
 use types::{Error, Result};
 
 /// Description for the storage of an index of the table.
 ///
 /// # Errors
 /// XX000 for one that blocks have.
-pub fn spec_of(id: u64, meta: &IndexMeta) -> Result<IndexSpec> {
+pub fn spec_of(id: IndexId, meta: &IndexMeta) -> Result<IndexSpec> {
     use kernels::keys::{SortDirection, SortNulls};
     let column = |c: &catalog::IndexColumn| storage::IndexColumn {
         ordinal: c.expression().map_or(c.ordinal, |number| storage::INDEX_EXPRESSION + number),
@@ -53,7 +53,7 @@ pub fn spec_of(id: u64, meta: &IndexMeta) -> Result<IndexSpec> {
 ///
 /// # Errors
 /// XX000 for one of the table, or without a column.
-pub fn sub_block_spec(id: u64, meta: &IndexMeta) -> Result<SubBlockSpec> {
+pub fn sub_block_spec(id: IndexId, meta: &IndexMeta) -> Result<SubBlockSpec> {
     let kind = match meta.kind {
         catalog::IndexKind::Csb => SubBlockKind::Csb,
         catalog::IndexKind::BitWeaving(form) => SubBlockKind::BitWeaving(match form {

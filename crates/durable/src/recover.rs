@@ -17,7 +17,9 @@ use catalog::derived::new_index;
 use catalog::stored::sub_block_spec;
 use catalog::{State, TableEntry, families, partitions};
 use parking_lot::Mutex;
-use storage::{BufferPool, EvictedBlock, KeySource, Table, TableId, Timestamp, WriteError};
+use storage::{
+    BufferPool, EvictedBlock, IndexId, KeySource, Table, TableId, Timestamp, WriteError,
+};
 use txn::checkpoint::{BlockEntry, BlockFile, BlockStart, BlockTemperature, Directory, Manifest};
 use txn::redo::BlockReference;
 use types::{Error, Result, SqlState};
@@ -223,11 +225,11 @@ impl<'a> Means<'a> {
         for entry in objects.state.tables.values().filter(|entry| !waits(entry)) {
             for meta in &entry.def.indexes {
                 *last_object += 1;
-                self.build_index(entry, *last_object, meta, files)?;
+                self.build_index(entry, IndexId(*last_object), meta, files)?;
             }
             for meta in &entry.def.block_indexes {
                 *last_object += 1;
-                let spec = sub_block_spec(*last_object, meta)?;
+                let spec = sub_block_spec(IndexId(*last_object), meta)?;
                 entry.storage().recover_sub_blocks(spec, self.threads)?;
             }
             entry.set_indexed();
@@ -238,7 +240,7 @@ impl<'a> Means<'a> {
     fn build_index(
         &self,
         entry: &TableEntry,
-        id: u64,
+        id: IndexId,
         meta: &sql::catalog::IndexMeta,
         files: &mut BlockFiles,
     ) -> Result<()> {

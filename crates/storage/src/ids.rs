@@ -22,6 +22,10 @@ impl TableId {
     }
 }
 
+/// Number of an index in its database: of the table, or one that each frozen block has for itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct IndexId(pub u64);
+
 impl fmt::Display for TableId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)

@@ -15,7 +15,7 @@ use sql::algebra::{ColumnId, Expr};
 use sql::catalog::{Arguments, BoundTerms, Called, Catalog, ColumnDef, IndexMeta, Relation};
 use sql::catalog::{IndexColumn, IndexKind, IndexTerms, TableFunctionRef, UserType};
 use sql::statement::RelationName;
-use storage::{ColumnSpec, Datum, Derivation, Membership, RowBuffer, Table, TableIndex};
+use storage::{ColumnSpec, Datum, Derivation, IndexId, Membership, RowBuffer, Table, TableIndex};
 use types::elements::{ElementClass, ElementSet};
 use types::{Collation, DataType, Error, PhysicalType, Result, SqlState, text};
 
@@ -146,7 +146,7 @@ pub fn retype(def: &mut TableDef) -> Result<()> {
 /// # Errors
 /// 53200; XX000 for an index that blocks have.
 pub fn new_index(
-    id: u64,
+    id: IndexId,
     table: &Table,
     columns: &[ColumnDef],
     meta: &IndexMeta,

@@ -11,14 +11,14 @@ use hashbrown::HashTable;
 use kernels::Batch;
 use sql::catalog::{Deferral, ForeignKeyDef, KeyDef, TriggerDef, TriggerEvent};
 use sql::statement::ConstraintMode;
-use storage::{BufferPool, Datum, MemoryCategory, Reservation, TableId};
+use storage::{BufferPool, Datum, IndexId, MemoryCategory, Reservation, TableId};
 use types::{Error, Result, SqlState, Value};
 
 /// A foreign key or a key, whatever it and its table are called: its table's storage and index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct KeyId {
     pub(crate) storage: TableId,
-    pub(crate) index: u64,
+    pub(crate) index: IndexId,
 }
 
 impl KeyId {
@@ -35,7 +35,7 @@ impl KeyId {
         let mut hasher = DefaultHasher::new();
         name.hash(&mut hasher);
         // No table has this storage.
-        Self { storage: TableId(u64::MAX), index: hasher.finish() }
+        Self { storage: TableId(u64::MAX), index: IndexId(hasher.finish()) }
     }
 
     /// The constraint and its table as they are now; None when one of them is gone.

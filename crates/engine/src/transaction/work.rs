@@ -20,7 +20,7 @@ use catalog::{Sequence, State, TableEntry, families, partitions, wide};
 use exec::context::ReadLog;
 use parking_lot::Mutex;
 use sql::statement::{AccessMode, Deferral, RelationName, TransactionModes};
-use storage::Snapshot;
+use storage::{IndexId, Snapshot};
 use storage::{Table, TxnId, UndoMark};
 use txn::manager::{Isolation, Transaction};
 use types::{Error, Result, SqlState};
@@ -101,9 +101,9 @@ pub(crate) struct Before {
 /// A change of the indexes of a table that other transactions know.
 enum IndexChange {
     /// A new index, taken away again when the work is rolled back.
-    Added(Arc<Table>, u64),
+    Added(Arc<Table>, IndexId),
     /// A dropped index, taken away when the work is committed.
-    Dropped(Arc<Table>, u64),
+    Dropped(Arc<Table>, IndexId),
 }
 
 /// Sequences that a transaction took values of. The functions that take them run anywhere.
@@ -380,12 +380,12 @@ impl Work {
     }
 
     /// An index was added to a table that other transactions know.
-    pub(crate) fn index_added(&mut self, table: &Arc<Table>, id: u64) {
+    pub(crate) fn index_added(&mut self, table: &Arc<Table>, id: IndexId) {
         self.index_changes.push(IndexChange::Added(Arc::clone(table), id));
     }
 
     /// An index is no longer needed once this transaction has committed.
-    pub(crate) fn index_dropped(&mut self, table: &Arc<Table>, id: u64) {
+    pub(crate) fn index_dropped(&mut self, table: &Arc<Table>, id: IndexId) {
         table.set_index_dropped_by(id, self.txn.id());
         self.index_changes.push(IndexChange::Dropped(Arc::clone(table), id));
     }

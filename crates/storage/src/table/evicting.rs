@@ -83,7 +83,7 @@ fn table(limit: u64) -> (Arc<Table>, Vec<Arc<Kept>>) {
 
 fn new_index(table: &Arc<Table>, kind: IndexKind) -> TableIndex {
     let spec = IndexSpec {
-        id: 9,
+        id: IndexId(9),
         name: "i".to_owned(),
         columns: vec![IndexColumn::new(0)],
         unique: Uniqueness::Distinct,
@@ -129,7 +129,7 @@ fn a_table_that_is_opened_reads_rows_when_they_are_wanted() {
         let again = opened(&table, &kept);
         again.recover_index(new_index(&again, kind), 2, &keys).expect("keys are different");
         let bloom = SubBlockKind::Bloom { bits_per_key: 20 };
-        let spec = SubBlockSpec { id: 1, name: "b".to_owned(), column: 1, kind: bloom };
+        let spec = SubBlockSpec { id: IndexId(1), name: "b".to_owned(), column: 1, kind: bloom };
         again.recover_sub_blocks(spec, 2).expect("fits");
         let reads = || kept.iter().map(|home| home.reads.load(Ordering::Relaxed)).sum::<u64>();
         assert_eq!(reads(), 2, "blocks without keys");
@@ -144,11 +144,14 @@ fn a_table_that_is_opened_reads_rows_when_they_are_wanted() {
         assert_eq!(get(3 * ROWS + 1), Some(Value::text(&text_of(3 * ROWS + 1))));
         assert_eq!(get(4 * ROWS + 5), None);
         assert_eq!(reads(), 3, "and the block of the key");
-        assert_eq!(again.sub_block_info(1).blocks, 3, "filters come with the rows");
+        assert_eq!(again.sub_block_info(IndexId(1)).blocks, 3, "filters come with the rows");
         let rows = scan(&again, vec![]).expect("readable");
         let wanted = all_rows().into_iter().filter(|(key, _)| key % ROWS != 5);
         assert!(rows.into_iter().eq(wanted));
-        assert_eq!((reads(), again.sub_block_info(1).blocks), (BLOCKS as u64, BLOCKS as u64));
+        assert_eq!(
+            (reads(), again.sub_block_info(IndexId(1)).blocks),
+            (BLOCKS as u64, BLOCKS as u64)
+        );
     }
 }
 
@@ -235,7 +238,7 @@ fn a_table_larger_than_its_pool_is_loaded_indexed_and_read() {
 fn what_smallest_and_largest_values_decide_is_not_loaded() {
     let (table, kept) = table(1 << 30);
     let bloom = SubBlockKind::Bloom { bits_per_key: 20 };
-    let spec = SubBlockSpec { id: 1, name: "b".to_owned(), column: 1, kind: bloom };
+    let spec = SubBlockSpec { id: IndexId(1), name: "b".to_owned(), column: 1, kind: bloom };
     table.add_sub_blocks(spec, 1).expect("fits");
     let reads = || kept.iter().map(|home| home.reads.load(Ordering::Relaxed)).collect::<Vec<_>>();
     assert!(table.pool().evict_to(0) || table.pool().cached() == 0);

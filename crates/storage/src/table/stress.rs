@@ -38,7 +38,7 @@ fn accounts(layout: Layout) -> Arc<Table> {
     writer.push(&batch).expect("fits");
     writer.finish().expect("fits");
     let spec = IndexSpec {
-        id: 1,
+        id: IndexId(1),
         name: "accounts_pkey".into(),
         columns: vec![IndexColumn::new(0)],
         unique: Uniqueness::Distinct,

@@ -342,7 +342,7 @@ fn entries_found_before_their_removal_lead_to_no_row() {
     let manager = Manager::default();
     manager.append(&table, &numbers(0..10)).expect("fits");
     let spec = IndexSpec {
-        id: 1,
+        id: IndexId(1),
         name: "t_k".into(),
         columns: vec![IndexColumn::new(0)],
         unique: Uniqueness::No,

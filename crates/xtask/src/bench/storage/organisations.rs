@@ -11,10 +11,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use kernels::Batch;
-use storage::{TableId, 
-    BLOCK_ROWS_MAX, BlockShape, BufferPool, BulkWriter, IndexColumn, IndexKind, IndexSpec, Layout,
-    Snapshot, SubBlockKind, SubBlockSpec, Table, TableIndex, TableSnapshot, TxnId, Uniqueness,
-    batch_of,
+use storage::{
+    BLOCK_ROWS_MAX, BlockShape, BufferPool, BulkWriter, IndexColumn, IndexId, IndexKind, IndexSpec,
+    Layout, Snapshot, SubBlockKind, SubBlockSpec, Table, TableId, TableIndex, TableSnapshot, TxnId,
+    Uniqueness, batch_of,
 };
 
 use super::measure::Sample;
@@ -202,7 +202,7 @@ impl Organisation {
                 let mut last = None;
                 for column in [sort, other] {
                     let spec = IndexSpec {
-                        id: column as u64,
+                        id: IndexId(column as u64),
                         name: format!("i{column}"),
                         columns: vec![IndexColumn::new(column)],
                         unique: Uniqueness::No,
@@ -222,7 +222,7 @@ impl Organisation {
 }
 
 /// Number of the CSB+-trees.
-const CSB_ID: u64 = 1;
+const CSB_ID: IndexId = IndexId(1);
 
 /// Rows pushed at a time.
 const PUSH_ROWS: usize = 16_384;
