@@ -38,12 +38,12 @@ mod view;
 mod wide;
 mod materialized;
 
+use catalog::State;
 use sql::catalog::ColumnDef;
 use sql::statement::{Discard, IfExists, Persistence, PrivilegeStatement, RelationName, Statement};
 use storage::Layout;
 use types::{Error, Result, SqlState};
 
-use crate::catalog::State;
 use crate::instance::channels::Pending;
 use crate::statement::running::Running;
 use crate::transaction::work::Begun;

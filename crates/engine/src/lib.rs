@@ -12,8 +12,6 @@
 
 // Floors: lowest first.
 mod words;
-mod catalog;
-mod durable;
 mod instance;
 mod transaction;
 mod session;

@@ -20,13 +20,14 @@ mod transact;
 
 use std::sync::Arc;
 
+use catalog::locks::LockMode;
+use catalog::{State, TableInfo};
 use exec::StatementAccount;
 use parking_lot::Mutex;
 use sql::catalog::{Digits, TableFunctionRef};
+use storage::TableId;
 use types::{DataType, Result};
 
-use crate::catalog::locks::LockMode;
-use crate::catalog::{State, TableInfo};
 use crate::instance::channels::{Inbox, Pending};
 use crate::instance::database::Inner;
 use crate::instance::info::SessionInfo;
@@ -86,7 +87,7 @@ pub struct Session {
     /// Calls of routines that run inside of each other.
     pub(crate) call_depth: usize,
     /// Storages of the tables of statements that wait for routines which they call.
-    pub(crate) in_use: Vec<u64>,
+    pub(crate) in_use: Vec<TableId>,
 }
 
 impl Drop for Session {
@@ -185,7 +186,7 @@ impl Session {
     /// The type that users made, or arrays of it, with this number in the catalog.
     pub fn type_numbered(&self, number: u32) -> Option<DataType> {
         // Others have the numbers below.
-        let is_own = i64::from(number) >= crate::catalog::numbers::FIRST as i64;
+        let is_own = i64::from(number) >= catalog::numbers::FIRST as i64;
         is_own.then(|| self.state().type_numbered(number)).flatten()
     }
 

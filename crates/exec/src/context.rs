@@ -13,7 +13,7 @@ use plan::{Switches, Technique};
 use sched::{Grant, Scheduler, Ticket};
 use sql::catalog::SequencesRef;
 use storage::{
-    AccessPath, BlockPaths, BufferPool, Restriction, Snapshot, Table, TableSnapshot, Tid,
+    AccessPath, BlockPaths, BufferPool, Restriction, Snapshot, Table, TableId, TableSnapshot, Tid,
 };
 use types::budget::{self, Account, Entry};
 use types::{Result, Value};
@@ -63,7 +63,7 @@ pub struct Recheck {
     /// Snapshot of these rows; other tables are read at the query's own snapshot.
     pub at: Snapshot,
     /// The rows of each table, by its number, ascending.
-    pub tids: Vec<(u64, Vec<Tid>)>,
+    pub tids: Vec<(TableId, Vec<Tid>)>,
 }
 
 impl Recheck {

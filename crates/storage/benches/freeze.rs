@@ -4,7 +4,7 @@
 use std::time::Instant;
 
 use kernels::{Batch, Vector, VectorData};
-use storage::{BufferPool, ColumnSpec, Layout, Table, batch_of};
+use storage::{BufferPool, ColumnSpec, Layout, Table, TableId, batch_of};
 use testkit::Random;
 use types::DataType;
 
@@ -91,7 +91,8 @@ fn main() {
         let mut bytes = 0;
         for _ in 0..ROUNDS {
             let schema = vec![ColumnSpec::new("c", ty)].into();
-            let table = Table::new(1, "t", schema, Layout::Frozen, BufferPool::new(1 << 32));
+            let table =
+                Table::new(TableId(1), "t", schema, Layout::Frozen, BufferPool::new(1 << 32));
             let start = Instant::now();
             let mut writer = table.bulk_writer();
             batches.iter().for_each(|b| writer.push(b).expect("memory for the bench"));

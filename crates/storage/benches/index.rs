@@ -7,8 +7,8 @@ use std::ops::{Bound, ControlFlow};
 use std::time::Instant;
 
 use storage::{
-    BufferPool, ColumnSpec, Datum, Direction, IndexColumn, IndexKind, IndexSpec, KeyBuffer,
-    KeyRange, RangeState, Schema, TableIndex, Tid, Uniqueness,
+    BufferPool, ColumnSpec, Datum, Direction, IndexColumn, IndexId, IndexKind, IndexSpec,
+    KeyBuffer, KeyRange, RangeState, Schema, TableIndex, Tid, Uniqueness,
 };
 use testkit::Random;
 use types::DataType;
@@ -70,7 +70,7 @@ fn index(kind: IndexKind, keys: Keys) -> TableIndex {
     let schema = Schema::new(keys.types().into_iter().map(column).collect());
     let columns = (0..schema.len()).map(IndexColumn::new).collect();
     let (name, unique) = ("i".into(), Uniqueness::No);
-    let spec = IndexSpec { id: 1, name, columns, unique, kind };
+    let spec = IndexSpec { id: IndexId(1), name, columns, unique, kind };
     TableIndex::new(spec, &schema, &BufferPool::new(8 << 30)).expect("the pool has room")
 }
 

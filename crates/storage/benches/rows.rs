@@ -7,7 +7,7 @@ use std::time::Instant;
 use kernels::{Vector, VectorData};
 use storage::{
     BufferPool, ColumnSpec, Datum, Layout, Positions, RowBuffer, ScanPlan, Schema, Snapshot, Table,
-    Tid, Timestamp, TxnId, UndoBuffer, batch_of,
+    TableId, Tid, Timestamp, TxnId, UndoBuffer, batch_of,
 };
 use testkit::Random;
 use types::DataType;
@@ -35,7 +35,7 @@ fn table(layout: Layout) -> Arc<Table> {
     let specs = TYPES.iter().enumerate();
     let specs: Vec<ColumnSpec> =
         specs.map(|(i, &ty)| ColumnSpec::new(format!("c{i}"), ty)).collect();
-    Table::new(1, "t", Schema::new(specs), layout, BufferPool::new(8 << 30))
+    Table::new(TableId(1), "t", Schema::new(specs), layout, BufferPool::new(8 << 30))
 }
 
 fn row<'a>(i: i64, text: &'a str) -> [Datum<'a>; 10] {
@@ -125,7 +125,7 @@ fn points(layout: Layout, count: usize) {
 /// Scans of two columns with no versions, and with those of a tenth of the rows.
 fn scans(layout: Layout, count: usize) {
     let specs = ["a", "b"].map(|name| ColumnSpec::new(name, DataType::BigInt)).to_vec();
-    let table = Table::new(1, "t", Schema::new(specs), layout, BufferPool::new(8 << 30));
+    let table = Table::new(TableId(1), "t", Schema::new(specs), layout, BufferPool::new(8 << 30));
     let numbers = || Vector::new(VectorData::I64((0..count as i64).collect()));
     let mut writer = table.bulk_writer();
     writer.push(&batch_of(vec![numbers(), numbers()])).expect("fits");

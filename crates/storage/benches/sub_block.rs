@@ -7,9 +7,9 @@ use std::time::Instant;
 
 use kernels::{Vector, VectorData};
 use storage::{
-    AccessPath, BlockPaths, BufferPool, ColumnSpec, Layout, Positions, Restriction,
-    RestrictionKind, ScanPlan, Schema, Snapshot, SubBlockKind, SubBlockSpec, Table, TableSnapshot,
-    WeaveForm, batch_of,
+    AccessPath, BlockPaths, BufferPool, ColumnSpec, IndexId, Layout, Positions, Restriction,
+    RestrictionKind, ScanPlan, Schema, Snapshot, SubBlockKind, SubBlockSpec, Table, TableId,
+    TableSnapshot, WeaveForm, batch_of,
 };
 use testkit::Random;
 use types::{CompareOp, DataType, Value};
@@ -39,7 +39,8 @@ fn name(kind: SubBlockKind) -> &'static str {
 /// `rows` rows of `columns` columns of multiples of `step`, numbers of `bits` bits at random.
 fn table(bits: u32, step: i64, columns: usize, rows: usize) -> Arc<Table> {
     let specs = (0..columns).map(|i| ColumnSpec::new(format!("c{i}"), DataType::BigInt)).collect();
-    let table = Table::new(1, "t", Schema::new(specs), Layout::Frozen, BufferPool::new(8 << 30));
+    let table =
+        Table::new(TableId(1), "t", Schema::new(specs), Layout::Frozen, BufferPool::new(8 << 30));
     let random = &mut Random::new(SEED);
     let mut column = || {
         let number = |_| (random.bits() >> (64 - bits)) as i64 * step;
@@ -116,11 +117,12 @@ fn ranges(bits: u32, rows: usize, rounds: usize) {
     }
     println!();
     for (id, kind) in KINDS.into_iter().take(3).enumerate() {
-        let spec = SubBlockSpec { id: id as u64, name: name(kind).into(), column: 0, kind };
+        let spec =
+            SubBlockSpec { id: IndexId(id as u64), name: name(kind).into(), column: 0, kind };
         let start = Instant::now();
         table.add_sub_blocks(spec, 1).expect("fits");
         let build = start.elapsed().as_nanos() as f64 / rows as f64;
-        let bytes = table.sub_block_info(id as u64).bytes as f64 / rows as f64;
+        let bytes = table.sub_block_info(IndexId(id as u64)).bytes as f64 / rows as f64;
         for paths in [BlockPaths::Prefer, BlockPaths::Consider] {
             let chosen = paths == BlockPaths::Consider;
             print!("{:14}", if chosen { "  chosen" } else { name(kind) });
@@ -136,7 +138,7 @@ fn ranges(bits: u32, rows: usize, rounds: usize) {
                 println!("   build {build:.1} ns a row, {bytes:.2} bytes a row")
             }
         }
-        table.remove_index(id as u64);
+        table.remove_index(IndexId(id as u64));
     }
 }
 
@@ -159,10 +161,10 @@ fn absent(bits: u32, rows: usize, rounds: usize) {
     let scan = mean(BlockPaths::Avoid);
     let kind = KINDS[3];
     let start = Instant::now();
-    let spec = SubBlockSpec { id: 0, name: name(kind).into(), column: 0, kind };
+    let spec = SubBlockSpec { id: IndexId(0), name: name(kind).into(), column: 0, kind };
     table.add_sub_blocks(spec, 1).expect("fits");
     let build = start.elapsed().as_nanos() as f64 / rows as f64;
-    let bytes = table.sub_block_info(0).bytes as f64 / rows as f64;
+    let bytes = table.sub_block_info(IndexId(0)).bytes as f64 / rows as f64;
     let bloom = mean(BlockPaths::Consider);
     let snapshot = table.snapshot(Snapshot::ALL);
     let opened = values.iter().map(|value| {
@@ -189,13 +191,13 @@ fn conjunction(bits: u32, rows: usize, rounds: usize) {
     for kind in KINDS.into_iter().take(3) {
         for columns in [1, 3] {
             for column in 0..columns {
-                let (id, name) = (column as u64, name(kind).into());
+                let (id, name) = (IndexId(column as u64), name(kind).into());
                 table.add_sub_blocks(SubBlockSpec { id, name, column, kind }, 1).expect("fits");
             }
             let (us, found, _) = time(&table, &all, BlockPaths::Prefer, rounds);
             assert_eq!(found, expected, "every path finds the same rows");
             print!(", {} on {columns} {us:.2}", name(kind));
-            (0..columns).for_each(|id| table.remove_index(id as u64));
+            (0..columns).for_each(|id| table.remove_index(IndexId(id as u64)));
         }
     }
     println!();

@@ -46,6 +46,7 @@ pub(crate) use payload::{Frozen, Pinned, Validate};
 use sub_block::{SubBlock, SubBlockSpec};
 pub(crate) use symbols::{SYMBOL_TABLE_BYTES, SymbolTable};
 
+use crate::ids::IndexId;
 use crate::memory::{BufferPool, Memory, MemoryCategory};
 use crate::version::{Snapshot, StatementNumber, TxnId};
 use crate::versions::Versions;
@@ -221,13 +222,13 @@ impl Block {
     }
 
     /// Removes what it has for index `id`.
-    pub(crate) fn remove_sub_block(&self, id: u64) {
+    pub(crate) fn remove_sub_block(&self, id: IndexId) {
         self.waiting.lock().retain(|spec| spec.id != id);
         self.sub_blocks.write().retain(|known| known.id() != id);
     }
 
     /// True when it has an index sub-block for index `id`, or will have with its payload.
-    pub(crate) fn has_sub_block(&self, id: u64) -> bool {
+    pub(crate) fn has_sub_block(&self, id: IndexId) -> bool {
         self.waiting.lock().iter().any(|spec| spec.id == id)
             || self.sub_blocks.read().iter().any(|known| known.id() == id)
     }

@@ -40,6 +40,7 @@ use types::budget;
 use types::packed::distance::NearForm;
 
 use crate::datum::Datum;
+use crate::ids::IndexId;
 use crate::memory::BufferPool;
 use crate::schema::Schema;
 use crate::sync;
@@ -105,7 +106,7 @@ pub enum IndexKind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IndexSpec {
     /// Its number, never used twice.
-    pub id: u64,
+    pub id: IndexId,
     /// Its name.
     pub name: String,
     /// Its columns, the most significant first.

@@ -12,6 +12,7 @@
 // Floors: lowest first.
 mod sync;
 mod memory;
+mod ids;
 mod tid;
 mod version;
 mod datum;
@@ -41,6 +42,7 @@ mod manager;
 pub use block::sub_block::{SubBlockKind, SubBlockSpec, WeaveForm};
 pub use block::{BLOCK_ROWS_MAX, Block, BlockLayout, PayloadSource, Scheme};
 pub use datum::{Datum, RowBuffer};
+pub use ids::{IndexId, TableId};
 pub use index::{
     Derivation, Direction, INDEX_EXPRESSION, IndexColumn, IndexKeys, IndexKind, IndexSpec,
     KeyBuffer, KeyRange, KeyRun, Membership, NearCursor, RangeCursor, RangeState, TableIndex,

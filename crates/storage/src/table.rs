@@ -52,6 +52,7 @@ use crate::block::{BLOCK_ROWS_MAX, Block, BlockLayout, PayloadSource, SYMBOL_TAB
 use crate::datum::RowBuffer;
 use crate::fixed::value_bytes;
 use crate::hot;
+use crate::ids::{IndexId, TableId};
 use crate::index::TableIndex;
 use crate::memory::BufferPool;
 use crate::schema::{Layout, Schema};
@@ -76,7 +77,7 @@ pub use undo::{Change, ChangeKind, UndoBuffer, UndoMark};
 
 /// A shared set of rows that transactions read and write.
 pub struct Table {
-    id: u64,
+    id: TableId,
     name: String,
     schema: Schema,
     types: Box<[PhysicalType]>,
@@ -174,7 +175,7 @@ pub struct BlockInfo {
 impl Table {
     /// An empty table.
     pub fn new(
-        id: u64,
+        id: TableId,
         name: impl Into<String>,
         schema: Schema,
         layout: Layout,
@@ -205,7 +206,7 @@ impl Table {
     }
 
     /// Its number in the database.
-    pub fn id(&self) -> u64 {
+    pub fn id(&self) -> TableId {
         self.id
     }
 
@@ -364,13 +365,13 @@ impl Table {
     /// index is maintained until it is removed. With [`TxnId::NONE`] they may not any more: the
     /// transaction has taken that back, and all that it wrote since. Nobody else may write the
     /// table meanwhile.
-    pub fn set_index_dropped_by(&self, id: u64, txn: TxnId) {
+    pub fn set_index_dropped_by(&self, id: IndexId, txn: TxnId) {
         let list = self.indexes();
         list.iter().filter(|index| index.spec().id == id).for_each(|i| i.set_dropped_by(txn));
     }
 
     /// Stops maintaining the index `id`, or drops what blocks have for it.
-    pub fn remove_index(&self, id: u64) {
+    pub fn remove_index(&self, id: IndexId) {
         let _latch = self.indexes_change.lock();
         self.remove_sub_blocks(id);
         let list = self.indexes();

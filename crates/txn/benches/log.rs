@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use host::{Io, RealIo};
 use parking_lot::Mutex;
-use storage::{Datum, Tid};
+use storage::{Datum, TableId, Tid};
 use txn::redo::{RedoReader, RedoWriter};
 use wal::{Log, LogOptions, LogPlace, LogReader, Position, RecordBuffer, Stamp};
 
@@ -116,7 +116,7 @@ fn replay(directory: &Path, full: bool) {
                     Datum::I32(row as i32),
                     Datum::Str(b"a string of 24 bytes or so"),
                 ];
-                writer.insert(1, Tid(ts * 24 + row), values.into_iter());
+                writer.insert(TableId(1), Tid(ts * 24 + row), values.into_iter());
             }
             let space = log.reserve(&record).expect("space");
             log.append(space, Stamp(ts), &mut record).expect("a log that works");

@@ -17,7 +17,8 @@ mod value;
 mod tests;
 
 use storage::{
-    Change, ChangeKind, Datum, RowBuffer, RowChange, RowChangeKind, RowChanges, Tid, Timestamp,
+    Change, ChangeKind, Datum, RowBuffer, RowChange, RowChangeKind, RowChanges, TableId, Tid,
+    Timestamp,
 };
 use types::Result;
 use types::codec::{Input, Malformed, put_bytes, put_i64, put_u64, read_u32};
@@ -90,7 +91,7 @@ pub enum Redo<'r> {
     /// A new row: a value per column.
     Insert {
         /// Table.
-        table: u64,
+        table: TableId,
         /// Its place.
         tid: Tid,
         /// All columns in order.
@@ -99,7 +100,7 @@ pub enum Redo<'r> {
     /// New values in some columns of a row.
     Update {
         /// Table.
-        table: u64,
+        table: TableId,
         /// Its place.
         tid: Tid,
         /// Ordinals, ascending.
@@ -110,7 +111,7 @@ pub enum Redo<'r> {
     /// A row that went, or moved.
     Delete {
         /// Table.
-        table: u64,
+        table: TableId,
         /// Its place.
         tid: Tid,
         /// Its new place, where an Insert of the same transaction puts it.
@@ -119,7 +120,7 @@ pub enum Redo<'r> {
     /// A whole new block in a file.
     Block {
         /// Table.
-        table: u64,
+        table: TableId,
         /// The file.
         file: BlockReference,
     },
@@ -156,7 +157,7 @@ pub enum RowsEnd<'r> {
 #[derive(Debug)]
 pub struct RedoWriter<'a> {
     out: &'a mut Vec<u8>,
-    table: u64,
+    table: TableId,
     tid: u64,
     /// Columns of the update at hand.
     columns: Vec<usize>,
@@ -165,7 +166,7 @@ pub struct RedoWriter<'a> {
 impl<'a> RedoWriter<'a> {
     /// Writes behind what `out` holds, which must be the start of a payload.
     pub fn new(out: &'a mut Vec<u8>) -> Self {
-        Self { out, table: 0, tid: 0, columns: Vec::new() }
+        Self { out, table: TableId::default(), tid: 0, columns: Vec::new() }
     }
 
     /// A change of rows as a transaction left it; locks and what was undone leave no trace.
@@ -203,7 +204,7 @@ impl<'a> RedoWriter<'a> {
     /// A new row with a value per column.
     pub fn insert<'v>(
         &mut self,
-        table: u64,
+        table: TableId,
         tid: Tid,
         values: impl ExactSizeIterator<Item = Datum<'v>>,
     ) {
@@ -220,7 +221,7 @@ impl<'a> RedoWriter<'a> {
     /// If there are fewer or more values than columns.
     pub fn update<'v>(
         &mut self,
-        table: u64,
+        table: TableId,
         tid: Tid,
         columns: &[usize],
         values: impl IntoIterator<Item = Datum<'v>>,
@@ -237,7 +238,7 @@ impl<'a> RedoWriter<'a> {
     }
 
     /// A row that went; `moved_to` is its new place, if it only moved.
-    pub fn delete(&mut self, table: u64, tid: Tid, moved_to: Option<Tid>) {
+    pub fn delete(&mut self, table: TableId, tid: Tid, moved_to: Option<Tid>) {
         match moved_to {
             None => self.place(kind::DELETE, table, tid),
             Some(target) => {
@@ -248,7 +249,7 @@ impl<'a> RedoWriter<'a> {
     }
 
     /// A whole new block in a file.
-    pub fn block(&mut self, table: u64, file: &BlockReference) {
+    pub fn block(&mut self, table: TableId, file: &BlockReference) {
         self.table(kind::BLOCK, table);
         file.put(self.out);
     }
@@ -267,17 +268,17 @@ impl<'a> RedoWriter<'a> {
         put_i64(self.out, value);
     }
 
-    fn table(&mut self, kind: u8, table: u64) {
+    fn table(&mut self, kind: u8, table: TableId) {
         if table == self.table {
             self.out.push(kind | kind::SAME_TABLE);
         } else {
             self.out.push(kind);
-            put_u64(self.out, table);
+            put_u64(self.out, table.0);
             self.table = table;
         }
     }
 
-    fn place(&mut self, kind: u8, table: u64, tid: Tid) {
+    fn place(&mut self, kind: u8, table: TableId, tid: Tid) {
         self.table(kind, table);
         put_i64(self.out, tid.0.wrapping_sub(self.tid) as i64);
         self.tid = tid.0;
@@ -307,7 +308,7 @@ pub fn first_catalog_kind(payload: &[u8]) -> Option<u8> {
 #[derive(Debug)]
 pub struct RedoReader<'a> {
     input: Input<'a>,
-    table: u64,
+    table: TableId,
     tid: u64,
     columns: Vec<usize>,
     values: Vec<Datum<'a>>,
@@ -317,7 +318,7 @@ impl<'a> RedoReader<'a> {
     /// Reads `payload` from its start.
     pub fn new(payload: &'a [u8]) -> Self {
         let input = Input::new(payload);
-        Self { input, table: 0, tid: 0, columns: Vec::new(), values: Vec::new() }
+        Self { input, table: TableId::default(), tid: 0, columns: Vec::new(), values: Vec::new() }
     }
 
     /// The next change, or nothing at the end.
@@ -347,7 +348,7 @@ impl<'a> RedoReader<'a> {
     /// As [`Self::next`].
     pub fn read_rows(
         &mut self,
-        mut position: impl FnMut(u64, Tid) -> Option<usize>,
+        mut position: impl FnMut(TableId, Tid) -> Option<usize>,
         out: &mut RowChanges<'a>,
         count_max: usize,
     ) -> Result<RowsEnd<'_>> {
@@ -379,7 +380,7 @@ impl<'a> RedoReader<'a> {
     fn read_row(
         &mut self,
         kind: u8,
-        position: &mut impl FnMut(u64, Tid) -> Option<usize>,
+        position: &mut impl FnMut(TableId, Tid) -> Option<usize>,
         out: &mut RowChanges<'a>,
     ) -> Result<(), Malformed> {
         let tid = self.tid()?;
@@ -419,7 +420,7 @@ impl<'a> RedoReader<'a> {
         let kind = first & !kind::SAME_TABLE;
         let same_table = first & kind::SAME_TABLE != 0;
         if !same_table && kind <= kind::BLOCK {
-            self.table = self.input.u64()?;
+            self.table = TableId(self.input.u64()?);
         }
         Ok((kind, same_table))
     }

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use catalog::State;
 use sql::catalog::{NullInput, RoutineDef, RoutineKind, RoutineType, StepFunction};
 use types::{DataType, Error, Result, SqlState, text};
 
 use crate::Session;
-use crate::catalog::State;
 use crate::show::pg_catalog;
 use crate::statement::row_types::type_of;
 

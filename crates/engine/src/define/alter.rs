@@ -12,6 +12,12 @@
 
 use std::sync::Arc;
 
+use catalog::comments::Commented;
+use catalog::locks::LockMode;
+use catalog::names::{quoted, quoted_relation};
+use catalog::stored::{foreign_index, key_index};
+use catalog::wide::Freshness;
+use catalog::{Sequence, State, TableDef, TableEntry, derived};
 use sql::Followed;
 use sql::algebra::Query;
 use sql::catalog::{
@@ -27,13 +33,7 @@ use super::followers::{self, Change, Reader};
 use super::redefined::{self, Redefined};
 use super::table::{check_persistence, new_filled};
 use super::{drop, inherit, names, needed, partition, sequence, validate, view, wide};
-use crate::catalog::comments::Commented;
-use crate::catalog::locks::LockMode;
-use crate::catalog::stored::{foreign_index, key_index};
-use crate::catalog::wide::Freshness;
-use crate::catalog::{Sequence, State, TableDef, TableEntry, derived};
 use crate::statement::running::Running;
-use crate::words::names::{quoted, quoted_relation};
 use crate::write::deferred;
 use crate::{QueryResult, Session};
 

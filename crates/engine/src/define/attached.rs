@@ -8,19 +8,21 @@ mod alter;
 
 use std::sync::Arc;
 
+use catalog::TableDef;
+use catalog::codec::encode_table_def;
+use catalog::stored::key_index;
+use catalog::who::denied;
 use sql::catalog::{ColumnDef, IndexMeta, KeyDef, KeyNulls, TableRef, Uniqueness};
 use sql::statement::{
     CreateTable, CreateTableAs, DropRelations, IfExists, IfMissing, Persistence, RelationName,
     SequenceChange, Statement, Truncate, TruncateIdentity, WithData,
 };
+use storage::TableId;
 use types::{DataType, Error, Result, SqlState, Value, text};
 
 use super::names::taken;
 use super::{command_of, tell_taken};
 use crate::QueryResult;
-use crate::catalog::TableDef;
-use crate::catalog::codec::encode_table_def;
-use crate::catalog::stored::key_index;
 use crate::instance::attached::{
     AttachedColumn, AttachedDouble, AttachedDoubles, AttachedKey, AttachedNulls, AttachedTableId,
     HeldOrder, NewAttachedTable,
@@ -29,7 +31,6 @@ use crate::session::Session;
 use crate::statement::attached::AttachedRows;
 use crate::statement::running::{Run, Running};
 use crate::transaction::holds::{Definition, Needs, Wait};
-use crate::words::who::denied;
 use crate::write::attached::load;
 
 /// Outcome of a statement that may be about attached tables.
@@ -254,7 +255,7 @@ fn table_of(def: &TableDef, name: &str) -> Result<NewAttachedTable> {
     name.clone_into(&mut stored.name);
     stored.indexes.retain(|index| !def.keys.iter().any(|key| key.name == index.name));
     let mut definition = Vec::new();
-    encode_table_def(&stored, 0, &mut definition);
+    encode_table_def(&stored, TableId::default(), &mut definition);
     Ok(NewAttachedTable { name: name.to_owned(), columns, keys, definition })
 }
 

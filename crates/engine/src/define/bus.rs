@@ -3,14 +3,14 @@
 //! The database owns them, so nobody but superusers uses them until they grant it; calls of the bus
 //! ask for rights of their own (`write::bus`).
 
+use catalog::Schema;
+use catalog::rights::Object;
 use sql::algebra::BusFunction;
 use sql::statement::{SchemaStatement, Statement};
 use types::{Error, Result};
 
 use super::{sequence, table, view};
 use crate::Session;
-use crate::catalog::Schema;
-use crate::catalog::rights::Object;
 
 /// Everything that there is in the schema, in order. Views show times as the bus means them.
 const DEFINITIONS: &str = include_str!("bus/definitions.sql");

@@ -5,6 +5,11 @@
 
 use std::sync::Arc;
 
+use catalog::collations::UserCollation;
+use catalog::comments::Commented;
+use catalog::rights::Object;
+use catalog::who::{Who, denied};
+use catalog::{State, undefined_schema};
 use sql::catalog::IndexMeta;
 use sql::statement::{
     CollationAction, CollationContent, CollationStatement, DropBehaviour, IfExists, IfMissing,
@@ -16,12 +21,7 @@ use super::missing::skipped;
 use super::privilege::one_role;
 use super::texts::{self, Naming, Renamed};
 use super::user_type::{self, User};
-use crate::catalog::collations::UserCollation;
-use crate::catalog::comments::Commented;
-use crate::catalog::rights::Object;
-use crate::catalog::{State, undefined_schema};
 use crate::statement::running::Running;
-use crate::words::who::{Who, denied};
 use crate::{QueryResult, Session};
 
 /// Version of the rules of languages that there are.

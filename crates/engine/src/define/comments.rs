@@ -1,12 +1,12 @@
 //! COMMENT ON: which object is meant, and who may comment on it.
 
+use catalog::comments::Commented;
+use catalog::rights::{Object, SCHEMA_NAME};
+use catalog::who::{Who, denied};
+use catalog::{State, undefined_schema, undefined_table};
 use sql::statement::{Comment, CommentTarget, Persistence, RelationName};
 use types::{Error, Result, SqlState};
 
-use crate::catalog::comments::Commented;
-use crate::catalog::rights::{Object, SCHEMA_NAME};
-use crate::catalog::{State, undefined_schema, undefined_table};
-use crate::words::who::{Who, denied};
 use crate::{QueryResult, Session};
 
 /// Runs COMMENT ON.

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use catalog::{State, TableEntry};
 use sql::catalog::{TableMeta, TableRef};
 use sql::statement::{
     DropBehaviour, DropRelations, IfMissing, OnCommit, Persistence, RelationName, Truncate,
@@ -12,7 +13,6 @@ use types::{Error, Result, SqlState};
 
 use super::redefined::{self, Redefined};
 use super::{index, inherit, needed, partition, sequence, table, view, wide};
-use crate::catalog::{State, TableEntry};
 use crate::statement::running::Running;
 use crate::write::deferred;
 use crate::{QueryResult, Session};

@@ -3,6 +3,10 @@
 //! An extension is a name and a schema: what it has is built in, and is found where the catalog has
 //! the name. Who calls its functions is known by texts of definitions.
 
+use catalog::comments::Commented;
+use catalog::rights::{Object, SCHEMA_NAME};
+use catalog::who::{Who, denied};
+use catalog::{Extension, State, undefined_schema};
 use sql::catalog::{Catalog, Domain, DomainDef, IndexColumn, RoutineType, UserType};
 use sql::statement::{
     ALWAYS_THERE, DropBehaviour, ExtensionInfo, ExtensionStatement, IfExists, IfMissing, Privilege,
@@ -12,11 +16,7 @@ use types::{DataType, Error, PackedType, Result, SqlState};
 
 use super::missing::skipped;
 use super::{texts, user_type};
-use crate::catalog::comments::Commented;
-use crate::catalog::rights::{Object, SCHEMA_NAME};
-use crate::catalog::{Extension, State, undefined_schema};
 use crate::statement::running::Running;
-use crate::words::who::{Who, denied};
 use crate::{QueryResult, Session};
 
 /// Runs a statement about extensions; the catalog is locked.

@@ -6,14 +6,14 @@
 //! after it:          texts rewritten at those places -> what the views depend on, found anew
 //! ```
 
+use catalog::State;
+use catalog::names::quoted_relation;
 use sql::Followed;
 use types::{Error, Position, Result, SqlState};
 
 use super::policy::{self, PolicyText};
 use super::view;
 use crate::Session;
-use crate::catalog::State;
-use crate::words::names::quoted_relation;
 
 /// A text that reads a relation, and its places where that stands.
 pub(super) struct Reader {

@@ -1,13 +1,13 @@
 //! Indexes of tables: those that keys need, and those of CREATE INDEX.
 
+use catalog::locks::LockMode;
+use catalog::{State, TableDef, undefined_table};
 use sql::catalog::IndexMeta;
 use sql::statement::{CreateIndex, Naming, Persistence, RelationName};
 use types::Result;
 
 use super::redefined::{self, Redefined};
 use super::{may_create, names, partition};
-use crate::catalog::locks::LockMode;
-use crate::catalog::{State, TableDef, undefined_table};
 use crate::statement::running::Running;
 use crate::write::deferred;
 use crate::{QueryResult, Session};

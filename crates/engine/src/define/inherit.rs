@@ -5,13 +5,13 @@
 
 use std::collections::BTreeSet;
 
+use catalog::TableDef;
+use catalog::locks::LockMode;
 use sql::catalog::{TableMeta, TableRef};
 use sql::statement::{DropBehaviour, MergeNotice, RelationName, SetInheritance};
 use types::{Error, Result, SqlState};
 
 use super::{needed, redefined};
-use crate::catalog::TableDef;
-use crate::catalog::locks::LockMode;
 use crate::statement::running::Running;
 use crate::words::notice::Severity;
 
@@ -50,7 +50,7 @@ fn lock(running: &mut Running<'_>, parent: &TableRef) -> Result<()> {
     if !state.is_superuser(&who) {
         state.check_owner(&who, "table", parent.name())?;
     }
-    let is_part = |entry: &std::sync::Arc<crate::catalog::TableEntry>| {
+    let is_part = |entry: &std::sync::Arc<catalog::TableEntry>| {
         let wide = entry.def.wide.as_ref();
         wide.is_some_and(|wide| wide.nodes.iter().any(|node| node.table == parent.name()))
     };

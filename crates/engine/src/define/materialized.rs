@@ -11,6 +11,10 @@
 
 use std::sync::Arc;
 
+use catalog::locks::LockMode;
+use catalog::materialized::{KIND, Materialized};
+use catalog::names::{quoted, quoted_relation};
+use catalog::{State, TableDef, TableEntry, View, undefined_table};
 use sql::algebra::Query;
 use sql::catalog::{ColumnDef, IndexColumn, IndexMeta, Uniqueness};
 use sql::statement::{
@@ -23,12 +27,8 @@ use types::{Error, Result, SqlState, Value};
 use super::{
     drop, layout_of, may_create, names, order_of, redefined, table, tell_taken, view, wide,
 };
-use crate::catalog::locks::LockMode;
-use crate::catalog::materialized::{KIND, Materialized};
-use crate::catalog::{State, TableDef, TableEntry, View, undefined_table};
 use crate::statement::catalog::{Checking, Maintained, Names, StatementCatalog};
 use crate::statement::running::{Run, Running};
-use crate::words::names::{quoted, quoted_relation};
 use crate::{QueryResult, Session};
 
 /// CREATE MATERIALIZED VIEW.

@@ -1,10 +1,9 @@
 //! Names that must be free, and names made free.
 
+use catalog::{State, TableDef};
 use sql::catalog::IndexMeta;
 use sql::statement::RelationName;
 use types::{Error, SqlState};
-
-use crate::catalog::{State, TableDef};
 
 /// 42P07.
 pub(super) fn taken(name: &str) -> Error {

@@ -2,16 +2,16 @@
 
 use std::collections::BTreeSet;
 
+use catalog::rights::{Grant, Object};
+use catalog::who::denied;
+use catalog::{State, predefined};
 use sql::statement::{DropBehaviour, RoleName};
 use types::{Error, Result, SqlState};
 
 use super::privilege::one_role;
 use super::schema::{self, Content};
 use crate::QueryResult;
-use crate::catalog::rights::{Grant, Object};
-use crate::catalog::{State, predefined};
 use crate::statement::running::Running;
-use crate::words::who::denied;
 
 /// Drops what belongs to roles in this database, and takes from them what they may do.
 ///
@@ -44,7 +44,7 @@ pub(super) fn drop(
         owners.insert(name);
     }
     Content::of_owners(&state, &owners).drop(&mut Running::own(session), behaviour)?;
-    let is_theirs = |(object, rights): (&Object, &crate::catalog::rights::Rights)| match object {
+    let is_theirs = |(object, rights): (&Object, &catalog::rights::Rights)| match object {
         Object::Schema(name) if owners.contains(&rights.owner) => Some(name.clone()),
         _ => None,
     };

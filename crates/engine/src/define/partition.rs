@@ -10,6 +10,12 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
+use catalog::keys;
+use catalog::locks::LockMode;
+use catalog::names::quoted_relation;
+use catalog::partitions::{key_exprs, places, values_of};
+use catalog::stored::{foreign_index, key_index};
+use catalog::{State, TableDef, TableEntry, undefined_table};
 use sql::algebra::partition::{BoundValues, PartitionNode, Scalar, ends_order};
 use sql::catalog::{
     ForeignKeyDef, IndexColumn, IndexMeta, KeyDef, PartitionBound, PartitionOf, RangeEnd,
@@ -21,15 +27,9 @@ use types::{DataType, Error, Result, SqlState, Value, text};
 use super::redefined::{self, Redefined};
 use super::{names, validate};
 use crate::QueryResult;
-use crate::catalog::keys;
-use crate::catalog::locks::LockMode;
-use crate::catalog::partitions::{key_exprs, places, values_of};
-use crate::catalog::stored::{foreign_index, key_index};
-use crate::catalog::{State, TableDef, TableEntry, undefined_table};
 use crate::statement::defaults::query_of;
 use crate::statement::running::Running;
 use crate::transaction::work::stale;
-use crate::words::names::quoted_relation;
 use crate::write::deferred;
 use crate::write::partitioned::Routes;
 

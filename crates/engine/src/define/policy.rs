@@ -1,11 +1,11 @@
 //! CREATE, ALTER and DROP POLICY, ALTER TABLE ... ROW LEVEL SECURITY.
 
+use catalog::State;
 use sql::catalog::PolicyDef;
 use sql::statement::{IfMissing, PolicyChange, PolicyStatement, RelationName, RowSecuritySwitch};
 use types::{Error, Result, SqlState};
 
 use crate::QueryResult;
-use crate::catalog::State;
 use crate::statement::running::Running;
 
 /// Runs a statement about policies.

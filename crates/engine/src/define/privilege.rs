@@ -2,6 +2,10 @@
 
 mod defaults;
 
+use catalog::materialized::KIND;
+use catalog::rights::{COLUMN, Grant, Membership, Object, SCHEMA_NAME, SEQUENCE, Spot, TABLE};
+use catalog::who::{Who, denied};
+use catalog::{State, predefined, undefined_schema, undefined_table};
 use sql::catalog::{RoutineDef, RoutineKind};
 use sql::statement::{
     DropBehaviour, DropRelations, GrantAction, GrantOption, IfExists, IfMissing, ObjectKind,
@@ -10,13 +14,7 @@ use sql::statement::{
 };
 use types::{Error, Result, SqlState};
 
-use crate::catalog::materialized::KIND;
-use crate::catalog::rights::{
-    COLUMN, Grant, Membership, Object, SCHEMA_NAME, SEQUENCE, Spot, TABLE,
-};
-use crate::catalog::{State, predefined, undefined_schema, undefined_table};
 use crate::define::role::undefined;
-use crate::words::who::{Who, denied};
 use crate::{QueryResult, Session};
 
 /// Runs a statement about privileges; the catalog is locked.
@@ -621,7 +619,7 @@ const CREATE: Privileges = Privileges::of(&[Privilege::Create]);
 fn set_owner(state: &mut State, object: &Object, to: &str) {
     let mut objects = vec![object.clone()];
     if let Object::Relation(name) = object {
-        let is_owned = |(_, s): &(&String, &std::sync::Arc<crate::catalog::Sequence>)| {
+        let is_owned = |(_, s): &(&String, &std::sync::Arc<catalog::Sequence>)| {
             s.owner.as_ref().is_some_and(|(table, _)| table == name)
         };
         let owned = state.sequences.iter().filter(is_owned);

@@ -3,13 +3,13 @@
 //! Both are types of the catalog with one content, and are dropped together.
 //! Elsewhere: other statements about types (`user_type`).
 
+use catalog::State;
 use sql::catalog::UserType;
 use sql::statement::{NewRange, RelationName};
 use types::{Error, RangeContent, RangeName, Result, SqlState, UserRange};
 
 use super::user_type::check_free;
 use crate::QueryResult;
-use crate::catalog::State;
 use crate::show::pg_catalog::objects::Seen;
 use crate::show::pg_catalog::ranges;
 use crate::statement::running::Running;

@@ -8,13 +8,13 @@
 
 use std::sync::Arc;
 
+use catalog::locks::{Asked, LockMode};
+use catalog::{Built, TableDef, TableEntry};
 use sql::catalog::{IndexMeta, TableRef};
-use storage::TableIndex;
+use storage::{IndexId, TableIndex};
 use types::{Error, Result};
 
 use crate::Session;
-use crate::catalog::locks::{Asked, LockMode};
-use crate::catalog::{Built, TableDef, TableEntry};
 use crate::transaction::work::stale;
 use crate::write::indexes;
 
@@ -33,7 +33,7 @@ pub(super) struct Redefined {
     /// Table indexes by position in `def.indexes`.
     held: Vec<Held<Arc<TableIndex>>>,
     /// Block indexes by position in `def.block_indexes`.
-    in_blocks: Vec<Held<u64>>,
+    in_blocks: Vec<Held<IndexId>>,
 }
 
 /// The table, which this transaction alone uses from now on.

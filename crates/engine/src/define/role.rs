@@ -3,14 +3,14 @@
 //! A session without a user, one of the library, may do everything.
 //! Elsewhere: who is a member of which role (`privilege`), what roles may do (`rights`).
 
+use catalog::comments::Commented;
+use catalog::rights::Membership;
+use catalog::who::{Who, denied};
+use catalog::{Role, State, predefined};
 use sql::statement::{DefaultKind, IfMissing, PasswordChange, RoleOptions, RoleStatement};
 use types::{DataType, Error, Result, SqlState, Value};
 
-use crate::catalog::comments::Commented;
-use crate::catalog::rights::Membership;
-use crate::catalog::{Role, State, predefined};
 use crate::words::settings::Settings;
-use crate::words::who::{Who, denied};
 use crate::{Database, QueryResult, Session};
 
 /// 42704.
@@ -425,7 +425,7 @@ fn check_unused(state: &State, name: &str) -> Result<()> {
     let mut uses = Vec::new();
     for (object, rights) in &state.rights {
         let (kind, called) = state.described(object);
-        let granted = |grant: &crate::catalog::rights::Grant| {
+        let granted = |grant: &catalog::rights::Grant| {
             grant.grantee.as_deref() == Some(name) || grant.grantor == name
         };
         if rights.owner == name {
@@ -445,8 +445,7 @@ fn check_unused(state: &State, name: &str) -> Result<()> {
     let collations = state.collations.iter().filter(|(_, collation)| collation.owner == name);
     uses.extend(collations.map(|(key, _)| format!("owner of collation {key}")));
     for (of, grants) in &state.default_privileges {
-        let granted =
-            |grant: &crate::catalog::rights::Grant| grant.grantee.as_deref() == Some(name);
+        let granted = |grant: &catalog::rights::Grant| grant.grantee.as_deref() == Some(name);
         if of.role == name || grants.iter().any(granted) {
             let what = match of.kind {
                 DefaultKind::Tables => "relations",

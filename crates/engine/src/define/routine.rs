@@ -5,6 +5,10 @@
 
 use std::sync::Arc;
 
+use catalog::comments::Commented;
+use catalog::rights::{Object, SCHEMA_NAME};
+use catalog::who::denied;
+use catalog::{State, triggers, undefined_schema};
 use sql::catalog::{
     BodyForm, Language, NameConflict, ParameterDef, RoutineDef, RoutineKind, RoutineType,
 };
@@ -15,14 +19,10 @@ use types::{DataType, Error, Result, SqlState};
 
 use super::texts::{self, Place};
 use super::{aggregate, privilege, user_type};
-use crate::catalog::comments::Commented;
-use crate::catalog::rights::{Object, SCHEMA_NAME};
-use crate::catalog::{State, triggers, undefined_schema};
 use crate::session::code::{Code, Meaning, Names, Use};
 use crate::statement::catalog::StatementCatalog;
 use crate::statement::row_types::type_of;
 use crate::statement::running::Running;
-use crate::words::who::denied;
 use crate::{QueryResult, Session};
 
 /// Runs a statement about routines; the catalog is locked.

@@ -5,6 +5,11 @@
 
 use std::collections::BTreeSet;
 
+use catalog::comments::Commented;
+use catalog::materialized::KIND;
+use catalog::rights::{DefaultsOf, Object, Rights, SCHEMA_NAME};
+use catalog::who::{Who, denied};
+use catalog::{Schema, State, undefined_schema, undefined_table};
 use sql::statement::{
     DropBehaviour, DropRelations, IfExists, IfMissing, ObjectKind, Persistence, Privilege,
     Privileges, RelationName, RoleName, SchemaStatement,
@@ -15,13 +20,8 @@ use super::missing::skipped;
 use super::{
     alter, collation, drop, extension, materialized, names, routine, sequence, user_type, view,
 };
-use crate::catalog::comments::Commented;
-use crate::catalog::materialized::KIND;
-use crate::catalog::rights::{DefaultsOf, Object, Rights, SCHEMA_NAME};
-use crate::catalog::{Schema, State, undefined_schema, undefined_table};
 use crate::define::privilege::{one_role, schema_named, wanted_kind};
 use crate::statement::running::Running;
-use crate::words::who::{Who, denied};
 use crate::{QueryResult, Session};
 
 /// Runs a statement about schemas; the catalog is locked.

@@ -5,6 +5,8 @@
 
 use std::sync::Arc;
 
+use catalog::who::Who;
+use catalog::{Sequence, SequenceValue, State, TableDef, undefined_table};
 use parking_lot::Mutex;
 use sql::catalog::{Identity, SequenceDef, TableRef};
 use sql::statement::{
@@ -14,26 +16,10 @@ use sql::statement::{
 use types::{Error, Result, SqlState};
 
 use super::{drop, may_create, names, needed, persistence_of};
-use crate::catalog::{Sequence, SequenceValue, State, TableDef, undefined_table};
-use crate::words::who::Who;
 use crate::{QueryResult, Session};
 
 pub(super) fn value_at(last: i64) -> Arc<Mutex<SequenceValue>> {
     Arc::new(Mutex::new(SequenceValue { last, called: false }))
-}
-
-impl Sequence {
-    /// The same sequence, with the same value.
-    pub(super) fn again(&self) -> Self {
-        Self {
-            id: self.id,
-            name: self.name.clone(),
-            def: self.def.clone(),
-            owner: self.owner.clone(),
-            persistence: self.persistence,
-            value: Arc::clone(&self.value),
-        }
-    }
 }
 
 pub(super) fn owner_of(table: &TableRef, column: usize) -> (String, String) {
@@ -256,7 +242,7 @@ pub(super) fn drop_all(session: &mut Session, drop: &DropRelations) -> Result<Qu
     let names = drop::existing(session, drop, "sequence", SqlState::UNDEFINED_TABLE)?;
     session.change_catalog(|state| {
         for name in names {
-            let identity = |t: &Arc<crate::catalog::TableEntry>| {
+            let identity = |t: &Arc<catalog::TableEntry>| {
                 let mut all = t.def.identities.iter();
                 let (column, _) = all.find(|(_, i)| i.sequence.key() == name)?;
                 Some((t.def.name.clone(), t.def.columns[*column].name.clone()))

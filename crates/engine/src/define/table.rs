@@ -2,6 +2,12 @@
 
 use std::sync::Arc;
 
+use catalog::keys;
+use catalog::locks::{LockMode, TableLock};
+use catalog::rights::Object;
+use catalog::stored::{foreign_index, key_index, schema_of};
+use catalog::wide::Freshness;
+use catalog::{Indexes, State, TableDef, TableEntry};
 use exec::Opener;
 use sql::algebra::Query;
 use sql::catalog::{ForeignKeyDef, IndexMeta, TriggerEvent};
@@ -9,20 +15,13 @@ use sql::statement::{
     CreateTable, CreateTableAs, DropBehaviour, DropRelations, IfExists, IfMissing, Persistence,
     Privilege, Privileges, RelationName, Truncate, TruncateIdentity, WithData,
 };
-use storage::Table;
+use storage::{Table, TableId};
 use types::{Error, Result, SqlState};
 
 use super::{
     drop, inherit, layout_of, may_create, names, order_of, partition, persistence_of, redefined,
     sequence, wide,
 };
-use crate::catalog::keys;
-use crate::catalog::locks::{LockMode, TableLock};
-use crate::catalog::rights::Object;
-use crate::catalog::stored::{foreign_index, key_index, schema_of};
-use crate::catalog::wide::Freshness;
-use crate::catalog::{Indexes, State, TableDef, TableEntry};
-use crate::durable::temporary_table;
 use crate::statement::admission::Rows;
 use crate::statement::running::{Run, Running};
 use crate::write::insert::{BULK_ROWS, load_result, load_stream};
@@ -36,8 +35,8 @@ fn bare_storage(session: &Session, def: &TableDef) -> Arc<Table> {
     let inner = session.inner();
     let schema = schema_of(&def.columns);
     let id = match def.persistence {
-        Persistence::Permanent => inner.next_object_id(),
-        Persistence::Temporary => temporary_table(inner.next_object_id()),
+        Persistence::Permanent => TableId(inner.next_object_id()),
+        Persistence::Temporary => TableId::temporary(inner.next_object_id()),
     };
     Table::new(id, def.name.clone(), schema, def.layout, inner.pool.clone())
 }

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use catalog::names::quoted_relation;
+use catalog::{State, TableDef};
 use sql::catalog::{CheckDef, Domain, DomainDef, UserType};
 use sql::statement::RelationName;
 use types::{EnumType, Error, Position, Result};
@@ -9,8 +11,6 @@ use types::{EnumType, Error, Position, Result};
 use super::policy::{self, PolicyText};
 use super::view;
 use crate::Session;
-use crate::catalog::{State, TableDef};
-use crate::words::names::quoted_relation;
 
 /// A name that becomes another one.
 #[derive(Clone, Copy)]

@@ -2,6 +2,10 @@
 
 use std::sync::Arc;
 
+use catalog::State;
+use catalog::comments::Commented;
+use catalog::locks::LockMode;
+use catalog::rights::Object;
 use sql::catalog::{TriggerDef, TriggerFiring};
 use sql::statement::{
     IfExists, IfMissing, Privilege, Privileges, RelationName, TriggerChange, TriggerStatement,
@@ -9,10 +13,6 @@ use sql::statement::{
 use types::{Error, Result, SqlState};
 
 use super::redefined;
-use crate::catalog::State;
-use crate::catalog::comments::Commented;
-use crate::catalog::locks::LockMode;
-use crate::catalog::rights::Object;
 use crate::statement::running::Running;
 use crate::{QueryResult, Session};
 

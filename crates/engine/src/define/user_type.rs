@@ -9,6 +9,12 @@
 //! Departures from PostgreSQL: a label may be used by the transaction that adds it. Temporary
 //! tables of other sessions keep the labels that the type had.
 
+use catalog::comments::Commented;
+use catalog::names::{quoted, quoted_relation};
+use catalog::rights::Object;
+use catalog::user_types::{composite_in, enum_in, range_in};
+use catalog::who::{Who, denied};
+use catalog::{State, View, undefined_schema};
 use sql::catalog::{ColumnDef, Domain, DomainDef, DomainUse, RoutineType, UserType};
 use sql::statement::{
     AlterAction, DomainStatement, DropBehaviour, IfExists, IfMissing, NewLabel, Privilege,
@@ -19,14 +25,8 @@ use types::{DataType, EnumType, Error, LabelPlace, RecordField, RecordType, Resu
 use super::missing::skipped;
 use super::texts::{self, Renamed};
 use super::{alter, policy, range_type, routine, view};
-use crate::catalog::comments::Commented;
-use crate::catalog::rights::Object;
-use crate::catalog::user_types::{composite_in, enum_in, range_in};
-use crate::catalog::{State, View, undefined_schema};
 use crate::show::pg_catalog;
 use crate::statement::running::Running;
-use crate::words::names::{quoted, quoted_relation};
-use crate::words::who::{Who, denied};
 use crate::{QueryResult, Session};
 
 /// Runs a statement about types; the catalog is locked.

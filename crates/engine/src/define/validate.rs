@@ -1,6 +1,9 @@
 //! Checks the rows of a table against a new constraint: queries over the catalog as the
 //! statement changed it, run by all workers.
 
+use catalog::TableDef;
+use catalog::names::{quoted, quoted_relation};
+use catalog::rows::Rows;
 use kernels::Batch;
 use sql::catalog::{
     CheckDef, ExclusionElement, ForeignKeyDef, IndexColumn, IndexMeta, KeyDef, KeyMatch, Validity,
@@ -9,11 +12,8 @@ use sql::statement::{RelationName, Statement};
 use types::{Error, Result, SqlState};
 
 use crate::Session;
-use crate::catalog::TableDef;
 use crate::statement::running::{Run, Running};
 use crate::transaction::work::{newest, stale};
-use crate::words::names::{quoted, quoted_relation};
-use crate::words::rows::Rows;
 use crate::write::foreign::mixed;
 use crate::write::rows::key_of;
 

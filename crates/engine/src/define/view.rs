@@ -1,5 +1,8 @@
 //! CREATE and DROP VIEW.
 
+use catalog::comments::Commented;
+use catalog::names::{quoted, quoted_relation};
+use catalog::{State, View, undefined_table};
 use sql::Followed;
 use sql::statement::{
     AlterView, CreateView, DropBehaviour, DropRelations, IfExists, Persistence, RelationName,
@@ -10,10 +13,7 @@ use types::{DataType, Error, NumericDisplay, Position, Result, SqlState};
 
 use super::followers::{self, Change};
 use super::{drop, may_create, names, needed, persistence_of, policy, wide};
-use crate::catalog::comments::Commented;
-use crate::catalog::{State, View, undefined_table};
 use crate::statement::running::Running;
-use crate::words::names::{quoted, quoted_relation};
 use crate::{QueryResult, Session};
 
 /// CREATE VIEW.
@@ -263,7 +263,7 @@ pub(super) fn drop_dependents(
     let dependent =
         |(view, v): (&String, &View)| v.depends_on.iter().any(|d| d == name).then(|| view.clone());
     let dependents: Vec<String> = state.queries().filter_map(dependent).collect();
-    let over = crate::catalog::wide::over(state, name).map(|(entry, _)| entry.def.name.clone());
+    let over = catalog::wide::over(state, name).map(|(entry, _)| entry.def.name.clone());
     for dependent in over.collect::<Vec<_>>() {
         if behaviour == DropBehaviour::Restrict {
             return Err(needed(&format!("{kind} {name}"), &format!("wide table {dependent}")));

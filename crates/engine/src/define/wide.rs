@@ -11,6 +11,10 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use catalog::locks::LockMode;
+use catalog::rights::Object;
+use catalog::wide::{Freshness, unfit};
+use catalog::{State, TableDef, TableEntry, undefined_table, wide};
 use sql::catalog::{ColumnDef, ForeignKeyDef, TableMeta, Validity, WideDef, WideLink, WideNode};
 use sql::statement::{
     CreateWideTable, DropBehaviour, DropRelations, IfExists, Persistence, Privilege, Privileges,
@@ -20,10 +24,6 @@ use storage::Layout;
 use types::{DataType, Error, Result, SqlState};
 
 use super::{drop, may_create, names, redefined, table, tell_taken, validate, view};
-use crate::catalog::locks::LockMode;
-use crate::catalog::rights::Object;
-use crate::catalog::wide::{Freshness, unfit};
-use crate::catalog::{State, TableDef, TableEntry, undefined_table, wide};
 use crate::statement::running::Running;
 use crate::{QueryResult, Session};
 
@@ -125,7 +125,7 @@ fn lock_all(session: &mut Session, nodes: &[WideNode]) -> Result<()> {
 fn filled(
     session: &mut Session,
     def: TableDef,
-    lock: Arc<crate::catalog::locks::TableLock>,
+    lock: Arc<catalog::locks::TableLock>,
 ) -> Result<Arc<TableEntry>> {
     let text = def.wide.as_ref().and_then(|wide| wide::query_text(&session.state(), wide));
     let text = text.ok_or_else(crate::transaction::work::stale)?;

@@ -13,11 +13,11 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Weak};
 
+use catalog::codec::{decode_databases, encode_databases};
+use catalog::databases::{DatabaseDef, FIRST_NAME, OTHER_NAMES};
 use parking_lot::{Mutex, MutexGuard};
 use types::{Error, Result, SqlState};
 
-use crate::catalog::codec::{decode_databases, encode_databases};
-use crate::catalog::databases::{DatabaseDef, FIRST_NAME, OTHER_NAMES};
 use crate::instance::database::{Database, WeakDatabase};
 use crate::{Config, Files};
 

@@ -3,10 +3,10 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use durable::Lsn;
 use types::Result;
 
 use crate::Database;
-use crate::durable::Lsn;
 
 /// The last commit of a session, which may not be on disk yet.
 pub struct Commits {

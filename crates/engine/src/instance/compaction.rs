@@ -13,15 +13,17 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
+use catalog::TableEntry;
+use catalog::locks::{Asked, LockMode};
+use durable::{Durable, Effects, Lsn, Redo};
 use parking_lot::Mutex;
-use storage::{BLOCK_ROWS_MAX, BlockLayout, BlockUse, Moving, Table, Timestamp, TxnId, UndoBuffer};
+use storage::{
+    BLOCK_ROWS_MAX, BlockLayout, BlockUse, Moving, Table, TableId, Timestamp, TxnId, UndoBuffer,
+};
 use txn::manager::{CommitWork, Isolation};
 use types::{Error, Result, SqlState};
 
 use super::freezing::Site;
-use crate::catalog::TableEntry;
-use crate::catalog::locks::{Asked, LockMode};
-use crate::durable::{Durable, Effects, Lsn, Redo};
 
 /// A block with fewer rows is small.
 const SMALL_ROWS: usize = BLOCK_ROWS_MAX / 16;
@@ -79,7 +81,7 @@ struct Before {
 
 /// Blocks as they were in the last cycle, by table and block.
 #[derive(Debug, Default)]
-pub(super) struct Quiet(HashMap<(u64, u64), Before>);
+pub(super) struct Quiet(HashMap<(TableId, u64), Before>);
 
 impl Quiet {
     /// Groups of blocks of `tables` that were the same for `cycles` cycles, and one cycle more has
@@ -115,7 +117,7 @@ impl Quiet {
 /// Blocks of one table whose rows should be together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Wanted {
-    pub(super) table: u64,
+    pub(super) table: TableId,
     pub(super) blocks: Vec<u64>,
 }
 

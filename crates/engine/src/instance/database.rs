@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
+use catalog::locks::TableLock;
+use catalog::{TableEntry, TableInfo, undefined_table};
+use durable::{self, CheckReport, Durable, Effects, Lsn, Marks, RecoveryReport, Redo, Stores};
 use exec::SpillSpace;
 use host::Clock;
 use parking_lot::Mutex;
@@ -24,11 +27,6 @@ use super::prepared::PreparedTransactions;
 use super::registry::Registry;
 use super::xids::Xids;
 use crate::Config;
-use crate::catalog::locks::TableLock;
-use crate::catalog::{TableEntry, TableInfo, undefined_table};
-use crate::durable::{
-    self, CheckReport, Durable, Effects, Lsn, Marks, RecoveryReport, Redo, Stores,
-};
 
 /// A database. Sessions share it; it ends with the last of them.
 #[derive(Clone)]

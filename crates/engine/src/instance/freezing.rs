@@ -18,13 +18,13 @@ use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use durable::{Durable, Stores};
 use parking_lot::{Condvar, Mutex};
-use storage::{HotBlock, Layout, Table};
+use storage::{HotBlock, Layout, Table, TableId};
 use txn::manager::Isolation;
 use types::Result;
 
 use super::compaction::{self, Quiet, Traces};
-use crate::durable::{Durable, Stores};
 
 /// Cycles without a change after which a block of a table is frozen, to begin with.
 const PATIENCE: u32 = 10;
@@ -240,9 +240,9 @@ impl Temper {
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
     /// Hot blocks as they were, by table and block, and for how many cycles they were the same.
-    blocks: HashMap<(u64, u64), (HotBlock, u32)>,
+    blocks: HashMap<(TableId, u64), (HotBlock, u32)>,
     /// By table.
-    tempers: HashMap<u64, Temper>,
+    tempers: HashMap<TableId, Temper>,
     /// All blocks as they were.
     quiet: Quiet,
 }

@@ -11,11 +11,10 @@ use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use durable::Stores;
 use parking_lot::{Condvar, Mutex};
 use storage::Table;
 use types::{Error, SqlState};
-
-use crate::durable::Stores;
 
 /// Time from the end of a cycle to the next.
 const CYCLE: Duration = Duration::from_secs(1);

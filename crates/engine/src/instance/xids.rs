@@ -16,11 +16,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use durable::{COMMITTED_MAX, Named};
 use parking_lot::Mutex;
 use storage::Timestamp;
 use types::Result;
-
-use crate::durable::{COMMITTED_MAX, Named};
 
 /// The first number; those below have other meanings in PostgreSQL.
 pub(crate) const FIRST: u64 = 3;

@@ -3,19 +3,19 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use catalog::locks::TableLock;
+use catalog::stored::{key_index, schema_of};
+use catalog::who::Who;
+use catalog::{Indexes, TableDef, TableEntry};
 use parking_lot::Mutex;
 use sched::{Extent, Priority, RunError, Ticket, WorkOrders};
 use sql::catalog::{ColumnDef, KeyDef};
 use sql::statement::AccessMode;
-use storage::{BulkWriter, Layout, Table};
+use storage::{BulkWriter, Layout, Table, TableId};
 use txn::manager::Isolation;
 use types::{DataType, Error, Result, SqlState};
 
-use crate::catalog::locks::TableLock;
-use crate::catalog::stored::{key_index, schema_of};
-use crate::catalog::{Indexes, TableDef, TableEntry};
 use crate::transaction::work::{Begun, Durability, Modes, Work};
-use crate::words::who::Who;
 use crate::write::rows::attempt;
 use crate::{CancelHandle, Database};
 
@@ -74,8 +74,13 @@ impl BulkLoad {
         def.indexes = keys.iter().map(|key| key_index(key, &def.columns)).collect();
         def.keys = keys;
         let schema = schema_of(&def.columns);
-        let table =
-            Table::new(inner.next_object_id(), name, schema, layout, Arc::clone(&inner.pool));
+        let table = Table::new(
+            TableId(inner.next_object_id()),
+            name,
+            schema,
+            layout,
+            Arc::clone(&inner.pool),
+        );
         let lock = Arc::<TableLock>::default();
         let indexes = if def.indexes.is_empty() { Indexes::Built } else { Indexes::Deferred };
         let entry = TableEntry::new(def, Arc::clone(&table), lock, indexes);

@@ -2,12 +2,12 @@
 
 use std::sync::atomic::Ordering;
 
+use durable::CHECKPOINT_WAL_BYTES;
 use sched::{Dispatch, POLICIES, Policy, Priority, policy_named};
 use sql::statement::{AccessMode, Deferral, SetScope};
 use types::{DataType, Error, Result, SqlState, Value};
 
 use crate::QueryResult;
-use crate::durable::CHECKPOINT_WAL_BYTES;
 use crate::instance::freezing::Freezing;
 use crate::session::Session;
 use crate::transaction::work::Begun;

@@ -6,6 +6,8 @@ mod stream;
 use std::path::Path;
 use std::sync::Arc;
 
+use catalog::TableEntry;
+use catalog::predefined::{READ_SERVER_FILES, WRITE_SERVER_FILES};
 use exec::pipeline::Stream;
 use exec::{BatchSource, QueryContext, Receiver, ResultSet, RowColumn, SharedBatchSource};
 use kernels::{Batch, Column, VectorBuilder};
@@ -17,8 +19,6 @@ use types::{DataType, Error, Result, SqlState, Value};
 
 use condition::{Condition, Filtered};
 
-use crate::catalog::TableEntry;
-use crate::catalog::predefined::{READ_SERVER_FILES, WRITE_SERVER_FILES};
 use crate::instance::registry::{FileFormat, FileOptions, FileWriter};
 use crate::statement::admission::Rows as Passing;
 use crate::statement::attached::AttachedRows;

@@ -10,20 +10,20 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use catalog::databases::{DatabaseDef, DatabaseName, FIRST_NAME};
+use catalog::rights::{Object, Rights};
+use catalog::who::{Who, denied};
+use catalog::{Role, State};
+use durable::{Named, Stores};
 use host::RealClock;
 use sql::statement::{DatabaseOptions, DatabaseStatement, IfMissing, InUse, RoleName};
 use storage::Timestamp;
 use types::{Error, Result, SqlState};
 
 use super::open::{opened_beside, spill_in, started};
-use crate::catalog::databases::{DatabaseDef, DatabaseName, FIRST_NAME};
-use crate::catalog::rights::{Object, Rights};
-use crate::catalog::{Role, State};
-use crate::durable::{Named, Stores};
 use crate::instance::cluster::{Cluster, Member, Place, ToCluster, position, undefined_database};
 use crate::instance::database::Beginning;
 use crate::transaction::work::Begun;
-use crate::words::who::{Who, denied};
 use crate::{Config, Database, Files, QueryResult, Session};
 
 /// Time in which sessions end that FORCE ends, as in PostgreSQL.

@@ -3,17 +3,17 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use catalog::predefined::CHECKPOINT;
+use catalog::who::denied;
 use sql::ParsedStatement;
 use sql::statement::{SetValue, Skipped, Statement};
 use types::budget::{self, Account};
 use types::{DataType, Error, Result, SqlState, Value, stack};
 
 use super::{copy, cursor, prepared, program, transaction};
-use crate::catalog::predefined::CHECKPOINT;
 use crate::instance::channels::Pending;
 use crate::statement::running::Running;
 use crate::transaction::work::Begun;
-use crate::words::who::denied;
 use crate::{QueryResult, Session, define};
 
 impl Session {

@@ -1,5 +1,6 @@
 //! Statements that are made of others: what changes nothing beside what does.
 
+use catalog::undefined_table;
 use sql::statement::{
     Effectless, IfExists, IfMissing, RelationName, RoleName, SchemaElements, SchemaStatement,
     Statement,
@@ -7,7 +8,6 @@ use sql::statement::{
 use types::{Error, Result, SqlState};
 
 use crate::QueryResult;
-use crate::catalog::undefined_table;
 use crate::session::Session;
 use crate::statement::running::Running;
 use crate::transaction::work::Begun;

@@ -4,11 +4,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use catalog::rights::Object;
 use sql::statement::{Privilege, Privileges};
 use types::calendar::TimeZone;
 use types::{DataType, Result, stack};
 
-use crate::catalog::rights::Object;
 use crate::instance::channels::{Notification, Wake};
 use crate::instance::registry::{CopyClient, Outside};
 use crate::transaction::work::Begun;

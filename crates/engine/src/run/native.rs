@@ -6,6 +6,9 @@
 use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
 
+use catalog::locks::{Asked, LockMode};
+use catalog::rows::push;
+use catalog::{TableEntry, keys, undefined_table};
 use kernels::{Batch, Column, VectorBuilder};
 use sql::catalog::{IndexMeta, TableMeta};
 use sql::statement::AccessMode;
@@ -15,12 +18,9 @@ use storage::{
 use txn::manager::Isolation;
 use types::{Error, Result, SqlState};
 
-use crate::catalog::locks::{Asked, LockMode};
-use crate::catalog::{TableEntry, keys, undefined_table};
 use crate::session::Session;
 use crate::statement::running::Running;
 use crate::transaction::work::{Begun, Modes, Work, newest, stale};
-use crate::words::rows::push;
 use crate::write::change;
 use crate::write::rows::{RowReader, attempt};
 use crate::write::triggers;

@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use catalog::State;
+use durable::{Named, Opening, Stores};
 use exec::SpillSpace;
 use host::{Io, RealClock, RealIo};
 use storage::{BufferPool, Lru2, Timestamp};
@@ -10,8 +12,6 @@ use types::Result;
 
 use super::databases::begin_cluster;
 use super::two_phase;
-use crate::catalog::State;
-use crate::durable::{self, Named, Stores};
 use crate::instance::database::Beginning;
 use crate::show::system;
 use crate::{Background, BulkLoad, CheckReport, Config, Database, Files, Session};
@@ -51,7 +51,7 @@ pub(super) fn opened_beside(
 ) -> Result<Database> {
     let alone = || BufferPool::evicting(config.memory_bytes, Box::new(Lru2));
     let pool = beside.map_or_else(alone, |beside| Arc::clone(beside.pool()));
-    let opened = durable::open(path, config, files, &pool)?;
+    let opened = durable::open(path, Opening { files, pool: &pool, threads: config.threads })?;
     let durable::Opened { durable, stores, last_object } = opened;
     let durable = Some(Arc::new(durable));
     let spill = spill_in(Arc::clone(&files.io), path.join(TEMPORARY_NAME));
@@ -120,7 +120,8 @@ impl Database {
     /// 58P01 when there is no database; 55006 when it is open; 53200 when it does not fit into
     /// memory; 58030 when a file cannot be read.
     pub fn check(path: impl AsRef<Path>, config: &Config, files: &Files) -> Result<CheckReport> {
-        durable::check(path.as_ref(), config, files)
+        let pool = &BufferPool::evicting(config.memory_bytes, Box::new(Lru2));
+        durable::check(path.as_ref(), Opening { files, pool, threads: config.threads })
     }
 
     /// A new session.

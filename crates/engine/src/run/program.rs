@@ -27,12 +27,12 @@ mod trigger;
 
 use std::sync::Arc;
 
+use catalog::rights::Object;
 use sql::algebra::RoutineCall;
 use sql::catalog::{Instance, NullInput, RoutineDef, RoutineKind, RoutineType, RowCount, Security};
 use sql::statement::{CallRoutine, DoBlock};
 use types::{DataType, ElementType, Error, RecordType, Result, SqlState, Value, stack};
 
-use crate::catalog::rights::Object;
 use crate::session::code::{Body, Code};
 use crate::session::compiled::OwnQuery;
 use crate::statement::row_types::type_of;

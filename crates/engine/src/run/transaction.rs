@@ -1,11 +1,11 @@
 //! BEGIN, COMMIT, ROLLBACK, savepoints, SET CONSTRAINTS, LOCK TABLE.
 
+use catalog::locks::Asked;
 use sql::catalog::TableRef;
 use sql::statement::{AccessMode, Chain, LockTable, LockWait, SetScope, Statement};
 use sql::statement::{Deferral, TransactionModes};
 use types::{Error, Result, SqlState};
 
-use crate::catalog::locks::Asked;
 use crate::session::boundary::Boundary;
 use crate::statement::running::Running;
 use crate::transaction::work::{Begun, Health, Work, isolation_of, level_of};

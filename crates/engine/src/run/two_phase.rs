@@ -11,6 +11,7 @@ mod again;
 
 use std::sync::Arc;
 
+use catalog::who::{Who, denied};
 use sql::statement::{Chain, CursorHold, PreparedEnd};
 use types::{Error, Result, SqlState};
 
@@ -21,7 +22,6 @@ use crate::instance::prepared::{PreparedTransactions, Unfinished};
 use crate::statement::running::Running;
 use crate::transaction::work::prepared::Preparing;
 use crate::transaction::work::{Begun, Durability, Health};
-use crate::words::who::{Who, denied};
 use crate::write::deferred;
 
 pub(crate) use again::restore;

@@ -3,11 +3,11 @@
 
 use std::sync::Arc;
 
+use catalog::TableEntry;
 use sql::catalog::{TableMeta, TableRef};
 use sql::statement::{RelationName, VacuumAnalyze, VacuumFreeze};
 use types::{Error, Result, SqlState};
 
-use crate::catalog::TableEntry;
 use crate::instance::{compaction, freezing};
 use crate::transaction::work::Begun;
 use crate::{QueryResult, Session};

@@ -7,12 +7,12 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, Ordering};
 
+use catalog::State;
 use host::Clock;
 use parking_lot::Mutex;
 use sql::algebra::AdvisorySpan;
 use sql::statement::{RelationName, SetScope};
 
-use crate::catalog::State;
 use crate::instance::channels::Pending;
 use crate::instance::database::WeakDatabase;
 use crate::instance::info::SessionInfo;

@@ -8,13 +8,12 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use catalog::checks::Checks;
 use exec::expr::Evaluator;
 use parking_lot::Mutex;
 use sql::catalog::{Instance, NameConflict, RoutineDef, TriggerDef, Variables};
 use sql::program::{Program, Signature};
 use types::{DataType, RecordType, Result, Value};
-
-use crate::catalog::checks::Checks;
 
 use super::prepared::PreparedStatement;
 

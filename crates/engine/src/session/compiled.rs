@@ -13,6 +13,10 @@
 
 use std::sync::{Arc, Weak};
 
+use catalog::TableEntry;
+use catalog::locks::TableLock;
+use catalog::policies::Enforcement;
+use catalog::who::Who;
 use parking_lot::Mutex;
 use plan::PlanOptions;
 use plan::physical::PhysicalPlan;
@@ -23,12 +27,8 @@ use types::calendar::TimeZone;
 use types::stack::Deep;
 use types::text::TextStyle;
 
-use crate::catalog::TableEntry;
-use crate::catalog::locks::TableLock;
-use crate::catalog::policies::Enforcement;
 use crate::instance::info::SessionInfo;
 use crate::session::point::Point;
-use crate::words::who::Who;
 
 /// A table that a plan was made for, as it was then.
 #[derive(Clone)]

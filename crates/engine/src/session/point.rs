@@ -8,6 +8,8 @@ pub(crate) mod simple;
 
 use std::sync::Arc;
 
+use catalog::TableEntry;
+use catalog::rows::push;
 use exec::ResultSet;
 use exec::expr::{Evaluator, children_mut, fit};
 use kernels::{Batch, Column, Vector, VectorBuilder};
@@ -18,8 +20,6 @@ use sql::catalog::TableRef;
 use storage::{Datum, KeyBuffer, RowBuffer, Table, TableIndex};
 use types::{DataType, Error, PhysicalType, Result, Value};
 
-use crate::catalog::TableEntry;
-use crate::words::rows::push;
 use simple::Simple;
 
 /// A statement on one row.

@@ -1,10 +1,10 @@
 //! Words for the client besides results, and what only superusers may say.
 
+use catalog::who::denied;
 use types::{Error, Result, SqlState};
 
 use super::Session;
 use crate::words::notice::{Notice, Severity};
-use crate::words::who::denied;
 
 impl Session {
     /// Takes what the client is to be told besides results, in order.

@@ -42,6 +42,9 @@ mod updatable;
 use std::borrow::Cow;
 use std::collections::HashMap;
 
+use catalog::rights::{Object, SCHEMA_NAME};
+use catalog::who::{Who, denied};
+use catalog::{Extension, Role, State};
 use sql::catalog::{Arguments, TableFunctionRef};
 use sql::statement::RelationName;
 use types::array::ArrayBuilder;
@@ -51,13 +54,10 @@ pub(crate) use functions::template;
 pub(crate) use routines::null_input;
 
 use crate::Database;
-use crate::catalog::rights::{Object, SCHEMA_NAME};
-use crate::catalog::{Extension, Role, State};
 use crate::session::cursors::Cursors;
 use crate::session::prepared::kept::PreparedStatements;
 use crate::show::system::counted_function;
 use crate::words::settings::Settings;
-use crate::words::who::{Who, denied};
 
 /// The function behind all tables of the catalog.
 pub(crate) const FUNCTION: &str = "pg_catalog_rows";
@@ -200,7 +200,7 @@ impl Subject<'_> {
     fn shown_role(&self, object: &Object, name: &str) -> String {
         match name {
             "" if *object == Object::Schema(SCHEMA_NAME.to_owned()) => {
-                crate::catalog::predefined::DATABASE_OWNER.to_owned()
+                catalog::predefined::DATABASE_OWNER.to_owned()
             }
             "" => self.superuser(),
             owner => owner.to_owned(),

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use catalog::{Sequence, TableDef};
 use exec::BatchSource;
 use kernels::{Batch, Column, VectorBuilder};
 use sql::catalog::{Arguments, IndexColumn, IndexMeta, TableFunctionRef, Uniqueness};
@@ -10,7 +11,6 @@ use storage::{BlockLayout, SegmentInfo, TxnId};
 use types::{DataType, Error, Result, SqlState, Value};
 
 use crate::Database;
-use crate::catalog::{Sequence, TableDef};
 use crate::instance::database::WeakDatabase;
 use crate::instance::info::SessionInfo;
 use crate::instance::registry::{OpenedFile, SourceFunction, TableFunction};

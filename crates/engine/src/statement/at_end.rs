@@ -5,11 +5,10 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use catalog::TableEntry;
 use kernels::Batch;
 use sql::statement::Statement;
 use storage::Tid;
-
-use crate::catalog::TableEntry;
 
 /// One step's rows.
 pub(crate) struct Step {

@@ -4,18 +4,18 @@
 use std::any::Any;
 use std::sync::Arc;
 
+use catalog::codec::{decode_sequence, decode_table};
+use catalog::stored::{key_index, schema_of};
+use catalog::{Indexes, Schema, State, TableDef, TableEntry};
 use exec::SharedBatchSource;
 use sql::catalog::{
     CheckDef, ColumnDef, Identity, IndexMeta, KeyDef, TableFunctionRef, TableMeta, TableRef,
 };
 use sql::statement::RelationName;
-use storage::Table;
+use storage::{Table, TableId};
 use types::{DataType, Result};
 
 use crate::Database;
-use crate::catalog::codec::{decode_sequence, decode_table};
-use crate::catalog::stored::{key_index, schema_of};
-use crate::catalog::{Indexes, Schema, State, TableDef, TableEntry};
 use crate::instance::attached::{AttachedTable, AttachedTableId, AttachedTransaction};
 use crate::instance::registry::{OpenedFile, SourceFunction};
 
@@ -49,7 +49,7 @@ pub(crate) fn described(
     for found in transaction.all()? {
         let def = definition_in(schema, &found)?;
         let (columns, pool) = (schema_of(&def.columns), Arc::clone(database.pool()));
-        let storage = Table::new(found.id.0, def.name.clone(), columns, def.layout, pool);
+        let storage = Table::new(TableId(found.id.0), def.name.clone(), columns, def.layout, pool);
         let entry = TableEntry::new(def, storage, Arc::default(), Indexes::Deferred);
         state.tables.insert(entry.def.name.clone(), Arc::new(entry));
     }

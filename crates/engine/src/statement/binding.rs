@@ -3,6 +3,9 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
+use catalog::checks::Clocks;
+use catalog::who::Who;
+use catalog::wide::WideReader;
 use sql::catalog::{Digits, Variables};
 use sql::statement::Statement;
 use sql::{Effect, ParsedStatement};
@@ -10,13 +13,10 @@ use types::Result;
 use types::calendar::TimeZone;
 
 use crate::PreparedStatement;
-use crate::catalog::checks::Clocks;
-use crate::catalog::wide::WideReader;
 use crate::session::Session;
 use crate::session::compiled::{Compiled, Ready, Timing};
 use crate::statement::catalog::{Checking, Names, StatementCatalog};
 use crate::transaction::work::Work;
-use crate::words::who::Who;
 
 impl Session {
     /// The catalog for a statement of the session.

@@ -6,19 +6,19 @@
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use catalog::State;
+use catalog::predefined::SIGNAL_BACKEND;
+use catalog::who::{Who, denied};
 use sql::algebra::{Advisory, AdvisorySpan, ObjectKey, SessionFunction};
 use sql::statement::SetScope;
 use types::waiting::waiting;
 use types::{ElementType, Error, RegKind, Result, SqlState, Value, array};
 
-use crate::catalog::State;
-use crate::catalog::predefined::SIGNAL_BACKEND;
 use crate::instance::advisory::{Key, Wish};
 use crate::instance::channels::Pending;
 use crate::session::calls::SessionCalls;
 use crate::show::pg_catalog::objects::Seen;
 use crate::words::settings::Settings;
-use crate::words::who::{Who, denied};
 
 impl SessionCalls {
     /// Carries out a function; see [`sql::catalog::Sequences::call`].

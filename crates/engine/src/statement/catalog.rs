@@ -5,6 +5,14 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
+use catalog::codec::decode_sequence;
+use catalog::numbers as catalog_numbers;
+use catalog::policies::Enforcement;
+use catalog::predefined::READ_SERVER_FILES;
+use catalog::rights::{Object, SCHEMA_NAME};
+use catalog::who::{Who, denied};
+use catalog::wide::WideReader;
+use catalog::{Schema, SequenceValue, State, View, wide};
 use sql::catalog::{
     Arguments, Called, Catalog, Digits, PolicyDef, Relation, RoutineDef, SequenceDef,
     TableFunctionRef, TableMeta, TableRef, TriggerEvent, TriggerTiming, UserType, Variables,
@@ -15,13 +23,6 @@ use types::calendar::TimeZone;
 use types::{Collation, DataType, Error, RegKind, Result, SqlState, Value};
 
 use crate::Database;
-use crate::catalog::codec::decode_sequence;
-use crate::catalog::numbers as catalog_numbers;
-use crate::catalog::policies::Enforcement;
-use crate::catalog::predefined::READ_SERVER_FILES;
-use crate::catalog::rights::{Object, SCHEMA_NAME};
-use crate::catalog::wide::WideReader;
-use crate::catalog::{Schema, SequenceValue, State, View, wide};
 use crate::instance::attached::AttachedTransaction;
 use crate::instance::registry::{Outside, Registry};
 use crate::session::cursors::Cursors;
@@ -32,7 +33,6 @@ use crate::show::pg_catalog::{Describes, Subject};
 use crate::statement::attached::{AttachedRows, described};
 use crate::transaction::work::Work;
 use crate::words::settings::Settings;
-use crate::words::who::{Who, denied};
 
 /// Catalog as the binder sees it during one statement.
 pub(crate) struct StatementCatalog<'a> {
@@ -407,7 +407,7 @@ impl Catalog for StatementCatalog<'_> {
             owner => Who::Role(owner.into()),
         });
         let who = owner.as_ref().unwrap_or_else(|| self.settings.who());
-        self.state.policies(who, name, Enforcement::of(self.settings))
+        self.state.policies(who, name, Enforcement::of(self.settings.changed("row_security")))
     }
 
     fn schema_of(&self, name: &str) -> Option<String> {

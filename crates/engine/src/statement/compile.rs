@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
+use catalog::policies::Enforcement;
 use parking_lot::Mutex;
 use sql::statement::Statement;
 use types::stack::Deep;
 
 use crate::Session;
-use crate::catalog::policies::Enforcement;
 use crate::session::compiled::Compiled;
 use crate::session::point::Point;
 
@@ -32,7 +32,7 @@ impl Compiled {
             style: session.settings.text_style(),
             path: session.settings.path().cloned(),
             reads_wide: session.wide_reader().at.is_some(),
-            enforcement: Enforcement::of(&session.settings),
+            enforcement: Enforcement::of(session.settings.changed("row_security")),
             who: session.who(),
             plans: Deep::of_statement(Mutex::default()),
             point,
@@ -50,7 +50,7 @@ impl Compiled {
             && session.settings.text_style() == self.style
             && session.settings.path() == self.path.as_ref()
             && session.wide_reader().at.is_some() == self.reads_wide
-            && Enforcement::of(&session.settings) == self.enforcement
+            && Enforcement::of(session.settings.changed("row_security")) == self.enforcement
             && *session.settings.who() == self.who
             && session.sees_committed_catalog()
             && !self.unindexed.iter().any(|table| table.is_indexed())

@@ -5,7 +5,7 @@
 use std::collections::{HashMap, HashSet};
 
 use kernels::Batch;
-use storage::Tid;
+use storage::{TableId, Tid};
 
 /// The parts of the statement that runs, as far as they have run.
 #[derive(Default)]
@@ -13,7 +13,7 @@ pub(crate) struct Parts {
     /// Rows that the parts returned, by number; empty before they ran.
     pub(crate) returned: Vec<Vec<Batch>>,
     /// Rows that they changed, by table.
-    pub(crate) changed: HashMap<u64, HashSet<Tid>>,
+    pub(crate) changed: HashMap<TableId, HashSet<Tid>>,
 }
 
 impl Parts {
@@ -24,12 +24,12 @@ impl Parts {
     }
 
     /// The rows of table `table` that were changed.
-    pub(crate) fn changed(&self, table: u64) -> HashSet<Tid> {
+    pub(crate) fn changed(&self, table: TableId) -> HashSet<Tid> {
         self.changed.get(&table).cloned().unwrap_or_default()
     }
 
     /// Takes note of changed rows of table `table`.
-    pub(crate) fn note(&mut self, table: u64, tids: impl IntoIterator<Item = Tid>) {
+    pub(crate) fn note(&mut self, table: TableId, tids: impl IntoIterator<Item = Tid>) {
         self.changed.entry(table).or_default().extend(tids);
     }
 }

@@ -7,6 +7,7 @@ mod insert;
 
 use std::sync::Arc;
 
+use catalog::{TableEntry, keys, wide};
 use parking_lot::Mutex;
 use plan::physical::Expr;
 use plan::point::{PointAction, PointPlan, PointRows};
@@ -14,7 +15,6 @@ use sql::catalog::{TableMeta, TableRef};
 use sql::statement::Statement;
 
 use crate::Session;
-use crate::catalog::{TableEntry, keys, wide};
 use crate::session::point::{Action, Find, Output, Point, Values};
 use insert::new_row;
 

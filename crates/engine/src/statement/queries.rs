@@ -3,6 +3,9 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
+use catalog::locks::LockMode;
+use catalog::who::Who;
+use catalog::wide::WideReader;
 use exec::{Profile, QueryContext, ResultSet, SpillSpace};
 use parking_lot::Mutex;
 use plan::physical::PhysicalPlan;
@@ -14,8 +17,6 @@ use txn::manager::Isolation;
 use types::{Error, Result, SqlState};
 
 use crate::Session;
-use crate::catalog::locks::LockMode;
-use crate::catalog::wide::WideReader;
 use crate::session::compiled::{Compiled, PartQuery, Reliance};
 use crate::statement::admission::Rows;
 use crate::statement::identity::TransactionIdentity;
@@ -24,7 +25,6 @@ use crate::statement::sequence::{AttachedNames, SessionSequences};
 use crate::statement::statistics::StoredStatistics;
 use crate::transaction::work::{Begun, Work, lost_update, stale};
 use crate::words::cancel::RunningQuery;
-use crate::words::who::Who;
 
 impl Session {
     /// Keeps the tables of a query as they are until the transaction ends.

@@ -1,11 +1,11 @@
 //! Types of the parameters and results of routines, rows of relations among them.
 
+use catalog::numbers;
 use sql::catalog::{RoutineType, TableMeta};
 use sql::statement::RelationName;
 use types::{DataType, Error, RecordField, RecordType, Result, SqlState};
 
 use crate::Session;
-use crate::catalog::numbers;
 
 /// The type of values of a parameter or result.
 ///

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use exec::Recheck;
 use kernels::Batch;
 use plan::PathsTold;
-use storage::Snapshot;
+use storage::{Snapshot, TableId};
 use types::Value;
 
 use super::at_end::AtEnd;
@@ -73,7 +73,7 @@ pub(crate) struct Running<'s> {
     /// Paths that its plans are to tell of, for EXPLAIN.
     pub(crate) paths_told: PathsTold,
     /// Storages of the tables that its last query reads, if that calls routines.
-    pub(crate) open: Vec<u64>,
+    pub(crate) open: Vec<TableId>,
 }
 
 impl<'s> Running<'s> {

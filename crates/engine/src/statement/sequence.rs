@@ -7,15 +7,16 @@
 use std::hash::BuildHasher;
 use std::sync::Arc;
 
+use catalog::codec::decode_sequence;
+use catalog::rights::Object;
+use catalog::who::{Who, denied};
+use catalog::{Sequence, SequenceValue, State, undefined_table};
 use parking_lot::Mutex;
 use sql::algebra::{RoutineCall, SessionFunction};
 use sql::catalog::{SequenceCalled, SequenceDef, SequenceWrap, Sequences};
 use sql::statement::{AccessMode, Privilege, Privileges, RelationName};
 use types::{DataType, Error, RegKind, Result, SqlState, Value};
 
-use crate::catalog::codec::decode_sequence;
-use crate::catalog::rights::Object;
-use crate::catalog::{Sequence, SequenceValue, State, undefined_table};
 use crate::instance::attached::{AttachedTransaction, Attachment, Counted, CounterId, CounterUse};
 use crate::session::calls::SessionCalls;
 use crate::session::lent::Lent;
@@ -24,7 +25,6 @@ use crate::statement::attached::described;
 use crate::statement::identity::TransactionIdentity;
 use crate::statement::trigger::{Answer, TriggerCall};
 use crate::transaction::work::UsedSequences;
-use crate::words::who::{Who, denied};
 
 /// The sequences as one query of a session sees them.
 pub(crate) struct SessionSequences {

@@ -6,6 +6,8 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
+use catalog::wide::WideReader;
+use catalog::{State, TableEntry, wide};
 use kernels::hash::hash_columns;
 use kernels::{Batch, Column, Vector, VectorData};
 use parking_lot::Mutex;
@@ -18,8 +20,6 @@ use sql::catalog::TableRef;
 use storage::Table;
 use types::{Error, PhysicalType, Result, Value, budget};
 
-use crate::catalog::wide::WideReader;
-use crate::catalog::{State, TableEntry, wide};
 use crate::session::compiled::Reliance;
 
 /// Statistics of the tables of a database.

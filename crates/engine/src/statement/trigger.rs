@@ -6,11 +6,10 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use catalog::TableEntry;
 use kernels::Batch;
 use sql::catalog::{TableFunctionRef, TriggerDef, TriggerEvent};
 use types::{RecordType, Value};
-
-use crate::catalog::TableEntry;
 
 /// A call of a trigger.
 #[derive(Clone, Copy)]

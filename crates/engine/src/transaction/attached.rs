@@ -9,11 +9,10 @@
 
 use std::sync::Arc;
 
-use storage::ChangeKind;
+use storage::{ChangeKind, TableId};
 use txn::manager::Isolation;
 use types::{Error, Result};
 
-use crate::durable::is_temporary;
 use crate::instance::attached::{
     AttachedHold, AttachedMark, AttachedTableId, AttachedTransaction, Attachment, HeldTables,
 };
@@ -170,7 +169,7 @@ impl Work {
     /// True when it changed what this database keeps.
     fn has_own_changes(&self) -> bool {
         let is_change = |change: storage::Change<'_>| {
-            !is_temporary(change.table.id())
+            !change.table.id().is_temporary()
                 && !matches!(change.kind, ChangeKind::Lock | ChangeKind::Void)
         };
         self.has_changed_catalog()
@@ -179,8 +178,8 @@ impl Work {
 
     /// # Errors
     /// 0A000 for a write of the table of this number when attached tables were changed.
-    pub(crate) fn check_own_change(&self, table: u64) -> Result<()> {
-        if is_temporary(table) || !self.has_attached_changes() { Ok(()) } else { Err(mixed()) }
+    pub(crate) fn check_own_change(&self, table: TableId) -> Result<()> {
+        if table.is_temporary() || !self.has_attached_changes() { Ok(()) } else { Err(mixed()) }
     }
 
     /// The place in the attached part.

@@ -6,20 +6,19 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
+use catalog::{State, TableEntry};
 use hashbrown::HashTable;
 use kernels::Batch;
 use sql::catalog::{Deferral, ForeignKeyDef, KeyDef, TriggerDef, TriggerEvent};
 use sql::statement::ConstraintMode;
-use storage::{BufferPool, Datum, MemoryCategory, Reservation};
+use storage::{BufferPool, Datum, IndexId, MemoryCategory, Reservation, TableId};
 use types::{Error, Result, SqlState, Value};
-
-use crate::catalog::{State, TableEntry};
 
 /// A foreign key or a key, whatever it and its table are called: its table's storage and index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct KeyId {
-    pub(crate) storage: u64,
-    pub(crate) index: u64,
+    pub(crate) storage: TableId,
+    pub(crate) index: IndexId,
 }
 
 impl KeyId {
@@ -36,7 +35,7 @@ impl KeyId {
         let mut hasher = DefaultHasher::new();
         name.hash(&mut hasher);
         // No table has this storage.
-        Self { storage: u64::MAX, index: hasher.finish() }
+        Self { storage: TableId(u64::MAX), index: IndexId(hasher.finish()) }
     }
 
     /// The constraint and its table as they are now; None when one of them is gone.
@@ -91,7 +90,7 @@ pub(crate) struct Waiting {
     pub(crate) key: KeyId,
     pub(crate) side: Side,
     /// Storage of the table whose rows changed.
-    pub(crate) changed: u64,
+    pub(crate) changed: TableId,
 }
 
 /// One key to look for.
@@ -261,7 +260,7 @@ impl Deferred {
     }
 
     /// True when a trigger waits for rows of the table with this storage.
-    pub(crate) fn waits_for_rows(&self, storage: u64) -> bool {
+    pub(crate) fn waits_for_rows(&self, storage: TableId) -> bool {
         self.later.iter().any(|rows| !rows.is_done && rows.entry.storage().id() == storage)
     }
 

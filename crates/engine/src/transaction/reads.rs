@@ -10,7 +10,9 @@ use std::cmp::Ordering;
 use std::ops::Bound;
 use std::sync::Arc;
 
-use storage::{Change, ChangeKind, Restriction, RestrictionKind, RowBuffer, Table, UndoBuffer};
+use storage::{
+    Change, ChangeKind, Restriction, RestrictionKind, RowBuffer, Table, TableId, UndoBuffer,
+};
 use types::{CompareOp, Error, Result, SqlState, Value};
 
 /// Predicates after which a table counts as read whole, so that they take little memory.
@@ -75,7 +77,7 @@ impl Reads {
     }
 
     /// Numbers of the tables of which something was read.
-    pub(crate) fn tables(&self) -> Vec<u64> {
+    pub(crate) fn tables(&self) -> Vec<TableId> {
         self.tables.iter().map(|reads| reads.table.id()).collect()
     }
 

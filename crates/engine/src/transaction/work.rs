@@ -13,18 +13,19 @@ pub(crate) mod prepared;
 
 use std::sync::{Arc, OnceLock};
 
+use catalog::locks::{Asked, LockMode, TableLock};
+use catalog::who::Who;
+use catalog::wide::{Touch, Touched, WideReader};
+use catalog::{Sequence, State, TableEntry, families, partitions, wide};
 use exec::context::ReadLog;
 use parking_lot::Mutex;
 use sql::statement::{AccessMode, Deferral, RelationName, TransactionModes};
-use storage::Snapshot;
+use storage::{IndexId, Snapshot};
 use storage::{Table, TxnId, UndoMark};
 use txn::manager::{Isolation, Transaction};
 use types::{Error, Result, SqlState};
 
 use crate::CancelHandle;
-use crate::catalog::locks::{Asked, LockMode, TableLock};
-use crate::catalog::wide::{Touch, Touched, WideReader};
-use crate::catalog::{Sequence, State, TableEntry, families, partitions, wide};
 use crate::instance::attached::{AttachedMark, AttachedTransaction};
 use crate::instance::channels::Pending;
 use crate::instance::database::Inner;
@@ -34,7 +35,6 @@ use crate::transaction::held::HeldSnapshot;
 use crate::transaction::holds::OwnHold;
 use crate::transaction::reads::Reads;
 use crate::words::settings::Settings;
-use crate::words::who::Who;
 
 pub(crate) use commit::Durability;
 
@@ -101,9 +101,9 @@ pub(crate) struct Before {
 /// A change of the indexes of a table that other transactions know.
 enum IndexChange {
     /// A new index, taken away again when the work is rolled back.
-    Added(Arc<Table>, u64),
+    Added(Arc<Table>, IndexId),
     /// A dropped index, taken away when the work is committed.
-    Dropped(Arc<Table>, u64),
+    Dropped(Arc<Table>, IndexId),
 }
 
 /// Sequences that a transaction took values of. The functions that take them run anywhere.
@@ -380,12 +380,12 @@ impl Work {
     }
 
     /// An index was added to a table that other transactions know.
-    pub(crate) fn index_added(&mut self, table: &Arc<Table>, id: u64) {
+    pub(crate) fn index_added(&mut self, table: &Arc<Table>, id: IndexId) {
         self.index_changes.push(IndexChange::Added(Arc::clone(table), id));
     }
 
     /// An index is no longer needed once this transaction has committed.
-    pub(crate) fn index_dropped(&mut self, table: &Arc<Table>, id: u64) {
+    pub(crate) fn index_dropped(&mut self, table: &Arc<Table>, id: IndexId) {
         table.set_index_dropped_by(id, self.txn.id());
         self.index_changes.push(IndexChange::Dropped(Arc::clone(table), id));
     }

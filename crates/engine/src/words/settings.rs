@@ -9,6 +9,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
+use catalog::who::Who;
 use plan::{
     AggregatePlace, IndexJoinCost, IndexPaths, JoinOrder, NearSearch, PlanOptions, Switches,
     Technique, WideTables,
@@ -19,7 +20,6 @@ use types::calendar::{DateOrder, TimeZone};
 use types::text::{BytesForm, DateForm, IntervalStyle, TextStyle};
 use types::{Error, Result, SqlState};
 
-use crate::words::who::Who;
 use value::{Unit, integer, invalid, no_such_value, one_of, real, shown, switch};
 
 pub(crate) use value::parse_bytes;

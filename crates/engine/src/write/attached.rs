@@ -13,6 +13,8 @@ use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
+use catalog::checks::{Checks, Written as Columns, failing_row};
+use catalog::generated::Generated;
 use exec::ResultSet;
 use kernels::{Batch, Column, VectorBuilder};
 use sql::statement::{ConflictAction, ConflictTarget, Delete, Insert, OnConflict, RowTest, Update};
@@ -24,8 +26,6 @@ pub(super) use merge::merge;
 
 use super::returning::{Written, returning};
 use crate::QueryResult;
-use crate::catalog::checks::{Checks, Written as Columns, failing_row};
-use crate::catalog::generated::Generated;
 use crate::instance::attached::{AttachedChange, AttachedRow, AttachedTransaction};
 use crate::session::compiled::OwnQuery;
 use crate::statement::attached::AttachedRows;

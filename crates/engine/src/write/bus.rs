@@ -24,6 +24,7 @@ mod sending;
 mod receiving;
 mod removing;
 
+use catalog::rows::Rows;
 use exec::ResultSet;
 use kernels::{Batch, Column, VectorBuilder};
 use sql::algebra::BusFunction;
@@ -34,7 +35,6 @@ use crate::QueryResult;
 use crate::session::compiled::OwnQuery;
 use crate::statement::running::{Run, Running};
 use crate::transaction::work::Begun;
-use crate::words::rows::Rows;
 use arguments::Arguments;
 use table::Tables;
 use txn::manager::Isolation;

@@ -5,6 +5,9 @@ mod parts;
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use catalog::TableEntry;
+use catalog::generated::Assigned;
+use catalog::rows::Rows;
 pub(crate) use parts::apply_parts;
 use parts::{Parts, PartsChange};
 
@@ -24,13 +27,10 @@ use super::tests_of_rows::{self, Tests};
 use super::triggers::{Before, RowTriggers, SourceRow, StatementEvent, StatementTriggers};
 use super::writer::{Changed, ReadBack, TableWriter};
 use super::{attached, instead};
-use crate::catalog::TableEntry;
-use crate::catalog::generated::Assigned;
 use crate::session::compiled::OwnQuery;
 use crate::statement::attached::AttachedRows;
 use crate::statement::running::{Run, Running};
 use crate::transaction::work::{lost_update, newest, recheck_snapshot, stale};
-use crate::words::rows::Rows;
 use crate::{QueryResult, Session};
 
 /// All columns of the tables that an UPDATE writes, if triggers may change its rows: such rows are

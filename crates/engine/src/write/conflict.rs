@@ -4,6 +4,9 @@ use std::collections::{BTreeMap, HashSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use catalog::TableEntry;
+use catalog::generated::Assigned;
+use catalog::rows::{Rows, push};
 use exec::ResultSet;
 use kernels::{Batch, Column, Vector, VectorBuilder, VectorData};
 use sql::algebra::Expr;
@@ -20,13 +23,10 @@ use super::tests_of_rows::{self, Tests};
 use super::triggers::RowTriggers;
 use super::writer::{Changed, ReadBack, TableWriter};
 use crate::CancelHandle;
-use crate::catalog::TableEntry;
-use crate::catalog::generated::Assigned;
 use crate::session::compiled::OwnQuery;
 use crate::statement::running::{Run, Running};
 use crate::statement::statistics::StoredStatistics;
 use crate::transaction::work::{Work, lost_update, newest, recheck_snapshot};
-use crate::words::rows::{Rows, push};
 
 /// Rows of the table and of the source that met.
 #[derive(Default)]

@@ -13,6 +13,7 @@
 
 use std::sync::Arc;
 
+use catalog::{State, TableEntry};
 use sql::catalog::{Deferral, TableMeta};
 use sql::statement::{ConstraintMode, Persistence, RelationName, SetConstraints};
 use storage::Datum;
@@ -20,7 +21,6 @@ use types::{Error, Result, SqlState};
 
 use super::{exclusion, foreign, triggers, unique};
 use crate::Session;
-use crate::catalog::{State, TableEntry};
 use crate::statement::running::Running;
 use crate::transaction::deferred::{Constraint, Deferred, KeyId, LaterRows, Said, Side, Waiting};
 use crate::transaction::work::lost_update;

@@ -14,6 +14,8 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use catalog::TableEntry;
+use catalog::exclusions::PairTest;
 use sql::statement::{ConflictAction, OnConflict};
 use storage::{
     Datum, Direction, KeyBuffer, KeySearch, RowBuffer, Seeker, Snapshot, TableIndex, Tid,
@@ -21,8 +23,6 @@ use storage::{
 use types::{Error, Result, SqlState, Value};
 
 use super::rows::{attempt, index_number};
-use crate::catalog::TableEntry;
-use crate::catalog::exclusions::PairTest;
 use crate::statement::running::Running;
 use crate::transaction::work::{newest, stale};
 

@@ -1,10 +1,9 @@
 //! Keys whose two sides have types of their own: a BIGINT that an INTEGER refers to.
 
+use catalog::TableEntry;
 use storage::{Datum, RowBuffer};
 use types::cast::cast_value;
 use types::{DataType, PhysicalType, Value};
-
-use crate::catalog::TableEntry;
 
 /// Puts the key, whose values are of the types `from`, into `out` in the types of the columns of an
 /// index; None when one of them has no equal there, so that the index cannot hold the key.

@@ -12,6 +12,9 @@
 
 use std::sync::Arc;
 
+use catalog::keys::{self, referring, referring_index};
+use catalog::rows::Rows;
+use catalog::{TableDef, TableEntry};
 use kernels::{Batch, Column, Vector, VectorBuilder};
 use sql::catalog::{ForeignKeyDef, KeyMatch, TableMeta};
 use sql::statement::RelationName;
@@ -27,14 +30,11 @@ use super::parent::{Parent, types_of};
 use super::rows::{find, index_number, key_of};
 use super::unique;
 use crate::Session;
-use crate::catalog::keys::{self, referring, referring_index};
-use crate::catalog::{TableDef, TableEntry};
 use crate::statement::at_end::After;
 use crate::statement::defaults::default_of;
 use crate::statement::running::Running;
 use crate::transaction::deferred::Side;
 use crate::transaction::work::newest;
-use crate::words::rows::Rows;
 
 /// Looks for the referenced keys of new rows `batch` (all columns), or notes them for the end of
 /// the statement. After an update only foreign keys over its `columns` count.

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
+use catalog::stored::sub_block_spec;
+use catalog::{TableDef, TableEntry, derived};
 use sql::catalog::IndexMeta;
-use storage::{RowBuffer, Table, TableIndex, WriteError};
+use storage::{IndexId, RowBuffer, Table, TableIndex, WriteError};
 use types::{Error, Result, SqlState};
 
 use crate::Session;
-use crate::catalog::stored::sub_block_spec;
-use crate::catalog::{TableDef, TableEntry, derived};
 use crate::transaction::work::newest;
 
 /// Gives the frozen blocks of the table in storage an index; its number.
@@ -19,8 +19,8 @@ pub(crate) fn add_to_blocks(
     session: &Session,
     table: &Arc<Table>,
     meta: &IndexMeta,
-) -> Result<u64> {
-    let id = session.inner().next_object_id();
+) -> Result<IndexId> {
+    let id = IndexId(session.inner().next_object_id());
     table.add_sub_blocks(sub_block_spec(id, meta)?, session.database().threads())?;
     Ok(id)
 }
@@ -35,7 +35,7 @@ pub(crate) fn add(
     def: &TableDef,
     meta: &IndexMeta,
 ) -> Result<Arc<TableIndex>> {
-    let (id, columns) = (session.inner().next_object_id(), &def.columns);
+    let (id, columns) = (IndexId(session.inner().next_object_id()), &def.columns);
     let index = derived::new_index(id, table, columns, meta)?;
     let threads = session.database().threads();
     match table.add_index(index, threads, session.work().txn.id()) {

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use catalog::TableEntry;
+use catalog::checks::Clocks;
 use exec::flow::Flow;
 use exec::pipeline::{Demand, Place, Sink, Stream, drive};
 use exec::{Opener, QueryContext, ResultSet};
@@ -21,8 +23,6 @@ use super::triggers::{StatementEvent, StatementTriggers};
 use super::writer::TableWriter;
 use super::{attached, instead};
 use crate::QueryResult;
-use crate::catalog::TableEntry;
-use crate::catalog::checks::Clocks;
 use crate::session::compiled::OwnQuery;
 use crate::statement::admission::Rows;
 use crate::statement::attached::AttachedRows;

@@ -6,6 +6,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use catalog::TableDef;
+use catalog::triggers::{Moment, ReplicationRole};
 use exec::ResultSet;
 use kernels::{Batch, Column, VectorBuilder};
 use sql::algebra::Query;
@@ -18,8 +20,6 @@ use super::returning::{Written, returning};
 use super::tests_of_rows::{self, Tests};
 use super::triggers::{StatementTriggers, widened};
 use crate::QueryResult;
-use crate::catalog::TableDef;
-use crate::catalog::triggers::{Moment, ReplicationRole};
 use crate::session::compiled::OwnQuery;
 use crate::statement::row_types::row_type;
 use crate::statement::running::{Run, Running};
@@ -123,7 +123,7 @@ fn write_rows(
 ) -> Result<Written> {
     let (timing, level) = (TriggerTiming::InsteadOf, TriggerLevel::Row);
     let moment = Moment { timing, level, event: places.event, assigned: &[] };
-    let role = ReplicationRole::of(&running.session.settings);
+    let role = ReplicationRole::of(running.session.settings.changed("session_replication_role"));
     let triggers = running.session.state().triggers_at(table.name(), moment, role);
     let view = View { table, row: row_type(running.session, table.name())?, triggers };
     let mut all = Written::default();

@@ -5,6 +5,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use catalog::TableEntry;
+use catalog::rows::Rows;
 use exec::ResultSet;
 use kernels::{Batch, Column};
 use sql::algebra::Query;
@@ -16,11 +18,9 @@ use types::{Error, Result, SqlState, Value, budget};
 use super::partitioned::untagged;
 use super::rows::{RowError, attempt};
 use crate::QueryResult;
-use crate::catalog::TableEntry;
 use crate::session::compiled::OwnQuery;
 use crate::statement::running::{Run, Running};
 use crate::transaction::work::{lost_update, recheck_snapshot, stale};
-use crate::words::rows::Rows;
 
 /// Outcome of locking one row.
 enum Locked {

@@ -3,6 +3,8 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use catalog::TableEntry;
+use catalog::rows::Rows;
 use kernels::{Batch, Column, Vector, VectorBuilder, VectorData};
 use sql::catalog::{TableMeta, TableRef, TriggerEvent};
 use sql::statement::{Merge, MergeAction, MergeTests};
@@ -17,11 +19,9 @@ use super::tests_of_rows::{self, Tests};
 use super::triggers::{StatementEvent, StatementTriggers};
 use super::writer::TableWriter;
 use crate::QueryResult;
-use crate::catalog::TableEntry;
 use crate::session::compiled::OwnQuery;
 use crate::statement::attached::AttachedRows;
 use crate::statement::running::{Run, Running};
-use crate::words::rows::Rows;
 
 pub(crate) fn merge(running: &mut Running<'_>, merge: &Merge) -> Result<QueryResult> {
     running.session.work().check_writable("MERGE")?;

@@ -8,6 +8,8 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
+use catalog::TableEntry;
+use catalog::keys::unique_index;
 use sql::algebra::partition::{Below, PartitionNode, Scalar};
 use sql::catalog::{ForeignKeyDef, TableMeta};
 use storage::{Datum, KeyBuffer, RowBuffer};
@@ -15,8 +17,6 @@ use types::{DataType, Error, Result, Value};
 
 use super::fitted::{fit, fit_one};
 use super::rows::{find, index_number};
-use crate::catalog::TableEntry;
-use crate::catalog::keys::unique_index;
 use crate::statement::running::Running;
 use crate::transaction::work::stale;
 

@@ -14,6 +14,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use catalog::TableEntry;
+use catalog::checks::failing_row;
+use catalog::partitions::{places, renumber};
+use catalog::rows::Rows;
 use exec::expr::Evaluator;
 use kernels::{Batch, Column, Vector, VectorBuilder, VectorData};
 use sql::algebra::family::Member;
@@ -30,12 +34,8 @@ use super::rows::{attempt, push_error};
 use super::triggers::RowTriggers;
 use super::writer::TableWriter;
 use crate::Session;
-use crate::catalog::TableEntry;
-use crate::catalog::checks::failing_row;
-use crate::catalog::partitions::{places, renumber};
 use crate::statement::running::Running;
 use crate::transaction::work::stale;
-use crate::words::rows::Rows;
 
 /// Reads the keys of one partitioned table.
 struct KeyReader(Vec<KeyColumn>);

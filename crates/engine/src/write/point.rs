@@ -9,14 +9,14 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use catalog::TableEntry;
+use catalog::locks::{Asked, LockMode};
 use storage::{Datum, KeyRead, RowBuffer, Snapshot, Tid};
 use txn::manager::Isolation;
 use types::{Error, Result, SqlState, Value};
 
 use super::rows::attempt;
 use super::writer::TableWriter;
-use crate::catalog::TableEntry;
-use crate::catalog::locks::{Asked, LockMode};
 use crate::session::point::{Action, Find, Memory, NewRow, Operand, Point};
 use crate::statement::point::KEY_COLUMNS;
 use crate::statement::running::Running;

@@ -3,16 +3,16 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use catalog::rows::{Rows, push};
+use catalog::{TableEntry, derived};
 use kernels::{Batch, Column, VectorBuilder};
 use sql::catalog::ColumnDef;
 use storage::{ColumnSpec, Datum, RowBuffer, Snapshot, Table, Tid, UndoBuffer, WriteError};
 use types::{Error, Result, SqlState, text};
 
 use crate::CancelHandle;
-use crate::catalog::{TableEntry, derived};
 use crate::statement::running::Running;
 use crate::transaction::work::{Work, lost_update, newest, stale};
-use crate::words::rows::{Rows, push};
 
 /// Why a row was not written.
 pub(crate) enum RowError {

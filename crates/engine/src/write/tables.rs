@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
+use catalog::TableEntry;
+use catalog::locks::LockMode;
 use sql::catalog::TableRef;
 use types::Result;
 
 use super::indexes;
 use crate::Session;
-use crate::catalog::TableEntry;
-use crate::catalog::locks::LockMode;
 use crate::transaction::work::{WantedTable, stale};
 
 impl Session {

@@ -3,16 +3,16 @@
 //! Called by INSERT (`insert`) and UPDATE (`change`), over the rows as they were written, and for
 //! views that triggers write (`instead`).
 
+use catalog::TableDef;
+use catalog::checks::failing_row;
+use catalog::who::denied;
 use kernels::Batch;
 use sql::statement::{RowRule, RowTest, RowVersion};
 use types::{Error, Result, SqlState};
 
 use super::returning::slices;
-use crate::catalog::TableDef;
-use crate::catalog::checks::failing_row;
 use crate::session::compiled::OwnQuery;
 use crate::statement::running::{Run, Running};
-use crate::words::who::denied;
 
 /// Some of the tests of a statement.
 #[derive(Clone, Copy)]

@@ -12,6 +12,10 @@
 
 use std::sync::Arc;
 
+use catalog::TableEntry;
+use catalog::partitions::places;
+use catalog::rows::Rows;
+use catalog::triggers::{Moment, ReplicationRole};
 use kernels::{Batch, Column, Vector, VectorData};
 use sql::catalog::{TableMeta, TriggerDef, TriggerEvent, TriggerLevel, TriggerTiming};
 use storage::{Change, ChangeKind, Datum, Snapshot, Table, Tid};
@@ -20,9 +24,6 @@ use types::{DataType, Error, RecordType, Result, SqlState, Value, record};
 use super::action::Action;
 use super::rows::{Found, RowError, RowReader, attempt};
 use crate::Session;
-use crate::catalog::TableEntry;
-use crate::catalog::partitions::places;
-use crate::catalog::triggers::{Moment, ReplicationRole};
 use crate::show::system::counted_function;
 use crate::statement::row_types::row_type;
 use crate::statement::running::Running;
@@ -30,7 +31,6 @@ use crate::statement::sequence::Callee;
 use crate::statement::trigger::{AfterStep, Answer, Transition, TriggerCall, WrittenRows};
 use crate::transaction::deferred::LaterRows;
 use crate::transaction::work::{Work, newest, recheck_snapshot};
-use crate::words::rows::Rows;
 
 /// Triggers that fire for rows of one table in one statement.
 pub(crate) struct RowTriggers {
@@ -78,7 +78,7 @@ impl RowTriggers {
         let state = session.state();
         let columns = entry.columns();
         let assigned: Vec<&str> = assigned.iter().map(|&c| columns[c].name.as_str()).collect();
-        let role = ReplicationRole::of(&session.settings);
+        let role = ReplicationRole::of(session.settings.changed("session_replication_role"));
         let (table, level) = (entry.name(), TriggerLevel::Row);
         let at = |timing| {
             let moment = Moment { timing, level, event, assigned: &assigned };
@@ -448,7 +448,8 @@ impl StatementTriggers {
         if state.triggers_of(table).is_empty() {
             return Ok(None);
         }
-        let role = ReplicationRole::of(&running.session.settings);
+        let role =
+            ReplicationRole::of(running.session.settings.changed("session_replication_role"));
         let level = TriggerLevel::Statement;
         let mut after = Vec::with_capacity(events.len());
         for &(event, assigned) in events {

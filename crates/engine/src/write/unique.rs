@@ -6,12 +6,12 @@
 
 use std::sync::Arc;
 
+use catalog::TableEntry;
 use sql::catalog::KeyDef;
 use storage::Datum;
 use types::{Error, Result, SqlState};
 
 use super::rows::{find, key_of};
-use crate::catalog::TableEntry;
 use crate::statement::running::Running;
 
 /// Refuses a second row with the values `values` of a key.

@@ -7,6 +7,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use catalog::locks::LockMode;
+use catalog::rows::{Rows, push};
+use catalog::wide::Touch;
+use catalog::{TableEntry, keys, wide};
 use kernels::{Batch, Column, VectorBuilder};
 use sql::catalog::{WideDef, WideLink};
 use sql::statement::Persistence;
@@ -16,12 +20,8 @@ use types::{DataType, Error, Result};
 use super::fitted::fit;
 use super::rows::find;
 use super::writer::TableWriter;
-use crate::catalog::locks::LockMode;
-use crate::catalog::wide::Touch;
-use crate::catalog::{TableEntry, keys, wide};
 use crate::statement::running::Running;
 use crate::transaction::work::{newest, stale};
-use crate::words::rows::{Rows, push};
 use crate::write::indexes::ensure_built;
 
 /// Rows of the table changed, other than by new ones: wide tables over it hold no longer.

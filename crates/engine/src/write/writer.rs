@@ -13,6 +13,9 @@
 
 use std::sync::Arc;
 
+use catalog::checks::{Clocks, Written};
+use catalog::rows::Rows;
+use catalog::{TableEntry, keys};
 use kernels::Batch;
 use sql::catalog::{TableMeta, TriggerEvent};
 use storage::{Datum, Tid};
@@ -23,12 +26,9 @@ use super::rows::{attempt, one_row, read_rows};
 use super::triggers::RowTriggers;
 use super::{foreign, wide};
 use crate::Session;
-use crate::catalog::checks::{Clocks, Written};
-use crate::catalog::{TableEntry, keys};
 use crate::statement::at_end::After;
 use crate::statement::running::Running;
 use crate::transaction::work::newest;
-use crate::words::rows::Rows;
 
 /// Writes the rows of one table for one statement.
 pub(crate) struct TableWriter<'a> {

@@ -8,7 +8,7 @@
 //! Invariant: the columns of a partition are those of its table, maybe in another order. Ordinals
 //! in a tree are those of its root; a leaf says where it has them ([`Member`]).
 //! Elsewhere: definitions (`definition::partition`), trees made of the catalog
-//! (`engine::catalog::partitions`), plans over them (`plan::partitions`).
+//! (`catalog::partitions`), plans over them (`plan::partitions`).
 //! Source: PostgreSQL 15, `partbounds.c`, `hashfn.c`.
 
 mod hash;

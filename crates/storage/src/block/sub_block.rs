@@ -26,6 +26,7 @@ use std::sync::Arc;
 use types::Result;
 
 use crate::block::{Block, Frozen, Nulls, Scheme};
+use crate::ids::IndexId;
 use crate::memory::BufferPool;
 use crate::restriction::Test;
 use bloom::Bloom;
@@ -61,7 +62,7 @@ pub enum SubBlockKind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SubBlockSpec {
     /// The number of the index, never used twice; not that of a [`crate::TableIndex`].
-    pub id: u64,
+    pub id: IndexId,
     /// Its name.
     pub name: String,
     /// Ordinal of the column.
@@ -73,7 +74,7 @@ pub struct SubBlockSpec {
 /// One index sub-block.
 #[derive(Debug)]
 pub(crate) struct SubBlock {
-    id: u64,
+    id: IndexId,
     column: usize,
     structure: Option<Structure>,
 }
@@ -119,7 +120,7 @@ impl SubBlock {
     }
 
     /// The number of its index.
-    pub(crate) fn id(&self) -> u64 {
+    pub(crate) fn id(&self) -> IndexId {
         self.id
     }
 

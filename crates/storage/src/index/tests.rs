@@ -14,7 +14,8 @@ use std::sync::Arc;
 use types::DataType;
 
 use crate::{
-    BufferPool, ColumnSpec, IndexColumn, IndexKind, IndexSpec, Schema, TableIndex, Tid, Uniqueness,
+    BufferPool, ColumnSpec, IndexColumn, IndexId, IndexKind, IndexSpec, Schema, TableIndex, Tid,
+    Uniqueness,
 };
 
 /// How long the keys of a test index are.
@@ -62,7 +63,7 @@ fn index_in(pool: &Arc<BufferPool>, kind: IndexKind, width: Width) -> TableIndex
     let schema = schema(width);
     let columns = (0..schema.len()).map(IndexColumn::new).collect();
     let (name, unique) = ("i".into(), Uniqueness::No);
-    let spec = IndexSpec { id: 1, name, columns, unique, kind };
+    let spec = IndexSpec { id: IndexId(1), name, columns, unique, kind };
     TableIndex::new(spec, &schema, pool).expect("the pool has room")
 }
 

@@ -12,9 +12,9 @@ use types::{CompareOp, DataType, Interval, PhysicalType, Result, Value};
 
 use crate::manager::Manager;
 use crate::{
-    BlockPaths, BufferPool, ColumnPredicate, ColumnSpec, KeyFilter, Layout, Positions, Restriction,
-    RestrictionKind, ScanPlan, ScanTechniques, Scheme, Snapshot, SubBlockKind, SubBlockSpec, Table,
-    WeaveForm,
+    BlockPaths, BufferPool, ColumnPredicate, ColumnSpec, IndexId, KeyFilter, Layout, Positions,
+    Restriction, RestrictionKind, ScanPlan, ScanTechniques, Scheme, Snapshot, SubBlockKind,
+    SubBlockSpec, Table, TableId, WeaveForm,
 };
 
 const TYPES: [DataType; 7] = [
@@ -267,7 +267,7 @@ fn make(random: &mut Random, rows: usize, layout: Layout, columns: usize) -> Mad
     }
     let specs = shapes.iter().enumerate();
     let specs = specs.map(|(i, (ty, _))| ColumnSpec::new(format!("c{i}"), *ty)).collect::<Vec<_>>();
-    let table = Table::new(1, "t", specs.into(), layout, BufferPool::new(1 << 32));
+    let table = Table::new(TableId(1), "t", specs.into(), layout, BufferPool::new(1 << 32));
     let manager = Manager::default();
     let columns_count = columns;
     let bulk = random.chance(50);
@@ -311,12 +311,12 @@ fn add_sub_blocks(random: &mut Random, table: &Table, columns: usize) {
     for id in 0..random.below(2 * columns as u64 + 1) {
         let column = random.below(columns as u64) as usize;
         let kind = kinds[random.below(4) as usize];
-        let spec = SubBlockSpec { id, name: format!("i{id}"), column, kind };
+        let spec = SubBlockSpec { id: IndexId(id), name: format!("i{id}"), column, kind };
         table.add_sub_blocks(spec, 1 + random.below(2) as usize).expect("fits");
     }
     if random.chance(10) {
-        table.remove_index(0);
-        assert!(table.sub_blocks().iter().all(|spec| spec.id != 0));
+        table.remove_index(IndexId(0));
+        assert!(table.sub_blocks().iter().all(|spec| spec.id != IndexId(0)));
     }
 }
 
@@ -468,7 +468,8 @@ impl KeyFilter for Below {
 /// Blocks of two columns, each with numbers below a million.
 fn two_columns(layout: Layout) -> Arc<Table> {
     let specs = ["a", "b"].map(|name| ColumnSpec::new(name, DataType::BigInt));
-    let table = Table::new(1, "t", specs.to_vec().into(), layout, BufferPool::new(1 << 30));
+    let table =
+        Table::new(TableId(1), "t", specs.to_vec().into(), layout, BufferPool::new(1 << 30));
     let mut writer = table.bulk_writer();
     let random = &mut Random::new(11);
     for _ in 0..3 {

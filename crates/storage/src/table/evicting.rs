@@ -61,7 +61,7 @@ fn text_of(i: i64) -> String {
 fn table(limit: u64) -> (Arc<Table>, Vec<Arc<Kept>>) {
     let schema = vec![ColumnSpec::new("k", DataType::BigInt), ColumnSpec::new("t", DataType::Text)];
     let pool = BufferPool::evicting(limit, Box::new(Lru2));
-    let table = Table::new(1, "t", Schema::new(schema), Layout::Frozen, pool);
+    let table = Table::new(TableId(1), "t", Schema::new(schema), Layout::Frozen, pool);
     let mut kept = Vec::new();
     for block in 0..BLOCKS {
         let keys = block * ROWS..(block + 1) * ROWS;
@@ -83,7 +83,7 @@ fn table(limit: u64) -> (Arc<Table>, Vec<Arc<Kept>>) {
 
 fn new_index(table: &Arc<Table>, kind: IndexKind) -> TableIndex {
     let spec = IndexSpec {
-        id: 9,
+        id: IndexId(9),
         name: "i".to_owned(),
         columns: vec![IndexColumn::new(0)],
         unique: Uniqueness::Distinct,
@@ -99,7 +99,7 @@ fn with_index(table: &Arc<Table>, kind: IndexKind) {
 /// The table as a database that is opened has it; row 5 of each block is deleted.
 fn opened(table: &Arc<Table>, kept: &[Arc<Kept>]) -> Arc<Table> {
     let pool = BufferPool::evicting(1 << 30, Box::new(Lru2));
-    let again = Table::new(1, "t", table.schema().clone(), Layout::Frozen, pool);
+    let again = Table::new(TableId(1), "t", table.schema().clone(), Layout::Frozen, pool);
     for (image, home) in table.blocks_at(Snapshot::ALL).iter().zip(kept) {
         let identity = image.identity();
         let home: Arc<dyn PayloadSource> = Arc::<Kept>::clone(home);
@@ -129,7 +129,7 @@ fn a_table_that_is_opened_reads_rows_when_they_are_wanted() {
         let again = opened(&table, &kept);
         again.recover_index(new_index(&again, kind), 2, &keys).expect("keys are different");
         let bloom = SubBlockKind::Bloom { bits_per_key: 20 };
-        let spec = SubBlockSpec { id: 1, name: "b".to_owned(), column: 1, kind: bloom };
+        let spec = SubBlockSpec { id: IndexId(1), name: "b".to_owned(), column: 1, kind: bloom };
         again.recover_sub_blocks(spec, 2).expect("fits");
         let reads = || kept.iter().map(|home| home.reads.load(Ordering::Relaxed)).sum::<u64>();
         assert_eq!(reads(), 2, "blocks without keys");
@@ -144,11 +144,14 @@ fn a_table_that_is_opened_reads_rows_when_they_are_wanted() {
         assert_eq!(get(3 * ROWS + 1), Some(Value::text(&text_of(3 * ROWS + 1))));
         assert_eq!(get(4 * ROWS + 5), None);
         assert_eq!(reads(), 3, "and the block of the key");
-        assert_eq!(again.sub_block_info(1).blocks, 3, "filters come with the rows");
+        assert_eq!(again.sub_block_info(IndexId(1)).blocks, 3, "filters come with the rows");
         let rows = scan(&again, vec![]).expect("readable");
         let wanted = all_rows().into_iter().filter(|(key, _)| key % ROWS != 5);
         assert!(rows.into_iter().eq(wanted));
-        assert_eq!((reads(), again.sub_block_info(1).blocks), (BLOCKS as u64, BLOCKS as u64));
+        assert_eq!(
+            (reads(), again.sub_block_info(IndexId(1)).blocks),
+            (BLOCKS as u64, BLOCKS as u64)
+        );
     }
 }
 
@@ -161,7 +164,7 @@ fn rows_that_are_not_those_of_the_identity_are_damage() {
     };
     let (block, other) = (block(7), block(8));
     let schema: Schema = vec![ColumnSpec::new("k", DataType::BigInt)].into();
-    let table = Table::new(1, "t", schema, Layout::Frozen, Arc::clone(&pool));
+    let table = Table::new(TableId(1), "t", schema, Layout::Frozen, Arc::clone(&pool));
     let whole = block.to_bytes().expect("in memory");
     let mut beyond = whole.clone();
     let codes = block.segment(0).data as usize;
@@ -235,7 +238,7 @@ fn a_table_larger_than_its_pool_is_loaded_indexed_and_read() {
 fn what_smallest_and_largest_values_decide_is_not_loaded() {
     let (table, kept) = table(1 << 30);
     let bloom = SubBlockKind::Bloom { bits_per_key: 20 };
-    let spec = SubBlockSpec { id: 1, name: "b".to_owned(), column: 1, kind: bloom };
+    let spec = SubBlockSpec { id: IndexId(1), name: "b".to_owned(), column: 1, kind: bloom };
     table.add_sub_blocks(spec, 1).expect("fits");
     let reads = || kept.iter().map(|home| home.reads.load(Ordering::Relaxed)).collect::<Vec<_>>();
     assert!(table.pool().evict_to(0) || table.pool().cached() == 0);

@@ -9,6 +9,7 @@ use types::Result;
 use super::Table;
 use crate::block::sub_block::{SubBlock, SubBlockSpec};
 use crate::block::{Block, BlockLayout};
+use crate::ids::IndexId;
 
 /// Totals of a table's index sub-blocks for one index.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -95,7 +96,7 @@ impl Table {
     }
 
     /// Drops what blocks have for index `id`. The latch on changes of indexes is held.
-    pub(super) fn remove_sub_blocks(&self, id: u64) {
+    pub(super) fn remove_sub_blocks(&self, id: IndexId) {
         {
             let mut specs = self.sub_blocks.lock();
             *specs = specs.iter().filter(|spec| spec.id != id).cloned().collect();
@@ -110,7 +111,7 @@ impl Table {
     }
 
     /// Totals of its index sub-blocks for index `id`.
-    pub fn sub_block_info(&self, id: u64) -> SubBlockInfo {
+    pub fn sub_block_info(&self, id: IndexId) -> SubBlockInfo {
         let blocks = Arc::clone(&self.blocks.lock().all);
         let mut info = SubBlockInfo::default();
         for block in blocks.iter() {

@@ -148,7 +148,7 @@ impl Model {
         let pool = BufferPool::evicting(1 << 30, policy);
         let specs = TYPES.iter().enumerate();
         let specs = specs.map(|(i, &ty)| ColumnSpec { not_null: i == 0, ..spec(i, ty) });
-        let table = Table::new(7, "t", specs.collect::<Vec<_>>().into(), layout, pool);
+        let table = Table::new(TableId(7), "t", specs.collect::<Vec<_>>().into(), layout, pool);
         let mut model = Self {
             table,
             manager: Manager::default(),
@@ -171,7 +171,7 @@ impl Model {
         model.load(random.below(3) as usize);
         for (id, column, unique) in [(1, KEY, Uniqueness::Distinct), (2, OTHER, Uniqueness::No)] {
             let spec = IndexSpec {
-                id,
+                id: IndexId(id),
                 name: format!("i{id}"),
                 columns: vec![IndexColumn::new(column), IndexColumn::new(0)],
                 unique,
@@ -193,7 +193,7 @@ impl Model {
             (6, OTHER, SubBlockKind::Csb),
         ] {
             if random.chance(50) {
-                let spec = SubBlockSpec { id, name: format!("i{id}"), column, kind };
+                let spec = SubBlockSpec { id: IndexId(id), name: format!("i{id}"), column, kind };
                 model.table.add_sub_blocks(spec, 1).expect("fits");
             }
         }
@@ -232,7 +232,7 @@ impl Model {
     /// An index over an expression, of some rows only.
     fn add_derived(&self, kind: IndexKind) {
         let spec = IndexSpec {
-            id: 7,
+            id: IndexId(7),
             name: "i7".to_owned(),
             columns: vec![IndexColumn::new(INDEX_EXPRESSION), IndexColumn::new(0)],
             unique: Uniqueness::No,

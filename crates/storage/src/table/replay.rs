@@ -9,7 +9,7 @@
 //! change would wait for memory: places are fetched a window ahead.
 //!
 //! Invariants: as in `recover`. Elsewhere: decoding (`txn::redo`), which thread gets what
-//! (`engine::durable`).
+//! (`durable::recover`).
 
 use std::ops::Range;
 use std::sync::Arc;

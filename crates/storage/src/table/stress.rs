@@ -25,7 +25,7 @@ fn accounts(layout: Layout) -> Arc<Table> {
     let specs = types.into_iter().enumerate();
     let specs: Vec<ColumnSpec> =
         specs.map(|(i, ty)| ColumnSpec::new(format!("c{i}"), ty)).collect();
-    let table = Table::new(1, "accounts", specs.into(), layout, BufferPool::new(1 << 30));
+    let table = Table::new(TableId(1), "accounts", specs.into(), layout, BufferPool::new(1 << 30));
     let text = text_of(EACH);
     let mut writer = table.bulk_writer();
     let rows = ACCOUNTS as usize;
@@ -38,7 +38,7 @@ fn accounts(layout: Layout) -> Arc<Table> {
     writer.push(&batch).expect("fits");
     writer.finish().expect("fits");
     let spec = IndexSpec {
-        id: 1,
+        id: IndexId(1),
         name: "accounts_pkey".into(),
         columns: vec![IndexColumn::new(0)],
         unique: Uniqueness::Distinct,

@@ -28,7 +28,7 @@ fn table(layout: Layout, limit: u64) -> Arc<Table> {
     let mut key = ColumnSpec::new("k", DataType::BigInt);
     key.not_null = true;
     let schema = Schema::new(vec![key, ColumnSpec::new("t", DataType::Text)]);
-    Table::new(1, "t", schema, layout, BufferPool::new(limit))
+    Table::new(TableId(1), "t", schema, layout, BufferPool::new(limit))
 }
 
 fn keys(snapshot: &Arc<TableSnapshot>) -> Vec<i64> {
@@ -342,7 +342,7 @@ fn entries_found_before_their_removal_lead_to_no_row() {
     let manager = Manager::default();
     manager.append(&table, &numbers(0..10)).expect("fits");
     let spec = IndexSpec {
-        id: 1,
+        id: IndexId(1),
         name: "t_k".into(),
         columns: vec![IndexColumn::new(0)],
         unique: Uniqueness::No,

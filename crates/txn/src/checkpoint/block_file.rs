@@ -17,6 +17,7 @@ use std::sync::Arc;
 
 use host::{Failure, Finding};
 use host::{File, Io, OpenMode, Pace, read_file, write_uncached};
+use storage::TableId;
 use types::codec::{read_u32, read_u64};
 
 const MAGIC: &[u8; 8] = b"TESSBLK\n";
@@ -44,7 +45,7 @@ pub enum BlockFileKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct BlockFileName {
     /// Table.
-    pub table: u64,
+    pub table: TableId,
     /// Block of the table.
     pub block: u64,
     /// Tells files of one block apart; never used twice.
@@ -64,7 +65,7 @@ impl BlockFileName {
             _ => return None,
         };
         let mut parts = numbers.splitn(3, '-').map(|part| part.parse().ok());
-        let (table, block, version) = (parts.next()??, parts.next()??, parts.next()??);
+        let (table, block, version) = (TableId(parts.next()??), parts.next()??, parts.next()??);
         let parsed = Self { table, block, version, kind };
         (parsed.to_string() == name).then_some(parsed)
     }
@@ -85,7 +86,7 @@ impl std::fmt::Display for BlockFileName {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockVersion {
     /// Table.
-    pub table: u64,
+    pub table: TableId,
     /// Block of the table.
     pub block: u64,
     /// Tells files of one block apart; never used twice.
@@ -207,7 +208,7 @@ impl BlockFile {
         // A block has less than 4 GiB, and its identity some strings of it.
         header[20..24].copy_from_slice(&(identity.len() as u32).to_le_bytes());
         let lengths = [content.len() as u64, dead.len() as u64];
-        let numbers = [database, name.table, name.block, name.version, lengths[0], lengths[1]];
+        let numbers = [database, name.table.0, name.block, name.version, lengths[0], lengths[1]];
         for (index, number) in numbers.iter().enumerate() {
             header[24 + index * 8..32 + index * 8].copy_from_slice(&number.to_le_bytes());
         }
@@ -393,7 +394,7 @@ fn verify_header(
     if kind != wanted {
         return Err((16, format!("{wanted}, found {kind}")));
     }
-    let expected = [database, name.table, name.block, name.version];
+    let expected = [database, name.table.0, name.block, name.version];
     for (index, number) in expected.iter().enumerate() {
         let found = read_u64(header, 24 + index * 8);
         if found != *number {

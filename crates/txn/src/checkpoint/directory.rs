@@ -7,7 +7,7 @@ use std::sync::Arc;
 use host::{Failure, Finding};
 use host::{File, FileLock, Io, Pace, read_file, replace_file, write_file};
 use parking_lot::Mutex;
-use storage::IndexKeys;
+use storage::{IndexKeys, TableId};
 use types::codec::{read_u32, read_u64};
 use types::{Error, Result, SqlState};
 use wal::{Log, LogOptions, LogPlace, LogReader, holds_records};
@@ -232,7 +232,7 @@ impl Directory {
     ///
     /// # Errors
     /// XX001 for damage, also when the file is missing; those of `io`.
-    pub fn read_block(&self, table: u64, file: &BlockReference) -> Result<BlockFile> {
+    pub fn read_block(&self, table: TableId, file: &BlockReference) -> Result<BlockFile> {
         Ok(self.files().read_block(table, file)?)
     }
 
@@ -241,7 +241,7 @@ impl Directory {
     ///
     /// # Errors
     /// As [`Self::read_block`].
-    pub fn read_start(&self, table: u64, file: &BlockReference) -> Result<Option<BlockStart>> {
+    pub fn read_start(&self, table: TableId, file: &BlockReference) -> Result<Option<BlockStart>> {
         let BlockReference { block, version, bytes, crc } = *file;
         let name = BlockVersion { table, block, version }.file(BlockFileKind::Block);
         let (path, of) = (self.block_path(&name), Owner { database: self.database, name: &name });
@@ -256,7 +256,7 @@ impl Directory {
     /// As [`Self::read_block`].
     pub fn read_keys(
         &self,
-        table: u64,
+        table: TableId,
         block: u64,
         file: &KeysReference,
         definition: &[u8],
@@ -277,12 +277,12 @@ impl Directory {
     ///
     /// # Errors
     /// As [`Self::read_block`].
-    pub fn read_dead(&self, table: u64, block: u64, dead: &DeadReference) -> Result<BlockFile> {
+    pub fn read_dead(&self, table: TableId, block: u64, dead: &DeadReference) -> Result<BlockFile> {
         Ok(self.files().read_dead(table, block, dead)?)
     }
 
     /// The path of a block's file, for errors.
-    pub fn path_of(&self, table: u64, file: &BlockReference) -> PathBuf {
+    pub fn path_of(&self, table: TableId, file: &BlockReference) -> PathBuf {
         let BlockReference { block, version, .. } = *file;
         self.block_path(&BlockFileName { table, block, version, kind: BlockFileKind::Block })
     }
@@ -365,7 +365,12 @@ impl BlockReader {
     ///
     /// # Errors
     /// As [`Directory::read_block`].
-    pub fn read_content(&self, table: u64, file: &BlockReference, into: &mut [u8]) -> Result<()> {
+    pub fn read_content(
+        &self,
+        table: TableId,
+        file: &BlockReference,
+        into: &mut [u8],
+    ) -> Result<()> {
         let BlockReference { block, version, bytes, crc } = *file;
         let name = BlockFileName { table, block, version, kind: BlockFileKind::Block };
         let path = self.path.join(BLOCKS_NAME).join(name.to_string());
@@ -537,7 +542,7 @@ impl Files<'_> {
     /// See [`Directory::read_block`].
     pub(super) fn read_block(
         self,
-        table: u64,
+        table: TableId,
         file: &BlockReference,
     ) -> Result<BlockFile, Failure> {
         let BlockReference { block, version, bytes, crc } = *file;
@@ -548,7 +553,7 @@ impl Files<'_> {
     /// See [`Directory::read_dead`].
     pub(super) fn read_dead(
         self,
-        table: u64,
+        table: TableId,
         block: u64,
         dead: &DeadReference,
     ) -> Result<BlockFile, Failure> {
@@ -558,7 +563,7 @@ impl Files<'_> {
     }
 
     /// Verifies keys of a block.
-    fn verify_keys(self, table: u64, block: u64, keys: &KeysReference) -> Result<(), Failure> {
+    fn verify_keys(self, table: TableId, block: u64, keys: &KeysReference) -> Result<(), Failure> {
         let KeysReference { version, bytes, crc, .. } = *keys;
         let of = BlockVersion { table, block, version };
         self.read_named(&of.file(BlockFileKind::Keys), Seal { bytes, crc }).map(|_| ())
@@ -571,7 +576,7 @@ impl Files<'_> {
     }
 
     /// Verifies all files of an entry.
-    pub(super) fn verify_entry(self, table: u64, entry: &BlockEntry) -> [Option<Failure>; 3] {
+    pub(super) fn verify_entry(self, table: TableId, entry: &BlockEntry) -> [Option<Failure>; 3] {
         let id = entry.file.block;
         let block = self.read_block(table, &entry.file).err();
         let dead = entry.dead.and_then(|dead| self.read_dead(table, id, &dead).err());

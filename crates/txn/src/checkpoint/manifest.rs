@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use host::Finding;
-use storage::Timestamp;
+use storage::{TableId, Timestamp};
 use types::codec::{Input, Malformed, put_bytes, put_i64, put_u64, read_u32, read_u64};
 use wal::{Lsn, Position};
 
@@ -62,7 +62,7 @@ pub struct BlockEntry {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TableEntry {
     /// Table.
-    pub id: u64,
+    pub id: TableId,
     /// The id of its next block.
     pub next_block: u64,
     /// Its blocks in order.
@@ -126,7 +126,7 @@ impl Manifest {
         }
         put_u64(&mut out, self.tables.len() as u64);
         for table in &self.tables {
-            put_u64(&mut out, table.id);
+            put_u64(&mut out, table.id.0);
             put_u64(&mut out, table.next_block);
             put_u64(&mut out, table.blocks.len() as u64);
             for entry in &table.blocks {
@@ -187,7 +187,7 @@ impl Manifest {
             manifest.sequences.push((input.u64()?, input.i64()?));
         }
         for _ in 0..input.count(3)? {
-            let (id, next_block) = (input.u64()?, input.u64()?);
+            let (id, next_block) = (TableId(input.u64()?), input.u64()?);
             let mut blocks = Vec::new();
             for _ in 0..input.count(9)? {
                 blocks.push(read_entry(input)?);

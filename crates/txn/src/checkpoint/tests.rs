@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use host::{Fault, Io, OpenMode, RealIo, SimIo, Tear};
-use storage::{Datum, Tid, Timestamp};
+use storage::{Datum, TableId, Tid, Timestamp};
 use testkit::Random;
 use types::{Result, SqlState};
 use wal::{Background, Log, LogOptions, Lsn, RecordBuffer, Stamp};
@@ -14,7 +14,7 @@ use wal::{Background, Log, LogOptions, Lsn, RecordBuffer, Stamp};
 use super::*;
 use crate::redo::{BlockReference, Redo, RedoReader, RedoWriter};
 
-const TABLE: u64 = 7;
+const TABLE: TableId = TableId(7);
 /// Rows of a block of the model.
 const BLOCK_KEYS: u64 = 8;
 
@@ -493,7 +493,7 @@ fn manifests_come_back_and_bad_bytes_do_not() {
             sequences: vec![(number(), number() as i64)],
             tables: (0..3)
                 .map(|id| TableEntry {
-                    id,
+                    id: TableId(id),
                     next_block: number(),
                     blocks: (0..id)
                         .map(|block| BlockEntry {

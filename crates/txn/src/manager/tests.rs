@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use storage::{
-    BufferPool, ColumnSpec, Datum, Layout, RowBuffer, Schema, Table, Tid, Timestamp, UndoBuffer,
-    WriteError,
+    BufferPool, ColumnSpec, Datum, Layout, RowBuffer, Schema, Table, TableId, Tid, Timestamp,
+    UndoBuffer, WriteError,
 };
 use types::{DataType, Error, Result, SqlState};
 
@@ -21,7 +21,7 @@ impl CommitWork for Plain {
 
 fn table() -> Arc<Table> {
     let schema = Schema::new(vec![ColumnSpec::new("v", DataType::BigInt)]);
-    Table::new(1, "t", schema, Layout::Row, BufferPool::new(1 << 30))
+    Table::new(TableId(1), "t", schema, Layout::Row, BufferPool::new(1 << 30))
 }
 
 fn begin(manager: &Arc<TransactionManager>) -> Transaction {

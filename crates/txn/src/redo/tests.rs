@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use storage::{
-    BufferPool, ColumnSpec, Layout, Schema, Snapshot, Table, Timestamp, TxnId, UndoBuffer,
+    BufferPool, ColumnSpec, Layout, Schema, Snapshot, Table, TableId, Timestamp, TxnId, UndoBuffer,
 };
 use types::{DataType, Interval, SqlState, Value};
 
@@ -68,17 +68,17 @@ fn write(changes: &[Owned]) -> Vec<u8> {
     for change in changes {
         match change {
             Owned::Insert(table, tid, values) => {
-                writer.insert(*table, Tid(*tid), values.iter().map(OwnedValue::borrowed));
+                writer.insert(TableId(*table), Tid(*tid), values.iter().map(OwnedValue::borrowed));
             }
             Owned::Update(table, tid, changed) => {
                 let columns: Vec<usize> = changed.iter().map(|(column, _)| *column).collect();
                 let values = changed.iter().map(|(_, value)| value.borrowed());
-                writer.update(*table, Tid(*tid), &columns, values);
+                writer.update(TableId(*table), Tid(*tid), &columns, values);
             }
             Owned::Delete(table, tid, moved_to) => {
-                writer.delete(*table, Tid(*tid), moved_to.map(Tid))
+                writer.delete(TableId(*table), Tid(*tid), moved_to.map(Tid))
             }
-            Owned::Block(table, file) => writer.block(*table, file),
+            Owned::Block(table, file) => writer.block(TableId(*table), file),
             Owned::Catalog(kind, name, bytes) => writer.catalog(*kind, name, bytes),
             Owned::Sequence(sequence, value) => writer.sequence(*sequence, *value),
         }
@@ -93,21 +93,24 @@ fn same_values(mine: &[&OwnedValue], values: &[Datum<'_>]) -> bool {
 fn same(mine: &Owned, found: &Redo<'_>) -> bool {
     match (mine, found) {
         (Owned::Insert(table, tid, values), Redo::Insert { table: t, tid: i, values: v }) => {
-            (*table, Tid(*tid)) == (*t, *i) && same_values(&values.iter().collect::<Vec<_>>(), v)
+            (TableId(*table), Tid(*tid)) == (*t, *i)
+                && same_values(&values.iter().collect::<Vec<_>>(), v)
         }
         (
             Owned::Update(table, tid, changed),
             Redo::Update { table: t, tid: i, columns, values },
         ) => {
             let mine: Vec<_> = changed.iter().map(|(_, value)| value).collect();
-            (*table, Tid(*tid)) == (*t, *i)
+            (TableId(*table), Tid(*tid)) == (*t, *i)
                 && changed.iter().map(|(column, _)| column).eq(*columns)
                 && same_values(&mine, values)
         }
         (Owned::Delete(table, tid, target), Redo::Delete { table: t, tid: i, moved_to }) => {
-            (*table, Tid(*tid), target.map(Tid)) == (*t, *i, *moved_to)
+            (TableId(*table), Tid(*tid), target.map(Tid)) == (*t, *i, *moved_to)
         }
-        (Owned::Block(table, file), Redo::Block { table: t, file: f }) => (table, file) == (t, f),
+        (Owned::Block(table, file), Redo::Block { table: t, file: f }) => {
+            (TableId(*table), file) == (*t, f)
+        }
         (Owned::Catalog(kind, name, bytes), Redo::Catalog { kind: k, name: n, bytes: b }) => {
             kind == k && name == n && bytes == b
         }
@@ -231,7 +234,7 @@ fn arbitrary_bytes_never_panic() {
 }
 
 /// Tables as they come out of changes: values by row.
-fn apply(rows: &mut BTreeMap<u64, Vec<Value>>, payload: &[u8], table: u64) {
+fn apply(rows: &mut BTreeMap<u64, Vec<Value>>, payload: &[u8], table: TableId) {
     let mut reader = RedoReader::new(payload);
     while let Some(redo) = reader.next().unwrap() {
         match redo {
@@ -263,7 +266,7 @@ fn changes_of_a_transaction_bring_its_rows_back() {
     let schema = columns.map(|(name, data_type)| ColumnSpec::new(name, data_type)).to_vec();
     for layout in [Layout::Row, Layout::Column] {
         let pool = BufferPool::new(64 << 20);
-        let table = Table::new(9, "t", Schema::new(schema.clone()), layout, pool);
+        let table = Table::new(TableId(9), "t", Schema::new(schema.clone()), layout, pool);
         let mut random = testkit::Random::new(3);
         let (mut redone, mut tids) = (BTreeMap::new(), Vec::new());
         for ts in 1..200 {

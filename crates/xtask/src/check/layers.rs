@@ -5,7 +5,8 @@
 //! types < host < wal < bus < sched     types < sql < plan     types < rpc
 //! types < kernels < store < transport  types < host < wal < store < transport < shared
 //! types < kernels < store < codegen
-//! all of these < exec < engine < formats, workloads, wire, procs, bus_server, bus_embedded
+//! all of these < exec < catalog < durable < engine < formats, workloads, wire, procs,
+//!     bus_server, bus_embedded
 //! these < flight < server, python
 //! ```
 
@@ -24,6 +25,8 @@ const CHAINS: &[&[&str]] = &[
 /// Crates above all chains, in layers; crates of one layer do not know each other.
 const LAYERS: &[&[&str]] = &[
     &["exec"],
+    &["catalog"],
+    &["durable"],
     &["engine"],
     &["formats", "workloads", "wire", "procs", "bus_server", "bus_embedded"],
     &["flight"],

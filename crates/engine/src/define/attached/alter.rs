@@ -10,6 +10,10 @@
 
 use std::sync::Arc;
 
+use catalog::generated::Generated;
+use catalog::names::{quoted, quoted_relation};
+use catalog::stored::key_index;
+use catalog::{State, TableDef};
 use kernels::Batch;
 use sql::algebra::Query;
 use sql::catalog::{CheckDef, KeyDef, Validity};
@@ -18,9 +22,6 @@ use types::{Error, Result, SqlState, Value};
 
 use super::{check_may, duplicated, hold, redefine, sequences, table_of, uses_own_sequence};
 use crate::QueryResult;
-use crate::catalog::generated::Generated;
-use crate::catalog::stored::key_index;
-use crate::catalog::{State, TableDef};
 use crate::define::alter::{lose_column, renames_index};
 use crate::define::names::{free, name_keys, taken};
 use crate::define::sequence::Options;
@@ -29,7 +30,6 @@ use crate::session::Session;
 use crate::statement::attached::{AttachedRows, described};
 use crate::statement::running::{Run, Running};
 use crate::transaction::holds::Needs;
-use crate::words::names::{quoted, quoted_relation};
 
 /// A table being altered.
 struct Altering {

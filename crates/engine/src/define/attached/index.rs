@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
+use catalog::TableDef;
 use sql::catalog::{IndexMeta, Uniqueness};
 use sql::statement::{CreateIndex, DropRelations, IfExists, IfMissing, Naming, RelationName};
 use types::{Error, Result, SqlState};
 
 use super::{check_may, hold, redefine};
 use crate::QueryResult;
-use crate::catalog::TableDef;
 use crate::define::drop::wrong_kind;
 use crate::define::index::is_taken;
 use crate::define::names::{free, taken};

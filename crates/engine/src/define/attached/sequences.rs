@@ -8,6 +8,8 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
+use catalog::codec::{decode_sequence, encode_sequence};
+use catalog::{Sequence, SequenceValue, TableDef, undefined_table};
 use sql::catalog::TableRef;
 use sql::statement::{
     AlterSequence, ColumnSequence, CreateSequence, CreateTable, DropRelations, IfExists,
@@ -17,8 +19,6 @@ use types::{Error, Result, SqlState};
 
 use super::{check_may, hold, is_attached, missing, redefine};
 use crate::QueryResult;
-use crate::catalog::codec::{decode_sequence, encode_sequence};
-use crate::catalog::{Sequence, SequenceValue, TableDef, undefined_table};
 use crate::define::names::{free, taken};
 use crate::define::sequence::{Options, change_options, owner_of, value_at};
 use crate::define::{sequence, tell_taken};

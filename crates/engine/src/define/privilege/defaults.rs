@@ -3,6 +3,9 @@
 //! Entries for all schemas take the place of what is usual, those for one are added: so the first
 //! begin with what is usual, and are not kept when they come to that again.
 
+use catalog::State;
+use catalog::rights::{DefaultsOf, Object, ROUTINE, SCHEMA, SEQUENCE, TABLE, public_first};
+use catalog::who::{Who, denied};
 use sql::statement::{
     DefaultKind, DropBehaviour, GrantAction, PrivilegeStatement, Privileges, RoleName,
 };
@@ -10,9 +13,6 @@ use types::{Error, Result, SqlState};
 
 use super::{Change, Loser, invalid, role_of, schema_named};
 use crate::Session;
-use crate::catalog::State;
-use crate::catalog::rights::{DefaultsOf, Object, ROUTINE, SCHEMA, SEQUENCE, TABLE, public_first};
-use crate::words::who::{Who, denied};
 
 /// Runs the statement, which is [`PrivilegeStatement::Defaults`].
 pub(super) fn change(session: &mut Session, statement: PrivilegeStatement) -> Result<()> {

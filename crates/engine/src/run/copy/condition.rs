@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use catalog::checks::{Checks, Clocks};
 use exec::flow::Flow;
 use exec::pipeline::{Demand, Push, Source};
 use host::Clock;
@@ -11,7 +12,6 @@ use types::Result;
 use types::calendar::TimeZone;
 
 use crate::Session;
-use crate::catalog::checks::{Checks, Clocks};
 
 /// A compiled condition, and the times that it may ask for.
 pub(super) struct Condition {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use catalog::checks::Checks;
 use sql::catalog::{Catalog, ColumnDef, DomainUse, Relation};
 use sql::program::{Declared, Program};
 use storage::Datum;
@@ -10,7 +11,6 @@ use types::{DataType, Error, Result, SqlState, Value, cast as casts, text};
 use super::Call;
 use super::result::Wanted;
 use crate::Session;
-use crate::catalog::checks::Checks;
 use crate::session::code::{Body, Code, Declarations, Use, Variable};
 use crate::statement::catalog::{Checking, StatementCatalog};
 use crate::statement::row_types::type_of;

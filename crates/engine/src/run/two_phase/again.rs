@@ -11,15 +11,15 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use catalog::State;
+use catalog::wide::{self, Touch};
 use sql::statement::AccessMode;
-use storage::{Datum, RowBuffer, Table, Tid, WriteError};
+use storage::{Datum, RowBuffer, Table, TableId, Tid, WriteError};
 use txn::manager::Isolation;
 use txn::redo::{Redo, RedoReader};
 use types::{Error, Result, SqlState, Value};
 
 use crate::Database;
-use crate::catalog::State;
-use crate::catalog::wide::{self, Touch};
 use crate::instance::prepared::PreparedFacts;
 use crate::transaction::work::prepared::{PreparedImage, decoded, reader_of_tables};
 use crate::transaction::work::{Begun, Modes, Work};
@@ -34,7 +34,7 @@ enum Change {
 }
 
 /// Table and place of a row.
-type Place = (u64, Tid);
+type Place = (TableId, Tid);
 
 /// Makes the prepared transactions that the files name prepared again.
 ///
@@ -55,7 +55,7 @@ fn restore_one(database: &Database, gid: &Arc<str>, bytes: &[u8]) -> Result<()> 
     let modes = Modes::new(Isolation::ReadCommitted, AccessMode::ReadWrite);
     session.begin_work(modes, Begun::Explicitly)?;
     let state = session.state();
-    let tables: HashMap<u64, &String> =
+    let tables: HashMap<TableId, &String> =
         state.tables.iter().map(|(name, entry)| (entry.storage().id(), name)).collect();
     for (table, mode) in &image.locks {
         let name = tables.get(table).ok_or_else(|| lost("locks of tables"))?;
@@ -76,14 +76,15 @@ fn restore_one(database: &Database, gid: &Arc<str>, bytes: &[u8]) -> Result<()> 
     Ok(())
 }
 
-fn storages(state: &State) -> HashMap<u64, Arc<Table>> {
+fn storages(state: &State) -> HashMap<TableId, Arc<Table>> {
     let of = |entry: &Arc<crate::TableEntry>| (entry.storage().id(), Arc::clone(entry.storage()));
     state.tables.values().map(of).collect()
 }
 
 /// Wide tables over tables that it wrote end when it commits.
 fn touch_wide(work: &mut Work, state: &State, image: &PreparedImage<'_>) -> Result<()> {
-    let written: HashSet<u64> = net(image.redo)?.into_iter().map(|((table, _), _)| table).collect();
+    let written: HashSet<TableId> =
+        net(image.redo)?.into_iter().map(|((table, _), _)| table).collect();
     for (name, entry) in &state.tables {
         if written.contains(&entry.storage().id()) {
             for (wide, _) in wide::over(state, name) {
@@ -199,11 +200,11 @@ fn put(values: &mut [Value], new: Vec<(usize, Value)>) {
 
 /// Rows written again.
 struct Rows {
-    storages: HashMap<u64, Arc<Table>>,
+    storages: HashMap<TableId, Arc<Table>>,
 }
 
 impl Rows {
-    fn table(&self, id: u64) -> Result<&Arc<Table>> {
+    fn table(&self, id: TableId) -> Result<&Arc<Table>> {
         self.storages.get(&id).ok_or_else(|| lost("tables"))
     }
 

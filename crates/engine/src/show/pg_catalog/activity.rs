@@ -4,6 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use catalog::locks::LockMode;
+use catalog::predefined::READ_ALL_STATS;
 use exec::context::PipelineProgress;
 use sched::{Admitted, Pending, Suspension};
 use sql::algebra::AdvisoryMode;
@@ -11,8 +13,6 @@ use storage::TxnId;
 use types::Value;
 
 use super::{Row, Subject, numbers};
-use crate::catalog::locks::LockMode;
-use crate::catalog::predefined::READ_ALL_STATS;
 use crate::instance::advisory::{Key, SeenLock};
 use crate::instance::info::{Seen, SessionInfo};
 

@@ -1,13 +1,13 @@
 //! Collations: those that users made, and where names of all are shown.
 
+use catalog::collations::UserCollation;
+use catalog::rights::Object;
 use sql::statement::RelationName;
 use types::{Collation, CollationProvider, Error, Result, SqlState, Value, object_value};
 
 use super::columns::DATABASE;
 use super::objects::Seen;
 use super::{Row, Subject, full_name, numbers, relations};
-use crate::catalog::collations::UserCollation;
-use crate::catalog::rights::Object;
 
 /// pg_collation: the rows of those that users made.
 pub(super) fn rows(subject: &Subject<'_>) -> Vec<Row> {

@@ -1,12 +1,12 @@
 //! The information schema.
 
+use catalog::TableDef;
+use catalog::user_types::{composite_in, enum_in};
 use sql::catalog::{Deferral, Identity, IdentityKind};
 use sql::statement::{Persistence, RelationName};
 use types::{DataType, EnumType, IntervalForm, NumericDisplay, PackedType, RangeKind, Value};
 
 use super::{Row, SYSTEM_SCHEMAS, Subject, domains, numbers, relations, updatable};
-use crate::catalog::TableDef;
-use crate::catalog::user_types::{composite_in, enum_in};
 
 pub(super) const DATABASE: &str = "tessera";
 
@@ -233,7 +233,7 @@ fn columns(subject: &Subject<'_>) -> Vec<Row> {
 }
 
 fn views(subject: &Subject<'_>) -> Vec<Row> {
-    let row = |(name, view): (&String, &crate::catalog::View)| {
+    let row = |(name, view): (&String, &catalog::View)| {
         let query = relations::view_query(subject, name, view);
         let events = updatable::events(subject, name);
         let check = view.option("check_option").map(str::to_uppercase);
@@ -390,7 +390,7 @@ fn checks(subject: &Subject<'_>) -> Vec<Row> {
 }
 
 fn sequences(subject: &Subject<'_>) -> Vec<Row> {
-    let row = |(name, sequence): (&String, &std::sync::Arc<crate::catalog::Sequence>)| {
+    let row = |(name, sequence): (&String, &std::sync::Arc<catalog::Sequence>)| {
         let def = &sequence.def;
         let cycles = def.wrap == sql::catalog::SequenceWrap::Cycle;
         Row::default()

@@ -3,13 +3,13 @@
 
 use std::sync::Arc;
 
+use catalog::numbers as catalog_numbers;
 use sql::statement::RelationName;
 use types::calendar::TimeZone;
 use types::{ElementType, Interval, RegKind, Value, array};
 
 use super::{Row, Subject, keywords};
 use crate::KeptStatement;
-use crate::catalog::numbers as catalog_numbers;
 use crate::session::prepared::kept::PreparedBy;
 
 /// The rows of a table of this module, of keywords, the server or extensions; None for others.
@@ -90,9 +90,9 @@ fn sequences(subject: &Subject<'_>) -> Vec<Row> {
 
 /// pg_sequences.
 fn sequence_values(subject: &Subject<'_>) -> Vec<Row> {
-    let row = |(name, sequence): (&String, &std::sync::Arc<crate::catalog::Sequence>)| {
+    let row = |(name, sequence): (&String, &std::sync::Arc<catalog::Sequence>)| {
         let (def, value) = (&sequence.def, *sequence.value.lock());
-        let object = crate::catalog::rights::Object::Relation(name.clone());
+        let object = catalog::rights::Object::Relation(name.clone());
         Row::default()
             .text("schemaname", RelationName::schema_of_key(name))
             .text("sequencename", RelationName::name_of_key(name))

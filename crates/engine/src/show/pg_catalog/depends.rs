@@ -11,13 +11,13 @@
 
 use std::collections::BTreeMap;
 
+use catalog::numbers as catalog_numbers;
+use catalog::user_types::{enum_in, is_of_users};
+use catalog::{State, TableDef};
 use sql::catalog::{Domain, RoutineDef, RoutineType, StepFunction, UserType};
 use sql::statement::RelationName;
 
 use super::{Row, Subject, catalogs, numbers, ranges, relations, routines};
-use crate::catalog::numbers as catalog_numbers;
-use crate::catalog::user_types::{enum_in, is_of_users};
-use crate::catalog::{State, TableDef};
 
 /// An object, or a column of a table: table of the catalog, number, column from 1 or 0.
 type Place = (&'static str, i64, i64);
@@ -291,7 +291,7 @@ fn of_triggers(state: &State, depends: &mut Depends) {
 /// pg_rewrite: the rule of each view.
 pub(super) fn rules(subject: &Subject<'_>) -> Vec<Row> {
     let numbers = catalog_numbers::relations(subject.state);
-    let row = |(name, view): (&String, &crate::catalog::View)| {
+    let row = |(name, view): (&String, &catalog::View)| {
         Row::default()
             .text("ev_qual", "<>")
             .text("ev_action", &query_tree(view.output.len()))

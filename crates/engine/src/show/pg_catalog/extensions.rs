@@ -1,5 +1,7 @@
 //! Extensions: those that were created, and those that can be.
 
+use catalog::State;
+use catalog::rights::SCHEMA_NAME;
 use sql::statement::{ALWAYS_THERE, EXTENSIONS, ExtensionInfo, RelationName};
 
 use types::PackedType;
@@ -7,8 +9,6 @@ use types::packed::distance::Metric;
 
 use super::objects::Seen;
 use super::{Row, Subject, numbers};
-use crate::catalog::State;
-use crate::catalog::rights::SCHEMA_NAME;
 
 /// The rows of a table of extensions; None for others.
 pub(super) fn rows(name: &str, subject: &Subject<'_>) -> Option<Vec<Row>> {

@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use catalog::{State, TableDef};
 use sql::catalog::CheckScope;
-
-use crate::catalog::{State, TableDef};
 
 /// How many parents have each column of a table, by name; those without one are left out.
 pub(super) fn columns<'s>(state: &'s State, def: &TableDef) -> BTreeMap<&'s str, i64> {

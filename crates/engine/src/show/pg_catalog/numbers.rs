@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
+use catalog::numbers::{FIRST, hash};
+use catalog::predefined;
 use sql::catalog::{ColumnDef, IndexMeta, Language};
 use sql::statement::ALWAYS_THERE;
 use types::{DataType, ElementType, NumericDisplay, NumericType, PackedType, WideDigits};
 
 use super::builtin::{self, TypeEntry};
-use crate::catalog::numbers::{FIRST, hash};
-use crate::catalog::predefined;
 
 pub(super) const PG_CATALOG: i64 = 11;
 pub(super) const PUBLIC: i64 = 2200;

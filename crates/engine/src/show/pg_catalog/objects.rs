@@ -1,5 +1,9 @@
 //! Objects of the catalog by name and by number: values of `regclass` and its kin.
 
+use catalog::State;
+use catalog::numbers as catalog_numbers;
+use catalog::predefined;
+use catalog::rights::SCHEMA_NAME;
 use sql::catalog::UserType;
 use sql::statement::{Persistence, RelationName};
 use types::packed::search_entries;
@@ -7,10 +11,6 @@ use types::{DataType, Error, RegKind, Result, SqlState, Value, object_value};
 
 use super::builtin::{self, Callable};
 use super::{SYSTEM_SCHEMAS, catalogs, full_name, numbers, relations, routines, schema};
-use crate::catalog::State;
-use crate::catalog::numbers as catalog_numbers;
-use crate::catalog::predefined;
-use crate::catalog::rights::SCHEMA_NAME;
 use crate::words::settings::Settings;
 
 /// Catalog and settings by which a session sees objects.

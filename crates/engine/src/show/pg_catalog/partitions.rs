@@ -1,6 +1,9 @@
 //! Partitioned tables and partitions: pg_partitioned_table, pg_inherits, and texts of their
 //! definitions.
 
+use catalog::numbers as catalog_numbers;
+use catalog::partitions::{key_exprs, key_names};
+use catalog::{State, TableDef, TableEntry};
 use sql::algebra::partition::{Below, PartitionNode};
 use sql::catalog::{
     Arguments, PartitionBound, PartitionStrategy, RangeEnd, TableFunctionRef, TableMeta,
@@ -10,9 +13,6 @@ use types::{DataType, ElementType, RegKind, Result, Value};
 
 use super::objects::Seen;
 use super::{Row, Subject, builtin, numbers};
-use crate::catalog::numbers as catalog_numbers;
-use crate::catalog::partitions::{key_exprs, key_names};
-use crate::catalog::{State, TableDef, TableEntry};
 use crate::show::system::counted_function;
 
 /// How a table is partitioned, as SQL text.

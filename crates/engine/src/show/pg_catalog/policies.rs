@@ -1,12 +1,12 @@
 //! pg_policy and pg_policies.
 
+use catalog::numbers as catalog_numbers;
 use sql::catalog::{PolicyCommand, PolicyDef, PolicyKind};
 use sql::statement::RelationName;
 use types::{ElementType, Value, array};
 
 use super::relations::shown_condition;
 use super::{Row, Subject, numbers};
-use crate::catalog::numbers as catalog_numbers;
 
 /// A policy and its table.
 fn all<'s>(subject: &'s Subject<'_>) -> impl Iterator<Item = (&'s String, &'s PolicyDef)> {

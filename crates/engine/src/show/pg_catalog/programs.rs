@@ -4,6 +4,8 @@
 
 use std::borrow::Cow;
 
+use catalog::rights::Object;
+use catalog::user_types::enum_in;
 use sql::catalog::{
     DomainOf, Language, NullInput, ParameterMode, RoutineDef, RoutineKind, RoutineType, Security,
     Volatility,
@@ -14,8 +16,6 @@ use types::EnumType;
 use super::columns::DATABASE;
 use super::relations::shown_condition;
 use super::{Row, Subject, numbers};
-use crate::catalog::rights::Object;
-use crate::catalog::user_types::enum_in;
 
 /// Routines that the session owns or may call, by their keys.
 fn seen<'s>(subject: &'s Subject<'_>) -> impl Iterator<Item = (&'s String, &'s RoutineDef)> {

@@ -2,6 +2,9 @@
 
 use std::borrow::Cow;
 
+use catalog::numbers as catalog_numbers;
+use catalog::rights::{Object, SCHEMA_NAME};
+use catalog::{State, TableDef, TableEntry, View};
 use sql::algebra::{Direction, NullsOrder};
 use sql::catalog::{
     CheckScope, ColumnDef, Deferral, ExclusionElement, ForeignKeyDef, IdentityKind, IndexColumn,
@@ -14,9 +17,6 @@ use types::{ElementType, Value, array};
 use super::{
     Row, Subject, families, full_name, index_classes, numbers, partitions, rights, updatable,
 };
-use crate::catalog::numbers as catalog_numbers;
-use crate::catalog::rights::{Object, SCHEMA_NAME};
-use crate::catalog::{State, TableDef, TableEntry, View};
 
 /// A name as SQL text.
 pub(super) fn quoted(name: &str) -> Cow<'_, str> {
@@ -768,7 +768,7 @@ pub(super) fn constraints(subject: &Subject<'_>) -> Vec<Row> {
 /// pg_sequence.
 pub(super) fn sequences(subject: &Subject<'_>) -> Vec<Row> {
     let numbers = catalog_numbers::relations(subject.state);
-    let row = |(name, sequence): (&String, &std::sync::Arc<crate::catalog::Sequence>)| {
+    let row = |(name, sequence): (&String, &std::sync::Arc<catalog::Sequence>)| {
         let (def, value) = (&sequence.def, *sequence.value.lock());
         let row = Row::default();
         let row = row.set("last", if value.called { Value::I64(value.last) } else { Value::Null });

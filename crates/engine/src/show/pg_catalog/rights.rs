@@ -1,15 +1,15 @@
 //! Rights: lists of grants as text, members of roles, what has_table_privilege and its kin look at.
 
+use catalog::numbers as catalog_numbers;
+use catalog::predefined;
+use catalog::rights::{
+    COLUMN, DefaultsOf, Grant, Object, ROUTINE, SCHEMA, SCHEMA_NAME, SEQUENCE, Spot, TABLE,
+};
+use catalog::who::Who;
 use sql::statement::{DefaultKind, Privilege, Privileges, RelationName};
 use types::{ElementType, Value, array};
 
 use super::{Row, Subject, catalogs, numbers, schema};
-use crate::catalog::numbers as catalog_numbers;
-use crate::catalog::predefined;
-use crate::catalog::rights::{
-    COLUMN, DefaultsOf, Grant, Object, ROUTINE, SCHEMA, SCHEMA_NAME, SEQUENCE, Spot, TABLE,
-};
-use crate::words::who::Who;
 
 /// Place of everybody's privileges among the rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,6 +3,9 @@
 
 use std::sync::Arc;
 
+use catalog::State;
+use catalog::numbers as catalog_numbers;
+use catalog::rights::Object;
 use sql::catalog::{
     AggregateDef, BodyForm, LastTakes, NullInput, ParameterDef, ParameterMode, Polymorphic,
     RoutineDef, RoutineKind, RoutineType, RowCount, Security, StepFunction, Volatility,
@@ -13,9 +16,6 @@ use types::{DataType, ElementType, RegKind, Value, array};
 use super::objects::Seen;
 use super::relations::{quoted, shown_condition};
 use super::{Row, Subject, builtin, numbers, rights};
-use crate::catalog::State;
-use crate::catalog::numbers as catalog_numbers;
-use crate::catalog::rights::Object;
 
 /// Rows that a function of many rows is expected to give, unless it says otherwise.
 const USUAL_ROWS: i64 = 1000;

@@ -6,13 +6,13 @@
 
 use std::collections::HashMap;
 
+use catalog::rights::{Object, Spot};
 use sql::catalog::ColumnDef;
 use sql::statement::{Privilege, Privileges, RelationName};
 use storage::TableStatistics;
 use types::{DataType, ElementType, PhysicalType, Value, array, text};
 
 use super::{Row, Subject};
-use crate::catalog::rights::{Object, Spot};
 
 /// Most frequent values shown.
 const FREQUENT_MAX: usize = 100;

@@ -1,4 +1,10 @@
 //! Rows of each table of the catalog.
+use catalog::State;
+use catalog::comments::Commented;
+use catalog::databases::DatabaseDef;
+use catalog::numbers as catalog_numbers;
+use catalog::predefined;
+use catalog::rights::Object;
 use sql::catalog::UserType;
 use sql::statement::{ALWAYS_THERE, Privilege, Privileges, RelationName};
 use types::Value;
@@ -9,12 +15,6 @@ use super::{
     rights, routines, stats, triggers, two_phase,
 };
 use crate::Database;
-use crate::catalog::State;
-use crate::catalog::comments::Commented;
-use crate::catalog::databases::DatabaseDef;
-use crate::catalog::numbers as catalog_numbers;
-use crate::catalog::predefined;
-use crate::catalog::rights::Object;
 use crate::words::settings::Settings;
 
 /// The rows of the table `name`, which is written with its schema.
@@ -519,7 +519,7 @@ fn materialized(subject: &Subject<'_>) -> Vec<Row> {
 }
 
 fn views(subject: &Subject<'_>) -> Vec<Row> {
-    let row = |(name, view): (&String, &crate::catalog::View)| {
+    let row = |(name, view): (&String, &catalog::View)| {
         let row = placed(name, "viewname");
         let owner = owner_name(subject, name);
         let definition = format!(" {};", relations::view_query(subject, name, view));

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use catalog::numbers as catalog_numbers;
 use sql::catalog::{Deferral, TableMeta, TriggerDef, TriggerEvent, TriggerLevel, TriggerTiming};
 use sql::statement::RelationName;
 use types::{ElementType, RegKind, Value};
@@ -12,7 +13,6 @@ use types::{ElementType, RegKind, Value};
 use super::columns::DATABASE;
 use super::relations::{quoted, shown_condition};
 use super::{Row, Subject, builtin, full_name, numbers, routines};
-use crate::catalog::numbers as catalog_numbers;
 
 /// A trigger, where it fires, and the table that has it.
 struct Placed<'s> {

@@ -44,7 +44,7 @@ impl Catalog for Known<'_> {
     }
 
     fn view_writes(&self, name: &str) -> Option<ViewWrites> {
-        self.0.state.views.get(name).map(crate::catalog::View::writes)
+        self.0.state.views.get(name).map(catalog::View::writes)
     }
 
     fn user_type(&self, schema: Option<&str>, name: &str) -> Option<UserType> {

@@ -1,12 +1,12 @@
 //! INSERT of one row whose values are parameters, constants and the next values of sequences.
 
+use catalog::TableEntry;
 use plan::PlanOptions;
 use plan::physical::{Expr, ExprKind, Operator};
 use sql::algebra::{Function, Query};
 use sql::statement::Insert;
 use types::Value;
 
-use crate::catalog::TableEntry;
 use crate::session::point::{NewRow, Output, Values};
 use crate::statement::statistics::StoredStatistics;
 

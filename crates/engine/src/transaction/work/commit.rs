@@ -6,16 +6,16 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use catalog::locks::TableLock;
+use catalog::wide::{Touch, Touched};
+use catalog::{Sequence, State, TableEntry};
+use durable::{Effects, Lsn, Marks, Redo};
 use storage::{Timestamp, UndoBuffer};
 use txn::manager::{CommitWork, Isolation, Transaction};
 use types::Result;
 
 use super::{IndexChange, Reads, UsedSequences, Work, undo_index_changes};
 use crate::Commits;
-use crate::catalog::locks::TableLock;
-use crate::catalog::wide::{Touch, Touched};
-use crate::catalog::{Sequence, State, TableEntry};
-use crate::durable::{Effects, Lsn, Marks, Redo};
 use crate::instance::database::Inner;
 
 /// Durability that COMMIT waits for.

@@ -15,9 +15,12 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use catalog::locks::{LockMode, MODES};
+use catalog::{State, TableEntry};
+use durable::{Effects, Lsn, Marks, Redo};
 use sql::algebra::{AdvisoryMode, AdvisorySpan};
 use sql::statement::Persistence;
-use storage::{Change, ChangeKind, RowBuffer, Table, Tid, Timestamp, TxnId, UndoBuffer};
+use storage::{Change, ChangeKind, RowBuffer, Table, TableId, Tid, Timestamp, TxnId, UndoBuffer};
 use txn::manager::{CommitWork, Isolation};
 use txn::redo::RedoWriter;
 use types::codec::{Input, Malformed, put_bytes, put_i64, put_u64};
@@ -26,9 +29,6 @@ use types::{Error, Result};
 use super::commit::{Durability, Ending, ended, taken};
 use super::{Reads, Work};
 use crate::Commits;
-use crate::catalog::locks::{LockMode, MODES};
-use crate::catalog::{State, TableEntry};
-use crate::durable::{self, Effects, Lsn, Marks, Redo};
 use crate::instance::advisory::{Key, advisory_owner};
 use crate::instance::database::Inner;
 use crate::instance::prepared::{PreparedFacts, PreparedWork, Reader, Unfinished};
@@ -53,14 +53,14 @@ pub(crate) struct Preparing<'a> {
 pub(crate) struct PreparedImage<'b> {
     pub(crate) facts: PreparedFacts,
     /// Numbers of the tables that a serializable one read; None for other levels.
-    pub(crate) read: Option<Vec<u64>>,
+    pub(crate) read: Option<Vec<TableId>>,
     /// Table locks by the number of the table.
-    pub(crate) locks: Vec<(u64, LockMode)>,
+    pub(crate) locks: Vec<(TableId, LockMode)>,
     /// Clients of the bus to wake.
     pub(crate) arrivals: Vec<i64>,
     pub(crate) advisory: Vec<(Key, AdvisoryMode)>,
     /// Rows that it locked, by table.
-    pub(crate) rows_locked: Vec<(u64, Tid)>,
+    pub(crate) rows_locked: Vec<(TableId, Tid)>,
     /// Redo of its rows.
     pub(crate) redo: &'b [u8],
 }
@@ -137,7 +137,7 @@ impl Work {
     }
 
     /// The locks of tables of `state` that it holds, by the number of the table.
-    fn table_locks(&self, state: &State) -> Vec<(u64, LockMode)> {
+    fn table_locks(&self, state: &State) -> Vec<(TableId, LockMode)> {
         let txn = self.txn.id();
         let held: Vec<_> = self.locks.held.iter().chain(&self.reading.held).collect();
         let mut locks = Vec::new();
@@ -159,7 +159,7 @@ impl Work {
     pub(crate) fn has_used_temporary(&self) -> bool {
         let held: Vec<_> = self.locks.held.iter().chain(&self.reading.held).collect();
         let is_held = |entry: &Arc<TableEntry>| held.iter().any(|h| Arc::ptr_eq(h, &entry.lock));
-        let is_temporary = |change: Change<'_>| durable::is_temporary(change.table.id());
+        let is_temporary = |change: Change<'_>| change.table.id().is_temporary();
         let mut sequences = self.sequences.get().into_iter().flat_map(|used| used.lock().clone());
         self.temporary.tables.values().any(is_held)
             || self.txn.changes().is_some_and(|undo| undo.changes().any(is_temporary))
@@ -306,9 +306,9 @@ fn encoded(image: PreparedImage<'_>, undo: Option<&UndoBuffer>) -> Result<Vec<u8
     put_i64(&mut out, facts.micros);
     put_u64(&mut out, facts.number);
     out.push(u8::from(read.is_some()));
-    put_each(&mut out, read.unwrap_or_default(), put_u64);
+    put_each(&mut out, read.unwrap_or_default(), |out, table: TableId| put_u64(out, table.0));
     put_each(&mut out, locks, |out, (table, mode)| {
-        put_u64(out, table);
+        put_u64(out, table.0);
         out.push(mode as u8);
     });
     put_each(&mut out, arrivals, put_i64);
@@ -323,7 +323,7 @@ fn encoded(image: PreparedImage<'_>, undo: Option<&UndoBuffer>) -> Result<Vec<u8
         out.push(u8::from(mode == AdvisoryMode::Shared));
     });
     put_each(&mut out, locked, |out, (table, tid)| {
-        put_u64(out, table);
+        put_u64(out, table.0);
         put_u64(out, tid.0);
     });
     out.extend_from_slice(&redo);
@@ -350,9 +350,9 @@ fn decode<'b>(input: &mut Input<'b>) -> Result<PreparedImage<'b>, Malformed> {
     }
     let (owner, micros, number) = (input.text()?.to_owned(), input.i64()?, input.u64()?);
     let is_serializable = input.u8()? != 0;
-    let read = take_each(input, Input::u64)?;
+    let read = take_each(input, |input| Ok(TableId(input.u64()?)))?;
     let locks = take_each(input, |input| {
-        let (table, mode) = (input.u64()?, usize::from(input.u8()?));
+        let (table, mode) = (TableId(input.u64()?), usize::from(input.u8()?));
         let mode = MODES.get(mode).ok_or_else(|| input.malformed("a mode of locks before"))?;
         Ok((table, *mode))
     })?;
@@ -367,7 +367,7 @@ fn decode<'b>(input: &mut Input<'b>) -> Result<PreparedImage<'b>, Malformed> {
         let is_shared = input.u8()? != 0;
         Ok((key, if is_shared { AdvisoryMode::Shared } else { AdvisoryMode::Exclusive }))
     })?;
-    let rows_locked = take_each(input, |input| Ok((input.u64()?, Tid(input.u64()?))))?;
+    let rows_locked = take_each(input, |input| Ok((TableId(input.u64()?), Tid(input.u64()?))))?;
     // The caller knows under which number it runs again.
     let facts = PreparedFacts { number, txn: TxnId::NONE, owner, micros };
     let read = is_serializable.then_some(read);

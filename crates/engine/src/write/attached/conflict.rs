@@ -7,6 +7,7 @@
 
 use std::collections::HashSet;
 
+use catalog::rows::Rows;
 use exec::ResultSet;
 use kernels::{Batch, Column, Vector, VectorBuilder, VectorData};
 use sql::algebra::Query;
@@ -22,7 +23,6 @@ use crate::instance::attached::{AttachedChange, AttachedRow};
 use crate::session::compiled::OwnQuery;
 use crate::statement::running::{Run, Running};
 use crate::transaction::work::lost_update;
-use crate::words::rows::Rows;
 
 /// DO UPDATE: keys whose conflicts count, columns that are assigned, and the query of their values.
 pub(super) struct DoUpdate<'a> {

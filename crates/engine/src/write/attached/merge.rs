@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
+use catalog::rows::Rows;
 use kernels::Batch;
 use sql::statement::{Merge, MergeAction};
 use storage::Tid;
@@ -14,7 +15,6 @@ use crate::QueryResult;
 use crate::session::compiled::OwnQuery;
 use crate::statement::attached::AttachedRows;
 use crate::statement::running::{Run, Running};
-use crate::words::rows::Rows;
 
 /// MERGE.
 ///

@@ -1,9 +1,8 @@
 //! Arguments of a call, as their types say.
 
+use catalog::rows::Rows;
 use storage::Datum;
 use types::{DataType, ElementType, Error, Interval, Result, SqlState, array};
-
-use crate::words::rows::Rows;
 
 /// Arguments of one call: a row's columns from `first` on.
 #[derive(Clone, Copy)]

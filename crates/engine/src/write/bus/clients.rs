@@ -1,5 +1,6 @@
 //! Clients and what they are registered for.
 
+use catalog::who::{Who, denied};
 use storage::{Datum, KeyBuffer, RowBuffer};
 use types::{Error, Result, SqlState};
 
@@ -9,7 +10,6 @@ use super::table::{
     not_connected, registration,
 };
 use crate::statement::running::Running;
-use crate::words::who::{Who, denied};
 
 /// bus_connect(name, owner).
 ///

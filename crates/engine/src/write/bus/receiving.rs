@@ -13,6 +13,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use catalog::rows::push;
 use kernels::{Batch, Column, VectorBuilder};
 use sql::algebra::BusFunction;
 use storage::{
@@ -28,7 +29,6 @@ use super::removing::{ALL, archive};
 use super::sending::{Copies, Message, later, push_to_any};
 use super::table::{QUEUE, Tables, cancel_check, index, look, message};
 use crate::statement::running::Running;
-use crate::words::rows::push;
 use crate::write::rows::attempt;
 
 /// How long one waits between looks whether the statement is to end.

@@ -1,5 +1,6 @@
 //! Messages that go, or stay hidden: bus_delete, bus_cancel, bus_extend.
 
+use catalog::who::denied;
 use storage::{Datum, RowBuffer, Tid};
 use types::{Error, Result, SqlState};
 
@@ -7,7 +8,6 @@ use super::arguments::Arguments;
 use super::sending::later;
 use super::table::{COPIES, Edit, Tables, edit, insert, look, message, newest, not_ready};
 use crate::statement::running::Running;
-use crate::words::who::denied;
 
 /// All columns of a message, in order.
 pub(super) const ALL: [usize; message::COLUMNS] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11];

@@ -3,6 +3,9 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use catalog::TableEntry;
+use catalog::rights::Object;
+use catalog::who::denied;
 use sql::catalog::TableMeta;
 use sql::statement::{Privilege, Privileges};
 use storage::{Datum, KeyBuffer, RowBuffer, Snapshot, Tid};
@@ -10,11 +13,8 @@ use types::{DataType, Error, Result, SqlState};
 
 use super::arguments::Party;
 use crate::Session;
-use crate::catalog::TableEntry;
-use crate::catalog::rights::Object;
 use crate::statement::running::Running;
 use crate::transaction::work::Work;
-use crate::words::who::denied;
 use crate::write::rows::{RowError, attempt};
 use crate::write::writer::TableWriter;
 

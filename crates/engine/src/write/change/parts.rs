@@ -4,6 +4,8 @@
 
 use std::sync::Arc;
 
+use catalog::TableEntry;
+use catalog::rows::Rows;
 use kernels::Batch;
 use sql::statement::{Matches, RowPlace};
 use storage::Snapshot;
@@ -17,10 +19,8 @@ use super::super::writer::TableWriter;
 use super::{
     Action, Change, Conflicts, Fired, Read, Written, found_at, note_conflicts, settled_columns,
 };
-use crate::catalog::TableEntry;
 use crate::statement::running::Running;
 use crate::transaction::work::{recheck_snapshot, stale};
-use crate::words::rows::Rows;
 
 /// A statement while it writes partitions.
 pub(super) struct PartsChange<'a> {

@@ -44,7 +44,7 @@ fn block_of(vector: &Vector, pool: &Arc<BufferPool>) -> Block {
 }
 
 fn spec(kind: SubBlockKind) -> SubBlockSpec {
-    SubBlockSpec { id: 1, name: "i".into(), column: 0, kind }
+    SubBlockSpec { id: IndexId(1), name: "i".into(), column: 0, kind }
 }
 
 fn rows_of(words: &[u64]) -> Vec<u32> {

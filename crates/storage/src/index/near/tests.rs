@@ -12,7 +12,7 @@ use types::packed::vector_value;
 
 use super::*;
 use crate::schema::{ColumnSpec, Schema};
-use crate::{IndexColumn, IndexSpec, Uniqueness};
+use crate::{IndexColumn, IndexId, IndexSpec, Uniqueness};
 
 /// An index of vectors of `dimensions`.
 fn index(form: NearForm, dimensions: u16) -> TableIndex {
@@ -23,7 +23,7 @@ fn index_in(pool: &Arc<BufferPool>, form: NearForm, dimensions: u16) -> TableInd
     let ty = DataType::Packed(PackedType::Vector(Some(dimensions)));
     let schema = Schema::new(vec![ColumnSpec::new("v", ty)]);
     let spec = IndexSpec {
-        id: 1,
+        id: IndexId(1),
         name: "i".into(),
         columns: vec![IndexColumn::new(0)],
         unique: Uniqueness::No,

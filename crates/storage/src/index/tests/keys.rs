@@ -132,7 +132,7 @@ fn index_of(columns: &[Column]) -> TableIndex {
         |(ordinal, c): (usize, &Column)| IndexColumn { ordinal, order: c.order, nulls: c.nulls };
     let columns = columns.iter().enumerate().map(column).collect();
     let (name, unique, kind) = ("i".into(), Uniqueness::No, IndexKind::Ordered);
-    let spec = IndexSpec { id: 1, name, columns, unique, kind };
+    let spec = IndexSpec { id: IndexId(1), name, columns, unique, kind };
     TableIndex::new(spec, &schema, &BufferPool::new(1 << 30)).expect("the pool has room")
 }
 

@@ -35,7 +35,7 @@ impl Model {
     fn empty(&self) -> Arc<Table> {
         let (schema, layout) = (self.table.schema().clone(), self.table.layout());
         let pool = BufferPool::evicting(1 << 30, Box::new(Lru2));
-        Table::new(7, "t", schema, layout, pool)
+        Table::new(TableId(7), "t", schema, layout, pool)
     }
 
     pub(super) fn check_images(&mut self) {

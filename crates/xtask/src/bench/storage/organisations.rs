@@ -12,9 +12,9 @@ use std::time::Instant;
 
 use kernels::Batch;
 use storage::{
-    BLOCK_ROWS_MAX, BlockShape, BufferPool, BulkWriter, IndexColumn, IndexKind, IndexSpec, Layout,
-    Snapshot, SubBlockKind, SubBlockSpec, Table, TableIndex, TableSnapshot, TxnId, Uniqueness,
-    batch_of,
+    BLOCK_ROWS_MAX, BlockShape, BufferPool, BulkWriter, IndexColumn, IndexId, IndexKind, IndexSpec,
+    Layout, Snapshot, SubBlockKind, SubBlockSpec, Table, TableId, TableIndex, TableSnapshot, TxnId,
+    Uniqueness, batch_of,
 };
 
 use super::measure::Sample;
@@ -144,7 +144,7 @@ impl Organisation {
     /// The table, and milliseconds.
     fn load(&self, data: &Data, threads: usize) -> Result<(Arc<Table>, f64), String> {
         let pool = BufferPool::new(u64::MAX);
-        let table = Table::new(1, data.spec.name, data.spec.schema(), self.layout, pool);
+        let table = Table::new(TableId(1), data.spec.name, data.spec.schema(), self.layout, pool);
         let sorted_by = (self.order != Order::Made).then_some(data.spec.sort);
         let shape = BlockShape { rows_max: self.block_rows, sorted_by };
         let parts = if self.order == Order::Partitioned { PARTITIONS } else { threads };
@@ -202,7 +202,7 @@ impl Organisation {
                 let mut last = None;
                 for column in [sort, other] {
                     let spec = IndexSpec {
-                        id: column as u64,
+                        id: IndexId(column as u64),
                         name: format!("i{column}"),
                         columns: vec![IndexColumn::new(column)],
                         unique: Uniqueness::No,
@@ -222,7 +222,7 @@ impl Organisation {
 }
 
 /// Number of the CSB+-trees.
-const CSB_ID: u64 = 1;
+const CSB_ID: IndexId = IndexId(1);
 
 /// Rows pushed at a time.
 const PUSH_ROWS: usize = 16_384;
