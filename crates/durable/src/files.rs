@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use storage::{BlockLayout, TableId, Timestamp};
 use txn::checkpoint::{
-    BlockEntry, BlockFileName, BlockTemperature, KeysReference, Manifest, TableEntry as TableFiles,
+    BlockEntry, BlockFileKind, BlockFileName, BlockTemperature, KeysReference, Manifest,
+    StatisticsReference, TableEntry as TableFiles,
 };
 use txn::redo::BlockReference;
 
@@ -22,6 +23,8 @@ pub(super) struct BlockFiles {
     known: HashMap<(TableId, u64), BlockEntry>,
     /// Versions of files of frozen blocks that have to be read whole.
     whole: HashMap<(TableId, u64), u64>,
+    /// Statistics by table, as the newest checkpoint has them.
+    statistics: HashMap<TableId, StatisticsReference>,
 }
 
 /// How a block gets into a checkpoint.
@@ -95,6 +98,11 @@ impl BlockFiles {
         self.known.get(&(table, block))?.keys
     }
 
+    /// File with the statistics of a table that have this number, if there is one.
+    pub(super) fn statistics(&self, table: TableId, generation: u64) -> Option<StatisticsReference> {
+        self.statistics.get(&table).copied().filter(|file| file.generation == generation)
+    }
+
     /// The keys of a block cannot be read: the next checkpoint writes them anew.
     pub(super) fn forget_keys(&mut self, table: TableId, block: u64) {
         if let Some(entry) = self.known.get_mut(&(table, block)) {
@@ -107,17 +115,25 @@ impl BlockFiles {
         let entries = self.known.iter().filter(|(_, entry)| entry.changed <= at);
         let table = |(&(id, _), entry): (&(TableId, u64), &BlockEntry)| TableFiles {
             id,
-            next_block: 0,
             blocks: vec![*entry],
+            ..TableFiles::default()
         };
-        Manifest { tables: entries.map(table).collect(), ..Manifest::default() }
+        let statistics = self.statistics.iter().map(|(&id, file)| TableFiles {
+            id,
+            statistics: Some(*file),
+            ..TableFiles::default()
+        });
+        let tables = entries.map(table).chain(statistics).collect();
+        Manifest { tables, ..Manifest::default() }
     }
 
     /// `manifest` is the newest checkpoint now: what it does not name of the commits it holds has
     /// no file any more.
     pub(super) fn replace(&mut self, manifest: &Manifest) {
         self.known.retain(|_, entry| entry.changed > manifest.snapshot);
+        self.statistics.clear();
         for table in &manifest.tables {
+            self.statistics.extend(table.statistics.map(|file| (table.id, file)));
             for entry in &table.blocks {
                 self.known.insert((table.id, entry.file.block), *entry);
             }
@@ -126,6 +142,10 @@ impl BlockFiles {
 
     /// True when `name` is one of them.
     pub(super) fn contains(&self, name: &BlockFileName) -> bool {
+        if name.kind == BlockFileKind::Statistics {
+            let file = self.statistics.get(&name.table);
+            return file.is_some_and(|file| file.version == name.version);
+        }
         self.known.get(&(name.table, name.block)).is_some_and(|entry| {
             entry.file.version == name.version
                 || entry.dead.is_some_and(|dead| dead.version == name.version)

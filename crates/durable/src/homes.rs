@@ -12,9 +12,10 @@ use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
-use storage::{PayloadSource, Table, TableId};
+use storage::{PayloadSource, StatisticsSource, Table, TableId};
 use txn::checkpoint::{
     BlockEntry, BlockFileKind, BlockFileName, BlockReader, BlockTemperature, Manifest,
+    StatisticsReference,
 };
 use txn::redo::BlockReference;
 use types::Result;
@@ -30,6 +31,22 @@ struct Home {
 impl PayloadSource for Home {
     fn read(&self, into: &mut [u8]) -> Result<()> {
         self.reader.read_content(self.table, &self.file, into)
+    }
+}
+
+/// The file of a table's statistics.
+#[derive(Debug)]
+struct StatisticsHome {
+    reader: BlockReader,
+    table: TableId,
+    file: StatisticsReference,
+}
+
+impl StatisticsSource for StatisticsHome {
+    fn read(&self) -> Option<Vec<u8>> {
+        let read = self.reader.read_statistics(self.table, &self.file);
+        // Estimates are made anew: nothing is lost with a damaged file, and a check finds it.
+        read.inspect_err(|error| eprintln!("tessera: statistics are made anew: {error}")).ok()
     }
 }
 
@@ -57,6 +74,15 @@ impl Homes {
         let home = Arc::new(Home { reader: self.reader.clone(), table, file: *file });
         self.known.lock().insert(name_of(table, file), Arc::downgrade(&home));
         home
+    }
+
+    /// Reader of the statistics of `table` in `file`.
+    pub(super) fn statistics(
+        &self,
+        table: TableId,
+        file: StatisticsReference,
+    ) -> Arc<dyn StatisticsSource> {
+        Arc::new(StatisticsHome { reader: self.reader.clone(), table, file })
     }
 
     /// Tells a block of `table` that it is in `file`, if it is frozen and does not know yet.

@@ -152,7 +152,14 @@ impl<'a> Means<'a> {
         self.in_parallel(work.len(), |i| {
             let (table, entry) = work[i];
             self.restore_block(table, entry).map(|_| ())
-        })
+        })?;
+        for table in &manifest.tables {
+            if let (Some(file), Some(storage)) = (table.statistics, objects.tables.get(&table.id)) {
+                let source = self.homes.statistics(table.id, file);
+                storage.restore_statistics(source, file.generation, file.changes);
+            }
+        }
+        Ok(())
     }
 
     pub(super) fn restore_block(

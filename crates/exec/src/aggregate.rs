@@ -45,8 +45,9 @@ use sql::algebra::{AggregateFunction, Duplicates, Function};
 use types::{DataType, Error, PhysicalType, Result};
 
 use crate::expr::column;
-use crate::opener::{Opener, PushedFilter};
+use crate::opener::Opener;
 use crate::pipeline::{Stream, drive};
+use crate::pushed::PushedFilter;
 use crate::spill::Partitions;
 use grouper::Keys;
 use output::{GroupSource, Shape};

@@ -43,8 +43,9 @@ use types::{Error, Result};
 use crate::context::QueryContext;
 use crate::expr::columns_of;
 use crate::flow::RowSource;
-use crate::opener::{Opener, PushedFilter};
+use crate::opener::Opener;
 use crate::pipeline::Stream;
+use crate::pushed::PushedFilter;
 
 use build::{BuildInput, BuildRows, Built};
 use layout::Layout;

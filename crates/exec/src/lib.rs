@@ -24,6 +24,7 @@ pub mod flow;
 pub mod pipeline;
 pub mod result;
 pub mod spill;
+pub mod pushed;
 pub mod opener;
 mod stored;
 mod input;

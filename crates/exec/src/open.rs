@@ -8,8 +8,9 @@ use plan::physical::{Node, Operator, PhysicalPlan};
 use types::{Error, Result};
 
 use crate::context::QueryContext;
-use crate::opener::{Opener, PushedFilter};
+use crate::opener::Opener;
 use crate::pipeline::Stream;
+use crate::pushed::PushedFilter;
 use crate::result::ResultSet;
 use crate::{aggregate, function, index, input, join, ordered, scan, series, set, simple};
 

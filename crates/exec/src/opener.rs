@@ -12,34 +12,13 @@ use kernels::{Batch, Column, Vector};
 use plan::physical::{
     CteSource, Expr, ExprKind, Node, Operator, PhysicalPlan, Prelude, PreludeKind,
 };
-use storage::KeyFilter;
 use types::{DataType, Error, Result, SqlState, Value};
 
 use crate::context::QueryContext;
 use crate::expr::{Evaluator, children_mut, fit};
 use crate::pipeline::{Source, Stream};
+use crate::pushed::PushedFilter;
 use crate::result::{LastRound, StoredRows};
-
-/// A filter on one integer column that a join above proved: rows that fail it cannot reach the
-/// result.
-#[derive(Clone)]
-pub struct PushedFilter {
-    /// Output ordinal of the node that it is pushed into.
-    pub column: usize,
-    /// The filter.
-    pub filter: Arc<dyn KeyFilter>,
-}
-
-impl PushedFilter {
-    /// The same below `exprs`, if the one that it is about is a column.
-    #[must_use]
-    pub fn through(self, exprs: &[Expr]) -> Option<Self> {
-        match exprs.get(self.column)?.kind {
-            ExprKind::Column(column) => Some(Self { column, ..self }),
-            _ => None,
-        }
-    }
-}
 
 /// Opens the nodes of one plan.
 #[derive(Clone)]

@@ -22,8 +22,9 @@ use types::{Error, PhysicalType, Result, Value};
 use crate::context::{Profile, QueryContext};
 use crate::expr::{Evaluator, array_values};
 use crate::flow::{Flow, RowSource};
-use crate::opener::{Opener, PushedFilter};
+use crate::opener::Opener;
 use crate::pipeline::{Demand, Push, Source, Stream};
+use crate::pushed::{self, PushedFilter};
 use crate::simple::FilterOperator;
 use crate::stored::stored_table;
 use flavours::{Flavour, Flavours, SCAN_ROWS_MIN};
@@ -75,10 +76,7 @@ pub(crate) fn open(opener: &mut Opener, node: &Node, filters: Vec<PushedFilter>)
         reads.lock().push((Arc::clone(&table), all.clone()));
     }
     // Filters only leave out rows that a join above leaves out, too.
-    for pushed in filters.into_iter().filter(|f| columns[f.column] != TID_COLUMN) {
-        let kind = RestrictionKind::KeyFilter(pushed.filter);
-        all.push(Restriction { column: columns[pushed.column], kind });
-    }
+    all.extend(pushed::restrictions(filters, columns, |at| node.output[at].physical));
     let paths = opener.context.block_paths;
     let plan = ScanPlan::new(table.schema(), all)?.with(techniques(&opener.context));
     let plan = plan.with_paths(paths);

@@ -22,8 +22,9 @@ use types::{DataType, Error, Result};
 use crate::context::QueryContext;
 use crate::flow::{Flow, RowSource};
 use crate::join::KeyTable;
-use crate::opener::{Opener, PushedFilter};
+use crate::opener::Opener;
 use crate::pipeline::{Demand, Push, Source, Stream};
+use crate::pushed::PushedFilter;
 use crate::result::StoredRows;
 use crate::spill::{Gathered, Hashes, PARTITION_BITS, Results, gather, load, on_disk};
 

@@ -12,8 +12,9 @@ use types::{Error, PhysicalType, Result};
 
 use crate::expr::{Evaluator, columns_of, depend_on_order, is_volatile, restrict};
 use crate::flow::{Flow, Output};
-use crate::opener::{Opener, PushedFilter};
+use crate::opener::Opener;
 use crate::pipeline::{Demand, Operator, Push, Source, Stream};
+use crate::pushed::PushedFilter;
 
 /// One conjunct and the columns it uses.
 struct Conjunct {

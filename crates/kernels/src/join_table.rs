@@ -198,6 +198,12 @@ impl JoinTable {
         }
     }
 
+    /// `codes[i]` is the code of `positions[i]`: keeps the positions whose code may occur, in
+    /// order. Of hashed codes about one in eighty that does not occur is kept.
+    pub fn retain(&self, codes: &[u64], positions: &mut Vec<u32>) {
+        each_table!(self, t => t.retain_codes(codes, positions));
+    }
+
     /// Replaces `candidates` by where the matches of `codes` may be.
     pub fn locate(&self, codes: &[u64], candidates: &mut Candidates) {
         each_table!(self, t => t.locate(codes, candidates));

@@ -48,13 +48,18 @@ pub enum Technique {
     DictionaryPredicates,
     /// Blocks and ranges of rows are skipped by smallest and largest value and lookup table.
     Skipping,
+    /// Strings and keys of several columns are tested in the probe's scan, by the tags of the
+    /// join's table.
+    EarlyProbing,
+    /// Keys of a build side that has only one, or a few strings, restrict the probe's scan.
+    BuildRestrictions,
 }
 
 use Technique as T;
 
 impl Technique {
     /// All of them.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 19] = [
         T::PartialPushDown,
         T::CommonSubexpressions,
         T::KeyReduction,
@@ -72,6 +77,8 @@ impl Technique {
         T::CodeScans,
         T::DictionaryPredicates,
         T::Skipping,
+        T::EarlyProbing,
+        T::BuildRestrictions,
     ];
 
     /// The setting's name, without `tessera.`.
@@ -94,6 +101,8 @@ impl Technique {
             T::CodeScans => "code_scans",
             T::DictionaryPredicates => "dictionary_predicates",
             T::Skipping => "skipping",
+            T::EarlyProbing => "early_probing",
+            T::BuildRestrictions => "build_restrictions",
         }
     }
 
@@ -117,6 +126,8 @@ impl Technique {
             T::CodeScans => "decides restrictions on codes",
             T::DictionaryPredicates => "decides predicates once per entry of a dictionary",
             T::Skipping => "skips blocks by smallest and largest value and lookup table",
+            T::EarlyProbing => "tests strings and keys of several columns in the probe's scan",
+            T::BuildRestrictions => "restricts the probe's scan to the keys of small build sides",
         }
     }
 

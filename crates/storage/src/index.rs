@@ -58,6 +58,7 @@ use form::{Fixed, Long};
 use hash::HashIndex;
 use key::KeyEncoder;
 use near::NearIndex;
+pub use tree::BuiltKeys;
 use tree::{Run, Tree};
 
 /// One column of an index.
@@ -499,7 +500,8 @@ impl TableIndex {
     }
 
     /// Fills the empty index: `part(i, run)` pushes the entries of part `i` of `part_count`, in
-    /// any order; parts are taken by `threads` threads. Nobody may write meanwhile.
+    /// any order; parts are taken by `threads` threads. Nobody may write meanwhile. Tells whether
+    /// keys were seen to differ, which only an ordered index sees.
     ///
     /// # Errors
     /// 53200 when the limit would be passed, or what a part returns; the index is then to be
@@ -512,7 +514,7 @@ impl TableIndex {
         threads: usize,
         part_count: usize,
         part: impl Fn(usize, &mut KeyRun<'_, '_>) -> Result<()> + Sync,
-    ) -> Result<()> {
+    ) -> Result<BuiltKeys> {
         assert!(self.is_empty(), "only an empty index is built in bulk");
         match &self.structure {
             Structure::Tree1(tree) => {
@@ -529,7 +531,10 @@ impl TableIndex {
             Structure::TreeLong(tree) => {
                 tree.build(threads, part_count, |i, run| part(i, &mut KeyRun(Target::RunLong(run))))
             }
-            _ => in_parallel(threads, part_count, |i| part(i, &mut KeyRun(Target::Single(self)))),
+            _ => {
+                in_parallel(threads, part_count, |i| part(i, &mut KeyRun(Target::Single(self))))?;
+                Ok(BuiltKeys::Repeated)
+            }
         }
     }
 

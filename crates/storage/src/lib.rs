@@ -44,9 +44,9 @@ pub use block::{BLOCK_ROWS_MAX, Block, BlockLayout, PayloadSource, Scheme};
 pub use datum::{Datum, RowBuffer};
 pub use ids::{IndexId, TableId};
 pub use index::{
-    Derivation, Direction, INDEX_EXPRESSION, IndexColumn, IndexKeys, IndexKind, IndexSpec,
-    KeyBuffer, KeyRange, KeyRun, Membership, NearCursor, RangeCursor, RangeState, TableIndex,
-    Uniqueness,
+    BuiltKeys, Derivation, Direction, INDEX_EXPRESSION, IndexColumn, IndexKeys, IndexKind,
+    IndexSpec, KeyBuffer, KeyRange, KeyRun, Membership, NearCursor, RangeCursor, RangeState,
+    TableIndex, Uniqueness,
 };
 pub use load::{BlockShape, BulkWriter, TableLoad, batch_of};
 #[cfg(feature = "mimalloc")]
@@ -60,11 +60,12 @@ pub use restriction::{ColumnPredicate, KeyFilter, Restriction, RestrictionKind};
 pub use scan::{AccessPath, BlockCursor, BlockPaths, ScanPlan, ScanTechniques};
 pub use schema::{ColumnSpec, Layout, Schema};
 pub use snapshot::{BlockView, TableSnapshot};
-pub use statistics::{ColumnStatistics, FrequentValues, TableStatistics};
+pub use statistics::{ColumnStatistics, FrequentValues, StatisticsSource, TableStatistics};
 pub use table::{
     BlockCopy, BlockImage, BlockInfo, BlockUse, Change, ChangeKind, EvictedBlock, HotBlock,
-    KeyBatch, KeyRead, KeySearch, KeySource, Moving, RowChange, RowChangeKind, RowChanges, Seeker,
-    SegmentInfo, SubBlockInfo, Table, TableReplay, UndoBuffer, UndoMark, replay_rows,
+    KeptStatistics, KeyBatch, KeyRead, KeySearch, KeySource, Moving, RowChange, RowChangeKind,
+    RowChanges, Seeker, SegmentInfo, SubBlockInfo, Table, TableReplay, UndoBuffer, UndoMark,
+    replay_rows,
 };
 pub use tid::{TID_COLUMN, Tid};
 pub use version::{Snapshot, StatementNumber, Timestamp, TxnId, WriteError};

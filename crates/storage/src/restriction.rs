@@ -12,7 +12,7 @@
 use std::ops::Bound;
 use std::sync::Arc;
 
-use kernels::{Bitmap, Vector};
+use kernels::{Bitmap, Column, Vector};
 use types::{CompareOp, Error, PhysicalType, Result, Value};
 
 use crate::fixed::float_key;
@@ -49,8 +49,11 @@ pub enum RestrictionKind {
     InList(Vec<Value>),
     /// Any predicate of this column alone: decided once per dictionary entry, or on values.
     Predicate(Arc<dyn ColumnPredicate>),
-    /// A filter over integer keys: LIP, exact. NULL does not pass.
+    /// A filter over integer keys or strings: LIP, exact, early probing. NULL does not pass.
     KeyFilter(Arc<dyn KeyFilter>),
+    /// A filter over keys of several columns, of which the restriction's is the first. A row with a
+    /// NULL in one does not pass.
+    Joint(Arc<[usize]>, Arc<dyn KeyFilter>),
 }
 
 impl std::fmt::Debug for RestrictionKind {
@@ -64,6 +67,7 @@ impl std::fmt::Debug for RestrictionKind {
             Self::InList(values) => f.debug_tuple("InList").field(values).finish(),
             Self::Predicate(predicate) => write!(f, "Predicate({})", predicate.name()),
             Self::KeyFilter(_) => f.write_str("KeyFilter"),
+            Self::Joint(columns, _) => write!(f, "Joint({columns:?})"),
         }
     }
 }
@@ -82,7 +86,7 @@ pub trait ColumnPredicate: Send + Sync {
     fn name(&self) -> String;
 }
 
-/// A set of integer keys, exact or with false positives.
+/// A set of keys, exact or with false positives.
 pub trait KeyFilter: Send + Sync {
     /// `values[i]` is the key of `positions[i]`: keeps the positions whose key may be in the set,
     /// in order.
@@ -94,8 +98,20 @@ pub trait KeyFilter: Send + Sync {
         self.retain_i64(&wide, positions);
     }
 
+    /// Keeps the positions, in order, whose key may be in the set: `columns` have the key of each
+    /// position, strings or several columns of any types. Keys with NULL are in no set.
+    fn retain_columns(&self, columns: &[&Column], positions: &mut Vec<u32>) {
+        let _ = (columns, positions);
+    }
+
     /// False when no key of `min..=max` is in the set: such blocks are skipped.
     fn overlaps(&self, min: i64, max: i64) -> bool {
+        let _ = (min, max);
+        true
+    }
+
+    /// As [`Self::overlaps`], of strings.
+    fn overlaps_strings(&self, min: &[u8], max: &[u8]) -> bool {
         let _ = (min, max);
         true
     }
@@ -121,15 +137,22 @@ pub(crate) enum Test {
     Texts(TextTest),
     Predicate(Arc<dyn ColumnPredicate>),
     Filter(Arc<dyn KeyFilter>),
+    /// A filter over these columns together.
+    Joint(Arc<[usize]>, Arc<dyn KeyFilter>),
 }
 
 impl Test {
+    /// The filter of a join, if it is one.
+    pub(crate) fn filter(&self) -> Option<&dyn KeyFilter> {
+        match self {
+            Self::Filter(filter) | Self::Joint(_, filter) => Some(&**filter),
+            _ => None,
+        }
+    }
+
     /// False for a filter that has given up.
     pub(crate) fn is_active(&self) -> bool {
-        match self {
-            Self::Filter(filter) => filter.is_active(),
-            _ => true,
-        }
+        self.filter().is_none_or(KeyFilter::is_active)
     }
 }
 
@@ -219,11 +242,18 @@ pub(crate) fn prepare(schema: &Schema, restriction: &Restriction) -> Result<Test
         RestrictionKind::InList(values) => in_list(physical, values),
         RestrictionKind::Predicate(predicate) => Ok(Test::Predicate(Arc::clone(predicate))),
         RestrictionKind::KeyFilter(filter) => match physical {
-            PhysicalType::I32 | PhysicalType::I64 | PhysicalType::I128 => {
+            PhysicalType::I32 | PhysicalType::I64 | PhysicalType::I128 | PhysicalType::Str => {
                 Ok(Test::Filter(Arc::clone(filter)))
             }
             other => Err(Error::internal(format!("a key filter on {other:?}"))),
         },
+        RestrictionKind::Joint(columns, filter) => {
+            let exists = |column: &usize| *column < schema.columns().len();
+            if !columns.starts_with(&[restriction.column]) || !columns.iter().all(exists) {
+                return Err(Error::internal(format!("a filter on columns {columns:?}")));
+            }
+            Ok(Test::Joint(Arc::clone(columns), Arc::clone(filter)))
+        }
     }
 }
 

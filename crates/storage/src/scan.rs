@@ -30,13 +30,13 @@ use kernels::select::{
     bitset_u8, bitset_u16, bitset_u32, range_u8, range_u16, range_u32, refine_bitset_u8,
     refine_bitset_u16, refine_bitset_u32, refine_u8, refine_u16, refine_u32,
 };
-use kernels::{HeapRef, Vector};
+use kernels::{Column, HeapRef, Vector};
 use types::Result;
 
 use crate::block::{Block, BlockLayout, Codes, Frozen, Pinned, with_codes};
 use crate::freeze::lookup::LookupTable;
 use crate::positions::Positions;
-use crate::restriction::{Restriction, Test, prepare};
+use crate::restriction::{KeyFilter, Restriction, Test, prepare};
 use crate::schema::Schema;
 use crate::snapshot::TableSnapshot;
 use crate::unpack::unpack;
@@ -103,14 +103,17 @@ impl ScanPlan {
 
     /// The columns of its restrictions, by ordinal.
     pub fn restricted(&self) -> impl Iterator<Item = usize> {
-        self.tests.iter().map(|(column, _)| *column)
+        self.tests.iter().flat_map(|(column, test)| match test {
+            Test::Joint(columns, _) => columns.to_vec(),
+            _ => vec![*column],
+        })
     }
 
     /// True when the plan has filters that have not given up, and no predicates, which would be
     /// asked about more rows without them and might fail.
     pub fn has_free_filters(&self) -> bool {
         let is_predicate = |(_, test): &(usize, Test)| matches!(test, Test::Predicate(_));
-        let is_filter = |(_, test): &(usize, Test)| matches!(test, Test::Filter(_));
+        let is_filter = |(_, test): &(usize, Test)| test.filter().is_some();
         !self.tests.iter().any(is_predicate)
             && self.tests.iter().any(|test| is_filter(test) && test.1.is_active())
     }
@@ -134,6 +137,12 @@ impl ScanPlan {
         for (ordinal, test) in &self.tests {
             if positions.is_empty() {
                 break;
+            }
+            if let Test::Joint(columns, filter) = test {
+                let key = |&c: &usize| Column::plain(column(c).gather(&positions));
+                let keys: Vec<Column> = columns.iter().map(key).collect();
+                filter.retain_columns(&keys.iter().collect::<Vec<_>>(), &mut positions);
+                continue;
             }
             let values = column(*ordinal);
             if positions.len() == rows {
@@ -248,10 +257,7 @@ impl ScanPlan {
     /// The test of this number, on values.
     fn on_values(&self, number: usize) -> Step<'_> {
         let (column, test) = &self.tests[number];
-        let known = match test {
-            Test::Filter(filter) => filter.selectivity(),
-            _ => None,
-        };
+        let known = test.filter().and_then(KeyFilter::selectivity);
         let seen = self.observed[number].share().filter(|_| self.techniques.adaptive);
         let selectivity = seen.or(known).unwrap_or(0.5);
         Step::new(number, *column, StepKind::Values(test), selectivity)
@@ -307,7 +313,7 @@ impl Drop for BlockCursor<'_> {
     fn drop(&mut self) {
         if self.learning.is_some() {
             let tells = |kind: &StepKind<'_>| {
-                matches!(kind, StepKind::Values(Test::Keys(_) | Test::Filter(_)))
+                matches!(kind, StepKind::Values(Test::Keys(_) | Test::Filter(_) | Test::Joint(..)))
             };
             for step in self.steps.iter().filter(|step| tells(&step.kind)) {
                 step.seen.tell(&self.plan.observed[step.number]);
@@ -507,7 +513,7 @@ impl<'a> BlockCursor<'a> {
                 break;
             }
             let StepKind::Values(test) = self.steps[at].kind else { continue };
-            if !self.filters && matches!(test, Test::Filter(_)) {
+            if !self.filters && test.filter().is_some() {
                 continue;
             }
             let positions = if is_listed {
@@ -516,13 +522,26 @@ impl<'a> BlockCursor<'a> {
                 Positions::Range { start, len }
             };
             let (column, tested) = (self.steps[at].column, positions.len());
-            let heap = || self.heap.clone();
-            let values = unpack(self.block, column, &positions, self.snapshot.at(), heap)?;
+            let values = |column: usize| {
+                let heap = || self.heap.clone();
+                unpack(self.block, column, &positions, self.snapshot.at(), heap)
+            };
+            let values: Vec<Column> = match test {
+                Test::Joint(columns, _) => {
+                    columns.iter().map(|&c| values(c)).collect::<Result<_>>()?
+                }
+                _ => vec![values(column)?],
+            };
             *rows = match positions {
                 Positions::Range { start, len } => (start..start + len).collect(),
                 Positions::List(list) => list,
             };
-            retain_values(test, &values.to_vector(), rows)?;
+            match test {
+                Test::Joint(_, filter) => {
+                    filter.retain_columns(&values.iter().collect::<Vec<_>>(), rows);
+                }
+                _ => retain_values(test, &values[0].to_vector(), rows)?,
+            }
             self.steps[at].seen.add(tested, rows.len());
             is_listed = true;
         }

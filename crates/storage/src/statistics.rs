@@ -5,6 +5,7 @@
 //! hot block, asked  -> Sample of rows           --merge-->
 //! large hot, asked  -> a few rows           --few----> table, until a thread has gathered
 //! write             -> Bounds
+//! checkpoint        -> table as bytes (`stored`) -> table, after opening
 //! ```
 //! Invariants: bounds are never too narrow (`bounds`) and read when asked for; the rest is an
 //! estimate, old by a tenth of the rows as a rule; the sample is uniform. Writes touch bounds only.
@@ -18,6 +19,7 @@ mod frequent;
 mod known;
 mod sample;
 mod sketch;
+mod stored;
 
 use std::sync::{Arc, OnceLock};
 
@@ -28,7 +30,8 @@ use crate::block::Block;
 use crate::fixed::{Fixed, float_key, with_fixed};
 pub(crate) use bounds::{Bounds, ColumnBounds};
 pub use frequent::FrequentValues;
-pub(crate) use known::{Grade, Kept, Known, Looks};
+pub use known::StatisticsSource;
+pub(crate) use known::{Grade, Keepable, Kept, Known, Looks, Stored};
 pub(crate) use sample::Sample;
 pub(crate) use sketch::{Sketch, hash_bytes, hash_number};
 

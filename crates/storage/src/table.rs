@@ -23,6 +23,7 @@ mod stored_keys;
 mod seals;
 mod freezing;
 mod gathering;
+mod stored_statistics;
 mod moving;
 mod replay;
 mod undo;
@@ -73,6 +74,7 @@ pub use moving::{BlockUse, Moving};
 pub use recover::EvictedBlock;
 pub use replay::{RowChange, RowChangeKind, RowChanges, TableReplay, replay_rows};
 pub use stored_keys::KeySource;
+pub use stored_statistics::KeptStatistics;
 pub use undo::{Change, ChangeKind, UndoBuffer, UndoMark};
 
 /// A shared set of rows that transactions read and write.
@@ -168,6 +170,10 @@ pub struct BlockInfo {
     pub version_bytes: u64,
     /// True when its values are in memory, not only in its file.
     pub is_resident: bool,
+    /// Rows that commits changed since the block was made, or the database opened.
+    pub changes: u64,
+    /// The newest commit that changed it.
+    pub changed: Timestamp,
     /// Segments by ordinal.
     pub segments: Vec<SegmentInfo>,
 }
@@ -564,6 +570,8 @@ impl BlockInfo {
             bytes: block.bytes(),
             version_bytes: block.versions.bytes(),
             is_resident: block.is_resident(),
+            changes: block.changes(),
+            changed: Timestamp(block.changed()),
             segments: segments.collect(),
         }
     }

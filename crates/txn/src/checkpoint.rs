@@ -6,7 +6,7 @@
 //! CURRENT       name and checksum of the newest complete manifest; replaced by renaming
 //! manifest-<n>  snapshot, position in the log, catalog, sequences, tables and their block files
 //! blocks/       <table>-<block>-<version>.blk; .dead: newer marks of deleted rows; .keys: keys of
-//!               its rows, for indexes
+//!               its rows, for indexes; .stats: statistics of the table
 //! wal/          see the crate `wal`
 //! ```
 //! Order of a checkpoint: block files synced, their names synced, manifest synced, its name synced,
@@ -32,4 +32,6 @@ pub use block_file::{
 pub use check::check;
 pub use directory::{BlockReader, Directory, Syncing, Unsynced};
 pub use keys::{KeysReference, checksum_of};
-pub use manifest::{BlockEntry, BlockTemperature, DeadReference, Manifest, TableEntry};
+pub use manifest::{
+    BlockEntry, BlockTemperature, DeadReference, Manifest, StatisticsReference, TableEntry,
+};

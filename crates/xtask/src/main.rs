@@ -211,6 +211,9 @@ struct SltArgs {
     /// Freeze blocks as soon as nobody writes them
     #[arg(long)]
     freezing: bool,
+    /// Keep databases in files, with so many MiB of memory
+    #[arg(long)]
+    memory_mib: Option<u64>,
     /// How work orders reach Tessera's workers: monitor or bus
     #[arg(long, default_value = "monitor", value_parser = ["monitor", "bus"])]
     dispatch: String,
@@ -238,6 +241,9 @@ struct HistoriesArgs {
     /// Freeze Tessera's blocks as soon as nobody writes them
     #[arg(long)]
     freezing: bool,
+    /// Keep Tessera's databases in files, with so many MiB of memory
+    #[arg(long)]
+    memory_mib: Option<u64>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -317,6 +323,12 @@ struct ScaleArgs {
     /// Only these queries: `--queries 1,6` or `--queries 1.1,2.3`
     #[arg(long, value_delimiter = ',')]
     queries: Vec<String>,
+    /// Directory of Tessera's database: loaded where it is not there, and kept
+    #[arg(long)]
+    directory: Option<PathBuf>,
+    /// MiB of memory of that database once it is loaded
+    #[arg(long, default_value_t = 2560, requires = "directory")]
+    memory_mib: u64,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -401,11 +413,13 @@ fn run_product(command: Command) -> Outcome {
             let backend = if args.spilling { backend.spilling() } else { backend };
             let backend = if args.freezing { backend.freezing() } else { backend };
             let backend = if args.dispatch == "bus" { backend.on_bus() } else { backend };
+            let backend = with_memory(backend, args.memory_mib);
             return slt::run(&args.paths, &backend, args.show);
         }
         Command::Histories(args) => {
             let backend = xtask::tessera::Tessera::new("auto", 2, "on")?;
             let backend = if args.freezing { backend.freezing() } else { backend };
+            let backend = with_memory(backend, args.memory_mib);
             return histories::on(&backend, &args.options());
         }
         Command::FuzzQueries(args) => return fuzz_queries(&args),
@@ -528,6 +542,18 @@ fn run_tpcc(args: TpccArgs) -> Outcome {
     })
 }
 
+/// The same in files with so many MiB of memory, if that is asked for.
+#[cfg(feature = "tessera")]
+fn with_memory(
+    backend: xtask::tessera::Tessera,
+    memory_mib: Option<u64>,
+) -> xtask::tessera::Tessera {
+    match memory_mib {
+        Some(mib) => backend.with_memory(mib << 20),
+        None => backend,
+    }
+}
+
 #[cfg(feature = "tessera")]
 fn options(suite: Suite, args: &ScaleArgs) -> Result<xtask::suite::Options, String> {
     let (suite, scale) = match suite {
@@ -547,5 +573,9 @@ fn options(suite: Suite, args: &ScaleArgs) -> Result<xtask::suite::Options, Stri
         scale,
         threads: args.threads.unwrap_or(cores),
         queries: args.queries.clone(),
+        files: args.directory.clone().map(|directory| xtask::suite::Files {
+            directory,
+            memory_bytes: args.memory_mib << 20,
+        }),
     })
 }

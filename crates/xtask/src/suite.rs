@@ -144,6 +144,17 @@ pub struct Options {
     pub threads: usize,
     /// Names of the queries to run; all when empty.
     pub queries: Vec<String>,
+    /// Where Tessera has its database, if not in memory.
+    pub files: Option<Files>,
+}
+
+/// A database of Tessera in files.
+#[derive(Clone)]
+pub struct Files {
+    /// Its directory: loaded when it is not there, kept for the next run.
+    pub directory: PathBuf,
+    /// Memory of the database once it is loaded, in bytes.
+    pub memory_bytes: u64,
 }
 
 impl Options {
@@ -184,14 +195,28 @@ impl Drop for Scratch {
     }
 }
 
-/// Tessera with the data generated.
+/// Tessera with the data generated, or as an earlier run left it in files.
 ///
 /// # Errors
 /// Errors of Tessera.
 pub fn generate(options: &Options) -> Result<Session, String> {
     let config = Config { threads: options.threads, ..Config::default() };
-    let database = tessera::open(config).map_err(text)?;
-    let mut session = database.session();
+    let Some(Files { directory, memory_bytes }) = &options.files else {
+        return load(tessera::open(config).map_err(text)?.session(), options);
+    };
+    if !directory.exists() {
+        let database = tessera::open_files(directory, config.clone()).map_err(text)?;
+        let mut session = load(database.session(), options)?;
+        session.execute("CHECKPOINT").map_err(text)?;
+        drop(session);
+        database.close().map_err(text)?;
+    }
+    let config = Config { memory_bytes: *memory_bytes, ..config };
+    Ok(tessera::open_files(directory, config).map_err(text)?.session())
+}
+
+/// The session, with the data.
+fn load(mut session: Session, options: &Options) -> Result<Session, String> {
     let Suite { name, unit, tables, data, .. } = &options.suite;
     match data {
         Data::Procedure => {

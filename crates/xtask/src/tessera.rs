@@ -1,10 +1,14 @@
-//! Tessera as a backend of the SQL tests: in process, a database in memory for each file.
+//! Tessera as a backend of the SQL tests: in process, a database for each file, in memory or in
+//! files with little memory.
 
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Once, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use engine::{CancelHandle, Config, QueryResult, Session};
 use storage::Layout;
+use testkit::Scratch;
 use testkit::slt::{Answer, Backend, Connection, Database, SqlError};
 
 /// Memory of a test's database in bytes: tests run side by side.
@@ -18,6 +22,14 @@ pub struct Tessera {
     config: Config,
     settings: Vec<String>,
     statement_time: Duration,
+    place: Place,
+}
+
+/// Where databases are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Memory,
+    Files,
 }
 
 impl Tessera {
@@ -31,7 +43,14 @@ impl Tessera {
             Layout::from_name(layout).ok_or_else(|| format!("there is no layout {layout}"))?;
         let config = Config { threads, memory_bytes: MEMORY_BYTES, layout };
         let settings = vec![format!("SET index_paths = {index_paths}")];
-        Ok(Self { config, settings, statement_time: STATEMENT_TIME })
+        Ok(Self { config, settings, statement_time: STATEMENT_TIME, place: Place::Memory })
+    }
+
+    /// The same, in files and with so much memory: frozen blocks leave it and come back.
+    #[must_use]
+    pub fn with_memory(mut self, bytes: u64) -> Self {
+        self.config.memory_bytes = bytes;
+        Self { place: Place::Files, ..self }
     }
 
     /// The same, where statements are cancelled after `time`.
@@ -68,9 +87,15 @@ impl Backend for Tessera {
     }
 
     fn create(&self) -> Result<Box<dyn Database>, SqlError> {
-        let database = open(self.config.clone()).map_err(sql_error)?;
         let (settings, statement_time) = (self.settings.clone(), self.statement_time);
-        Ok(Box::new(OneDatabase { database, settings, statement_time }))
+        let files = (self.place == Place::Files).then(scratch);
+        let config = self.config.clone();
+        let database = match &files {
+            None => open(config),
+            Some(files) => open_files(files.path(), config),
+        };
+        let database = database.map_err(sql_error)?;
+        Ok(Box::new(OneDatabase { database, settings, statement_time, _files: files }))
     }
 }
 
@@ -79,15 +104,32 @@ impl Backend for Tessera {
 /// # Errors
 /// Errors of the engine.
 pub fn open(config: Config) -> types::Result<engine::Database> {
-    let database = engine::Database::open_in_memory(config)?;
-    formats::register(&database);
-    workloads::register(&database);
-    Ok(database)
+    engine::Database::open_in_memory(config).inspect(register)
+}
+
+/// As [`open`], in the files of `directory`.
+///
+/// # Errors
+/// Errors of the engine.
+pub fn open_files(directory: &Path, config: Config) -> types::Result<engine::Database> {
+    engine::Database::open(directory, config).inspect(register)
+}
+
+fn register(database: &engine::Database) {
+    formats::register(database);
+    workloads::register(database);
+}
+
+/// A directory for the next database.
+fn scratch() -> Scratch {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    Scratch::new(&format!("slt-{}", NEXT.fetch_add(1, Ordering::Relaxed)))
 }
 
 /// `database` for whoever runs SQL on any system.
 pub fn boxed(database: engine::Database) -> Box<dyn Database> {
-    Box::new(OneDatabase { database, settings: Vec::new(), statement_time: STATEMENT_TIME })
+    let (settings, statement_time) = (Vec::new(), STATEMENT_TIME);
+    Box::new(OneDatabase { database, settings, statement_time, _files: None })
 }
 
 struct OneDatabase {
@@ -95,6 +137,8 @@ struct OneDatabase {
     /// Statements that each session begins with.
     settings: Vec<String>,
     statement_time: Duration,
+    /// Directory of the database, which goes with it.
+    _files: Option<Scratch>,
 }
 
 impl Database for OneDatabase {

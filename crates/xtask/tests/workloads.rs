@@ -9,7 +9,7 @@ use xtask::variants::Variant;
 use xtask::verify::run;
 
 fn equal(suite: Suite, scale: f64, variants: &[Variant]) {
-    let options = Options { suite, scale, threads: 2, queries: Vec::new() };
+    let options = Options { suite, scale, threads: 2, queries: Vec::new(), files: None };
     run(&options, Which::Postgres, variants).expect("the same rows in all ways");
 }
 

@@ -3,6 +3,7 @@
 //! ```text
 //! commits held: snapshot, position in the log, catalog, blocks
 //! then: changed blocks -> files -> files and log durable -> manifest -> old files, segments go
+//!       statistics -------'
 //!       keys of frozen blocks that have none -'
 //! ```
 //! Invariants: the manifest holds all commits before its position in the log, and of each part
@@ -22,8 +23,8 @@ use catalog::State;
 use parking_lot::Mutex;
 use storage::{BlockImage, Table, TableId, TableIndex};
 use txn::checkpoint::{
-    BlockContent, BlockEntry, BlockTemperature, BlockVersion, KeysReference, Manifest, Syncing,
-    TableEntry as TableFiles, Unsynced, checksum_of,
+    BlockContent, BlockEntry, BlockTemperature, BlockVersion, KeysReference, Manifest,
+    StatisticsReference, Syncing, TableEntry as TableFiles, Unsynced, checksum_of,
 };
 use txn::manager::{Isolation, Transaction};
 use txn::redo::RedoWriter;
@@ -240,7 +241,7 @@ impl Durable {
         let mut all = Vec::new();
         for (table, images) in tables {
             let id = table.id();
-            let mut files = TableFiles { id, next_block: 0, blocks: Vec::new() };
+            let mut files = TableFiles { id, ..TableFiles::default() };
             let indexes = KeptIndexes::of(table);
             for image in images {
                 let entry = self.write_block(table, image, output)?;
@@ -248,6 +249,7 @@ impl Durable {
                 files.blocks.push(BlockEntry { keys, ..entry });
             }
             files.next_block = table.next_block();
+            files.statistics = self.write_statistics(table, output)?;
             all.push(files);
         }
         Ok(all)
@@ -287,8 +289,30 @@ impl Durable {
         let temperature = temperature_of(image.layout());
         let entry = BlockEntry { file, changed, temperature, dead: None, keys: None };
         let blocks = vec![entry];
-        output.written.tables.push(TableFiles { id, next_block: 0, blocks });
+        output.written.tables.push(TableFiles { id, blocks, ..TableFiles::default() });
         Ok(entry)
+    }
+
+    /// The file with the statistics of a table, written if they were made anew.
+    fn write_statistics(
+        &self,
+        table: &Table,
+        output: &mut Output,
+    ) -> Result<Option<StatisticsReference>> {
+        let Some(kept) = table.statistics_to_keep() else { return Ok(None) };
+        let (id, generation, changes) = (table.id(), kept.generation, kept.changes);
+        let known = self.files.lock().statistics(id, generation);
+        if let Some(file) = known {
+            return Ok(Some(StatisticsReference { changes, ..file }));
+        }
+        let Some(bytes) = kept.bytes() else { return Ok(None) };
+        let pace = self.pace();
+        let syncing = Syncing::Later(&mut output.unsynced, &pace);
+        let of = BlockVersion { table: id, block: 0, version: self.next_version() };
+        let file = self.directory.write_statistics(of, &bytes, generation, syncing)?;
+        let statistics = Some(StatisticsReference { changes, ..file });
+        output.written.tables.push(TableFiles { id, statistics, ..TableFiles::default() });
+        Ok(statistics)
     }
 
     /// The file with the keys of a frozen block, written if it has none of these indexes.

@@ -122,6 +122,7 @@ impl<'d> Redo<'d> {
                 dead: None,
                 keys: None,
             }],
+            statistics: None,
         };
         let tables = files.into_iter().map(table).collect();
         let unused = Manifest { tables, ..Manifest::default() };

@@ -194,6 +194,8 @@ impl TableFunction for Blocks {
                     bigint(block.live_rows as u64),
                     bigint(block.version_bytes),
                     Value::text(if block.is_resident { "resident" } else { "evicted" }),
+                    bigint(block.changes),
+                    bigint(block.changed.0),
                 ]);
             }
         }
@@ -207,6 +209,8 @@ impl TableFunction for Blocks {
             ("live_rows", DataType::BigInt),
             ("version_bytes", DataType::BigInt),
             ("residence", DataType::Text),
+            ("changes", DataType::BigInt),
+            ("changed", DataType::BigInt),
         ];
         Ok(rows_function("tessera_blocks", &columns, &rows))
     }

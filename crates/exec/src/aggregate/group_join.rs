@@ -23,8 +23,9 @@ use super::group;
 use crate::expr::column;
 use crate::flow::{Flow, RowSource};
 use crate::join::{self, Numbered, Opened};
-use crate::opener::{Opener, PushedFilter};
+use crate::opener::Opener;
 use crate::pipeline::{Demand, Operator, Push, Stream};
+use crate::pushed::PushedFilter;
 use crate::simple;
 
 /// Where an output column of the aggregation comes from.

@@ -16,9 +16,7 @@ use kernels::{BATCH_ROWS, Batch, Column, Vector};
 use plan::physical::{
     Expr, ExprKind, JoinKind, LookUps, Node, Operator as PlanOperator, OperatorId,
 };
-use storage::{
-    Datum, Direction, KeyBatch, KeyBuffer, KeyRange, Restriction, RestrictionKind, TID_COLUMN,
-};
+use storage::{Datum, Direction, KeyBatch, KeyBuffer, KeyRange};
 use types::{Error, PhysicalType, Result, Value};
 
 use super::access::{Access, Cursor, Found, constants};
@@ -26,8 +24,9 @@ use crate::context::QueryContext;
 use crate::expr::{Evaluator, columns_of};
 use crate::flow::Flow;
 use crate::join::Instead;
-use crate::opener::{Opener, PushedFilter, more_than_one_row};
+use crate::opener::{Opener, more_than_one_row};
 use crate::pipeline::{Demand, Operator, Push, Stream};
+use crate::pushed::{self, PushedFilter};
 
 /// A condition over outer columns, then inner columns.
 struct Residual {
@@ -104,15 +103,14 @@ pub(crate) fn open(opener: &mut Opener, node: &Node, filters: Vec<PushedFilter>)
     for pushed in filters {
         match output_columns[pushed.column] {
             column if column < width => outer_filters.push(PushedFilter { column, ..pushed }),
-            column if *kind == JoinKind::Inner && columns[column - width] != TID_COLUMN => {
-                let column = column - width;
-                let kind = RestrictionKind::KeyFilter(Arc::clone(&pushed.filter));
-                rest.push(Restriction { column: columns[column], kind });
-                inner_filters.push(PushedFilter { column, ..pushed });
+            column if *kind == JoinKind::Inner => {
+                inner_filters.push(PushedFilter { column: column - width, ..pushed });
             }
             _ => {}
         }
     }
+    let form = |at| access.physical(at);
+    rest.extend(pushed::restrictions(inner_filters.clone(), columns, form));
     access.restrict(rest)?;
     let keys = keys.iter().map(|key| opener.resolve(key)).collect::<Result<Vec<_>>>()?;
     let residual = residual.as_ref().map(|residual| {

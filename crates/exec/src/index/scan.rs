@@ -25,7 +25,7 @@ use plan::physical::{
 };
 use storage::{
     Datum, Direction, KeyBuffer, KeyRange, MemoryCategory, Reservation, Restriction,
-    RestrictionKind, TID_COLUMN,
+    RestrictionKind,
 };
 use types::elements::ElementQuery;
 use types::{CompareOp, Error, Interval, PhysicalType, Result, Value};
@@ -35,8 +35,9 @@ use super::elements::{self, Finder};
 use super::near::{self, Wished};
 use crate::context::QueryContext;
 use crate::flow::Flow;
-use crate::opener::{Opener, PushedFilter};
+use crate::opener::Opener;
 use crate::pipeline::{Demand, Push, Source, Stream};
+use crate::pushed::{self, PushedFilter};
 use crate::simple::FilterOperator;
 
 /// Rows of the first batch of a range: whoever has enough of few does not wait for many.
@@ -117,14 +118,7 @@ fn open_parts(
         return Err(Error::internal("not an index scan"));
     };
     note_reads(opener, node, ways)?;
-    let filters: Vec<Restriction> = filters
-        .into_iter()
-        .filter(|f| columns[f.column] != TID_COLUMN)
-        .map(|f| Restriction {
-            column: columns[f.column],
-            kind: RestrictionKind::KeyFilter(f.filter),
-        })
-        .collect();
+    let filters = pushed::restrictions(filters, columns, |at| node.output[at].physical);
     for part in &mut parts {
         let rest = rest_of(opener, node, &part.access)?;
         part.access.restrict([rest, filters.clone()].concat())?;

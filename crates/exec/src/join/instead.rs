@@ -28,8 +28,9 @@ use super::probe::Probe;
 use super::table::KeyTable;
 use super::{Numbering, Spec, null_code, pads_probe_rows};
 use crate::expr::columns_of;
-use crate::opener::{Opener, PushedFilter};
+use crate::opener::Opener;
 use crate::pipeline::{Demand, Operator, Segment, run_here};
+use crate::pushed::PushedFilter;
 
 /// The hash join that an index join may go over to.
 pub(crate) struct Instead {

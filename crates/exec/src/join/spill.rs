@@ -24,8 +24,9 @@ use super::probe::KeyColumns;
 use super::{Join, KeyTable, Spec, Stage, needs_build_rows, null_code, pads_probe_rows, unmatched};
 use crate::context::QueryContext;
 use crate::flow::Flow;
-use crate::opener::{Opener, PushedFilter};
+use crate::opener::Opener;
 use crate::pipeline::{Demand, Operator, Place, Push, Sink, Source, Stream, drive};
+use crate::pushed::PushedFilter;
 use crate::result::string_bytes;
 use crate::spill::{PARTITION_BITS, Partitions, Room, SpillFile, Written, split};
 

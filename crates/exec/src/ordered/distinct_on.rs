@@ -9,8 +9,9 @@ use types::{Error, Result};
 
 use crate::aggregate::{GroupKeys, Grouper, keyed};
 use crate::expr::Evaluator;
-use crate::opener::{Opener, PushedFilter};
+use crate::opener::Opener;
 use crate::pipeline::Stream;
+use crate::pushed::PushedFilter;
 use crate::result::{ResultSet, batch_bytes};
 use crate::simple::BatchesSource;
 

@@ -15,8 +15,9 @@ use super::{Bounds, top};
 use crate::aggregate::{Inputs, sort_field};
 use crate::context::QueryContext;
 use crate::flow::Flow;
-use crate::opener::{Opener, PushedFilter};
+use crate::opener::Opener;
 use crate::pipeline::{Demand, Place, Push, Sink, Source, Stream, drive};
+use crate::pushed::PushedFilter;
 use crate::spill::Room;
 
 /// Rows of a run: entries of 3 MiB, sorted while they are in the second-level cache or near it.

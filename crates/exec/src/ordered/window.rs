@@ -25,8 +25,9 @@ use types::{Error, Result};
 
 use crate::aggregate::Inputs;
 use crate::flow::Flow;
-use crate::opener::{Opener, PushedFilter};
+use crate::opener::Opener;
 use crate::pipeline::Stream;
+use crate::pushed::PushedFilter;
 use crate::result::StoredRows;
 use crate::spill::{Gathered, Hashes, PARTITION_BITS, Results, gather, load};
 use aggregates::FrameAggregate;

@@ -211,6 +211,12 @@ impl DenseTable {
         });
     }
 
+    /// See [`super::JoinTable::retain`].
+    pub fn retain_codes(&self, codes: &[u64], positions: &mut Vec<u32>) {
+        let (words, range) = (&*self.words, self.range);
+        retain_if(codes, positions, |code: u64| look(words, range, code).1 != 0);
+    }
+
     fn to_rows(&self, positions: &mut [u32]) {
         if let Some(rows) = &self.rows {
             for position in positions {

@@ -56,6 +56,16 @@ fn check(build: &[u64], probe: &[u64], limit: usize) {
         firsts.dedup_by_key(|(probe, _)| *probe);
         let got: Vec<_> = pairs.probe.iter().copied().zip(pairs.build.iter().copied()).collect();
         assert_eq!(got, firsts);
+        let numbered = |i: usize| 3 * i as u32;
+        let mut kept: Vec<u32> = (0..probe.len()).map(numbered).collect();
+        table.retain(probe, &mut kept);
+        let has = |i: &usize| twin.contains_key(&probe[*i]);
+        let present: Vec<u32> = (0..probe.len()).filter(has).map(numbered).collect();
+        assert!(kept.is_sorted() && present.iter().all(|p| kept.binary_search(p).is_ok()));
+        assert!(kept.iter().all(|p| probe[*p as usize / 3] != MISS));
+        if matches!(table, JoinTable::Dense(_)) {
+            assert_eq!(kept, present, "codes are exact");
+        }
         let mut rows = vec![7; 3];
         table.present(probe, &mut candidates, &mut pairs, &mut rows);
         assert_eq!(rows, firsts.iter().map(|(probe, _)| *probe).collect::<Vec<_>>());

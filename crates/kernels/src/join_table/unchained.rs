@@ -14,6 +14,7 @@
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::key_set::retain_if;
 use super::shards::Shards;
 use super::{CACHED_BYTES, Candidates, MISS, Pairs, mix_into, prefetch};
 use crate::hash::mix;
@@ -263,6 +264,17 @@ impl<K: EntryKey> HashTable<K> {
     /// Bytes held.
     pub fn bytes(&self) -> usize {
         self.directory.len() * 8 + self.entries.len() * size_of::<Entry<K>>()
+    }
+
+    /// See [`super::JoinTable::retain`]: by tags alone, so that no entry is read.
+    pub fn retain_codes(&self, codes: &[u64], positions: &mut Vec<u32>) {
+        let (directory, shift) = (&*self.directory, self.shift);
+        retain_if(codes, positions, |code: u64| {
+            let hash = mix(code);
+            let tag = tag(hash);
+            let word = directory[(hash >> shift) as usize + 1];
+            (code != MISS) & (word & tag == tag)
+        });
     }
 
     /// See [`super::JoinTable::locate`].

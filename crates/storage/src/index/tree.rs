@@ -34,6 +34,7 @@ use super::tail::Meter;
 use crate::memory::BufferPool;
 use crate::tid::Tid;
 
+pub use bulk::BuiltKeys;
 pub(super) use bulk::Run;
 
 /// TIDs that a look-up copies before it calls back.

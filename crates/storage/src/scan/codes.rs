@@ -14,6 +14,7 @@
 use std::ops::Bound;
 
 use kernels::{Bitmap, Vector};
+use types::PhysicalType;
 
 use super::ScanTechniques;
 use super::values::retain_values;
@@ -63,7 +64,7 @@ pub(super) fn translate(
         Test::IsNull if segment.nulls == Nulls::None => return CodeTest::None,
         Test::IsNull if segment.nulls == Nulls::All => return CodeTest::All,
         Test::IsNotNull if segment.nulls == Nulls::None => return CodeTest::All,
-        Test::Keys(_) | Test::Texts(_) | Test::Filter(_) | Test::IsNotNull
+        Test::Keys(_) | Test::Texts(_) | Test::Filter(_) | Test::Joint(..) | Test::IsNotNull
             if segment.nulls == Nulls::All =>
         {
             return CodeTest::None;
@@ -74,6 +75,7 @@ pub(super) fn translate(
         return CodeTest::None;
     }
     match segment.scheme {
+        _ if matches!(test, Test::Joint(..)) => CodeTest::Values,
         Scheme::Single => single(block, column, test),
         Scheme::Plain | Scheme::Compressed if !techniques.skipping => CodeTest::Values,
         Scheme::Plain | Scheme::Compressed => plain(&block, column, test),
@@ -105,6 +107,10 @@ fn excluded_by_sma(block: &Block, column: usize, test: &Test) -> bool {
                 texts.get(texts.partition_point(|t| &t[..] < min)).is_none_or(|t| &t[..] > max)
             }
         }),
+        Test::Filter(filter) if block.segment(column).physical == PhysicalType::Str => {
+            let ends = block.sma_strings(column);
+            ends.is_some_and(|(min, max)| !filter.overlaps_strings(min, max))
+        }
         Test::Filter(filter) => block.sma_keys(column).is_some_and(|(min, max)| {
             let clamp = |key: i128| key.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64;
             !filter.overlaps(clamp(min), clamp(max))
@@ -181,7 +187,7 @@ fn on_codes(block: Frozen<'_>, column: usize, test: &Test) -> CodeTest {
             }
         },
         // Decided by the caller, who knows how many rows are left.
-        Test::Predicate(_) | Test::Filter(_) => CodeTest::Values,
+        Test::Predicate(_) | Test::Filter(_) | Test::Joint(..) => CodeTest::Values,
         Test::Never => CodeTest::None,
     }
 }

@@ -122,6 +122,7 @@ fn rank(step: &Step<'_>, block: &Block) -> f64 {
         StepKind::Values(Test::Keys(_) | Test::IsNull | Test::IsNotNull) => 3.0,
         StepKind::Values(Test::Filter(_)) => 5.0,
         StepKind::Values(_) if block.scheme(step.column) == Scheme::Compressed => 11.0,
+        StepKind::Values(Test::Joint(..)) => 8.0,
         StepKind::Values(Test::Predicate(_)) => 9.0,
         StepKind::Values(_) => 7.0,
     };

@@ -155,7 +155,49 @@ fn passes(kind: &RestrictionKind, value: &Value) -> bool {
             "odd" => is_odd(value),
             _ => value.is_null() || is_odd(value),
         },
+        RestrictionKind::KeyFilter(_) if matches!(value, Value::Str(_)) => is_even(&[value]),
         RestrictionKind::KeyFilter(_) => value.as_integer().is_some_and(in_filter),
+        RestrictionKind::Joint(..) => unreachable!("it has several values"),
+    }
+}
+
+/// True when row `row` passes.
+fn row_passes(restriction: &Restriction, values: &[Vec<Value>], row: usize) -> bool {
+    match &restriction.kind {
+        RestrictionKind::Joint(columns, _) => {
+            is_even(&columns.iter().map(|&c| &values[c][row]).collect::<Vec<_>>())
+        }
+        kind => passes(kind, &values[restriction.column][row]),
+    }
+}
+
+/// True for keys that [`Even`] keeps.
+fn is_even(key: &[&Value]) -> bool {
+    let bytes = key.iter().flat_map(|value| format!("{value:?}").into_bytes());
+    !key.iter().any(|value| value.is_null()) && bytes.map(u32::from).sum::<u32>() % 2 == 0
+}
+
+/// A filter over strings, and over several columns.
+struct Even;
+
+impl KeyFilter for Even {
+    fn retain_i64(&self, _: &[i64], _: &mut Vec<u32>) {
+        unreachable!("one column of integers has another filter");
+    }
+
+    fn retain_columns(&self, columns: &[&Column], positions: &mut Vec<u32>) {
+        assert!(columns.iter().all(|column| column.len() == positions.len()));
+        let mut row = 0..;
+        positions.retain(|_| {
+            let row = row.next().expect("rows go on");
+            let key: Vec<Value> = columns.iter().map(|column| column.value(row)).collect();
+            is_even(&key.iter().collect::<Vec<_>>())
+        });
+    }
+
+    fn overlaps_strings(&self, min: &[u8], max: &[u8]) -> bool {
+        assert!(min <= max);
+        min != max || is_even(&[&Value::Str(min.into())])
     }
 }
 
@@ -240,6 +282,7 @@ fn restriction(
         }
         6 => RestrictionKind::Predicate(Arc::new(Odd { with_null: random.chance(50) })),
         7 | 8 if integer => RestrictionKind::KeyFilter(Arc::new(Thirds)),
+        7 | 8 if ty.physical() == PhysicalType::Str => RestrictionKind::KeyFilter(Arc::new(Even)),
         _ => RestrictionKind::Compare(kinds[random.below(6) as usize], a),
     }
 }
@@ -366,13 +409,18 @@ fn check_scan(made: &Made, random: &mut Random) {
         .map(|_| {
             let column = random.below(made.shapes.len() as u64) as usize;
             let (ty, shape) = made.shapes[column];
+            if random.chance(15) {
+                let other = random.below(made.shapes.len() as u64) as usize;
+                let kind = RestrictionKind::Joint([column, other].into(), Arc::new(Even));
+                return Restriction { column, kind };
+            }
             let kind = restriction(random, ty, shape, &made.values[column]);
             Restriction { column, kind }
         })
         .collect();
     let rows = made.values[0].len();
     let expected: Vec<usize> = (0..rows)
-        .filter(|&row| restrictions.iter().all(|r| passes(&r.kind, &made.values[r.column][row])))
+        .filter(|&row| restrictions.iter().all(|r| row_passes(r, &made.values, row)))
         .collect();
     for paths in [BlockPaths::Avoid, BlockPaths::Consider, BlockPaths::Prefer] {
         let plan = ScanPlan::new(made.table.schema(), restrictions.clone()).expect("well typed");

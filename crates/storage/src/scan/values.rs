@@ -1,7 +1,7 @@
 //! Prepared restrictions on plain values: hot blocks, plain segments, and single values.
 
-use kernels::{Vector, VectorData};
-use types::Result;
+use kernels::{Column, Vector, VectorData};
+use types::{PhysicalType, Result};
 
 use crate::fixed::Fixed;
 use crate::restriction::{KeyTest, Test, TextTest};
@@ -39,6 +39,10 @@ pub(super) fn retain_values(test: &Test, values: &Vector, positions: &mut Vec<u3
             let kept = predicate.select(values)?;
             retain(positions, |i| kept.get(i));
         }
+        Test::Filter(filter) if values.physical() == PhysicalType::Str => {
+            filter.retain_columns(&[&Column::plain(values.clone())], positions);
+        }
+        Test::Joint(..) => unreachable!("several columns have a test of their own"),
         Test::Filter(filter) => {
             let valid;
             let values = match &values.validity {

@@ -4,18 +4,19 @@
 //! a load             -> loaded           summaries and a sample of what it brought
 //! gathering          -> looks            summaries of other blocks, as they were when looked at
 //! gathering, a peek  -> current          what planners read
+//! checkpoint         <- current, loaded  `-> stored, after opening: read by who plans first
 //! ```
 //! Three latches, so that planners and loads wait for an instant only: `looks` alone is held while
 //! rows are read, and who plans never waits for it.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use types::{PhysicalType, Result};
 
-use super::{ColumnSummary, Estimates, Sample};
+use super::{ColumnSummary, Estimates, Sample, stored};
 use crate::block::Block;
 use crate::positions::Positions;
 use crate::snapshot::TableSnapshot;
@@ -35,13 +36,54 @@ pub(crate) struct Known {
     current: Mutex<Option<Current>>,
     /// True when somebody planned with estimates that should be better.
     wanted: AtomicBool,
+    /// Number of the estimates that were gathered last, or stored: 0 when none were. Changes while
+    /// `current` is held.
+    generation: AtomicU64,
+    /// Reader of what a checkpoint kept, until somebody wants it.
+    stored: Mutex<Option<Stored>>,
 }
 
+/// Statistics that a checkpoint kept.
+#[derive(Debug)]
+pub(crate) struct Stored {
+    pub(crate) source: Arc<dyn StatisticsSource>,
+    /// See [`Keepable::generation`].
+    pub(crate) generation: u64,
+    /// Changes of the table when they were made, as this process counts them.
+    pub(crate) changes: u64,
+}
+
+/// Reader of the statistics of a table that a checkpoint kept.
+pub trait StatisticsSource: Send + Sync + std::fmt::Debug {
+    /// The bytes; None when they cannot be read, which costs time and nothing else.
+    fn read(&self) -> Option<Vec<u8>>;
+}
+
+/// Summaries and a sample of blocks.
 #[derive(Clone, Debug)]
-struct Loaded {
-    summaries: Vec<ColumnSummary>,
-    sample: Sample,
-    blocks: HashSet<u64>,
+pub(crate) struct Loaded {
+    pub(super) summaries: Vec<ColumnSummary>,
+    pub(super) sample: Sample,
+    pub(super) blocks: HashSet<u64>,
+}
+
+impl Loaded {
+    fn add(&mut self, summaries: &[ColumnSummary], sample: &Sample) {
+        for (summary, more) in self.summaries.iter_mut().zip(summaries) {
+            summary.merge(more);
+        }
+        self.sample.merge(sample);
+    }
+}
+
+/// Part that a checkpoint may keep of a table's statistics.
+pub(crate) struct Keepable {
+    /// Number of the estimates: the same number is the same estimates.
+    pub(crate) generation: u64,
+    /// Changes of the table when they were made.
+    pub(crate) changes: u64,
+    /// None when they are stored and were not read.
+    pub(crate) estimates: Option<Arc<Estimates>>,
 }
 
 /// Blocks that were looked at, by id.
@@ -96,6 +138,8 @@ impl Known {
             looks: Mutex::default(),
             current: Mutex::default(),
             wanted: AtomicBool::new(false),
+            generation: AtomicU64::new(0),
+            stored: Mutex::default(),
             types,
         }
     }
@@ -113,11 +157,74 @@ impl Known {
         sample: &Sample,
     ) {
         let mut loaded = self.loaded.lock();
-        for (summary, more) in loaded.summaries.iter_mut().zip(summaries) {
-            summary.merge(more);
-        }
-        loaded.sample.merge(sample);
+        loaded.add(summaries, sample);
         loaded.blocks.extend(blocks.iter().map(|block| block.id()));
+    }
+
+    /// Opening: a checkpoint kept estimates.
+    pub(crate) fn store(&self, stored: Stored) {
+        self.generation.store(stored.generation, Ordering::Relaxed);
+        *self.stored.lock() = Some(stored);
+    }
+
+    /// True while what a checkpoint kept was not read.
+    pub(crate) fn is_stored(&self) -> bool {
+        self.stored.lock().is_some()
+    }
+
+    /// Reads what a checkpoint kept, if nobody has: estimates, and summaries of `blocks`.
+    pub(crate) fn recall(&self, blocks: impl FnOnce() -> Arc<Vec<Arc<Block>>>) {
+        // Others who plan wait: they would look at rows otherwise.
+        let mut stored = self.stored.lock();
+        let Some(Stored { source, changes, .. }) = stored.take() else { return };
+        let Some(bytes) = source.read() else { return };
+        let Ok((estimates, before)) = stored::read(&bytes, &self.types) else { return };
+        self.current.lock().get_or_insert_with(|| Current {
+            changes,
+            grade: Grade::Gathered,
+            estimates: Arc::new(estimates),
+            told: None,
+        });
+        let there: HashSet<u64> = blocks().iter().map(|block| block.id()).collect();
+        // Rows of a block that is gone may be in another now.
+        if before.blocks.is_subset(&there) {
+            let mut loaded = self.loaded.lock();
+            loaded.add(&before.summaries, &before.sample);
+            loaded.blocks.extend(before.blocks);
+        }
+    }
+
+    /// The estimates that a checkpoint may keep; None when there are none but of a few rows.
+    pub(crate) fn keepable(&self) -> Option<Keepable> {
+        let stored = self.stored.lock();
+        let current = self.current.lock();
+        let generation = self.generation.load(Ordering::Relaxed);
+        if let Some(Stored { changes, .. }) = *stored {
+            return Some(Keepable { generation, changes, estimates: None });
+        }
+        let current = current.as_ref().filter(|current| current.grade == Grade::Gathered)?;
+        let estimates = Some(Arc::clone(&current.estimates));
+        Some(Keepable { generation, changes: current.changes, estimates })
+    }
+
+    /// `estimates` as bytes, with summaries of what loads brought, and of other frozen blocks as
+    /// they were looked at; None when they are too long to be kept.
+    pub(crate) fn write(&self, estimates: &Estimates, blocks: &[Arc<Block>]) -> Option<Vec<u8>> {
+        let mut loaded = self.loaded.lock().clone();
+        if let Some(looks) = self.looks.try_lock() {
+            for block in blocks.iter().filter(|block| block.hot.is_none()) {
+                if loaded.blocks.contains(&block.id()) {
+                    continue;
+                }
+                let looked = looks.blocks.get(&block.id());
+                let is_fresh = |old: &&Looked| is_fresh(old, block.rows() as u64, block.changes());
+                if let Some(looked) = looked.filter(is_fresh) {
+                    loaded.add(&looked.summaries, &looked.sample);
+                    loaded.blocks.insert(block.id());
+                }
+            }
+        }
+        stored::write(estimates, &self.types, loaded)
     }
 
     /// The estimates made last, seen after so many changes of the table.
@@ -146,7 +253,11 @@ impl Known {
     /// Keeps estimates made after so many changes of the table.
     pub(crate) fn keep(&self, changes: u64, grade: Grade, estimates: &Arc<Estimates>) {
         let estimates = Arc::clone(estimates);
-        *self.current.lock() = Some(Current { changes, grade, estimates, told: None });
+        let mut current = self.current.lock();
+        if grade == Grade::Gathered {
+            self.generation.fetch_add(1, Ordering::Relaxed);
+        }
+        *current = Some(Current { changes, grade, estimates, told: None });
     }
 
     /// `statistics` made of `estimates`, or the same made before.

@@ -31,6 +31,22 @@ impl Sample {
         Self { threshold, priorities: Vec::new(), parts: Vec::new(), types: types.to_vec() }
     }
 
+    /// Rows of a sample that was kept: what [`Self::columns`], [`Self::priorities`] and
+    /// [`Self::threshold`] said.
+    pub(super) fn of(
+        types: &[PhysicalType],
+        threshold: f64,
+        priorities: Vec<f64>,
+        columns: Vec<Vector>,
+    ) -> Self {
+        Self { threshold, priorities, parts: vec![columns], types: types.to_vec() }
+    }
+
+    /// The random priority of each row.
+    pub(super) fn priorities(&self) -> &[f64] {
+        &self.priorities
+    }
+
     /// Rows held.
     pub(crate) fn rows(&self) -> usize {
         self.priorities.len()

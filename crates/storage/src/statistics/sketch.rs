@@ -19,6 +19,19 @@ impl Default for Sketch {
 }
 
 impl Sketch {
+    /// Bytes of its registers.
+    pub(super) const BYTES: usize = REGISTERS;
+
+    /// The sketch with these [`Self::registers`]; None where they are too few or too many.
+    pub(super) fn of(registers: &[u8]) -> Option<Self> {
+        Some(Self { registers: Box::new(registers.try_into().ok()?) })
+    }
+
+    /// The registers.
+    pub(super) fn registers(&self) -> &[u8] {
+        &self.registers[..]
+    }
+
     /// Notes a value by its hash, all 64 bits of which must be mixed.
     #[inline]
     pub(crate) fn insert(&mut self, hash: u64) {

@@ -22,7 +22,9 @@ use crate::block::{BLOCK_ROWS_MAX, Block, Pinned};
 use crate::datum::{Datum, RowBuffer};
 use crate::freeze::freeze;
 use crate::hot::rows_that_fit;
-use crate::index::{Direction, IndexKind, KeyBuffer, KeyRange, KeyRun, TableIndex, Uniqueness};
+use crate::index::{
+    BuiltKeys, Direction, IndexKind, KeyBuffer, KeyRange, KeyRun, TableIndex, Uniqueness,
+};
 use crate::record::{Kind, RecordRef};
 use crate::row::{newest, settled};
 use crate::statistics::{ColumnSummary, Sample};
@@ -295,10 +297,10 @@ impl Table {
         self.pool.reclaim();
         let _latch = self.indexes_change.lock();
         let blocks = Arc::clone(&self.blocks.lock().all);
-        index.bulk_build(threads, blocks.len(), |part, run| {
+        let keys = index.bulk_build(threads, blocks.len(), |part, run| {
             self.enter_versions(&blocks[part], &index, run)
         })?;
-        if index.spec().unique != Uniqueness::No {
+        if index.spec().unique != Uniqueness::No && keys != BuiltKeys::Distinct {
             self.check_unique(&index, &blocks, self.indexes().len(), txn)?;
         }
         Ok(self.put_index(index))

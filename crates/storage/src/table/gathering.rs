@@ -1,7 +1,8 @@
 //! Statistics of a table: what who plans gets at once, and what others gather for the next plan.
 //!
 //! ```text
-//! asked    little to look at -> gathered now
+//! asked    kept by a checkpoint -> read, once
+//!          little to look at -> gathered now
 //!          nothing known     -> a few rows are read      `-> wanted
 //!          old               -> told as they are           `-> wanted
 //! gather   by ANALYZE, or by a thread of the database where they are wanted
@@ -23,7 +24,7 @@ use crate::tid::Tid;
 use crate::version::Snapshot;
 
 /// Rows that a statement looks at, all of them, before it is planned: as many as a sample has.
-const ROWS_AT_ONCE: u64 = 4096;
+pub(super) const ROWS_AT_ONCE: u64 = 4096;
 
 /// Rows read where there are more, and nothing is known.
 const PEEK_ROWS: u64 = 1024;
@@ -62,7 +63,26 @@ impl Table {
     /// # Errors
     /// Errors of `go_on`; blocks read until then are not read again.
     pub fn gather(&self, go_on: &dyn Fn() -> Result<()>) -> Result<()> {
+        self.known.recall(|| self.all_blocks());
         self.gather_by(&mut self.known.looks.lock(), go_on).map(|_| ())
+    }
+
+    /// Gathers where estimates are old and few rows are to be looked at.
+    pub(super) fn gather_little(&self) {
+        let changes = self.changes.load(Ordering::Relaxed);
+        if !self.known.is_stored() && !matches!(self.known.kept(changes), Kept::Fresh(_)) {
+            let _ = self.gathered_at_once(&self.all_blocks());
+        }
+    }
+
+    /// Estimates made now, if few rows are to be looked at and nobody else looks at them.
+    fn gathered_at_once(&self, blocks: &[Arc<Block>]) -> Option<Arc<Estimates>> {
+        // Who gathers now is not waited for.
+        let mut looks = self.known.looks.try_lock()?;
+        if self.known.work(&looks, blocks) > ROWS_AT_ONCE {
+            return None;
+        }
+        self.gather_by(&mut looks, &|| Ok(())).ok()
     }
 
     fn gather_by(
@@ -83,17 +103,14 @@ impl Table {
     }
 
     fn estimates(&self) -> Arc<Estimates> {
+        self.known.recall(|| self.all_blocks());
         let changes = self.changes.load(Ordering::Relaxed);
         let kept = self.known.kept(changes);
         if let Kept::Fresh(estimates) = kept {
             return estimates;
         }
         let blocks = Arc::clone(&self.blocks.lock().all);
-        // Who gathers now is not waited for.
-        if let Some(mut looks) = self.known.looks.try_lock()
-            && self.known.work(&looks, &blocks) <= ROWS_AT_ONCE
-            && let Ok(estimates) = self.gather_by(&mut looks, &|| Ok(()))
-        {
+        if let Some(estimates) = self.gathered_at_once(&blocks) {
             return estimates;
         }
         self.known.set_wanted(true);

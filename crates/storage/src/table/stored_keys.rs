@@ -19,7 +19,9 @@ use super::batch::newest_key;
 use super::{BlockImage, Table};
 use crate::block::Block;
 use crate::datum::RowBuffer;
-use crate::index::{IndexKeys, IndexKind, KeyBuffer, RunWriter, StoredRun, TableIndex, Uniqueness};
+use crate::index::{
+    BuiltKeys, IndexKeys, IndexKind, KeyBuffer, RunWriter, StoredRun, TableIndex, Uniqueness,
+};
 use crate::row::settled;
 use crate::tid::Tid;
 use crate::version::{TxnId, WriteError};
@@ -80,7 +82,7 @@ impl Table {
     ) -> Result<Arc<TableIndex>, WriteError> {
         let _latch = self.indexes_change.lock();
         let blocks = Arc::clone(&self.blocks.lock().all);
-        index.bulk_build(threads, blocks.len(), |part, run| {
+        let keys = index.bulk_build(threads, blocks.len(), |part, run| {
             let block = &blocks[part];
             let bytes = bytes_of(block, &index, source).unwrap_or_default();
             budget::check()?;
@@ -93,6 +95,7 @@ impl Table {
         let number = self.indexes().len();
         match (index.spec().unique, index.spec().kind) {
             (Uniqueness::No, _) => {}
+            _ if keys == BuiltKeys::Distinct => {}
             (_, IndexKind::Ordered) => self.check_unique_ordered(&index, number, TxnId::NONE)?,
             _ => self.check_recovered(&index, &blocks, number, source)?,
         }

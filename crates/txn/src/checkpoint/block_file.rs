@@ -1,4 +1,4 @@
-//! Files of blocks, of marks of deleted rows and of keys. Written once, never changed.
+//! Files of blocks, marks of deleted rows, keys and statistics. Written once, never changed.
 //!
 //! ```text
 //! | magic 8 | version u32 | crc32c u32 of the header's rest | kind u32 | identity bytes u32 |
@@ -39,6 +39,8 @@ pub enum BlockFileKind {
     Dead,
     /// Keys of the rows of a frozen block (`.keys`).
     Keys,
+    /// Statistics of a table (`.stats`), as of its block 0.
+    Statistics,
 }
 
 /// The parts of the name of a file in `blocks/`.
@@ -62,6 +64,7 @@ impl BlockFileName {
             "blk" => BlockFileKind::Block,
             "dead" => BlockFileKind::Dead,
             "keys" => BlockFileKind::Keys,
+            "stats" => BlockFileKind::Statistics,
             _ => return None,
         };
         let mut parts = numbers.splitn(3, '-').map(|part| part.parse().ok());
@@ -77,6 +80,7 @@ impl std::fmt::Display for BlockFileName {
             BlockFileKind::Block => "blk",
             BlockFileKind::Dead => "dead",
             BlockFileKind::Keys => "keys",
+            BlockFileKind::Statistics => "stats",
         };
         write!(f, "{}-{}-{}.{extension}", self.table, self.block, self.version)
     }
@@ -347,6 +351,7 @@ fn kind_code(kind: BlockFileKind) -> u32 {
         BlockFileKind::Block => 1,
         BlockFileKind::Dead => 2,
         BlockFileKind::Keys => 3,
+        BlockFileKind::Statistics => 4,
     }
 }
 

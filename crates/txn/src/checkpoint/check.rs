@@ -59,6 +59,9 @@ impl<'a> Check<'a> {
             return Ok(());
         };
         for table in &manifest.tables {
+            if let Some(failure) = self.files(database).verify_table(table) {
+                self.note::<()>(Err(failure))?;
+            }
             for entry in &table.blocks {
                 let failures = self.files(database).verify_entry(table.id, entry);
                 for failure in failures.into_iter().flatten() {

@@ -17,7 +17,7 @@ use super::block_file::{
     START_BYTES, Seal, Start,
 };
 use super::keys::{self, KeysReference, checksum_of};
-use super::manifest::{BlockEntry, DeadReference, Manifest};
+use super::manifest::{BlockEntry, DeadReference, Manifest, StatisticsReference, TableEntry};
 use crate::redo::{BlockReference, stamp_of};
 
 pub(super) const MARKER_NAME: &str = "tessera.db";
@@ -194,6 +194,23 @@ impl Directory {
         Ok(KeysReference { version: of.version, bytes, crc, indexes })
     }
 
+    /// Writes statistics of a table: `bytes`, which are the estimates of this number.
+    ///
+    /// # Errors
+    /// As [`Self::write_block`].
+    pub fn write_statistics(
+        &self,
+        of: BlockVersion,
+        bytes: &[u8],
+        generation: u64,
+        syncing: Syncing<'_>,
+    ) -> Result<StatisticsReference> {
+        let content = BlockContent { block: bytes, identity: &[], dead: &[] };
+        let Seal { bytes, crc } =
+            self.write_file(of.file(BlockFileKind::Statistics), content, syncing)?;
+        Ok(StatisticsReference { version: of.version, bytes, crc, generation, changes: 0 })
+    }
+
     fn write_file(
         &self,
         name: BlockFileName,
@@ -312,12 +329,15 @@ impl Directory {
         Ok(replaced.len())
     }
 
-    /// Removes block files that nobody names any more.
+    /// Removes block files that nobody names any more; one that is not there is no error.
     ///
     /// # Errors
     /// Errors of `io`; files that stay are removed by the next [`Self::sweep`].
     pub fn remove(&self, names: &[BlockFileName]) -> Result<()> {
-        names.iter().try_for_each(|name| self.io.remove(&self.block_path(name)))
+        names.iter().try_for_each(|name| match self.io.remove(&self.block_path(name)) {
+            Err(error) if error.state() == SqlState::UNDEFINED_FILE => Ok(()),
+            removed => removed,
+        })
     }
 
     /// Removes everything in `blocks/` that neither `manifest`, the newest, names nor `is_used`
@@ -377,6 +397,17 @@ impl BlockReader {
         let of = Owner { database: self.database, name: &name };
         let read = BlockFile::read_content(&*self.io, &path, of, Seal { bytes, crc }, into);
         Ok(read.map_err(|failure| missing(failure, &path))?)
+    }
+}
+
+impl BlockReader {
+    /// Reads and verifies statistics of a table.
+    ///
+    /// # Errors
+    /// As [`Directory::read_block`].
+    pub fn read_statistics(&self, table: TableId, file: &StatisticsReference) -> Result<Vec<u8>> {
+        let files = Files { io: &*self.io, path: &self.path, database: self.database };
+        Ok(files.read_statistics(table, file)?.content().to_vec())
     }
 }
 
@@ -567,6 +598,22 @@ impl Files<'_> {
         let KeysReference { version, bytes, crc, .. } = *keys;
         let of = BlockVersion { table, block, version };
         self.read_named(&of.file(BlockFileKind::Keys), Seal { bytes, crc }).map(|_| ())
+    }
+
+    /// See [`BlockReader::read_statistics`].
+    fn read_statistics(
+        self,
+        table: TableId,
+        file: &StatisticsReference,
+    ) -> Result<BlockFile, Failure> {
+        let StatisticsReference { version, bytes, crc, .. } = *file;
+        let of = BlockVersion { table, block: 0, version };
+        self.read_named(&of.file(BlockFileKind::Statistics), Seal { bytes, crc })
+    }
+
+    /// Verifies the files of a table that are of none of its blocks.
+    pub(super) fn verify_table(self, table: &TableEntry) -> Option<Failure> {
+        self.read_statistics(table.id, table.statistics.as_ref()?).err()
     }
 
     fn read_named(self, name: &BlockFileName, seal: Seal) -> Result<BlockFile, Failure> {

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! | magic 8 | version u32 | crc32c u32 of all that follows | bytes u64 | database u64 | body |
-//! body: varints: snapshot, lsn, incarnation, next file version; catalog; sequences; tables
+//! body: varints: snapshot, lsn, incarnation, next file version; catalog; sequences; tables;
+//!       statistics of tables that have some
 //! ```
 
 use std::collections::HashSet;
@@ -18,8 +19,8 @@ use super::keys::KeysReference;
 use crate::redo::BlockReference;
 
 const MAGIC: &[u8; 8] = b"TESSMAN\n";
-/// Version 1 knew no files of keys; otherwise it is the same.
-const FORMAT_VERSION: u32 = 2;
+/// Version 1 knew no files of keys, version 2 none of statistics; otherwise they are the same.
+const FORMAT_VERSION: u32 = 3;
 /// Bytes in front of the body.
 const HEADER_BYTES: usize = 32;
 
@@ -58,6 +59,21 @@ pub struct BlockEntry {
     pub keys: Option<KeysReference>,
 }
 
+/// A file with statistics of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StatisticsReference {
+    /// Version in its name.
+    pub version: u64,
+    /// Bytes of the file.
+    pub bytes: u64,
+    /// CRC-32C of its header, which holds that of its content.
+    pub crc: u32,
+    /// Number of the estimates in it among those that were made for the table.
+    pub generation: u64,
+    /// Changes of the table between the moment they were made and the checkpoint.
+    pub changes: u64,
+}
+
 /// A table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TableEntry {
@@ -67,6 +83,8 @@ pub struct TableEntry {
     pub next_block: u64,
     /// Its blocks in order.
     pub blocks: Vec<BlockEntry>,
+    /// Its statistics.
+    pub statistics: Option<StatisticsReference>,
 }
 
 /// A checkpoint.
@@ -102,12 +120,19 @@ impl Manifest {
                 version,
                 kind,
             };
-            table.blocks.iter().flat_map(move |entry| {
+            let statistics = table.statistics.iter().map(|statistics| BlockFileName {
+                table: table.id,
+                block: 0,
+                version: statistics.version,
+                kind: BlockFileKind::Statistics,
+            });
+            let blocks = table.blocks.iter().flat_map(move |entry| {
                 let block = name(entry, entry.file.version, BlockFileKind::Block);
                 let dead = entry.dead.map(|dead| name(entry, dead.version, BlockFileKind::Dead));
                 let keys = entry.keys.map(|keys| name(entry, keys.version, BlockFileKind::Keys));
                 [Some(block), dead, keys].into_iter().flatten()
-            })
+            });
+            blocks.chain(statistics)
         })
     }
 
@@ -133,6 +158,7 @@ impl Manifest {
                 put_entry(&mut out, entry);
             }
         }
+        self.put_statistics(&mut out);
         let bytes = out.len() as u64;
         out[..8].copy_from_slice(MAGIC);
         out[8..12].copy_from_slice(&FORMAT_VERSION.to_le_bytes());
@@ -175,6 +201,41 @@ impl Manifest {
             .map_err(|error| wrong((HEADER_BYTES + error.offset) as u64, error.expectation))
     }
 
+    /// Appends which tables have statistics; nothing where none has.
+    fn put_statistics(&self, out: &mut Vec<u8>) {
+        let statistics = |table: &TableEntry| Some((table.id, table.statistics?));
+        let all: Vec<_> = self.tables.iter().filter_map(statistics).collect();
+        if all.is_empty() {
+            return;
+        }
+        put_u64(out, all.len() as u64);
+        for (table, file) in all {
+            put_u64(out, table.0);
+            put_u64(out, file.version);
+            put_u64(out, file.bytes);
+            out.extend_from_slice(&file.crc.to_le_bytes());
+            put_u64(out, file.generation);
+            put_u64(out, file.changes);
+        }
+    }
+
+    fn read_statistics(&mut self, input: &mut Input<'_>) -> Result<(), Malformed> {
+        for _ in 0..input.count(9)? {
+            let id = TableId(input.u64()?);
+            let statistics = StatisticsReference {
+                version: input.u64()?,
+                bytes: input.u64()?,
+                crc: read_u32(input.take(4)?, 0),
+                generation: input.u64()?,
+                changes: input.u64()?,
+            };
+            let table = self.tables.iter_mut().find(|table| table.id == id);
+            let table = table.ok_or_else(|| input.malformed("statistics of a table before"))?;
+            table.statistics = Some(statistics);
+        }
+        Ok(())
+    }
+
     fn read_body(input: &mut Input<'_>) -> Result<Self, Malformed> {
         let mut manifest = Self {
             snapshot: Timestamp(input.u64()?),
@@ -192,7 +253,10 @@ impl Manifest {
             for _ in 0..input.count(9)? {
                 blocks.push(read_entry(input)?);
             }
-            manifest.tables.push(TableEntry { id, next_block, blocks });
+            manifest.tables.push(TableEntry { id, next_block, blocks, statistics: None });
+        }
+        if !input.is_empty() {
+            manifest.read_statistics(input)?;
         }
         if input.is_empty() { Ok(manifest) } else { Err(input.malformed("the end")) }
     }

@@ -72,6 +72,11 @@ fn keys_of(block: u64) -> Vec<storage::IndexKeys> {
     vec![keys(block, vec![7; 300]), keys(1000, block.to_le_bytes().to_vec())]
 }
 
+/// Statistics as of a version.
+fn statistics_of(version: u64) -> Vec<u8> {
+    version.to_le_bytes().repeat(version as usize % 100)
+}
+
 fn read_content(bytes: &[u8], rows: &mut Rows) {
     for row in bytes.chunks(16) {
         let number = |at: usize| types::codec::read_u64(row, at);
@@ -118,6 +123,11 @@ impl Database {
                     rows.remove(&types::codec::read_u64(key, 0));
                 }
             }
+        }
+        for table in &manifest.tables {
+            let file = table.statistics.as_ref().expect("each checkpoint writes them");
+            let read = directory.reader().read_statistics(TABLE, file)?;
+            assert_eq!((read, file.changes), (statistics_of(file.generation), manifest.snapshot.0));
         }
         let mut reader = directory.read_log(&manifest)?;
         let mut used = Vec::new();
@@ -227,13 +237,19 @@ impl Database {
             }
         }
         let blocks = blocks.into_values().collect();
+        let version = self.next_version;
+        self.next_version += 1;
+        let of = BlockVersion { table: TABLE, block: 0, version };
+        let known = statistics_of(version);
+        let statistics = self.directory.write_statistics(of, &known, version, Syncing::Now)?;
+        let statistics = Some(StatisticsReference { changes: self.ts, ..statistics });
         let manifest = Manifest {
             snapshot: Timestamp(self.ts),
             position,
             next_version: self.next_version,
             catalog: self.ts.to_le_bytes().to_vec(),
             sequences: vec![(1, -5), (9, i64::MAX)],
-            tables: vec![TableEntry { id: TABLE, next_block: 100, blocks }],
+            tables: vec![TableEntry { id: TABLE, next_block: 100, blocks, statistics }],
         };
         self.directory.publish(&manifest)?;
         self.directory.remove_replaced(&old, &manifest)?;
@@ -521,6 +537,13 @@ fn manifests_come_back_and_bad_bytes_do_not() {
                             }),
                         })
                         .collect(),
+                    statistics: (number() % 2 == 0).then(|| StatisticsReference {
+                        version: number(),
+                        bytes: number(),
+                        crc: number() as u32,
+                        generation: number(),
+                        changes: number(),
+                    }),
                 })
                 .collect(),
         };

@@ -171,7 +171,7 @@ pub fn run(args: &LimitsArgs) -> Outcome {
         println!("| {} | {:.0} |", size >> 10, 1e-3 / ms);
     }
     for suite in [Suite::tpch(), Suite::ssb()] {
-        let options = Options { suite, scale: args.sf, threads, queries: Vec::new() };
+        let options = Options { suite, scale: args.sf, threads, queries: Vec::new(), files: None };
         of_suite(&options, args.runs, &memory)?;
     }
     Ok(())

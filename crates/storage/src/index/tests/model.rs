@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use types::{Error, SqlState};
 
 use super::*;
-use crate::{Direction, KeyBuffer, KeyRange, RangeState};
+use crate::{BuiltKeys, Direction, KeyBuffer, KeyRange, RangeState};
 
 type Model = BTreeSet<(Vec<u8>, u64)>;
 
@@ -254,8 +254,13 @@ proptest! {
             let built = index.bulk_build(threads, parts.len(), |i, run| {
                 parts[i].iter().try_for_each(|(key, tid)| run.push(key, Tid(*tid)))
             });
-            built.expect("the pool has room");
+            let built = built.expect("the pool has room");
             let mut model: Model = parts.concat().into_iter().collect();
+            if kind == IndexKind::Ordered {
+                let entries: Vec<_> = model.iter().collect();
+                let is_repeated = entries.windows(2).any(|pair| pair[0].0 == pair[1].0);
+                prop_assert_eq!(built == BuiltKeys::Repeated, is_repeated);
+            }
             compare_keys(&index, &model, &[]);
             if kind == IndexKind::Ordered {
                 compare_range(&index, &model, KeyRange::ALL, &mut RangeState::new());

@@ -70,6 +70,30 @@ impl<F: KeyForm> Drop for Run<'_, F> {
     }
 }
 
+/// Keys as a build found them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BuiltKeys {
+    /// No two entries have equal keys.
+    Distinct,
+    /// Some may have.
+    Repeated,
+}
+
+impl BuiltKeys {
+    /// The keys of two lists together.
+    fn and(self, other: Self) -> Self {
+        if self == Self::Distinct { other } else { self }
+    }
+}
+
+/// All leaves of a tree, or those of a range.
+struct Leaves<'t, F: KeyForm> {
+    level: Level<'t, F>,
+    /// Keys that are not in them, as their entries were there twice.
+    duplicates: Vec<F::Key>,
+    keys: BuiltKeys,
+}
+
 /// Neighbouring nodes of one level, latched, and what separates them.
 struct Level<'t, F: KeyForm> {
     tree: &'t Tree<F>,
@@ -91,7 +115,7 @@ impl<F: KeyForm> Tree<F> {
         threads: usize,
         part_count: usize,
         part: impl Fn(usize, &mut Run<'_, F>) -> Result<()> + Sync,
-    ) -> Result<()> {
+    ) -> Result<BuiltKeys> {
         let next = AtomicUsize::new(0);
         let runs = in_parallel(threads.clamp(1, part_count.max(1)), |_| {
             let mut run = Run::new(self);
@@ -105,9 +129,9 @@ impl<F: KeyForm> Tree<F> {
         });
         let mut runs = runs.into_iter().collect::<Result<Vec<_>>>()?;
         if runs.iter().all(|run| run.entries.is_empty()) {
-            return Ok(());
+            return Ok(BuiltKeys::Distinct);
         }
-        let (leaves, duplicates) = self.leaves(&mut runs)?;
+        let Leaves { level: leaves, duplicates, keys } = self.leaves(&mut runs)?;
         let total: usize = leaves.nodes.iter().map(|node| node.count::<F>()).sum();
         let root = self.root_over(leaves)?;
         // From here on the tree owns the keys.
@@ -115,7 +139,7 @@ impl<F: KeyForm> Tree<F> {
         duplicates.into_iter().for_each(|key| self.free(key));
         self.set_root(root);
         self.len.add(0, total as i64);
-        Ok(())
+        Ok(keys)
     }
 
     fn set_root(&self, root: Latched<'_>) {
@@ -128,12 +152,13 @@ impl<F: KeyForm> Tree<F> {
         self.arena.give_back(old);
     }
 
-    /// All leaves, and keys of `runs` that are not in them, as their entries were there twice.
-    fn leaves<'t>(&'t self, runs: &mut [Run<'t, F>]) -> Result<(Level<'t, F>, Vec<F::Key>)> {
+    /// The leaves with the entries of `runs`, which keep their keys.
+    fn leaves<'t>(&'t self, runs: &mut [Run<'t, F>]) -> Result<Leaves<'t, F>> {
         if let [run] = runs {
             let duplicates = remove_duplicates::<F>(&mut run.entries);
             duplicates.into_iter().for_each(|key| self.free(key));
-            return Ok((self.leaves_of(&run.entries)?, Vec::new()));
+            let (level, keys) = (self.leaves_of(&run.entries)?, keys_of::<F>(&run.entries));
+            return Ok(Leaves { level, duplicates: Vec::new(), keys });
         }
         let bounds = bounds(runs);
         let parts = in_parallel(bounds.len() + 1, |i| {
@@ -144,23 +169,27 @@ impl<F: KeyForm> Tree<F> {
             // Each run's entries are sorted: this merges them.
             sort_by(&mut entries, order::<F>)?;
             let duplicates = remove_duplicates::<F>(&mut entries);
-            let leaves = self.leaves_of(&entries)?;
+            let (level, keys) = (self.leaves_of(&entries)?, keys_of::<F>(&entries));
             drop(counted);
-            Ok((leaves, duplicates))
+            Ok(Leaves { level, duplicates, keys })
         });
-        let mut all = Level { tree: self, nodes: Vec::new(), separators: Vec::new() };
-        let mut duplicates = Vec::new();
+        let level = Level { tree: self, nodes: Vec::new(), separators: Vec::new() };
+        let keys = BuiltKeys::Distinct;
+        let mut all = Leaves { level, duplicates: Vec::new(), keys };
         for part in parts {
-            let (mut leaves, doubles) = part?;
-            if let (Some(left), Some(right)) = (all.nodes.last(), leaves.nodes.first()) {
-                let separator = self.separator(left, right)?;
-                all.separators.push(separator);
+            let Leaves { level: mut leaves, duplicates, keys } = part?;
+            if let (Some(left), Some(right)) = (all.level.nodes.last(), leaves.nodes.first()) {
+                let (separator, tid) = self.separator(left, right)?;
+                all.level.separators.push((separator, tid));
+                // A TID separates equal keys only.
+                all.keys = all.keys.and(if tid == 0 { keys } else { BuiltKeys::Repeated });
             }
-            all.nodes.append(&mut leaves.nodes);
-            all.separators.append(&mut leaves.separators);
-            duplicates.extend(doubles);
+            all.keys = all.keys.and(keys);
+            all.level.nodes.append(&mut leaves.nodes);
+            all.level.separators.append(&mut leaves.separators);
+            all.duplicates.extend(duplicates);
         }
-        Ok((all, duplicates))
+        Ok(all)
     }
 
     /// Leaves with these entries, at least one.
@@ -252,6 +281,12 @@ fn remove_duplicates<F: KeyForm>(entries: &mut Vec<(F::Key, u64)>) -> Vec<F::Key
         is_equal
     });
     duplicates
+}
+
+/// Compares neighbours among sorted `entries`.
+fn keys_of<F: KeyForm>(entries: &[(F::Key, u64)]) -> BuiltKeys {
+    let is_equal = |pair: &[(F::Key, u64)]| F::order_keys(&pair[0].0, &pair[1].0).is_eq();
+    if entries.windows(2).any(is_equal) { BuiltKeys::Repeated } else { BuiltKeys::Distinct }
 }
 
 /// Entries that cut the runs into as many ranges as there are runs, of about equal size.
