@@ -65,16 +65,8 @@ pub fn abs(number: &Vector, ty: DataType) -> Result<Vector> {
 pub fn sign(number: &Vector) -> Result<Vector> {
     Ok(match number.physical() {
         PhysicalType::F64 => map(number, |v: f64| {
-            // NaN stays.
-            if v > 0.0 {
-                1.0
-            } else if v < 0.0 {
-                -1.0
-            } else if v.is_nan() {
-                v
-            } else {
-                0.0
-            }
+            // 0 of NaN, as in PostgreSQL.
+            f64::from(i8::from(v > 0.0) - i8::from(v < 0.0))
         }),
         PhysicalType::I64 => map(number, i64::signum),
         _ => map(number, i32::signum),

@@ -51,22 +51,24 @@ pub fn to_char(vector: &Vector, ty: DataType, format: &Vector, zone: &TimeZone) 
             None => Ok(()),
         }
     })?;
-    Ok(without_infinities(written, vector))
+    Ok(without_infinities(written, vector, &formats))
 }
 
-/// The `texts` of `times`; NULL for infinities.
-fn without_infinities(texts: Vector, times: &Vector) -> Vector {
+/// The `texts` of `times`; NULL for infinities and by empty templates, as in PostgreSQL.
+fn without_infinities(texts: Vector, times: &Vector, formats: &Texts<'_>) -> Vector {
     let is_infinite = |row: usize| match times.value(crate::broadcast::row(times.len(), row)) {
         Value::I32(days) => !is_finite_date(days),
         Value::I64(micros) => !is_finite_timestamp(micros),
         _ => false,
     };
-    if !(0..times.len()).any(is_infinite) {
+    let is_empty = |row: usize| formats.str(row).is_ok_and(str::is_empty);
+    let is_null = |row: usize| is_infinite(row) || is_empty(row);
+    if !(0..texts.len()).any(is_null) {
         return texts;
     }
     let mut out = VectorBuilder::with_capacity(PhysicalType::Str, texts.len());
     for row in 0..texts.len() {
-        if is_infinite(row) { out.push_null() } else { out.push_value(&texts.value(row)) }
+        if is_null(row) { out.push_null() } else { out.push_value(&texts.value(row)) }
     }
     out.finish()
 }
