@@ -12,7 +12,7 @@ use types::{Error, Result};
 ///
 /// # Errors
 /// XX000 for one that blocks have.
-pub fn spec_of(id: IndexId, meta: &IndexMeta) -> Result<IndexSpec> {
+pub(crate) fn spec_of(id: IndexId, meta: &IndexMeta) -> Result<IndexSpec> {
     use kernels::keys::{SortDirection, SortNulls};
     let column = |c: &catalog::IndexColumn| storage::IndexColumn {
         ordinal: c.expression().map_or(c.ordinal, |number| storage::INDEX_EXPRESSION + number),

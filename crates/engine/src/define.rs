@@ -45,6 +45,7 @@ use storage::Layout;
 use types::{Error, Result, SqlState};
 
 use crate::instance::channels::Pending;
+use crate::session::definer::Definer;
 use crate::statement::running::Running;
 use crate::transaction::work::Begun;
 use crate::{QueryResult, Session};
@@ -69,23 +70,29 @@ pub(crate) fn run(running: &mut Running<'_>, statement: Statement) -> Result<Que
         Statement::AlterView(alter) => view::alter(running, alter),
         Statement::RenameView(rename) => view::rename(running.session, &rename),
         Statement::CreateIndex(create) => index::create(running.session, *create),
-        Statement::CreateSequence(create) => sequence::create(running.session, *create),
+        Statement::CreateSequence(create) => {
+            sequence::create(&mut running.session.definer(), *create)
+        }
         Statement::AlterTable(Some(alter)) => alter::alter(running.session, &alter),
         Statement::AlterTable(None) => Ok(QueryResult::command("ALTER TABLE")),
         Statement::Partition(statement) => partition::run(running, *statement),
-        Statement::AlterSequence(Some(alter)) => sequence::alter(running.session, *alter),
+        Statement::AlterSequence(Some(alter)) => {
+            sequence::alter(&mut running.session.definer(), *alter)
+        }
         Statement::AlterSequence(None) => Ok(QueryResult::command("ALTER SEQUENCE")),
         Statement::RenameIndex { name, to } => index::rename(running.session, &name, to),
         Statement::CreateWideTable(create) => wide::create(running.session, &create),
         Statement::RefreshWideTable(name) => wide::refresh(running.session, &name),
         Statement::DropTable(drop) => drop::tables(running.session, &drop),
         Statement::DropWideTable(drop) => wide::drop_all(running.session, &drop),
-        Statement::DropView(drop) => view::drop_all(running.session, &drop),
+        Statement::DropView(drop) => view::drop_all(&mut running.session.definer(), &drop),
         Statement::DropIndex(drop) => drop::indexes(running.session, &drop),
-        Statement::DropSequence(drop) => sequence::drop_all(running.session, &drop),
+        Statement::DropSequence(drop) => sequence::drop_all(&mut running.session.definer(), &drop),
         Statement::Truncate(truncate) => table::truncate(running, &truncate),
         Statement::Comment(comment) => comments::run(running.session, *comment),
-        Statement::Role(statement) => crate::define::role::run(running.session, *statement),
+        Statement::Role(statement) => {
+            crate::define::role::run(&mut running.session.definer(), *statement)
+        }
         Statement::Privilege(statement) => match *statement {
             PrivilegeStatement::DropOwned { roles, behaviour } => {
                 owned::drop(running, &roles, behaviour)
@@ -242,9 +249,9 @@ fn may_create(state: &State, name: &str, if_exists: IfExists) -> Result<bool> {
 }
 
 /// Tells the client that IF NOT EXISTS skipped a relation.
-fn tell_taken(session: &mut Session, name: &str) {
+fn tell_taken(definer: &mut Definer<'_>, name: &str) {
     let name = RelationName::name_of_key(name);
-    session
+    definer
         .notice(SqlState::DUPLICATE_TABLE, format!("relation \"{name}\" already exists, skipping"));
 }
 

@@ -16,6 +16,7 @@ pub(crate) mod prepared;
 pub(crate) mod code;
 pub(crate) mod lent;
 mod told;
+pub(crate) mod definer;
 mod transact;
 
 use std::sync::Arc;
@@ -193,16 +194,6 @@ impl Session {
     /// Tables, views and sequences that the session sees, by name: its temporary ones, too.
     pub fn relations(&self) -> Vec<TableInfo> {
         self.state().infos()
-    }
-
-    /// Changes the catalog in the transaction.
-    pub(crate) fn change_catalog<T>(
-        &mut self,
-        change: impl FnOnce(&mut State) -> Result<T>,
-    ) -> Result<T> {
-        let work = self.work.as_mut().expect("a statement runs in a transaction");
-        let who = self.settings.who();
-        work.change_catalog(self.database.inner(), &self.cancel, who, change)
     }
 
     /// Makes this transaction the only one that changes the catalog.

@@ -116,7 +116,7 @@ impl Terms {
 ///
 /// # Errors
 /// Errors of the binder, when an expression does not fit the columns.
-pub fn bind(def: &TableDef, terms: &IndexTerms) -> Result<BoundTerms> {
+pub(crate) fn bind(def: &TableDef, terms: &IndexTerms) -> Result<BoundTerms> {
     sql::bind_index_terms(
         def.bare_name(),
         &def.columns,

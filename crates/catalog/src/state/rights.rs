@@ -121,14 +121,14 @@ pub const SEQUENCE: Privileges =
 pub const SCHEMA: Privileges = Privileges::of(&[Privilege::Usage, Privilege::Create]);
 
 /// Privileges on databases.
-pub const DATABASE: Privileges =
+pub(crate) const DATABASE: Privileges =
     Privileges::of(&[Privilege::Create, Privilege::Connect, Privilege::Temporary]);
 
 /// Privileges on functions and procedures.
 pub const ROUTINE: Privileges = Privileges::of(&[Privilege::Execute]);
 
 /// Privileges on types.
-pub const TYPE: Privileges = Privileges::of(&[Privilege::Usage]);
+pub(crate) const TYPE: Privileges = Privileges::of(&[Privilege::Usage]);
 
 /// Privileges on objects of a kind.
 pub(crate) const fn privileges_by_default(kind: DefaultKind) -> Privileges {
@@ -419,7 +419,7 @@ impl State {
     }
 
     /// Privileges of `who` on the object.
-    pub fn allowed(&self, who: &Who, object: &Object) -> Privileges {
+    pub(crate) fn allowed(&self, who: &Who, object: &Object) -> Privileges {
         let Who::Role(role) = who else { return self.privileges_of(object) };
         if self.is_superuser(who) {
             return self.privileges_of(object);

@@ -54,7 +54,7 @@ pub fn is_of_users(ty: DataType) -> bool {
 }
 
 /// True when a column or an expression of an index has values of the type.
-pub fn is_used(def: &TableDef, ty: EnumType) -> bool {
+pub(crate) fn is_used(def: &TableDef, ty: EnumType) -> bool {
     let is_it = |known: DataType| enum_in(known).is_some_and(|known| known.is_same_object(ty));
     let in_index = |index: &IndexMeta| index.terms.expressions.iter().any(|e| is_it(e.ty));
     def.columns.iter().any(|column| is_it(column.ty)) || def.indexes.iter().any(in_index)

@@ -171,7 +171,7 @@ fn is_taken(running: &mut Running<'_>, name: &RelationName, if_exists: IfExists)
     }
     match if_exists {
         IfExists::Skip => {
-            tell_taken(session, &name.key());
+            tell_taken(&mut session.definer(), &name.key());
             Ok(true)
         }
         IfExists::Fail => Err(taken(&name.name)),

@@ -39,7 +39,9 @@ pub(crate) fn ensure(session: &mut Session, statement: &Statement) -> Result<()>
                 _ => return Err(unexpected()),
             },
             Statement::CreateTable(create) => drop(table::create(session, *create)?),
-            Statement::CreateSequence(create) => drop(sequence::create(session, *create)?),
+            Statement::CreateSequence(create) => {
+                drop(sequence::create(&mut session.definer(), *create)?)
+            }
             Statement::CreateView(create) => drop(view::create(session, *create)?),
             _ => return Err(unexpected()),
         }

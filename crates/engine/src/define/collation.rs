@@ -238,7 +238,12 @@ pub(super) fn move_one(running: &mut Running<'_>, key: &str, to: &str) -> Result
         });
         Ok(())
     })?;
-    texts::rename(running.session, &users, Naming::Collations, Renamed { from: key, to })?;
+    texts::rename(
+        &mut running.session.definer(),
+        &users,
+        Naming::Collations,
+        Renamed { from: key, to },
+    )?;
     running.session.change_catalog(|state| {
         for entry in state.tables.values_mut() {
             let names = |index: &IndexMeta| index.terms.collations.iter().any(|(of, _)| of == key);
@@ -300,7 +305,7 @@ pub(super) fn drop_one(
             .with_detail(lines.join("\n"))
             .with_hint("Use DROP ... CASCADE to drop the dependent objects too."));
     }
-    user_type::tell_cascade(running.session, &users);
+    user_type::tell_cascade(&mut running.session.definer(), &users);
     for user in &users {
         user_type::drop_user(running.session, user)?;
     }

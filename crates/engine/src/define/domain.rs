@@ -15,6 +15,7 @@ use sql::statement::{
 use types::{Error, Result, SqlState};
 
 use super::{redefined, texts, user_type, validate};
+use crate::session::definer::Definer;
 use crate::{QueryResult, Session};
 
 /// Runs a statement about domains; the catalog is locked.
@@ -24,14 +25,16 @@ pub(super) fn run_statement(
 ) -> Result<QueryResult> {
     let command = statement.command();
     match statement {
-        DomainStatement::Create { name, content } => create(session, &name, content)?,
+        DomainStatement::Create { name, content } => {
+            create(&mut session.definer(), &name, content)?
+        }
         DomainStatement::Alter { name, change } => alter(session, &name, change)?,
     }
     Ok(QueryResult::command(command))
 }
 
-fn create(session: &mut Session, name: &RelationName, content: NewDomain) -> Result<()> {
-    let state = session.state();
+fn create(definer: &mut Definer<'_>, name: &RelationName, content: NewDomain) -> Result<()> {
+    let state = definer.state();
     let key = state.key_of(name)?;
     user_type::check_free(&state, &key)?;
     let number = state.new_type_number(&key);
@@ -39,7 +42,7 @@ fn create(session: &mut Session, name: &RelationName, content: NewDomain) -> Res
     let not_null = nulls == Nullability::NotNull;
     let def = DomainDef { number, key: key.clone(), ty, over, default, not_null, checks };
     let domain = Domain::new(def)?;
-    session.change_catalog(|state| {
+    definer.change_catalog(|state| {
         state.types.insert(key, UserType::Domain(domain));
         Ok(())
     })

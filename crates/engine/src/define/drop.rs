@@ -13,6 +13,7 @@ use types::{Error, Result, SqlState};
 
 use super::redefined::{self, Redefined};
 use super::{index, inherit, needed, partition, sequence, table, view, wide};
+use crate::session::definer::Definer;
 use crate::statement::running::Running;
 use crate::write::deferred;
 use crate::{QueryResult, Session};
@@ -29,18 +30,18 @@ pub(super) fn wrong_kind(name: &str, wanted: &str, kind: &str) -> Error {
 /// # Errors
 /// `missing` when one does not exist, unless IF EXISTS was given; 42809.
 pub(super) fn existing(
-    session: &mut Session,
+    definer: &mut Definer<'_>,
     drop: &DropRelations,
     kind: &str,
     missing: SqlState,
 ) -> Result<BTreeSet<String>> {
-    let state = session.state();
+    let state = definer.state();
     let mut names = BTreeSet::new();
     for name in &drop.names {
         let key = match (state.key_of(name), drop.if_missing) {
             (Ok(key), _) => key,
             (Err(error), IfMissing::Skip) => {
-                session.notice(
+                definer.notice(
                     SqlState::SUCCESSFUL_COMPLETION,
                     format!("{}, skipping", error.message()),
                 );
@@ -55,7 +56,7 @@ pub(super) fn existing(
             }
             Some(other) => return Err(wrong_kind(name, kind, other)),
             None if drop.if_missing == IfMissing::Skip => {
-                session.notice(
+                definer.notice(
                     SqlState::SUCCESSFUL_COMPLETION,
                     format!("{kind} \"{name}\" does not exist, skipping"),
                 );
@@ -71,7 +72,7 @@ pub(super) fn existing(
 
 /// DROP TABLE.
 pub(super) fn tables(session: &mut Session, drop: &DropRelations) -> Result<QueryResult> {
-    let names = existing(session, drop, "table", SqlState::UNDEFINED_TABLE)?;
+    let names = existing(&mut session.definer(), drop, "table", SqlState::UNDEFINED_TABLE)?;
     let state = session.state();
     let names = partition::with_parts(&state, &names);
     let names = inherit::with_heirs(&mut Running::own(session), names, drop.behaviour)?;
@@ -133,7 +134,7 @@ pub(super) fn without_foreign_keys(
 
 /// DROP INDEX.
 pub(super) fn indexes(session: &mut Session, drop: &DropRelations) -> Result<QueryResult> {
-    let names = existing(session, drop, "index", SqlState::UNDEFINED_OBJECT)?;
+    let names = existing(&mut session.definer(), drop, "index", SqlState::UNDEFINED_OBJECT)?;
     for key in names {
         let state = session.state();
         let Some(entry) = state.table_of_index(&key) else { continue };

@@ -24,7 +24,7 @@ pub(super) fn create(session: &mut Session, create: CreateIndex) -> Result<Query
         Naming::Given => {
             let key = RelationName::key_beside(&entry.def.name, &create.name);
             if !may_create(&state, &key, create.if_exists)? {
-                super::tell_taken(session, &key);
+                super::tell_taken(&mut session.definer(), &key);
                 return Ok(done);
             }
             if entry.def.serves_foreign_key(&create.name) {

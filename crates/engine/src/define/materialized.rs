@@ -37,7 +37,7 @@ pub(super) fn create(running: &mut Running<'_>, create: CreateMaterialized) -> R
     let session = &mut *running.session;
     let name = session.state().key_of(&view.name)?;
     if !may_create(&session.state(), &name, view.if_exists)? {
-        tell_taken(session, &name);
+        tell_taken(&mut session.definer(), &name);
         return Ok(QueryResult::command("CREATE MATERIALIZED VIEW"));
     }
     let (depends_on, keys) = view::relations_in(session, &view.sql)?;
@@ -129,7 +129,7 @@ pub(super) fn refresh(
 /// DROP MATERIALIZED VIEW.
 pub(super) fn drop_all(running: &mut Running<'_>, drop: &DropRelations) -> Result<QueryResult> {
     let session = &mut *running.session;
-    let names = drop::existing(session, drop, KIND, SqlState::UNDEFINED_TABLE)?;
+    let names = drop::existing(&mut session.definer(), drop, KIND, SqlState::UNDEFINED_TABLE)?;
     for name in &names {
         redefined::locked_named(session, name)?;
     }

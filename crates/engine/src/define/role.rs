@@ -10,6 +10,7 @@ use catalog::{Role, State, predefined};
 use sql::statement::{DefaultKind, IfMissing, PasswordChange, RoleOptions, RoleStatement};
 use types::{DataType, Error, Result, SqlState, Value};
 
+use crate::session::definer::Definer;
 use crate::words::settings::Settings;
 use crate::{Database, QueryResult, Session};
 
@@ -86,7 +87,7 @@ pub(crate) fn checked_identity(
     }
 }
 
-impl Session {
+impl Definer<'_> {
     fn check_may_change(&self, state: &State, changed: Option<&Role>) -> Result<()> {
         if state.is_superuser(self.settings.who()) {
             return Ok(());
@@ -170,53 +171,53 @@ impl Session {
 }
 
 /// Runs a statement about roles; the catalog is locked.
-pub(crate) fn run(session: &mut Session, statement: RoleStatement) -> Result<QueryResult> {
+pub(crate) fn run(definer: &mut Definer<'_>, statement: RoleStatement) -> Result<QueryResult> {
     let command = statement.command();
     match statement {
-        RoleStatement::Create { name, options } => create(session, name, options)?,
-        RoleStatement::Alter { name, options } => alter(session, name, options)?,
-        RoleStatement::Rename { name, to } => rename(session, &name, to)?,
-        RoleStatement::Set { name, setting, value } => set(session, name, setting, value)?,
-        RoleStatement::Drop { names, if_missing } => drop_all(session, &names, if_missing)?,
+        RoleStatement::Create { name, options } => create(definer, name, options)?,
+        RoleStatement::Alter { name, options } => alter(definer, name, options)?,
+        RoleStatement::Rename { name, to } => rename(definer, &name, to)?,
+        RoleStatement::Set { name, setting, value } => set(definer, name, setting, value)?,
+        RoleStatement::Drop { names, if_missing } => drop_all(definer, &names, if_missing)?,
     }
     Ok(QueryResult::command(command))
 }
 
-fn put(session: &mut Session, name: String, role: Role) -> Result<()> {
-    session.change_catalog(|state| {
+fn put(definer: &mut Definer<'_>, name: String, role: Role) -> Result<()> {
+    definer.change_catalog(|state| {
         state.roles.insert(name, role);
         Ok(())
     })
 }
 
-fn create(session: &mut Session, name: String, options: RoleOptions) -> Result<()> {
-    let state = session.state();
-    session.check_attributes(&state, &options)?;
+fn create(definer: &mut Definer<'_>, name: String, options: RoleOptions) -> Result<()> {
+    let state = definer.state();
+    definer.check_attributes(&state, &options)?;
     let groups = options.in_roles.clone();
     let members = options.members.iter().map(|member| (member.clone(), false));
     let admins = options.admins.iter().map(|member| (member.clone(), true));
     let members: Vec<(String, bool)> = members.chain(admins).collect();
-    let mut role = session.changed(Role::default(), options)?;
-    session.check_may_change(&state, Some(&role))?;
+    let mut role = definer.changed(Role::default(), options)?;
+    definer.check_may_change(&state, Some(&role))?;
     check_free(&state, &name)?;
     for group in groups {
         if !state.has_role(&group) {
             return Err(undefined(&group));
         }
-        session.check_may_change(&state, state.roles.get(&group))?;
+        definer.check_may_change(&state, state.roles.get(&group))?;
         role.member_of.push(Membership { role: group, admin: false });
     }
-    put(session, name.clone(), role)?;
+    put(definer, name.clone(), role)?;
     for (member, admin) in members {
-        let state = session.state();
+        let state = definer.state();
         let mut known = state.roles.get(&member).cloned().ok_or_else(|| undefined(&member))?;
-        session.check_may_change(&state, Some(&known))?;
+        definer.check_may_change(&state, Some(&known))?;
         if state.is_member(&name, &member) {
             let message = format!("role \"{name}\" is a member of role \"{member}\"");
             return Err(Error::new(SqlState::INVALID_GRANT_OPERATION, message));
         }
         known.member_of.push(Membership { role: name.clone(), admin });
-        put(session, member, known)?;
+        put(definer, member, known)?;
     }
     Ok(())
 }
@@ -252,37 +253,37 @@ fn check_free(state: &State, name: &str) -> Result<()> {
     }
 }
 
-fn alter(session: &mut Session, name: String, options: RoleOptions) -> Result<()> {
+fn alter(definer: &mut Definer<'_>, name: String, options: RoleOptions) -> Result<()> {
     check_changed(&name)?;
-    let state = session.state();
+    let state = definer.state();
     let old = state.roles.get(&name).cloned().ok_or_else(|| undefined(&name))?;
     // Everyone may have another password.
-    let own = session.settings.user() == Some(&name);
+    let own = definer.settings.user() == Some(&name);
     let only_password =
         RoleOptions { password: PasswordChange::Keep, ..options.clone() } == RoleOptions::default();
     if !(own && only_password) {
-        session.check_may_change(&state, Some(&old))?;
-        session.check_attributes(&state, &options)?;
+        definer.check_may_change(&state, Some(&old))?;
+        definer.check_attributes(&state, &options)?;
     }
-    let new = session.changed(old, options)?;
+    let new = definer.changed(old, options)?;
     if new.is_superuser {
-        session.check_may_change(&state, Some(&new))?;
+        definer.check_may_change(&state, Some(&new))?;
     }
-    put(session, name, new)
+    put(definer, name, new)
 }
 
 /// ALTER ROLE ... SET, RESET: it counts from the role's next session on.
 fn set(
-    session: &mut Session,
+    definer: &mut Definer<'_>,
     name: String,
     setting: Option<String>,
     value: Option<String>,
 ) -> Result<()> {
     check_changed(&name)?;
-    let state = session.state();
+    let state = definer.state();
     let mut role = state.roles.get(&name).cloned().ok_or_else(|| undefined(&name))?;
-    if session.settings.user() != Some(&name) {
-        session.check_may_change(&state, Some(&role))?;
+    if definer.settings.user() != Some(&name) {
+        definer.check_may_change(&state, Some(&role))?;
     }
     match (setting, value) {
         (None, _) => role.settings.clear(),
@@ -291,29 +292,29 @@ fn set(
                 Settings::check(&setting, value)?;
             }
             if setting == "priority" {
-                session.check_server_setting(&setting)?;
+                definer.check_server_setting(&setting)?;
             }
             role.settings.retain(|(known, _)| *known != setting);
             role.settings.extend(value.map(|value| (setting, value)));
         }
     }
-    put(session, name, role)
+    put(definer, name, role)
 }
 
-fn rename(session: &mut Session, name: &str, to: String) -> Result<()> {
+fn rename(definer: &mut Definer<'_>, name: &str, to: String) -> Result<()> {
     check_changed(name)?;
-    let state = session.state();
+    let state = definer.state();
     let role = state.roles.get(name).cloned().ok_or_else(|| undefined(name))?;
-    session.check_may_change(&state, Some(&role))?;
-    if session.settings.user() == Some(name) {
+    definer.check_may_change(&state, Some(&role))?;
+    if definer.settings.user() == Some(name) {
         return Err(Error::unsupported("renaming the session's own user"));
     }
     check_free(&state, &to)?;
-    if check_unused_elsewhere(session, name).is_err() {
+    if check_unused_elsewhere(definer, name).is_err() {
         return Err(Error::unsupported("another name of a role that other databases know"));
     }
-    check_unprepared(session, name)?;
-    session.change_catalog(|state| {
+    check_unprepared(definer, name)?;
+    definer.change_catalog(|state| {
         state.roles.remove(name);
         rename_everywhere(state, name, &to);
         state.roles.insert(to, role);
@@ -321,13 +322,13 @@ fn rename(session: &mut Session, name: &str, to: String) -> Result<()> {
     })
 }
 
-fn drop_all(session: &mut Session, names: &[String], if_missing: IfMissing) -> Result<()> {
-    let state = session.state();
-    session.check_may_change(&state, None)?;
+fn drop_all(definer: &mut Definer<'_>, names: &[String], if_missing: IfMissing) -> Result<()> {
+    let state = definer.state();
+    definer.check_may_change(&state, None)?;
     for name in names {
         let role = state.roles.get(name);
         if !state.has_role(name) && if_missing == IfMissing::Skip {
-            session.notice(
+            definer.notice(
                 SqlState::SUCCESSFUL_COMPLETION,
                 format!("role \"{name}\" does not exist, skipping"),
             );
@@ -339,15 +340,15 @@ fn drop_all(session: &mut Session, names: &[String], if_missing: IfMissing) -> R
             return Err(Error::new(SqlState::DEPENDENT_OBJECTS, message));
         }
         let role = role.ok_or_else(|| undefined(name))?;
-        session.check_may_change(&state, Some(role))?;
-        if session.settings.user() == Some(name) || session.settings.current_user() == name {
+        definer.check_may_change(&state, Some(role))?;
+        if definer.settings.user() == Some(name) || definer.settings.current_user() == name {
             let message = "current user cannot be dropped";
             return Err(Error::new(SqlState::OBJECT_IN_USE, message));
         }
         check_unused(&state, name)?;
-        check_unused_elsewhere(session, name)?;
-        check_unprepared(session, name)?;
-        session.change_catalog(|state| {
+        check_unused_elsewhere(definer, name)?;
+        check_unprepared(definer, name)?;
+        definer.change_catalog(|state| {
             state.roles.remove(name);
             for other in state.roles.values_mut() {
                 other.member_of.retain(|membership| membership.role != *name);
@@ -360,8 +361,8 @@ fn drop_all(session: &mut Session, names: &[String], if_missing: IfMissing) -> R
 
 /// # Errors
 /// 55006 while prepared transactions belong to the role: they know it by its name.
-fn check_unprepared(session: &Session, name: &str) -> Result<()> {
-    if !session.inner().prepared.are_of(name) {
+fn check_unprepared(definer: &Definer<'_>, name: &str) -> Result<()> {
+    if !definer.inner().prepared.are_of(name) {
         return Ok(());
     }
     let message = format!("role \"{name}\" is being used by prepared transactions");
@@ -404,11 +405,11 @@ fn rename_everywhere(state: &mut State, from: &str, to: &str) {
 /// # Errors
 /// 2BP01 when something of another database of the server belongs to the role, or it has
 /// privileges there.
-fn check_unused_elsewhere(session: &Session, name: &str) -> Result<()> {
-    let Some(cluster) = session.inner().cluster() else { return Ok(()) };
+fn check_unused_elsewhere(definer: &Definer<'_>, name: &str) -> Result<()> {
+    let Some(cluster) = definer.inner().cluster() else { return Ok(()) };
     for (_, other) in cluster.all() {
         let state = other.inner().stores.relations.snapshot();
-        if other.is(session.database()) {
+        if other.is(definer.database()) {
             continue;
         }
         check_unused(&state, name).map_err(|error| {

@@ -209,7 +209,7 @@ impl Content {
         // Some may have gone with others.
         let state = session.state();
         let left = self.views.into_iter().filter(|key| state.views.contains_key(key));
-        view::drop_all(session, &drop(left.collect()))?;
+        view::drop_all(&mut session.definer(), &drop(left.collect()))?;
         let state = session.state();
         let left = self.materialized.into_iter().filter(|key| state.tables.contains_key(key));
         materialized::drop_all(&mut Running::own(session), &drop(left.collect()))?;
@@ -219,7 +219,7 @@ impl Content {
         // Those of columns went with their tables.
         let state = session.state();
         let left = self.sequences.into_iter().filter(|key| state.sequences.contains_key(key));
-        sequence::drop_all(session, &drop(left.collect()))?;
+        sequence::drop_all(&mut session.definer(), &drop(left.collect()))?;
         for key in self.routines {
             routine::drop_one(&mut Running::own(session), &key, behaviour)?;
         }

@@ -16,6 +16,7 @@ use sql::statement::{
 use types::{Error, Result, SqlState};
 
 use super::{drop, may_create, names, needed, persistence_of};
+use crate::session::definer::Definer;
 use crate::{QueryResult, Session};
 
 pub(super) fn value_at(last: i64) -> Arc<Mutex<SequenceValue>> {
@@ -27,16 +28,16 @@ pub(super) fn owner_of(table: &TableRef, column: usize) -> (String, String) {
 }
 
 /// CREATE SEQUENCE.
-pub(super) fn create(session: &mut Session, create: CreateSequence) -> Result<QueryResult> {
+pub(super) fn create(definer: &mut Definer<'_>, create: CreateSequence) -> Result<QueryResult> {
     let done = QueryResult::command("CREATE SEQUENCE");
-    let name = session.state().key_of(&create.name)?;
+    let name = definer.state().key_of(&create.name)?;
     let persistence = persistence_of(&create.name, create.persistence);
-    if !may_create(&session.state(), &name, create.if_exists)? {
-        super::tell_taken(session, &name);
+    if !may_create(&definer.state(), &name, create.if_exists)? {
+        super::tell_taken(definer, &name);
         return Ok(done);
     }
-    let id = session.inner().next_object_id();
-    session.change_catalog(|state| {
+    let id = definer.inner().next_object_id();
+    definer.change_catalog(|state| {
         let owner = create.owner.as_ref().map(|(table, column)| owner_of(table, *column));
         let value = value_at(create.definition.start);
         let def = create.definition;
@@ -130,9 +131,9 @@ pub(super) fn renamed(default: &str, from: &str, to: &str) -> String {
 }
 
 /// ALTER SEQUENCE.
-pub(super) fn alter(session: &mut Session, alter: AlterSequence) -> Result<QueryResult> {
-    let name = session.state().key_of(&alter.name)?;
-    session.change_catalog(|state| {
+pub(super) fn alter(definer: &mut Definer<'_>, alter: AlterSequence) -> Result<QueryResult> {
+    let name = definer.state().key_of(&alter.name)?;
+    definer.change_catalog(|state| {
         let known = state.sequences.get(&name).cloned().ok_or_else(|| undefined_table(&name))?;
         let mut sequence = known.again();
         match alter.change {
@@ -238,9 +239,9 @@ pub(super) fn rename(
 }
 
 /// DROP SEQUENCE.
-pub(super) fn drop_all(session: &mut Session, drop: &DropRelations) -> Result<QueryResult> {
-    let names = drop::existing(session, drop, "sequence", SqlState::UNDEFINED_TABLE)?;
-    session.change_catalog(|state| {
+pub(super) fn drop_all(definer: &mut Definer<'_>, drop: &DropRelations) -> Result<QueryResult> {
+    let names = drop::existing(definer, drop, "sequence", SqlState::UNDEFINED_TABLE)?;
+    definer.change_catalog(|state| {
         for name in names {
             let identity = |t: &Arc<catalog::TableEntry>| {
                 let mut all = t.def.identities.iter();

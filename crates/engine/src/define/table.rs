@@ -98,7 +98,7 @@ pub(super) fn create(session: &mut Session, create: CreateTable) -> Result<Query
     let persistence = persistence_of(&create.name, create.persistence);
     replace(session, &create.name, &name, create.if_exists)?;
     if !may_create(&session.state(), &name, create.if_exists)? {
-        super::tell_taken(session, &name);
+        super::tell_taken(&mut session.definer(), &name);
         return Ok(done);
     }
     let mut def = TableDef::new(&name, create.columns, layout_of(session, &create.options)?);
@@ -201,7 +201,7 @@ pub(super) fn create_as(running: &mut Running<'_>, create: CreateTableAs) -> Res
     let persistence = persistence_of(&create.name, create.persistence);
     let replaces = create.if_exists == IfExists::Replace;
     if !replaces && !may_create(&running.session.state(), &name, create.if_exists)? {
-        super::tell_taken(running.session, &name);
+        super::tell_taken(&mut running.session.definer(), &name);
         return Ok(QueryResult::command("CREATE TABLE AS"));
     }
     let mut def =

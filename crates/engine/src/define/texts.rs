@@ -11,6 +11,7 @@ use types::{EnumType, Error, Position, Result};
 use super::policy::{self, PolicyText};
 use super::view;
 use crate::Session;
+use crate::session::definer::Definer;
 
 /// A name that becomes another one.
 #[derive(Clone, Copy)]
@@ -219,13 +220,13 @@ pub(super) fn users_of_routine(state: &State, name: &str) -> Vec<Place> {
 /// Gives a type or collation another name in the texts of `users`; the catalog has it under the new
 /// one.
 pub(super) fn rename(
-    session: &mut Session,
+    definer: &mut Definer<'_>,
     users: &[Place],
     naming: Naming,
     Renamed { from, to }: Renamed<'_>,
 ) -> Result<()> {
     let to = RelationName::of_key(to).quoted();
-    session.change_catalog(|state| {
+    definer.change_catalog(|state| {
         let known = texts(state).into_iter().filter(|(place, _)| users.contains(place));
         for (place, mut text) in known {
             for bytes in naming.named_in(&text, from).into_iter().rev() {

@@ -25,6 +25,7 @@ use types::{DataType, EnumType, Error, LabelPlace, RecordField, RecordType, Resu
 use super::missing::skipped;
 use super::texts::{self, Renamed};
 use super::{alter, policy, range_type, routine, view};
+use crate::session::definer::Definer;
 use crate::show::pg_catalog;
 use crate::statement::running::Running;
 use crate::{QueryResult, Session};
@@ -36,15 +37,17 @@ pub(super) fn run_statement(
 ) -> Result<QueryResult> {
     let command = statement.command();
     match statement {
-        TypeStatement::CreateEnum { name, labels } => create_enum(session, &name, &labels)?,
+        TypeStatement::CreateEnum { name, labels } => {
+            create_enum(&mut session.definer(), &name, &labels)?
+        }
         TypeStatement::AddLabel { name, label, place, if_exists } => {
-            add_label(session, &name, &label, &place, if_exists)?;
+            add_label(&mut session.definer(), &name, &label, &place, if_exists)?;
         }
         TypeStatement::RenameLabel { name, from, to } => {
-            let old = own_enum(session, &name)?;
+            let old = own_enum(&mut session.definer(), &name)?;
             let new = old.with_renamed_label(&from, &to)?;
             texts::rename_label(session, old, Renamed { from: &from, to: &to })?;
-            replace(session, old, new)?;
+            replace(&mut session.definer(), old, new)?;
         }
         TypeStatement::Rename { kind, name, to } => {
             let key = existing(&session.state(), kind, &name)?;
@@ -196,12 +199,12 @@ pub(super) fn check_owner(state: &State, who: &Who, key: &str) -> Result<()> {
 ///
 /// # Errors
 /// As [`existing`], and 42809 for a type of another kind.
-fn own_enum(session: &Session, name: &RelationName) -> Result<EnumType> {
-    let state = session.state();
+fn own_enum(definer: &Definer<'_>, name: &RelationName) -> Result<EnumType> {
+    let state = definer.state();
     let key = state.key_of(name)?;
     match state.types.get(&key) {
         Some(UserType::Enum(ty)) => {
-            check_owner(&state, &session.who(), &key)?;
+            check_owner(&state, &definer.who(), &key)?;
             Ok(*ty)
         }
         found => {
@@ -228,13 +231,13 @@ pub(super) fn check_free(state: &State, key: &str) -> Result<()> {
     if is_taken { Err(taken(RelationName::name_of_key(key))) } else { Ok(()) }
 }
 
-fn create_enum(session: &mut Session, name: &RelationName, labels: &[String]) -> Result<()> {
-    let state = session.state();
+fn create_enum(definer: &mut Definer<'_>, name: &RelationName, labels: &[String]) -> Result<()> {
+    let state = definer.state();
     let key = state.key_of(name)?;
     check_free(&state, &key)?;
     let number = state.new_type_number(&key);
     let ty = EnumType::declared(&key, &RelationName::of_key(&key).quoted(), number, labels)?;
-    session.change_catalog(|state| {
+    definer.change_catalog(|state| {
         state.types.insert(key, UserType::Enum(ty));
         Ok(())
     })
@@ -260,16 +263,16 @@ pub(super) fn create_composite(
 }
 
 fn add_label(
-    session: &mut Session,
+    definer: &mut Definer<'_>,
     name: &RelationName,
     label: &str,
     place: &NewLabel,
     if_exists: IfExists,
 ) -> Result<()> {
-    let old = own_enum(session, name)?;
+    let old = own_enum(definer, name)?;
     if old.position(label).is_some() && if_exists == IfExists::Skip {
         let message = format!("enum label \"{label}\" already exists, skipping");
-        session.notice(SqlState::DUPLICATE_OBJECT, message);
+        definer.notice(SqlState::DUPLICATE_OBJECT, message);
         return Ok(());
     }
     let place = match place {
@@ -277,11 +280,11 @@ fn add_label(
         NewLabel::Before(label) => LabelPlace::Before(label),
         NewLabel::After(label) => LabelPlace::After(label),
     };
-    replace(session, old, old.with_label(label, place)?)
+    replace(definer, old, old.with_label(label, place)?)
 }
 
-fn replace(session: &mut Session, old: EnumType, new: EnumType) -> Result<()> {
-    session.change_catalog(|state| state.replace_enum(old, new))
+fn replace(definer: &mut Definer<'_>, old: EnumType, new: EnumType) -> Result<()> {
+    definer.change_catalog(|state| state.replace_enum(old, new))
 }
 
 /// Gives the type that the catalog calls `key` another name, in another schema perhaps.
@@ -328,7 +331,12 @@ pub(super) fn move_type(session: &mut Session, key: &str, to: &RelationName) -> 
         });
         Ok(())
     })?;
-    texts::rename(session, &users, texts::Naming::Types, Renamed { from: key, to: &new_key })
+    texts::rename(
+        &mut session.definer(),
+        &users,
+        texts::Naming::Types,
+        Renamed { from: key, to: &new_key },
+    )
 }
 
 fn drop_all(
@@ -428,7 +436,7 @@ pub(super) fn drop_one(session: &mut Session, key: &str, behaviour: DropBehaviou
             .with_hint("Use DROP ... CASCADE to drop the dependent objects too."));
     }
     let users: Vec<User> = found.into_iter().map(|(user, _)| user).collect();
-    tell_cascade(session, &users);
+    tell_cascade(&mut session.definer(), &users);
     for user in &users {
         drop_user(session, user)?;
     }
@@ -488,20 +496,20 @@ pub(super) fn drop_user(session: &mut Session, user: &User) -> Result<()> {
 /// Drops what has its text in one of `places`, defaults of domains apart, and says so.
 pub(super) fn drop_places(running: &mut Running<'_>, places: &[&texts::Place]) -> Result<()> {
     let users: Vec<User> = places.iter().filter_map(|place| of_text(place, "", &[])).collect();
-    tell_cascade(running.session, &users);
+    tell_cascade(&mut running.session.definer(), &users);
     users.iter().try_for_each(|user| drop_user(running.session, user))
 }
 
 /// Notices of what goes with a type.
-pub(super) fn tell_cascade(session: &mut Session, users: &[User]) {
+pub(super) fn tell_cascade(definer: &mut Definer<'_>, users: &[User]) {
     let lines: Vec<String> =
         users.iter().map(|user| format!("drop cascades to {}", user.shown())).collect();
     match lines.as_slice() {
         [] => {}
-        [line] => session.notice(SqlState::SUCCESSFUL_COMPLETION, line.clone()),
+        [line] => definer.notice(SqlState::SUCCESSFUL_COMPLETION, line.clone()),
         lines => {
             let message = format!("drop cascades to {} other objects", lines.len());
-            session.notice(SqlState::SUCCESSFUL_COMPLETION, message);
+            definer.notice(SqlState::SUCCESSFUL_COMPLETION, message);
         }
     }
 }
@@ -644,7 +652,7 @@ pub(super) fn drop_texts(running: &mut Running<'_>, places: &[texts::Place]) -> 
         P::Policy(text) => User::Policy(text.table, text.name),
     };
     let users: Vec<User> = places.iter().map(user).collect();
-    tell_cascade(running.session, &users);
+    tell_cascade(&mut running.session.definer(), &users);
     users.iter().try_for_each(|user| drop_user(running.session, user))
 }
 

@@ -13,6 +13,7 @@ use types::{DataType, Error, NumericDisplay, Position, Result, SqlState};
 
 use super::followers::{self, Change};
 use super::{drop, may_create, names, needed, persistence_of, policy, wide};
+use crate::session::definer::Definer;
 use crate::statement::running::Running;
 use crate::{QueryResult, Session};
 
@@ -288,9 +289,9 @@ pub(super) fn drop_dependents(
 }
 
 /// DROP VIEW.
-pub(super) fn drop_all(session: &mut Session, drop: &DropRelations) -> Result<QueryResult> {
-    let names = drop::existing(session, drop, "view", SqlState::UNDEFINED_TABLE)?;
-    session.change_catalog(|state| {
+pub(super) fn drop_all(definer: &mut Definer<'_>, drop: &DropRelations) -> Result<QueryResult> {
+    let names = drop::existing(definer, drop, "view", SqlState::UNDEFINED_TABLE)?;
+    definer.change_catalog(|state| {
         // First those that go anyway, so that views of each other may go together.
         state.views.retain(|name, _| !names.contains(name.as_str()));
         names.iter().try_for_each(|name| drop_dependents(state, "view", name, drop.behaviour))

@@ -39,7 +39,7 @@ pub(super) fn create(session: &mut Session, create: &CreateWideTable) -> Result<
     let name = &session.state().key_of(&create.name)?;
     if !may_create(&session.state(), name, create.if_exists)? {
         debug_assert_eq!(create.if_exists, IfExists::Skip);
-        tell_taken(session, name);
+        tell_taken(&mut session.definer(), name);
         return Ok(done);
     }
     let fact = &session.state().key_of(&create.fact)?;

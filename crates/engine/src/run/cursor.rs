@@ -19,12 +19,12 @@ use sql::statement::{
 use storage::{BufferPool, Tid};
 use types::{CompareOp, Error, Result, SqlState, Value};
 
-use crate::session::cursors::{Cursor, unknown};
+use crate::QueryResult;
+use crate::session::cursors::{Cursor, Cursors, unknown};
 use crate::statement::running::{Run, Running};
 use crate::transaction::work::Begun;
 use crate::write::lock;
 use crate::write::partitioned::{tagged, untagged};
-use crate::{QueryResult, Session};
 
 /// DECLARE.
 pub(crate) fn declare(running: &mut Running<'_>, declare: Declare) -> Result<QueryResult> {
@@ -133,29 +133,32 @@ fn place_now(running: &Running<'_>, table: &TableRef, place: Tid) -> Tid {
 }
 
 /// CLOSE.
-pub(crate) fn close(session: &mut Session, name: Option<&str>) -> Result<QueryResult> {
+pub(crate) fn close(cursors: &mut Cursors, name: Option<&str>) -> Result<QueryResult> {
     match name {
         None => {
-            session.cursors.clear();
+            cursors.clear();
             Ok(QueryResult::command("CLOSE CURSOR ALL"))
         }
         Some(name) => {
-            session.cursors.open.remove(name).ok_or_else(|| unknown(name))?;
+            cursors.open.remove(name).ok_or_else(|| unknown(name))?;
             Ok(QueryResult::command("CLOSE CURSOR"))
         }
     }
 }
 
 /// FETCH and MOVE.
-pub(crate) fn fetch(session: &mut Session, fetch: &Fetch) -> Result<QueryResult> {
-    let pool = Arc::clone(session.database.pool());
-    let cursor = session.cursors.get_mut(&fetch.name)?;
+pub(crate) fn fetch(
+    cursors: &mut Cursors,
+    pool: &Arc<BufferPool>,
+    fetch: &Fetch,
+) -> Result<QueryResult> {
+    let cursor = cursors.get_mut(&fetch.name)?;
     let wanted = cursor.step(fetch.to)?;
     let count = wanted.len();
     if fetch.action == FetchAction::Move {
         return Ok(QueryResult::command(format!("MOVE {count}")));
     }
-    let rows = cursor.rows_at(&wanted, &pool)?;
+    let rows = cursor.rows_at(&wanted, pool)?;
     let result = QueryResult::tagged(format!("FETCH {count}"), rows);
     Ok(if cursor.form == CursorForm::Binary { result.into_binary() } else { result })
 }

@@ -136,23 +136,18 @@ impl Running<'_> {
             Statement::Vacuum { tables, freezing, analyze } => {
                 self.session.vacuum(&tables, freezing, analyze)
             }
-            Statement::Checkpoint => {
-                let session = &*self.session;
-                if !session.state().acts_as(session.settings.who(), CHECKPOINT) {
-                    let message = "must be superuser or have privileges of pg_checkpoint";
-                    return Err(denied(message));
-                }
-                // Its snapshot would keep what others delete meanwhile.
-                self.session.end_statement()?;
-                self.session.inner().checkpoint()?;
-                Ok(QueryResult::command("CHECKPOINT"))
-            }
+            Statement::Checkpoint => self.checkpoint(),
             Statement::Database(statement) => self.session.run_databases(*statement),
             Statement::Backup(directory) => self.session.backup(&directory),
             Statement::Declare(declare) => cursor::declare(self, *declare),
-            Statement::Fetch(fetch) => cursor::fetch(self.session, &fetch),
+            Statement::Fetch(fetch) => {
+                let session = &mut *self.session;
+                cursor::fetch(&mut session.cursors, session.database.pool(), &fetch)
+            }
             Statement::AtCursor(at) => cursor::run_at(self, *at),
-            Statement::CloseCursor(name) => cursor::close(self.session, name.as_deref()),
+            Statement::CloseCursor(name) => {
+                cursor::close(&mut self.session.cursors, name.as_deref())
+            }
             Statement::Listen(channel) => {
                 self.session.work_mut().pending.push(Pending::Listen(channel));
                 Ok(QueryResult::command("LISTEN"))
@@ -169,11 +164,25 @@ impl Running<'_> {
             Statement::Prepare(prepare) => prepared::prepare(self.session, *prepare),
             Statement::CreateExecuted(create) => prepared::create_executed(self, &create),
             Statement::Execute(execute) => prepared::execute(self, &execute),
-            Statement::Deallocate(name) => prepared::deallocate(self.session, name.as_deref()),
+            Statement::Deallocate(name) => {
+                prepared::deallocate(&mut self.session.prepared, name.as_deref())
+            }
             other => match transaction::run(self.session, other)? {
                 transaction::Ran::Done(result) => Ok(result),
                 transaction::Ran::NotOne(other) => define::run(self, other),
             },
         }
+    }
+
+    /// CHECKPOINT.
+    fn checkpoint(&mut self) -> Result<QueryResult> {
+        let session = &*self.session;
+        if !session.state().acts_as(session.settings.who(), CHECKPOINT) {
+            return Err(denied("must be superuser or have privileges of pg_checkpoint"));
+        }
+        // The statement's snapshot would keep what others delete meanwhile.
+        self.session.end_statement()?;
+        self.session.inner().checkpoint()?;
+        Ok(QueryResult::command("CHECKPOINT"))
     }
 }

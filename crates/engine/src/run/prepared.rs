@@ -13,7 +13,7 @@ use crate::define::bus;
 use crate::run::transaction;
 use crate::session::boundary::Boundary;
 use crate::session::compiled::{Compiled, Ready, Timing};
-use crate::session::prepared::kept::{Body, KeptStatement, PreparedBy};
+use crate::session::prepared::kept::{Body, KeptStatement, PreparedBy, PreparedStatements};
 use crate::session::prepared::{PreparedStatement, unknown};
 use crate::statement::describe;
 use crate::statement::running::{Run, Running};
@@ -157,14 +157,18 @@ fn run_ready(running: &mut Running<'_>, compiled: &Arc<Compiled>) -> Result<Quer
     result.unwrap_or_else(|| Err(Error::internal("a statement about rows")))
 }
 
-pub(crate) fn deallocate(session: &mut Session, name: Option<&str>) -> Result<QueryResult> {
+/// DEALLOCATE.
+pub(crate) fn deallocate(
+    prepared: &mut PreparedStatements,
+    name: Option<&str>,
+) -> Result<QueryResult> {
     match name {
         None => {
-            session.prepared.clear();
+            prepared.clear();
             Ok(QueryResult::command("DEALLOCATE ALL"))
         }
         Some(name) => {
-            session.prepared.remove(name).ok_or_else(|| unknown(name))?;
+            prepared.remove(name).ok_or_else(|| unknown(name))?;
             Ok(QueryResult::command("DEALLOCATE"))
         }
     }

@@ -57,7 +57,7 @@ pub(super) fn create(running: &mut Running<'_>, new: CreateIndex) -> Result<Quer
         }
         Naming::Given if !transaction.has_name(&new.name)? => new.name,
         Naming::Given if new.if_exists == IfExists::Skip => {
-            tell_taken(session, &RelationName::key_beside(&def.name, &new.name));
+            tell_taken(&mut session.definer(), &RelationName::key_beside(&def.name, &new.name));
             return Ok(QueryResult::command("CREATE INDEX"));
         }
         Naming::Given => return Err(taken(&new.name)),

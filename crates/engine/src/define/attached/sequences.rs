@@ -48,7 +48,7 @@ pub(super) fn create(running: &mut Running<'_>, new: CreateSequence) -> Result<Q
     if transaction.has_name(&new.name.name)? {
         return match new.if_exists {
             IfExists::Skip => {
-                tell_taken(session, &new.name.key());
+                tell_taken(&mut session.definer(), &new.name.key());
                 Ok(done)
             }
             _ => Err(taken(&new.name.name)),

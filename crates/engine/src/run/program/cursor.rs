@@ -118,7 +118,11 @@ impl Frame<'_> {
         let name = self.open_name(slot)?;
         let to = self.goal(step)?;
         let action = if targets.is_some() { FetchAction::Fetch } else { FetchAction::Move };
-        let result = cursor::fetch(self.session, &Fetch { name, to, action })?;
+        let result = cursor::fetch(
+            &mut self.session.cursors,
+            self.session.database.pool(),
+            &Fetch { name, to, action },
+        )?;
         self.row_count = match targets {
             Some(targets) => {
                 let row = rows_of(&result).next();
@@ -162,7 +166,7 @@ impl Frame<'_> {
     /// 34000, 22004.
     pub(super) fn close(&mut self, slot: usize) -> Result<()> {
         let name = self.open_name(slot)?;
-        cursor::close(self.session, Some(&name)).map(|_| ())
+        cursor::close(&mut self.session.cursors, Some(&name)).map(|_| ())
     }
 
     /// FOR over a bound cursor, which is open while it runs.
@@ -182,7 +186,8 @@ impl Frame<'_> {
         loop {
             let (to, action) = (FetchTo::Forward(1), FetchAction::Fetch);
             let fetch = Fetch { name: name.clone(), to, action };
-            let result = cursor::fetch(self.session, &fetch)?;
+            let result =
+                cursor::fetch(&mut self.session.cursors, self.session.database.pool(), &fetch)?;
             let Some(row) = rows_of(&result).next() else { break };
             found = true;
             self.take_row(std::slice::from_ref(&target), Some(row), &result)?;
