@@ -93,7 +93,7 @@ impl Backend for Tessera {
         let config = self.config.clone();
         let database = match &files {
             None => open(config),
-            Some(files) => openfiles(files.path(), config),
+            Some(files) => open_files(files.path(), config),
         };
         let database = database.map_err(sql_error)?;
         let ran_out = Arc::default();
@@ -113,7 +113,7 @@ pub fn open(config: Config) -> types::Result<engine::Database> {
 ///
 /// # Errors
 /// Errors of the engine.
-pub fn openfiles(directory: &Path, config: Config) -> types::Result<engine::Database> {
+pub fn open_files(directory: &Path, config: Config) -> types::Result<engine::Database> {
     engine::Database::open(directory, config).inspect(register)
 }
 
