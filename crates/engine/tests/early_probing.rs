@@ -157,10 +157,10 @@ fn rows_are_those_of_the_plain_join() {
         let values = [3, 40, 400, 3000][random.below(4) as usize];
         fill(&mut session, random, &Table { name: "fact", rows: 700, values });
         fill(&mut session, random, &Table { name: "other", rows: 60, values });
-        let rows = [1, 2, 30, 150][seed as usize % 4];
+        let count = [1, 2, 30, 150][seed as usize % 4];
         // One key in all rows of the build side, at times.
         let few = if random.chance(30) { 1 } else { values };
-        fill(&mut session, random, &Table { name: "dim", rows, values: few });
+        fill(&mut session, random, &Table { name: "dim", rows: count, values: few });
         for _ in 0..15 {
             let source = SOURCES[random.below(SOURCES.len() as u64) as usize];
             let all = queries(source, ONS[random.below(ONS.len() as u64) as usize]);

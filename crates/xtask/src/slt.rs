@@ -86,6 +86,9 @@ pub fn run(paths: &[PathBuf], backend: &dyn Backend, show: usize) -> Outcome {
         for failure in report.failures.iter().take(show) {
             println!("{}:{}: {}\n", short(&path), failure.line, failure.message);
         }
+        if let Some(line) = report.cut_at {
+            println!("{}: ended at line {line}, for want of memory", short(&path));
+        }
         if !report.failures.is_empty() {
             let records = report.queries + report.statements;
             println!("{}: {} of {records} failed\n", short(&path), report.failures.len());

@@ -2,7 +2,7 @@
 //! files with little memory.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Once, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
@@ -10,6 +10,7 @@ use engine::{CancelHandle, Config, QueryResult, Session};
 use storage::Layout;
 use testkit::Scratch;
 use testkit::slt::{Answer, Backend, Connection, Database, SqlError};
+use types::SqlState;
 
 /// Memory of a test's database in bytes: tests run side by side.
 const MEMORY_BYTES: u64 = 4 << 30;
@@ -95,7 +96,8 @@ impl Backend for Tessera {
             Some(files) => open_files(files.path(), config),
         };
         let database = database.map_err(sql_error)?;
-        Ok(Box::new(OneDatabase { database, settings, statement_time, _files: files }))
+        let ran_out = Arc::default();
+        Ok(Box::new(OneDatabase { database, settings, statement_time, ran_out, files }))
     }
 }
 
@@ -129,7 +131,8 @@ fn scratch() -> Scratch {
 /// `database` for whoever runs SQL on any system.
 pub fn boxed(database: engine::Database) -> Box<dyn Database> {
     let (settings, statement_time) = (Vec::new(), STATEMENT_TIME);
-    Box::new(OneDatabase { database, settings, statement_time, _files: None })
+    let ran_out = Arc::default();
+    Box::new(OneDatabase { database, settings, statement_time, ran_out, files: None })
 }
 
 struct OneDatabase {
@@ -137,8 +140,10 @@ struct OneDatabase {
     /// Statements that each session begins with.
     settings: Vec<String>,
     statement_time: Duration,
+    /// A statement got 53200.
+    ran_out: Arc<AtomicBool>,
     /// Directory of the database, which goes with it.
-    _files: Option<Scratch>,
+    files: Option<Scratch>,
 }
 
 impl Database for OneDatabase {
@@ -153,7 +158,11 @@ impl Database for OneDatabase {
             time: self.statement_time,
         });
         watch(&watched);
-        Ok(Box::new(OneSession { session, watched }))
+        Ok(Box::new(OneSession { session, watched, ran_out: Arc::clone(&self.ran_out) }))
+    }
+
+    fn ran_out(&self) -> bool {
+        self.files.is_some() && self.ran_out.load(Ordering::Relaxed)
     }
 
     fn waiting(&self) -> Result<Vec<String>, SqlError> {
@@ -168,6 +177,7 @@ const WAITING: &str = "SELECT session_id FROM tessera_sessions() WHERE state = '
 struct OneSession {
     session: Session,
     watched: Arc<Watched>,
+    ran_out: Arc<AtomicBool>,
 }
 
 impl Connection for OneSession {
@@ -175,6 +185,9 @@ impl Connection for OneSession {
         self.watched.set(Some(Instant::now()));
         let result = self.session.execute(sql);
         self.watched.set(None);
+        if result.as_ref().is_err_and(|error| error.state() == SqlState::OUT_OF_MEMORY) {
+            self.ran_out.store(true, Ordering::Relaxed);
+        }
         let result = result.map_err(sql_error)?;
         Ok(if result.has_rows() {
             Answer::Rows { columns: result.columns().len(), rows: result.text_rows() }

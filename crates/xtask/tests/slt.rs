@@ -1,6 +1,7 @@
 //! The SQL tests on Tessera: every file in every layout, with one worker and with two,
 //! with indexes wherever they can be used, once with operators that spill, once with blocks
-//! that are frozen as soon as nobody writes them, and once with work orders as messages of the bus.
+//! that are frozen as soon as nobody writes them, once so in files and with little memory, and once
+//! with work orders as messages of the bus.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -15,6 +16,9 @@ const LAYOUTS: [&str; 3] = ["row", "column", "frozen"];
 
 /// Numbers of workers, and whether indexes are used.
 const SETTINGS: [(usize, &str); 3] = [(1, "on"), (2, "on"), (2, "prefer")];
+
+/// Memory of databases that have little of it: files whose statements need more end there.
+const LITTLE_BYTES: u64 = 24 << 20;
 
 /// Failures of one file that are shown.
 const SHOWN: usize = 5;
@@ -42,6 +46,8 @@ fn trials() -> Result<Vec<Trial>, String> {
     }
     add(&mut trials, &files, "column/2/on/spilling", Tessera::new("column", 2, "on")?.spilling());
     add(&mut trials, &files, "auto/2/on/freezing", Tessera::new("auto", 2, "on")?.freezing());
+    let little = Tessera::new("auto", 2, "on")?.freezing().with_memory(LITTLE_BYTES);
+    add(&mut trials, &files, "auto/2/on/freezing/memory", little);
     add(&mut trials, &files, "auto/2/on/bus", Tessera::new("auto", 2, "on")?.on_bus());
     Ok(trials)
 }

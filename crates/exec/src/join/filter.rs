@@ -164,10 +164,18 @@ const SET_ROWS_MAX: usize = 4 << 20;
 /// Build rows up to which the keys that there are may be a restriction of the probe side's scan.
 const RESTRICTION_ROWS_MAX: usize = 64;
 
+/// Bytes of a string up to which a filter has a copy of it.
+const STRING_BYTES_MAX: usize = 1 << 12;
+
 /// The keys of `vector` that are not NULL, each once, where a scan decides about them faster, or
 /// can skip more, than by a set: one of any type, or a few strings.
 fn few_keys(vector: &Vector) -> Option<Arc<[Value]>> {
-    if vector.len() > RESTRICTION_ROWS_MAX {
+    let is_long = |text: &[u8]| text.len() > STRING_BYTES_MAX;
+    let has_long = match &vector.data {
+        VectorData::Str(strings) => strings.iter().take(RESTRICTION_ROWS_MAX).any(is_long),
+        _ => false,
+    };
+    if vector.len() > RESTRICTION_ROWS_MAX || has_long {
         return None;
     }
     let mut keys: Vec<Value> = Vec::new();
@@ -179,12 +187,12 @@ fn few_keys(vector: &Vector) -> Option<Arc<[Value]>> {
     (keys.len() <= 1 || vector.physical() == PhysicalType::Str).then(|| keys.into())
 }
 
-/// Smallest and largest of the strings of `vector`; None for other types.
+/// Smallest and largest of the strings of `vector`; None for other types, and for long ones.
 fn string_ends(vector: &Vector) -> Option<[Arc<[u8]>; 2]> {
     let VectorData::Str(strings) = &vector.data else { return None };
-    let valid =
-        || (0..vector.len()).filter(|&row| !vector.is_null(row)).map(|row| strings.get(row));
-    Some([valid().min()?.into(), valid().max()?.into()])
+    let valid = || (0..vector.len()).filter(|&row| !vector.is_null(row)).map(|i| strings.get(i));
+    let ends = [valid().min()?, valid().max()?];
+    ends.iter().all(|end| end.len() <= STRING_BYTES_MAX).then(|| ends.map(Arc::from))
 }
 
 /// Filters for the probe side, by what was built, for kinds that drop probe rows without a match.

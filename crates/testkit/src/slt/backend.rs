@@ -64,6 +64,12 @@ pub trait Database: Send + Sync {
     /// # Errors
     /// When the database cannot be asked.
     fn waiting(&self) -> Result<Vec<String>, SqlError>;
+
+    /// True once a statement did not fit into memory that was made little on purpose: what the rest
+    /// of the file expects may depend on it.
+    fn ran_out(&self) -> bool {
+        false
+    }
 }
 
 /// A database system under test.

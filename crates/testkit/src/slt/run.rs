@@ -38,6 +38,8 @@ pub struct Report {
     pub statements: usize,
     /// Records that failed, in file order.
     pub failures: Vec<Failure>,
+    /// Line of the record that did not fit into memory, with which the run ended.
+    pub cut_at: Option<u32>,
 }
 
 /// The `.slt` files under `root`, sorted; `root` may be a file.
@@ -80,7 +82,12 @@ pub fn run_file(path: &Path, backend: &dyn Backend) -> Result<Report, SqlError> 
             Record::Halt { .. } => break,
             _ => {}
         }
-        if let Err(error) = runner.run(record) {
+        let outcome = runner.run(record);
+        if bench.database.ran_out() {
+            report.cut_at = outcome.err().map(|error| error.location().line());
+            break;
+        }
+        if let Err(error) = outcome {
             let line = error.location().line();
             report.failures.push(Failure { line, message: error.kind().to_string() });
         }
