@@ -26,7 +26,7 @@ pub struct Files {
     pub background: Background,
     /// Bytes of a file of the log.
     pub segment_bytes: u64,
-    /// Bytes of the log that recovery hands to its threads at once.
+    /// Bytes of the log that recovery hands to its threads at once, at least.
     pub portion_bytes: usize,
 }
 

@@ -85,7 +85,7 @@ impl<'a> Means<'a> {
     pub(super) fn new(directory: &'a Directory, opening: Opening<'a>) -> Self {
         let Opening { files, pool, threads } = opening;
         let homes = Arc::new(Homes::new(directory.reader()));
-        let (threads, portion_bytes) = (threads.max(1), files.portion_bytes);
+        let (threads, portion_bytes) = (threads.max(1), files.portion_bytes.max(1));
         Self { directory, pool, threads, portion_bytes, homes, whole: Mutex::default() }
     }
 

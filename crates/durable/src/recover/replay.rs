@@ -177,7 +177,7 @@ impl<'a> Replay<'a> {
     pub(super) fn run(&mut self, log: &mut LogReader) -> Result<(), Failed> {
         let mut source = Source::new(log, self.last, self.means.portion_bytes);
         loop {
-            let (portion, stop) = source.portion(source.portion_bytes / ALONE_SHARE)?;
+            let (portion, stop) = source.portion(source.portion_bytes.div_ceil(ALONE_SHARE))?;
             let stop = match stop {
                 None if self.means.threads > 1 => self.run_parallel(portion, &mut source)?,
                 stop => {
