@@ -36,9 +36,9 @@ impl KeptStatistics<'_> {
 }
 
 impl Table {
-    /// Statistics that a checkpoint may keep, gathered now where few rows are to be looked at; None where
-    /// little is known, or the table is so small that its rows are looked at whenever it is planned
-    /// with.
+    /// Statistics that a checkpoint may keep, gathered now where few rows are to be looked at; None
+    /// where little is known, or the table is so small that its rows are looked at whenever it is
+    /// planned with.
     pub fn statistics_to_keep(&self) -> Option<KeptStatistics<'_>> {
         if self.live_rows() <= ROWS_AT_ONCE {
             return None;
