@@ -120,13 +120,25 @@ impl Writer<'_> {
     /// Changes of the token at `at`, and of others because of it.
     fn edits(&self, at: usize) -> Vec<Edit> {
         let follows = |token: &Token| self.token(at + 1) == Some(token);
+        // Only there these names are no user's.
+        let is_first = at > 0 && self.is_word(at - 1, "by");
+        let is_clause = |name: &str| {
+            let clauses = name.strip_prefix(MARKER).unwrap_or_default().to_lowercase();
+            clauses.starts_with("search ") || clauses.starts_with("cycle ")
+        };
         match self.quoted(at) {
-            Some(ROWS_FROM) => return vec![self.replaced(at..at + 1, "ROWS FROM")],
-            Some(ALL_ITEMS) => return vec![self.replaced(at..at + 1, "ALL")],
-            Some(DISTINCT_SETS) => return vec![self.replaced(at..at + 2, "DISTINCT")],
+            Some(ROWS_FROM) if follows(&Token::LParen) => {
+                return vec![self.replaced(at..at + 1, "ROWS FROM")];
+            }
+            Some(ALL_ITEMS) if is_first => return vec![self.replaced(at..at + 1, "ALL")],
+            Some(DISTINCT_SETS) if is_first => {
+                return vec![self.replaced(at..at + 2, "DISTINCT")];
+            }
             Some(JOIN_NAME) if follows(&Token::RParen) => return self.join_name(at),
-            Some(name) if name.starts_with(MARKER) => return self.recursion(at, name),
-            Some(name) if name.starts_with(EXCLUDE) => return self.exclusion(at, name),
+            Some(name) if is_clause(name) => return self.recursion(at, name),
+            Some(name) if is_first && name.starts_with(EXCLUDE) => {
+                return self.exclusion(at, name);
+            }
             Some(name) if name.starts_with(SPREAD) => {
                 let name = &name[SPREAD.len()..];
                 return vec![self.replaced(at..at + 1, &format!("VARIADIC \"{name}\""))];
@@ -154,6 +166,10 @@ impl Writer<'_> {
         ) else {
             return Vec::new();
         };
+        let open = (0..at).rev().find(|at| self.token(*at) == Some(&Token::LParen));
+        if !open.is_some_and(|open| open > 0 && self.is_word(open - 1, "using")) {
+            return Vec::new();
+        }
         let name = &self.text[self.begin(at - 2)..self.end(at - 2)];
         vec![self.replaced(at - 3..at + 1, ""), self.behind(at + 1, format!(" AS {name}"))]
     }
@@ -248,7 +264,13 @@ mod tests {
 
     #[test]
     fn other_texts_stay() {
-        let text = "SELECT \"using\", 'rows from', rollup FROM t";
-        assert_eq!(as_written(text), text);
+        let texts = [
+            "SELECT \"using\", 'rows from', rollup FROM t",
+            "SELECT x.\"using\" FROM x WHERE a IN (1, x.\"using\")",
+            "WITH r(a, \"recursion depth\") AS (SELECT 1, 2) SELECT \"frame exclude it\" FROM r",
+        ];
+        for text in texts {
+            assert_eq!(as_written(text), text);
+        }
     }
 }
