@@ -117,6 +117,7 @@ mod function_table;
 mod array;
 mod array_functions;
 mod array_targets;
+mod attribute;
 mod aggregate;
 mod window;
 mod name;

@@ -11,10 +11,11 @@ pub use crate::definition::{
     IndexKind, IndexMeta, IndexTerms, Inheritance, Instance, KeyDef, KeyMatch, KeyNulls, Language,
     LastTakes, NamedMethod, NullInput, PARTITION_SHIFT, ParameterDef, ParameterMode,
     PartitionBound, PartitionKey, PartitionOf, PartitionStrategy, PolicyCommand, PolicyDef,
-    PolicyKind, Polymorphic, RangeEnd, ReferentialAction, RoutineDef, RoutineKind, RoutineType,
-    RowCount, RowSecurity, Security, SequenceDef, SequenceWrap, StepFunction, TID_COLUMN,
-    TriggerDef, TriggerEvent, TriggerFiring, TriggerLevel, TriggerTiming, Uniqueness, Validity,
-    Volatility, WeaveForm, WideDef, WideLink, WideNode, built_in_trigger_function, routine_key,
+    PolicyKind, Polymorphic, RangeEnd, ReferentialAction, RoutineDef, RoutineKind, RoutineSetting,
+    RoutineType, RowCount, RowSecurity, Security, SequenceDef, SequenceWrap, StepFunction,
+    TID_COLUMN, TriggerDef, TriggerEvent, TriggerFiring, TriggerLevel, TriggerTiming, Uniqueness,
+    Validity, Volatility, WeaveForm, WideDef, WideLink, WideNode, built_in_trigger_function,
+    routine_key,
 };
 pub use crate::program::NameConflict;
 

@@ -26,7 +26,7 @@ pub use policy::{PolicyCommand, PolicyDef, PolicyKind, RowSecurity};
 pub use polymorphic::{Family, Instance, Polymorphic};
 pub use routine::{
     BodyForm, Language, NullInput, ParameterDef, ParameterMode, RoutineDef, RoutineKind,
-    RoutineType, RowCount, Security, Volatility, routine_key,
+    RoutineSetting, RoutineType, RowCount, Security, Volatility, routine_key,
 };
 pub(crate) use trigger::built_in_trigger_key;
 pub use trigger::{

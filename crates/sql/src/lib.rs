@@ -28,7 +28,7 @@ pub use bind::{
 };
 pub use implication::{implies, normalised};
 pub use parse::{
-    Effect, Followed, ParsedStatement, calls_in, check_expression, collations_in, default_text,
-    followed, functions_in, named_columns, names_in, parse, query_in_schema, relations_in,
-    sequences_in, types_in, with_escapes, with_literals, with_schemas,
+    Effect, Followed, ParsedStatement, as_written, calls_in, check_expression, collations_in,
+    default_text, followed, functions_in, named_columns, names_in, parse, query_in_schema,
+    relations_in, sequences_in, types_in, with_escapes, with_literals, with_schemas,
 };

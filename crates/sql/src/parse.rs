@@ -71,7 +71,7 @@ pub(crate) use domain::{DomainAction, DomainClause, DomainTree};
 pub use effect::Effect;
 pub(crate) use effect::into_of;
 pub(crate) use effectless::{
-    Altered as AlteredKind, Effectless as EffectlessAction, EffectlessTree, Switched,
+    Altered as AlteredKind, Effectless as EffectlessAction, EffectlessTree, Statistics, Switched,
 };
 pub use followed::{Followed, followed};
 pub(crate) use forms::{JOIN_NAME, REPEATABLE, ROWS_FROM};
@@ -89,7 +89,7 @@ pub(crate) use search::{Cycle, RecursionClauses, Search, SearchOrder, recursion_
 pub(crate) use sequence::SequenceOption;
 pub(crate) use setting::{option_word, path_value, set_value};
 pub(crate) use shorthand::BY_NAME;
-pub use shown::{default_text, named_columns, names_in, query_in_schema, sequences_in};
+pub use shown::{as_written, default_text, named_columns, names_in, query_in_schema, sequences_in};
 pub(crate) use tokens::SPREAD;
 pub(crate) use trigger::{CreateTriggerTree, TransitionTree, TriggerTree};
 pub use typed::{collations_in, functions_in, types_in, with_literals};

@@ -12,7 +12,7 @@ mod lexer;
 mod parser;
 mod tree;
 
-pub use parser::{Signature, parse};
+pub use parser::{Returns, Signature, parse};
 pub use tree::{
     Block, BoundCursor, Branch, Condition, CursorQuery, CursorStep, Declared, Diagnostic,
     DiagnosticItem, ExitKind, Fragment, Handler, Into, Level, LoopHead, NameConflict, OPENED,

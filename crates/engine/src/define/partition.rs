@@ -403,7 +403,9 @@ fn renumber_key(key: &mut KeyDef, places: &[usize]) {
 }
 
 impl Wanted {
-    fn of(parent: &TableDef, def: &TableDef, known: &[(String, String)]) -> Self {
+    /// # Errors
+    /// 42P16 when the partition has another primary key than the table above.
+    fn of(parent: &TableDef, def: &TableDef, known: &[(String, String)]) -> Result<Self> {
         let mut wanted = Self { found: Vec::new(), new: Vec::new(), foreign: Vec::new() };
         let parent = &Self::in_part(parent, def);
         let is_key = |def: &TableDef, name: &str| def.keys.iter().find(|k| k.name == name).cloned();
@@ -430,6 +432,15 @@ impl Wanted {
                 None => wanted.new.push((index.name.clone(), index.clone(), key)),
             }
         }
+        let is_primary = |key: &KeyDef| key.primary;
+        let mut new = wanted.new.iter();
+        if new.any(|(.., key)| key.as_ref().is_some_and(is_primary))
+            && def.keys.iter().any(is_primary)
+        {
+            let table = def.bare_name();
+            let message = format!("multiple primary keys for table \"{table}\" are not allowed");
+            return Err(Error::new(SqlState::INVALID_DEFINITION, message));
+        }
         for key in &parent.foreign_keys {
             let is_it = |own: &ForeignKeyDef| {
                 own.columns == key.columns
@@ -440,7 +451,7 @@ impl Wanted {
                 wanted.foreign.push(key.clone());
             }
         }
-        wanted
+        Ok(wanted)
     }
 
     /// The definition of a table with the ordinals that its columns have in a partition.
@@ -477,13 +488,16 @@ impl Wanted {
 }
 
 /// Gives a new table that is to be a partition the indexes, keys and foreign keys of its parent.
+///
+/// # Errors
+/// 42P16 when it has another primary key.
 pub(super) fn take_over_new(
     state: &State,
     parent: &TableDef,
     def: &mut TableDef,
     place: &mut PartitionOf,
-) {
-    let Wanted { found, new, foreign } = Wanted::of(parent, def, &place.indexes);
+) -> Result<()> {
+    let Wanted { found, new, foreign } = Wanted::of(parent, def, &place.indexes)?;
     place.indexes.extend(found);
     for (of, index, key) in new {
         let name = Wanted::name(state, def, &index, key.as_ref());
@@ -500,6 +514,7 @@ pub(super) fn take_over_new(
         def.indexes.push(foreign_index(&key));
         def.foreign_keys.push(key);
     }
+    Ok(())
 }
 
 /// Refuses a unique key on a partition that is partitioned itself, by columns that are not in it.
@@ -522,7 +537,7 @@ fn take_over(
     place: &mut PartitionOf,
 ) -> Result<()> {
     let state = running.session.state();
-    let Wanted { found, new, foreign } = Wanted::of(&parent.def, &table.def, &place.indexes);
+    let Wanted { found, new, foreign } = Wanted::of(&parent.def, &table.def, &place.indexes)?;
     place.indexes.extend(found);
     for (of, index, key) in new {
         check_unique(&table.def, &index, key.as_ref())?;

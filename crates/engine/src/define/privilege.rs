@@ -585,21 +585,30 @@ fn change_owner(
         return Err(denied(format!("must be owner of {word} {name}")));
     }
     let to = one_role(session, &state, to)?;
-    if let Who::Role(own) = &who
-        && !state.is_superuser(&who)
-        && !state.is_member(own, &to)
-    {
-        return Err(denied(format!("must be member of role \"{to}\"")));
-    }
-    if let Object::Relation(key) | Object::Type(key) = &object
-        && !state.is_superuser(&who)
-    {
-        state.check(&Who::Role(to.as_str().into()), &Object::schema_of(key), CREATE)?;
-    }
+    check_new_owner(&state, &who, &object, &to)?;
     session.change_catalog(|state| {
         set_owner(state, &object, &to);
         Ok(())
     })
+}
+
+/// # Errors
+/// 42501 when `who` is no member of `to`, or `to` may not create in the schema of the object.
+pub(super) fn check_new_owner(state: &State, who: &Who, object: &Object, to: &str) -> Result<()> {
+    if state.is_superuser(who) {
+        return Ok(());
+    }
+    if let Who::Role(own) = who
+        && !state.is_member(own, to)
+    {
+        return Err(denied(format!("must be member of role \"{to}\"")));
+    }
+    let key = match object {
+        Object::Relation(key) | Object::Type(key) => key,
+        Object::Routine(key) => key.split('(').next().unwrap_or(key),
+        Object::Schema(_) | Object::Database => return Ok(()),
+    };
+    state.check(&Who::Role(to.into()), &Object::schema_of(key), CREATE)
 }
 
 /// How messages name the relations that a statement about `kind` is for.
@@ -616,7 +625,7 @@ const CREATE: Privileges = Privileges::of(&[Privilege::Create]);
 
 /// Gives an object, and the sequences of a table's columns, to another owner: grants of and to the
 /// old one are then the new one's.
-fn set_owner(state: &mut State, object: &Object, to: &str) {
+pub(super) fn set_owner(state: &mut State, object: &Object, to: &str) {
     let mut objects = vec![object.clone()];
     if let Object::Relation(name) = object {
         let is_owned = |(_, s): &(&String, &std::sync::Arc<catalog::Sequence>)| {

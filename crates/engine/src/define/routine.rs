@@ -157,6 +157,9 @@ fn check_body(session: &Session, def: &Arc<RoutineDef>) -> Result<()> {
         let message = "SQL functions cannot return type trigger";
         return Err(Error::new(SqlState::INVALID_FUNCTION_DEFINITION, message));
     }
+    if def.language == Language::PlPgSql {
+        return Code::check_program(def, others).map_err(Error::without_position);
+    }
     let code = Code::of(def, others).map_err(Error::without_position)?;
     let crate::session::code::Body::Sql(statements) = &code.body else { return Ok(()) };
     // Types of a call are not known yet.
@@ -276,10 +279,7 @@ fn alter(running: &mut Running<'_>, key: &str, change: RoutineChange) -> Result<
             def.volatility = volatility.unwrap_or(def.volatility);
             def.nulls = nulls.unwrap_or(def.nulls);
             def.security = security.unwrap_or(def.security);
-            for (name, value) in settings {
-                def.settings.retain(|(known, _)| *known != name);
-                def.settings.push((name, value));
-            }
+            settings.into_iter().for_each(|change| change.apply(&mut def.settings));
             for (name, value) in hints {
                 def.hints.retain(|(known, _)| *known != name);
                 def.hints.extend((value != "false").then_some((name, value)));
@@ -340,8 +340,10 @@ pub(super) fn move_all(running: &mut Running<'_>, keys: &[String], schema: &str)
 fn change_owner(running: &mut Running<'_>, key: &str, to: &sql::statement::RoleName) -> Result<()> {
     let state = running.session.state();
     let role = privilege::one_role(running.session, &state, to)?;
+    let object = Object::Routine(key.to_owned());
+    privilege::check_new_owner(&state, &running.session.who(), &object, &role)?;
     running.session.change_catalog(|state| {
-        state.rights.entry(Object::Routine(key.to_owned())).or_default().owner = role;
+        privilege::set_owner(state, &object, &role);
         Ok(())
     })
 }

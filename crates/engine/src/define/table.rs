@@ -142,7 +142,7 @@ pub(super) fn create(session: &mut Session, create: CreateTable) -> Result<Query
         def.indexes.push(IndexMeta { name, ..index });
     }
     if let Some((place, parent)) = &mut place {
-        partition::take_over_new(&session.state(), &parent.def, &mut def, place);
+        partition::take_over_new(&session.state(), &parent.def, &mut def, place)?;
     }
     let parent = place.as_ref().map(|(_, parent)| parent.def.name.clone());
     def.partition_of = place.map(|(place, _)| place);

@@ -33,7 +33,8 @@ impl Session {
         value: Option<&str>,
         scope: SetScope,
     ) -> Result<()> {
-        let is_alone = self.work.as_ref().is_some_and(|w| w.begun == Begun::ForOneStatement);
+        let is_alone = self.call_depth == 0
+            && self.work.as_ref().is_some_and(|w| w.begun == Begun::ForOneStatement);
         if scope == SetScope::Transaction && is_alone {
             self.warn(
                 SqlState::NO_ACTIVE_SQL_TRANSACTION,

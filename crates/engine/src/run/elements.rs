@@ -23,8 +23,12 @@ impl Session {
         }
         if let Some((name, if_missing)) = &index {
             let key = self.state().key_of(name)?;
-            let is_index =
-                matches!(self.state().kind_of(&key), Some("index" | "table" | "materialized view"));
+            let kind = self.state().kind_of(&key);
+            let is_index = matches!(kind, Some("index" | "table" | "materialized view"));
+            if command == "REINDEX" && kind.is_some_and(|kind| kind != "index") {
+                let message = format!("\"{}\" is not an index", name.name);
+                return Err(Error::new(SqlState::WRONG_OBJECT_TYPE, message));
+            }
             match if_missing {
                 _ if is_index => {}
                 IfMissing::Fail => return Err(undefined_table(&key)),

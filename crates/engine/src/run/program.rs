@@ -114,9 +114,22 @@ impl Session {
             return self.run_code(code, call);
         }
         let before = self.settings.clone();
+        let outside = self.calls.seen();
+        let is_same = outside.version() == before.version();
+        let copies = self.work.as_ref().map_or(0, |work| work.settings.len());
         let prepared = self.prepare_settings(def);
         let result = prepared.and_then(|()| self.run_code(code, call));
-        self.settings.go_back(before);
+        // A rollback restores what was outside.
+        if let Some(work) = self.work.as_mut().filter(|work| work.settings.len() > copies) {
+            work.settings.truncate(copies);
+            work.settings.push(before.clone());
+        }
+        match &result {
+            Ok(_) => self.settings.leave_routine(before, &def.settings),
+            Err(_) => self.settings.go_back(before),
+        }
+        // The query that calls goes on with the settings outside.
+        self.calls.begin(if is_same { &self.settings } else { &outside });
         result
     }
 

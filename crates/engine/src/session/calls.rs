@@ -88,6 +88,11 @@ impl SessionCalls {
         }
     }
 
+    /// The settings that the query which runs sees.
+    pub(crate) fn seen(&self) -> Settings {
+        self.settings.lock().clone()
+    }
+
     /// The relation that the search path finds by this name.
     pub(crate) fn found(&self, state: &State, name: &str) -> Option<RelationName> {
         let settings = self.settings.lock();

@@ -11,9 +11,11 @@ use std::sync::Arc;
 use catalog::checks::Checks;
 use exec::expr::Evaluator;
 use parking_lot::Mutex;
-use sql::catalog::{Instance, NameConflict, RoutineDef, TriggerDef, Variables};
+use sql::catalog::{
+    Instance, NameConflict, RoutineDef, RoutineKind, RoutineType, RowCount, TriggerDef, Variables,
+};
 use sql::program::{Program, Signature};
-use types::{DataType, RecordType, Result, Value};
+use types::{DataType, RecordType, Result, SqlState, Value};
 
 use super::prepared::PreparedStatement;
 
@@ -159,11 +161,37 @@ impl Code {
                 let parameters: Vec<String> =
                     def.parameters.iter().map(|parameter| parameter.name.clone()).collect();
                 let (name, parameters) = (def.bare_name(), parameters.as_slice());
-                let signature = Signature { name, parameters, others };
+                let signature = Signature { name, parameters, others, checked: None };
                 Body::Program(Arc::new(sql::program::parse(&def.body, signature)?))
             }
         };
         Ok(Self::new(Some(Arc::clone(def)), body))
+    }
+
+    /// Reads the body of a routine in PL/pgSQL as its definition is checked.
+    ///
+    /// # Errors
+    /// 42601, also for fragments that are no SQL; 42804 for RETURN of what it does not give.
+    pub(crate) fn check_program(def: &RoutineDef, others: &[&str]) -> Result<()> {
+        use sql::program::Returns;
+        let parameters: Vec<String> =
+            def.parameters.iter().map(|parameter| parameter.name.clone()).collect();
+        let returns = match (def.rows, def.kind, &def.result) {
+            (RowCount::Many, ..) => Returns::Rows,
+            _ if def.outputs().next().is_some() => Returns::Outputs,
+            (_, RoutineKind::Procedure, _) => Returns::NothingOfProcedure,
+            (_, _, RoutineType::Void) => Returns::Nothing,
+            _ => Returns::Value,
+        };
+        let (name, checked) = (def.bare_name(), Some(returns));
+        let signature = Signature { name, parameters: &parameters, others, checked };
+        let program = sql::program::parse(&def.body, signature)?;
+        // What the grammar lacks is refused when it runs.
+        let mut errors = program.texts.iter().filter_map(|text| sql::parse(text).err());
+        match errors.find(|error| error.state() == SqlState::SYNTAX_ERROR) {
+            Some(error) => Err(error),
+            None => Ok(()),
+        }
     }
 
     /// The block of DO.
@@ -171,7 +199,8 @@ impl Code {
     /// # Errors
     /// 42601.
     pub(crate) fn of_block(text: &str) -> Result<Self> {
-        let signature = Signature { name: "inline_code_block", parameters: &[], others: &[] };
+        let (name, checked) = ("inline_code_block", None);
+        let signature = Signature { name, parameters: &[], others: &[], checked };
         let program = sql::program::parse(text, signature)?;
         Ok(Self::new(None, Body::Program(Arc::new(program))))
     }

@@ -24,7 +24,8 @@ mod keywords;
 pub(crate) mod numbers;
 pub(crate) mod objects;
 mod families;
-pub(crate) mod partitions;
+pub(crate) mod partition_tree;
+mod partitions;
 mod policies;
 pub(crate) mod ranges;
 mod relations;
@@ -173,7 +174,16 @@ impl Subject<'_> {
         let user = self.settings.user().unwrap_or("tessera");
         let is_trusted = self.settings.authenticated_who() == Who::All;
         if is_trusted && !self.state.roles.contains_key(user) {
-            let role = Role { is_superuser: true, can_login: true, ..Role::default() };
+            // As the role that initdb makes.
+            let role = Role {
+                is_superuser: true,
+                can_login: true,
+                can_create_roles: true,
+                can_create_databases: true,
+                can_replicate: true,
+                bypasses_policies: true,
+                ..Role::default()
+            };
             roles.insert(0, (user.to_owned(), role));
         }
         roles

@@ -557,7 +557,7 @@ impl Catalog for StatementCatalog<'_> {
             return Some(self.rows_of(&table));
         }
         let seen = Seen { state: &self.state, settings: self.settings };
-        if let Some(rows) = pg_catalog::partitions::function(name, arguments, &seen) {
+        if let Some(rows) = pg_catalog::partition_tree::function(name, arguments, &seen) {
             return Some(rows);
         }
         let function = self.registry.function(name)?;

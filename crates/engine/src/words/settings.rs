@@ -2,6 +2,7 @@
 //!
 //! Elsewhere: settings that change nothing (`postgres`), values as text (`value`).
 
+mod left;
 mod postgres;
 mod value;
 

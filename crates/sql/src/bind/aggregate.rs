@@ -9,7 +9,7 @@ use super::json::JsonAggregate;
 use super::name::{expr_at, object_at};
 use super::operators::wide;
 use super::packed::{has_extremes, packed_collected};
-use super::scope::Clause;
+use super::scope::{Clause, Level};
 use super::series::is_volatile;
 use super::types::{Category, Context, as_numeric, can_cast, category, is_exact, result_of};
 use super::{Binder, Bound, fail, place, unsupported};
@@ -113,37 +113,26 @@ impl Binder<'_> {
         if !level.clause.takes_aggregates() {
             return Err(not_here(level.clause, at));
         }
-        let (mut nested, mut windowed, mut volatile) = (false, false, false);
-        call.each_expr(&mut |expr| {
-            volatile |= is_volatile(expr);
-            expr.each_column(&mut |id| {
-                nested |= level.aggregates.iter().any(|(known, _)| *known == id);
-                windowed |= level.windows.iter().any(|(known, _)| *known == id);
-            });
-        });
-        if nested {
-            let message = "aggregate function calls cannot be nested";
-            return fail(SqlState::GROUPING_ERROR, message, at);
-        }
-        if windowed {
-            let message = "aggregate function calls cannot contain window function calls";
-            return fail(SqlState::GROUPING_ERROR, message, at);
+        let volatile = check_inside(level, &call, at)?;
+        if is_ordered_set(call.function) {
+            level.direct.extend(call.arguments.iter().cloned());
         }
         let ty = call.ty;
         let known = level.aggregates.iter().find(|(_, known)| *known == call && !volatile);
-        let known = known.map(|(known, _)| *known);
-        let id = known.unwrap_or(id);
-        if known.is_none() {
-            level.aggregates.push((id, call));
-        }
+        let id = match known {
+            Some((known, _)) => *known,
+            None => {
+                level.aggregates.push((id, call));
+                id
+            }
+        };
         // A call around this one belongs to the same level, and is refused there.
         level.references.push((id, at));
-        let result = match (fold, Expr::column(id, ty), JsonAggregate::named(name)) {
-            (Some(fold), collected, _) => fold.of(collected),
-            (None, collected, Some(json)) => {
-                self.json_collected(json, collected, argument.as_ref())
-            }
-            (None, collected, None) => found_value(name, collected, argument.as_ref()),
+        let (collected, argument) = (Expr::column(id, ty), argument.as_ref());
+        let result = match (fold, JsonAggregate::named(name)) {
+            (Some(fold), _) => fold.of(collected),
+            (None, Some(json)) => self.json_collected(json, collected, argument),
+            (None, None) => found_value(name, collected, argument),
         };
         Ok(Some(Bound::new(result, at)))
     }
@@ -176,15 +165,8 @@ impl Binder<'_> {
             self.summed = outer;
             arguments.push(self.retyped(bound?));
         }
-        let ordered_set = matches!(kind, A::PercentileCont | A::PercentileDisc | A::Mode);
-        if ordered_set == function.within_group.is_empty() {
-            let message = if ordered_set {
-                format!("WITHIN GROUP is required for ordered-set aggregate {name}")
-            } else {
-                format!("{name} is not an ordered-set aggregate, so it cannot have WITHIN GROUP")
-            };
-            return fail(SqlState::WRONG_OBJECT_TYPE, message, at);
-        }
+        let ordered_set = is_ordered_set(kind);
+        check_within_group(function, kind, name, &written)?;
         let order_by = if ordered_set {
             self.bind_sort_keys(&function.within_group)?
         } else {
@@ -463,6 +445,61 @@ impl Binder<'_> {
         }
         Ok(true)
     }
+}
+
+/// True when `call`, which belongs to `level`, is volatile.
+///
+/// # Errors
+/// 42803 for aggregates and window functions inside of it.
+fn check_inside(level: &Level, call: &AggregateCall, at: Place) -> Result<bool> {
+    let (mut nested, mut windowed, mut volatile) = (false, false, false);
+    call.each_expr(&mut |expr| {
+        volatile |= is_volatile(expr);
+        expr.each_column(&mut |id| {
+            nested |= level.aggregates.iter().any(|(known, _)| *known == id);
+            windowed |= level.windows.iter().any(|(known, _)| *known == id);
+        });
+    });
+    if nested {
+        let message = "aggregate function calls cannot be nested";
+        return fail(SqlState::GROUPING_ERROR, message, at);
+    }
+    if windowed {
+        let message = "aggregate function calls cannot contain window function calls";
+        return fail(SqlState::GROUPING_ERROR, message, at);
+    }
+    Ok(volatile)
+}
+
+/// # Errors
+/// 42809 for WITHIN GROUP of other aggregates than ordered-set ones, and for those without it;
+/// 42601 beside ORDER BY.
+fn check_within_group(
+    function: &ast::Function,
+    kind: A,
+    name: &str,
+    written: &CallArguments<'_>,
+) -> Result<()> {
+    let at = object_at(&function.name);
+    let ordered_set = is_ordered_set(kind);
+    if ordered_set == function.within_group.is_empty() {
+        let message = if ordered_set {
+            format!("WITHIN GROUP is required for ordered-set aggregate {name}")
+        } else {
+            format!("{name} is not an ordered-set aggregate, so it cannot have WITHIN GROUP")
+        };
+        return fail(SqlState::WRONG_OBJECT_TYPE, message, at);
+    }
+    if ordered_set && !written.order_by.is_empty() {
+        let message = "cannot use multiple ORDER BY clauses with WITHIN GROUP";
+        return fail(SqlState::SYNTAX_ERROR, message, at);
+    }
+    Ok(())
+}
+
+/// True for an aggregate of the rows of a group in the order of WITHIN GROUP.
+fn is_ordered_set(function: A) -> bool {
+    matches!(function, A::PercentileCont | A::PercentileDisc | A::Mode)
 }
 
 /// The expression of whose values a call finds one: its argument, or what it orders.

@@ -614,6 +614,9 @@ impl Binder<'_> {
 
     /// COLLATION FOR (x).
     pub(super) fn collation_for(&self, bound: &Bound, at: Place) -> Result<Bound> {
+        if bound.is_unknown() && bound.expr.as_literal().is_some() {
+            return Ok(Bound::new(Expr::null(DataType::Text), at));
+        }
         if !bound.is_unknown() {
             check_collatable(bound.ty(), bound.at)?;
         }

@@ -23,6 +23,8 @@ pub(super) fn comparable(expr: Expr, what: ComparedFor, at: Place) -> Result<Exp
     let what = if what == ComparedFor::Equality { "equality" } else { "ordering" };
     match expr.ty {
         ty if has_no_order(ty) => Err(no_order(what, ty, at)),
+        // Numbers of transactions go in a circle.
+        DataType::Xid if what == "ordering" => Err(no_order(what, expr.ty, at)),
         DataType::Jsonb => Ok(Expr::call(Function::Json(J::Key), vec![expr], DataType::Bytea)),
         DataType::Array(ElementType::Jsonb) => {
             let keys = DataType::Array(ElementType::Bytea);
@@ -89,7 +91,12 @@ pub(super) fn refuse_distinct(value: &Expr, at: Place) -> Result<()> {
 
 /// 42883 for an operator between values that have no such one because one has no order.
 pub(super) fn refuse_json(op: &str, a: DataType, b: DataType, at: Place) -> Result<()> {
-    if has_no_order(a) || has_no_order(b) { Err(no_operator(op, a, b, at)) } else { Ok(()) }
+    let is_in_circle = op.starts_with(['<', '>']) && op != "<>";
+    let is_unordered = [a, b].contains(&DataType::Xid) && is_in_circle;
+    if has_no_order(a) || has_no_order(b) || is_unordered {
+        return Err(no_operator(op, a, b, at));
+    }
+    Ok(())
 }
 
 /// Refuses a column of an index: indexes are in the order of what is held.

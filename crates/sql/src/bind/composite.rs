@@ -196,6 +196,9 @@ impl Binder<'_> {
         match ty.field(&field) {
             Some((ordinal, ty)) => Ok(Bound::new(field_of(&record.expr, ordinal, ty), at)),
             None => {
+                if let Some(bound) = self.function_of_row(record, name)? {
+                    return Ok(bound);
+                }
                 let message = match ty.number() {
                     Some(_) => {
                         format!("column \"{field}\" not found in data type {}", ty.name())

@@ -4,12 +4,15 @@
 use sqlparser::ast;
 use types::{Result, SqlState};
 
+use super::index_terms::bare;
 use super::name::{ident_at, object_parts};
 use super::scope::Clause;
 use super::{Binder, fail, unsupported};
 use crate::catalog::{Relation, TableRef};
 use crate::definition::TriggerFiring;
-use crate::parse::{AlteredKind, EffectlessAction as Action, EffectlessTree, Switched, folded};
+use crate::parse::{
+    AlteredKind, EffectlessAction as Action, EffectlessTree, Statistics, Switched, folded,
+};
 use crate::statement::{
     AlterAction, AlterTable, Effectless, Extent, IfMissing, Privilege, Privileges, Skipped,
     Statement,
@@ -85,6 +88,45 @@ pub(super) fn plain(command: &'static str) -> Effectless {
     Effectless { command, apart, index, notices, rest }
 }
 
+/// The most columns and expressions of CREATE STATISTICS.
+const STATISTICS_MAX: usize = 8;
+
+/// # Errors
+/// 54011, 42601, 42P17 and 42701 for what PostgreSQL keeps no statistics of.
+fn check_statistics(
+    tree: &Statistics,
+    columns: &[String],
+    expressions: &[&ast::Expr],
+) -> Result<()> {
+    if tree.terms.len() > STATISTICS_MAX {
+        let message = format!("cannot have more than {STATISTICS_MAX} columns in statistics");
+        return fail(SqlState::TOO_MANY_COLUMNS, message, None);
+    }
+    let is_kind = |kind: &&String| matches!(kind.as_str(), "ndistinct" | "dependencies" | "mcv");
+    if let Some(kind) = tree.kinds.iter().find(|kind| !is_kind(kind)) {
+        let message = format!("unrecognized statistics kind \"{kind}\"");
+        return fail(SqlState::SYNTAX_ERROR, message, None);
+    }
+    if let ([_], []) = (columns, expressions) {
+        let message = "extended statistics require at least 2 columns";
+        return fail(SqlState::INVALID_OBJECT_DEFINITION, message, None);
+    }
+    if let ([], [_], false) = (columns, expressions, tree.kinds.is_empty()) {
+        let message = "when building statistics on a single expression, statistics kinds may \
+                       not be specified";
+        return fail(SqlState::SYNTAX_ERROR, message, None);
+    }
+    if (1..columns.len()).any(|at| columns[..at].contains(&columns[at])) {
+        let message = "duplicate column name in statistics definition";
+        return fail(SqlState::DUPLICATE_COLUMN, message, None);
+    }
+    if (1..expressions.len()).any(|at| expressions[..at].contains(&expressions[at])) {
+        let message = "duplicate expression in statistics definition";
+        return fail(SqlState::DUPLICATE_COLUMN, message, None);
+    }
+    Ok(())
+}
+
 impl Binder<'_> {
     pub(super) fn bind_effectless(&mut self, tree: &EffectlessTree) -> Result<Statement> {
         Ok(Statement::Effectless(match tree {
@@ -104,22 +146,33 @@ impl Binder<'_> {
                 }
                 Effectless { apart: Some("REINDEX SCHEMA"), ..plain("REINDEX") }
             }
-            EffectlessTree::Statistics { name, table, columns } => {
-                let table = self.table_named(table)?;
-                for column in columns {
-                    column_of(&table, column)?;
-                }
-                let message = match name.as_str() {
-                    "" => "statistics are those that queries gather: nothing is kept".to_owned(),
-                    name => format!(
-                        "statistics object \"{name}\" is not kept: statistics are \
-                                     those that queries gather"
-                    ),
-                };
-                let notices = vec![(SqlState::SUCCESSFUL_COMPLETION, message)];
-                Effectless { notices, ..plain("CREATE STATISTICS") }
-            }
+            EffectlessTree::Statistics(tree) => self.bind_statistics(tree)?,
         }))
+    }
+
+    /// CREATE STATISTICS, of which nothing is kept.
+    fn bind_statistics(&mut self, tree: &Statistics) -> Result<Effectless> {
+        let table = self.table_named(&tree.table)?;
+        let (mut columns, mut expressions): (Vec<String>, Vec<&ast::Expr>) = Default::default();
+        for term in &tree.terms {
+            match bare(term) {
+                ast::Expr::Identifier(column) => {
+                    column_of(&table, column)?;
+                    columns.push(folded(column));
+                }
+                expression => expressions.push(expression),
+            }
+        }
+        check_statistics(tree, &columns, &expressions)?;
+        let message = match tree.name.as_str() {
+            "" => "statistics are those that queries gather: nothing is kept".to_owned(),
+            name => format!(
+                "statistics object \"{name}\" is not kept: statistics are those that queries \
+                 gather"
+            ),
+        };
+        let notices = vec![(SqlState::SUCCESSFUL_COMPLETION, message)];
+        Ok(Effectless { notices, ..plain("CREATE STATISTICS") })
     }
 
     /// UPDATE of what `pg_class` tells the planner of PostgreSQL about sizes, which are those of

@@ -4,6 +4,7 @@ use sqlparser::ast;
 use types::{CompareOp, DataType, Error, RegKind, Result, SqlState, Value};
 
 use super::array_functions::is_array_function;
+use super::attribute::called_field;
 use super::clock::TIMETZ;
 use super::comparable::{has_key, needs_key};
 use super::function_table::{Gives, Kind, Overload, overloads};
@@ -283,7 +284,12 @@ impl Binder<'_> {
         }
         let overload = match (choose(name, &arguments, at), arguments.as_slice()) {
             (Err(error), [argument]) if error.state() == SqlState::UNDEFINED_FUNCTION => {
-                let ty = type_called(name);
+                if let Some(field) = called_field(name, argument, at) {
+                    return Ok(field);
+                }
+                // Rows become texts by a cast alone.
+                let is_row = matches!(argument.ty(), DataType::Record(_));
+                let ty = type_called(name).filter(|ty| !is_row || !ty.is_text());
                 let ty = ty.filter(|ty| can_cast(argument.ty(), *ty, Context::Explicit));
                 let Some(ty) = ty else { return Err(error) };
                 // A call by a type's name is a conversion to it.

@@ -357,6 +357,7 @@ impl Binder<'_> {
         let references = std::mem::take(&mut level.references);
         let mut windows = std::mem::take(&mut level.windows);
         let mut series = std::mem::take(&mut level.series);
+        let direct = std::mem::take(&mut level.direct);
         let mut inputs = HashSet::new();
         for column in scope.relations.iter().flat_map(|r| &r.columns).chain(&scope.columns) {
             column.expr.each_column(&mut |id| {
@@ -372,6 +373,9 @@ impl Binder<'_> {
             catalog: self.catalog,
         };
         regrouper.clauses(clauses)?;
+        for mut expr in direct {
+            regrouper.expr(&mut expr)?;
+        }
         for (_, call) in &mut windows {
             let mut result = Ok(());
             call.each_expr_mut(&mut |expr| {

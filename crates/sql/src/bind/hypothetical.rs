@@ -9,12 +9,12 @@
 //! ```
 
 use sqlparser::ast::{self, BinaryOperator as Op, Expr as Ast};
-use types::Result;
+use types::{Result, SqlState};
 
 use super::aggregate::call_arguments;
 use super::name::object_at;
 use super::unmatched::no_function;
-use super::{Binder, Bound, unsupported};
+use super::{Binder, Bound, fail, unsupported};
 use crate::parse::visit::rewrite_expressions;
 
 /// True for the name of a hypothetical-set aggregate.
@@ -50,6 +50,14 @@ impl Binder<'_> {
                 format!("an argument of {name} that grouping sets may leave out"),
                 at,
             );
+        }
+        if !written.order_by.is_empty() {
+            let message = "cannot use multiple ORDER BY clauses with WITHIN GROUP";
+            return fail(SqlState::SYNTAX_ERROR, message, at);
+        }
+        for argument in &direct {
+            let bound = self.bind_expr(argument)?;
+            self.level()?.direct.push(bound.expr);
         }
         let make = Maker { function, keys, direct: &direct };
         let expr = match name {

@@ -279,10 +279,23 @@ fn index_name(
             };
             let included = terms.included.iter().filter_map(|at| table.columns().get(*at));
             let included = included.map(|def| def.name.as_str());
-            let names: Vec<&str> = columns.iter().map(name).chain(included).collect();
+            let names = told_apart(columns.iter().map(name).chain(included));
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
             (object_name(table.bare_name(), &names, "idx"), Naming::Chosen)
         }
     })
+}
+
+/// Names of columns, with a number behind each that is there already.
+fn told_apart<'n>(names: impl Iterator<Item = &'n str>) -> Vec<String> {
+    let mut known: Vec<String> = Vec::new();
+    for name in names {
+        let is_free = |candidate: &String| !known.contains(candidate);
+        let numbered = (1..).map(|number| format!("{name}{number}"));
+        let found = std::iter::once(name.to_owned()).chain(numbered).find(is_free);
+        known.extend(found);
+    }
+    known
 }
 
 /// Indexes that blocks have are for one column; only keys in order and hashes refuse rows.

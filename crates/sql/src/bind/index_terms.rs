@@ -245,7 +245,7 @@ fn plain(name: String) -> ast::Ident {
 }
 
 /// The expression inside of parentheses.
-fn bare(expr: &ast::Expr) -> &ast::Expr {
+pub(super) fn bare(expr: &ast::Expr) -> &ast::Expr {
     match expr {
         ast::Expr::Nested(inner) => bare(inner),
         other => other,

@@ -104,7 +104,7 @@ impl Binder<'_> {
         let is_plain = routine.rows == RowCount::Many
             && routine.volatility != Volatility::Volatile
             && routine.nulls == NullInput::Called
-            && !matches!(routine.result, RoutineType::Value(_, Some(_)));
+            && !matches!(routine.result, RoutineType::Value(_, Some(_)) | RoutineType::Void);
         let is_fit = |argument: &Expr| !is_volatile(argument) && !has_subquery(argument);
         if !is_plain || !chosen.arguments.iter().all(is_fit) {
             return None;

@@ -220,6 +220,8 @@ impl Binder<'_> {
             None => (BoundQuery { plan: Plan::one_row(), columns: Vec::new() }, Vec::new()),
             Some(query) => match plain_values(query) {
                 Some(values) => {
+                    let plain = self.without_stars(values)?;
+                    let values = plain.as_ref().unwrap_or(values);
                     let (ordinals, wanted, parts) = (&ordinals, &wanted, &parts);
                     let targets = ValueTargets { target, ordinals, wanted, parts, overriding };
                     let bound = self.bind_value_rows(targets, values)?;

@@ -41,6 +41,10 @@ impl Binder<'_> {
             Some(ast::OutputClause::Returning { select_items, .. }) => Some(&select_items[..]),
             Some(_) => return unsupported("OUTPUT", at_span(merge.merge_token.0.span)),
         };
+        if with.is_some_and(|with| with.recursive) {
+            let message = "WITH RECURSIVE is not supported for MERGE statement";
+            return fail(SqlState::SYNTAX_ERROR, message, at_span(merge.merge_token.0.span));
+        }
         let definitions = self.definitions(with)?;
         let bound = self.in_level(Clause::From, |binder| {
             let (target, scan) = binder.bind_target(&merge.table, WriteKind::Merge)?;

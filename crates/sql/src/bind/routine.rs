@@ -129,6 +129,14 @@ impl Binder<'_> {
             let message = "no function body specified";
             return fail(SqlState::INVALID_FUNCTION_DEFINITION, message, None);
         };
+        if attributes.bodies > 1 {
+            let message = "duplicate function body specified";
+            return fail(SqlState::INVALID_FUNCTION_DEFINITION, message, None);
+        }
+        let mut settings = Vec::new();
+        for change in &attributes.settings {
+            change.clone().apply(&mut settings);
+        }
         let mut parameters = Vec::with_capacity(create.parameters.len());
         for parameter in &create.parameters {
             let known = self.parameter(parameter, &parameters)?;
@@ -149,7 +157,7 @@ impl Binder<'_> {
             volatility: attributes.volatility.unwrap_or_default(),
             nulls: attributes.nulls.unwrap_or_default(),
             security: attributes.security.unwrap_or_default(),
-            settings: attributes.settings.clone(),
+            settings,
             // NOT LEAKPROOF is how functions are.
             hints: attributes.hints.iter().filter(|hint| hint.1 != "false").cloned().collect(),
             aggregate: None,

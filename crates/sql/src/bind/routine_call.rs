@@ -129,26 +129,30 @@ impl Binder<'_> {
         name: &ast::ObjectName,
         args: &[ast::FunctionArg],
     ) -> Result<Option<Bound>> {
-        let at = object_at(name);
-        let Some(chosen) = self.chosen(name, args, RoutineKind::Function)? else {
-            return Ok(None);
-        };
+        match self.chosen(name, args, RoutineKind::Function)? {
+            Some(chosen) => self.value_of_call(chosen, object_at(name)).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Value of a call in an expression.
+    pub(super) fn value_of_call(&mut self, chosen: Chosen, at: Place) -> Result<Bound> {
         let shape = self.shape(&chosen.routine, None, at)?;
         if let Some(inlined) = self.inlined_value(&chosen, shape.ty) {
-            return Ok(Some(Bound::new(inlined, at)));
+            return Ok(Bound::new(inlined, at));
         }
         self.refuse_in_program(&chosen.arguments, at)?;
         let result = chosen.routine.result.domain();
         if chosen.routine.rows == RowCount::One {
             let called = Function::Routine(RoutineCall::of(&chosen.routine, chosen.instance));
             let call = Expr::call(called, chosen.arguments, shape.ty);
-            return Ok(Some(Bound::new(self.in_domain(call, result)?, at)));
+            return Ok(Bound::new(self.in_domain(call, result)?, at));
         }
         let call = self.rows_called(chosen, &shape, at)?;
         let is_value = shape.columns.is_none();
         let row = self.series_value(call, at)?.expr;
         let value = if is_value { field_of(&row, 0, shape.ty) } else { row };
-        Ok(Some(Bound::new(self.in_domain(value, result)?, at)))
+        Ok(Bound::new(self.in_domain(value, result)?, at))
     }
 
     /// The rows of a call as a series of records; a value is the only field of one.

@@ -22,7 +22,9 @@ use super::types::{Context, can_cast, category};
 use super::unmatched::no_function;
 use super::{Binder, Bound, fail, place};
 use crate::algebra::{Expr, Place};
-use crate::catalog::{Instance, ParameterDef, ParameterMode, RoutineDef, RoutineKind, RoutineType};
+use crate::catalog::{
+    Instance, ParameterDef, ParameterMode, Polymorphic, RoutineDef, RoutineKind, RoutineType,
+};
 use crate::parse::{SPREAD, folded};
 use crate::statement::RelationName;
 
@@ -46,7 +48,12 @@ pub(super) struct Given {
 impl Given {
     /// An argument of type `ty` that is known by its place.
     pub(super) fn of_type(ty: DataType) -> Self {
-        Self { name: None, form: Form::Value, bound: Bound::new(Expr::null(ty), None) }
+        Self::of_value(Bound::new(Expr::null(ty), None))
+    }
+
+    /// A value that is known by its place.
+    pub(super) fn of_value(bound: Bound) -> Self {
+        Self { name: None, form: Form::Value, bound }
     }
 }
 
@@ -57,6 +64,13 @@ pub(super) struct Chosen {
     pub(super) instance: Instance,
     /// Values of the parameters that go in, of their types.
     pub(super) arguments: Vec<Expr>,
+}
+
+/// Name that a call has, and the kind of routine that it wants.
+#[derive(Clone, Copy)]
+pub(super) struct CallName<'a> {
+    pub(super) name: &'a ast::ObjectName,
+    pub(super) kind: RoutineKind,
 }
 
 /// Source of the value of a parameter.
@@ -113,6 +127,11 @@ impl Candidate {
             }
         }
         pairs
+    }
+
+    /// The parameters whose types the call decides, and how.
+    fn open(&self) -> Vec<Option<Polymorphic>> {
+        called_parameters(&self.routine).map(|parameter| polymorphic(&parameter.ty)).collect()
     }
 
     fn takes_rest(&self) -> bool {
@@ -188,8 +207,22 @@ impl Binder<'_> {
         if found.is_empty() {
             return Ok(None);
         }
-        let at = object_at(name);
         let given = self.given(args)?;
+        self.chosen_of(found, given, CallName { name, kind })
+    }
+
+    /// The routine among `found` that a call with these arguments means; None when none fits.
+    ///
+    /// # Errors
+    /// As [`Self::chosen`].
+    pub(super) fn chosen_of(
+        &mut self,
+        found: Vec<Arc<RoutineDef>>,
+        given: Vec<Given>,
+        call: CallName<'_>,
+    ) -> Result<Option<Chosen>> {
+        let CallName { name, kind } = call;
+        let at = object_at(name);
         let Some(candidate) = self.best(found, &given, name)? else { return Ok(None) };
         if kind == RoutineKind::Aggregate && candidate.routine.kind != kind {
             return Ok(None);
@@ -249,7 +282,9 @@ impl Binder<'_> {
             };
             let own = types(&candidate);
             let same = |known: &Candidate| {
-                known.slots.len() == candidate.slots.len() && known.types == candidate.types
+                known.slots.len() == candidate.slots.len()
+                    && known.types == candidate.types
+                    && known.open() == candidate.open()
                     || (known.takes_rest() || candidate.takes_rest()) && types(known) == own
             };
             match candidates.iter().position(same) {

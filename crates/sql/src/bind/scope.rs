@@ -198,6 +198,8 @@ pub(super) struct Level {
     pub(super) clause: Clause,
     /// Aggregates met in the level's expressions, with the columns that stand for them.
     pub(super) aggregates: Vec<(ColumnId, AggregateCall)>,
+    /// Direct arguments of ordered-set aggregates, which are the same for all rows of a group.
+    pub(super) direct: Vec<Expr>,
     pub(super) windows: Vec<(ColumnId, WindowCall)>,
     /// GROUPING(...) calls: the column that stands for the result, the arguments.
     pub(super) groupings: Vec<(ColumnId, Vec<Expr>, Place)>,
@@ -233,6 +235,7 @@ impl Level {
             scope: Scope::default(),
             clause,
             aggregates: Vec::new(),
+            direct: Vec::new(),
             windows: Vec::new(),
             groupings: Vec::new(),
             series: Vec::new(),
@@ -486,6 +489,12 @@ impl Binder<'_> {
                     let found = found.clone();
                     if let Some(bound) = self.row_place(depth, &found, &name, at)? {
                         return Ok(bound);
+                    }
+                    if self.is_routine(column)? {
+                        let row = self.row_of(depth, found, at)?;
+                        if let Some(bound) = self.function_of_row(row, column)? {
+                            return Ok(bound);
+                        }
                     }
                     let message = format!("column {table}.{name} does not exist");
                     fail(SqlState::UNDEFINED_COLUMN, message, at)

@@ -5,6 +5,7 @@ use types::{DataType, Result, SqlState};
 
 use super::coerce::literals_type;
 use super::scope::{Clause, Level};
+use super::stars::StarOptions;
 use super::types::Context;
 use super::{Binder, Bound, BoundColumn, BoundQuery, Unknowns, fail};
 use crate::algebra::{Expr, ExprKind, Plan};
@@ -16,6 +17,8 @@ impl Binder<'_> {
         values: &ast::Values,
         unknowns: Unknowns,
     ) -> Result<BoundQuery> {
+        let plain = self.without_stars(values)?;
+        let values = plain.as_ref().unwrap_or(values);
         self.levels.push(Level::new(Clause::Values));
         let mut rows = Vec::with_capacity(values.rows.len());
         for row in &values.rows {
@@ -25,6 +28,32 @@ impl Binder<'_> {
         }
         self.levels.pop();
         self.values_query(rows, unknowns)
+    }
+
+    /// VALUES lists with the names of all columns in the place of `t.*`; None where there is none.
+    pub(super) fn without_stars(&mut self, values: &ast::Values) -> Result<Option<ast::Values>> {
+        let is_star = |expr: &ast::Expr| matches!(expr, ast::Expr::QualifiedWildcard(..));
+        if !values.rows.iter().any(|row| row.content.iter().any(is_star)) {
+            return Ok(None);
+        }
+        let mut plain = values.clone();
+        for row in &mut plain.rows {
+            let written = std::mem::take(&mut row.content);
+            for expr in written {
+                let ast::Expr::QualifiedWildcard(name, _) = &expr else {
+                    row.content.push(expr);
+                    continue;
+                };
+                let of: Vec<ast::Ident> =
+                    name.0.iter().filter_map(|part| part.as_ident().cloned()).collect();
+                for target in self.columns_of(name, &StarOptions::default())? {
+                    let mut parts = of.clone();
+                    parts.push(ast::Ident::with_quote('"', target.name));
+                    row.content.push(ast::Expr::CompoundIdentifier(parts));
+                }
+            }
+        }
+        Ok(Some(plain))
     }
 
     /// Bound rows as a query: every column gets the common type of its values.

@@ -212,6 +212,31 @@ pub struct RoutineDef {
     pub aggregate: Option<Box<AggregateDef>>,
 }
 
+/// Change of the settings of a routine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RoutineSetting {
+    /// SET name TO value.
+    Set(String, String),
+    /// RESET name, SET name TO DEFAULT.
+    Reset(String),
+    /// RESET ALL.
+    ResetAll,
+}
+
+impl RoutineSetting {
+    /// Changes `settings`, those of a routine.
+    pub fn apply(self, settings: &mut Vec<(String, String)>) {
+        match self {
+            Self::Set(name, value) => {
+                settings.retain(|(known, _)| *known != name);
+                settings.push((name, value));
+            }
+            Self::Reset(name) => settings.retain(|(known, _)| *known != name),
+            Self::ResetAll => settings.clear(),
+        }
+    }
+}
+
 impl RoutineDef {
     /// Its name without schema.
     pub fn bare_name(&self) -> &str {

@@ -51,6 +51,16 @@ pub(crate) enum Altered {
     MaterializedView,
 }
 
+/// CREATE STATISTICS.
+#[derive(Clone, Debug)]
+pub(crate) struct Statistics {
+    /// Empty where one is to be chosen.
+    pub(crate) name: String,
+    pub(crate) kinds: Vec<String>,
+    pub(crate) terms: Vec<ast::Expr>,
+    pub(crate) table: ast::ObjectName,
+}
+
 /// A statement without effect, or one with such actions.
 #[derive(Clone, Debug)]
 pub(crate) enum EffectlessTree {
@@ -73,7 +83,7 @@ pub(crate) enum EffectlessTree {
     /// REINDEX SCHEMA.
     ReindexSchema(String),
     /// CREATE STATISTICS.
-    Statistics { name: String, table: ast::ObjectName, columns: Vec<ast::Ident> },
+    Statistics(Statistics),
 }
 
 /// The statement, when it is one of these.
@@ -155,21 +165,23 @@ fn cluster(parser: &mut Parser<'_>) -> Parsed<EffectlessTree> {
 /// `[IF NOT EXISTS] [name] [(kinds)] ON column, ... FROM table`.
 fn statistics(parser: &mut Parser<'_>) -> Parsed<EffectlessTree> {
     words(parser, &["if", "not", "exists"]);
-    let named = !peek_word(parser, 0, "on");
-    let name = if named { parser.parse_object_name(false)?.to_string() } else { String::new() };
-    skip_options(parser)?;
+    let named = !peek_word(parser, 0, "on") && parser.peek_token_ref().token != Token::LParen;
+    let written = if named { parser.parse_object_name(false)?.to_string() } else { String::new() };
+    let mut kinds = Vec::new();
+    if parser.consume_token(&Token::LParen) {
+        kinds = parser.parse_comma_separated(name)?;
+        parser.expect_token(&Token::RParen)?;
+    }
     expect(parser, "on")?;
-    let mut columns = Vec::new();
-    parser.parse_comma_separated(|parser| {
-        match parser.parse_expr()? {
-            ast::Expr::Identifier(ident) => columns.push(ident),
-            ast::Expr::Nested(_) | ast::Expr::Function(_) => {}
-            _ => return parser.expected_ref("a column", parser.peek_token_ref()),
+    let terms = parser.parse_comma_separated(|parser| match parser.parse_expr()? {
+        term @ (ast::Expr::Identifier(_) | ast::Expr::Nested(_) | ast::Expr::Function(_)) => {
+            Ok(term)
         }
-        Ok(())
+        _ => parser.expected_ref("a column", parser.peek_token_ref()),
     })?;
     expect(parser, "from")?;
-    Ok(EffectlessTree::Statistics { name, table: parser.parse_object_name(false)?, columns })
+    let table = parser.parse_object_name(false)?;
+    Ok(EffectlessTree::Statistics(Statistics { name: written, kinds, terms, table }))
 }
 
 /// Takes actions without effect out of ALTER TABLE, INDEX or VIEW; None when there are none.

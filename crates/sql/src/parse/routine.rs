@@ -14,7 +14,9 @@ use super::grant::{relation, role_name};
 use super::reader::{
     Parsed, at_end, drop_behaviour, expect, if_exists, name, peek_word, word, words,
 };
-use crate::definition::{BodyForm, NullInput, RoutineKind, RowCount, Security, Volatility};
+use crate::definition::{
+    BodyForm, NullInput, RoutineKind, RoutineSetting, RowCount, Security, Volatility,
+};
 use crate::words::{DropBehaviour, IfExists, IfMissing, RelationName, RoleName};
 
 /// Type of a parameter or result as it is written.
@@ -70,8 +72,10 @@ pub(crate) struct Attributes {
     pub(crate) volatility: Option<Volatility>,
     pub(crate) nulls: Option<NullInput>,
     pub(crate) security: Option<Security>,
-    pub(crate) settings: Vec<(String, String)>,
+    pub(crate) settings: Vec<RoutineSetting>,
     pub(crate) hints: Vec<(String, String)>,
+    /// How many bodies there are.
+    pub(crate) bodies: usize,
     /// Something that is not there.
     pub(crate) unsupported: Option<&'static str>,
 }
@@ -266,6 +270,10 @@ fn attribute(parser: &mut Parser<'_>, all: &mut Attributes) -> Parsed<()> {
         all.hints.push((hint.to_owned(), value));
     } else if word(parser, "set") {
         all.settings.push(setting(parser)?);
+    } else if words(parser, &["reset", "all"]) {
+        all.settings.push(RoutineSetting::ResetAll);
+    } else if word(parser, "reset") {
+        all.settings.push(RoutineSetting::Reset(setting_name(parser)?));
     } else {
         return body(parser, all);
     }
@@ -273,6 +281,7 @@ fn attribute(parser: &mut Parser<'_>, all: &mut Attributes) -> Parsed<()> {
 }
 
 fn body(parser: &mut Parser<'_>, all: &mut Attributes) -> Parsed<()> {
+    all.bodies += 1;
     if word(parser, "as") {
         all.body = Some(string(parser)?);
         if parser.consume_token(&Token::Comma) {
@@ -296,13 +305,13 @@ fn body(parser: &mut Parser<'_>, all: &mut Attributes) -> Parsed<()> {
 }
 
 /// `name TO value`, `name = value`, of the function's own settings.
-fn setting(parser: &mut Parser<'_>) -> Parsed<(String, String)> {
-    let mut setting = name(parser)?;
-    while parser.consume_token(&Token::Period) {
-        setting = format!("{setting}.{}", name(parser)?);
-    }
+fn setting(parser: &mut Parser<'_>) -> Parsed<RoutineSetting> {
+    let setting = setting_name(parser)?;
     if !word(parser, "to") {
         parser.expect_token(&Token::Eq)?;
+    }
+    if word(parser, "default") {
+        return Ok(RoutineSetting::Reset(setting));
     }
     let mut values = Vec::new();
     loop {
@@ -313,9 +322,17 @@ fn setting(parser: &mut Parser<'_>) -> Parsed<(String, String)> {
             token => token.to_string(),
         });
         if !parser.consume_token(&Token::Comma) {
-            return Ok((setting, values.join(", ")));
+            return Ok(RoutineSetting::Set(setting, values.join(", ")));
         }
     }
+}
+
+fn setting_name(parser: &mut Parser<'_>) -> Parsed<String> {
+    let mut setting = name(parser)?;
+    while parser.consume_token(&Token::Period) {
+        setting = format!("{setting}.{}", name(parser)?);
+    }
+    Ok(setting)
 }
 
 fn language(parser: &mut Parser<'_>) -> Parsed<String> {

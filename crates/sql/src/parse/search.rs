@@ -14,7 +14,7 @@ use super::tokens::{is, significant};
 use super::{is_keyword, parser, syntax_error, tokens_of};
 
 /// Prefix of the name of a column that stands for such clauses.
-const MARKER: &str = "recursion ";
+pub(super) const MARKER: &str = "recursion ";
 
 /// SEARCH and CYCLE of a recursive query.
 #[derive(Clone, Debug)]

@@ -1,7 +1,11 @@
 //! Texts that the catalog keeps, as PostgreSQL's tools read them in any schema.
 
+mod written;
+
 use sqlparser::ast;
 use types::Position;
+
+pub use written::as_written;
 
 use super::name::folded;
 use super::visit::{rewrite_expressions, visit_names};

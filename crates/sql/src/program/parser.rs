@@ -25,13 +25,54 @@ pub struct Signature<'a> {
     pub parameters: &'a [String],
     /// Other variables that the caller fills.
     pub others: &'a [&'a str],
+    /// Result, where the body is checked: its RETURNs, and the texts of its SQL, which are kept.
+    pub checked: Option<Returns>,
+}
+
+/// Result of a body for its caller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Returns {
+    /// The value of RETURN.
+    Value,
+    /// Nothing: VOID.
+    Nothing,
+    /// Nothing: a procedure.
+    NothingOfProcedure,
+    /// Rows.
+    Rows,
+    /// The values of the parameters that come out.
+    Outputs,
+}
+
+impl Returns {
+    /// 42804, of a procedure 42601, for RETURN with a value, where it cannot have one.
+    fn refusal(self) -> Option<Error> {
+        let of = match self {
+            Self::Value => return None,
+            Self::Nothing => "function returning void",
+            Self::NothingOfProcedure => "a procedure",
+            Self::Rows => "function returning set",
+            Self::Outputs => "function with OUT parameters",
+        };
+        let message = format!("RETURN cannot have a parameter in {of}");
+        let state = match self {
+            Self::NothingOfProcedure => SqlState::SYNTAX_ERROR,
+            _ => SqlState::DATATYPE_MISMATCH,
+        };
+        let error = Error::new(state, message);
+        Some(match self {
+            Self::Rows => error.with_hint("Use RETURN NEXT or RETURN QUERY."),
+            _ => error,
+        })
+    }
 }
 
 /// The program that `text` is: its first slots are those of the parameters and the others, in
 /// order.
 ///
 /// # Errors
-/// 42601 for what is no statement; 0A000 for statements that are not there.
+/// 42601 for what is no statement; 0A000 for statements that are not there; where it is checked,
+/// 42804 for RETURN of something else than it says.
 pub fn parse(text: &str, signature: Signature<'_>) -> Result<Program> {
     let mut parser = Parser {
         text,
@@ -43,6 +84,8 @@ pub fn parse(text: &str, signature: Signature<'_>) -> Result<Program> {
         fragments: 0,
         labels: Vec::new(),
         loops: 0,
+        checked: signature.checked,
+        texts: Vec::new(),
     };
     for (number, name) in signature.parameters.iter().enumerate() {
         let slot = parser.declare(name, Declared::Parameter);
@@ -62,8 +105,8 @@ pub fn parse(text: &str, signature: Signature<'_>) -> Result<Program> {
     if parser.peek().is_some() {
         return Err(parser.unexpected());
     }
-    let Parser { variables, scopes, fragments, .. } = parser;
-    Ok(Program { variables, scopes, body, fragments, found, conflict })
+    let Parser { variables, scopes, fragments, texts, .. } = parser;
+    Ok(Program { variables, scopes, body, fragments, texts, found, conflict })
 }
 
 /// Words and signs that end a fragment.
@@ -82,6 +125,9 @@ pub(super) struct Parser<'t> {
     labels: Vec<String>,
     /// Loops around.
     loops: usize,
+    checked: Option<Returns>,
+    /// Texts of the fragments, where the body is checked.
+    texts: Vec<String>,
 }
 
 impl Parser<'_> {
@@ -478,6 +524,9 @@ impl Parser<'_> {
     fn fragment(&mut self, text: String) -> Fragment {
         let (number, scope) = (self.fragments, self.scope);
         self.fragments += 1;
+        if self.checked.is_some() {
+            self.texts.push(text.clone());
+        }
         Fragment { text, number, scope, cursor: None }
     }
 

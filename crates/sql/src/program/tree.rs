@@ -25,6 +25,8 @@ pub struct Program {
     pub body: Block,
     /// How many fragments it has: their numbers are below.
     pub fragments: usize,
+    /// Texts of the fragments, where the program was read to be checked.
+    pub texts: Vec<String>,
     /// The slot of FOUND.
     pub found: usize,
     /// `#variable_conflict`.

@@ -2,7 +2,7 @@
 
 use super::{DropBehaviour, IfExists, RoleName};
 use crate::algebra::Query;
-use crate::catalog::{Instance, RoutineDef, RoutineKind, Volatility};
+use crate::catalog::{Instance, RoutineDef, RoutineKind, RoutineSetting, Volatility};
 use crate::definition::{NullInput, Security};
 use types::SqlState;
 
@@ -55,8 +55,8 @@ pub enum RoutineChange {
         nulls: Option<NullInput>,
         /// SECURITY.
         security: Option<Security>,
-        /// SET name TO value.
-        settings: Vec<(String, String)>,
+        /// SET and RESET.
+        settings: Vec<RoutineSetting>,
         /// LEAKPROOF and its kin.
         hints: Vec<(String, String)>,
     },

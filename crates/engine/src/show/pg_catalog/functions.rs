@@ -379,7 +379,11 @@ const TEMPLATES: &[(&str, &[usize], &str)] = &[
         &[1],
         lookup!("pg_class", "oid", "partconstraint", "($1)::regclass"),
     ),
-    ("pg_partition_root", &[1], lookup!("pg_class", "oid", "partroot::regclass", "($1)::regclass")),
+    (
+        "pg_partition_root",
+        &[1],
+        lookup!("pg_class", "oid", "nullif(partroot, 0::oid)::regclass", "($1)::regclass"),
+    ),
     ("pg_get_statisticsobjdef", &[1], "NULL::text"),
     ("pg_get_statisticsobjdef_expressions", &[1], "NULL::text[]"),
     ("pg_blocking_pids", &[1], "'{}'::int[]"),

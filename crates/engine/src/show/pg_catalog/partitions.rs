@@ -4,16 +4,11 @@
 use catalog::numbers as catalog_numbers;
 use catalog::partitions::{key_exprs, key_names};
 use catalog::{State, TableDef, TableEntry};
-use sql::algebra::partition::{Below, PartitionNode};
-use sql::catalog::{
-    Arguments, PartitionBound, PartitionStrategy, RangeEnd, TableFunctionRef, TableMeta,
-};
+use sql::catalog::{PartitionBound, PartitionStrategy, RangeEnd, TableMeta};
 use sql::statement::RelationName;
-use types::{DataType, ElementType, RegKind, Result, Value};
+use types::{DataType, ElementType};
 
-use super::objects::Seen;
 use super::{Row, Subject, builtin, numbers};
-use crate::show::system::counted_function;
 
 /// How a table is partitioned, as SQL text.
 pub(super) fn key_definition(def: &TableDef) -> Option<String> {
@@ -190,18 +185,6 @@ fn above(
     }
 }
 
-/// The highest table above, which may be the table itself; None for one that is no part of a tree.
-pub(super) fn root<'s>(state: &'s State, def: &'s TableDef) -> Option<&'s str> {
-    if def.partition_by.is_none() && def.partition_of.is_none() {
-        return None;
-    }
-    let mut table = def;
-    while let Some(place) = &table.partition_of {
-        table = &state.tables.get(&place.parent)?.def;
-    }
-    Some(&table.name)
-}
-
 /// pg_partitioned_table.
 pub(super) fn partitioned(subject: &Subject<'_>) -> Vec<Row> {
     let numbers = catalog_numbers::relations(subject.state);
@@ -286,101 +269,4 @@ pub(super) fn is_complete(entry: &TableEntry, index: &str) -> bool {
             place.is_some_and(|place| place.indexes.iter().any(|(of, _)| of == index))
         })
     })
-}
-
-/// `pg_partition_tree` and `pg_partition_ancestors` of a table; None for another function.
-pub(crate) fn function(
-    name: &str,
-    arguments: &Arguments,
-    seen: &Seen<'_>,
-) -> Option<Result<TableFunctionRef>> {
-    let [(value, ty)] = arguments.positional.as_slice() else { return None };
-    if !matches!(name, "pg_partition_tree" | "pg_partition_ancestors") {
-        return None;
-    }
-    let relation = match (value, ty) {
-        (Value::Str(bytes), DataType::Reg(_)) => {
-            let number = i64::from(types::object_number(bytes));
-            seen.state.relation_numbered(number).map(str::to_owned)
-        }
-        (Value::Str(bytes), _) => {
-            let text = std::str::from_utf8(bytes).unwrap_or_default();
-            match seen.named(RegKind::Class, text) {
-                Ok(Value::Str(bytes)) => {
-                    let number = i64::from(types::object_number(&bytes));
-                    seen.state.relation_numbered(number).map(str::to_owned)
-                }
-                Ok(_) => None,
-                Err(error) => return Some(Err(error)),
-            }
-        }
-        (value, _) => value.as_integer().and_then(|number| {
-            seen.state.relation_numbered(i64::try_from(number).ok()?).map(str::to_owned)
-        }),
-    };
-    let entry = relation.and_then(|name| seen.state.tables.get(&name));
-    Some(Ok(if name == "pg_partition_tree" { tree(seen, entry) } else { ancestors(seen, entry) }))
-}
-
-/// A table as a value of regclass.
-fn class(seen: &Seen<'_>, key: &str) -> Value {
-    let text = RelationName::of_key(key).quoted_in_schema();
-    seen.named(RegKind::Class, &text).unwrap_or(Value::Null)
-}
-
-const CLASS: DataType = DataType::Reg(RegKind::Class);
-
-fn tree(seen: &Seen<'_>, entry: Option<&std::sync::Arc<TableEntry>>) -> TableFunctionRef {
-    let columns = [
-        ("relid", CLASS),
-        ("parentrelid", CLASS),
-        ("isleaf", DataType::Boolean),
-        ("level", DataType::Integer),
-    ];
-    let mut rows = Vec::new();
-    if let Some(entry) = entry {
-        let def = &entry.def;
-        let parent = def.partition_of.as_ref().map(|place| class(seen, &place.parent));
-        let is_leaf = def.partition_by.is_none();
-        if !is_leaf || def.partition_of.is_some() {
-            let parent = parent.unwrap_or(Value::Null);
-            rows.push(vec![class(seen, &def.name), parent, Value::Bool(is_leaf), Value::I32(0)]);
-        }
-        if let Some(tree) = entry.partitions() {
-            below(seen, &tree.root, 1, &mut rows);
-        }
-    }
-    let count = rows.len() as u64;
-    counted_function("pg_partition_tree", &columns, &rows, count)
-}
-
-/// Level by level, as PostgreSQL lists them.
-fn below(seen: &Seen<'_>, node: &PartitionNode, level: i32, rows: &mut Vec<Vec<Value>>) {
-    for part in &node.parts {
-        let is_leaf = matches!(part.below, Below::Leaf(_));
-        rows.push(vec![
-            class(seen, &part.table),
-            class(seen, &node.table),
-            Value::Bool(is_leaf),
-            Value::I32(level),
-        ]);
-    }
-    for part in &node.parts {
-        if let Below::Node(node) = &part.below {
-            below(seen, node, level + 1, rows);
-        }
-    }
-}
-
-fn ancestors(seen: &Seen<'_>, entry: Option<&std::sync::Arc<TableEntry>>) -> TableFunctionRef {
-    let mut rows = Vec::new();
-    let mut table =
-        entry.filter(|entry| entry.def.partition_by.is_some() || entry.def.partition_of.is_some());
-    while let Some(entry) = table {
-        rows.push(vec![class(seen, &entry.def.name)]);
-        let place = entry.def.partition_of.as_ref();
-        table = place.and_then(|place| seen.state.tables.get(&place.parent));
-    }
-    let count = rows.len() as u64;
-    counted_function("pg_partition_ancestors", &[("relid", CLASS)], &rows, count)
 }

@@ -15,7 +15,8 @@ use sql::statement::RelationName;
 use types::{ElementType, Value, array};
 
 use super::{
-    Row, Subject, families, full_name, index_classes, numbers, partitions, rights, updatable,
+    Row, Subject, families, full_name, index_classes, numbers, partition_tree, partitions, rights,
+    updatable,
 };
 
 /// A name as SQL text.
@@ -46,7 +47,7 @@ fn shown_query(subject: &Subject<'_>, sql: &str) -> String {
         state.contains(&key) && !subject.is_visible(&key)
     };
     let sql = sql::query_in_schema(sql, SCHEMA_NAME, is_meant);
-    subject.text_shown(&sql).into_owned()
+    sql::as_written(&subject.text_shown(&sql)).into_owned()
 }
 
 /// A kept condition that may have sub-queries, as PostgreSQL shows it.
@@ -90,12 +91,6 @@ fn options_of(def: &TableDef) -> Value {
     options.and_then(Result::ok).unwrap_or(Value::Null)
 }
 
-/// True when the index is a part of one of the table above.
-fn is_part(def: &TableDef, index: &str) -> bool {
-    let place = def.partition_of.as_ref();
-    place.is_some_and(|place| place.indexes.iter().any(|(_, own)| own == index))
-}
-
 /// `row` of a table with what is said of its partitions.
 fn of_partitions(
     subject: &Subject<'_>,
@@ -104,11 +99,11 @@ fn of_partitions(
     number: &dyn Fn(&str) -> i64,
 ) -> Row {
     let (state, def) = (subject.state, &entry.def);
-    let root = partitions::root(state, def).map_or(0, number);
-    row = row.number("partroot", root).flag("relispartition", def.partition_of.is_some());
+    let root = partition_tree::root(state, entry, None);
+    row = row.set("partroot", root.map_or(Value::Null, |root| Value::I64(number(&root))));
+    row = row.flag("relispartition", def.partition_of.is_some());
     if let Some(key) = partitions::key_definition(def) {
-        let has_any = entry.partitions().is_some_and(|tree| !tree.root.parts.is_empty());
-        row = row.text("partkeydef", &key).flag("relhassubclass", has_any);
+        row = row.text("partkeydef", &key).flag("relhassubclass", partition_tree::has_parts(entry));
         row = row.number("relfilenode", 0);
     }
     if let Some(bound) = partitions::bound_definition(state, def) {
@@ -199,9 +194,11 @@ pub(super) fn classes(subject: &Subject<'_>) -> Vec<Row> {
         for index in entry.def.visible_indexes() {
             let key = RelationName::key_beside(name, &index.name);
             let kind = if is_parted { "I" } else { "i" };
+            let root = partition_tree::root(state, entry, Some(&index.name));
             let row = relation(subject, &key, kind, number(&key), owner(name))
-                .flag("relispartition", is_part(&entry.def, &index.name))
-                .flag("relhassubclass", is_parted)
+                .flag("relispartition", partition_tree::is_part(&entry.def, &index.name))
+                .flag("relhassubclass", is_parted && partition_tree::has_parts(entry))
+                .set("partroot", root.map_or(Value::Null, |root| Value::I64(number(&root))))
                 .number("relam", numbers::access_method(index))
                 .number("relnatts", (index.columns.len() + index.terms.included.len()) as i64);
             let option = |(name, value): (String, String)| Value::text(&format!("{name}={value}"));
@@ -295,7 +292,8 @@ pub(super) fn attributes(subject: &Subject<'_>) -> Vec<Row> {
                 .text("attgenerated", if column.generated.is_some() { "s" } else { "" });
             let (type_number, modifier) = numbers::of_column(column);
             let row = row.number("atttypid", type_number).number("atttypmod", modifier);
-            let is_own = !def.inheritance.columns.contains(&column.name);
+            let is_part = def.partition_of.is_some();
+            let is_own = !is_part && !def.inheritance.columns.contains(&column.name);
             let count = inherited.get(column.name.as_str()).copied().unwrap_or(0);
             let row = row.flag("attislocal", is_own).number("attinhcount", count);
             let row = with_collation(row, column);
@@ -705,9 +703,11 @@ pub(super) fn constraints(subject: &Subject<'_>) -> Vec<Row> {
         let parent = def.partition_of.as_ref();
         let inherited = families::checks(subject.state, def);
         let mut add = |name: &str, validity: Validity, row: Row| {
-            let is_own = !def.inheritance.checks.iter().any(|known| known == name);
-            let inherited = inherited.get(name).copied().unwrap_or(0);
             let above = parent.and_then(|place| above_of(subject, place, name));
+            let of_above = i64::from(above.is_some());
+            let inherited = inherited.get(name).copied().unwrap_or(of_above);
+            let is_own = !(parent.is_some() && inherited > 0
+                || def.inheritance.checks.iter().any(|known| known == name));
             let row = row
                 .number("conparentid", above.unwrap_or(0))
                 .number("oid", numbers::constraint(table, name))

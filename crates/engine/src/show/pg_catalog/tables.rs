@@ -311,9 +311,9 @@ fn role_row(name: &str, role: &crate::Role) -> Row {
         .text("rolname", name)
         .flag("rolsuper", role.is_superuser)
         .flag("rolinherit", role.inherits)
-        .flag("rolcreaterole", role.can_create_roles || role.is_superuser)
+        .flag("rolcreaterole", role.can_create_roles)
         .flag("rolcanlogin", role.can_login)
-        .flag("rolcreatedb", role.can_create_databases || role.is_superuser)
+        .flag("rolcreatedb", role.can_create_databases)
         .flag("rolreplication", role.can_replicate)
         .flag("rolbypassrls", role.bypasses_policies)
         .number("rolconnlimit", role.connections_max.unwrap_or(-1))
@@ -367,7 +367,7 @@ fn users(subject: &Subject<'_>) -> Vec<Row> {
     let row = |(name, role): (String, crate::Role)| {
         let row = Row::default().text("usename", &name).number("usesysid", numbers::role(&name));
         let row = row.flag("usesuper", role.is_superuser).text("passwd", "********");
-        let row = row.flag("usecreatedb", role.can_create_databases || role.is_superuser);
+        let row = row.flag("usecreatedb", role.can_create_databases);
         let row = row.flag("userepl", role.can_replicate);
         let row = row.flag("usebypassrls", role.bypasses_policies);
         let row = row.set("valuntil", role.valid_until.map_or(Value::Null, Value::I64));
@@ -382,7 +382,7 @@ pub(super) fn shadows(subject: &Subject<'_>) -> Vec<Row> {
     let row = |(name, role): (String, crate::Role)| {
         let row = Row::default().text("usename", &name).number("usesysid", numbers::role(&name));
         let row = row.flag("usesuper", role.is_superuser);
-        let row = row.flag("usecreatedb", role.can_create_databases || role.is_superuser);
+        let row = row.flag("usecreatedb", role.can_create_databases);
         let row = row.set("passwd", role.password.as_deref().map_or(Value::Null, Value::text));
         row.set("valuntil", role.valid_until.map_or(Value::Null, Value::I64))
     };

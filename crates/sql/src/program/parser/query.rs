@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use types::{Error, Result, SqlState};
 
-use super::Parser;
+use super::{Parser, Returns};
 use crate::program::lexer::Kind;
 use crate::program::tree::{Fragment, Into, QuerySource, Statement, Target};
 
@@ -128,6 +128,14 @@ impl Parser<'_> {
 
     pub(super) fn give_back(&mut self) -> Result<Statement> {
         self.at += 1;
+        let gives_rows = self.checked.is_none_or(|returns| returns == Returns::Rows);
+        for what in ["next", "query"] {
+            if self.is_word(0, what) && !gives_rows {
+                let what = what.to_uppercase();
+                let message = format!("cannot use RETURN {what} in a non-SETOF function");
+                return Err(Error::new(SqlState::DATATYPE_MISMATCH, message));
+            }
+        }
         if self.word("next") {
             let value = if self.is_sign(0, ";") { None } else { Some(self.expression(&[";"])?) };
             return Ok(Statement::ReturnNext(value));
@@ -143,7 +151,15 @@ impl Parser<'_> {
             let text = self.slice(begin, self.at).to_owned();
             return Ok(Statement::ReturnQuery(QuerySource::Static(self.fragment(text))));
         }
-        let value = if self.is_sign(0, ";") { None } else { Some(self.expression(&[";"])?) };
+        let is_empty = self.is_sign(0, ";");
+        if is_empty && self.checked == Some(Returns::Value) {
+            let message = "missing expression at or near \";\"";
+            return Err(Error::new(SqlState::SYNTAX_ERROR, message));
+        }
+        if let Some(refusal) = self.checked.and_then(Returns::refusal).filter(|_| !is_empty) {
+            return Err(refusal);
+        }
+        let value = if is_empty { None } else { Some(self.expression(&[";"])?) };
         Ok(Statement::Return(value))
     }
 }
