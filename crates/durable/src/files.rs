@@ -99,7 +99,11 @@ impl BlockFiles {
     }
 
     /// File with the statistics of a table that have this number, if there is one.
-    pub(super) fn statistics(&self, table: TableId, generation: u64) -> Option<StatisticsReference> {
+    pub(super) fn statistics(
+        &self,
+        table: TableId,
+        generation: u64,
+    ) -> Option<StatisticsReference> {
         self.statistics.get(&table).copied().filter(|file| file.generation == generation)
     }
 

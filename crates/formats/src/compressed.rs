@@ -1,9 +1,11 @@
-//! Compressed files: read as the file that they hold.
+//! Files that are not as they are read: compressed ones are what they hold, texts in other
+//! encodings are UTF-8.
 
 use std::fs::File;
 use std::io::{BufReader, Read, Seek as _, SeekFrom, Write as _};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use types::charset::Charset;
 use types::{Result, budget};
 
 use crate::output::{io_error, open_to_read};
@@ -36,6 +38,54 @@ pub(crate) fn open_plain(path: &str) -> Result<File> {
         return contents(path, zstd::stream::read::Decoder::new(file).map_err(failed)?);
     }
     Ok(file)
+}
+
+/// As [`open_plain`], of a text in `charset`: one in UTF-8.
+///
+/// # Errors
+/// As [`open_plain`]; 22021 and 22P05 for what is no text of the encoding.
+pub(crate) fn open_text(path: &str, charset: Charset) -> Result<File> {
+    let mut file = open_plain(path)?;
+    if charset.is_plain() {
+        return Ok(file);
+    }
+    file.seek(SeekFrom::Start(0)).map_err(|error| io_error(path, "read", &error))?;
+    let (bytes, text) = (Vec::new(), std::io::Cursor::default());
+    contents(path, Decoder { file, charset, bytes, text })
+}
+
+/// A text that is decoded while it is read.
+struct Decoder {
+    file: File,
+    charset: Charset,
+    /// Bytes of a character that is not all there.
+    bytes: Vec<u8>,
+    /// Characters that were not read yet.
+    text: std::io::Cursor<Vec<u8>>,
+}
+
+impl Read for Decoder {
+    fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
+        loop {
+            let read = self.text.read(out)?;
+            if read > 0 {
+                return Ok(read);
+            }
+            let known = self.bytes.len();
+            let more = (&mut self.file).take(PIECE_BYTES as u64).read_to_end(&mut self.bytes)?;
+            if self.bytes.is_empty() {
+                return Ok(0);
+            }
+            // Of the last character everything is there, or it is none.
+            let kept = if more == 0 { 0 } else { self.charset.unfinished(&self.bytes) };
+            let whole = known + more - kept;
+            let mut text = Vec::with_capacity(whole);
+            let decoded = self.charset.decode(&self.bytes[..whole], &mut text);
+            decoded.map_err(std::io::Error::other)?;
+            self.bytes.drain(..whole);
+            self.text = std::io::Cursor::new(text);
+        }
+    }
 }
 
 /// A temporary file with everything that `from` gives.

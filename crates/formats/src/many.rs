@@ -13,6 +13,7 @@ use std::sync::Arc;
 use engine::registry::{FileFormat, FileOptions, OpenedFile};
 use exec::BatchSource;
 use kernels::{Batch, Column, Vector, VectorBuilder};
+use types::charset::Charset;
 use types::{DataType, Error, Result, SqlState, Value, text};
 
 /// Options that are about files and not about what is in them.
@@ -123,7 +124,7 @@ pub(crate) fn open(
 ) -> Result<OpenedFile> {
     let zone = types::calendar::TimeZone::UTC;
     let opened = |path: &str, given: &[(String, String)]| {
-        format.open(path, FileOptions { given, zone: &zone }, None)
+        format.open(path, FileOptions::new(given, &zone, Charset::UTF8)?, None)
     };
     let partitions = partitions(paths, many.hive);
     let mut files = Vec::with_capacity(paths.len());

@@ -5,6 +5,7 @@ use std::io::{BufWriter, Write};
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 
+use types::charset::{self, Charset};
 use types::{Error, Result, SqlState};
 
 use crate::pipe::Pipe;
@@ -43,6 +44,8 @@ pub(crate) struct Output {
     /// The temporary name and the name that the file gets; none for what is written in place.
     names: Option<(PathBuf, PathBuf)>,
     file: Option<BufWriter<Target>>,
+    /// The encoding of its texts.
+    charset: Charset,
 }
 
 /// Where bytes go.
@@ -71,7 +74,14 @@ impl Output {
     pub(crate) fn create(path: &str) -> Result<Self> {
         let (names, file) = open(Path::new(path)).map_err(|e| io_error(path, "create", &e))?;
         let file = Some(BufWriter::with_capacity(BUFFER_BYTES, file));
-        Ok(Self { path: path.to_owned(), names, file })
+        Ok(Self { path: path.to_owned(), names, file, charset: Charset::UTF8 })
+    }
+
+    /// As [`Self::create`]; [`Self::take`] writes in this encoding.
+    pub(crate) fn create_text(path: &str, charset: Charset) -> Result<Self> {
+        let mut output = Self::create(path)?;
+        output.charset = charset;
+        Ok(output)
     }
 
     /// The error as the user hears it.
@@ -79,11 +89,17 @@ impl Output {
         io_error(&self.path, "write", error)
     }
 
-    /// Writes `bytes`, which are empty then.
+    /// Writes `bytes`, which are empty then: whole characters of UTF-8 where the file is to have
+    /// another encoding.
     ///
     /// # Errors
-    /// Errors of writing, as the user hears them.
+    /// Errors of writing, as the user hears them; 22P05 for a character that the encoding lacks.
     pub(crate) fn take(&mut self, bytes: &mut Vec<u8>) -> Result<()> {
+        if !self.charset.is_plain() {
+            let mut recoded = Vec::with_capacity(bytes.len());
+            self.charset.encode(charset::text_of(bytes)?, &mut recoded)?;
+            *bytes = recoded;
+        }
         let written = self.write_all(bytes);
         bytes.clear();
         written.map_err(|error| self.error(&error))

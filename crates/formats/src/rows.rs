@@ -95,12 +95,6 @@ impl Reject {
     }
 }
 
-/// True for the names of UTF-8, and of bytes taken as they are.
-pub(crate) fn is_utf8(encoding: &str) -> bool {
-    let plain = encoding.to_ascii_lowercase().replace(['-', '_'], "");
-    ["utf8", "unicode", "sqlascii"].contains(&plain.as_str())
-}
-
 /// A file of records of text, for errors.
 pub(crate) struct Origin {
     pub(crate) path: String,

@@ -13,6 +13,7 @@ use engine::registry::{
 };
 use exec::BatchSource;
 use kernels::{Batch, Vector};
+use types::charset::{Charset, invalid};
 use types::{DataType, Error, Result, SqlState};
 
 use crate::csv::{CsvOptions, CsvRecords, Dialect, Header, Quoted, Way, write_names, write_row};
@@ -229,9 +230,9 @@ impl BatchSource for Pieces {
         let (start, end) = (self.bounds[order], self.bounds[order + 1]);
         let text = &self.bytes[start..end];
         if let Err(error) = std::str::from_utf8(text) {
-            let message = "invalid byte sequence for encoding \"UTF8\"";
-            let reject = Reject::Record(Error::new(SqlState::INVALID_ENCODING, message));
-            return Err(self.located(reject, start + error.valid_up_to()));
+            let from = error.valid_up_to();
+            let reject = Reject::Record(invalid(Charset::UTF8, &text[from..]));
+            return Err(self.located(reject, start + from));
         }
         let located = |reject, at: usize| self.located(reject, start + at);
         match &self.form {
@@ -270,11 +271,12 @@ impl StreamWriter for CsvLines {
         rows: Range<usize>,
         out: &mut Vec<u8>,
         ends: &mut Vec<usize>,
-    ) {
+    ) -> Result<()> {
         for row in rows {
             write_row(out, columns, row, &self.types, &self.dialect);
             ends.push(out.len());
         }
+        Ok(())
     }
 
     fn end(&mut self, _: &mut Vec<u8>) {}
@@ -299,11 +301,12 @@ impl StreamWriter for TextLines {
         rows: Range<usize>,
         out: &mut Vec<u8>,
         ends: &mut Vec<usize>,
-    ) {
+    ) -> Result<()> {
         for row in rows {
             self.writer.row(columns, row, out);
             ends.push(out.len());
         }
+        Ok(())
     }
 
     fn end(&mut self, _: &mut Vec<u8>) {}

@@ -6,7 +6,7 @@ use kernels::print::append_text;
 use types::calendar::TimeZone;
 use types::{DataType, Error, Result, SqlState};
 
-use crate::rows::{Field, Records, is_utf8};
+use crate::rows::{Field, Records};
 
 /// Options of the text format.
 #[derive(Clone, Debug)]
@@ -32,10 +32,9 @@ impl TextOptions {
                 ("null", _) if !value.contains(['\r', '\n']) => options.null.clone_from(value),
                 ("header", b"true" | b"on" | b"1" | b"match") => options.has_header = true,
                 ("header", b"false" | b"off" | b"0") => options.has_header = false,
-                // How rows are kept is the table's business.
-                ("freeze", _) => {}
-                ("encoding", _) if is_utf8(value) => {}
-                ("delimiter" | "null" | "header" | "encoding", _) => {
+                // How rows are kept is the table's business; the encoding is known.
+                ("freeze" | "encoding", _) => {}
+                ("delimiter" | "null" | "header", _) => {
                     let message = format!("invalid value for COPY option \"{name}\": \"{value}\"");
                     return Err(Error::new(SqlState::INVALID_PARAMETER, message));
                 }
@@ -262,11 +261,13 @@ fn escape_from(out: &mut Vec<u8>, start: usize, delimiter: u8) {
 
 #[cfg(test)]
 mod tests {
+    use types::charset::Charset;
+
     use super::*;
 
     fn read(text: &[u8]) -> Vec<Vec<Option<Vec<u8>>>> {
-        let options =
-            TextOptions::new(FileOptions { given: &[], zone: &TimeZone::UTC }).expect("defaults");
+        let given = FileOptions::new(&[], &TimeZone::UTC, Charset::UTF8).expect("none");
+        let options = TextOptions::new(given).expect("defaults");
         let mut records = TextRecords::new(text, &options);
         let mut all = Vec::new();
         while records.next().expect("well formed") {

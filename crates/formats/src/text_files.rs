@@ -14,7 +14,7 @@ use exec::BatchSource;
 use kernels::{Batch, Column};
 use types::{DataType, Error, Result, SqlState};
 
-use crate::compressed::open_plain;
+use crate::compressed::open_text;
 use crate::output::{Output, io_error};
 use crate::rows::{Blank, OnError, Origin, Records as _, Reject, Rows, read_full};
 use crate::text::{TextOptions, TextRecords, TextWriter, cut};
@@ -38,11 +38,12 @@ impl FileFormat for TextFiles {
         options: FileOptions<'_>,
         target: Option<&[(String, DataType)]>,
     ) -> Result<OpenedFile> {
+        let charset = options.charset;
         let options = TextOptions::new(options)?;
         let Some(columns) = target else {
             return Err(Error::unsupported("a file of COPY's text format without a table"));
         };
-        let file = open_plain(path)?;
+        let file = open_text(path, charset)?;
         let start = if options.has_header { end_of_record(&file, path, 0)? } else { 0 };
         let bounds = parts(&file, path, start)?;
         let columns = columns.to_vec();
@@ -58,11 +59,13 @@ impl FileFormat for TextFiles {
         options: FileOptions<'_>,
         columns: &[(String, DataType)],
     ) -> Result<Box<dyn FileWriter>> {
+        let charset = options.charset;
         let options = TextOptions::new(options)?;
         let has_header = options.has_header;
         let types = columns.iter().map(|(_, ty)| *ty).collect();
         let writer = TextWriter::new(options, types);
-        let mut lines = Lines { output: Output::create(path)?, writer, lines: Vec::new() };
+        let mut lines =
+            Lines { output: Output::create_text(path, charset)?, writer, lines: Vec::new() };
         if has_header {
             lines.writer.names(columns.iter().map(|(name, _)| name.clone()), &mut lines.lines);
             lines.output.take(&mut lines.lines)?;

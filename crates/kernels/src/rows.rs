@@ -7,7 +7,8 @@
 use std::ops::{Deref, DerefMut};
 
 use types::budget::{Charge, LARGE_BYTES, Pace, Room};
-use types::{Error, Interval, Result, SqlState};
+use types::charset::{Charset, invalid};
+use types::{Interval, Result};
 
 use crate::strings::StrView;
 use crate::{Bitmap, StrBuilder, StrVector, Vector, VectorData};
@@ -84,9 +85,8 @@ impl<'a> Texts<'a> {
 /// 22021 when they are not UTF-8.
 #[inline]
 pub(crate) fn utf8(bytes: &[u8]) -> Result<&str> {
-    std::str::from_utf8(bytes).map_err(|_| {
-        Error::new(SqlState::INVALID_ENCODING, "invalid byte sequence for encoding \"UTF8\"")
-    })
+    let text = std::str::from_utf8(bytes);
+    text.map_err(|error| invalid(Charset::UTF8, &bytes[error.valid_up_to()..]))
 }
 
 /// Rows of a call: those of every argument that has not one row.

@@ -83,6 +83,7 @@ mod order;
 mod expr;
 mod object;
 mod packed;
+mod shape;
 mod text_search;
 mod text_statistics;
 mod operators;

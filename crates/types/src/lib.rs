@@ -20,6 +20,7 @@ mod catalog_type;
 mod element_query;
 pub mod trigram;
 pub mod budget;
+pub mod charset;
 pub mod codec;
 pub mod decimal;
 pub mod calendar;

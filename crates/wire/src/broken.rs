@@ -11,6 +11,8 @@ pub(crate) enum Broken {
     Gone,
     /// The client is told.
     Fatal(Error),
+    /// The client lacks a character of an answer: the statement ends, and the connection goes on.
+    Statement(Error),
 }
 
 impl From<Error> for Broken {
@@ -24,7 +26,7 @@ impl Broken {
     pub(crate) fn to_error(&self) -> Error {
         match self {
             Self::Gone => Error::new(SqlState::CONNECTION_FAILURE, "connection to client lost"),
-            Self::Fatal(error) => error.clone(),
+            Self::Fatal(error) | Self::Statement(error) => error.clone(),
         }
     }
 }

@@ -18,7 +18,8 @@ use std::time::Duration;
 
 use engine::{Commits, KeptStatement, QueryResult, Session};
 use parking_lot::Mutex;
-use types::{Error, Result, SqlState};
+use types::charset::Charset;
+use types::{DataType, Error, Result, SqlState};
 
 use crate::activity::Activity;
 use crate::broken::Broken;
@@ -28,6 +29,7 @@ use crate::journal::LogOptions;
 use crate::link::{Link, News, Received};
 use crate::message::{self, Severity, violation};
 use crate::metrics::Metrics;
+use crate::recode;
 use crate::socket::SharedSocket;
 
 use self::extended::Portal;
@@ -104,8 +106,14 @@ impl Outgoing for Link {
         &mut self.outgoing
     }
 
-    fn flush_full(&mut self) -> Result<(), Broken> {
-        Link::flush_full(self)
+    fn end_row(&mut self, start: usize, columns: &[(DataType, Format)]) -> Result<(), Broken> {
+        if !self.charset.is_plain()
+            && let Err(error) = recode::row(&mut self.outgoing, start, columns, self.charset)
+        {
+            self.outgoing.truncate(start - 1);
+            return Err(Broken::Statement(error));
+        }
+        self.flush_full()
     }
 }
 
@@ -121,6 +129,7 @@ impl Connection {
         let activity = Arc::clone(&link.activity);
         let settings = Cached::new(&session);
         link.answer_after(session.defer_commits());
+        link.charset = session.charset();
         let link = Arc::new(Mutex::new(link));
         session.set_client(Box::new(CopyLink::new(Arc::clone(&link), mute)));
         session.show_application();
@@ -189,7 +198,7 @@ impl Connection {
             Ok(Err(broken)) => broken,
             Err(_) => Broken::Fatal(Error::internal("the session met a mistake of the program")),
         };
-        if let Broken::Fatal(error) = broken {
+        if let Broken::Fatal(error) | Broken::Statement(error) = broken {
             self.link.lock().farewell(&error);
         }
         Next::End
@@ -228,9 +237,39 @@ impl Connection {
 
     fn serve_message(&mut self, kind: u8) -> Result<(), Broken> {
         let body = std::mem::take(&mut self.body);
-        let outcome = self.dispatch(kind, &body);
+        let outcome = match self.settings.charset {
+            None => self.dispatch(kind, &body),
+            Some(_) if self.skipping == Skipping::UntilSync => self.dispatch(kind, &body),
+            Some(charset) => match self.recoded(kind, &body, charset) {
+                Ok(body) => self.dispatch(kind, &body),
+                Err(error) => self.refuse(kind, &error),
+            },
+        };
         self.body = body;
         outcome
+    }
+
+    /// A message with its texts in UTF-8.
+    fn recoded(&self, kind: u8, body: &[u8], charset: Charset) -> Result<Vec<u8>> {
+        let parameters = |name: &str| {
+            let statement = match name {
+                "" => self.unnamed.as_ref(),
+                name => self.session.kept_statement(name),
+            };
+            statement.map(|statement| statement.parameters().to_vec())
+        };
+        recode::request(kind, body, charset, &parameters)
+    }
+
+    /// Reports why a message of `kind` is none.
+    fn refuse(&mut self, kind: u8, error: &Error) -> Result<(), Broken> {
+        self.fail(error, "")?;
+        if kind == b'Q' {
+            self.ready();
+        } else {
+            self.skipping = Skipping::UntilSync;
+        }
+        Ok(())
     }
 
     fn dispatch(&mut self, kind: u8, body: &[u8]) -> Result<(), Broken> {
@@ -269,8 +308,12 @@ impl Connection {
     fn send_notifications(&mut self) {
         if self.session.has_notifications() && !self.session.in_transaction() {
             let came = self.session.take_notifications();
-            let out = &mut self.link.lock().outgoing;
-            came.iter().for_each(|notification| message::notification(out, notification));
+            let link = &mut self.link.lock();
+            for notification in &came {
+                if let Err(broken) = link.say(|out| message::notification(out, notification)) {
+                    message::error(&mut link.outgoing, Severity::Error, &broken.to_error(), "");
+                }
+            }
         }
     }
 
@@ -278,9 +321,14 @@ impl Connection {
     fn fail(&mut self, error: &Error, text: &str) -> Result<(), Broken> {
         self.session.fail_transaction()?;
         let notices = self.session.take_notices();
-        let out = &mut self.link.lock().outgoing;
-        notices.iter().for_each(|notice| message::notice(out, notice));
-        message::error(out, Severity::Error, error, text);
+        let mut link = self.link.lock();
+        link.charset = self.session.charset();
+        let told = notices.iter().try_for_each(|n| link.say(|out| message::notice(out, n)));
+        match told {
+            Ok(()) => link.complain(Severity::Error, error, text),
+            Err(broken) => link.complain(Severity::Error, &broken.to_error(), ""),
+        }
+        drop(link);
         self.watcher.metrics.failed();
         self.watcher.log.error(self.session.id(), &self.watcher.user, error);
         Ok(())
@@ -288,6 +336,7 @@ impl Connection {
 
     /// Sends ReadyForQuery with the state of the transaction.
     fn ready(&mut self) {
+        self.refresh_settings();
         if !self.session.in_transaction() {
             self.portals.clear();
             self.send_notifications();
@@ -318,7 +367,8 @@ fn statement_text(body: &[u8]) -> &str {
 /// Sends all rows of `result` and CommandComplete.
 fn send(link: &Mutex<Link>, result: &QueryResult, formats: &[Format]) -> Result<(), Broken> {
     let mut link = link.lock();
-    result.notices().iter().for_each(|notice| message::notice(&mut link.outgoing, notice));
+    let notices = result.notices();
+    notices.iter().try_for_each(|notice| link.say(|out| message::notice(out, notice)))?;
     if result.has_rows() {
         encode::rows(&mut *link, result, formats, &mut Place::default(), usize::MAX)?;
     }

@@ -4,6 +4,7 @@ mod packed;
 
 use types::array::{self, ArrayBuilder, Dimension, Shape};
 use types::calendar::TimeZone;
+use types::charset::text_of;
 use types::{DataType, ElementType, Error, Interval, PackedType, Result, SqlState, Value, text};
 
 use crate::encode::{EPOCH_DAYS, EPOCH_MICROS, Format, JSONB_VERSION};
@@ -21,7 +22,7 @@ pub(crate) fn value(
     number: usize,
 ) -> Result<Value> {
     match format {
-        Format::Text => text::parse_in(utf8(bytes)?, ty, zone),
+        Format::Text => text::parse_in(text_of(bytes)?, ty, zone),
         Format::Binary => binary_value(bytes, ty).map_err(|error| {
             if error.state() != SqlState::INVALID_BINARY_REPRESENTATION {
                 return error;
@@ -42,14 +43,6 @@ pub(crate) fn binary_value(bytes: &[u8], ty: DataType) -> Result<Value> {
             Error::new(SqlState::INVALID_BINARY_REPRESENTATION, "incorrect binary data format")
         }
         Failure::Value(error) => error,
-    })
-}
-
-fn utf8(bytes: &[u8]) -> Result<&str> {
-    let text = std::str::from_utf8(bytes).ok().filter(|text| !text.contains('\0'));
-    text.ok_or_else(|| {
-        let message = "invalid byte sequence for encoding \"UTF8\"";
-        Error::new(SqlState::INVALID_ENCODING, message)
     })
 }
 
@@ -79,7 +72,7 @@ fn binary(bytes: &[u8], ty: DataType) -> Result<Value, Failure> {
         DataType::Double => Value::F64(f64::from_be_bytes(fixed(bytes)?)),
         DataType::Numeric(n) => types::decimal::numeric_value(numeric::decode(bytes, n)?, n),
         DataType::WideNumeric(digits) => numeric::decode_wide(bytes)?.declared(digits)?.value(),
-        ty if ty.is_its_text() => text::parse(utf8(bytes)?, ty)?,
+        ty if ty.is_its_text() => text::parse(text_of(bytes)?, ty)?,
         DataType::Bytea => Value::Str(bytes.into()),
         DataType::Date => {
             let days = i32::from_be_bytes(fixed(bytes)?);
@@ -114,9 +107,9 @@ fn binary(bytes: &[u8], ty: DataType) -> Result<Value, Failure> {
             })
         }
         DataType::Uuid => Value::I128(i128::from_be_bytes(fixed(bytes)?) ^ i128::MIN),
-        DataType::Json | DataType::Enum(_) => text::parse(utf8(bytes)?, ty)?,
+        DataType::Json | DataType::Enum(_) => text::parse(text_of(bytes)?, ty)?,
         DataType::Jsonb | DataType::JsonPath => match bytes {
-            [JSONB_VERSION, text @ ..] => text::parse(utf8(text)?, ty)?,
+            [JSONB_VERSION, text @ ..] => text::parse(text_of(text)?, ty)?,
             [version, ..] => {
                 let message = format!("unsupported {} version number {version}", ty.name());
                 return Err(Error::new(SqlState::INTERNAL_ERROR, message).into());

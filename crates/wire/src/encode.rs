@@ -77,7 +77,7 @@ impl Place {
     }
 }
 
-/// Appends rows of `result` from `place` on, at most `count_max`; `flush` is called after each.
+/// Appends rows of `result` from `place` on, at most `count_max`; `end_row` is called after each.
 /// Returns how many, and whether there are more.
 pub(crate) fn rows<E>(
     out: &mut dyn Outgoing<Error = E>,
@@ -108,7 +108,7 @@ pub(crate) fn rows<E>(
                 cell(bytes, column, place.row, *ty, (*format, result.zone(), result.style()));
             }
             finish(bytes, start);
-            out.flush_full()?;
+            out.end_row(start, &types)?;
             place.row += 1;
             count += 1;
         }
@@ -123,8 +123,9 @@ pub(crate) trait Outgoing {
     type Error;
     /// Bytes that wait to be written.
     fn bytes(&mut self) -> &mut Vec<u8>;
-    /// Writes when enough waits.
-    fn flush_full(&mut self) -> Result<(), Self::Error>;
+    /// The row that begins at `start`, behind the kind of its message, is whole: writes when enough
+    /// waits.
+    fn end_row(&mut self, start: usize, columns: &[(DataType, Format)]) -> Result<(), Self::Error>;
 }
 
 /// Appends the value of a row with its length before it; as text by clocks of `zone`.

@@ -15,11 +15,13 @@ use std::time::Duration;
 use engine::Commits;
 use rustix::event::PollFlags;
 use types::Error;
+use types::charset::Charset;
 use types::waiting::waiting;
 
 use crate::activity::Activity;
 use crate::broken::Broken;
 use crate::message::{self, Severity, violation};
+use crate::recode;
 use crate::socket::Transport;
 
 /// Bytes of answers that wait before they are written. Two of a socket's default send buffers
@@ -71,6 +73,8 @@ pub(crate) struct Link {
     pub(crate) outgoing: Vec<u8>,
     /// The session's commits: no answer leaves before they are on disk.
     commits: Option<Arc<Commits>>,
+    /// The encoding of the client's texts.
+    pub(crate) charset: Charset,
 }
 
 fn is_pause(error: &io::Error) -> bool {
@@ -81,8 +85,19 @@ impl Link {
     pub(crate) fn new(transport: Transport, activity: Arc<Activity>) -> Self {
         let (incoming, outgoing) = Default::default();
         let (has_more, has_ended, commits) = Default::default();
-        let (start, end) = (0, 0);
-        Self { transport, activity, incoming, start, end, has_more, has_ended, outgoing, commits }
+        let (start, end, charset) = (0, 0, Charset::UTF8);
+        Self {
+            transport,
+            activity,
+            incoming,
+            start,
+            end,
+            has_more,
+            has_ended,
+            outgoing,
+            commits,
+            charset,
+        }
     }
 
     /// The socket tells that something came. It does so once: all of it is read before the wait for
@@ -271,9 +286,31 @@ impl Link {
         if self.outgoing.len() < OUTGOING_BYTES { Ok(()) } else { self.flush() }
     }
 
+    /// Appends the messages that `write` makes, none of which are rows, in the client's encoding;
+    /// none of them when it lacks a character.
+    ///
+    /// # Errors
+    /// [`Broken::Statement`], 22P05.
+    pub(crate) fn say(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> Result<(), Broken> {
+        let start = self.outgoing.len();
+        write(&mut self.outgoing);
+        if self.charset.is_plain() {
+            return Ok(());
+        }
+        recode::answers(&mut self.outgoing, start, self.charset).map_err(Broken::Statement)
+    }
+
+    /// Appends ErrorResponse; where the client cannot read it, it is told so.
+    pub(crate) fn complain(&mut self, severity: Severity, error: &Error, text: &str) {
+        if let Err(broken) = self.say(|out| message::error(out, severity, error, text)) {
+            // Its text is ASCII.
+            message::error(&mut self.outgoing, severity, &broken.to_error(), "");
+        }
+    }
+
     /// Tells the client why the connection ends, if it listens.
     pub(crate) fn farewell(&mut self, error: &Error) {
-        message::error(&mut self.outgoing, Severity::Fatal, error, "");
+        self.complain(Severity::Fatal, error, "");
         let _ = self.flush();
     }
 }

@@ -7,6 +7,7 @@
 //! 08P01.
 
 use engine::{Notice, Notification};
+use types::charset::{Charset, invalid};
 use types::{Error, Position, Result, SqlState};
 
 /// 08P01: what came is not the protocol.
@@ -59,10 +60,8 @@ impl<'a> Fields<'a> {
         let end = self.0.iter().position(|byte| *byte == 0);
         let end = end.ok_or_else(|| violation("invalid string in message"))?;
         let bytes = self.bytes(end + 1)?;
-        std::str::from_utf8(&bytes[..end]).map_err(|_| {
-            let message = "invalid byte sequence for encoding \"UTF8\"";
-            Error::new(SqlState::INVALID_ENCODING, message)
-        })
+        let text = std::str::from_utf8(&bytes[..end]);
+        text.map_err(|error| invalid(Charset::UTF8, &bytes[error.valid_up_to()..end]))
     }
 
     /// A value with its length before it; None for NULL.

@@ -11,7 +11,8 @@ use sql::catalog::{
     Arguments, BoundTableFunction, SourcePart, TableFunctionRef, TakesRestrictions,
 };
 use types::calendar::TimeZone;
-use types::{DataType, Result};
+use types::charset::Charset;
+use types::{DataType, Error, Result, SqlState};
 
 use super::attached::Attachment;
 use crate::{CancelHandle, Database, QueryResult};
@@ -80,6 +81,27 @@ pub struct FileOptions<'a> {
     pub given: &'a [(String, String)],
     /// Whose clocks show times with a zone as text.
     pub zone: &'a TimeZone,
+    /// The encoding of texts, that of the option `encoding` where it is given.
+    pub charset: Charset,
+}
+
+impl<'a> FileOptions<'a> {
+    /// The options `given`; without one of them texts are in `usual`.
+    ///
+    /// # Errors
+    /// 22023 for an encoding that there is not, 0A000 for one without conversions.
+    pub fn new(given: &'a [(String, String)], zone: &'a TimeZone, usual: Charset) -> Result<Self> {
+        let encoding = given.iter().find(|(name, _)| name == "encoding");
+        let Some((_, name)) = encoding else { return Ok(Self { given, zone, charset: usual }) };
+        let Some(charset) = Charset::named(name) else {
+            let message = "argument to option \"encoding\" must be a valid encoding name";
+            return Err(Error::new(SqlState::INVALID_PARAMETER, message));
+        };
+        if !charset.is_here() {
+            return Err(Error::unsupported(format!("files in the encoding {}", charset.name())));
+        }
+        Ok(Self { given, zone, charset })
+    }
 }
 
 /// A file format.
@@ -175,13 +197,16 @@ pub trait StreamWriter: Send {
     /// own; otherwise it goes with the first row.
     fn begin(&mut self, out: &mut Vec<u8>, ends: &mut Vec<usize>);
     /// Appends `rows` of `columns`, and to `ends` where in `out` each of them ends.
+    ///
+    /// # Errors
+    /// 22P05 for a character that the encoding of binary values lacks.
     fn rows(
         &mut self,
         columns: &[Arc<Vector>],
         rows: Range<usize>,
         out: &mut Vec<u8>,
         ends: &mut Vec<usize>,
-    );
+    ) -> Result<()>;
     /// Appends what comes after the rows.
     fn end(&mut self, out: &mut Vec<u8>);
 }

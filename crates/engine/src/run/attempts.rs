@@ -65,10 +65,11 @@ impl Session {
                 Ok(result) => {
                     let zone = self.settings.time_zone().clone();
                     let style = self.settings.text_style();
+                    let charset = self.settings.charset();
                     let may_again = self.may_again(tries);
                     match self.end_statement() {
                         Err(error) if may_again && is_conflict(&error) => pause(tries),
-                        ended => return ended.map(|()| result.shown_in(zone, style)),
+                        ended => return ended.map(|()| result.shown_in(zone, style, charset)),
                     }
                 }
                 Err(error) => {

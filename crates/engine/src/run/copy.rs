@@ -96,9 +96,12 @@ pub(crate) fn copy(running: &mut Running<'_>, copy: &Copy) -> Result<QueryResult
 }
 
 impl Session {
-    /// The options of a COPY of the session.
-    fn file_options<'a>(&'a self, given: &'a [(String, String)]) -> FileOptions<'a> {
-        FileOptions { given, zone: self.settings.time_zone() }
+    /// The options of a COPY of the session; without ENCODING texts are in that of its client.
+    ///
+    /// # Errors
+    /// 22023 and 0A000 for the encoding.
+    fn file_options<'a>(&'a self, given: &'a [(String, String)]) -> Result<FileOptions<'a>> {
+        FileOptions::new(given, self.settings.time_zone(), self.settings.charset())
     }
 }
 
@@ -136,7 +139,7 @@ fn create(
     columns: &[(String, DataType)],
 ) -> Result<Box<dyn FileWriter>> {
     check_style(session, columns)?;
-    format.create(path, session.file_options(&copy.options), columns)
+    format.create(path, session.file_options(&copy.options)?, columns)
 }
 
 fn write(
@@ -290,7 +293,7 @@ fn copy_from(
     let all = table.columns();
     let target: Vec<(String, DataType)> =
         columns.iter().map(|&c| (all[c].name.clone(), all[c].ty)).collect();
-    let file = format.open(path, running.session.file_options(&copy.options), Some(&target))?;
+    let file = format.open(path, running.session.file_options(&copy.options)?, Some(&target))?;
     if file.columns.len() != columns.len() {
         let message =
             format!("{path} has {} columns, {} are expected", file.columns.len(), columns.len());

@@ -7,6 +7,7 @@ use std::time::Duration;
 use catalog::rights::Object;
 use sql::statement::{Privilege, Privileges};
 use types::calendar::TimeZone;
+use types::charset::Charset;
 use types::{DataType, Result, stack};
 
 use crate::instance::channels::{Notification, Wake};
@@ -115,6 +116,11 @@ impl Session {
     /// Whose clocks show its times with a zone as text.
     pub fn time_zone(&self) -> &TimeZone {
         self.settings.time_zone()
+    }
+
+    /// The encoding of its client's texts.
+    pub fn charset(&self) -> Charset {
+        self.settings.charset()
     }
 
     /// Changes a setting, as SET does.

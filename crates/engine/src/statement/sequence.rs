@@ -133,8 +133,8 @@ impl SessionSequences {
         // Its definition says where a sequence begins that nobody took values of.
         let begin = *value.lock();
         let next = |counted: Option<Counted>| {
-            let value = counted
-                .map_or(begin, |Counted { last, called }| SequenceValue { last, called });
+            let value =
+                counted.map_or(begin, |Counted { last, called }| SequenceValue { last, called });
             next_value(name, def, value)
         };
         let rules = (def.increment, def.min, def.max, def.wrap == SequenceWrap::Cycle);

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use exec::ResultSet;
 use kernels::{Batch, Column, VectorBuilder};
 use types::calendar::TimeZone;
+use types::charset::Charset;
 use types::text::TextStyle;
 use types::{DataType, Value, text};
 
@@ -18,6 +19,7 @@ pub struct QueryResult {
     notices: Vec<Notice>,
     zone: TimeZone,
     style: TextStyle,
+    charset: Charset,
 }
 
 impl QueryResult {
@@ -28,7 +30,8 @@ impl QueryResult {
 
     fn empty(tag: Cow<'static, str>) -> Self {
         let (zone, style) = (TimeZone::UTC, TextStyle::default());
-        Self { tag, rows: None, is_binary: false, notices: Vec::new(), zone, style }
+        let charset = Charset::UTF8;
+        Self { tag, rows: None, is_binary: false, notices: Vec::new(), zone, style, charset }
     }
 
     /// Rows of a query.
@@ -66,8 +69,13 @@ impl QueryResult {
         self.style
     }
 
-    pub(crate) fn shown_in(self, zone: TimeZone, style: TextStyle) -> Self {
-        Self { zone, style, ..self }
+    pub(crate) fn shown_in(self, zone: TimeZone, style: TextStyle, charset: Charset) -> Self {
+        Self { zone, style, charset, ..self }
+    }
+
+    /// The encoding of its client's texts.
+    pub fn charset(&self) -> Charset {
+        self.charset
     }
 
     /// Messages for the client besides the result, in order.

@@ -18,10 +18,11 @@ use plan::{
 use sched::Priority;
 use storage::BlockPaths;
 use types::calendar::{DateOrder, TimeZone};
+use types::charset::Charset;
 use types::text::{BytesForm, DateForm, IntervalStyle, TextStyle};
 use types::{Error, Result, SqlState};
 
-use value::{Unit, integer, invalid, no_such_value, one_of, real, shown, switch};
+use value::{Unit, date_style, encoding, integer, no_such_value, one_of, real, shown, switch};
 
 pub(crate) use value::parse_bytes;
 
@@ -54,6 +55,8 @@ enum Access {
     Real(f64, f64),
     /// A number of milliseconds, likewise.
     Delay(f64, f64),
+    /// An encoding, kept by its name.
+    Encoding,
     /// A time zone, kept by its name.
     Zone,
     /// How dates are read and written.
@@ -95,7 +98,7 @@ const KNOWN: &[Known] = &[
     known("array_nulls", "on", Access::FixedSwitch),
     known("bytea_output", "hex", Access::OneOf(&["escape", "hex"])),
     known("check_function_bodies", "on", Access::Switch),
-    known("client_encoding", "UTF8", Access::Fixed),
+    known("client_encoding", "UTF8", Access::Encoding),
     known("client_min_messages", "notice", Access::OneOf(LEVELS)),
     known("datestyle", "ISO, MDY", Access::DateStyle),
     known("default_table_access_method", "heap", Access::Fixed),
@@ -167,6 +170,7 @@ pub(crate) struct Settings {
     options: PlanOptions,
     zone: TimeZone,
     style: TextStyle,
+    charset: Charset,
     /// The schemas of `search_path` as written; None is the default.
     path: Option<Arc<[String]>>,
     /// The schema that comes before those of the default path: that of the attached database.
@@ -185,7 +189,7 @@ impl Default for Settings {
         let options = PlanOptions { index_paths: IndexPaths::Consider, ..PlanOptions::default() };
         let (user, trusted, who) = (None, true, Who::All);
         let (zone, style, path, attached) = (TimeZone::UTC, TextStyle::default(), None, None);
-        let version = 0;
+        let (version, charset) = (0, Charset::UTF8);
         Self {
             changed,
             local,
@@ -194,6 +198,7 @@ impl Default for Settings {
             options,
             zone,
             style,
+            charset,
             path,
             attached,
             user,
@@ -237,50 +242,6 @@ fn find(name: &str) -> Result<(Name, &'static str, Access)> {
 pub(crate) fn unknown(name: &str) -> Error {
     let message = format!("unrecognized configuration parameter \"{name}\"");
     Error::new(SqlState::UNDEFINED_OBJECT, message)
-}
-
-/// True when `value` is another name of the only encoding.
-/// Names of what clients get and send: who says SQL_ASCII takes the bytes as they are.
-fn is_utf8(known: &str, value: &str) -> bool {
-    let plain: String = value.chars().filter(char::is_ascii_alphanumeric).collect();
-    known == "client_encoding"
-        && ["utf8", "unicode", "sqlascii"].iter().any(|name| plain.eq_ignore_ascii_case(name))
-}
-
-/// `datestyle` after `text` was said, of which what it leaves open is as in `default`: as
-/// `ISO, MDY`.
-fn date_style(text: &str, default: &str) -> Result<String> {
-    let (usual_form, usual_order) = default.split_once(", ").unwrap_or(("ISO", "MDY"));
-    let (mut form, mut order) = (None, None);
-    for word in text.split(',').map(|word| word.trim().to_ascii_lowercase()) {
-        let (new_form, new_order) = match word.as_str() {
-            "iso" => (Some("ISO"), None),
-            "sql" => (Some("SQL"), None),
-            word if word.starts_with("postgres") => (Some("Postgres"), None),
-            // Whose dates have the day first unless something else is said.
-            "german" => (Some("German"), None),
-            "ymd" => (None, Some("YMD")),
-            word if word == "dmy" || word.starts_with("euro") => (None, Some("DMY")),
-            word if word == "mdy" || word == "us" || word.starts_with("noneuro") => {
-                (None, Some("MDY"))
-            }
-            "default" => (Some(usual_form), Some(usual_order)),
-            _ => return Err(invalid("DateStyle", text)),
-        };
-        let conflicts = |old: Option<&str>, new: Option<&str>| {
-            word != "default" && matches!((old, new), (Some(old), Some(new)) if old != new)
-        };
-        if conflicts(form, new_form) || conflicts(order, new_order) {
-            return Err(
-                invalid("DateStyle", text).with_detail("Conflicting \"datestyle\" specifications.")
-            );
-        }
-        form = form.or(new_form);
-        order = order.or(new_order);
-    }
-    let form = form.unwrap_or(usual_form);
-    let order = order.unwrap_or(if form == "German" { "DMY" } else { usual_order });
-    Ok(format!("{form}, {order}"))
 }
 
 /// The form and the order that a value of `datestyle` says.
@@ -395,6 +356,11 @@ impl Settings {
     /// How values are written.
     pub(crate) fn text_style(&self) -> TextStyle {
         self.style
+    }
+
+    /// The encoding of the client's texts.
+    pub(crate) fn charset(&self) -> Charset {
+        self.charset
     }
 
     fn text_style_now(&self) -> TextStyle {
@@ -590,6 +556,8 @@ impl Settings {
             self.zone = TimeZone::setting(zone).unwrap_or_default().with_order(style.order);
         }
         self.style = style;
+        let charset = self.changed("client_encoding").and_then(Charset::named);
+        self.charset = charset.unwrap_or_default();
         let role = self.changed("role").filter(|role| *role != "none");
         self.who = role.map_or_else(|| self.session_who(), |role| Who::Role(role.into()));
     }
@@ -604,8 +572,8 @@ impl Settings {
 
     /// `value` as it is kept; None for the default of a setting that has no other value.
     fn checked(name: &str, value: &str) -> Result<Option<String>> {
-        let (known, default, access) = find(name)?;
-        let same = value.eq_ignore_ascii_case(default) || is_utf8(&known, value);
+        let (_, default, access) = find(name)?;
+        let same = value.eq_ignore_ascii_case(default);
         match access {
             Access::ReadOnly => {
                 let message = format!("parameter \"{name}\" cannot be changed");
@@ -641,6 +609,9 @@ impl Settings {
                     Some(_) => Ok(Some(value)),
                     None => Err(no_such_value(name, &value, INTERVAL_STYLES)),
                 }
+            }
+            Access::Encoding => {
+                encoding(name, value).map(|charset| Some(charset.name().to_owned()))
             }
             Access::Zone => Ok(Some(TimeZone::setting(value)?.name().to_owned())),
             Access::Integer(min, max, unit) => {

@@ -123,7 +123,8 @@ impl CsvOptions {
                 }
                 // How rows are kept is the table's business.
                 "freeze" => _ = flag(name, value)?,
-                "encoding" if crate::rows::is_utf8(value) => {}
+                // It is known.
+                "encoding" => {}
                 "on_error" => {
                     options.on_error = match value.to_ascii_lowercase().as_str() {
                         "stop" => OnError::Stop,

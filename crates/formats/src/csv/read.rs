@@ -7,7 +7,7 @@ use exec::BatchSource;
 use kernels::Batch;
 use types::{DataType, Error, Result, SqlState};
 
-use crate::compressed::open_plain;
+use crate::compressed::open_text;
 use crate::csv::options::{CsvOptions, Dialect, Header, Way};
 use crate::csv::parse::CsvRecords;
 use crate::csv::sniff::{self, Extent};
@@ -27,8 +27,8 @@ pub(crate) fn open(
     options: FileOptions<'_>,
     target: Option<&[(String, DataType)]>,
 ) -> Result<OpenedFile> {
+    let file = open_text(path, options.charset)?;
     let options = CsvOptions::new(options)?;
-    let file = open_plain(path)?;
     let mut beginning = vec![0; SNIFF_BYTES];
     let read = read_full(&file, &mut beginning, 0).map_err(|e| io_error(path, "read", &e))?;
     beginning.truncate(read);

@@ -255,12 +255,13 @@ fn guess_header(first: &[Option<Vec<u8>>], types: &[Vec<DataType>], records: usi
 mod tests {
     use engine::registry::FileOptions;
     use types::calendar::TimeZone;
+    use types::charset::Charset;
 
     use super::*;
 
     /// Names, types and header of a file, and the bytes in front of it.
     fn found(text: &str) -> (Vec<(String, DataType)>, Header, usize) {
-        let given = FileOptions { given: &[], zone: &TimeZone::UTC };
+        let given = FileOptions::new(&[], &TimeZone::UTC, Charset::UTF8).expect("none");
         let options = CsvOptions::new(given).expect("no options");
         let shape = shape(text.as_bytes(), &options).expect("a shape");
         let newline = newline(text.as_bytes());

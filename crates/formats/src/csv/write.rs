@@ -16,10 +16,11 @@ pub(crate) fn create(
     options: FileOptions<'_>,
     columns: &[(String, DataType)],
 ) -> Result<Box<dyn FileWriter>> {
+    let charset = options.charset;
     let options = CsvOptions::new(options)?;
     let dialect = options.dialect_of(columns, Way::Out)?;
     let types = columns.iter().map(|(_, ty)| *ty).collect();
-    let output = Output::create(path)?;
+    let output = Output::create_text(path, charset)?;
     let mut writer = CsvWriter { output, dialect, types, lines: Vec::new() };
     if matches!(options.header, Some(Header::Present | Header::Match)) {
         let names: Vec<String> = columns.iter().map(|(name, _)| name.clone()).collect();

@@ -269,6 +269,12 @@ pub enum Function {
     ConvertFrom,
     /// convert_to(TEXT, TEXT target encoding) -> BYTEA.
     ConvertTo,
+    /// pg_encoding_to_char(INTEGER) -> NAME.
+    EncodingName,
+    /// pg_char_to_encoding(TEXT) -> INTEGER.
+    EncodingNumber,
+    /// pg_encoding_max_length(INTEGER) -> INTEGER; NULL for a number of none.
+    EncodingBytes,
     /// pg_size_bytes(TEXT) -> BIGINT.
     SizeBytes,
     /// unistr(TEXT).

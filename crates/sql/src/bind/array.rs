@@ -51,10 +51,10 @@ pub(super) enum Part {
 
 /// `op ANY` or `op ALL`, and where it stands.
 #[derive(Clone, Copy)]
-struct Test<'q> {
-    op: &'q Op,
-    quantifier: Quantifier,
-    at: Place,
+pub(super) struct Test<'q> {
+    pub(super) op: &'q Op,
+    pub(super) quantifier: Quantifier,
+    pub(super) at: Place,
 }
 
 impl Binder<'_> {
@@ -272,12 +272,14 @@ impl Binder<'_> {
             }
             return self.list_test(value, list, Test { op, quantifier, at });
         }
-        let array = self.bind_expr(list)?;
-        let array = self.retyped(array);
+        let array = self.bind_expr(list).map(|array| self.retyped(array))?;
         if let Some(elements) = self.known_elements(&array)? {
             return self.list_test(value, elements, Test { op, quantifier, at });
         }
         let (array, value) = (self.array_operand(array, &value)?, self.retyped(value));
+        if let Some(expr) = self.test_shapes(&value, op, &array, quantifier)? {
+            return Ok(Bound::new(expr, at));
+        }
         let DataType::Array(element) = array.ty() else {
             let message = format!("op {} (array) requires array on right side", word(quantifier));
             return fail(SqlState::WRONG_OBJECT_TYPE, message, array.at);
@@ -354,15 +356,21 @@ impl Binder<'_> {
     }
 
     /// `value op ANY/ALL (elements)`.
-    fn list_test(&mut self, value: Bound, elements: Vec<Bound>, test: Test<'_>) -> Result<Bound> {
+    pub(super) fn list_test(
+        &mut self,
+        value: Bound,
+        elements: Vec<Bound>,
+        test: Test<'_>,
+    ) -> Result<Bound> {
         let Test { op, quantifier, at } = test;
         if elements.is_empty() {
             return Ok(Bound::new(Expr::boolean(quantifier == Quantifier::All), at));
         }
-        if *op == Op::Eq && quantifier == Quantifier::Any {
+        let of_shapes = self.has_shape(&value, &elements);
+        if *op == Op::Eq && quantifier == Quantifier::Any && !of_shapes {
             return Ok(Bound::new(self.membership(value, elements)?, at));
         }
-        if *op == Op::NotEq && quantifier == Quantifier::All {
+        if *op == Op::NotEq && quantifier == Quantifier::All && !of_shapes {
             return Ok(Bound::new(self.membership(value, elements)?.negated(), at));
         }
         let mut terms = Vec::with_capacity(elements.len());

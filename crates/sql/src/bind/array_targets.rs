@@ -12,6 +12,7 @@ use types::{DataType, Error, Result, SqlState};
 use super::array::Part;
 use super::composite::field_of;
 use super::name::ident_at;
+use super::shape::is_shape;
 use super::write::{Target, column_at};
 use super::{Binder, Bound, BoundColumn, BoundQuery, fail};
 use crate::algebra::{Expr, Function, Place, Plan};
@@ -83,7 +84,11 @@ impl Binder<'_> {
         if column.ty == DataType::Jsonb {
             return Ok(ColumnDef { default: None, generated: None, ..column.clone() });
         }
-        let Some(element) = column.ty.element() else {
+        let part = match column.ty {
+            DataType::Packed(shape) => shape.part(),
+            ty => ty.element(),
+        };
+        let Some(element) = part else {
             let message = format!(
                 "cannot subscript type {} because it does not support subscripting",
                 column.ty.name()
@@ -91,6 +96,10 @@ impl Binder<'_> {
             return fail(SqlState::DATATYPE_MISMATCH, message, at);
         };
         let is_slice = subscripts.iter().any(|s| matches!(s, ast::Subscript::Slice { .. }));
+        if is_slice && is_shape(column.ty) {
+            let message = "slices of fixed-length arrays not implemented";
+            return fail(SqlState::FEATURE_NOT_SUPPORTED, message, at);
+        }
         let ty = if is_slice { column.ty } else { element };
         Ok(ColumnDef { ty, default: None, generated: None, ..column.clone() })
     }
@@ -146,7 +155,13 @@ impl Binder<'_> {
         if ty == DataType::Jsonb {
             return self.json_with(array, subscripts, value);
         }
-        let (part, list) = self.part_of(subscripts.iter(), None)?;
+        let (part, mut list) = self.part_of(subscripts.iter(), None)?;
+        if is_shape(ty) {
+            let index = list.pop().filter(|_| list.is_empty()).ok_or_else(|| {
+                Error::new(SqlState::ARRAY_SUBSCRIPT, "wrong number of array subscripts")
+            })?;
+            return self.shape_with_part(array, index, value);
+        }
         let function = match part {
             Part::Element => Function::ArraySetElement,
             Part::Slice => Function::ArraySetSlice,

@@ -11,6 +11,7 @@ use super::file::file_path;
 use super::locks_below::LocksBelow;
 use super::name::{ident_at, is_bare_call, is_only, object_at, refuse_reserved, renamed};
 use super::scope::{Clause, Level, Scope, ScopeColumn, ScopeRelation, Source, Whole, find_column};
+use super::shape::is_shape;
 use super::types::{Context, comparison_type, unmodified};
 use super::{Binder, Bound, BoundQuery, fail, place, unsupported};
 use crate::algebra::{ColumnId, Expr, ExprKind, Function, JoinKind, Origin, Place, Plan};
@@ -184,9 +185,13 @@ impl Binder<'_> {
                 );
                 return fail(SqlState::DATATYPE_MISMATCH, message, *at);
             };
-            refuse_json("=", x.ty, y.ty, *at)?;
-            let (x, y) = self.compared_pair(CompareOp::Equal, x, y, *at)?;
-            terms.push(Expr::compare(CompareOp::Equal, x, y));
+            terms.push(if is_shape(x.ty) {
+                self.compare(CompareOp::Equal, Bound::new(x, *at), Bound::new(y, *at))?
+            } else {
+                refuse_json("=", x.ty, y.ty, *at)?;
+                let (x, y) = self.compared_pair(CompareOp::Equal, x, y, *at)?;
+                Expr::compare(CompareOp::Equal, x, y)
+            });
             let expr = self.merged_column(a, b, kind, *at)?;
             let (name, relation) = (name.clone(), String::new());
             merged.push(ScopeColumn { name, expr, relation, source: None });

@@ -281,6 +281,9 @@ const BYTES: &[Overload] = &[
     row("convert", &[Bytea, Text, Text], F::Convert, First),
     row("convert_from", &[Bytea, Text], F::ConvertFrom, TEXT),
     row("convert_to", &[Text, Text], F::ConvertTo, Is(DataType::Bytea)),
+    row("pg_encoding_to_char", &[Integer], F::EncodingName, Is(DataType::Name)),
+    row("pg_char_to_encoding", &[Text], F::EncodingNumber, INT),
+    row("pg_encoding_max_length", &[Integer], F::EncodingBytes, INT),
 ];
 
 const TIMES: &[Overload] = &[

@@ -444,6 +444,9 @@ impl Binder<'_> {
         let [a, b] = <[Bound; 2]>::try_from(arguments).map_err(|_| {
             place(Error::new(SqlState::SYNTAX_ERROR, "NULLIF takes two arguments"), at)
         })?;
+        if let Some(found) = self.null_if_shape(&a, &b)? {
+            return Ok(found);
+        }
         let (x, y) = (a.ty(), b.ty());
         super::comparable::refuse_json("=", x, y, at)?;
         match self.unite_operands(a, b)? {

@@ -102,7 +102,8 @@ impl Work {
             }
             operator => {
                 let is_unary = entry.parameters.len() == 1;
-                let text = if is_unary { format!("{operator} a") } else { format!("a {operator} b") };
+                let text =
+                    if is_unary { format!("{operator} a") } else { format!("a {operator} b") };
                 match parse_expr(&text)? {
                     ast::Expr::BinaryOp { op, .. } => Self::Binary(op),
                     ast::Expr::UnaryOp { op, .. } => Self::Unary(op),

@@ -180,6 +180,9 @@ impl Binder<'_> {
     pub(super) fn compare(&mut self, op: CompareOp, left: Bound, right: Bound) -> Result<Expr> {
         let (a, b) = (self.type_now(&left), self.type_now(&right));
         let at = super::first(left.at, || right.at);
+        if let Some(expr) = self.compare_shapes(op, &left, &right)? {
+            return Ok(expr);
+        }
         refuse_json(compare_text(op), a, b, at)?;
         if let (DataType::Record(_), DataType::Record(_)) = (a, b)
             && let Some(expr) = self.compare_records(op, &left, &right)?

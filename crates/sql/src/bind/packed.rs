@@ -229,7 +229,9 @@ impl Binder<'_> {
         }
         let is_shared = super::function_table::overloads(name).next().is_some()
             || super::types::type_called(name).is_some() && arguments.len() == 1;
-        if is_shared && !types.iter().any(|ty| is_packed(*ty)) {
+        // Numbers have no cast to it.
+        let is_lsn = name == "pg_lsn" && types.iter().all(|ty| ty.is_number());
+        if is_shared && !is_lsn && !types.iter().any(|ty| is_packed(*ty)) {
             return Ok(None);
         }
         match choose(named.into_iter(), &types) {
@@ -289,6 +291,27 @@ impl Binder<'_> {
             Some(chosen) => self.packed_apply(chosen, vec![shape, index]).map(Some),
             None => Ok(None),
         }
+    }
+
+    /// A shape with another number or point under a subscript, of the type that
+    /// [`Self::shape_part`] has; what is NULL changes nothing.
+    pub(super) fn shape_with_part(
+        &mut self,
+        shape: Expr,
+        index: Expr,
+        value: Expr,
+    ) -> Result<Expr> {
+        let types = [shape.ty, DataType::Integer, value.ty];
+        let Some(chosen) = choose_function(PackedCall::named("#with_part"), &types) else {
+            return Err(types::Error::internal("a shape has parts of this type"));
+        };
+        // The least number stands for NULL.
+        let none = Expr::literal(types::Value::I32(i32::MIN), DataType::Integer);
+        let index = Expr::call(Function::Coalesce, vec![index, none], DataType::Integer);
+        let list = [shape.clone(), index, value].map(|expr| Bound::new(expr, None));
+        let changed = self.packed_apply(chosen, list.to_vec())?;
+        let ty = shape.ty;
+        Ok(Expr::call(Function::Coalesce, vec![changed, shape], ty))
     }
 
     /// The array of a multirange's ranges.

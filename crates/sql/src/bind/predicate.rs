@@ -3,6 +3,7 @@
 use sqlparser::ast::{self, BinaryOperator as Op, Expr as Ast};
 use types::{CompareOp, DataType, Result, SqlState};
 
+use super::array::Test;
 use super::comparable::{ComparedFor, comparable};
 use super::literal::constant_text;
 use super::name::expr_at;
@@ -147,7 +148,16 @@ impl Binder<'_> {
                 let operand = self.bind_expr(operand)?;
                 let list: Result<Vec<Bound>> =
                     list.iter().map(|element| self.bind_expr(element)).collect();
-                self.membership(operand, list?)?
+                let list = list?;
+                if self.has_shape(&operand, &list) {
+                    let (op, quantifier) = if negated {
+                        (&Op::NotEq, Quantifier::All)
+                    } else {
+                        (&Op::Eq, Quantifier::Any)
+                    };
+                    return self.list_test(operand, list, Test { op, quantifier, at });
+                }
+                self.membership(operand, list)?
             }
         };
         Ok(Bound::new(if negated { expr.negated() } else { expr }, at))

@@ -161,6 +161,7 @@ impl Binder<'_> {
             return fail(SqlState::SYNTAX_ERROR, message, at);
         }
         let pairs: Vec<(Bound, Bound)> = left.into_iter().zip(right).collect();
+        self.refuse_rows_of_shapes(op, &pairs)?;
         let each = |binder: &mut Self, op: CompareOp| -> Result<Vec<Expr>> {
             let compare = |(a, b): &(Bound, Bound)| {
                 let (a, b) = (binder.refreshed(a), binder.refreshed(b));

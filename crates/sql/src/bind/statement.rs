@@ -489,6 +489,11 @@ fn bind_set(set: &ast::Set) -> Result<Statement> {
             value: zone_value(value)?,
             scope: if *local { SetScope::Transaction } else { SetScope::Session },
         }),
+        ast::Set::SetNamesDefault {} => Ok(Statement::Set {
+            name: "client_encoding".to_owned(),
+            value: SetValue::Default,
+            scope: SetScope::Session,
+        }),
         ast::Set::SetNames { charset_name, .. } => Ok(Statement::Set {
             name: "client_encoding".to_owned(),
             value: SetValue::Text(charset_name.value.clone()),

@@ -78,6 +78,9 @@ impl Binder<'_> {
         if left.len() > 1 && !matches!(op, CompareOp::Equal | CompareOp::NotEqual) {
             return super::unsupported("an ordering comparison of rows with ANY or ALL", at);
         }
+        if let Some(expr) = self.quantified_shapes(&left, op, quantifier, &bound)? {
+            return Ok(Bound::new(expr, at));
+        }
         let mut list = Vec::with_capacity(left.len());
         let mut types = Vec::with_capacity(left.len());
         for (operand, column) in left.into_iter().zip(&bound.columns) {

@@ -185,6 +185,9 @@ fn bytes_name(function: Function) -> Option<&'static str> {
         Function::Convert => "convert",
         Function::ConvertFrom => "convert_from",
         Function::ConvertTo => "convert_to",
+        Function::EncodingName => "pg_encoding_to_char",
+        Function::EncodingNumber => "pg_char_to_encoding",
+        Function::EncodingBytes => "pg_encoding_max_length",
         _ => return None,
     })
 }

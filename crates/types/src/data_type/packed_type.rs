@@ -338,6 +338,15 @@ impl PackedType {
         matches!(self, Self::Inet | Self::Cidr)
     }
 
+    /// The type of what a shape has under subscripts.
+    pub const fn part(self) -> Option<DataType> {
+        match self {
+            Self::Point | Self::Line => Some(DataType::Double),
+            Self::LSeg | Self::Box => Some(DataType::Packed(Self::Point)),
+            _ => None,
+        }
+    }
+
     /// Shapes of the plane, which have no order.
     pub const fn is_shape(self) -> bool {
         matches!(

@@ -170,7 +170,6 @@ impl Connection {
         let (kind, name) = (fields.u8()?, fields.text()?);
         fields.end()?;
         let mut link = self.link.lock();
-        let out = &mut link.outgoing;
         let (columns, origins, formats) = match kind {
             b'S' => {
                 let statement = self.statement(name)?;
@@ -179,7 +178,7 @@ impl Connection {
                     0 => oid::of(*ty).0,
                     declared => declared,
                 };
-                message::message(out, b't', |out| {
+                message::message(&mut link.outgoing, b't', |out| {
                     out.extend_from_slice(&(types.len() as u16).to_be_bytes());
                     let numbers = types.iter().enumerate().map(number);
                     numbers.for_each(|oid| out.extend_from_slice(&oid.to_be_bytes()));
@@ -200,10 +199,14 @@ impl Connection {
             _ => return Err(violation("invalid DESCRIBE message subtype")),
         };
         match columns {
-            Some(columns) => encode::describe(out, columns, origins, formats),
-            None => message::empty(out, b'n'),
+            Some(columns) => link
+                .say(|out| encode::describe(out, columns, origins, formats))
+                .map_err(|broken| broken.to_error()),
+            None => {
+                message::empty(&mut link.outgoing, b'n');
+                Ok(())
+            }
         }
-        Ok(())
     }
 
     /// Close.
@@ -237,9 +240,11 @@ impl Connection {
         if self.session.in_transaction() || !matches!(outcome, Ok(Ok(()))) {
             self.portals.insert(name, portal);
         }
-        match outcome? {
-            Ok(()) => Ok(()),
-            Err(error) => self.skip(&error, statement.text()),
+        match outcome {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(error)) => self.skip(&error, statement.text()),
+            Err(Broken::Statement(error)) => self.skip(&error, ""),
+            Err(broken) => Err(broken),
         }
     }
 
@@ -320,7 +325,8 @@ impl Connection {
         let mut link = self.link.lock();
         let is_first = place.is_first();
         if is_first {
-            result.notices().iter().for_each(|notice| message::notice(&mut link.outgoing, notice));
+            let mut notices = result.notices().iter();
+            notices.try_for_each(|notice| link.say(|out| message::notice(out, notice)))?;
         }
         // CALL may have rows that nobody was told of.
         let has_rows = result.has_rows() && portal.statement.columns().is_some();

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use engine::Session;
+use types::charset::Charset;
 
 use super::Connection;
 use crate::message;
@@ -32,6 +33,8 @@ pub(super) struct Cached {
     pub(super) idle_in_transaction: Option<Duration>,
     /// Time for which it may be silent outside of one.
     pub(super) idle: Option<Duration>,
+    /// The encoding of the client's texts, unless they come and go as they are.
+    pub(super) charset: Option<Charset>,
     version: u64,
     reported: Vec<String>,
 }
@@ -47,6 +50,7 @@ impl Cached {
             statement_ms: session.time_limit("statement_timeout").map_or(0, whole_ms),
             idle_in_transaction: session.time_limit("idle_in_transaction_session_timeout"),
             idle: session.time_limit("idle_session_timeout"),
+            charset: Some(session.charset()).filter(|charset| !charset.is_plain()),
             version: session.settings_version(),
             reported: REPORTED.iter().map(value).collect(),
         }
@@ -67,9 +71,11 @@ impl Connection {
         }
         let new = Cached::new(&self.session);
         let mut link = self.link.lock();
+        link.charset = self.session.charset();
         let both = self.settings.reported.iter().zip(&new.reported);
         for ((_, name), (_, value)) in REPORTED.iter().zip(both).filter(|(_, (a, b))| a != b) {
-            message::parameter(&mut link.outgoing, name, value);
+            // A value that the client cannot read is not told.
+            let _ = link.say(|out| message::parameter(out, name, value));
         }
         drop(link);
         self.settings = new;

@@ -2,11 +2,13 @@
 
 use std::time::Instant;
 
-use types::Result;
+use engine::QueryResult;
+use parking_lot::Mutex;
 
 use super::{Connection, send};
 use crate::broken::Broken;
 use crate::encode::{self, Format};
+use crate::link::Link;
 use crate::message::{self, Fields};
 
 impl Connection {
@@ -36,13 +38,9 @@ impl Connection {
             let now = Instant::now();
             metrics.done(result.tag(), now - since);
             since = now;
-            let formats = if result.is_binary() { &[Format::Binary][..] } else { &[] };
-            if result.has_rows() {
-                encode::describe(&mut link.lock().outgoing, result.columns(), &[], formats);
-            }
-            send(link, &result, formats).map_err(|reason| {
+            answer(link, &result).map_err(|reason| {
                 let error = reason.to_error();
-                broken = Some(reason);
+                broken = Some(reason).filter(|reason| !matches!(reason, Broken::Statement(_)));
                 error
             })
         });
@@ -60,4 +58,16 @@ impl Connection {
         self.refresh_settings();
         Ok(())
     }
+}
+
+/// Sends a result with its columns, in the encoding that its statement had.
+fn answer(link: &Mutex<Link>, result: &QueryResult) -> Result<(), Broken> {
+    let formats = if result.is_binary() { &[Format::Binary][..] } else { &[] };
+    let mut writer = link.lock();
+    writer.charset = result.charset();
+    if result.has_rows() {
+        writer.say(|out| encode::describe(out, result.columns(), &[], formats))?;
+    }
+    drop(writer);
+    send(link, result, formats)
 }

@@ -14,11 +14,13 @@ use engine::registry::{
 use exec::BatchSource;
 use kernels::{BATCH_ROWS, Batch, Column, Vector, VectorBuilder};
 use types::calendar::TimeZone;
+use types::charset::Charset;
 use types::text::TextStyle;
-use types::{DataType, Error, Result, SqlState};
+use types::{DataType, Error, Result, SqlState, Value};
 
 use crate::decode;
 use crate::encode::{self, Format};
+use crate::recode;
 
 const SIGNATURE: &[u8; 11] = b"PGCOPY\n\xff\r\n\0";
 
@@ -46,7 +48,8 @@ impl StreamFormat for Binary {
         target: &[(String, DataType)],
     ) -> Result<Box<dyn StreamReader>> {
         no_options(options)?;
-        Ok(Box::new(Reader { columns: target.into(), head: Head::Expected, rows: 0 }))
+        let charset = options.charset;
+        Ok(Box::new(Reader { columns: target.into(), head: Head::Expected, rows: 0, charset }))
     }
 
     fn writer(
@@ -55,12 +58,15 @@ impl StreamFormat for Binary {
         columns: &[(String, DataType)],
     ) -> Result<Box<dyn StreamWriter>> {
         no_options(options)?;
-        Ok(Box::new(Writer { types: columns.iter().map(|(_, ty)| *ty).collect() }))
+        let types = columns.iter().map(|(_, ty)| (*ty, Format::Binary)).collect();
+        Ok(Box::new(Writer { types, charset: options.charset }))
     }
 }
 
 struct Writer {
-    types: Vec<DataType>,
+    types: Vec<(DataType, Format)>,
+    /// The encoding of texts.
+    charset: Charset,
 }
 
 impl StreamWriter for Writer {
@@ -75,10 +81,11 @@ impl StreamWriter for Writer {
         rows: Range<usize>,
         out: &mut Vec<u8>,
         ends: &mut Vec<usize>,
-    ) {
+    ) -> Result<()> {
         for row in rows {
+            let start = out.len();
             out.extend_from_slice(&(columns.len() as u16).to_be_bytes());
-            for (column, ty) in columns.iter().zip(&self.types) {
+            for (column, (ty, _)) in columns.iter().zip(&self.types) {
                 encode::cell(
                     out,
                     column,
@@ -87,8 +94,12 @@ impl StreamWriter for Writer {
                     (Format::Binary, &TimeZone::UTC, TextStyle::default()),
                 );
             }
+            if !self.charset.is_plain() {
+                recode::fields(out, start, &self.types, self.charset)?;
+            }
             ends.push(out.len());
         }
+        Ok(())
     }
 
     fn end(&mut self, out: &mut Vec<u8>) {
@@ -109,6 +120,8 @@ struct Reader {
     head: Head,
     /// Rows so far.
     rows: usize,
+    /// The encoding of texts.
+    charset: Charset,
 }
 
 fn bad(message: impl Into<String>) -> Error {
@@ -193,7 +206,8 @@ impl StreamReader for Reader {
         let before = self.rows;
         self.rows += count;
         let columns = Arc::clone(&self.columns);
-        let piece = Rows { columns, bytes: whole, starts, count, before };
+        let charset = self.charset;
+        let piece = Rows { columns, bytes: whole, starts, count, before, charset };
         Ok((count > 0).then(|| Arc::new(piece) as Piece))
     }
 }
@@ -207,6 +221,19 @@ struct Rows {
     count: usize,
     /// Rows before the first.
     before: usize,
+    /// The encoding of texts.
+    charset: Charset,
+}
+
+impl Rows {
+    fn value(&self, bytes: &[u8], ty: DataType) -> Result<Value> {
+        if self.charset.is_plain() {
+            return decode::binary_value(bytes, ty);
+        }
+        let mut recoded = Vec::with_capacity(bytes.len());
+        recode::binary::push(&mut recoded, bytes, ty, recode::Way::In(self.charset))?;
+        decode::binary_value(&recoded, ty)
+    }
 }
 
 impl BatchSource for Rows {
@@ -244,7 +271,7 @@ impl BatchSource for Rows {
                     continue;
                 };
                 let (name, ty) = &self.columns[ordinal];
-                let value = decode::binary_value(&self.bytes[range], *ty).map_err(|error| {
+                let value = self.value(&self.bytes[range], *ty).map_err(|error| {
                     let row = self.before + order * BATCH_ROWS + row + 1;
                     let message = format!("COPY: row {row}, column {name}: {}", error.message());
                     Error::new(error.state(), message)

@@ -6,10 +6,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use exec::ResultSet;
 use kernels::Column;
 use sql::statement::{Copy, CopyDirection, CopyItem};
+use types::charset::{Charset, text_of};
 use types::{DataType, Error, Result, SqlState};
 
 use super::{Load, Size, Target, check_style, returned, table_rows};
-use crate::instance::registry::{Came, CopyClient, StreamFormat};
+use crate::instance::registry::{Came, CopyClient, FileOptions, StreamForm, StreamFormat};
 use crate::statement::running::{Run, Running};
 use crate::{QueryResult, Session};
 
@@ -80,12 +81,16 @@ fn receive(
     let all = table.columns();
     let target: Vec<(String, DataType)> =
         columns.iter().map(|&c| (all[c].name.clone(), all[c].ty)).collect();
-    let mut reader = format.reader(running.session.file_options(&copy.options), &target)?;
+    let options = stream_options(running.session, copy, format)?;
+    let charset = options.charset;
+    let mut reader = format.reader(options, &target)?;
     let mut load = Load::begin(running, copy, into)?;
     client.begin_in(columns.len(), format.form())?;
     running.session.work_mut().runs_once = true;
     let cancel = running.session.cancel_handle();
     let mut bytes = Vec::new();
+    let charset = if format.form() == StreamForm::Text { charset } else { Charset::UTF8 };
+    let client = &mut Texts { client, charset, came: Vec::new() };
     let mut came = gather(client, &mut bytes, PART_BYTES, || cancel.check())?;
     loop {
         let size = if bytes.len() < SMALL_BYTES { Size::Small } else { Size::Large };
@@ -135,9 +140,33 @@ fn over() -> Error {
     Error::new(SqlState::QUERY_CANCELED, "the rows before cannot be loaded")
 }
 
+/// A client whose texts may be in another encoding.
+struct Texts<'a> {
+    client: &'a mut dyn CopyClient,
+    charset: Charset,
+    /// Bytes in that encoding.
+    came: Vec<u8>,
+}
+
+impl Texts<'_> {
+    /// Appends what it sends next to `bytes`, in UTF-8.
+    fn read(&mut self, bytes: &mut Vec<u8>) -> Result<Came> {
+        if self.charset.is_plain() {
+            return self.client.read(bytes);
+        }
+        let came = self.client.read(&mut self.came)?;
+        // The rest of a character comes with what follows.
+        let kept = if came == Came::All { 0 } else { self.charset.unfinished(&self.came) };
+        let whole = self.came.len() - kept;
+        self.charset.decode(&self.came[..whole], bytes)?;
+        self.came.drain(..whole);
+        Ok(came)
+    }
+}
+
 /// Appends what the client sends to `bytes` until there are `wanted`, or all.
 fn gather(
-    client: &mut dyn CopyClient,
+    client: &mut Texts<'_>,
     bytes: &mut Vec<u8>,
     wanted: usize,
     check: impl Fn() -> Result<()>,
@@ -163,14 +192,19 @@ fn send(
     result: &ResultSet,
 ) -> Result<u64> {
     check_style(session, &result.columns)?;
-    let mut writer = format.writer(session.file_options(&copy.options), &result.columns)?;
+    let options = stream_options(session, copy, format)?;
+    let charset = options.charset;
+    let mut writer = format.writer(options, &result.columns)?;
+    let charset = if format.form() == StreamForm::Text { charset } else { Charset::UTF8 };
+    let mut said = Vec::new();
     client.begin_out(result.columns.len(), format.form())?;
     let (mut bytes, mut ends) = (Vec::new(), Vec::new());
     writer.begin(&mut bytes, &mut ends);
     for batch in &result.batches {
         session.cancel_handle().check()?;
         let columns: Vec<_> = batch.columns.iter().map(Column::to_plain).collect();
-        writer.rows(&columns, 0..batch.rows, &mut bytes, &mut ends);
+        writer.rows(&columns, 0..batch.rows, &mut bytes, &mut ends)?;
+        recode(charset, &mut bytes, &mut ends, &mut said)?;
         client.write(&bytes, &ends)?;
         bytes.clear();
         ends.clear();
@@ -179,7 +213,46 @@ fn send(
     if !bytes.is_empty() {
         ends.push(bytes.len());
     }
+    recode(charset, &mut bytes, &mut ends, &mut said)?;
     client.write(&bytes, &ends)?;
     client.end_out()?;
     Ok(result.rows() as u64)
+}
+
+/// The options of a COPY with the client. ENCODING says nothing about values in binary, whose texts
+/// are always in the client's encoding.
+fn stream_options<'a>(
+    session: &'a Session,
+    copy: &'a Copy,
+    format: &dyn StreamFormat,
+) -> Result<FileOptions<'a>> {
+    let options = session.file_options(&copy.options)?;
+    let charset = match format.form() {
+        StreamForm::Text => options.charset,
+        StreamForm::Binary => session.settings.charset(),
+    };
+    Ok(FileOptions { charset, ..options })
+}
+
+/// Puts rows of text, each up to one of `ends`, into another encoding; `said` is a buffer.
+///
+/// # Errors
+/// 22P05 for a character that it lacks.
+fn recode(
+    charset: Charset,
+    bytes: &mut Vec<u8>,
+    ends: &mut [usize],
+    said: &mut Vec<u8>,
+) -> Result<()> {
+    if charset.is_plain() || bytes.is_ascii() {
+        return Ok(());
+    }
+    said.clear();
+    let mut start = 0;
+    for end in ends {
+        charset.encode(text_of(&bytes[start..*end])?, said)?;
+        start = std::mem::replace(end, said.len());
+    }
+    std::mem::swap(bytes, said);
+    Ok(())
 }

@@ -447,9 +447,7 @@ const TEMPLATES: &[(&str, &[usize], &str)] = &[
         "(make_timestamp($1, $2, $3, $4, $5, $6) AT TIME ZONE zone_of_time($7))",
     ),
     ("pg_tablespace_location", &[1], "''"),
-    ("pg_encoding_to_char", &[1], "CASE WHEN $1 = 6 THEN 'UTF8'::name ELSE '' END"),
-    ("pg_char_to_encoding", &[1], "CASE WHEN upper($1) = 'UTF8' THEN 6 ELSE -1 END"),
-    ("pg_client_encoding", &[0], "'UTF8'::name"),
+    ("pg_client_encoding", &[0], "current_setting('client_encoding')::name"),
     ("getdatabaseencoding", &[0], "'UTF8'::name"),
     (
         "current_schemas",

@@ -13,8 +13,8 @@ use sql::statement::RelationName;
 use types::{DataType, RegKind, Result, Value};
 
 use super::objects::Seen;
-use catalog::{State, TableDef, TableEntry};
 use crate::show::system::counted_function;
+use catalog::{State, TableDef, TableEntry};
 
 /// A table or an index of it.
 #[derive(Clone, Copy)]

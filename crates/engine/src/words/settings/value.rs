@@ -1,5 +1,6 @@
 //! Values of settings: switches, numbers with units and how SHOW has them.
 
+use types::charset::Charset;
 use types::{Error, Result, SqlState};
 
 /// Unit of a setting that is a number.
@@ -76,6 +77,56 @@ impl Unit {
 pub(super) fn invalid(name: &str, text: &str) -> Error {
     let message = format!("invalid value for parameter \"{name}\": \"{text}\"");
     Error::new(SqlState::INVALID_PARAMETER, message)
+}
+
+/// `datestyle` after `text` was said, of which what it leaves open is as in `default`: as
+/// `ISO, MDY`.
+pub(super) fn date_style(text: &str, default: &str) -> Result<String> {
+    let (usual_form, usual_order) = default.split_once(", ").unwrap_or(("ISO", "MDY"));
+    let (mut form, mut order) = (None, None);
+    for word in text.split(',').map(|word| word.trim().to_ascii_lowercase()) {
+        let (new_form, new_order) = match word.as_str() {
+            "iso" => (Some("ISO"), None),
+            "sql" => (Some("SQL"), None),
+            word if word.starts_with("postgres") => (Some("Postgres"), None),
+            // Whose dates have the day first unless something else is said.
+            "german" => (Some("German"), None),
+            "ymd" => (None, Some("YMD")),
+            word if word == "dmy" || word.starts_with("euro") => (None, Some("DMY")),
+            word if word == "mdy" || word == "us" || word.starts_with("noneuro") => {
+                (None, Some("MDY"))
+            }
+            "default" => (Some(usual_form), Some(usual_order)),
+            _ => return Err(invalid("DateStyle", text)),
+        };
+        let conflicts = |old: Option<&str>, new: Option<&str>| {
+            word != "default" && matches!((old, new), (Some(old), Some(new)) if old != new)
+        };
+        if conflicts(form, new_form) || conflicts(order, new_order) {
+            return Err(
+                invalid("DateStyle", text).with_detail("Conflicting \"datestyle\" specifications.")
+            );
+        }
+        form = form.or(new_form);
+        order = order.or(new_order);
+    }
+    let form = form.unwrap_or(usual_form);
+    let order = order.unwrap_or(if form == "German" { "DMY" } else { usual_order });
+    Ok(format!("{form}, {order}"))
+}
+
+/// An encoding by its name.
+///
+/// # Errors
+/// 22023 for a name of none, 0A000 for one without conversions.
+pub(super) fn encoding(name: &str, text: &str) -> Result<Charset> {
+    let charset = Charset::named(text).ok_or_else(|| invalid(name, text))?;
+    if charset.is_here() {
+        return Ok(charset);
+    }
+    let detail = format!("Conversion between {} and UTF8 is not supported.", charset.name());
+    let message = format!("invalid value for parameter \"{name}\": \"{text}\"");
+    Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message).with_detail(detail))
 }
 
 /// 22023 for a value that is none of the few that there are.

@@ -51,8 +51,14 @@ fn paths_apart(call: &Call<'_>, _: &mut Vec<u8>) -> Computed {
     Ok(a.distance(&b)?.map_or(Given::Null, Given::Double))
 }
 
-fn polygons_apart(_: &Call<'_>, _: &mut Vec<u8>) -> Computed {
-    Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, "function \"poly_distance\" not implemented"))
+/// Between polygons that overlap there is nothing, between others the least way from side to side.
+fn polygons_apart(call: &Call<'_>, _: &mut Vec<u8>) -> Computed {
+    let (a, b): (Polygon, Polygon) = super::two(call);
+    if polygon::overlaps(&a, &b)? {
+        return Ok(Given::Double(0.0));
+    }
+    let [a, b] = [a, b].map(|points| Path { closed: true, points });
+    Ok(a.distance(&b)?.map_or(Given::Null, Given::Double))
 }
 
 fn invalid(message: &str) -> Error {
@@ -200,6 +206,38 @@ fn point_part(call: &Call<'_>, out: &mut Vec<u8>) -> Computed {
         return Ok(Given::Null);
     };
     out.extend_from_slice(point);
+    Ok(Given::Bytes)
+}
+
+/// 2202E for a part that a shape of fixed size does not have, 22004 for [`NO_PART`].
+fn part_beyond(part: i64) -> Error {
+    if part == NO_PART {
+        let message = "array subscript in assignment must not be null";
+        return Error::new(SqlState::NULL_NOT_ALLOWED, message);
+    }
+    Error::new(SqlState::ARRAY_SUBSCRIPT, "array subscript out of range")
+}
+
+/// Subscript that stands for NULL.
+const NO_PART: i64 = i32::MIN as i64;
+
+/// A shape with another number or point in the place of one.
+fn with_part(call: &Call<'_>, out: &mut Vec<u8>) -> Computed {
+    let (shape, part) = (call.bytes(0), call.int(1));
+    let number = call.double(2).to_be_bytes();
+    replace_part(out, shape, part, &number)
+}
+
+fn with_point(call: &Call<'_>, out: &mut Vec<u8>) -> Computed {
+    replace_part(out, call.bytes(0), call.int(1), call.bytes(2))
+}
+
+fn replace_part(out: &mut Vec<u8>, shape: &[u8], part: i64, value: &[u8]) -> Computed {
+    let at = usize::try_from(part).ok().and_then(|part| part.checked_mul(value.len()));
+    let at = at.filter(|at| at + value.len() <= shape.len()).ok_or_else(|| part_beyond(part))?;
+    out.extend_from_slice(&shape[..at]);
+    out.extend_from_slice(value);
+    out.extend_from_slice(&shape[at + value.len()..]);
     Ok(Given::Bytes)
 }
 
@@ -435,4 +473,8 @@ pub(crate) const SHAPE_VALUES: &[PackedFunction] = &[
     row("#part", "", &[LINE, INT], DOUBLE, number_part),
     row("#part", "", &[BOX, INT], POINT, point_part),
     row("#part", "", &[SEGMENT, INT], POINT, point_part),
+    row("#with_part", "", &[POINT, INT, DOUBLE], POINT, with_part),
+    row("#with_part", "", &[LINE, INT, DOUBLE], LINE, with_part),
+    row("#with_part", "", &[BOX, INT, POINT], BOX, with_point),
+    row("#with_part", "", &[SEGMENT, INT, POINT], SEGMENT, with_point),
 ];
