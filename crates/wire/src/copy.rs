@@ -12,11 +12,13 @@ use std::sync::Arc;
 use engine::Database;
 use engine::registry::{Came, CopyClient, StreamForm};
 use parking_lot::Mutex;
+use types::charset::Charset;
 use types::{Error, Result, SqlState};
 
 use crate::broken::Broken;
 use crate::link::{Link, Received};
 use crate::message::{self, Fields, violation};
+use crate::recode;
 
 /// Adds the binary format to `database`.
 pub(crate) fn register(database: &Database) {
@@ -49,6 +51,12 @@ impl CopyLink {
     }
 }
 
+/// The text of a CopyFail; nothing when it is none.
+fn reason(body: &[u8], charset: Charset) -> String {
+    let recoded = recode::request(b'f', body, charset, &|_| None).unwrap_or_default();
+    Fields::new(&recoded).text().unwrap_or_default().to_owned()
+}
+
 fn lost(broken: Broken) -> Error {
     broken.to_error()
 }
@@ -79,7 +87,7 @@ impl CopyClient for CopyLink {
                     return Ok(Came::All);
                 }
                 b'f' => {
-                    let reason = Fields::new(&self.body).text().unwrap_or_default();
+                    let reason = reason(&self.body, link.charset);
                     let message = format!("COPY from stdin failed: {reason}");
                     return Err(Error::new(SqlState::QUERY_CANCELED, message));
                 }

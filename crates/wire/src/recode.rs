@@ -305,7 +305,7 @@ mod tests {
         out.extend_from_slice(b"\0\0\0\x02\xc3\xa9");
         row(&mut out, 1, &types, latin1()).expect("LATIN1 has é");
         let expected =
-            [&b"D\0\0\0\x24\0\x02\0\0\0\x01\xe9\0\0\0\x19"[..], &array, b"\0\0\0\x01\xe9"];
+            [&b"D\0\0\0\x28\0\x02\0\0\0\x01\xe9\0\0\0\x19"[..], &array, b"\0\0\0\x01\xe9"];
         assert_eq!(out, expected.concat());
         let mut out = b"kept".to_vec();
         out.extend_from_slice("E\0\0\0\x09M中\0\0".as_bytes());

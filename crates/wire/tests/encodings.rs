@@ -94,24 +94,33 @@ fn parameters_come_and_values_go_as_text_and_in_binary() {
     assert!(answers.iter().all(|answer| answer.kind != b'D'));
 }
 
+/// The answers to a COPY FROM STDIN and what the client sends with it.
+fn copied_in(raw: &mut Raw, sql: &[u8], sent: &[Vec<u8>]) -> Vec<Answer> {
+    raw.send(&[message(b'Q', &[sql, &[0]].concat()), sent.concat()].concat());
+    raw.until(b'Z')
+}
+
+/// CopyData of each part, and CopyDone.
+fn data(parts: &[&[u8]]) -> Vec<Vec<u8>> {
+    let all = parts.iter().map(|part| message(b'd', part));
+    all.chain([message(b'c', b"")]).collect()
+}
+
 #[test]
 fn copy_reads_and_writes_encodings() {
     let server = start();
     let mut raw = seated_in(&server, "LATIN1");
     asked(&mut raw, b"create table t(a int, b text)");
-    let mut copy_in = |sql: &[u8], parts: &[&[u8]]| {
-        let mut all = message(b'Q', &[sql, &[0]].concat());
-        parts.iter().for_each(|part| all.extend(message(b'd', part)));
-        all.extend(message(b'c', b""));
-        raw.send(&all);
-        raw.until(b'Z')
-    };
+    let mut copy_in = |sql: &[u8], parts: &[&[u8]]| copied_in(&mut raw, sql, &data(parts));
     copy_in(b"copy t from stdin", &[b"1\t\xe9\n"]);
     copy_in(b"copy t from stdin (format csv)", &[b"2,\"\xfc,\"\n"]);
     // A character that comes in two parts.
     copy_in(b"copy t from stdin (encoding 'sjis')", &[b"3\t\x95", b"\x5c\n"]);
     let broken = copy_in(b"copy t from stdin (encoding 'euc_jp')", &[b"4\t\xa4\n"]);
     assert_eq!(failure(&broken).field(b'C'), "22021");
+    let given_up = copied_in(&mut raw, b"copy t from stdin", &[message(b'f', b"\xe9\0")]);
+    assert!(failure(&given_up).body.windows(4).any(|found| found == b": \xe9\0"));
+    let mut copy_in = |sql: &[u8], parts: &[&[u8]]| copied_in(&mut raw, sql, &data(parts));
     let unknown = copy_in(b"copy t from stdin (encoding 'nothing')", &[]);
     assert_eq!(failure(&unknown).field(b'C'), "22023");
     let mut copy_out = |sql: &[u8]| {

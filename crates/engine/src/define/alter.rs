@@ -85,6 +85,30 @@ struct Altering {
 /// ALTER TABLE.
 pub(super) fn alter(session: &mut Session, alter: &AlterTable) -> Result<QueryResult> {
     let entry = redefined::locked(session, &alter.table)?;
+    let changes = |part: &&AlterTable| !part.actions.is_empty() || part.rewrite.is_some();
+    let parts: Vec<&AlterTable> = alter.partitions.iter().filter(changes).collect();
+    // All are as the statement was bound to them. A change of one gives those that refer to it
+    // new entries.
+    for part in &parts {
+        redefined::locked(session, &part.table)?;
+    }
+    let key = alter_locked(session, alter, entry)?;
+    for part in parts {
+        let entry = redefined::locked_named(session, part.table.name())?;
+        alter_locked(session, part, entry)?;
+    }
+    if !alter.partitions.is_empty() {
+        partition::follow_parts(&mut Running::own(session), &key)?;
+    }
+    Ok(QueryResult::command("ALTER TABLE"))
+}
+
+/// Alters one table, which is locked; returns its name from then on.
+fn alter_locked(
+    session: &mut Session,
+    alter: &AlterTable,
+    entry: Arc<TableEntry>,
+) -> Result<String> {
     if !alter.actions.iter().all(is_renaming) {
         deferred::refuse_altered(session, &entry)?;
     }
@@ -94,14 +118,7 @@ pub(super) fn alter(session: &mut Session, alter: &AlterTable) -> Result<QueryRe
     }
     let key = altering.table.def.name.clone();
     altering.finish(session, alter.rewrite.as_deref())?;
-    let changes = |part: &&AlterTable| !part.actions.is_empty() || part.rewrite.is_some();
-    for part in alter.partitions.iter().filter(changes) {
-        self::alter(session, part)?;
-    }
-    if !alter.partitions.is_empty() {
-        partition::follow_parts(&mut Running::own(session), &key)?;
-    }
-    Ok(QueryResult::command("ALTER TABLE"))
+    Ok(key)
 }
 
 /// ALTER MATERIALIZED VIEW ... RENAME.

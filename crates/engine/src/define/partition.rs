@@ -297,9 +297,9 @@ fn attach(
     check_columns(&parent.def, &entry.def)?;
     let mut own = place(running, parent, &name, &wanted.bound)?;
     let mut table = Redefined::new(entry);
-    take_over(running, parent, &mut table, &mut own)?;
+    let added = take_over(running, parent, &mut table, &mut own)?;
     table.def.partition_of = Some(own);
-    super::index::replace(running.session, table)?;
+    replace_and_test(running, table, &added)?;
     follow_parts(running, &name)?;
     let message = format!("partition constraint of relation \"{bare}\" is violated by some row");
     verify(running, &name, message)?;
@@ -529,13 +529,14 @@ fn check_unique(def: &TableDef, index: &IndexMeta, key: Option<&KeyDef>) -> Resu
     sql::check_unique(sql::UniqueOver { table, columns, kind, over: &over }, by)
 }
 
-/// As [`take_over_new`], of a table that has rows.
+/// As [`take_over_new`], of a table that has rows: returns its new foreign keys, which nobody has
+/// tested.
 fn take_over(
     running: &mut Running<'_>,
     parent: &TableEntry,
     table: &mut Redefined,
     place: &mut PartitionOf,
-) -> Result<()> {
+) -> Result<Vec<ForeignKeyDef>> {
     let state = running.session.state();
     let Wanted { found, new, foreign } = Wanted::of(&parent.def, &table.def, &place.indexes)?;
     place.indexes.extend(found);
@@ -546,12 +547,26 @@ fn take_over(
         table.def.keys.extend(key.map(|key| KeyDef { name: name.clone(), ..key }));
         table.add_index(IndexMeta { name, ..index });
     }
-    for key in foreign {
-        validate::foreign_key(running.session, &table.def, &key)?;
-        table.add_index(foreign_index(&key));
-        table.def.foreign_keys.push(key);
+    for key in &foreign {
+        table.add_index(foreign_index(key));
+        table.def.foreign_keys.push(key.clone());
     }
-    Ok(())
+    Ok(foreign)
+}
+
+/// Puts `table` into the catalog and tests its rows against `added`: rows may refer to others that
+/// are in the partitioned table from then on.
+///
+/// # Errors
+/// 23503, and errors of the indexes.
+fn replace_and_test(
+    running: &mut Running<'_>,
+    table: Redefined,
+    added: &[ForeignKeyDef],
+) -> Result<()> {
+    let def = table.def.clone();
+    super::index::replace(running.session, table)?;
+    added.iter().try_for_each(|key| validate::foreign_key(running.session, &def, key))
 }
 
 /// Gives all partitions below `name` the indexes and keys that it has.
@@ -570,9 +585,9 @@ pub(super) fn follow_parts(running: &mut Running<'_>, name: &str) -> Result<()> 
             table.remove_constraint_index(&own);
             table.def.keys.retain(|key| key.name != own);
         }
-        take_over(running, &parent, &mut table, &mut place)?;
+        let added = take_over(running, &parent, &mut table, &mut place)?;
         table.def.partition_of = Some(place);
-        super::index::replace(running.session, table)?;
+        replace_and_test(running, table, &added)?;
         follow_parts(running, &part.table)?;
     }
     Ok(())

@@ -4,7 +4,7 @@
 use sqlparser::ast::{self, AlterColumnOperation as ColumnOp, AlterTableOperation as Op};
 use types::{Result, SqlState};
 
-use super::{Binder, fail, unsupported};
+use super::{Binder, fail};
 use crate::catalog::{ColumnDef, Relation, TableRef};
 use crate::parse::folded;
 use crate::statement::{AlterAction, RelationName, Statement};
@@ -82,13 +82,6 @@ impl Binder<'_> {
         }
         let statement = self.bind_alter_table(alter)?;
         let Statement::AlterTable(Some(mut own)) = statement else { return Ok(statement) };
-        let refers = |action: &AlterAction| match action {
-            AlterAction::AddForeignKey(key) => key.table.name == table.name(),
-            _ => false,
-        };
-        if table.partition_key().is_some() && own.actions.iter().any(refers) {
-            return unsupported("a foreign key of a partitioned table to itself", None);
-        }
         if alter.only {
             return Ok(Statement::AlterTable(Some(own)));
         }

@@ -132,13 +132,6 @@ impl Binder<'_> {
         }
         refuse_exclusions(definition, object_at(&create.name))?;
         let key = self.partition_key(expr, definition)?;
-        let own = definition.name.key();
-        if definition.foreign_keys.iter().any(|foreign| foreign.table.name == own) {
-            return unsupported(
-                "a foreign key of a partitioned table to itself",
-                object_at(&create.name),
-            );
-        }
         let inherited = partition_of.into_iter().flat_map(|place| place.parent.keys());
         let keys: Vec<_> = definition.keys.iter().chain(inherited).cloned().collect();
         check_keys(&definition.name.name, &definition.columns, &keys, &key)?;
