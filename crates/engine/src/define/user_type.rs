@@ -44,7 +44,7 @@ pub(super) fn run_statement(
             add_label(&mut session.definer(), &name, &label, &place, if_exists)?;
         }
         TypeStatement::RenameLabel { name, from, to } => {
-            let old = own_enum(&mut session.definer(), &name)?;
+            let old = own_enum(&session.definer(), &name)?;
             let new = old.with_renamed_label(&from, &to)?;
             texts::rename_label(session, old, Renamed { from: &from, to: &to })?;
             replace(&mut session.definer(), old, new)?;
