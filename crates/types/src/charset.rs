@@ -234,15 +234,17 @@ impl Charset {
         let names = [self.name(), other.name()];
         let is_pair = |pair: &[&str; 2]| *pair == names || *pair == [names[1], names[0]];
         let mule = |[one, other]: [&str; 2]| one == MULE && WITH_MULE.contains(&other);
-        let with_unicode = [self, other].contains(&Self::UTF8) && !names.contains(&MULE);
-        let is_known = PAIRS.iter().any(is_pair) || mule(names) || mule([names[1], names[0]]);
+        let beside_utf8 = [self, other].contains(&Self::UTF8) && !names.contains(&MULE);
         if self == other || [self, other].contains(&Self::SQL_ASCII) {
             Way::None
         } else if other == Self::UTF8 && self.is_here() {
             Way::Decode
         } else if self == Self::UTF8 && other.is_here() {
             Way::Encode
-        } else if is_known || with_unicode {
+        } else if beside_utf8
+            || PAIRS.iter().any(is_pair)
+            || [names, [names[1], names[0]]].into_iter().any(mule)
+        {
             Way::Absent
         } else {
             Way::Unknown

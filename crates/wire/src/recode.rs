@@ -129,11 +129,7 @@ pub(crate) fn request(
     match kind {
         b'Q' | b'E' | b'f' => _ = parts.text()?,
         b'P' => _ = parts.text()?.is_some() && parts.text()?.is_some(),
-        b'D' | b'C' => {
-            if parts.bytes(1).is_some() {
-                parts.text()?;
-            }
-        }
+        b'D' | b'C' if parts.bytes(1).is_some() => _ = parts.text()?,
         b'B' => _ = bind(&mut parts, parameters)?,
         _ => {}
     }

@@ -84,41 +84,31 @@ struct Altering {
 
 /// ALTER TABLE.
 pub(super) fn alter(session: &mut Session, alter: &AlterTable) -> Result<QueryResult> {
-    let entry = redefined::locked(session, &alter.table)?;
     let changes = |part: &&AlterTable| !part.actions.is_empty() || part.rewrite.is_some();
-    let parts: Vec<&AlterTable> = alter.partitions.iter().filter(changes).collect();
+    let parts = alter.partitions.iter().filter(changes);
+    let all: Vec<&AlterTable> = std::iter::once(alter).chain(parts).collect();
     // All are as the statement was bound to them. A change of one gives those that refer to it
     // new entries.
-    for part in &parts {
-        redefined::locked(session, &part.table)?;
+    for altered in &all {
+        redefined::locked(session, &altered.table)?;
     }
-    let key = alter_locked(session, alter, entry)?;
-    for part in parts {
-        let entry = redefined::locked_named(session, part.table.name())?;
-        alter_locked(session, part, entry)?;
+    let mut key = None;
+    for altered in all {
+        let entry = redefined::locked_named(session, altered.table.name())?;
+        if !altered.actions.iter().all(is_renaming) {
+            deferred::refuse_altered(session, &entry)?;
+        }
+        let mut altering = Altering { rewrites: altered.rewrite.is_some(), ..Altering::new(entry) };
+        for action in &altered.actions {
+            altering.apply(session, action)?;
+        }
+        key.get_or_insert_with(|| altering.table.def.name.clone());
+        altering.finish(session, altered.rewrite.as_deref())?;
     }
-    if !alter.partitions.is_empty() {
+    if let Some(key) = key.filter(|_| !alter.partitions.is_empty()) {
         partition::follow_parts(&mut Running::own(session), &key)?;
     }
     Ok(QueryResult::command("ALTER TABLE"))
-}
-
-/// Alters one table, which is locked; returns its name from then on.
-fn alter_locked(
-    session: &mut Session,
-    alter: &AlterTable,
-    entry: Arc<TableEntry>,
-) -> Result<String> {
-    if !alter.actions.iter().all(is_renaming) {
-        deferred::refuse_altered(session, &entry)?;
-    }
-    let mut altering = Altering { rewrites: alter.rewrite.is_some(), ..Altering::new(entry) };
-    for action in &alter.actions {
-        altering.apply(session, action)?;
-    }
-    let key = altering.table.def.name.clone();
-    altering.finish(session, alter.rewrite.as_deref())?;
-    Ok(key)
 }
 
 /// ALTER MATERIALIZED VIEW ... RENAME.

@@ -360,9 +360,9 @@ impl Multi {
 
     /// All codes that may have a character, of two bytes and the like.
     fn codes(self) -> impl Iterator<Item = u32> {
-        let alone = if self == Self::Sjis { 0xa1..0xe0 } else { 0..0 };
+        let alone = (self == Self::Sjis).then_some(0xa1..=0xdf).into_iter().flatten();
         let two = (0x81..=0xfe).flat_map(|lead| (0x40..=0xfe).map(move |trail| lead << 8 | trail));
-        let high = if self == Self::EucJp { 0xa1..0xff } else { 0..0 };
+        let high = (self == Self::EucJp).then_some(0xa1..=0xfe).into_iter().flatten();
         let three = high.flat_map(|a| (0xa1..=0xfe).map(move |b| 0x8f_0000 | a << 8 | b));
         alone.chain(two).chain(three)
     }
