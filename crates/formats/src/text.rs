@@ -266,7 +266,8 @@ mod tests {
     use super::*;
 
     fn read(text: &[u8]) -> Vec<Vec<Option<Vec<u8>>>> {
-        let given = FileOptions::new(&[], &TimeZone::UTC, Charset::UTF8).expect("none");
+        let zone = TimeZone::UTC;
+        let given = FileOptions::new(&[], &zone, Charset::UTF8).expect("none");
         let options = TextOptions::new(given).expect("defaults");
         let mut records = TextRecords::new(text, &options);
         let mut all = Vec::new();

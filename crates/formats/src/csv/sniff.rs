@@ -261,7 +261,8 @@ mod tests {
 
     /// Names, types and header of a file, and the bytes in front of it.
     fn found(text: &str) -> (Vec<(String, DataType)>, Header, usize) {
-        let given = FileOptions::new(&[], &TimeZone::UTC, Charset::UTF8).expect("none");
+        let zone = TimeZone::UTC;
+        let given = FileOptions::new(&[], &zone, Charset::UTF8).expect("none");
         let options = CsvOptions::new(given).expect("no options");
         let shape = shape(text.as_bytes(), &options).expect("a shape");
         let newline = newline(text.as_bytes());
