@@ -43,8 +43,10 @@ impl Parameter {
         })
     }
 
+    /// True for an argument of type `ty`; one without type takes that of the others.
     fn takes(self, ty: DataType) -> bool {
         match self {
+            _ if ty == DataType::Unknown => true,
             Self::Of(own) => can_cast(ty, own, Context::Implicit),
             Self::AnyArray => ty.is_array(),
             Self::AnyRange => matches!(ty, DataType::Packed(PackedType::Range(_))),
@@ -148,9 +150,12 @@ impl Binder<'_> {
         at: Place,
     ) -> Result<Option<Bound>> {
         let known = entries().get(name).map_or(&[][..], Vec::as_slice);
+        let with_type = arguments.iter().map(Bound::ty).find(|ty| *ty != DataType::Unknown);
         let fits = |entry: &&Entry| {
             let mut pairs = arguments.iter().zip(&entry.parameters);
+            let is_plain = entry.parameters.iter().all(|of| matches!(of, Parameter::Of(_)));
             entry.parameters.len() == arguments.len()
+                && (is_plain || with_type.is_some())
                 && pairs.all(|(bound, parameter)| parameter.takes(bound.ty()))
         };
         let is_exact = |entry: &&Entry| {
@@ -161,10 +166,13 @@ impl Binder<'_> {
         let Some(entry) = found.or_else(|| known.iter().find(fits)) else { return Ok(None) };
         let mut list = Vec::with_capacity(arguments.len());
         for (bound, parameter) in arguments.iter().zip(&entry.parameters) {
-            list.push(match parameter {
-                Parameter::Of(ty) => {
+            list.push(match (parameter, with_type) {
+                (Parameter::Of(ty), _) => {
                     let expr = self.coerce(bound.clone(), *ty, Context::Implicit)?;
                     Bound::new(self.cast(expr, *ty), at)
+                }
+                (_, Some(ty)) if bound.is_unknown() => {
+                    Bound::new(self.coerce(bound.clone(), ty, Context::Implicit)?, at)
                 }
                 _ => bound.clone(),
             });
