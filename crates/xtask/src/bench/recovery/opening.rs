@@ -75,7 +75,7 @@ fn load(path: &Path, config: Config, bytes: u64) -> Result<u64, String> {
     let mut rows = 0;
     while bytes_below(&path.join("blocks"))? < bytes {
         let sql = format!(
-            "INSERT INTO readings SELECT i, i * 7919 % 1000, TIMESTAMP '2026-01-01' + \
+            "INSERT INTO readings SELECT i, i::bigint * 7919 % 1000, TIMESTAMP '2026-01-01' + \
              i * INTERVAL '1 second', i * 0.37, 'kelvin', 'reading number ' || i \
              FROM generate_series({}, {}) AS g(i)",
             rows + 1,
