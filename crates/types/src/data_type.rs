@@ -170,6 +170,22 @@ pub enum PhysicalType {
     Interval,
 }
 
+impl PhysicalType {
+    /// All of them, in the order of their numbers.
+    pub const ALL: [Self; 7] =
+        [Self::Bool, Self::I32, Self::I64, Self::I128, Self::F64, Self::Str, Self::Interval];
+
+    /// Number in files and messages: 0 to 6.
+    pub const fn number(self) -> u8 {
+        self as u8
+    }
+
+    /// The type with this number.
+    pub fn of_number(number: u8) -> Option<Self> {
+        Self::ALL.get(usize::from(number)).copied()
+    }
+}
+
 impl DataType {
     /// NUMERIC without precision.
     pub const NUMERIC: Self = Self::WideNumeric(None);
@@ -334,5 +350,21 @@ impl DataType {
     /// TEXT, NAME and `"char"`.
     pub const fn is_plain_text(self) -> bool {
         matches!(self, Self::Text | Self::Name | Self::InternalChar)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::PhysicalType as P;
+
+    #[test]
+    fn physical_types_keep_the_numbers_that_files_have() {
+        let known = [P::Bool, P::I32, P::I64, P::I128, P::F64, P::Str, P::Interval];
+        for (number, ty) in known.into_iter().enumerate() {
+            assert_eq!(usize::from(ty.number()), number);
+            assert_eq!(P::of_number(number as u8), Some(ty));
+        }
+        assert_eq!(P::of_number(7), None);
+        assert_eq!(P::of_number(u8::MAX), None);
     }
 }

@@ -10,17 +10,6 @@ use kernels::hash::hash_bytes;
 use kernels::{Batch, Bitmap, Column, StrBuilder, Vector, VectorData};
 use types::{Error, Interval, PhysicalType, SqlState};
 
-/// Types by their number.
-const TYPES: [PhysicalType; 7] = [
-    PhysicalType::Bool,
-    PhysicalType::I32,
-    PhysicalType::I64,
-    PhysicalType::I128,
-    PhysicalType::F64,
-    PhysicalType::Str,
-    PhysicalType::Interval,
-];
-
 /// Replaces `out` by the bytes of `batch`.
 pub(super) fn encode(batch: &Batch, out: &mut Vec<u8>) {
     out.clear();
@@ -38,8 +27,7 @@ fn encode_column(vector: &Vector, out: &mut Vec<u8>) {
         out.reserve(values.len() * N);
         values.iter().for_each(|&value| out.extend_from_slice(&bytes(value)));
     }
-    let number = TYPES.iter().position(|t| *t == vector.physical()).unwrap_or(0);
-    out.push(number as u8);
+    out.push(vector.physical().number());
     out.push(u8::from(vector.validity.is_some()));
     if let Some(validity) = &vector.validity {
         put(validity.words(), out, u64::to_le_bytes);
@@ -120,7 +108,7 @@ impl<'a> Input<'a> {
                 Some(Bitmap::from_words(words, rows))
             }
         };
-        let data = match TYPES.get(usize::from(number))? {
+        let data = match PhysicalType::of_number(number)? {
             PhysicalType::Bool => VectorData::Bool(self.take(rows)?.to_vec()),
             PhysicalType::I32 => VectorData::I32(self.values(rows, i32::from_le_bytes)?),
             PhysicalType::I64 => VectorData::I64(self.values(rows, i64::from_le_bytes)?),

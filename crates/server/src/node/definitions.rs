@@ -185,18 +185,6 @@ pub(crate) fn changes_of(schema: &Schema, row: Option<&Tuple>) -> i64 {
     }
 }
 
-fn number_of(physical: PhysicalType) -> u8 {
-    match physical {
-        PhysicalType::Bool => 0,
-        PhysicalType::I32 => 1,
-        PhysicalType::I64 => 2,
-        PhysicalType::I128 => 3,
-        PhysicalType::F64 => 4,
-        PhysicalType::Str => 5,
-        PhysicalType::Interval => 6,
-    }
-}
-
 impl Definition {
     /// The new table of this number.
     pub(crate) fn new(id: u64, table: &NewAttachedTable) -> Self {
@@ -262,7 +250,7 @@ impl Definition {
         put_u64(&mut form, self.columns.len() as u64);
         for column in &self.columns {
             put_bytes(&mut form, column.name.as_bytes());
-            form.push(number_of(column.physical));
+            form.push(column.physical.number());
             form.push(u8::from(column.order == HeldOrder::Same));
             form.push(u8::from(column.nulls == AttachedNulls::Allowed));
         }
@@ -407,16 +395,8 @@ fn form_of(input: &mut Input<'_>) -> Result<Form, Malformed> {
     let (mut columns, mut keys) = (Vec::new(), Vec::new());
     for _ in 0..input.u64()? {
         let name = text(input)?;
-        let physical = match input.u8()? {
-            0 => PhysicalType::Bool,
-            1 => PhysicalType::I32,
-            2 => PhysicalType::I64,
-            3 => PhysicalType::I128,
-            4 => PhysicalType::F64,
-            5 => PhysicalType::Str,
-            6 => PhysicalType::Interval,
-            _ => return Err(input.malformed("how a column is held")),
-        };
+        let physical = PhysicalType::of_number(input.u8()?)
+            .ok_or_else(|| input.malformed("how a column is held"))?;
         let order = if input.u8()? == 1 { HeldOrder::Same } else { HeldOrder::Other };
         let nulls = if input.u8()? == 1 { AttachedNulls::Allowed } else { AttachedNulls::Never };
         columns.push(AttachedColumn { name, physical, order, nulls });

@@ -189,7 +189,7 @@ impl Header {
         for (i, segment) in self.segments.iter().enumerate() {
             let at = description_bytes(i);
             let s = segment;
-            put(at, &[physical_tag(s.physical), s.scheme as u8 + 1, s.width, s.nulls as u8]);
+            put(at, &[s.physical.number() + 1, s.scheme as u8 + 1, s.width, s.nulls as u8]);
             let numbers = [
                 s.entries,
                 s.null_code,
@@ -254,8 +254,7 @@ impl Header {
 }
 
 fn read_segment(bytes: &[u8], at: usize) -> Result<Segment> {
-    let physical = PHYSICAL
-        .get(usize::from(bytes[at]).wrapping_sub(1))
+    let physical = PhysicalType::of_number(bytes[at].wrapping_sub(1))
         .ok_or_else(|| corrupt(at, format!("physical type {}", bytes[at])))?;
     let scheme = match bytes[at + 1] {
         1 => Scheme::Single,
@@ -273,7 +272,7 @@ fn read_segment(bytes: &[u8], at: usize) -> Result<Segment> {
     };
     let n = |i: usize| number::<4>(bytes, at + 4 + i * 4) as u32;
     Ok(Segment {
-        physical: *physical,
+        physical,
         scheme,
         width: bytes[at + 2],
         nulls,
@@ -288,21 +287,6 @@ fn read_segment(bytes: &[u8], at: usize) -> Result<Segment> {
         validity: n(8),
         symbols: n(9),
     })
-}
-
-const PHYSICAL: [PhysicalType; 7] = [
-    PhysicalType::Bool,
-    PhysicalType::I32,
-    PhysicalType::I64,
-    PhysicalType::I128,
-    PhysicalType::F64,
-    PhysicalType::Str,
-    PhysicalType::Interval,
-];
-
-fn physical_tag(physical: PhysicalType) -> u8 {
-    let idx = PHYSICAL.iter().position(|&p| p == physical);
-    idx.expect("PHYSICAL lists every type") as u8 + 1
 }
 
 pub(super) fn number<const BYTES: usize>(bytes: &[u8], at: usize) -> u64 {

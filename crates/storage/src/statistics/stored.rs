@@ -29,17 +29,6 @@ const LOADED: u8 = 248;
 /// than looking at a few rows.
 const STRING_BYTES_MAX: usize = 8 << 20;
 
-/// Types by their codes.
-const TYPES: [PhysicalType; 7] = [
-    PhysicalType::Bool,
-    PhysicalType::I32,
-    PhysicalType::I64,
-    PhysicalType::I128,
-    PhysicalType::F64,
-    PhysicalType::Str,
-    PhysicalType::Interval,
-];
-
 /// Estimates and what loads brought as bytes, for [`read`]; None when samples are too long.
 pub(crate) fn write(
     estimates: &Estimates,
@@ -54,7 +43,7 @@ pub(crate) fn write(
     }
     let mut out = vec![ESTIMATES];
     put_u64(&mut out, types.len() as u64);
-    out.extend(types.iter().map(|ty| code_of(*ty)));
+    out.extend(types.iter().map(|ty| ty.number()));
     put_u64(&mut out, estimates.rows);
     estimates.columns.iter().for_each(|column| put_estimates(&mut out, column));
     put_sample(&mut out, &sample, estimates.sample.rows);
@@ -82,7 +71,7 @@ pub(crate) fn read(bytes: &[u8], types: &[PhysicalType]) -> Result<(Estimates, L
     let mut input = Input::new(bytes);
     expect(&mut input, ESTIMATES)?;
     let found = input.bytes()?;
-    if !found.iter().copied().eq(types.iter().map(|ty| code_of(*ty))) {
+    if !found.iter().copied().eq(types.iter().map(|ty| ty.number())) {
         return Err(input.malformed("the types of the table before"));
     }
     let rows = input.u64()?;
@@ -115,10 +104,6 @@ fn string_bytes(columns: &[Vector]) -> usize {
         _ => 0,
     };
     columns.iter().map(bytes).sum()
-}
-
-fn code_of(ty: PhysicalType) -> u8 {
-    TYPES.iter().position(|known| *known == ty).map_or(u8::MAX, |at| at as u8)
 }
 
 fn expect(input: &mut Input<'_>, tag: u8) -> Result<(), Malformed> {
@@ -243,9 +228,11 @@ mod tests {
     use testkit::Random;
     use types::{Interval, PhysicalType};
 
-    use super::{TYPES, read, write};
+    use super::{read, write};
     use crate::statistics::known::Loaded;
     use crate::statistics::{ColumnSummary, Estimates, Sample};
+
+    const TYPES: [PhysicalType; 7] = PhysicalType::ALL;
 
     fn column(ty: PhysicalType, rows: usize, random: &mut Random) -> Vector {
         let mut bits = || random.bits() >> random.below(64);
