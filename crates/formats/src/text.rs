@@ -17,13 +17,16 @@ pub(crate) struct TextOptions {
     pub(crate) has_header: bool,
     /// Whose clocks show times with a zone.
     pub(crate) zone: TimeZone,
+    /// Characters outside of ASCII that become a backslash or the delimiter.
+    special: Vec<char>,
 }
 
 impl TextOptions {
     /// The options in `given`.
     pub(crate) fn new(given: FileOptions<'_>) -> Result<Self> {
         let (null, zone) = ("\\N".to_owned(), given.zone.clone());
-        let mut options = Self { delimiter: b'\t', null, has_header: false, zone };
+        let special = Vec::new();
+        let mut options = Self { delimiter: b'\t', null, has_header: false, zone, special };
         for (name, value) in given.given {
             match (name.as_str(), value.as_bytes()) {
                 ("delimiter", [byte]) if byte.is_ascii() && !byte.is_ascii_alphanumeric() => {
@@ -44,6 +47,9 @@ impl TextOptions {
                 }
             }
         }
+        let alike = given.charset.written_as_ascii().iter();
+        let special = alike.filter(|(_, byte)| [b'\\', options.delimiter].contains(byte));
+        options.special = special.map(|(other, _)| *other).collect();
         Ok(options)
     }
 }
@@ -212,7 +218,7 @@ impl TextWriter {
             }
             let start = out.len();
             out.extend_from_slice(name.as_bytes());
-            escape_from(out, start, self.options.delimiter);
+            self.escape_from(out, start);
         }
         out.push(b'\n');
     }
@@ -229,9 +235,25 @@ impl TextWriter {
             }
             let start = out.len();
             append_text(out, column, row, *ty, &self.options.zone);
-            escape_from(out, start, self.options.delimiter);
+            self.escape_from(out, start);
         }
         out.push(b'\n');
+    }
+
+    /// Puts backslashes before what is special in `out[start..]`, also once it has the encoding of
+    /// the file or client.
+    fn escape_from(&self, out: &mut Vec<u8>, start: usize) {
+        escape_from(out, start, self.options.delimiter);
+        if self.options.special.is_empty() || out[start..].is_ascii() {
+            return;
+        }
+        let plain = String::from_utf8_lossy(&out.split_off(start)).into_owned();
+        for character in plain.chars() {
+            if self.options.special.contains(&character) {
+                out.push(b'\\');
+            }
+            out.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
+        }
     }
 }
 
@@ -307,5 +329,22 @@ mod tests {
         out.extend_from_slice(&all);
         escape_from(&mut out, 0, b'\t');
         assert_eq!(read(&out), vec![vec![Some(all)]]);
+    }
+
+    #[test]
+    fn characters_that_become_a_backslash_are_escaped() {
+        let zone = TimeZone::UTC;
+        let sjis = Charset::named("SJIS").expect("an encoding");
+        let written = |charset, given: &[(String, String)], text: &str| {
+            let given = FileOptions::new(given, &zone, charset).expect("options");
+            let options = TextOptions::new(given).expect("options");
+            let mut out = text.as_bytes().to_vec();
+            TextWriter::new(options, Vec::new()).escape_from(&mut out, 0);
+            String::from_utf8(out).expect("text")
+        };
+        let tilde = [("delimiter".to_owned(), "~".to_owned())];
+        assert_eq!(written(sjis, &[], "¥n‾ \\"), "\\¥n‾ \\\\");
+        assert_eq!(written(sjis, &tilde, "¥‾~"), "\\¥\\‾\\~");
+        assert_eq!(written(Charset::UTF8, &[], "¥N"), "¥N");
     }
 }

@@ -31,7 +31,7 @@ use kernels::select::{
     refine_bitset_u16, refine_bitset_u32, refine_u8, refine_u16, refine_u32,
 };
 use kernels::{Column, HeapRef, Vector};
-use types::Result;
+use types::{PhysicalType, Result};
 
 use crate::block::{Block, BlockLayout, Codes, Frozen, Pinned, with_codes};
 use crate::freeze::lookup::LookupTable;
@@ -513,7 +513,7 @@ impl<'a> BlockCursor<'a> {
                 break;
             }
             let StepKind::Values(test) = self.steps[at].kind else { continue };
-            if !self.filters && test.filter().is_some() {
+            if test.filter().is_some_and(|filter| !self.filters || !filter.is_active()) {
                 continue;
             }
             let positions = if is_listed {
@@ -539,6 +539,9 @@ impl<'a> BlockCursor<'a> {
             match test {
                 Test::Joint(_, filter) => {
                     filter.retain_columns(&values.iter().collect::<Vec<_>>(), rows);
+                }
+                Test::Filter(filter) if values[0].physical() == PhysicalType::Str => {
+                    filter.retain_columns(&[&values[0]], rows);
                 }
                 _ => retain_values(test, &values[0].to_vector(), rows)?,
             }

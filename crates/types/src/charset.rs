@@ -229,6 +229,12 @@ impl Charset {
         !matches!(self.known().form, Form::Absent)
     }
 
+    /// Characters outside of ASCII whose only byte is that of another character in ASCII: who
+    /// writes backslashes before special bytes has to know them.
+    pub fn written_as_ascii(self) -> &'static [(char, u8)] {
+        if self.name() == "SJIS" { &[('¥', b'\\'), ('‾', b'~')] } else { &[] }
+    }
+
     /// How conversions between it and another encoding go.
     fn way(self, other: Self) -> Way {
         let names = [self.name(), other.name()];
@@ -474,7 +480,7 @@ fn push_code(out: &mut Vec<u8>, code: u32) {
 pub fn text_of(bytes: &[u8]) -> Result<&str> {
     let text = std::str::from_utf8(bytes);
     let text = text.map_err(|error| invalid(Charset::UTF8, &bytes[error.valid_up_to()..]))?;
-    match bytes.iter().position(|byte| *byte == 0) {
+    match text.find('\0') {
         Some(at) => Err(invalid(Charset::UTF8, &bytes[at..])),
         None => Ok(text),
     }

@@ -158,7 +158,7 @@ impl Connection {
     /// was read already.
     pub(crate) fn welcome(&self) -> Welcome {
         let mut link = self.link.lock();
-        self.settings.report_all(&mut link.outgoing);
+        self.settings.report_all(&mut link);
         message::ready(&mut link.outgoing, b'I');
         if !link.is_encrypted() && link.flush().is_ok() { Welcome::Sent } else { Welcome::Waits }
     }

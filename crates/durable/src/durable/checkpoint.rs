@@ -248,8 +248,10 @@ impl Durable {
                 let keys = self.write_keys(image, &entry, &indexes, output)?;
                 files.blocks.push(BlockEntry { keys, ..entry });
             }
-            files.next_block = table.next_block();
+            // Blocks in the statistics are below the next one, so that no other block is taken for
+            // one of them.
             files.statistics = self.write_statistics(table, output)?;
+            files.next_block = table.next_block();
             all.push(files);
         }
         Ok(all)

@@ -9,8 +9,9 @@ use sqlparser::ast::{self, BinaryOperator as Op, UnaryOperator};
 use types::{DataType, Error, PackedType, Result};
 
 use super::operators::Connective;
+use super::series::is_volatile;
 use super::types::{Context, array_name, can_cast, type_called};
-use super::{Binder, Bound};
+use super::{Binder, Bound, unsupported};
 use crate::algebra::{Expr, ExprKind, Place};
 use crate::parse::parse_expr;
 
@@ -193,14 +194,21 @@ impl Binder<'_> {
                 self.call(name, left.into_iter().chain([right]).collect(), at)
             }
             (work, Some(left), Some(right)) => {
-                let operands = [left.expr.clone(), right.expr.clone()];
+                // The operands stand in the expression several times.
+                if is_volatile(&left.expr) || is_volatile(&right.expr) {
+                    return unsupported("a volatile argument of this function", at);
+                }
+                let operands = [self.refreshed(&left).expr, self.refreshed(&right).expr];
                 Ok(match work {
-                    Work::Logic(connective) => strict(connective.of(operands.to_vec()), operands),
+                    Work::Logic(connective) => {
+                        strict(connective.of(vec![left.expr, right.expr]), operands)
+                    }
                     Work::Extreme(choice) => {
                         strict(self.call(choice, vec![left, right], at)?.expr, operands)
                     }
                     _ => {
-                        let equal = self.bind_binary(&Op::Eq, left.clone(), right.clone())?.expr;
+                        let (a, b) = (self.refreshed(&left), self.refreshed(&right));
+                        let equal = self.bind_binary(&Op::Eq, a, b)?.expr;
                         let above = self.bind_binary(&Op::Gt, left, right)?.expr;
                         let branches = vec![(equal, Expr::integer(0)), (above, Expr::integer(1))];
                         let otherwise = Box::new(Expr::integer(-1));

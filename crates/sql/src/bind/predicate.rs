@@ -36,12 +36,7 @@ impl Binder<'_> {
             Ast::IsNotDistinctFrom(a, b) => self.distinct_test(a, b, CompareOp::NotDistinct),
             Ast::InList { expr, list, negated } => self.in_list(expr, list, *negated),
             Ast::InSubquery { expr, subquery, negated } => {
-                let (op, quantifier) = if *negated {
-                    (CompareOp::NotEqual, Quantifier::All)
-                } else {
-                    (CompareOp::Equal, Quantifier::Any)
-                };
-                self.bind_quantified(expr, op, quantifier, subquery)
+                self.bind_in_query(expr, subquery, *negated)
             }
             Ast::Between { expr, negated, low, high } => self.between(expr, low, high, *negated),
             _ => self.bind_pattern_or_list(expr),

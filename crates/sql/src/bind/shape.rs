@@ -52,11 +52,25 @@ impl Binder<'_> {
         if !is_shape(a) && !is_shape(b) {
             return Ok(None);
         }
+        // A bare NULL asks for no operator.
+        let is_null = |bound: &Bound| {
+            bound.is_unknown() && bound.expr.as_literal().is_some_and(|value| value.is_null())
+        };
+        let is_test = matches!(op, CompareOp::Distinct | CompareOp::NotDistinct);
+        let beside_null = match (is_null(left), is_null(right)) {
+            (true, _) => Some(right),
+            (_, true) => Some(left),
+            _ => None,
+        };
+        if let Some(other) = beside_null.filter(|_| is_test) {
+            let missing = other.expr.clone().is_null();
+            return Ok(Some(if op == CompareOp::Distinct { missing.negated() } else { missing }));
+        }
         let Some(compared) = self.packed_operator(&operator(op), left, right)? else {
             let at = super::first(left.at, || right.at);
             return Err(no_operator(compare_text(op), a, b, at));
         };
-        if !matches!(op, CompareOp::Distinct | CompareOp::NotDistinct) {
+        if !is_test {
             return Ok(Some(compared));
         }
         // The operator gives NULL for NULL alone.

@@ -62,6 +62,24 @@ impl Binder<'_> {
         query: &ast::Query,
     ) -> Result<Bound> {
         let at = expr_at(left);
+        let (left, bound) = self.bind_against(left, op, query)?;
+        match self.quantified_shapes(&left, op, quantifier, &bound)? {
+            Some(expr) => Ok(Bound::new(expr, at)),
+            None => self.quantified_plain(left, op, quantifier, bound),
+        }
+    }
+
+    /// The fields of `left` and the query that they are compared with.
+    ///
+    /// # Errors
+    /// 42601 for another number of columns.
+    fn bind_against(
+        &mut self,
+        left: &Ast,
+        op: CompareOp,
+        query: &ast::Query,
+    ) -> Result<(Vec<Bound>, BoundQuery)> {
+        let at = expr_at(left);
         let left = match super::row::row_fields(left) {
             Some(fields) => self.bind_fields(&fields)?,
             None => vec![self.bind_expr(left)?],
@@ -78,9 +96,38 @@ impl Binder<'_> {
         if left.len() > 1 && !matches!(op, CompareOp::Equal | CompareOp::NotEqual) {
             return super::unsupported("an ordering comparison of rows with ANY or ALL", at);
         }
-        if let Some(expr) = self.quantified_shapes(&left, op, quantifier, &bound)? {
-            return Ok(Bound::new(expr, at));
+        Ok((left, bound))
+    }
+
+    /// `left [NOT] IN (query)`: NOT IN is the opposite of IN, also where the type has no `<>`.
+    pub(super) fn bind_in_query(
+        &mut self,
+        left: &Ast,
+        query: &ast::Query,
+        negated: bool,
+    ) -> Result<Bound> {
+        let at = expr_at(left);
+        let (left, bound) = self.bind_against(left, CompareOp::Equal, query)?;
+        let (equal, any) = (CompareOp::Equal, Quantifier::Any);
+        match self.quantified_shapes(&left, equal, any, &bound)? {
+            Some(expr) if negated => Ok(Bound::new(expr.negated(), at)),
+            Some(expr) => Ok(Bound::new(expr, at)),
+            None if negated => {
+                self.quantified_plain(left, CompareOp::NotEqual, Quantifier::All, bound)
+            }
+            None => self.quantified_plain(left, equal, any, bound),
         }
+    }
+
+    /// As [`Self::bind_quantified`], where no shape is compared.
+    fn quantified_plain(
+        &mut self,
+        left: Vec<Bound>,
+        op: CompareOp,
+        quantifier: Quantifier,
+        bound: BoundQuery,
+    ) -> Result<Bound> {
+        let at = left.first().and_then(|bound| bound.at);
         let mut list = Vec::with_capacity(left.len());
         let mut types = Vec::with_capacity(left.len());
         for (operand, column) in left.into_iter().zip(&bound.columns) {

@@ -34,7 +34,7 @@ const EXPLODED: &str = "SELECT \
      pgl.letter[2] = '*' AS is_grantable \
      FROM (SELECT pgt.place, regexp_match(replace(pgt.item::text, '\"', ''), \
          '^(.*)=([a-zA-Z*]*)/(.*)$') AS part \
-         FROM unnest($1) WITH ORDINALITY AS pgt (item, place)) AS pgi, \
+         FROM unnest($1::aclitem[]) WITH ORDINALITY AS pgt (item, place)) AS pgi, \
      LATERAL regexp_matches(pgi.part[2], '([a-zA-Z])([*]?)', 'g') \
          WITH ORDINALITY AS pgl (letter, place) \
      ORDER BY pgi.place, pgl.place";

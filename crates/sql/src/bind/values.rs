@@ -1,13 +1,16 @@
 //! VALUES and TABLE.
 
+use std::collections::HashSet;
+
 use sqlparser::ast;
 use types::{DataType, Result, SqlState};
 
 use super::coerce::literals_type;
+use super::name::object_at;
 use super::scope::{Clause, Level};
 use super::stars::StarOptions;
 use super::types::Context;
-use super::{Binder, Bound, BoundColumn, BoundQuery, Unknowns, fail};
+use super::{Binder, Bound, BoundColumn, BoundQuery, Unknowns, fail, unsupported};
 use crate::algebra::{Expr, ExprKind, Plan};
 
 impl Binder<'_> {
@@ -36,6 +39,9 @@ impl Binder<'_> {
         if !values.rows.iter().any(|row| row.content.iter().any(is_star)) {
             return Ok(None);
         }
+        if self.stars.is_some() {
+            return unsupported("VALUES with all columns of a relation in a view", None);
+        }
         let mut plain = values.clone();
         for row in &mut plain.rows {
             let written = std::mem::take(&mut row.content);
@@ -46,7 +52,13 @@ impl Binder<'_> {
                 };
                 let of: Vec<ast::Ident> =
                     name.0.iter().filter_map(|part| part.as_ident().cloned()).collect();
-                for target in self.columns_of(name, &StarOptions::default())? {
+                let targets = self.columns_of(name, &StarOptions::default())?;
+                let mut names = HashSet::new();
+                if !targets.iter().all(|target| names.insert(target.name.clone())) {
+                    let what = "VALUES with all columns of a relation that has two of one name";
+                    return unsupported(what, object_at(name));
+                }
+                for target in targets {
                     let mut parts = of.clone();
                     parts.push(ast::Ident::with_quote('"', target.name));
                     row.content.push(ast::Expr::CompoundIdentifier(parts));

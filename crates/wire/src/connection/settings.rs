@@ -6,6 +6,7 @@ use engine::Session;
 use types::charset::Charset;
 
 use super::Connection;
+use crate::link::Link;
 use crate::message;
 
 /// Settings whose changes the client is told, under the names it knows.
@@ -56,10 +57,11 @@ impl Cached {
         }
     }
 
-    /// Appends all that the client is told.
-    pub(super) fn report_all(&self, out: &mut Vec<u8>) {
-        let all = REPORTED.iter().zip(&self.reported);
-        all.for_each(|((_, name), value)| message::parameter(out, name, value));
+    /// Appends all that the client is told, but values that it cannot read.
+    pub(super) fn report_all(&self, link: &mut Link) {
+        for ((_, name), value) in REPORTED.iter().zip(&self.reported) {
+            let _ = link.say(|out| message::parameter(out, name, value));
+        }
     }
 }
 
