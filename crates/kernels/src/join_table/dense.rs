@@ -9,7 +9,7 @@
 
 use crate::level::flavours;
 
-use super::key_set::retain_if;
+use super::key_set::{retain_if, retain_near};
 use super::{Candidates, MISS, Pairs};
 
 /// A table over codes below a range.
@@ -204,11 +204,18 @@ impl DenseTable {
     /// positions whose code occurs, in order.
     pub fn retain<T: Copy + Into<i64>>(&self, min: i64, values: &[T], positions: &mut Vec<u32>) {
         let (words, range) = (&*self.words, self.range);
-        retain_if(values, positions, |value| {
-            let value = value.into();
-            let code = if value < min { MISS } else { value.wrapping_sub(min) as u64 };
-            look(words, range, code).1 != 0
-        });
+        let code = |key: i64| if key < min { MISS } else { key.wrapping_sub(min) as u64 };
+        let bits = |word: usize| words.get(word).map_or(0, |&word| word as u32);
+        let window = |key: i64| {
+            let code = code(key);
+            (code < range).then(|| {
+                let (word, shift) = ((code / 32) as usize, code % 32);
+                let low = u64::from(bits(word)) | u64::from(bits(word + 1)) << 32;
+                low >> shift | u64::from(bits(word + 2)) << 32 << (32 - shift)
+            })
+        };
+        let test = |value: T| look(words, range, code(value.into())).1 != 0;
+        retain_near(values, positions, window, test);
     }
 
     /// See [`super::JoinTable::retain`].

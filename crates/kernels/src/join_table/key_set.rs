@@ -16,6 +16,8 @@ const BLOOM_BITS_PER_KEY: usize = 16;
 /// An exact set may take this many bits per key, or [`EXACT_BITS_MIN`] in all.
 const EXACT_BITS_PER_KEY: u64 = 32;
 const EXACT_BITS_MIN: u64 = 1 << 20;
+/// Rows whose keys are tested at once where they are near to each other.
+const NEAR: usize = 16;
 
 /// A set of integer keys that may contain more than was put in, never less.
 #[derive(Debug)]
@@ -81,12 +83,22 @@ impl KeySet {
     pub fn retain<T: Copy + Into<i64>>(&self, values: &[T], positions: &mut Vec<u32>) {
         let (min, span) = (self.min, self.max.wrapping_sub(self.min) as u64);
         match &self.bits {
-            Bits::Exact(words) => retain_if(values, positions, |value| {
-                let bit = value.into().wrapping_sub(min) as u64;
-                let inside = bit <= span;
-                let word = words[if inside { (bit / 64) as usize } else { 0 }];
-                inside & (word >> (bit % 64) & 1 == 1)
-            }),
+            Bits::Exact(words) => {
+                let window = |key: i64| {
+                    let bit = key.wrapping_sub(min) as u64;
+                    (bit <= span).then(|| {
+                        let (word, shift) = ((bit / 64) as usize, bit % 64);
+                        let next = words.get(word + 1).copied().unwrap_or(0);
+                        words[word] >> shift | (next << 1) << (63 - shift)
+                    })
+                };
+                retain_near(values, positions, window, |value: T| {
+                    let bit = value.into().wrapping_sub(min) as u64;
+                    let inside = bit <= span;
+                    let word = words[if inside { (bit / 64) as usize } else { 0 }];
+                    inside & (word >> (bit % 64) & 1 == 1)
+                });
+            }
             Bits::Bloom { blocks, shift } => retain_if(values, positions, |value| {
                 let hash = mix(value.into() as u64);
                 let bits = block_bits(hash);
@@ -140,6 +152,58 @@ flavours! {
             let position = positions[i];
             positions[kept] = position;
             kept += usize::from(test(values[i]));
+        }
+        positions.truncate(kept);
+    }
+
+    /// As [`retain_if`], faster where keys that follow each other are near: those of [`NEAR`] rows
+    /// that are less than 64 above the first one are tested at once, in the 64 bits that
+    /// `window(first)` gives from it on. None when it is outside.
+    pub(super) fn retain_near[T: Copy + Into<i64>, W: Fn(i64) -> Option<u64>, F: Fn(T) -> bool](
+        values: &[T], positions: &mut Vec<u32>, window: W, test: F
+    ) {
+        assert_eq!(values.len(), positions.len(), "a value for each position");
+        let (groups, rest) = values.as_chunks::<NEAR>();
+        let (mut kept, mut read) = (0, 0);
+        for group in groups {
+            let first = group[0].into();
+            let mut distances = [0u32; NEAR];
+            let mut far = 0;
+            for i in 0..NEAR {
+                let distance = group[i].into().wrapping_sub(first) as u64;
+                distances[i] = distance as u32;
+                far |= distance & !63;
+            }
+            match window(first).filter(|_| far == 0) {
+                Some(window) => {
+                    // Words of 32 bits: more fit into a register.
+                    let halves = [window as u32, (window >> 32) as u32];
+                    let mut found = 0u32;
+                    for i in 0..NEAR {
+                        let half = if distances[i] < 32 { halves[0] } else { halves[1] };
+                        found |= (half >> (distances[i] & 31) & 1) << i;
+                    }
+                    while found != 0 {
+                        positions[kept] = positions[read + found.trailing_zeros() as usize];
+                        kept += 1;
+                        found &= found - 1;
+                    }
+                }
+                None => {
+                    for i in 0..NEAR {
+                        let position = positions[read + i];
+                        positions[kept] = position;
+                        kept += usize::from(test(group[i]));
+                    }
+                }
+            }
+            read += NEAR;
+        }
+        for &value in rest {
+            let position = positions[read];
+            positions[kept] = position;
+            kept += usize::from(test(value));
+            read += 1;
         }
         positions.truncate(kept);
     }

@@ -132,6 +132,30 @@ proptest! {
     }
 
     #[test]
+    fn keys_that_lie_near_to_each_other_are_tested_alike(
+        keys in vec(-300i64..300, 1..200), steps in vec(0i64..40, 1..120), start in -400i64..300,
+    ) {
+        let mut next = start;
+        let values: Vec<i64> = steps.iter().map(|step| { next += step; next }).collect();
+        let narrow: Vec<i32> = values.iter().map(|&value| value as i32).collect();
+        let all: Vec<u32> = (0..values.len() as u32).collect();
+        let wanted = |row: &u32| keys.contains(&values[*row as usize]);
+        let expected: Vec<u32> = all.iter().copied().filter(wanted).collect();
+        let set = KeySet::new(keys.iter().copied()).expect("there are keys");
+        let (least, most) = set.limits();
+        let codes: Vec<u64> = keys.iter().map(|key| (key - least) as u64).collect();
+        let table = DenseTable::build(&codes, (most - least) as u64 + 1);
+        at_every_level(|level| {
+            let mut rows = [all.clone(), all.clone(), all.clone(), all.clone()];
+            set.retain(&values, &mut rows[0]);
+            set.retain(&narrow, &mut rows[1]);
+            table.retain(least, &values, &mut rows[2]);
+            table.retain(least, &narrow, &mut rows[3]);
+            rows.iter().for_each(|rows| assert_eq!(rows, &expected, "{level:?}"));
+        });
+    }
+
+    #[test]
     fn codes_are_equal_exactly_when_keys_are(
         a in vec((testkit::values::<i32>(), prop::option::of(0i64..5)), 1..40),
         b in vec((testkit::values::<i32>(), prop::option::of(-1i64..6)), 1..40),
