@@ -16,7 +16,9 @@ use plan::Technique;
 use types::PhysicalType;
 
 use super::intern::{Dictionary, Interner, STRINGS_MAX, SharedInterner};
-use super::keys::{KeyColumn, KeyForm, KeyLayout, KeyTable, KeyView, encode_rows, pack};
+use super::keys::{
+    ID_BITS, ID_MASK, KeyColumn, KeyForm, KeyLayout, KeyTable, KeyView, encode_rows, pack,
+};
 use crate::context::QueryContext;
 use crate::spill::Room;
 
@@ -353,7 +355,7 @@ impl Grouper {
         let mut enter = |key: u128, group: usize| {
             let (mut index, mut shift) = (0u32, 0);
             for (column, bits) in bits.iter().enumerate() {
-                index |= ((key >> (32 * column)) as u32) << shift;
+                index |= ((key >> (ID_BITS as usize * column)) as u32 & ID_MASK) << shift;
                 shift += bits;
             }
             groups[index as usize] = group as u32;
@@ -483,7 +485,7 @@ fn view_u128(table: &kernels::group_table::FixedTable<PairKey>) -> KeyView<'_> {
 fn enter_ids(table: &mut KeyTable, ids: &[Vec<u32>], row: usize) -> u32 {
     let mut key = 0u128;
     for (column, ids) in ids.iter().enumerate() {
-        key |= u128::from(ids[row]) << (32 * column);
+        key |= u128::from(ids[row]) << (ID_BITS as usize * column);
     }
     match table {
         KeyTable::U64(table) => table.find_or_insert_one(key as u64),

@@ -13,7 +13,12 @@ use kernels::group_table::{BytesTable, FixedKey, FixedTable, PairKey, RowBytes};
 use kernels::{Bitmap, Column, Vector, VectorBuilder, VectorData};
 use types::{Interval, PhysicalType};
 
-use super::intern::Dictionary;
+use super::intern::{Dictionary, STRINGS_MAX};
+
+/// Bits of a string's id in a key: few, so that keys of several columns are words.
+pub(super) const ID_BITS: u32 = STRINGS_MAX.ilog2() + 1;
+/// An id at the end of a word.
+pub(super) const ID_MASK: u32 = (1 << ID_BITS) - 1;
 
 /// How keys are held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +50,8 @@ pub(crate) struct KeyLayout {
 fn bits(physical: PhysicalType) -> u32 {
     match physical {
         PhysicalType::Bool => 1,
-        PhysicalType::I32 | PhysicalType::Str => 32,
+        PhysicalType::Str => ID_BITS,
+        PhysicalType::I32 => 32,
         PhysicalType::I64 | PhysicalType::F64 => 64,
         PhysicalType::I128 | PhysicalType::Interval => 128,
     }
@@ -216,7 +222,7 @@ fn unpack<W: Word>(
     let values = words.clone().map(|w| w.wide() >> field.shift);
     let data = match field.physical {
         PhysicalType::Str => {
-            let ids = values.map(|v| v as u32).collect();
+            let ids = values.map(|v| v as u32 & ID_MASK).collect();
             let entries = dictionary.map_or_else(Dictionary::none, |d| d.entries());
             return Column::Dictionary(Arc::new(ids), entries);
         }
