@@ -25,6 +25,7 @@ mod parallel;
 mod probe;
 mod residual;
 mod spill;
+mod stored;
 mod table;
 #[cfg(test)]
 mod tests;

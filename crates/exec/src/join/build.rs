@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use kernels::hash::hash_columns;
-use kernels::join_table::verify::gather_or_null;
-use kernels::{BATCH_ROWS, Batch, Column, Vector, VectorBuilder};
+use kernels::{BATCH_ROWS, Batch, Column, Vector};
 use plan::physical::{Expr, ExprKind, Node, OperatorId};
 use storage::{MemoryCategory, Positions, Reservation};
 use types::{Error, PhysicalType, Result, SqlState};
@@ -18,6 +17,7 @@ use crate::spill::{PARTITION_BITS, Partitions, Room, SpillFile, Written, split};
 
 use super::layout::{Layout, place_of};
 use super::parallel::compute_all;
+use super::stored::Stored;
 
 /// Stored columns of each row: columns of the build child, then computed keys.
 pub(super) struct BuildInput {
@@ -62,6 +62,16 @@ impl BuildInput {
             });
         }
         Ok(Self { columns, computed, loaded, types, keys: places, partitioned })
+    }
+
+    /// Column `column` of all `batches`; keys are plain.
+    fn together(&self, batches: &[Batch], column: usize) -> Stored {
+        let physical = self.types[column];
+        if self.keys.contains(&column) {
+            Stored::plain(batches, column, physical)
+        } else {
+            Stored::payload(batches, column, physical)
+        }
     }
 
     /// True when rows have partitions.
@@ -213,20 +223,6 @@ impl Sink for BuildSink {
     }
 }
 
-/// The rows of column `column` of all `batches`, as one vector whose strings may be shared.
-fn concatenate(batches: &[Batch], column: usize, physical: PhysicalType) -> Vector {
-    let rows = batches.iter().map(|b| b.rows).sum();
-    let mut builder = VectorBuilder::with_capacity(physical, rows);
-    for batch in batches {
-        match &batch.columns[column] {
-            Column::Plain(vector) => builder.append(vector, None),
-            Column::Constant(vector, rows) => builder.append(vector, Some(&vec![0; *rows])),
-            Column::Dictionary(codes, vector) => builder.append(vector, Some(codes)),
-        }
-    }
-    builder.finish_pinned()
-}
-
 /// A complete build side.
 pub(super) enum Built {
     /// In memory.
@@ -237,7 +233,7 @@ pub(super) enum Built {
 
 /// The build side: the layout's build columns, then keys; rows in the order its stream gave them.
 pub(super) struct BuildRows {
-    columns: Vec<Arc<Vector>>,
+    columns: Vec<Arc<Stored>>,
     keys: Vec<Arc<Vector>>,
     rows: usize,
     nullable: bool,
@@ -289,7 +285,7 @@ impl BuildRows {
         let together = {
             let input = Arc::clone(input);
             let batches = Arc::new(batches);
-            move |c: usize| Arc::new(concatenate(&batches, c, input.types[c]))
+            move |c: usize| Arc::new(input.together(&batches, c))
         };
         let columns = input.types.len();
         let columns: Vec<_> = if rows < PARALLEL_ROWS {
@@ -312,19 +308,19 @@ impl BuildRows {
     ) -> Result<Self> {
         let rows = batches.iter().map(|b| b.rows).sum();
         let copy = Self::reserved(context, input, batches)?;
-        let types = input.types.iter().enumerate();
-        let columns = types.map(|(c, &ty)| Arc::new(concatenate(batches, c, ty))).collect();
+        let columns = 0..input.types.len();
+        let columns = columns.map(|c| Arc::new(input.together(batches, c))).collect();
         Ok(Self::of(input, columns, rows, nullable, copy))
     }
 
     fn of(
         input: &BuildInput,
-        columns: Vec<Arc<Vector>>,
+        columns: Vec<Arc<Stored>>,
         rows: usize,
         nullable: bool,
         memory: Reservation,
     ) -> Self {
-        let keys = input.keys.iter().map(|&k| Arc::clone(&columns[k])).collect();
+        let keys = input.keys.iter().filter_map(|&k| columns[k].vector().cloned()).collect();
         Self { columns, keys, rows, nullable, bytes: memory.bytes(), _memory: vec![memory] }
     }
 
@@ -350,7 +346,7 @@ impl BuildRows {
     pub(super) fn write(&self, input: &BuildInput, partitions: &mut Partitions) -> Result<()> {
         for start in (0..self.rows).step_by(BATCH_ROWS) {
             let len = BATCH_ROWS.min(self.rows - start);
-            let slice = |c: &Arc<Vector>| Column::plain(c.slice(start, len));
+            let slice = |c: &Arc<Stored>| c.slice(start, len);
             let batch = Batch::new(self.columns.iter().map(slice).collect(), len);
             input.write(partitions, &batch, 0)?;
         }
@@ -374,17 +370,17 @@ impl BuildRows {
 
     /// The rows of a stored column at `rows`.
     pub(super) fn gather(&self, column: usize, rows: &[u32]) -> Column {
-        Column::plain(self.columns[column].gather(rows))
+        self.columns[column].gather(rows)
     }
 }
 
 impl RowSource for BuildRows {
     fn fetch(&self, column: usize, positions: &Positions) -> Result<Column> {
-        let vector = &self.columns[column];
-        Ok(Column::plain(match positions {
-            Positions::Range { start, len } => vector.slice(*start as usize, *len as usize),
-            Positions::List(list) if self.nullable => gather_or_null(vector, list),
-            Positions::List(list) => vector.gather(list),
-        }))
+        let stored = &self.columns[column];
+        Ok(match positions {
+            Positions::Range { start, len } => stored.slice(*start as usize, *len as usize),
+            Positions::List(list) if self.nullable => stored.gather_or_null(list),
+            Positions::List(list) => stored.gather(list),
+        })
     }
 }
