@@ -74,7 +74,7 @@ pub struct ScanPlan {
     techniques: ScanTechniques,
     /// Selectivity seen of each test.
     observed: Vec<Observed>,
-    /// Of each test that a join repeats, and that gives up no matter what it is asked by.
+    /// Trials of the tests that a join repeats and that cannot give up themselves.
     trials: Vec<Option<Trial>>,
     paths: BlockPaths,
 }
@@ -116,8 +116,8 @@ impl ScanPlan {
         })
     }
 
-    /// True when the plan has tests that joins repeat and that have not given up, and no predicates, which would be
-    /// asked about more rows without them and might fail.
+    /// True when the plan has tests that joins repeat and that have not given up, and no
+    /// predicates, which would be asked about more rows without them and might fail.
     pub fn has_free_filters(&self) -> bool {
         let is_predicate = |(_, test): &(usize, Test)| matches!(test, Test::Predicate(_));
         !self.tests.iter().any(is_predicate)

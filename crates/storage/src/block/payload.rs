@@ -1,7 +1,7 @@
 //! Payload of a frozen block: in memory or in its file only, and who is reading it.
 //!
 //! ```text
-//! Slot   in memory, pins  --evict, if no pins--> gone  --pin: read from the home--> in memory, pins
+//! Slot   in memory, pins  --evict, if no pins--> gone  --pin: read from its home--> in memory
 //! Pinned<&Block>, Pinned<Arc<Block>>  --frozen--> Frozen: codes, values, dictionaries, strings
 //! ```
 //! Identity, description, smallest and largest values, versions, marks and index sub-blocks of the
@@ -11,8 +11,8 @@
 //! Invariants: the payload is only reached through a pin, and who has one finds it in memory; a
 //! payload is evicted only once its home can read it, and comes back the same, or XX001; what was
 //! never in memory since the database was opened is checked in full when it first comes.
-//! Elsewhere: the word of pins (`pins`), which goes first (`memory::evict`), files (`PayloadSource`), what is known of a block
-//! that nobody has read yet (`identity`).
+//! Elsewhere: the word of pins (`pins`), which goes first (`memory::evict`), files
+//! (`PayloadSource`), what is known of a block that nobody has read yet (`identity`).
 //! Source: Leis et al. 2023, "Virtual-Memory Assisted Buffer Management", section 3 (state and pins
 //! in one word). Departure: the unit is a block's payload, not a page.
 

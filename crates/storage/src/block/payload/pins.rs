@@ -3,8 +3,8 @@
 //! ```text
 //! RESIDENT | pins  --take, if no pins--> 0 | pins of who waits  --put--> RESIDENT | pins
 //! ```
-//! Who takes or puts holds the latch of the payload. Orderings: what `put` follows is seen by who
-//! pins and finds RESIDENT; what comes before `unpin` is done when `take` succeeds.
+//! The latch of the payload is held by whoever takes or puts. Orderings: what `put` follows is seen
+//! by who pins and finds RESIDENT; what comes before `unpin` is done when `take` succeeds.
 //! Shown by `tests/pins.rs` under a model checker.
 
 use crate::sync::{AtomicU64, Ordering};
@@ -17,12 +17,12 @@ const RESIDENT: u64 = 1 << 63;
 pub(crate) struct Pins(AtomicU64);
 
 impl Pins {
-    /// Of a payload in memory that nobody uses.
+    /// State of a payload in memory that nobody uses.
     pub(crate) fn resident() -> Self {
         Self(AtomicU64::new(RESIDENT))
     }
 
-    /// Of a payload that is not in memory.
+    /// State of a payload that is not in memory.
     pub(crate) fn evicted() -> Self {
         Self(AtomicU64::new(0))
     }
