@@ -22,7 +22,7 @@ const LOAD_ROWS: u64 = 200_000;
 
 /// Scans with their names.
 const SCANS: [(&str, &str); 3] = [
-    ("sum of a column", "SELECT sum(value) FROM readings"),
+    ("sum and largest", "SELECT sum(id), max(value) FROM readings"),
     (
         "groups by sensor",
         "SELECT sensor, count(*), max(value), min(at) FROM readings GROUP BY sensor \
