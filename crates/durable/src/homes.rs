@@ -32,6 +32,10 @@ impl PayloadSource for Home {
     fn read(&self, into: &mut [u8]) -> Result<()> {
         self.reader.read_content(self.table, &self.file, into)
     }
+
+    fn expect(&self) {
+        self.reader.expect(self.table, &self.file);
+    }
 }
 
 /// The file of a table's statistics.

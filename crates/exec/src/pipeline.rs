@@ -1,6 +1,7 @@
 //! Pipelines: sources, operators and sinks, and how work orders drive them.
 
 use std::any::Any;
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -39,6 +40,15 @@ pub type Push<'a> = dyn FnMut(Flow) -> Result<Demand> + 'a;
 pub trait Source: Send + Sync {
     /// How many work orders there are.
     fn orders(&self) -> usize;
+
+    /// The segments in whose place this source stands until their turn comes, where it does. Asked
+    /// before anything else, by the thread that drives the stream.
+    ///
+    /// # Errors
+    /// Whatever opening them meets.
+    fn later(&self) -> Result<Option<Stream>> {
+        Ok(None)
+    }
 
     /// Pushes the flows of one work order; stops at [`Demand::Enough`].
     ///
@@ -103,6 +113,44 @@ pub struct Segment {
     pub source_id: Option<OperatorId>,
 }
 
+impl Segment {
+    /// See [`Source::later`]: with the operators of this segment behind those of each.
+    ///
+    /// # Errors
+    /// As there.
+    pub(crate) fn later(&self) -> Result<Option<Stream>> {
+        let mut stream = self.source.later()?;
+        for segment in stream.iter_mut().flat_map(|stream| &mut stream.segments) {
+            segment.operators.extend(self.operators.iter().cloned());
+        }
+        Ok(stream)
+    }
+}
+
+/// The segments of a stream in the order in which they run, each opened when its turn comes.
+pub(crate) struct Turns {
+    waiting: VecDeque<Segment>,
+}
+
+impl Turns {
+    /// The segments of `stream`.
+    pub(crate) fn of(stream: &Stream) -> Self {
+        Self { waiting: stream.segments.iter().cloned().collect() }
+    }
+
+    /// The next segment.
+    ///
+    /// # Errors
+    /// Whatever opening it meets.
+    pub(crate) fn next(&mut self) -> Result<Option<Segment>> {
+        while let Some(segment) = self.waiting.pop_front() {
+            let Some(stream) = segment.later()? else { return Ok(Some(segment)) };
+            stream.segments.into_iter().rev().for_each(|own| self.waiting.push_front(own));
+        }
+        Ok(None)
+    }
+}
+
 /// Segments run one after the other into one sink.
 #[derive(Clone, Default)]
 pub struct Stream {
@@ -141,14 +189,16 @@ pub fn drive<S: Sink + 'static>(
 ) -> Result<Vec<S::Local>> {
     let slots = context.scheduler.slots();
     let mut locals: Vec<Option<S::Local>> = (0..slots).map(|_| None).collect();
-    for (number, segment) in stream.segments.iter().enumerate() {
+    let mut turns = Turns::of(stream);
+    for number in 0.. {
+        let Some(segment) = turns.next()? else { break };
         let orders = segment.source.orders();
         let passed = segment.operators.iter().filter_map(|operator| operator.id());
         let progress = context.progress.begin(segment.source_id, passed, orders as u64);
         let run = Arc::new(Run {
             context: Arc::clone(context),
             progress,
-            segment: segment.clone(),
+            segment,
             number,
             sink: Arc::clone(sink),
             slots: locals.into_iter().map(|local| Mutex::new(Slot::new(local))).collect(),

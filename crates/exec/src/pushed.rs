@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! build side -> Filter    a set of integers or strings
-//!            -> Values    the few keys that there are: a restriction like one of the query's
+//!            -> Values    the few keys that there are: a restriction like one of the query's,
+//!                         but for its end where it does not pay
 //!            -> Part      of a filter over several keys; parts go down one by one, each by its own
 //!                         column, and count where all of them come to one scan
 //! ```
@@ -83,7 +84,7 @@ pub(crate) fn restrictions(
                 all.push(Restriction { column, kind: RestrictionKind::KeyFilter(filter) });
             }
             KeyTest::Values(values) => {
-                let kind = RestrictionKind::InList(values.to_vec());
+                let kind = RestrictionKind::BuildKeys(values.to_vec());
                 all.push(Restriction { column, kind });
             }
             KeyTest::Part(joint, part) => {

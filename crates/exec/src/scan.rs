@@ -1,5 +1,6 @@
 //! Scans of tables.
 
+mod ahead;
 mod flavours;
 mod places;
 
@@ -27,6 +28,7 @@ use crate::pipeline::{Demand, Push, Source, Stream};
 use crate::pushed::{self, PushedFilter};
 use crate::simple::FilterOperator;
 use crate::stored::stored_table;
+use ahead::Ahead;
 use flavours::{Flavour, Flavours, SCAN_ROWS_MIN};
 
 /// True when a condition has a part without columns that is not true: no row passes.
@@ -99,7 +101,21 @@ pub(crate) fn open(opener: &mut Opener, node: &Node, filters: Vec<PushedFilter>)
             let types = node.output.iter().map(|column| column.physical).collect();
             let ends = (*rows == ScanRows::Ends && residual.is_none()).then_some(types);
             let places = places.unwrap_or(0..=u64::MAX);
-            Arc::new(ScanSource { context, snapshot, plan, columns, id, places, flavours, ends })
+            // Counting rows, and looking at ends, needs no payload.
+            let has_values = columns.iter().any(|&column| column != TID_COLUMN);
+            let reads = ends.is_none() && (has_values || !plan.is_empty());
+            let ahead = (reads && context.has(Technique::ReadAhead)).then(Ahead::default);
+            Arc::new(ScanSource {
+                context,
+                snapshot,
+                plan,
+                columns,
+                id,
+                places,
+                flavours,
+                ends,
+                ahead,
+            })
         }
     };
     let mut stream = Stream::new(source, Some(node.id));
@@ -207,6 +223,8 @@ struct ScanSource {
     /// The forms of the columns, where two rows with the smallest and largest values may stand for
     /// those of a block.
     ends: Option<Vec<PhysicalType>>,
+    /// None where no payload is needed.
+    ahead: Option<Ahead>,
 }
 
 impl ScanSource {
@@ -270,6 +288,9 @@ impl Source for ScanSource {
 
     fn run(&self, order: usize, push: &mut Push<'_>) -> Result<Demand> {
         let counters = self.context.counters(self.id);
+        if let Some(ahead) = &self.ahead {
+            ahead.look(self, order);
+        }
         if !self.places.contains(&self.snapshot.block(order).id()) {
             counters.blocks_skipped.fetch_add(1, Ordering::Relaxed);
             return Ok(Demand::More);

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use kernels::hash::hash_columns;
 use kernels::join_table::{Candidates, NullCode, Pairs};
 use kernels::{BATCH_ROWS, Batch, Column, Vector};
+use parking_lot::Mutex;
 use plan::physical::{JoinMethod, Node, Operator, OutputColumn};
 use sql::algebra::{Duplicates, SetOperator};
 use storage::{MemoryCategory, Positions, Reservation};
@@ -30,7 +31,9 @@ use crate::spill::{Gathered, Hashes, PARTITION_BITS, Results, gather, load, on_d
 
 pub(crate) use recursive::open_recursive;
 
-/// Opens [`Operator::UnionAll`]: the streams of the inputs, one after the other.
+/// Opens [`Operator::UnionAll`]: the streams of the inputs, one after the other. What has to run
+/// before the stream of an input begins, runs when the inputs before it have ended: so its tables
+/// are in memory while it runs only, and nothing runs of which nobody wants a row.
 ///
 /// # Errors
 /// Whatever opening an input meets.
@@ -43,10 +46,52 @@ pub(crate) fn open_union_all(
         return Err(Error::internal("not a union"));
     };
     let mut union = Stream::default();
-    for input in inputs {
-        union.segments.extend(opener.open(input, filters.to_vec())?.segments);
+    for (number, input) in inputs.iter().enumerate() {
+        if number > 0 && has_breaker(input) {
+            let (node, filters) = (Arc::new(input.clone()), filters.to_vec());
+            let opener = Mutex::new(opener.clone());
+            union.push_source(Arc::new(Later { opener, node, filters }), None);
+        } else {
+            union.segments.extend(opener.open(input, filters.to_vec())?.segments);
+        }
     }
     Ok(union)
+}
+
+/// True when something below `node` runs to its end before the stream of `node` begins.
+fn has_breaker(node: &Node) -> bool {
+    match &node.operator {
+        Operator::Scan { .. }
+        | Operator::IndexScan { .. }
+        | Operator::FunctionScan { .. }
+        | Operator::Series { .. }
+        | Operator::Values { .. }
+        | Operator::Input { .. } => false,
+        Operator::Filter { input, .. } | Operator::Project { input, .. } => has_breaker(input),
+        Operator::UnionAll { inputs } => inputs.iter().any(has_breaker),
+        _ => true,
+    }
+}
+
+/// An input that is opened when its turn comes.
+struct Later {
+    opener: Mutex<Opener>,
+    node: Arc<Node>,
+    filters: Vec<PushedFilter>,
+}
+
+impl Source for Later {
+    fn orders(&self) -> usize {
+        0
+    }
+
+    fn later(&self) -> Result<Option<Stream>> {
+        self.opener.lock().open(&self.node, self.filters.clone()).map(Some)
+    }
+
+    fn run(&self, _: usize, _: &mut Push<'_>) -> Result<Demand> {
+        Ok(Demand::More)
+    }
 }
 
 /// Opens [`Operator::SetOperation`]: stores both inputs and gives the chosen left rows. Inputs that

@@ -106,6 +106,10 @@ pub trait File: Send + Sync + Debug {
     /// See the module.
     fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<usize>;
 
+    /// Tells the system that so many bytes from `offset` on will be read soon, so that it begins to
+    /// bring them into its cache. Returns at once; a system that cannot does nothing.
+    fn expect(&self, offset: u64, bytes: u64);
+
     /// Writes all of `bytes` at `offset`; the file grows as needed. After an error any part of the
     /// range may be written.
     ///

@@ -58,6 +58,17 @@ impl CteBody {
     }
 }
 
+/// A scan of a partitioned table in whose place is the union of the scans of its partitions.
+#[derive(Clone, Debug)]
+pub(crate) struct Expansion {
+    /// The table.
+    pub(crate) table: TableRef,
+    /// Columns of the scan, which are those of the union, and their ordinals in the table.
+    pub(crate) columns: Vec<(ColumnId, usize)>,
+    /// Numbers of the leaves that are read, in the order of the union.
+    pub(crate) leaves: Vec<usize>,
+}
+
 /// State of one planning.
 #[derive(Clone)]
 pub(crate) struct Context<'a> {
@@ -73,6 +84,8 @@ pub(crate) struct Context<'a> {
     pub(crate) scalars: Vec<Plan>,
     /// CTEs computed once.
     pub(crate) ctes: Vec<Cte>,
+    /// Scans of partitioned tables that are unions now.
+    pub(crate) expansions: Vec<Expansion>,
     tables: HashMap<*const u8, Arc<TableStatistics>>,
     /// Recursive CTEs, whose scans cannot leave the place where they stand.
     recursive: Vec<CteId>,
@@ -95,6 +108,7 @@ impl<'a> Context<'a> {
             parameter_count: query.parameters.len() as u32,
             scalars: Vec::new(),
             ctes: Vec::new(),
+            expansions: Vec::new(),
             tables: HashMap::new(),
             recursive,
         }

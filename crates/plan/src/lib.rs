@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! Query -> fold -> cte -> unnest -> fold -> push_down -> fold -> prune -> partitions -> wide
-//!       -> join_order -> eager -> lower
+//!       -> join_order -> partition_wise -> eager -> lower
 //! ```
 //! Every pass but the last rewrites `sql::algebra::Plan`; `lower` makes ordinals, physical types
 //! and methods. Columns have ids that are unique in the query, so passes never renumber.
@@ -36,6 +36,7 @@ mod fingerprint;
 mod cost;
 mod join_order;
 mod eager;
+mod partition_wise;
 mod group_join;
 mod estimate;
 mod memory;

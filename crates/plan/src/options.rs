@@ -75,7 +75,8 @@ pub enum AggregatePlace {
     /// Where it costs least.
     #[default]
     Cost,
-    /// Below and in joins wherever that is possible, whatever it costs.
+    /// Below and in joins, and partition by partition, wherever that is possible, whatever it
+    /// costs.
     Early,
 }
 

@@ -13,7 +13,7 @@ use sql::algebra::{ColumnId, Duplicates, Expr, ExprKind, Function, Plan, SetOper
 use sql::catalog::{PARTITION_SHIFT, RangeEnd, TID_COLUMN, TableRef};
 use types::{CompareOp, DataType, Value};
 
-use crate::context::Context;
+use crate::context::{Context, Expansion};
 use crate::tree;
 
 /// Replaces the scans of tables with partitions or heirs in `plan`.
@@ -147,6 +147,11 @@ impl Scan<'_> {
             return tree::filtered(scan, conjuncts);
         }
         let parts = leaves.iter().map(|leaf| self.part(context, *leaf)).collect();
+        // Statements that write know rows by the number of their leaf.
+        if self.table.partitions().is_some() && !has_tid {
+            let (table, columns) = (self.table.clone(), self.columns.to_vec());
+            context.expansions.push(Expansion { table, columns, leaves });
+        }
         self.all(context, parts, 0)
     }
 

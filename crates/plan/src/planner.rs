@@ -10,7 +10,7 @@ use crate::physical::PhysicalPlan;
 use crate::prune::Order;
 use crate::{
     PlanOptions, Statistics, Technique, WideTables, cte, eager, estimate, fold, guard, join_order,
-    lower, partitions, prune, push_down, tree, unnest, wide,
+    lower, partition_wise, partitions, prune, push_down, tree, unnest, wide,
 };
 
 /// Plans `query`. The root's output columns are `query.columns` in order.
@@ -123,6 +123,7 @@ fn narrow_ctes(context: &mut Context<'_>, root: &Plan) {
 fn finish(mut context: Context<'_>, mut root: Plan, query: &Query) -> Result<PhysicalPlan> {
     let mut estimator = Estimator::default();
     join_order::order_all(&mut context, &mut estimator, &mut root);
+    partition_wise::split_all(&mut context, &mut estimator, &mut root);
     if context.options.switches.has(Technique::EagerAggregation) {
         push_aggregates(&mut context, &mut estimator, &mut root);
     }

@@ -53,13 +53,17 @@ pub enum Technique {
     EarlyProbing,
     /// Keys of a build side that has only one, or a few strings, restrict the probe's scan.
     BuildRestrictions,
+    /// Partitioned tables are grouped and joined partition by partition where that costs less.
+    PartitionWise,
+    /// Scans ask for blocks that left memory before they need them.
+    ReadAhead,
 }
 
 use Technique as T;
 
 impl Technique {
     /// All of them.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 21] = [
         T::PartialPushDown,
         T::CommonSubexpressions,
         T::KeyReduction,
@@ -79,6 +83,8 @@ impl Technique {
         T::Skipping,
         T::EarlyProbing,
         T::BuildRestrictions,
+        T::PartitionWise,
+        T::ReadAhead,
     ];
 
     /// The setting's name, without `tessera.`.
@@ -103,6 +109,8 @@ impl Technique {
             T::Skipping => "skipping",
             T::EarlyProbing => "early_probing",
             T::BuildRestrictions => "build_restrictions",
+            T::PartitionWise => "partition_wise",
+            T::ReadAhead => "read_ahead",
         }
     }
 
@@ -128,6 +136,8 @@ impl Technique {
             T::Skipping => "skips blocks by smallest and largest value and lookup table",
             T::EarlyProbing => "tests strings and keys of several columns in the probe's scan",
             T::BuildRestrictions => "restricts the probe's scan to the keys of small build sides",
+            T::PartitionWise => "groups and joins partitioned tables partition by partition",
+            T::ReadAhead => "asks for blocks that left memory before scans need them",
         }
     }
 

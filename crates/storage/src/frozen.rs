@@ -150,6 +150,35 @@ fn unpack_strings(block: Frozen<'_>, column: usize, rows: &Positions) -> Column 
     column_of(data, frozen_validity(block, column, rows))
 }
 
+/// The rows among `rows` whose string in a plain segment is one of `texts`, which are sorted.
+pub(crate) fn rows_of_texts(
+    block: Frozen<'_>,
+    column: usize,
+    texts: &[Arc<[u8]>],
+    rows: &Positions,
+) -> Vec<u32> {
+    let offsets = block.string_offsets(column);
+    let bytes = block.string_bytes(column);
+    // Most differ in length, which is known without their bytes.
+    let lengths = texts.iter().fold(0u64, |mask, text| mask | 1 << (text.len() % 64));
+    let is_one = |row: &usize| {
+        let (start, end) = (offsets[*row], offsets[*row + 1]);
+        lengths >> ((end - start) % 64) & 1 == 1 && {
+            let text = &bytes[start as usize..end as usize];
+            match texts {
+                [one] => one[..] == *text,
+                _ => texts.binary_search_by(|one| one[..].cmp(text)).is_ok(),
+            }
+        }
+    };
+    let mut found: Vec<u32> =
+        with_rows!(rows, r => r.filter(is_one).map(|row| row as u32).collect());
+    if let Some(words) = block.validity_words(column) {
+        found.retain(|&row| words[row as usize / 64] >> (row % 64) & 1 == 1);
+    }
+    found
+}
+
 /// The dictionary or the single value of a frozen segment, NULL last where it occurs; made once.
 pub(crate) fn shared_entries(block: Frozen<'_>, column: usize) -> Arc<Vector> {
     Arc::clone(block.payload.cache[column].get_or_init(|| Arc::new(entries(block, column))))

@@ -164,8 +164,8 @@ pub struct TableIndex {
     rekeyed: AtomicBool,
     /// How often entries were removed.
     removals: AtomicU64,
-    /// Set when it was built with entries of older keys, which may stay when their versions go: who
-    /// removes these does not know of an index that is being built.
+    /// Set while it may have entries of keys that its rows no longer have: of older versions, as
+    /// long as it is built, since who removes these does not know of it.
     has_old_keys: AtomicBool,
     /// The transaction that dropped it and has not ended; it alone writes the table, and equal keys
     /// are no concern of it.
@@ -305,6 +305,11 @@ impl TableIndex {
     pub(crate) fn note_old_keys(&self) {
         self.has_old_keys.store(true, Ordering::SeqCst);
         self.note_rekeyed();
+    }
+
+    /// All its entries are of versions that are there, and who removes these knows of it.
+    pub(crate) fn forget_old_keys(&self) {
+        self.has_old_keys.store(false, Ordering::Release);
     }
 
     /// A row is about to change its key in place.

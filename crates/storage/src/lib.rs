@@ -56,7 +56,7 @@ pub use memory::{
     RandomEviction, Reservation, Usage, settle,
 };
 pub use positions::Positions;
-pub use restriction::{ColumnPredicate, KeyFilter, Restriction, RestrictionKind};
+pub use restriction::{ColumnPredicate, KeyFilter, Restriction, RestrictionKind, Trial};
 pub use scan::{AccessPath, BlockCursor, BlockPaths, ScanPlan, ScanTechniques};
 pub use schema::{ColumnSpec, Layout, Schema};
 pub use snapshot::{BlockView, TableSnapshot};

@@ -33,10 +33,11 @@ use kernels::select::{
 use kernels::{Column, HeapRef, Vector};
 use types::{PhysicalType, Result};
 
-use crate::block::{Block, BlockLayout, Codes, Frozen, Pinned, with_codes};
+use crate::block::{Block, BlockLayout, Codes, Frozen, Pinned, Scheme, with_codes};
 use crate::freeze::lookup::LookupTable;
+use crate::frozen::rows_of_texts;
 use crate::positions::Positions;
-use crate::restriction::{KeyFilter, Restriction, Test, prepare};
+use crate::restriction::{KeyFilter, Restriction, RestrictionKind, Test, Trial, prepare};
 use crate::schema::Schema;
 use crate::snapshot::TableSnapshot;
 use crate::unpack::unpack;
@@ -73,6 +74,8 @@ pub struct ScanPlan {
     techniques: ScanTechniques,
     /// Selectivity seen of each test.
     observed: Vec<Observed>,
+    /// Trials of the tests that a join repeats and that cannot give up themselves.
+    trials: Vec<Option<Trial>>,
     paths: BlockPaths,
 }
 
@@ -83,10 +86,14 @@ impl ScanPlan {
     /// XX000 when a restriction does not fit its column.
     pub fn new(schema: &Schema, restrictions: Vec<Restriction>) -> Result<Self> {
         let tests = restrictions.iter().map(|r| Ok((r.column, prepare(schema, r)?)));
-        let tests: Vec<_> = tests.collect::<Result<_>>()?;
+        let tests: Vec<(usize, Test)> = tests.collect::<Result<_>>()?;
+        let trials = restrictions
+            .iter()
+            .map(|r| matches!(r.kind, RestrictionKind::BuildKeys(_)).then(Trial::default));
+        let trials = trials.collect();
         let observed = tests.iter().map(|_| Observed::default()).collect();
         let (techniques, paths) = (ScanTechniques::default(), BlockPaths::default());
-        Ok(Self { tests, techniques, observed, paths })
+        Ok(Self { tests, techniques, observed, trials, paths })
     }
 
     /// The same, with these techniques only.
@@ -109,13 +116,29 @@ impl ScanPlan {
         })
     }
 
-    /// True when the plan has filters that have not given up, and no predicates, which would be
-    /// asked about more rows without them and might fail.
+    /// True when the plan has tests that joins repeat and that have not given up, and no
+    /// predicates, which would be asked about more rows without them and might fail.
     pub fn has_free_filters(&self) -> bool {
         let is_predicate = |(_, test): &(usize, Test)| matches!(test, Test::Predicate(_));
-        let is_filter = |(_, test): &(usize, Test)| test.filter().is_some();
         !self.tests.iter().any(is_predicate)
-            && self.tests.iter().any(|test| is_filter(test) && test.1.is_active())
+            && (0..self.tests.len()).any(|test| self.is_free(test) && self.is_active(test))
+    }
+
+    /// True for a test that a join above repeats.
+    fn is_free(&self, number: usize) -> bool {
+        self.trials[number].is_some() || self.tests[number].1.filter().is_some()
+    }
+
+    /// False for a test that has given up.
+    fn is_active(&self, number: usize) -> bool {
+        self.trials[number].as_ref().is_none_or(Trial::is_on) && self.tests[number].1.is_active()
+    }
+
+    /// Counts `tested` rows that a test was asked about, of which `passed` were left.
+    fn judge(&self, number: usize, tested: usize, passed: usize) {
+        if let Some(trial) = &self.trials[number] {
+            trial.judge(tested, passed);
+        }
     }
 
     /// True when no block can have a row that satisfies the restrictions.
@@ -134,9 +157,12 @@ impl ScanPlan {
         column: impl Fn(usize) -> &'v Vector,
     ) -> Result<Vec<u32>> {
         let mut positions: Vec<u32> = (0..rows as u32).collect();
-        for (ordinal, test) in &self.tests {
+        for (number, (ordinal, test)) in self.tests.iter().enumerate() {
             if positions.is_empty() {
                 break;
+            }
+            if !self.is_active(number) {
+                continue;
             }
             if let Test::Joint(columns, filter) = test {
                 let key = |&c: &usize| Column::plain(column(c).gather(&positions));
@@ -144,12 +170,13 @@ impl ScanPlan {
                 filter.retain_columns(&keys.iter().collect::<Vec<_>>(), &mut positions);
                 continue;
             }
-            let values = column(*ordinal);
-            if positions.len() == rows {
+            let (values, tested) = (column(*ordinal), positions.len());
+            if tested == rows {
                 retain_values(test, values, &mut positions)?;
             } else {
                 retain_values(test, &values.gather(&positions), &mut positions)?;
             }
+            self.judge(number, tested, positions.len());
         }
         Ok(positions)
     }
@@ -215,8 +242,7 @@ impl ScanPlan {
         let path = match block.layout() {
             BlockLayout::Frozen if self.techniques.codes => cursor.prepare_frozen(),
             _ => {
-                let active = |test: &usize| self.tests[*test].1.is_active();
-                let tests = (0..self.tests.len()).filter(active);
+                let tests = (0..self.tests.len()).filter(|&test| self.is_active(test));
                 cursor.steps.extend(tests.map(|test| self.on_values(test)));
                 order::sort(&mut cursor.steps, block);
                 AccessPath::Scan
@@ -228,6 +254,17 @@ impl ScanPlan {
         let learns = self.techniques.adaptive && cursor.steps.len() > 1;
         cursor.learning = learns.then_some(Learning::START);
         Ok((path, Some(cursor)))
+    }
+
+    /// Tells where its file is that block number `block` will be read soon; the bytes that are then
+    /// read, 0 when it is in memory, or no row of it can pass.
+    ///
+    /// # Panics
+    /// If there is no such block.
+    pub fn expect(&self, snapshot: &TableSnapshot, block: usize) -> u64 {
+        let block: &Block = snapshot.block(block);
+        let is_read = !block.is_resident() && !self.is_never() && self.exclusion(block).is_none();
+        is_read.then(|| block.expect()).flatten().unwrap_or(0)
     }
 
     /// Path that shows that no row of a frozen block passes, without looking at what the block
@@ -305,7 +342,7 @@ pub struct BlockCursor<'a> {
     found: Option<FoundRows>,
     next: u32,
     end: u32,
-    /// True when filters are asked, where that is done row by row.
+    /// True when tests that joins repeat are asked, where that is done row by row.
     filters: bool,
 }
 
@@ -361,7 +398,7 @@ impl<'a> BlockCursor<'a> {
                         let kind = StepKind::Validity(matches!(test, Test::IsNotNull));
                         self.steps.push(Step::new(number, *column, kind, 0.5));
                     }
-                    _ if test.is_active() => late.push(number),
+                    _ if plan.is_active(number) => late.push(number),
                     _ => {}
                 },
                 found => passing *= self.add(block, number, found),
@@ -416,8 +453,8 @@ impl<'a> BlockCursor<'a> {
         (self.end - self.next) as usize
     }
 
-    /// Makes filters test the next rows, or not. Without, rows come that filters would drop, but
-    /// not those that a filter dropped by their codes.
+    /// Makes tests that joins repeat test the next rows, or not. Without, rows come that they would
+    /// drop, but not those that one dropped by their codes.
     pub fn use_filters(&mut self, use_them: bool) {
         self.filters = use_them;
     }
@@ -479,7 +516,7 @@ impl<'a> BlockCursor<'a> {
     fn search(&mut self, start: u32, len: u32, rows: &mut Vec<u32>) -> Result<()> {
         let found = self.search_window(start, len, rows);
         if self.learning.as_mut().is_some_and(Learning::is_due) {
-            order::renew(&mut self.steps, self.block);
+            order::renew(&mut self.steps, self.block, |test| self.plan.is_active(test));
         }
         found
     }
@@ -513,7 +550,8 @@ impl<'a> BlockCursor<'a> {
                 break;
             }
             let StepKind::Values(test) = self.steps[at].kind else { continue };
-            if test.filter().is_some_and(|filter| !self.filters || !filter.is_active()) {
+            let number = self.steps[at].number;
+            if !self.plan.is_active(number) || !self.filters && self.plan.is_free(number) {
                 continue;
             }
             let positions = if is_listed {
@@ -521,37 +559,55 @@ impl<'a> BlockCursor<'a> {
             } else {
                 Positions::Range { start, len }
             };
-            let (column, tested) = (self.steps[at].column, positions.len());
-            let values = |column: usize| {
-                let heap = || self.heap.clone();
-                unpack(self.block, column, &positions, self.snapshot.at(), heap)
-            };
-            let values: Vec<Column> = match test {
-                Test::Joint(columns, _) => {
-                    columns.iter().map(|&c| values(c)).collect::<Result<_>>()?
-                }
-                _ => vec![values(column)?],
-            };
-            *rows = match positions {
-                Positions::Range { start, len } => (start..start + len).collect(),
-                Positions::List(list) => list,
-            };
-            match test {
-                Test::Joint(_, filter) => {
-                    filter.retain_columns(&values.iter().collect::<Vec<_>>(), rows);
-                }
-                Test::Filter(filter) if values[0].physical() == PhysicalType::Str => {
-                    filter.retain_columns(&[&values[0]], rows);
-                }
-                _ => retain_values(test, &values[0].to_vector(), rows)?,
-            }
+            let tested = positions.len();
+            *rows = self.passing(self.steps[at].column, test, positions)?;
             self.steps[at].seen.add(tested, rows.len());
+            self.plan.judge(number, tested, rows.len());
             is_listed = true;
         }
         if !is_listed {
             rows.extend(start..start + len);
         }
         Ok(())
+    }
+
+    /// The rows among `positions` whose values pass `test`, on `column` unless it names several.
+    fn passing(&self, column: usize, test: &Test, positions: Positions) -> Result<Vec<u32>> {
+        if let Some(found) = self.rows_of_texts(column, test, &positions) {
+            return Ok(found);
+        }
+        let values = |column: usize| {
+            let heap = || self.heap.clone();
+            unpack(self.block, column, &positions, self.snapshot.at(), heap)
+        };
+        let values: Vec<Column> = match test {
+            Test::Joint(columns, _) => columns.iter().map(|&c| values(c)).collect::<Result<_>>()?,
+            _ => vec![values(column)?],
+        };
+        let mut rows = match positions {
+            Positions::Range { start, len } => (start..start + len).collect(),
+            Positions::List(list) => list,
+        };
+        match test {
+            Test::Joint(_, filter) => {
+                filter.retain_columns(&values.iter().collect::<Vec<_>>(), &mut rows);
+            }
+            Test::Filter(filter) if values[0].physical() == PhysicalType::Str => {
+                filter.retain_columns(&[&values[0]], &mut rows);
+            }
+            _ => retain_values(test, &values[0].to_vector(), &mut rows)?,
+        }
+        Ok(rows)
+    }
+
+    /// The rows among `positions` with one of the texts of `test`, where a segment with plain
+    /// strings tells without views of them.
+    fn rows_of_texts(&self, column: usize, test: &Test, positions: &Positions) -> Option<Vec<u32>> {
+        let Test::Texts(texts) = test else { return None };
+        let block = self.pinned.as_ref().and_then(Pinned::frozen)?;
+        let is_plain = block.segment(column).scheme == Scheme::Plain;
+        let texts = texts.listed().filter(|_| is_plain)?;
+        Some(rows_of_texts(block, column, texts, positions))
     }
 
     /// Keeps the rows that pass, or finds them in the window when there is one.

@@ -38,6 +38,7 @@ mod tests;
 mod write;
 mod find;
 mod many;
+mod old_keys;
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -13,6 +13,7 @@ pub mod recovery;
 pub mod checkpoint;
 pub mod ch;
 pub mod adapt;
+pub mod ahead;
 pub mod versions;
 pub mod waterfall;
 pub mod switches;

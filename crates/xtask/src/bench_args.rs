@@ -98,7 +98,7 @@ pub struct WaterfallArgs {
     /// Timed runs of each query in each way, after one to warm up
     #[arg(long, default_value_t = 5)]
     pub runs: usize,
-    /// Benchmarks
+    /// Benchmarks: ssb, tpch, partitions
     #[arg(long, value_delimiter = ',', default_value = "ssb,tpch")]
     pub suites: Vec<String>,
     /// Where the charts go; none are drawn without
@@ -126,7 +126,7 @@ pub struct SwitchesArgs {
     /// As of `bench join-order`.
     #[command(flatten)]
     pub ways: JoinOrderArgs,
-    /// Benchmarks
+    /// Benchmarks: ssb, tpch, partitions
     #[arg(long, value_delimiter = ',', default_value = "ssb,tpch")]
     pub suites: Vec<String>,
 }
@@ -245,6 +245,20 @@ pub struct AdaptArgs {
     /// Reads and updates by key
     #[arg(long, default_value_t = 50_000)]
     pub keys: u64,
+    /// Worker threads; all cores without
+    #[arg(long)]
+    pub threads: Option<usize>,
+}
+
+/// Arguments of `bench ahead`.
+#[derive(Args, Clone, Debug)]
+pub struct AheadArgs {
+    /// MiB of blocks, of which half fit in memory
+    #[arg(long, default_value_t = 512)]
+    pub blocks_mib: u64,
+    /// Timed runs of each scan and way
+    #[arg(long, default_value_t = 5)]
+    pub runs: usize,
     /// Worker threads; all cores without
     #[arg(long)]
     pub threads: Option<usize>,

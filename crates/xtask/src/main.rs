@@ -6,9 +6,9 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use xtask::bench_args::{
-    AdaptArgs, ChArgs, CheckpointArgs, JoinOrderArgs, LimitsArgs, OltpArgs, RecoveryArgs,
-    RecoveryChildArgs, SharedBenchArgs, SharedPart, StorageArgs, SwitchesArgs, VersionsArgs,
-    WaterfallArgs, Which,
+    AdaptArgs, AheadArgs, ChArgs, CheckpointArgs, JoinOrderArgs, LimitsArgs, OltpArgs,
+    RecoveryArgs, RecoveryChildArgs, SharedBenchArgs, SharedPart, StorageArgs, SwitchesArgs,
+    VersionsArgs, WaterfallArgs, Which,
 };
 use xtask::bus::BusCommand;
 use xtask::clients::ClientsArgs;
@@ -102,6 +102,8 @@ enum Bench {
     Tpcc(TpccArgs),
     /// Rows that came by INSERT: scans, reads and updates while they are hot, and frozen in place
     Adapt(AdaptArgs),
+    /// Scans of a table larger than memory, with blocks asked for ahead and without
+    Ahead(AheadArgs),
     /// TPC-C's transactions and the queries of CH-benCHmark at once
     Ch(ChArgs),
     /// Opening a database that was killed: replay of its log, and loading its checkpoint
@@ -427,6 +429,7 @@ fn run_product(command: Command) -> Outcome {
         Command::TortureChild(args) => return torture::child(&args),
         Command::RecoveryChild(args) => return bench::recovery::child(&args),
         Command::Bench(Bench::Adapt(args)) => return bench::adapt::run(&args),
+        Command::Bench(Bench::Ahead(args)) => return bench::ahead::run(&args),
         Command::Bench(Bench::Ch(args)) => return bench::ch::run(&args),
         Command::Bench(Bench::Recovery(args)) => return bench::recovery::run(&args),
         Command::Bench(Bench::Checkpoint(args)) => return bench::checkpoint::run(&args),

@@ -112,6 +112,38 @@ fn opening_reads_little_of_the_files() {
 }
 
 #[test]
+fn scans_ask_for_blocks_before_they_need_them() {
+    let io = SimIo::new(33, Tear::Bytes);
+    let database = open(&io);
+    fill(&mut database.session());
+    end(database, &io, End::Closed);
+    let sum = [((ROWS - 1) * 128).to_string()];
+    let told = |setting: &str, query: &str| {
+        let database = open(&io);
+        let mut session = database.session();
+        run(&mut session, setting);
+        let before = io.expected_bytes();
+        let found = rows(&mut session, query);
+        drop(session);
+        let told = io.expected_bytes() - before;
+        end(database, &io, End::Closed);
+        (told, found)
+    };
+    let (bytes, found) = told("SET read_ahead = on", "SELECT sum(length(s)) FROM plain");
+    assert_eq!(found, sum);
+    let all = bytes_of(&files_with(&io, "blk"));
+    assert!(bytes > all / 4 && bytes <= all, "{bytes} of {all}: each block but the first, once");
+    let (bytes, found) = told("SET read_ahead = off", "SELECT sum(length(s)) FROM plain");
+    assert_eq!((bytes, found), (0, sum.to_vec()));
+    let (bytes, found) = told("SET read_ahead = on", "SELECT count(*) FROM plain");
+    assert_eq!((bytes, found), (0, vec![(ROWS - 1).to_string()]), "no values are needed");
+    let one = "SELECT length(s) FROM plain WHERE id = 4711";
+    let (bytes, found) = told("SET read_ahead = on", one);
+    assert_eq!(found, ["128"]);
+    assert!(bytes < all / 8, "{bytes} of {all}: most blocks have no such key");
+}
+
+#[test]
 fn damage_of_rows_is_found_by_who_reads_them() {
     let io = SimIo::new(32, Tear::Bytes);
     let database = open(&io);

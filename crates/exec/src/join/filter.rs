@@ -6,18 +6,17 @@
 //! one string, several keys of any types   the join's table: codes, then tags of its directory
 //! ```
 //! Source: Patel 2018, sections 5.2 and 5.3; Funke 2015, sections 5.6 and 5.7. Departure: a filter
-//! that passes nearly everything takes itself out. Elsewhere: the order in which a scan tests
-//! several (`storage`), and whether it tests them (`scan::flavours`).
+//! or restriction that passes nearly everything is taken out. Elsewhere: the order in which a scan
+//! tests several (`storage`), and whether it tests them (`scan::flavours`).
 
 use std::cell::RefCell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use kernels::join_table::{JoinTable, KeySet, NullCode};
 use kernels::{Column, Vector, VectorData};
 use plan::physical::{ExprKind, JoinKey, JoinKind};
 use plan::{Switches, Technique};
-use storage::KeyFilter;
+use storage::{KeyFilter, Trial};
 use types::{PhysicalType, Value};
 
 use crate::pushed::{Joint, KeyTest, PushedFilter};
@@ -36,24 +35,16 @@ enum Keys {
 /// A filter over the keys of a build side that stops testing when nearly all rows pass.
 struct BuildFilter {
     keys: Keys,
-    tested: AtomicU64,
-    passed: AtomicU64,
-    off: AtomicBool,
+    trial: Trial,
 }
-
-/// Rows tested before a filter judges itself, and the share of passing rows in 16ths that ends it:
-/// a test costs about a tenth of a probe.
-const TRIAL_ROWS: u64 = 1 << 15;
-const PASSING_16THS_MAX: u64 = 14;
 
 impl BuildFilter {
     fn shared(keys: Keys) -> Arc<dyn KeyFilter> {
-        let (tested, passed) = (AtomicU64::new(0), AtomicU64::new(0));
-        Arc::new(Self { keys, tested, passed, off: AtomicBool::new(false) })
+        Arc::new(Self { keys, trial: Trial::default() })
     }
 
     fn retain<T: Copy + Into<i64>>(&self, values: &[T], positions: &mut Vec<u32>) {
-        if self.off.load(Ordering::Relaxed) {
+        if !self.trial.is_on() {
             return;
         }
         match &self.keys {
@@ -66,20 +57,7 @@ impl BuildFilter {
             // Asked about columns.
             Keys::Codes(..) => {}
         }
-        self.judge(values.len() as u64, positions.len() as u64);
-    }
-
-    fn judge(&self, tested: u64, passed: u64) {
-        let tested = self.tested.fetch_add(tested, Ordering::Relaxed) + tested;
-        let passed = self.passed.fetch_add(passed, Ordering::Relaxed) + passed;
-        if tested >= TRIAL_ROWS {
-            if passed * 16 > tested * PASSING_16THS_MAX {
-                self.off.store(true, Ordering::Relaxed);
-            }
-            // Judged anew from here on: rows of one kind may lie together.
-            self.tested.store(0, Ordering::Relaxed);
-            self.passed.store(0, Ordering::Relaxed);
-        }
+        self.trial.judge(values.len(), positions.len());
     }
 }
 
@@ -94,7 +72,7 @@ impl KeyFilter for BuildFilter {
 
     fn retain_columns(&self, columns: &[&Column], positions: &mut Vec<u32>) {
         let Keys::Codes(table, _) = &self.keys else { return };
-        if positions.is_empty() || self.off.load(Ordering::Relaxed) {
+        if positions.is_empty() || !self.trial.is_on() {
             return;
         }
         thread_local! {
@@ -105,7 +83,7 @@ impl KeyFilter for BuildFilter {
             table.encode(columns, tested, codes);
             table.table().retain(codes, positions);
         });
-        self.judge(tested as u64, positions.len() as u64);
+        self.trial.judge(tested, positions.len());
     }
 
     fn overlaps_strings(&self, min: &[u8], max: &[u8]) -> bool {
@@ -116,7 +94,7 @@ impl KeyFilter for BuildFilter {
     }
 
     fn is_active(&self) -> bool {
-        !self.off.load(Ordering::Relaxed)
+        self.trial.is_on()
     }
 
     fn overlaps(&self, min: i64, max: i64) -> bool {

@@ -29,7 +29,7 @@ use super::table::KeyTable;
 use super::{Numbering, Spec, null_code, pads_probe_rows};
 use crate::expr::columns_of;
 use crate::opener::Opener;
-use crate::pipeline::{Demand, Operator, Segment, run_here};
+use crate::pipeline::{Demand, Operator, Segment, Turns, run_here};
 use crate::pushed::PushedFilter;
 
 /// The hash join that an index join may go over to.
@@ -169,11 +169,12 @@ impl Instead {
         let exprs: Vec<&Expr> = keys.iter().map(|key| &key.build).collect();
         let input = BuildInput::new(scan, &mut layout, &exprs, Vec::new())?;
         let stream = opener.open(scan, self.filters.clone())?;
-        let orders: Vec<(Segment, usize)> = stream
-            .segments
-            .iter()
-            .flat_map(|segment| (0..segment.source.orders()).map(|order| (segment.clone(), order)))
-            .collect();
+        let mut orders: Vec<(Segment, usize)> = Vec::new();
+        let mut turns = Turns::of(&stream);
+        while let Some(segment) = turns.next()? {
+            let own = 0..segment.source.orders();
+            orders.extend(own.map(|order| (segment.clone(), order)));
+        }
         let (method, numbering) = (JoinMethod::Hash, Numbering::None);
         let (id, kind) = (self.id, self.kind);
         let spec = Spec { id, kind, keys, condition, method, layout, numbering };

@@ -20,7 +20,7 @@ use super::Bounds;
 use crate::context::QueryContext;
 use crate::flow::Flow;
 use crate::opener::Opener;
-use crate::pipeline::{Demand, Place, Push, Segment, Sink, Source, Stream, drive};
+use crate::pipeline::{Demand, Place, Push, Segment, Sink, Source, Stream, Turns, drive};
 use crate::result::StoredRows;
 use crate::simple::{BatchesSource, orders_of, push_all};
 
@@ -196,7 +196,10 @@ pub(super) fn first_rows(
 ) -> Result<Kept> {
     let mut kept: Kept = Vec::new();
     let mut rows = 0u64;
-    for segment in &stream.segments {
+    let mut turns = Turns::of(stream);
+    while rows < needed
+        && let Some(segment) = turns.next()?
+    {
         let orders = segment.source.orders();
         let (mut start, mut count) = (0, context.scheduler.workers());
         while start < orders && rows < needed {

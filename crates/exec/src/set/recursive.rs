@@ -14,7 +14,7 @@ use types::{DataType, Error, Result};
 use crate::context::QueryContext;
 use crate::flow::Flow;
 use crate::opener::Opener;
-use crate::pipeline::{Demand, Place, Push, Source, Stream, run_here};
+use crate::pipeline::{Demand, Place, Push, Source, Stream, Turns, run_here};
 use crate::result::{LastRound, ResultSet, StoredRows, batch_bytes};
 use crate::set::{keyed, types_of};
 
@@ -117,10 +117,12 @@ impl Rounds {
         let types = types_of(output);
         let mut memory = Reservation::empty(&context.pool, MemoryCategory::Temporary);
         let (mut batches, mut bytes, mut wanted) = (Vec::new(), 0, Demand::More);
-        'segments: for (segment_idx, segment) in stream.segments.iter().enumerate() {
+        let mut turns = Turns::of(stream);
+        'segments: for segment_idx in 0.. {
+            let Some(segment) = turns.next()? else { break };
             for order in 0..segment.source.orders() {
                 let place = Place { segment: segment_idx, order };
-                let demand = run_here(context, segment, order, &mut |flow| {
+                let demand = run_here(context, &segment, order, &mut |flow| {
                     let mut rows = StoredRows::from_batch(flow.into_batch()?, Vec::new());
                     if let Some(seen) = seen {
                         rows = seen.keep_new(context, rows, &types)?;

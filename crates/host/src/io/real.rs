@@ -3,12 +3,13 @@
 use std::fmt::Display;
 use std::fs;
 use std::hash::{BuildHasher, Hasher, RandomState};
+use std::num::NonZeroU64;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use rustix::fs::{FlockOperation, Mode, OFlags};
+use rustix::fs::{Advice, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 use types::{Error, Result, SqlState};
 
@@ -143,6 +144,13 @@ impl File for RealFile {
             }
         }
         Ok(done)
+    }
+
+    fn expect(&self, offset: u64, bytes: u64) {
+        if let Some(bytes) = NonZeroU64::new(bytes) {
+            // A hint: who reads the bytes later meets what is wrong.
+            let _ = rustix::fs::fadvise(&self.fd, offset, Some(bytes), Advice::WillNeed);
+        }
     }
 
     fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<()> {

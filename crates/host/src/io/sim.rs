@@ -152,6 +152,11 @@ impl SimIo {
         self.state.lock().read_bytes
     }
 
+    /// Bytes that [`File::expect`] told of since the start.
+    pub fn expected_bytes(&self) -> u64 {
+        self.state.lock().expected_bytes
+    }
+
     /// All files and their lengths, by name.
     pub fn files(&self) -> Vec<(std::path::PathBuf, u64)> {
         self.state.lock().files()
@@ -293,6 +298,14 @@ impl File for SimFile {
         into[..count].copy_from_slice(&content[start..start + count]);
         state.read_bytes += count as u64;
         Ok(count)
+    }
+
+    /// Counts: what is read is in memory.
+    fn expect(&self, offset: u64, bytes: u64) {
+        if let Ok(mut state) = self.live("read") {
+            let left = (state.content(self.inode).len() as u64).saturating_sub(offset);
+            state.expected_bytes += bytes.min(left);
+        }
     }
 
     fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<()> {

@@ -1,7 +1,7 @@
 //! Payload of a frozen block: in memory or in its file only, and who is reading it.
 //!
 //! ```text
-//! Slot   RESIDENT | pins  --evict, if no pins--> 0  --pin: read from the home--> RESIDENT | pins
+//! Slot   in memory, pins  --evict, if no pins--> gone  --pin: read from its home--> in memory
 //! Pinned<&Block>, Pinned<Arc<Block>>  --frozen--> Frozen: codes, values, dictionaries, strings
 //! ```
 //! Identity, description, smallest and largest values, versions, marks and index sub-blocks of the
@@ -11,10 +11,12 @@
 //! Invariants: the payload is only reached through a pin, and who has one finds it in memory; a
 //! payload is evicted only once its home can read it, and comes back the same, or XX001; what was
 //! never in memory since the database was opened is checked in full when it first comes.
-//! Elsewhere: which goes first (`memory::evict`), files (`PayloadSource`), what is known of a block
-//! that nobody has read yet (`identity`).
+//! Elsewhere: the word of pins (`pins`), which goes first (`memory::evict`), files
+//! (`PayloadSource`), what is known of a block that nobody has read yet (`identity`).
 //! Source: Leis et al. 2023, "Virtual-Memory Assisted Buffer Management", section 3 (state and pins
 //! in one word). Departure: the unit is a block's payload, not a page.
+
+mod pins;
 
 use std::cell::UnsafeCell;
 use std::ops::{Deref, Range};
@@ -30,7 +32,7 @@ use super::{
     description_bytes, with_codes,
 };
 use crate::memory::{BufferPool, Cached, Evictable, Evictor, Memory, MemoryCategory, Plain, Usage};
-use crate::sync::AtomicU64;
+use pins::Pins;
 
 /// Where a payload can be read again.
 pub trait PayloadSource: Send + Sync + std::fmt::Debug {
@@ -39,13 +41,13 @@ pub trait PayloadSource: Send + Sync + std::fmt::Debug {
     /// # Errors
     /// XX001 for damage; those of files.
     fn read(&self, into: &mut [u8]) -> Result<()>;
+
+    /// Told that [`Self::read`] comes soon; returns at once.
+    fn expect(&self) {}
 }
 
 /// Test of bytes that come from outside against their description.
 pub(crate) type Validate = fn(&Header, &Memory) -> Result<()>;
-
-/// Bit of a state: the payload is in memory. Below it: pins.
-const RESIDENT: u64 = 1 << 63;
 
 /// Values of a frozen block, and what is derived of them.
 #[derive(Debug)]
@@ -70,7 +72,7 @@ impl Payload {
 
 /// Place of a payload.
 pub(crate) struct Slot {
-    state: AtomicU64,
+    state: Pins,
     payload: UnsafeCell<Option<Payload>>,
     /// Held by who loads or evicts.
     change: Mutex<()>,
@@ -85,14 +87,14 @@ pub(crate) struct Slot {
     before: AtomicU32,
 }
 
-// SAFETY: the payload is written only by who holds `change` while `state` is neither RESIDENT nor
-// can become so; it is read only by who counts as a pin and found RESIDENT, and taken away only by
-// a swap of `state` that proved that nobody counts.
+// SAFETY: the payload is written only by who holds `change` while `state` is neither resident nor
+// can become so; it is read only by who counts as a pin and found it resident, and taken away only
+// by a swap of `state` that proved that nobody counts.
 unsafe impl Sync for Slot {}
 
 impl std::fmt::Debug for Slot {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Slot({:x})", self.state.load(Ordering::Relaxed))
+        write!(f, "Slot({:?})", self.state)
     }
 }
 
@@ -102,7 +104,7 @@ impl Slot {
         let evictor = memory.pool().evictor().cloned();
         let held_bytes = memory.held_bytes();
         Self {
-            state: AtomicU64::new(RESIDENT),
+            state: Pins::resident(),
             payload: UnsafeCell::new(Some(Payload::new(memory, columns))),
             change: Mutex::default(),
             home: OnceLock::new(),
@@ -122,7 +124,7 @@ impl Slot {
         validate: Validate,
     ) -> Self {
         Self {
-            state: AtomicU64::new(0),
+            state: Pins::evicted(),
             payload: UnsafeCell::new(None),
             change: Mutex::default(),
             home: OnceLock::from(home),
@@ -136,7 +138,7 @@ impl Slot {
 
     /// True when the payload is in memory at the moment.
     pub(crate) fn is_resident(&self) -> bool {
-        self.state.load(Ordering::Relaxed) & RESIDENT != 0
+        self.state.is_resident()
     }
 
     /// Bytes of memory while it is resident.
@@ -155,7 +157,7 @@ impl Slot {
     }
 
     /// # Safety
-    /// The caller is a pin that found RESIDENT.
+    /// The caller is a pin that found the payload in memory.
     #[inline]
     unsafe fn payload(&self) -> &Payload {
         // SAFETY: nobody writes while a pin counts.
@@ -167,7 +169,7 @@ impl Slot {
     #[inline]
     fn unpin(&self) {
         if self.evictor.is_some() {
-            self.state.fetch_sub(1, Ordering::Release);
+            self.state.unpin();
         }
     }
 }
@@ -197,9 +199,9 @@ impl Block {
     fn add_pin(&self) -> Result<()> {
         let Some(slot) = &self.payload else { return Ok(()) };
         let Some(evictor) = &slot.evictor else { return Ok(()) };
-        let before = slot.state.fetch_add(1, Ordering::Acquire);
+        let is_resident = slot.state.pin();
         slot.touch(evictor.now());
-        if before & RESIDENT != 0 {
+        if is_resident {
             return Ok(());
         }
         self.load(slot, evictor).inspect_err(|_| slot.unpin())
@@ -209,7 +211,7 @@ impl Block {
     #[cold]
     fn load(&self, slot: &Slot, evictor: &Arc<Evictor>) -> Result<()> {
         let _change = slot.change.lock();
-        if slot.state.load(Ordering::Acquire) & RESIDENT != 0 {
+        if slot.state.has_come() {
             return Ok(());
         }
         let home = slot.home.get();
@@ -231,9 +233,9 @@ impl Block {
         *unchecked = None;
         drop(unchecked);
         let _ = payload.cached.set(Cached::new(evictor, slot.held_bytes));
-        // SAFETY: not RESIDENT, and `change` is held.
+        // SAFETY: not in memory, and `change` is held.
         unsafe { *slot.payload.get() = Some(payload) };
-        slot.state.fetch_or(RESIDENT, Ordering::Release);
+        slot.state.put();
         evictor.note_load();
         self.build_waiting();
         pool.keep_room();
@@ -270,6 +272,14 @@ impl Block {
         self.payload.as_ref().is_some_and(|slot| slot.home.get().is_some())
     }
 
+    /// Tells its home that the payload will be read soon; None, and nothing told, when that is in
+    /// memory, else its bytes.
+    pub(crate) fn expect(&self) -> Option<u64> {
+        let slot = self.payload.as_ref().filter(|slot| !slot.is_resident())?;
+        slot.home.get()?.expect();
+        Some(slot.held_bytes)
+    }
+
     /// True when its rows are in memory: always for hot blocks.
     pub fn is_resident(&self) -> bool {
         self.payload.as_ref().is_none_or(Slot::is_resident)
@@ -279,12 +289,11 @@ impl Block {
 impl Evictable for Block {
     fn usage(&self) -> Option<Usage> {
         let slot = self.payload.as_ref()?;
-        let state = slot.state.load(Ordering::Relaxed);
         let usage = Usage {
             last: slot.last.load(Ordering::Relaxed),
             before: slot.before.load(Ordering::Relaxed),
         };
-        (state == RESIDENT).then_some(usage)
+        slot.state.is_idle().then_some(usage)
     }
 
     fn evict(&self) -> bool {
@@ -293,11 +302,10 @@ impl Evictable for Block {
         if slot.home.get().is_none() {
             return false;
         }
-        let order = (Ordering::AcqRel, Ordering::Relaxed);
-        if slot.state.compare_exchange(RESIDENT, 0, order.0, order.1).is_err() {
+        if !slot.state.take() {
             return false;
         }
-        // SAFETY: nobody counted as a pin, who comes now finds no RESIDENT and waits for `change`.
+        // SAFETY: nobody counted as a pin, who comes now finds it gone and waits for `change`.
         drop(unsafe { (*slot.payload.get()).take() });
         true
     }
@@ -322,7 +330,7 @@ impl<B: Deref<Target = Block>> Pinned<B> {
     #[inline]
     pub(crate) fn frozen(&self) -> Option<Frozen<'_>> {
         let slot = self.0.payload.as_ref()?;
-        // SAFETY: this is a pin that found RESIDENT, or of a slot that is always so.
+        // SAFETY: this is a pin that found it in memory, or of a slot that is always so.
         let payload = unsafe { slot.payload() };
         Some(Frozen { block: &self.0, payload })
     }

@@ -17,7 +17,7 @@ use kernels::{Bitmap, Vector};
 use types::PhysicalType;
 
 use super::ScanTechniques;
-use super::values::retain_values;
+use super::values::retain_shared;
 use crate::block::{Block, Frozen, Nulls, Scheme, Segment};
 use crate::fixed::{Fixed, with_fixed};
 use crate::frozen::shared_entries;
@@ -138,7 +138,7 @@ fn above(low: &Bound<std::sync::Arc<[u8]>>, max: &[u8]) -> bool {
 fn single(block: Frozen<'_>, column: usize, test: &Test) -> CodeTest {
     let mut positions = vec![0];
     let value = shared_entries(block, column);
-    match retain_values(test, &value, &mut positions) {
+    match retain_shared(test, &value, &mut positions) {
         Ok(()) if positions.is_empty() => CodeTest::None,
         Ok(()) => CodeTest::All,
         Err(_) => CodeTest::Values,
@@ -332,7 +332,7 @@ pub(super) fn decide_codes(
         _ => return None,
     };
     let mut passing: Vec<u32> = (0..entries.len() as u32).collect();
-    retain_values(test, &entries, &mut passing).ok()?;
+    retain_shared(test, &entries, &mut passing).ok()?;
     if passing.len() == entries.len() {
         return Some(CodeTest::All);
     }

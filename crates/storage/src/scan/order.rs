@@ -92,12 +92,9 @@ pub(super) fn sort(steps: &mut [Step<'_>], block: &Block) {
     steps.sort_by(|a, b| rank(a, block).total_cmp(&rank(b, block)));
 }
 
-/// Sorts by what was seen, and drops filters that have given up.
-pub(super) fn renew(steps: &mut Vec<Step<'_>>, block: &Block) {
-    steps.retain(|step| match step.kind {
-        StepKind::Values(test) => test.is_active(),
-        _ => true,
-    });
+/// Sorts by what was seen, and drops tests on values that have given up.
+pub(super) fn renew(steps: &mut Vec<Step<'_>>, block: &Block, is_active: impl Fn(usize) -> bool) {
+    steps.retain(|step| !matches!(step.kind, StepKind::Values(_)) || is_active(step.number));
     for step in steps.iter_mut().filter(|step| is_learnt(step, block)) {
         step.selectivity = step.seen.share().unwrap_or(step.selectivity);
     }

@@ -150,7 +150,9 @@ fn passes(kind: &RestrictionKind, value: &Value) -> bool {
                 Bound::Excluded(v) => compare(CompareOp::Less, v),
             }
         }
-        RestrictionKind::InList(values) => values.iter().any(|v| compare(CompareOp::Equal, v)),
+        RestrictionKind::InList(values) | RestrictionKind::BuildKeys(values) => {
+            values.iter().any(|v| compare(CompareOp::Equal, v))
+        }
         RestrictionKind::Predicate(predicate) => match predicate.name().as_str() {
             "odd" => is_odd(value),
             _ => value.is_null() || is_odd(value),
@@ -581,6 +583,46 @@ fn a_filter_that_has_given_up_is_not_asked() {
         let (asked, found) = asked(&table, [tired, all()], ScanTechniques::default());
         assert_eq!(found as u64, rows);
         assert!(asked[0] < 20_000 && asked[1] == rows, "{layout:?}: {asked:?}");
+    }
+}
+
+#[test]
+fn build_keys_that_nearly_all_rows_have_are_tested_for_a_while() {
+    let own = |row: i64| if row % 16 == 0 { format!("other {row}") } else { "own".to_owned() };
+    for layout in [Layout::Row, Layout::Column, Layout::Frozen] {
+        let specs = vec![ColumnSpec::new("s", DataType::Text)];
+        let table = Table::new(TableId(1), "t", specs.into(), layout, BufferPool::new(1 << 30));
+        let mut writer = table.bulk_writer();
+        let mut texts = VectorBuilder::new(PhysicalType::Str);
+        (0..131_072).for_each(|row| texts.push_value(&Value::text(&own(row))));
+        writer.push(&Batch::new(vec![Column::plain(texts.finish())], 131_072)).expect("fits");
+        writer.finish().expect("fits");
+        let rows = |kind: RestrictionKind| {
+            let plan = ScanPlan::new(table.schema(), vec![Restriction { column: 0, kind }]);
+            let plan = plan.expect("well typed");
+            let snapshot = table.snapshot(Snapshot::ALL);
+            let (mut rows, mut positions) = (0, Positions::default());
+            for block in 0..snapshot.block_count() {
+                let cursor = plan.open(&snapshot, block).expect("no errors here");
+                let mut cursor = cursor.expect("some rows");
+                while cursor.next(2048, &mut positions).expect("no errors here") {
+                    rows += positions.len();
+                }
+            }
+            (rows, plan.has_free_filters())
+        };
+        let keys = || vec![Value::text("own"), Value::text("nobody's")];
+        let wanted = 131_072 / 16 * 15;
+        assert_eq!(rows(RestrictionKind::InList(keys())), (wanted, false), "{layout:?}");
+        let (found, is_tested) = rows(RestrictionKind::BuildKeys(keys()));
+        if layout == Layout::Frozen {
+            assert_eq!((found, is_tested), (wanted, true), "codes are tested for nothing");
+        } else {
+            // 32,768 rows are tested, and the window in which they end.
+            let passed = 131_072 - (1 << 15) / 16;
+            assert!((passed - 128..=passed).contains(&found), "{layout:?}: {found}");
+            assert!(!is_tested);
+        }
     }
 }
 

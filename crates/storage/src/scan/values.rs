@@ -1,6 +1,8 @@
 //! Prepared restrictions on plain values: hot blocks, plain segments, and single values.
 
-use kernels::{Column, Vector, VectorData};
+use std::sync::Arc;
+
+use kernels::{Column, StrView, Vector, VectorData};
 use types::{PhysicalType, Result};
 
 use crate::fixed::Fixed;
@@ -14,6 +16,24 @@ pub(super) fn retain(positions: &mut Vec<u32>, mut keep: impl FnMut(usize) -> bo
         kept += usize::from(keep(i));
     }
     positions.truncate(kept);
+}
+
+/// As [`retain_values`], of values that others have, too.
+///
+/// # Errors
+/// As [`retain_values`].
+pub(super) fn retain_shared(
+    test: &Test,
+    values: &Arc<Vector>,
+    positions: &mut Vec<u32>,
+) -> Result<()> {
+    match test {
+        Test::Filter(filter) if values.physical() == PhysicalType::Str => {
+            filter.retain_columns(&[&Column::Plain(Arc::clone(values))], positions);
+            Ok(())
+        }
+        test => retain_values(test, values, positions),
+    }
 }
 
 /// Keeps the positions whose value satisfies `test`; `values` has the value of each position.
@@ -31,10 +51,7 @@ pub(super) fn retain_values(test: &Test, values: &Vector, positions: &mut Vec<u3
             }
         }
         Test::Keys(test) => retain_keys(test, values, positions),
-        Test::Texts(test) => {
-            let strings = values.as_str();
-            retain(positions, |i| !values.is_null(i) && accepts(test, strings.get(i)));
-        }
+        Test::Texts(test) => retain_texts(test, values, positions),
         Test::Predicate(predicate) => {
             let kept = predicate.select(values)?;
             retain(positions, |i| kept.get(i));
@@ -71,9 +88,21 @@ pub(super) fn retain_values(test: &Test, values: &Vector, positions: &mut Vec<u3
     Ok(())
 }
 
-#[inline]
-fn accepts(test: &TextTest, text: &[u8]) -> bool {
-    test.accepts(text)
+fn retain_texts(test: &TextTest, values: &Vector, positions: &mut Vec<u32>) {
+    let strings = values.as_str();
+    let Some(texts) = test.listed() else {
+        retain(positions, |i| !values.is_null(i) && test.accepts(strings.get(i)));
+        return;
+    };
+    // Most differ in length or in the first bytes, which are in the views.
+    let mut heads: Vec<u64> = texts.iter().map(|text| StrView::new(text).head()).collect();
+    heads.sort_unstable();
+    let views = strings.views();
+    let may_be = |i: usize| match heads[..] {
+        [head] => views[i].head() == head,
+        _ => heads.binary_search(&views[i].head()).is_ok(),
+    };
+    retain(positions, |i| may_be(i) && !values.is_null(i) && test.accepts(strings.get(i)));
 }
 
 fn retain_keys(test: &KeyTest, values: &Vector, positions: &mut Vec<u32>) {

@@ -17,6 +17,7 @@ use types::budget;
 
 use super::Table;
 use super::entries::{Holder, KeyLatches, Scratch, encode_key, with_scratch};
+use super::old_keys::OldKeys;
 use super::write::publish_insert;
 use crate::block::{BLOCK_ROWS_MAX, Block, Pinned};
 use crate::datum::{Datum, RowBuffer};
@@ -297,13 +298,16 @@ impl Table {
         self.pool.reclaim();
         let _latch = self.indexes_change.lock();
         let blocks = Arc::clone(&self.blocks.lock().all);
+        let old_keys = OldKeys::default();
         let keys = index.bulk_build(threads, blocks.len(), |part, run| {
-            self.enter_versions(&blocks[part], &index, run)
+            self.enter_versions(&blocks[part], &index, run, &old_keys)
         })?;
         if index.spec().unique != Uniqueness::No && keys != BuiltKeys::Distinct {
             self.check_unique(&index, &blocks, self.indexes().len(), txn)?;
         }
-        Ok(self.put_index(index))
+        let index = self.put_index(index);
+        old_keys.settle(self, &index);
+        Ok(index)
     }
 
     /// Adds the entries of all versions of the rows of a block.
@@ -312,6 +316,7 @@ impl Table {
         block: &Block,
         index: &TableIndex,
         run: &mut KeyRun<'_, '_>,
+        old_keys: &OldKeys,
     ) -> Result<()> {
         let block = block.pin()?;
         let guard = epoch::pin();
@@ -336,8 +341,10 @@ impl Table {
             } else {
                 keys.clear();
                 self.version_keys(&block, number, word, index, &mut keys, &guard);
-                if keys.len() > 1 {
-                    index.note_old_keys();
+                if let [_, older @ ..] = &keys[..]
+                    && !older.is_empty()
+                {
+                    old_keys.note(index, tid, older);
                 }
                 keys.iter().try_for_each(|key| push_entry(run, key, tid))?;
             }

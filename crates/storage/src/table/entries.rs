@@ -387,7 +387,7 @@ impl Table {
     }
 
     /// Leaves in `key` the entries that no version of a row needs, whose version word is known.
-    fn leave_out_versions(
+    pub(super) fn leave_out_versions(
         &self,
         block: &Block,
         row: u32,

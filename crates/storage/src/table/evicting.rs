@@ -19,13 +19,14 @@ use crate::{
 pub(super) struct Kept {
     bytes: Vec<u8>,
     reads: AtomicU64,
+    expected: AtomicU64,
     is_damaged: AtomicBool,
 }
 
 impl Kept {
     pub(super) fn new(bytes: Vec<u8>) -> Arc<Self> {
-        let (reads, is_damaged) = (AtomicU64::new(0), AtomicBool::new(false));
-        Arc::new(Self { bytes, reads, is_damaged })
+        let [reads, expected] = [0, 0].map(AtomicU64::new);
+        Arc::new(Self { bytes, reads, expected, is_damaged: AtomicBool::new(false) })
     }
 }
 
@@ -37,6 +38,10 @@ impl PayloadSource for Kept {
         }
         into.copy_from_slice(&self.bytes);
         Ok(())
+    }
+
+    fn expect(&self) {
+        self.expected.fetch_add(1, Ordering::Relaxed);
     }
 }
 
@@ -265,6 +270,32 @@ fn what_smallest_and_largest_values_decide_is_not_loaded() {
     }
     assert_eq!(rows as i64, BLOCKS * ROWS);
     assert_eq!(reads(), [0, 0, 0, 1, 0, 0, 0, 0]);
+}
+
+#[test]
+fn blocks_that_will_be_read_are_expected() {
+    let (table, kept) = table(1 << 30);
+    let snapshot = table.snapshot(Snapshot::ALL);
+    let expected = |restrictions: Vec<Restriction>| {
+        let plan = ScanPlan::new(table.schema(), restrictions).expect("well typed");
+        let told = || kept.iter().map(|home| home.expected.load(Ordering::Relaxed));
+        let before: Vec<u64> = told().collect();
+        let bytes: Vec<u64> =
+            (0..snapshot.block_count()).map(|block| plan.expect(&snapshot, block)).collect();
+        let told: Vec<bool> = told().zip(before).map(|(now, before)| now > before).collect();
+        assert_eq!(told, bytes.iter().map(|&bytes| bytes > 0).collect::<Vec<_>>());
+        told
+    };
+    let key = || vec![compare(0, CompareOp::Equal, Value::I64(3 * ROWS + 17))];
+    assert_eq!(expected(vec![]), [false; 8], "all are in memory");
+    table.pool().evict_to(0);
+    assert_eq!(expected(vec![]), [true; 8]);
+    let one = [false, false, false, true, false, false, false, false];
+    assert_eq!(expected(key()), one, "others have no such key");
+    let never = Restriction { column: 0, kind: RestrictionKind::Never };
+    assert_eq!(expected(vec![never]), [false; 8]);
+    assert_eq!(scan(&table, key()).expect("readable").len(), 1);
+    assert_eq!(expected(vec![]), one.map(|read| !read), "that one is in memory now");
 }
 
 #[test]

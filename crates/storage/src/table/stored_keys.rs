@@ -16,6 +16,7 @@ use types::Result;
 use types::budget;
 
 use super::batch::newest_key;
+use super::old_keys::OldKeys;
 use super::{BlockImage, Table};
 use crate::block::Block;
 use crate::datum::RowBuffer;
@@ -82,12 +83,13 @@ impl Table {
     ) -> Result<Arc<TableIndex>, WriteError> {
         let _latch = self.indexes_change.lock();
         let blocks = Arc::clone(&self.blocks.lock().all);
+        let old_keys = OldKeys::default();
         let keys = index.bulk_build(threads, blocks.len(), |part, run| {
             let block = &blocks[part];
             let bytes = bytes_of(block, &index, source).unwrap_or_default();
             budget::check()?;
             let Some(stored) = StoredRun::read(&bytes, index.key_bytes(), block.rows()) else {
-                return self.enter_versions(block, &index, run);
+                return self.enter_versions(block, &index, run, &old_keys);
             };
             let mut present = stored.iter().filter(|(row, _)| is_there(block, *row));
             present.try_for_each(|(row, key)| run.push(key, Tid::new(block.id(), row)))
@@ -99,7 +101,9 @@ impl Table {
             (_, IndexKind::Ordered) => self.check_unique_ordered(&index, number, TxnId::NONE)?,
             _ => self.check_recovered(&index, &blocks, number, source)?,
         }
-        Ok(self.put_index(index))
+        let index = self.put_index(index);
+        old_keys.settle(self, &index);
+        Ok(index)
     }
 
     /// Finds two rows of one key in an index without order.

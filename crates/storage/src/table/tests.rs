@@ -10,6 +10,7 @@ use types::{DataType, SqlState, Value};
 use super::*;
 use crate::manager::Manager;
 use crate::positions::Positions;
+use crate::table::old_keys::OldKeys;
 use crate::version::{Timestamp, WriteError};
 use crate::{
     BlockShape, BulkWriter, ColumnSpec, Datum, Direction, IndexColumn, IndexKind, IndexSpec,
@@ -336,11 +337,8 @@ fn a_copy_is_stale_after_commits_that_it_may_lack() {
     }
 }
 
-#[test]
-fn entries_found_before_their_removal_lead_to_no_row() {
-    let table = table(Layout::Row, 1 << 30);
-    let manager = Manager::default();
-    manager.append(&table, &numbers(0..10)).expect("fits");
+/// An index over the first column.
+fn index_of(table: &Table) -> TableIndex {
     let spec = IndexSpec {
         id: IndexId(1),
         name: "t_k".into(),
@@ -348,7 +346,59 @@ fn entries_found_before_their_removal_lead_to_no_row() {
         unique: Uniqueness::No,
         kind: IndexKind::Ordered,
     };
-    let index = TableIndex::new(spec, table.schema(), table.pool()).expect("fits");
+    TableIndex::new(spec, table.schema(), table.pool()).expect("fits")
+}
+
+#[test]
+fn entries_of_older_keys_go_though_an_index_was_built_meanwhile() {
+    let table = table(Layout::Row, 1 << 30);
+    let manager = Manager::default();
+    manager.append(&table, &numbers(0..10)).expect("fits");
+    let rekey = |row: u32, to: i64| {
+        let mut txn = manager.begin();
+        let changes = [(0, Datum::I64(to))];
+        let tid = Tid::new(table.block_infos()[0].id, row);
+        table.update(&mut txn.undo, txn.at, tid, &changes).expect("nobody else writes");
+        manager.commit(txn);
+    };
+    let has = |index: &TableIndex, key: i64| {
+        let mut buffer = KeyBuffer::new();
+        index.encode_row(&[Datum::I64(key)], &mut buffer).expect("no expression");
+        index.lookup(&buffer, |_| ControlFlow::Break(())).is_break()
+    };
+    let early = manager.enter(TxnId::NONE);
+    rekey(1, 101);
+    let late = manager.enter(TxnId::NONE);
+    (2..4).for_each(|row| rekey(row, 100 + i64::from(row)));
+
+    let index = index_of(&table);
+    let old_keys = OldKeys::default();
+    let blocks = Arc::clone(&table.blocks.lock().all);
+    let built = index.bulk_build(1, blocks.len(), |part, run| {
+        table.enter_versions(&blocks[part], &index, run, &old_keys)
+    });
+    built.expect("fits");
+    // One version goes before the table knows of the index, the others after that.
+    manager.leave(early);
+    manager.collect(|_| {});
+    let index = table.put_index(index);
+    assert!(index.removals().is_none() && has(&index, 1), "who collected it knew of no index");
+    old_keys.settle(&table, &index);
+    assert!(index.removals().is_some() && !has(&index, 1));
+    let keys = [101, 2, 102, 3, 103];
+    assert!(keys.iter().all(|&key| has(&index, key)), "these have versions");
+    manager.leave(late);
+    manager.collect(|_| {});
+    assert!(manager.is_collected() && !has(&index, 2) && !has(&index, 3));
+    assert!([0, 101, 102, 103, 4].iter().all(|&key| has(&index, key)));
+}
+
+#[test]
+fn entries_found_before_their_removal_lead_to_no_row() {
+    let table = table(Layout::Row, 1 << 30);
+    let manager = Manager::default();
+    manager.append(&table, &numbers(0..10)).expect("fits");
+    let index = index_of(&table);
     table.add_index(index, 1, TxnId::NONE).expect("no keys are in the way");
     let rekey = |from: i64, to: i64| {
         let mut tids = Vec::new();

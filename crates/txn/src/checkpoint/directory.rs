@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use host::{Failure, Finding};
-use host::{File, FileLock, Io, Pace, read_file, replace_file, write_file};
+use host::{File, FileLock, Io, OpenMode, Pace, read_file, replace_file, write_file};
 use parking_lot::Mutex;
 use storage::{IndexKeys, TableId};
 use types::codec::{read_u32, read_u64};
@@ -397,6 +397,17 @@ impl BlockReader {
         let of = Owner { database: self.database, name: &name };
         let read = BlockFile::read_content(&*self.io, &path, of, Seal { bytes, crc }, into);
         Ok(read.map_err(|failure| missing(failure, &path))?)
+    }
+
+    /// Tells the system that [`Self::read_content`] of this file comes soon. What is wrong with it
+    /// is met by that.
+    pub fn expect(&self, table: TableId, file: &BlockReference) {
+        let BlockReference { block, version, bytes, .. } = *file;
+        let name = BlockFileName { table, block, version, kind: BlockFileKind::Block };
+        let path = self.path.join(BLOCKS_NAME).join(name.to_string());
+        if let Ok(file) = self.io.open(&path, OpenMode::Read) {
+            file.expect(0, bytes);
+        }
     }
 }
 

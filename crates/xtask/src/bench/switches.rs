@@ -3,8 +3,12 @@
 //! ```text
 //! query -> all on, without a, without b, ... in turn -> medians -> ratios to all on
 //! ```
+//! Suites: `ssb`, `tpch`, and `partitions`, a part of TPC-H's tables in partitions.
+//!
 //! A ratio above 1 says that queries are slower without the technique; the last way is all on with
 //! `scheduler_dispatch = bus`.
+
+mod partitions;
 
 use engine::{Config, Session};
 
@@ -25,21 +29,30 @@ pub fn run(args: &SwitchesArgs) -> Outcome {
     println!("{}", circumstances());
     println!("run      sf {sf}, {threads} threads, medians of {runs} runs");
     for name in &args.suites {
-        let suite = Suite::named(name)?;
+        let in_partitions = name == "partitions";
+        let suite = Suite::named(if in_partitions { "tpch" } else { name })?;
         let database = tessera::open(Config { threads, ..Config::default() }).map_err(text)?;
         let mut session = database.session();
         session.execute(&format!("CALL {}(sf => {sf})", suite.name)).map_err(text)?;
+        let (more, queries) = if in_partitions {
+            (partitions::statements(sf), partitions::queries())
+        } else {
+            (Vec::new(), suite.queries)
+        };
+        for statement in &more {
+            session.execute(statement).map_err(text)?;
+        }
         let mut ways = vec![Variant::without("all on", &[])];
         ways.extend(Variant::each());
         ways.push(Variant::on_bus());
         let mut ratios: Vec<Vec<(String, f64)>> = vec![Vec::new(); ways.len()];
-        for (query, sql) in &suite.queries {
+        for (query, sql) in &queries {
             let times = alternating(&mut session, sql, &ways, runs)?;
             for (ratios, time) in ratios.iter_mut().zip(&times) {
                 ratios.push((query.clone(), time / times[0]));
             }
         }
-        println!("\n{}:\n\n| | mean ratio | most | least |\n| --- | --- | --- | --- |", suite.name);
+        println!("\n{name}:\n\n| | mean ratio | most | least |\n| --- | --- | --- | --- |");
         ways.iter().zip(&ratios).skip(1).for_each(|(way, ratios)| print_line(&way.name, ratios));
     }
     Ok(())

@@ -77,6 +77,8 @@ pub(super) struct State {
     pub(super) powerless: bool,
     /// Bytes that files gave to readers.
     pub(super) read_bytes: u64,
+    /// Bytes of which it was told that they will be read.
+    pub(super) expected_bytes: u64,
 }
 
 impl State {
@@ -96,6 +98,7 @@ impl State {
             capacity: None,
             powerless: false,
             read_bytes: 0,
+            expected_bytes: 0,
         }
     }
 

@@ -62,7 +62,9 @@ impl RowsSource {
         let of_column = self.restrictions.iter().filter(|r| r.column == column);
         of_column.into_iter().find_map(|restriction| match &restriction.kind {
             RestrictionKind::Compare(CompareOp::Equal, value) => Some(vec![to_field(value)]),
-            RestrictionKind::InList(list) if list.len() <= LIST_MAX => {
+            RestrictionKind::InList(list) | RestrictionKind::BuildKeys(list)
+                if list.len() <= LIST_MAX =>
+            {
                 Some(list.iter().map(to_field).collect())
             }
             _ => None,
@@ -247,7 +249,9 @@ fn tests_of(kind: &RestrictionKind) -> Option<Tests> {
             };
             Some(low.into_iter().chain(high).map(|test| vec![test]).collect())
         }
-        RestrictionKind::InList(list) if list.len() <= LIST_MAX => {
+        RestrictionKind::InList(list) | RestrictionKind::BuildKeys(list)
+            if list.len() <= LIST_MAX =>
+        {
             Some(vec![list.iter().map(|value| compare(CompareOp::Equal, value)).collect()])
         }
         kind => null_tests(kind),
