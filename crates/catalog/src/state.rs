@@ -654,6 +654,7 @@ impl State {
         all.views.extend(temporary.views.clone());
         all.sequences.extend(temporary.sequences.clone());
         all.triggers.extend(temporary.triggers.clone());
+        all.routines.extend(temporary.routines.clone());
         all
     }
 
@@ -661,6 +662,8 @@ impl State {
         self.tables.retain(|_, table| table.def.persistence == kept);
         self.views.retain(|_, view| view.persistence == kept);
         self.sequences.retain(|_, sequence| sequence.persistence == kept);
+        let is_temporary = kept == Persistence::Temporary;
+        self.routines.retain(|key, _| key.starts_with(TEMPORARY) == is_temporary);
         self.settle_triggers();
     }
 
@@ -669,7 +672,8 @@ impl State {
     pub fn split(mut self) -> (Self, Self) {
         let (tables, views) = (self.tables.clone(), self.views.clone());
         let (sequences, triggers) = (self.sequences.clone(), self.triggers.clone());
-        let mut mine = Self { tables, views, sequences, triggers, ..Self::default() };
+        let routines = self.routines.clone();
+        let mut mine = Self { tables, views, sequences, triggers, routines, ..Self::default() };
         mine.retain(Persistence::Temporary);
         self.retain(Persistence::Permanent);
         (self, mine)

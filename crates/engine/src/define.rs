@@ -59,6 +59,13 @@ pub(crate) fn run(running: &mut Running<'_>, statement: Statement) -> Result<Que
     // From here on the catalog stays as it is but for this transaction.
     running.session.lock_catalog()?;
     privilege::check_definition(running.session, &statement)?;
+    let result = carry_out(running, statement)?;
+    routine::refuse_temporary(running.session)?;
+    Ok(result)
+}
+
+/// Carries out a statement that is allowed.
+fn carry_out(running: &mut Running<'_>, statement: Statement) -> Result<QueryResult> {
     match statement {
         Statement::CreateTable(create) => table::create(running.session, *create),
         Statement::CreateTableAs(create) => table::create_as(running, *create),

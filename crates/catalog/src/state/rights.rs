@@ -415,7 +415,7 @@ impl State {
 
     /// True when `who` owns the object, itself or by a role whose rights it has.
     pub fn owns(&self, who: &Who, object: &Object) -> bool {
-        self.has_rights_of(who, self.owner_of(object))
+        is_temporary_routine(object) || self.has_rights_of(who, self.owner_of(object))
     }
 
     /// Privileges of `who` on the object.
@@ -459,6 +459,9 @@ impl State {
         if let Object::Relation(name) = object
             && self.is_temporary(name)
         {
+            return Ok(());
+        }
+        if is_temporary_routine(object) {
             return Ok(());
         }
         if self.is_superuser(who) || self.allowed(who, object).meets(any_of) {
@@ -657,4 +660,9 @@ enum Inherited {
     Only,
     /// All memberships.
     OrNot,
+}
+
+/// True for a routine that goes with its session, which may do everything with it.
+fn is_temporary_routine(object: &Object) -> bool {
+    matches!(object, Object::Routine(key) if RelationName::schema_of_key(key) == "pg_temp")
 }

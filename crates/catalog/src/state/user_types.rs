@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use sql::catalog::{ColumnDef, Domain, DomainDef, IndexMeta, UserType};
+use sql::catalog::{ColumnDef, Domain, DomainDef, IndexMeta, RoutineDef, RoutineType, UserType};
 use types::{DataType, ElementType, EnumType, RecordType, Result, UserRange};
 
 use crate::state::numbers::{FIRST, hash};
@@ -18,6 +18,17 @@ fn with_enum(ty: DataType, new: EnumType) -> DataType {
         DataType::Enum(known) if known.is_same_object(new) => DataType::Enum(new),
         DataType::Array(ElementType::Enum(known)) if known.is_same_object(new) => {
             DataType::Array(ElementType::Enum(new))
+        }
+        ty => ty,
+    }
+}
+
+/// `ty` with `new` in the place of the composite type `old`.
+fn with_composite(ty: DataType, old: RecordType, new: RecordType) -> DataType {
+    match ty {
+        DataType::Record(known) if known == old => DataType::Record(new),
+        DataType::Array(ElementType::Record(known)) if known == old => {
+            DataType::Array(ElementType::Record(new))
         }
         ty => ty,
     }
@@ -143,6 +154,26 @@ impl State {
         }
         self.retype_queries(|ty| with_enum(ty, new));
         Ok(())
+    }
+
+    /// Puts `new` in the place of the composite type `old`, whose name it has, where it is one of
+    /// [`State::types`] and in routines.
+    pub fn replace_composite(&mut self, old: RecordType, new: RecordType) {
+        if let Some(key) = new.key() {
+            self.types.insert(key.to_owned(), UserType::Composite(new));
+        }
+        let retype = |ty: &mut RoutineType| match ty {
+            RoutineType::Value(known, _) => *known = with_composite(*known, old, new),
+            _ => {}
+        };
+        for routine in self.routines.values_mut() {
+            let mut made = RoutineDef::clone(routine);
+            made.parameters.iter_mut().for_each(|of| retype(&mut of.ty));
+            retype(&mut made.result);
+            if made != **routine {
+                *routine = Arc::new(made);
+            }
+        }
     }
 
     /// Domains over the enumerated type have its new content.

@@ -1,4 +1,4 @@
-//! ALTER TYPE ... ATTRIBUTE: other attributes of a composite type that nothing uses yet.
+//! ALTER TYPE ... ATTRIBUTE: other attributes of a composite type that only routines use.
 
 use sql::catalog::UserType;
 use sql::statement::{AttributeChange, IfMissing, RelationName};
@@ -51,7 +51,7 @@ pub(super) fn alter(
     let shown = RelationName::of_key(&key).quoted();
     let new = RecordType::composite(&key, &shown, number, fields)?;
     session.change_catalog(|state| {
-        state.types.insert(key, UserType::Composite(new));
+        state.replace_composite(old, new);
         Ok(())
     })?;
     Ok(QueryResult::command("ALTER TYPE"))

@@ -246,6 +246,7 @@ pub(super) fn temporary(session: &mut Session) -> Result<()> {
         state.tables.retain(|_, t| t.def.persistence == Persistence::Permanent);
         state.views.retain(|_, v| v.persistence == Persistence::Permanent);
         state.sequences.retain(|_, s| s.persistence == Persistence::Permanent);
+        state.routines.retain(|key, _| RelationName::schema_of_key(key) != "pg_temp");
         Ok(())
     })
 }

@@ -61,6 +61,9 @@ pub(super) fn check_owner(session: &Session, key: &str) -> Result<()> {
 fn check_schema(session: &Session, key: &str) -> Result<()> {
     let (state, who) = (session.state(), session.who());
     let schema = RelationName::schema_of_key(key);
+    if schema == "pg_temp" {
+        return Ok(());
+    }
     if !state.has_schema(schema) {
         return Err(undefined_schema(schema));
     }
@@ -355,6 +358,29 @@ fn described(def: &RoutineDef) -> String {
         RoutineKind::Procedure => "procedure",
     };
     format!("{kind} {}", def.shown())
+}
+
+/// Refuses what is not the session's alone and calls a routine that is.
+///
+/// # Errors
+/// 0A000.
+pub(super) fn refuse_temporary(session: &Session) -> Result<()> {
+    let work = session.work();
+    if work.temporary.routines.is_empty() {
+        return Ok(());
+    }
+    let kept = work.shared_catalog(session.inner());
+    for (key, def) in &work.temporary.routines {
+        let users = texts::users_of_routine(&kept, &def.name);
+        let triggers = kept.triggers_calling(key);
+        let user = users.first().map(Place::shown);
+        let fires = || triggers.first().map(|(table, name)| triggers::shown(name, table));
+        let folds = || aggregate::calling(&kept, def.number).first().map(|def| described(def));
+        if let Some(user) = user.or_else(fires).or_else(folds) {
+            return Err(Error::unsupported(format!("temporary {} of {user}", described(def))));
+        }
+    }
+    Ok(())
 }
 
 /// Drops the routine that the catalog calls `key`, with what calls it under CASCADE.

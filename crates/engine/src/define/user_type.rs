@@ -537,9 +537,11 @@ fn all_users(session: &Session, ty: UserType, found: &mut Vec<(User, String)>) {
     }
 }
 
-/// An object that needs the type, as messages name it.
+/// An object that holds values of the type or has them in its definition, as messages name it.
+/// Routines are none: their bodies are bound when they run.
 pub(super) fn user_of(session: &Session, ty: UserType) -> Option<String> {
-    let mut users = users_of(session, ty).into_iter();
+    let users = users_of(session, ty).into_iter();
+    let mut users = users.filter(|user| !matches!(user, User::Routine(_)));
     users.next().map(|user| match user {
         User::Column(table, column, _) => {
             format!("column \"{}.{column}\"", RelationName::name_of_key(&table))

@@ -289,7 +289,9 @@ impl Catalog for StatementCatalog<'_> {
     }
 
     fn routines(&self, schema: Option<&str>, name: &str) -> Vec<Arc<RoutineDef>> {
-        if self.state.routines.is_empty() {
+        // Text that is kept is everybody's: it has no routines of a session.
+        let is_kept_of_session = schema == Some("pg_temp") && self.names == Names::Public;
+        if self.state.routines.is_empty() || is_kept_of_session {
             return Vec::new();
         }
         let find = |schema: Option<&str>| -> Vec<Arc<RoutineDef>> {
@@ -302,8 +304,9 @@ impl Catalog for StatementCatalog<'_> {
         if schema.is_some() || self.names == Names::Public || self.is_usual() {
             return find(schema);
         }
-        let path = self.settings.schemas().filter(|schema| self.is_searched(schema));
-        path.flat_map(|schema| find(Some(schema))).collect()
+        // Those of the session are found in their schema alone.
+        let is_path = |schema: &&str| *schema != "pg_temp" && self.is_searched(schema);
+        self.settings.schemas().filter(is_path).flat_map(|schema| find(Some(schema))).collect()
     }
 
     fn check_execute(&self, routine: &RoutineDef) -> Result<()> {

@@ -12,8 +12,10 @@ use storage::{TableId, Tid};
 pub(crate) struct Parts {
     /// Rows that the parts returned, by number; empty before they ran.
     pub(crate) returned: Vec<Vec<Batch>>,
-    /// Rows that they changed, by table.
+    /// Rows that they changed, by table; new ones, too, where [`Self::notes_new`].
     pub(crate) changed: HashMap<TableId, HashSet<Tid>>,
+    /// New rows count as changed: ON CONFLICT of a part may meet them.
+    pub(crate) notes_new: bool,
 }
 
 impl Parts {

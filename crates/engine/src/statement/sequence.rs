@@ -104,7 +104,7 @@ impl SessionSequences {
     /// 42501 for others than superusers; 42P01 when there is none in its schema.
     fn counting(&self, name: &str) -> Result<Option<Counting>> {
         let Some(attached) = &self.attached else { return Ok(None) };
-        let name = RelationName::parse(name)?;
+        let name = RelationName::parse_in(name, &self.state.database.0)?;
         let schema = attached.attachment.schema();
         let is_meant = match &name.schema {
             Some(named) => named == schema,
@@ -150,7 +150,7 @@ impl SessionSequences {
     }
 
     fn find(&self, name: &str) -> Result<&Arc<Sequence>> {
-        let mut name = RelationName::parse(name)?;
+        let mut name = RelationName::parse_in(name, &self.state.database.0)?;
         let mut key = self.state.key_of(&name)?;
         if name.schema.is_none()
             && let Some(found) = self.calls.found(&self.state, &name.name)

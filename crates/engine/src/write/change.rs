@@ -564,7 +564,7 @@ pub(crate) fn apply_rows(
     let at = running.session.work().txn.snapshot();
     let all = settled_columns(running.session, &[entry], action)?;
     let action = all.as_deref().map_or(action, |all| action.with_all(all));
-    let mut change = Change::new(running.session, entry, action, Matches::Once, read)?;
+    let mut change = Change::started(running, entry, action, Matches::Once, read)?;
     let mut conflicts = Vec::new();
     change.apply(running, at, &Rows::new(batch), &mut conflicts)?;
     if !conflicts.is_empty() {

@@ -97,7 +97,9 @@ pub(crate) fn insert(
 ) -> Result<Written> {
     let Asked { insert, on_conflict, leaf } = asked;
     let (mut written, mut places) = (Vec::new(), Vec::new());
-    let mut touched = HashSet::new();
+    // Rows that other parts of the statement wrote are its own, too.
+    let parts = running.parts.as_ref();
+    let mut touched = parts.map_or_else(HashSet::new, |parts| parts.changed(entry.storage().id()));
     let mut met: Vec<(Tid, (usize, u32))> = Vec::new();
     let updates = matches!(on_conflict.action, ConflictAction::Update { .. });
     let writer = TableWriter::firing(running.session, entry)?;
@@ -133,6 +135,9 @@ pub(crate) fn insert(
     }
     writer.inserted(running, &inserted)?;
     let count = written.len() as u64;
+    if let Some(parts) = &mut running.parts {
+        parts.note(entry.storage().id(), written.iter().copied());
+    }
     let mut all = Written { count, batches: vec![inserted], tids: vec![written] };
     if let ConflictAction::Update { columns, assignments } = &on_conflict.action {
         while !met.is_empty() {
@@ -145,6 +150,10 @@ pub(crate) fn insert(
             }
             places.extend(numbers.iter().map(|&number| round.proposed[number as usize]));
             all.count += updated.rows as u64;
+            if let Some(parts) = &mut running.parts {
+                let before = tids.into_iter();
+                parts.note(entry.storage().id(), before.chain(changed.iter().copied()));
+            }
             all.batches.push(updated);
             all.tids.push(there_before(changed));
         }

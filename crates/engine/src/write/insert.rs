@@ -146,6 +146,7 @@ fn insert_into(
     let (plan, context) = running.plan_query(&insert.source, Run::of(OwnQuery::Source))?;
     let routes = Routes::of(running.session, entry)?;
     let simple = insert.on_conflict.is_none()
+        && !notes_new(running)
         && insert.returning.is_none()
         && insert.all_tests().next().is_none()
         && !entry.looks_at_keys()
@@ -185,6 +186,11 @@ fn insert_into(
     Ok((Some(written), tag))
 }
 
+/// True when another part of the statement has to know the rows.
+fn notes_new(running: &Running<'_>) -> bool {
+    running.parts.as_ref().is_some_and(|parts| parts.notes_new)
+}
+
 /// Writes all rows of a result into partitions.
 fn insert_parts(
     running: &mut Running<'_>,
@@ -198,6 +204,7 @@ fn insert_parts(
         return conflict::insert_parts(running, routes, result, asked);
     }
     let is_plain = insert.returning.is_none()
+        && !notes_new(running)
         && insert.all_tests().next().is_none()
         && !insert.table.looks_at_keys()
         && !running.session.state().has_row_triggers(insert.table.name());

@@ -13,7 +13,7 @@ use types::{Error, PhysicalType, Result, SqlState};
 
 use super::attached;
 use super::change::{Action, Tested, apply_parts, apply_rows};
-use super::partitioned::{self, Routes};
+use super::partitioned::{self, Routes, tagged};
 use super::rows::read_rows;
 use super::tests_of_rows::{self, Tests};
 use super::triggers::{StatementEvent, StatementTriggers};
@@ -41,7 +41,7 @@ pub(crate) fn merge(running: &mut Running<'_>, merge: &Merge) -> Result<QueryRes
     let triggers = StatementTriggers::begin(running, entry.name(), &events(merge))?;
     let one_by_one = running.session.state().has_row_triggers(entry.name());
     let result = running.run_query(&merge.source, Run::of(OwnQuery::Source))?;
-    let mut seen = HashSet::new();
+    let mut seen = target.changed_before(running)?;
     let mut count = 0;
     for batch in &result.batches {
         let rows = Rows::new(batch);
@@ -120,6 +120,23 @@ struct MergeTarget<'a> {
 }
 
 impl MergeTarget<'_> {
+    /// Rows that other parts of the statement changed.
+    fn changed_before(&self, running: &mut Running<'_>) -> Result<HashSet<Tid>> {
+        if running.parts.is_none() {
+            return Ok(HashSet::new());
+        }
+        let entries = match Routes::of_table(running.session, self.table, self.entry)? {
+            Some(routes) => routes.entries(running)?,
+            None => vec![Arc::clone(self.entry)],
+        };
+        let Some(parts) = &running.parts else { return Ok(HashSet::new()) };
+        let changed = entries.iter().enumerate().flat_map(|(leaf, entry)| {
+            let tids = parts.changed(entry.storage().id()).into_iter();
+            tids.map(move |tid| if self.is_routed { tagged(leaf, tid) } else { tid })
+        });
+        Ok(changed.collect())
+    }
+
     /// Inserts rows.
     fn insert(&self, running: &mut Running<'_>, batch: Batch) -> Result<u64> {
         if self.is_routed

@@ -7,7 +7,6 @@
 //! Invariants: no part sees what another did but by what it returned (`Snapshot::until`); of
 //! several changes of one row the first counts. Both as in PostgreSQL, which leaves the order open.
 
-use sql::catalog::TableRef;
 use sql::statement::{Statement, Turn, WithChanges};
 use types::{Error, Result};
 
@@ -19,11 +18,16 @@ use crate::statement::running::Running;
 /// Runs all of `with`; the result is that of its main statement.
 ///
 /// # Errors
-/// Errors of its statements; 0A000 for ON CONFLICT beside another change of the same table.
+/// Errors of its statements.
 pub(crate) fn run(running: &mut Running<'_>, with: &WithChanges) -> Result<QueryResult> {
-    refuse_same_table(with)?;
     let returned = vec![Vec::new(); with.parts.len()];
-    running.parts = Some(Parts { returned, ..Parts::default() });
+    let statements = with.parts.iter().map(|part| &part.statement).chain([&with.main]);
+    let meets = |statement: &Statement| match statement {
+        Statement::Insert(insert) => insert.on_conflict.is_some(),
+        _ => false,
+    };
+    let notes_new = statements.into_iter().any(meets);
+    running.parts = Some(Parts { returned, notes_new, ..Parts::default() });
     let outcome = run_all(running, with);
     running.parts = None;
     outcome
@@ -56,35 +60,6 @@ fn run_turn(running: &mut Running<'_>, with: &WithChanges, turn: Turn) -> Result
         let result = result.ok_or_else(not_rows)??;
         if let Some(parts) = &mut running.parts {
             parts.returned[number] = slices(result.batches().to_vec());
-        }
-    }
-    Ok(())
-}
-
-/// The table that a statement changes.
-fn target(statement: &Statement) -> Option<&TableRef> {
-    match statement {
-        Statement::Insert(insert) => Some(&insert.table),
-        Statement::Update(update) => Some(&update.table),
-        Statement::Delete(delete) => Some(&delete.table),
-        Statement::Merge(merge) => Some(&merge.table),
-        _ => None,
-    }
-}
-
-fn targets(with: &WithChanges) -> impl Iterator<Item = (&Statement, &TableRef)> {
-    let all = with.parts.iter().map(|part| &part.statement).chain([&with.main]);
-    all.filter_map(|statement| target(statement).map(|table| (statement, table)))
-}
-
-/// ON CONFLICT DO UPDATE may meet rows of the statement itself, which it must not change.
-fn refuse_same_table(with: &WithChanges) -> Result<()> {
-    for (statement, table) in targets(with) {
-        let Statement::Insert(insert) = statement else { continue };
-        let times = targets(with).filter(|(_, other)| other.name() == table.name()).count();
-        if insert.on_conflict.is_some() && times > 1 {
-            let message = "ON CONFLICT and another change of the same table in one WITH";
-            return Err(Error::unsupported(message));
         }
     }
     Ok(())

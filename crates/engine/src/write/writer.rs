@@ -18,7 +18,7 @@ use catalog::rows::Rows;
 use catalog::{TableEntry, keys};
 use kernels::Batch;
 use sql::catalog::{TableMeta, TriggerEvent};
-use storage::{Datum, Tid};
+use storage::{Datum, Tid, WriteError};
 use types::{Result, budget};
 
 use super::partitioned::{in_order, pick};
@@ -179,11 +179,21 @@ impl<'a> TableWriter<'a> {
         let mark = work.txn.mark();
         let written = attempt(work, &cancel, |undo| {
             tids.clear();
-            entry.storage().insert_batch(undo, batch, &mut tids).inspect_err(|_| {
-                undo.rollback_to(mark);
+            entry.storage().insert_batch(undo, batch, &mut tids).inspect_err(|error| {
+                // The row that has the key may be one of the batch: it goes when it was told.
+                if !matches!(error, WriteError::Duplicate { .. }) {
+                    undo.rollback_to(mark);
+                }
             })
         });
-        written.map_err(|error| error.into_error(running.session.work(), entry))?;
+        if let Err(error) = written {
+            let error = error.into_error(work, entry);
+            work.txn.rollback_to(mark);
+            return Err(error);
+        }
+        if let Some(parts) = running.parts.as_mut().filter(|parts| parts.notes_new) {
+            parts.note(entry.storage().id(), tids.iter().copied());
+        }
         Ok(tids)
     }
 

@@ -161,7 +161,11 @@ impl Binder<'_> {
         let mut arguments = Vec::with_capacity(written.list.len());
         for arg in &written.list {
             let outer = std::mem::replace(&mut self.summed, matches!(kind, A::Sum | A::Avg));
-            let bound = self.bind_argument(name, arg);
+            // DISTINCT compares rows, not the objects that they become.
+            let bound = match written.duplicates {
+                Duplicates::Remove => self.bind_plain_argument(arg),
+                Duplicates::Keep => self.bind_argument(name, arg),
+            };
             self.summed = outer;
             arguments.push(self.retyped(bound?));
         }

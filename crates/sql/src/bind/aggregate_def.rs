@@ -138,6 +138,9 @@ impl Binder<'_> {
             return unsupported("an ordered-set aggregate", None);
         }
         let name = self.new_routine_name(create.name.clone())?;
+        if name.schema.as_deref() == Some("pg_temp") {
+            return unsupported("a temporary aggregate", None);
+        }
         let options = Options::of(&create.options)?;
         let parameters = self.aggregate_parameters(create, &options)?;
         let (state, transition) = options.needed()?;

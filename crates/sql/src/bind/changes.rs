@@ -88,7 +88,6 @@ impl Binder<'_> {
             Statement::SelectForUpdate(_) if parts.iter().any(|(part, _)| changes_rows(part)) => {
                 unsupported("SELECT FOR UPDATE under a WITH that changes rows", None)
             }
-            Statement::Merge(_) => unsupported("MERGE beside other parts that change rows", None),
             main => {
                 // What the statement needs, through other parts, too.
                 let (mut needed, mut read) = (HashSet::new(), HashSet::new());
@@ -306,6 +305,12 @@ fn rereads(statement: &Ast, with: &ast::With) -> bool {
         }
         Ast::Update(update) => in_items(&update.returning),
         Ast::Delete(delete) => in_items(&delete.returning),
+        Ast::Merge(merge) => match &merge.output {
+            Some(ast::OutputClause::Returning { select_items, .. }) => {
+                names_relation(select_items, wanted)
+            }
+            _ => false,
+        },
         _ => false,
     }
 }

@@ -153,13 +153,16 @@ impl Binder<'_> {
             let bound = Bound::new(Expr { kind, ty: *known }, at);
             return self.coerce(bound, to, context);
         }
-        // A length or a precision belongs to the place, not to the parameter.
+        // A length or a precision belongs to the place, not to the parameter. Bound again with this
+        // type, the statement has the same columns.
         *known = match to {
             // Clients write names of objects.
-            DataType::Varchar(_) | DataType::Char(_) | DataType::Reg(_) => DataType::Text,
-            DataType::Array(
-                ElementType::Varchar(_) | ElementType::Char(_) | ElementType::Reg(_),
-            ) => DataType::Array(ElementType::Text),
+            DataType::Reg(_) => DataType::Text,
+            DataType::Array(ElementType::Reg(_)) => DataType::Array(ElementType::Text),
+            DataType::Varchar(_) => DataType::Varchar(None),
+            DataType::Char(_) => DataType::Char(0),
+            DataType::Array(ElementType::Varchar(_)) => DataType::Array(ElementType::Varchar(None)),
+            DataType::Array(ElementType::Char(_)) => DataType::Array(ElementType::Char(0)),
             DataType::Numeric(_) | DataType::WideNumeric(_) => DataType::NUMERIC,
             other => other.of_all_digits(),
         };

@@ -44,7 +44,10 @@ pub(super) fn comparable(expr: Expr, what: ComparedFor, at: Place) -> Result<Exp
 /// `expr`, or its key when values with wide decimals that differ in their bytes may be equal.
 pub(super) fn keyed(expr: Expr) -> Expr {
     let ty = match expr.ty {
-        DataType::Array(ElementType::WideNumeric(_)) => DataType::Array(ElementType::Bytea),
+        // The keys of the elements.
+        DataType::Array(element) if element.data_type().has_wide() => {
+            DataType::Array(ElementType::Bytea)
+        }
         _ => DataType::Bytea,
     };
     if expr.ty.has_wide() { Expr::call(Function::NumericKey, vec![expr], ty) } else { expr }

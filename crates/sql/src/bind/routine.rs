@@ -166,7 +166,7 @@ impl Binder<'_> {
 
     pub(super) fn new_routine_name(&self, name: RelationName) -> Result<RelationName> {
         match name.schema.as_deref() {
-            Some("pg_temp") => unsupported("a temporary function", None),
+            Some("pg_temp") => Ok(name),
             _ => self.new_type_name(name),
         }
     }

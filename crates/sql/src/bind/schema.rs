@@ -46,6 +46,9 @@ impl Binder<'_> {
         }
         match parts.as_slice() {
             [name] => Ok(RelationName::public(name)),
+            [database, ..] if parts.len() == 3 && database != self.catalog.database() => {
+                Err(place(RelationName::elsewhere(&parts), name::object_at(name)))
+            }
             [schema, name] | [_, schema, name] => {
                 Ok(RelationName { schema: Some(schema.clone()), name: name.clone() })
             }

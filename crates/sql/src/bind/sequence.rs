@@ -309,7 +309,8 @@ impl Binder<'_> {
         if let Some(sequence) = list.first_mut()
             && let Some(text) = constant_text(sequence)
         {
-            let full = RelationName::parse(&text).map_err(|error| place(error, at))?;
+            let full = RelationName::parse_in(&text, self.catalog.database());
+            let full = full.map_err(|error| place(error, at))?;
             let full = self.found(full);
             if self.definition_depth == 0 && full.schema.is_some() {
                 // Whoever names it may look into its schema.

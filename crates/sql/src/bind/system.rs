@@ -22,8 +22,9 @@ impl Binder<'_> {
                 self.bind_expr(&crate::parse::parse_expr(&format!("({argument})::boolean"))?)?;
             }
         }
-        let named = relation_argument(name, arguments.len())
-            .and_then(|idx| Some((idx, canonical_name(text_of(arguments[idx])?)?)));
+        let named = relation_argument(name, arguments.len()).and_then(|idx| {
+            Some((idx, canonical_name(text_of(arguments[idx])?, self.catalog.database())?))
+        });
         let mut arguments = arguments.to_vec();
         if let Some((idx, text)) = &named {
             arguments[*idx] = text;
@@ -63,9 +64,9 @@ fn relation_argument(function: &str, count: usize) -> Option<usize> {
 }
 
 /// The name of a relation as the catalog shows it: each part in lower case unless in quotes, and in
-/// quotes where it needs them. None when it is no name.
-fn canonical_name(text: &str) -> Option<Ast> {
-    let name = RelationName::parse(text).ok()?;
+/// quotes where it needs them. None when it is no name in `database`.
+fn canonical_name(text: &str, database: &str) -> Option<Ast> {
+    let name = RelationName::parse_in(text, database).ok()?;
     let part = |part: &String| format!("quote_ident('{}')", part.replace('\'', "''"));
     let parts: Vec<String> = name.schema.iter().chain([&name.name]).map(part).collect();
     crate::parse::parse_expr(&parts.join(" || '.' || ")).ok()

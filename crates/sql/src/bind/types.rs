@@ -372,6 +372,7 @@ pub(super) fn comparison_type(digits: Digits, a: DataType, b: DataType) -> Optio
             (x, y) if x.is_numeric() && y.is_numeric() => {
                 number_union(digits, x, y).and_then(T::array_of)
             }
+            (T::Char(_), T::Char(_)) => T::array_of(T::Char(0)),
             _ => None,
         },
         _ => None,

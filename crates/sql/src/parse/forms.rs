@@ -176,6 +176,8 @@ pub(super) fn rewrite(tokens: &mut Vec<TokenWithSpan>) -> Result<()> {
     } else if word(0, "create") && (1..5).any(|at| word(at, "table")) {
         lift_unique(tokens, &places);
         partition_columns(tokens);
+    } else if word(0, "alter") && (word(1, "table") || word(1, "foreign")) {
+        lift_added_unique(tokens, &places);
     }
     Ok(())
 }
@@ -225,7 +227,7 @@ fn name_token(name: &str) -> Token {
 fn lift_unique(tokens: &mut Vec<TokenWithSpan>, places: &[usize]) {
     let word = |at: usize, text: &str| places.get(at).is_some_and(|at| is(&tokens[*at], text));
     let (mut depth, mut begins, mut column) = (0_usize, false, None);
-    let (mut lifted, mut gone, mut close) = (Vec::new(), Vec::new(), None);
+    let (mut lifted, mut close) = (Vec::new(), None);
     for (at, place) in places.iter().enumerate() {
         match tokens[*place].token {
             Token::LParen => {
@@ -250,31 +252,120 @@ fn lift_unique(tokens: &mut Vec<TokenWithSpan>, places: &[usize]) {
                     .any(|text| word(at, text));
                 column = is_column.then_some(*place);
             }
-            Token::Word(_) if depth == 1 && word(at, "unique") && word(at + 1, "nulls") => {
+            Token::Word(_) if depth == 1 && is_lifted(tokens, places, at) => {
                 let Some(column) = column else { continue };
-                let is_not = word(at + 2, "not");
-                let named = at >= 2 && word(at - 2, "constraint");
-                let from = if named { at - 2 } else { at };
-                let to = if is_not { at + 3 } else { at + 2 };
-                lifted.push((column, places[from..=to.min(places.len() - 1)].to_vec()));
-                gone.extend(from..=to);
+                lifted.push(Lifted::of(tokens, places, at, column));
             }
             _ => {}
         }
     }
     let Some(close) = close.filter(|_| !lifted.is_empty()) else { return };
-    let at = |token: Token, like: usize| TokenWithSpan { token, span: tokens[like].span };
-    let mut behind = Vec::new();
-    for (column, words) in lifted {
-        behind.push(at(Token::Comma, close));
-        behind.extend(words.iter().map(|at| tokens[*at].clone()));
-        behind.push(at(Token::LParen, close));
-        behind.push(tokens[column].clone());
-        behind.push(at(Token::RParen, close));
-    }
+    let comma = TokenWithSpan { token: Token::Comma, span: tokens[close].span };
+    let moved = |lifted: &Lifted| [vec![comma.clone()], lifted.constraint(tokens)].concat();
+    let behind: Vec<_> = lifted.iter().flat_map(moved).collect();
     tokens.splice(close..close, behind);
-    for at in gone.iter().rev() {
-        tokens.remove(places[*at]);
+    remove_lifted(tokens, &lifted);
+}
+
+/// Moves `UNIQUE NULLS NOT DISTINCT` of columns that ALTER TABLE adds behind all its actions. With
+/// IF NOT EXISTS it stays: the constraint is added only if the column is.
+fn lift_added_unique(tokens: &mut Vec<TokenWithSpan>, places: &[usize]) {
+    let word = |at: usize, text: &str| places.get(at).is_some_and(|at| is(&tokens[*at], text));
+    let (mut depth, mut begins, mut column) = (0_usize, true, None);
+    let (mut lifted, mut last) = (Vec::new(), None);
+    for (at, place) in places.iter().enumerate() {
+        match tokens[*place].token {
+            Token::LParen => depth += 1,
+            Token::RParen => depth = depth.saturating_sub(1),
+            Token::Comma if depth == 0 => begins = true,
+            Token::Word(_) if depth == 0 && begins && at > 2 && word(at, "add") => {
+                begins = false;
+                let first = if word(at + 1, "column") { at + 2 } else { at + 1 };
+                let is_column = !word(first, "if") && !is_constraint(tokens, places, first);
+                column = places.get(first).copied().filter(|_| is_column);
+            }
+            Token::Word(_) if depth == 0 && is_lifted(tokens, places, at) => {
+                let Some(column) = column else { continue };
+                lifted.push(Lifted::of(tokens, places, at, column));
+            }
+            Token::SemiColon | Token::EOF => break,
+            _ => {}
+        }
+        last = Some(*place);
+    }
+    let Some(last) = last.filter(|_| !lifted.is_empty()) else { return };
+    let span = tokens[last].span;
+    let add = [
+        TokenWithSpan { token: Token::Comma, span },
+        TokenWithSpan { token: keyword_token("ADD", Keyword::ADD), span },
+    ];
+    let moved = |lifted: &Lifted| [add.to_vec(), lifted.constraint(tokens)].concat();
+    let behind: Vec<_> = lifted.iter().flat_map(moved).collect();
+    tokens.splice(last + 1..last + 1, behind);
+    remove_lifted(tokens, &lifted);
+}
+
+/// True for a word that a constraint of a table begins with.
+fn is_constraint(tokens: &[TokenWithSpan], places: &[usize], at: usize) -> bool {
+    let word = |text: &&str| places.get(at).is_some_and(|at| is(&tokens[*at], text));
+    CONSTRAINTS.iter().any(|text| word(text))
+}
+
+/// True where a column says UNIQUE NULLS [NOT] DISTINCT.
+fn is_lifted(tokens: &[TokenWithSpan], places: &[usize], at: usize) -> bool {
+    let word = |at: usize, text: &str| places.get(at).is_some_and(|at| is(&tokens[*at], text));
+    word(at, "unique") && word(at + 1, "nulls")
+}
+
+/// A constraint of a column that becomes one of the table.
+struct Lifted {
+    column: usize,
+    /// Places of its name and of UNIQUE NULLS [NOT] DISTINCT.
+    words: Vec<usize>,
+    /// Places of what says when it is tested.
+    tested: Vec<usize>,
+}
+
+impl Lifted {
+    /// That of `column` whose UNIQUE is the word `at`.
+    fn of(tokens: &[TokenWithSpan], places: &[usize], at: usize, column: usize) -> Self {
+        let word = |at: usize, text: &str| places.get(at).is_some_and(|at| is(&tokens[*at], text));
+        let named = at >= 2 && word(at - 2, "constraint");
+        let from = if named { at - 2 } else { at };
+        let to = if word(at + 2, "not") { at + 4 } else { at + 3 };
+        let mut end = to;
+        loop {
+            match end {
+                _ if word(end, "deferrable") => end += 1,
+                _ if word(end, "not") && word(end + 1, "deferrable") => end += 2,
+                _ if word(end, "initially") => end += 2,
+                _ => break,
+            }
+        }
+        let places = |from: usize, to: usize| {
+            let count = to.saturating_sub(from);
+            places.iter().skip(from).take(count).copied().collect()
+        };
+        Self { column, words: places(from, to), tested: places(to, end) }
+    }
+
+    /// The constraint of the table.
+    fn constraint(&self, tokens: &[TokenWithSpan]) -> Vec<TokenWithSpan> {
+        let span = tokens[self.column].span;
+        let all = |places: &[usize]| places.iter().map(|at| tokens[*at].clone()).collect();
+        let column = [Token::LParen, tokens[self.column].token.clone(), Token::RParen];
+        let column = column.map(|token| TokenWithSpan { token, span }).to_vec();
+        [all(&self.words), column, all(&self.tested)].concat()
+    }
+}
+
+/// Takes constraints of columns away that are constraints of the table by now, behind them.
+fn remove_lifted(tokens: &mut Vec<TokenWithSpan>, lifted: &[Lifted]) {
+    let places = lifted.iter().flat_map(|lifted| lifted.words.iter().chain(&lifted.tested));
+    let mut places: Vec<usize> = places.copied().collect();
+    places.sort_unstable();
+    for at in places.into_iter().rev() {
+        tokens.remove(at);
     }
 }
 

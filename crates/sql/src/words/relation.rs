@@ -76,51 +76,48 @@ impl RelationName {
         key.split_once('.').map_or(key, |(_, name)| name)
     }
 
-    /// The name that `text` writes by SQL's rules for identifiers, as nextval takes it.
+    /// The name that `text` writes by SQL's rules for identifiers.
     ///
     /// # Errors
     /// 42602 for text that is no name of one or two parts.
     pub fn parse(text: &str) -> Result<Self> {
-        let invalid = || Error::new(SqlState::INVALID_NAME, "invalid name syntax");
-        let mut parts: Vec<String> = Vec::new();
-        let mut rest = text.trim();
-        loop {
-            let (part, after) = match rest.strip_prefix('"') {
-                Some(quoted) => {
-                    // Two quotes inside are one.
-                    let mut quotes = quoted.match_indices('"').map(|(at, _)| at);
-                    let is_end = |at: &usize| !quoted[at + 1..].starts_with('"');
-                    let end = loop {
-                        let at = quotes.next().ok_or_else(invalid)?;
-                        if is_end(&at) {
-                            break at;
-                        }
-                        quotes.next();
-                    };
-                    (quoted[..end].replace("\"\"", "\""), &quoted[end + 1..])
-                }
-                None => {
-                    let end = rest.find('.').unwrap_or(rest.len());
-                    (rest[..end].trim().to_lowercase(), &rest[end..])
-                }
-            };
-            if part.is_empty() {
-                return Err(invalid());
+        Self::of_parts(name_parts(text)?).map_err(|_| invalid_name())
+    }
+
+    /// As [`Self::parse`], perhaps behind the name of the database, which is `database`.
+    ///
+    /// # Errors
+    /// 42602 for text that is no name, 0A000 for one of another database, 42601 for more parts.
+    pub fn parse_in(text: &str, database: &str) -> Result<Self> {
+        let mut parts = name_parts(text)?;
+        if parts.len() == 3 {
+            if parts[0] != database {
+                return Err(Self::elsewhere(&parts));
             }
-            parts.push(part);
-            let after = after.trim_start();
-            match after.strip_prefix('.') {
-                Some(after) => rest = after.trim_start(),
-                None if after.is_empty() => break,
-                None => return Err(invalid()),
-            }
+            parts.remove(0);
         }
+        Self::of_parts(parts).map_err(|parts| {
+            let name = parts.join(".");
+            let message = format!("improper relation name (too many dotted names): {name}");
+            Error::new(SqlState::SYNTAX_ERROR, message)
+        })
+    }
+
+    /// 0A000 for a name of another database.
+    pub(crate) fn elsewhere(parts: &[String]) -> Error {
+        let name = parts.join(".");
+        let message = format!("cross-database references are not implemented: \"{name}\"");
+        Error::new(SqlState::FEATURE_NOT_SUPPORTED, message)
+    }
+
+    /// The name of one or two parts; otherwise they come back.
+    fn of_parts(parts: Vec<String>) -> std::result::Result<Self, Vec<String>> {
         match <[String; 2]>::try_from(parts) {
             Ok([schema, name]) => Ok(Self { schema: Some(schema), name }),
             Err(mut parts) if parts.len() == 1 => {
                 Ok(Self { schema: None, name: parts.swap_remove(0) })
             }
-            Err(_) => Err(invalid()),
+            Err(parts) => Err(parts),
         }
     }
 
@@ -144,6 +141,47 @@ impl RelationName {
         match &self.schema {
             Some(schema) => format!("{}.{}", part(schema), part(&self.name)),
             None => part(&self.name),
+        }
+    }
+}
+
+fn invalid_name() -> Error {
+    Error::new(SqlState::INVALID_NAME, "invalid name syntax")
+}
+
+/// The parts of a name by SQL's rules for identifiers.
+fn name_parts(text: &str) -> Result<Vec<String>> {
+    let mut parts: Vec<String> = Vec::new();
+    let mut rest = text.trim();
+    loop {
+        let (part, after) = match rest.strip_prefix('"') {
+            Some(quoted) => {
+                // Two quotes inside are one.
+                let mut quotes = quoted.match_indices('"').map(|(at, _)| at);
+                let is_end = |at: &usize| !quoted[at + 1..].starts_with('"');
+                let end = loop {
+                    let at = quotes.next().ok_or_else(invalid_name)?;
+                    if is_end(&at) {
+                        break at;
+                    }
+                    quotes.next();
+                };
+                (quoted[..end].replace("\"\"", "\""), &quoted[end + 1..])
+            }
+            None => {
+                let end = rest.find('.').unwrap_or(rest.len());
+                (rest[..end].trim().to_lowercase(), &rest[end..])
+            }
+        };
+        if part.is_empty() {
+            return Err(invalid_name());
+        }
+        parts.push(part);
+        let after = after.trim_start();
+        match after.strip_prefix('.') {
+            Some(after) => rest = after.trim_start(),
+            None if after.is_empty() => return Ok(parts),
+            None => return Err(invalid_name()),
         }
     }
 }

@@ -29,6 +29,11 @@ enum Found {
 }
 
 impl Seen<'_> {
+    /// A name in this database.
+    fn parse(self, text: &str) -> Result<RelationName> {
+        RelationName::parse_in(text, &self.state.database.0)
+    }
+
     /// The object of `kind` that `text` names.
     ///
     /// # Errors
@@ -60,7 +65,7 @@ impl Seen<'_> {
             }
             RegKind::Proc | RegKind::Procedure => self.function_named(kind, text),
             RegKind::Oper | RegKind::Operator => self.operator_named(kind, text),
-            RegKind::Collation => self.collation_called(&RelationName::parse(text)?),
+            RegKind::Collation => self.collation_called(&self.parse(text)?),
             RegKind::Config => {
                 let name = in_catalog(text)?;
                 let found = search_entries().iter().find(|entry| entry.name == name);
@@ -157,7 +162,7 @@ impl Seen<'_> {
     }
 
     fn relation_named(self, text: &str) -> Result<Value> {
-        let name = RelationName::parse(text)?;
+        let name = self.parse(text)?;
         match self.find(&name) {
             Some(Found::Own(key)) => {
                 let number = self.state.relation_number(&key).unwrap_or_default();
@@ -218,7 +223,7 @@ impl Seen<'_> {
         let is_elsewhere = |name: RelationName| {
             name.schema.is_some_and(|schema| schema != "pg_catalog") && !text.contains('[')
         };
-        let is_elsewhere = RelationName::parse(text).is_ok_and(is_elsewhere);
+        let is_elsewhere = self.parse(text).is_ok_and(is_elsewhere);
         if let Some(number) = self.own_type_number(text) {
             return Ok(self.numbered(RegKind::Type, number));
         }
@@ -239,7 +244,7 @@ impl Seen<'_> {
             Some(bare) => (bare, true),
             None => (text, false),
         };
-        let name = RelationName::parse(bare).ok()?;
+        let name = self.parse(bare).ok()?;
         // Those of the system come first.
         if name.schema.is_none() && sql::type_named(bare).is_some() {
             return None;
@@ -335,7 +340,7 @@ impl Seen<'_> {
             }
             _ => (text, None),
         };
-        let parsed = RelationName::parse(name)?;
+        let parsed = self.parse(name)?;
         let is_here = parsed.schema.as_deref().is_none_or(|schema| schema == "pg_catalog");
         let found = builtin::functions().named(&parsed.name).filter(|function| {
             is_here && arguments.as_ref().is_none_or(|types| *types == function.arguments)
@@ -391,7 +396,7 @@ impl Seen<'_> {
 
     /// The number of a type of the catalog alone, or of a relation's rows.
     fn type_number(&self, text: &str) -> Option<i64> {
-        let name = RelationName::parse(text).ok()?;
+        let name = self.parse(text).ok()?;
         let bare = name.name.as_str();
         if name.schema.as_deref().is_none_or(|schema| schema == "pg_catalog") {
             let found = builtin::types().iter().find(|ty| ty.name == bare);
