@@ -280,7 +280,7 @@ fn other_name(function: Function) -> Option<&'static str> {
         Function::HashText => "hashtext",
         Function::TypeOf => "pg_typeof",
         Function::AssignText => "assign_text",
-        Function::Domain(tests) => tests.used.domain.name(),
+        Function::Domain(tests) => tests.used.name(),
         Function::Packed(call) => packed_name(call),
         _ => return None,
     })
