@@ -12,6 +12,7 @@ mod field;
 mod parts;
 mod routine;
 mod trigger;
+mod value_types;
 #[cfg(test)]
 mod tests;
 

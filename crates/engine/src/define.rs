@@ -18,6 +18,7 @@ mod drop;
 mod owned;
 mod followers;
 mod inherit;
+pub(crate) mod large_object;
 mod missing;
 mod names;
 pub(crate) mod partition;
@@ -98,6 +99,7 @@ fn carry_out(running: &mut Running<'_>, statement: Statement) -> Result<QueryRes
         Statement::Truncate(truncate) => table::truncate(running, &truncate),
         Statement::Comment(comment) => comments::run(running.session, *comment),
         Statement::Role(statement) => {
+            large_object::LargeObjects { session: running.session }.follow_roles(&statement)?;
             crate::define::role::run(&mut running.session.definer(), *statement)
         }
         Statement::Privilege(statement) => match *statement {
@@ -110,8 +112,8 @@ fn carry_out(running: &mut Running<'_>, statement: Statement) -> Result<QueryRes
         Statement::Extension(statement) => extension::run(running, *statement),
         Statement::Collation(statement) => collation::run(running, *statement),
         Statement::Type(statement) => user_type::run_statement(running.session, *statement),
-        Statement::CreateComposite { name, fields } => {
-            user_type::create_composite(running, &name, fields)
+        Statement::CreateComposite { name, attributes } => {
+            user_type::create_composite(running, &name, attributes)
         }
         Statement::AlterComposite { name, changes } => attribute::alter(running, &name, changes),
         Statement::CreateRange(new) => range_type::create(running, *new),

@@ -9,6 +9,7 @@ pub(crate) mod configure;
 pub(crate) mod elements;
 pub(crate) mod explain;
 pub(crate) mod prepared;
+mod large_object;
 mod program;
 pub(crate) mod cursor;
 pub(crate) mod copy;

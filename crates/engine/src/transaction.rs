@@ -1,5 +1,6 @@
 //! The work between BEGIN and COMMIT: what a transaction holds, reads, changes and puts off.
 
+pub(crate) mod descriptors;
 pub(crate) mod held;
 pub(crate) mod reads;
 pub(crate) mod deferred;

@@ -179,3 +179,78 @@ fn types_of_ranges_are_as_they_were_left() {
         assert_eq!(run(&mut database.session(), query), expected);
     }
 }
+
+#[test]
+fn composite_types_keep_the_domains_and_labels_of_their_attributes() {
+    let scratch = Scratch::new("composite-domains");
+    let steps: [(&[&str], &str); 3] = [
+        (
+            &[
+                "CREATE TYPE mood AS ENUM ('sad', 'ok')",
+                "CREATE DOMAIN small AS int CHECK (VALUE < 10)",
+                "CREATE TYPE inner_pair AS (a small, m mood)",
+                "CREATE TYPE outer_pair AS (one inner_pair, many inner_pair[])",
+                "CREATE TABLE t (p outer_pair)",
+                "INSERT INTO t VALUES (ROW(ROW(1, 'ok'), '{\"(2,sad)\"}'))",
+                "ALTER TYPE mood ADD VALUE 'fine' BEFORE 'ok'",
+            ],
+            "(\"(1,ok)\",\"{\"\"(2,sad)\"\"}\")",
+        ),
+        (
+            &["CHECKPOINT", "UPDATE t SET p.one = ROW(3, 'fine')"],
+            "(\"(3,fine)\",\"{\"\"(2,sad)\"\"}\")",
+        ),
+        (
+            &["ALTER TYPE mood RENAME VALUE 'fine' TO 'well'", "CHECKPOINT"],
+            "(\"(3,well)\",\"{\"\"(2,sad)\"\"}\")",
+        ),
+    ];
+    for (statements, expected) in steps {
+        let database = Database::open(scratch.path(), Config::default()).expect("it was closed");
+        let mut session = database.session();
+        for sql in statements {
+            run(&mut session, sql);
+        }
+        assert_eq!(run(&mut session, "SELECT p FROM t"), [expected]);
+    }
+    let database = Database::open(scratch.path(), Config::default()).expect("it was closed");
+    let mut session = database.session();
+    let names = "SELECT format_type(atttypid, atttypmod) FROM pg_attribute \
+                 WHERE attname IN ('a', 'm', 'one', 'many') ORDER BY attname";
+    assert_eq!(run(&mut session, names), ["small", "mood", "inner_pair[]", "inner_pair"]);
+    for (sql, state) in [
+        ("UPDATE t SET p.one.a = 10", types::SqlState::CHECK_VIOLATION),
+        ("DROP DOMAIN small", types::SqlState::DEPENDENT_OBJECTS),
+    ] {
+        let outcome = session.execute(sql).map(drop);
+        assert_eq!(outcome.map_err(|error| error.state()), Err(state), "{sql}");
+    }
+}
+
+#[test]
+fn large_objects_are_as_they_were_left() {
+    let scratch = Scratch::new("large-objects");
+    let read = "SELECT md5(lo_get(7)) || obj_description(7, 'pg_largeobject')";
+    let mut before = Vec::new();
+    for opening in 0..3 {
+        let database = Database::open(scratch.path(), Config::default()).expect("it was closed");
+        let mut session = database.session();
+        if opening == 0 {
+            run(&mut session, "SELECT lo_from_bytea(7, decode(repeat('0af5', 50000), 'hex'))");
+            run(&mut session, "COMMENT ON LARGE OBJECT 7 IS 'seven'");
+            run(&mut session, "SELECT lo_from_bytea(8, 'gone'), lo_unlink(8)");
+            run(&mut session, "BEGIN");
+            run(&mut session, "SELECT lo_put(7, 0, 'never')");
+            run(&mut session, "ROLLBACK");
+            before = run(&mut session, read);
+        }
+        assert_eq!(run(&mut session, read), before, "opened {opening} times before");
+        assert_eq!(run(&mut session, "SELECT oid FROM pg_largeobject_metadata"), ["7"]);
+        let written = format!("SELECT lo_put(7, {opening}000, 'changed')");
+        run(&mut session, &written);
+        before = run(&mut session, read);
+        if opening == 1 {
+            run(&mut session, "CHECKPOINT");
+        }
+    }
+}

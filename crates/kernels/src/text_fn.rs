@@ -19,7 +19,8 @@ mod size;
 pub use bits::{bit_count, get_bit, get_byte, set_bit, set_byte};
 pub use bytes::{decode, encode, hash_text, to_hex};
 pub use charset::{
-    convert, convert_from, convert_to, encoding_bytes, encoding_name, encoding_number,
+    bytes_as_text, convert, convert_from, convert_to, encoding_bytes, encoding_name,
+    encoding_number,
 };
 pub use digest::{md5, sha224, sha256, sha384, sha512};
 pub use escape::{parse_ident, unistr};

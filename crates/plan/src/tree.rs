@@ -372,9 +372,14 @@ pub(crate) fn has_effects(expr: &Expr) -> bool {
     any(expr, &|e| matches!(e.kind, ExprKind::Call(function, _) if function.has_effects()))
 }
 
-/// True when `plan` calls a routine that users made, sub-queries included.
+/// True when `plan` calls a routine that users made, or what runs statements as those do,
+/// sub-queries included.
 pub(crate) fn calls_routines(plan: &Plan) -> bool {
-    let calls = |e: &Expr| matches!(e.kind, ExprKind::Call(Function::Routine(_), _));
+    let calls = |e: &Expr| match e.kind {
+        ExprKind::Call(Function::Routine(_), _) => true,
+        ExprKind::Call(Function::Session(function), _) => function.runs_statements(),
+        _ => false,
+    };
     let mut found = false;
     every_plan(plan, &mut |plan| exprs(plan, &mut |expr| found = found || any(expr, &calls)));
     found

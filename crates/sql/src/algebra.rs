@@ -13,6 +13,7 @@ mod function;
 mod extension;
 pub mod family;
 mod json;
+mod large_object;
 mod null_rule;
 pub mod partition;
 mod routine;
@@ -21,10 +22,11 @@ mod table;
 
 pub use crate::definition::{Direction, NullsOrder};
 pub use bus::{BusArgument, BusFunction, BusParameter};
-pub use domain::{DomainTest, DomainTests};
+pub use domain::{DomainTest, DomainTests, Tested};
 pub use extension::ExtensionFunction;
 pub use function::Function;
 pub use json::JsonFunction;
+pub use large_object::LargeObject;
 pub use null_rule::NullRule;
 pub use routine::RoutineCall;
 pub use session::{

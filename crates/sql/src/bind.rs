@@ -137,7 +137,7 @@ use crate::statement::{Access, Extent, Privilege, Privileges, Statement, WithDat
 use scope::Level;
 
 pub use constraint::{object_name, with_column};
-pub use domain::{bind_domain_tests, domain_written};
+pub use domain::{bind_attribute_tests, bind_domain_tests, domain_written};
 pub use extension::extension_functions;
 pub use generated::bind_generated;
 pub use index_terms::bind_index_terms;

@@ -355,6 +355,12 @@ pub trait Catalog {
         None
     }
 
+    /// The domain with this number in the catalog, or whose arrays have it.
+    fn domain_numbered(&self, number: u32) -> Option<DomainUse> {
+        let _ = number;
+        None
+    }
+
     /// The collation that users made and called `name` (already case-folded), `schema` when
     /// qualified, and its key in the catalog; without a schema it is looked for along the search
     /// path.

@@ -22,9 +22,9 @@ pub mod statement;
 mod bind;
 
 pub use bind::{
-    UniqueOver, bind, bind_domain_tests, bind_generated, bind_index_terms, bind_row_exprs,
-    check_near_type, check_unique, domain_written, extension_functions, object_name,
-    refuse_unfit_key, type_named, with_column, with_row_column, written_columns,
+    UniqueOver, bind, bind_attribute_tests, bind_domain_tests, bind_generated, bind_index_terms,
+    bind_row_exprs, check_near_type, check_unique, domain_written, extension_functions,
+    object_name, refuse_unfit_key, type_named, with_column, with_row_column, written_columns,
 };
 pub use implication::{implies, normalised};
 pub use parse::{

@@ -620,7 +620,7 @@ fn prepare(tokens: &[TokenWithSpan]) -> Vec<TokenWithSpan> {
                 }
             }
             Token::Word(word) if is_word(word, "operator") => {
-                if let Some((operator, end)) = named_operator(tokens, at_idx) {
+                if let Some((operator, end)) = operator::named(tokens, at_idx) {
                     token.token = operator;
                     passed_end = end;
                 }
@@ -683,22 +683,6 @@ fn spelled(
 
 fn is_word(word: &Word, text: &str) -> bool {
     word.quote_style.is_none() && word.value.eq_ignore_ascii_case(text)
-}
-
-/// The operator in `OPERATOR(pg_catalog.op)`, which begins at `at_idx`, and the index after it;
-/// those of extensions may be in any schema.
-fn named_operator(tokens: &[TokenWithSpan], at_idx: usize) -> Option<(Token, usize)> {
-    let rest = tokens.get(at_idx + 1..)?;
-    let [open, schema, period, operator, close, ..] = rest else { return None };
-    let is_catalog =
-        matches!(&schema.token, Token::Word(word) if word.value.eq_ignore_ascii_case("pg_catalog"));
-    let is_other =
-        || matches!(schema.token, Token::Word(_)) && qualified::is_of_extensions(&operator.token);
-    let is_form = open.token == Token::LParen
-        && (is_catalog || is_other())
-        && period.token == Token::Period
-        && close.token == Token::RParen;
-    is_form.then(|| (operator.token.clone(), at_idx + 6))
 }
 
 /// True when a parenthesis follows token `at_idx`.

@@ -48,7 +48,7 @@ pub use crate::words::{
     VacuumFreeze, privileges_in,
 };
 
-use types::{DataType, RecordField};
+use types::{Attribute, DataType};
 
 use crate::algebra::Query;
 use crate::catalog::{Arguments, TableRef};
@@ -319,7 +319,7 @@ pub enum Statement {
         /// Its name.
         name: RelationName,
         /// Its attributes.
-        fields: Vec<RecordField>,
+        attributes: Vec<Attribute>,
     },
     /// ALTER TYPE ... ATTRIBUTE.
     AlterComposite {

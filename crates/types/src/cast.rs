@@ -145,7 +145,7 @@ fn convert(
             }
             // The same 32 bits, as in PostgreSQL.
             (T::Oid, Some(v)) if to == T::Integer => Ok(Value::I32(v as i32)),
-            (_, Some(v)) if from.is_integer() || from == T::Oid => from_integer(v, to),
+            (_, Some(v)) if from.is_integer() || from == T::Oid => from_integer(v, from, to),
             _ => Err(no_cast(from, to)),
         },
     }
@@ -299,13 +299,14 @@ fn from_wide(value: &Wide, from: DataType, to: DataType) -> Result<Value> {
     }
 }
 
-fn from_integer(value: i128, to: DataType) -> Result<Value> {
+fn from_integer(value: i128, from: DataType, to: DataType) -> Result<Value> {
     match to {
         DataType::WideNumeric(digits) => Ok(Wide::new(value, 0).declared(digits)?.value()),
         DataType::SmallInt | DataType::Integer | DataType::BigInt => integer_value(value, to),
+        // An INTEGER below zero is the same 32 bits, a BIGINT is not.
         DataType::Oid => match catalog_type::oid(value) {
-            Some(number) => Ok(Value::I64(number)),
-            None => Err(Error::new(SqlState::NUMERIC_OUT_OF_RANGE, "OID out of range")),
+            Some(number) if value >= 0 || from != DataType::BigInt => Ok(Value::I64(number)),
+            _ => Err(Error::new(SqlState::NUMERIC_OUT_OF_RANGE, "OID out of range")),
         },
         DataType::Real => Ok(Value::F64(f64::from(value as f32))),
         DataType::Double => Ok(Value::F64(value as f64)),

@@ -15,7 +15,7 @@ pub use form::{same_array_form, same_record_form};
 pub use interval_form::{IntervalFields, IntervalForm};
 pub use packed_type::{PackedType, RangeKind};
 pub use range_type::{RangeContent, RangeName, RangeOptions, UserRange};
-pub use record_type::{RecordField, RecordType};
+pub use record_type::{Attribute, RecordField, RecordType};
 pub use reg_kind::RegKind;
 
 /// Where the digits of a NUMERIC come from.

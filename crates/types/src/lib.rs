@@ -46,10 +46,10 @@ pub use characters::without_blanks;
 pub use collation::{COLLATION_ROWS, Collation, CollationProvider, TextEquality};
 pub use compare_op::CompareOp;
 pub use data_type::{
-    DataType, ElementType, EnumLabel, EnumType, IntervalFields, IntervalForm, LABEL_BYTES_MAX,
-    LabelPlace, NumericDisplay, NumericType, PackedType, PhysicalType, RangeContent, RangeKind,
-    RangeName, RangeOptions, RecordField, RecordType, RegKind, UserRange, WideDigits,
-    same_array_form, same_record_form,
+    Attribute, DataType, ElementType, EnumLabel, EnumType, IntervalFields, IntervalForm,
+    LABEL_BYTES_MAX, LabelPlace, NumericDisplay, NumericType, PackedType, PhysicalType,
+    RangeContent, RangeKind, RangeName, RangeOptions, RecordField, RecordType, RegKind, UserRange,
+    WideDigits, same_array_form, same_record_form,
 };
 pub use error::{About, Error, Position, Result, SqlState};
 pub use interval::Interval;

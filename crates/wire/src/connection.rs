@@ -8,6 +8,7 @@
 //! transaction is rolled back.
 
 mod extended;
+mod function_call;
 mod named;
 mod settings;
 mod simple;
@@ -33,6 +34,7 @@ use crate::recode;
 use crate::socket::SharedSocket;
 
 use self::extended::Portal;
+use self::function_call::Functions;
 use self::named::Named;
 use self::settings::Cached;
 
@@ -55,6 +57,8 @@ pub(crate) struct Connection {
     /// The statement of Parse without a name; the session keeps the others.
     unnamed: Option<Arc<KeptStatement>>,
     portals: Named<Portal>,
+    /// Functions that the client called by their numbers.
+    functions: Functions,
     skipping: Skipping,
     /// The body of the message that is served.
     body: Vec<u8>,
@@ -140,6 +144,7 @@ impl Connection {
             session,
             unnamed: None,
             portals: Named::default(),
+            functions: Functions::default(),
             skipping: Skipping::No,
             body: Vec::new(),
             settings,
@@ -279,11 +284,7 @@ impl Connection {
             _ if self.skipping == Skipping::UntilSync => return Ok(()),
             // What is left of a COPY that failed.
             b'd' | b'c' | b'f' => return Ok(()),
-            b'F' => {
-                self.fail(&Error::unsupported("the function call protocol"), "")?;
-                self.ready();
-                return Ok(());
-            }
+            b'F' => return self.call_function(body),
             b'p' => return Err(Broken::Fatal(violation("unexpected password message"))),
             _ => {}
         }

@@ -186,8 +186,9 @@ fn push_array(out: &mut Vec<u8>, array: &[u8], element: ElementType) {
 fn push_record(out: &mut Vec<u8>, bytes: &[u8], ty: RecordType) {
     let fields = ty.fields();
     out.extend_from_slice(&(fields.len() as i32).to_be_bytes());
-    for (value, field) in record::Fields::new(bytes, ty).zip(fields) {
-        out.extend_from_slice(&oid::of(field.ty).0.to_be_bytes());
+    for (at, (value, field)) in record::Fields::new(bytes, ty).zip(fields).enumerate() {
+        let number = ty.domain_of(at).unwrap_or_else(|| oid::of(field.ty).0);
+        out.extend_from_slice(&number.to_be_bytes());
         let start = out.len();
         out.extend_from_slice(&(-1_i32).to_be_bytes());
         if !value.is_null() {

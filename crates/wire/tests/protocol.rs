@@ -279,3 +279,55 @@ fn strangers_are_turned_away() {
     assert_eq!(raw.next().kind, b'v');
     raw.until(b'Z');
 }
+
+/// FunctionCall with values in binary and a result in binary.
+fn call(number: u32, values: &[&[u8]]) -> Vec<u8> {
+    let mut body = number.to_be_bytes().to_vec();
+    body.extend_from_slice(&[0, 1, 0, 1]);
+    body.extend_from_slice(&(values.len() as u16).to_be_bytes());
+    for value in values {
+        body.extend_from_slice(&(value.len() as u32).to_be_bytes());
+        body.extend_from_slice(value);
+    }
+    body.extend_from_slice(&[0, 1]);
+    message(b'F', &body)
+}
+
+#[test]
+fn functions_are_called_by_their_numbers() {
+    let server = start();
+    let mut raw = server.seated();
+    raw.send(&query("begin"));
+    assert_eq!(raw.kinds(), "CZT");
+    // lo_create, lo_open, lowrite, lo_lseek, loread.
+    let steps: [(u32, Vec<&[u8]>, &[u8]); 5] = [
+        (715, vec![&[0, 0, 0, 9]], &[0, 0, 0, 9]),
+        (952, vec![&[0, 0, 0, 9], &[0, 6, 0, 0]], &[0, 0, 0, 0]),
+        (955, vec![&[0; 4], b"some bytes"], &[0, 0, 0, 10]),
+        (956, vec![&[0; 4], &[0, 0, 0, 5], &[0; 4]], &[0, 0, 0, 5]),
+        (954, vec![&[0; 4], &[0, 0, 0, 99]], b"bytes"),
+    ];
+    for (number, values, expected) in steps {
+        raw.send(&call(number, &values));
+        let answers = raw.until(b'Z');
+        assert_eq!(answers[0].kind, b'V', "function {number}");
+        assert_eq!(answers[0].body[4..], *expected, "function {number}");
+    }
+    // Another number of values, no such function, a failed transaction.
+    raw.send(&call(954, &[]));
+    let answers = raw.until(b'Z');
+    assert_eq!((answers[0].kind, answers[0].field(b'C').as_str()), (b'E', "08P01"));
+    raw.send(&query("rollback"));
+    raw.until(b'Z');
+    raw.send(&call(4_000_000_000, &[]));
+    assert_eq!(raw.until(b'Z')[0].field(b'C'), "42883");
+    raw.send(&query("begin; select 1/0"));
+    raw.until(b'Z');
+    raw.send(&call(715, &[&[0, 0, 0, 9]]));
+    assert_eq!(raw.until(b'Z')[0].field(b'C'), "25P02");
+    // int4pl.
+    raw.send(&query("rollback"));
+    raw.until(b'Z');
+    raw.send(&call(177, &[&[0, 0, 0, 1], &[0, 0, 0, 2]]));
+    assert_eq!(raw.until(b'Z')[0].body, [0, 0, 0, 4, 0, 0, 0, 3]);
+}

@@ -158,17 +158,38 @@ impl Checks {
         Ok(has_any.then(|| Self { has_any, compiled: OnceLock::from(compiled) }))
     }
 
+    /// The tests of the attributes of records that `columns` hold; None when there are none.
+    ///
+    /// # Errors
+    /// As [`Self::of_domain`].
+    pub fn of_attributes(columns: &[ColumnDef], catalog: &dyn Catalog) -> Result<Option<Self>> {
+        let mut compiled = Compiled::default();
+        for (column, expr) in sql::bind_attribute_tests(columns, catalog)? {
+            let tests = compiled.evaluator(&expr, columns)?;
+            compiled.domains.push((column, tests));
+        }
+        let has_any = !compiled.domains.is_empty();
+        Ok(has_any.then(|| Self { has_any, compiled: OnceLock::from(compiled) }))
+    }
+
     /// Tests one value, of what [`Self::of_domain`] is for.
     ///
     /// # Errors
     /// As [`Self::verify`] for domains.
     pub fn test(&self, value: &Value, ty: DataType, clocks: Clocks<'_>) -> Result<()> {
-        let Some(compiled) = self.compiled.get() else { return Ok(()) };
         let column = Column::plain(Vector::repeat(ty.physical(), value, 1));
-        let batch = Batch::new(vec![column], 1);
-        let timed = compiled.timed(&batch, clocks);
+        self.test_rows(&Batch::new(vec![column], 1), clocks)
+    }
+
+    /// Tests rows of the columns that [`Self::of_attributes`] was given.
+    ///
+    /// # Errors
+    /// As [`Self::verify`] for domains.
+    pub fn test_rows(&self, batch: &Batch, clocks: Clocks<'_>) -> Result<()> {
+        let Some(compiled) = self.compiled.get() else { return Ok(()) };
+        let timed = compiled.timed(batch, clocks);
         for (_, tests) in &compiled.domains {
-            tests.evaluate(timed.as_ref().unwrap_or(&batch))?;
+            tests.evaluate(timed.as_ref().unwrap_or(batch))?;
         }
         Ok(())
     }

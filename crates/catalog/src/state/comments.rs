@@ -35,6 +35,8 @@ pub enum Commented {
     Routine(String),
     /// A trigger of a table or view.
     Trigger(String, String),
+    /// A large object, by its number: who takes it away takes the comment away.
+    LargeObject(u32),
 }
 
 impl State {
@@ -58,6 +60,7 @@ impl State {
             Commented::Extension(name) => {
                 name != ALWAYS_THERE && !self.extensions.contains_key(name)
             }
+            Commented::LargeObject(_) => false,
             Commented::Collation(key) => !self.collations.contains_key(key),
             Commented::Routine(key) => !self.routines.contains_key(key),
             Commented::Trigger(table, name) => {

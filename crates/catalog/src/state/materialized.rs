@@ -2,7 +2,7 @@
 //! keeps, of views and of these.
 
 use sql::catalog::{ColumnDef, MaterializedRows};
-use types::DataType;
+use types::{DataType, Result};
 
 use crate::state::{State, TableDef, TableEntry, View};
 
@@ -100,12 +100,24 @@ impl State {
     }
 
     /// Gives every query's columns other types.
-    pub(crate) fn retype_queries(&mut self, retyped: impl Fn(DataType) -> DataType) {
+    ///
+    /// # Errors
+    /// Errors of `retyped`.
+    pub(crate) fn retype_queries(
+        &mut self,
+        retyped: impl Fn(DataType) -> Result<DataType>,
+    ) -> Result<()> {
         let names: Vec<String> = self.queries().map(|(name, _)| name.clone()).collect();
         for name in names {
+            let mut outcome: Result<()> = Ok(());
             self.change_query(&name, |view| {
-                view.output.iter_mut().for_each(|(_, ty)| *ty = retyped(*ty));
+                outcome = view.output.iter_mut().try_for_each(|(_, ty)| {
+                    *ty = retyped(*ty)?;
+                    Ok(())
+                });
             });
+            outcome?;
         }
+        Ok(())
     }
 }

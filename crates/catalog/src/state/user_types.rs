@@ -6,31 +6,44 @@
 
 use std::sync::Arc;
 
-use sql::catalog::{ColumnDef, Domain, DomainDef, IndexMeta, RoutineDef, RoutineType, UserType};
-use types::{DataType, ElementType, EnumType, RecordType, Result, UserRange};
+use sql::catalog::{
+    ColumnDef, Domain, DomainDef, DomainOf, DomainUse, RoutineDef, RoutineType, UserType,
+};
+use types::{DataType, EnumType, RecordType, Result, UserRange};
 
 use crate::state::numbers::{FIRST, hash};
 use crate::state::{State, TableDef};
 
-/// `ty` with `new` in the place of an enumerated type of the same number.
-fn with_enum(ty: DataType, new: EnumType) -> DataType {
-    match ty {
-        DataType::Enum(known) if known.is_same_object(new) => DataType::Enum(new),
-        DataType::Array(ElementType::Enum(known)) if known.is_same_object(new) => {
-            DataType::Array(ElementType::Enum(new))
-        }
-        ty => ty,
-    }
+/// A type with another content.
+#[derive(Clone, Copy)]
+enum Changed {
+    Enum(EnumType),
+    Composite(RecordType),
 }
 
-/// `ty` with `new` in the place of the composite type `old`.
-fn with_composite(ty: DataType, old: RecordType, new: RecordType) -> DataType {
-    match ty {
-        DataType::Record(known) if known == old => DataType::Record(new),
-        DataType::Array(ElementType::Record(known)) if known == old => {
-            DataType::Array(ElementType::Record(new))
+impl Changed {
+    /// `ty` with this content in the place of another one of the type, also in attributes.
+    ///
+    /// # Errors
+    /// 54000 when there are too many types.
+    fn put_into(self, ty: DataType) -> Result<DataType> {
+        if let DataType::Array(element) = ty {
+            let changed = self.put_into(element.data_type())?;
+            let is_same = changed == element.data_type();
+            return Ok(if is_same { ty } else { DataType::array_of(changed).unwrap_or(ty) });
         }
-        ty => ty,
+        Ok(match (ty, self) {
+            (DataType::Enum(known), Self::Enum(new)) if known.is_same_object(new) => {
+                DataType::Enum(new)
+            }
+            (DataType::Record(known), Self::Composite(new)) if known.is_same_object(new) => {
+                DataType::Record(new)
+            }
+            (DataType::Record(known), _) => {
+                DataType::Record(known.retyped(&|field| self.put_into(field))?)
+            }
+            _ => ty,
+        })
     }
 }
 
@@ -64,11 +77,12 @@ pub fn is_of_users(ty: DataType) -> bool {
     enum_in(ty).is_some() || composite_in(ty).is_some() || range_in(ty).is_some()
 }
 
-/// True when a column or an expression of an index has values of the type.
-pub(crate) fn is_used(def: &TableDef, ty: EnumType) -> bool {
-    let is_it = |known: DataType| enum_in(known).is_some_and(|known| known.is_same_object(ty));
-    let in_index = |index: &IndexMeta| index.terms.expressions.iter().any(|e| is_it(e.ty));
-    def.columns.iter().any(|column| is_it(column.ty)) || def.indexes.iter().any(in_index)
+/// True when values of the type are of the domain, or hold records that have values of it.
+pub fn has_attribute_of(ty: DataType, domain: Domain) -> bool {
+    let DataType::Record(record) = ty.element().unwrap_or(ty) else { return false };
+    let is_it = |number: u32| number == domain.number || number == domain.array_number();
+    let own = (0..record.fields().len()).filter_map(|at| record.domain_of(at)).any(is_it);
+    own || record.fields().iter().any(|field| has_attribute_of(field.ty, domain))
 }
 
 /// True when a column has the domain, or arrays of it.
@@ -94,6 +108,13 @@ impl State {
     pub fn type_numbered(&self, number: u32) -> Option<DataType> {
         let (ty, is_array) = self.user_type_numbered(number)?;
         if is_array { DataType::array_of(ty.data_type()) } else { Some(ty.data_type()) }
+    }
+
+    /// The domain that has this number, or whose arrays have it.
+    pub fn domain_numbered(&self, number: u32) -> Option<DomainUse> {
+        let (found, is_array) = self.user_type_numbered(number)?;
+        let of = if is_array { DomainOf::Elements } else { DomainOf::Value };
+        found.domain().map(|domain| DomainUse { domain, of })
     }
 
     /// The type of users that has this number, or whose arrays have it: true for those.
@@ -139,57 +160,90 @@ impl State {
     pub fn replace_enum(&mut self, old: EnumType, new: EnumType) -> Result<()> {
         self.types.remove(old.key());
         self.types.insert(new.key().to_owned(), UserType::Enum(new));
-        self.replace_enum_of_domains(new)?;
-        for entry in self.tables.values_mut().filter(|entry| is_used(&entry.def, old)) {
-            let mut def = entry.def.clone();
-            for column in &mut def.columns {
-                column.ty = with_enum(column.ty, new);
+        self.put_everywhere(Changed::Enum(new))
+    }
+
+    /// Puts `new` in the place of the composite type `old`, whose number it has, everywhere.
+    ///
+    /// # Errors
+    /// As [`Self::replace_enum`].
+    pub fn replace_composite(&mut self, old: RecordType, new: RecordType) -> Result<()> {
+        self.types.remove(old.key().unwrap_or_default());
+        self.types.insert(new.key().unwrap_or_default().to_owned(), UserType::Composite(new));
+        self.put_everywhere(Changed::Composite(new))
+    }
+
+    /// Columns, expressions of indexes, queries, routines and other types have the new content.
+    fn put_everywhere(&mut self, new: Changed) -> Result<()> {
+        for ty in self.types.values_mut() {
+            if let UserType::Composite(record) = *ty
+                && let DataType::Record(changed) = new.put_into(DataType::Record(record))?
+            {
+                *ty = UserType::Composite(changed);
             }
-            for index in &mut def.indexes {
-                for expression in &mut index.terms.expressions {
-                    expression.ty = with_enum(expression.ty, new);
+        }
+        self.put_into_domains(new)?;
+        for entry in self.tables.values_mut() {
+            let mut def = None;
+            for (at, column) in entry.def.columns.iter().enumerate() {
+                let ty = new.put_into(column.ty)?;
+                if ty != column.ty {
+                    def.get_or_insert_with(|| entry.def.clone()).columns[at].ty = ty;
                 }
             }
-            *entry = Arc::new(entry.redefined(def, entry.built()));
+            for (at, index) in entry.def.indexes.iter().enumerate() {
+                for (term, expression) in index.terms.expressions.iter().enumerate() {
+                    let ty = new.put_into(expression.ty)?;
+                    if ty != expression.ty {
+                        let def = def.get_or_insert_with(|| entry.def.clone());
+                        def.indexes[at].terms.expressions[term].ty = ty;
+                    }
+                }
+            }
+            if let Some(def) = def {
+                *entry = Arc::new(entry.redefined(def, entry.built()));
+            }
         }
-        self.retype_queries(|ty| with_enum(ty, new));
+        self.put_into_routines(new)?;
+        self.retype_queries(|ty| new.put_into(ty))
+    }
+
+    /// Parameters and results of routines have the new content.
+    fn put_into_routines(&mut self, new: Changed) -> Result<()> {
+        let retyped = |used: &RoutineType| -> Result<RoutineType> {
+            Ok(match used {
+                RoutineType::Value(ty, domain) => RoutineType::Value(new.put_into(*ty)?, *domain),
+                other => other.clone(),
+            })
+        };
+        for routine in self.routines.values_mut() {
+            let mut def = RoutineDef::clone(routine);
+            for parameter in &mut def.parameters {
+                parameter.ty = retyped(&parameter.ty)?;
+            }
+            def.result = retyped(&def.result)?;
+            // Under another name of the type it would have another key.
+            if def != **routine && def.key() == routine.key() {
+                *routine = Arc::new(def);
+            }
+        }
         Ok(())
     }
 
-    /// Puts `new` in the place of the composite type `old`, whose name it has, where it is one of
-    /// [`State::types`] and in routines.
-    pub fn replace_composite(&mut self, old: RecordType, new: RecordType) {
-        if let Some(key) = new.key() {
-            self.types.insert(key.to_owned(), UserType::Composite(new));
-        }
-        let retype = |ty: &mut RoutineType| match ty {
-            RoutineType::Value(known, _) => *known = with_composite(*known, old, new),
-            _ => {}
-        };
-        for routine in self.routines.values_mut() {
-            let mut made = RoutineDef::clone(routine);
-            made.parameters.iter_mut().for_each(|of| retype(&mut of.ty));
-            retype(&mut made.result);
-            if made != **routine {
-                *routine = Arc::new(made);
+    /// Domains over the type have its new content.
+    fn put_into_domains(&mut self, new: Changed) -> Result<()> {
+        let mut domains: Vec<Domain> = self.types.values().filter_map(UserType::domain).collect();
+        // Those at the bottom first: the others follow them.
+        domains.sort_by_key(|domain| domain.levels().count());
+        for domain in domains {
+            let known = self.types.get(&domain.key).and_then(UserType::domain);
+            let Some(old) = known else { continue };
+            let ty = new.put_into(old.ty)?;
+            if ty != old.ty {
+                let made = Domain::new(DomainDef { ty, ..DomainDef::clone(&old) })?;
+                self.replace_domain(old, made)?;
             }
         }
-    }
-
-    /// Domains over the enumerated type have its new content.
-    fn replace_enum_of_domains(&mut self, new: EnumType) -> Result<()> {
-        loop {
-            let mut domains = self.types.values().filter_map(UserType::domain);
-            // Those at the bottom first: the others follow them.
-            let Some(old) = domains.find(|domain| {
-                let is_settled = domain.over.is_none_or(|over| with_enum(over.ty, new) == over.ty);
-                is_settled && with_enum(domain.ty, new) != domain.ty
-            }) else {
-                return Ok(());
-            };
-            let ty = with_enum(old.ty, new);
-            let made = Domain::new(DomainDef { ty, ..DomainDef::clone(&old) })?;
-            self.replace_domain(old, made)?;
-        }
+        Ok(())
     }
 }

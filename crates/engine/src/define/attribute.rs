@@ -1,8 +1,8 @@
-//! ALTER TYPE ... ATTRIBUTE: other attributes of a composite type that only routines use.
+//! ALTER TYPE ... ATTRIBUTE: other attributes of a composite type that nothing holds values of.
 
 use sql::catalog::UserType;
 use sql::statement::{AttributeChange, IfMissing, RelationName};
-use types::{DataType, Error, RecordField, RecordType, Result, SqlState};
+use types::{Attribute, DataType, Error, RecordType, Result, SqlState};
 
 use super::user_type;
 use crate::QueryResult;
@@ -33,28 +33,46 @@ pub(super) fn alter(
         }
     };
     user_type::check_owner(&state, &session.who(), &key)?;
-    if let Some(user) = user_type::user_of(session, UserType::Composite(old)) {
-        let message = format!("cannot alter type \"{}\" because {user} uses it", name.name);
-        return Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message));
-    }
-    let mut fields = old.fields().to_vec();
+    let mut attributes = old.attributes();
     for change in changes {
         refuse_member_of_itself(&change, old, name)?;
-        if let Some(notice) = apply(&mut fields, change, &name.name)? {
+        if let Some(notice) = apply(&mut attributes, change, &name.name)? {
             session.notice(SqlState::SUCCESSFUL_COMPLETION, notice);
         }
     }
-    if fields.is_empty() {
+    put(running, old, attributes)?;
+    Ok(QueryResult::command("ALTER TYPE"))
+}
+
+/// Takes an attribute out of the type that the catalog calls `key`.
+///
+/// # Errors
+/// 0A000 where the type is used, or has no other attribute.
+pub(super) fn drop_one(running: &mut Running<'_>, key: &str, name: &str) -> Result<()> {
+    let Some(UserType::Composite(old)) = running.session.state().types.get(key).copied() else {
+        return Ok(());
+    };
+    let mut attributes = old.attributes();
+    attributes.retain(|attribute| attribute.field.name != name);
+    put(running, old, attributes)
+}
+
+/// Gives a composite type other attributes.
+///
+/// # Errors
+/// 0A000 where it is used, or has none.
+fn put(running: &mut Running<'_>, old: RecordType, attributes: Vec<Attribute>) -> Result<()> {
+    let session = &mut *running.session;
+    if let Some(user) = user_type::holder_of(session, old) {
+        let message = format!("cannot alter type \"{}\" because {user} uses it", old.name());
+        return Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message));
+    }
+    if attributes.is_empty() {
         return Err(Error::unsupported("a composite type without attributes"));
     }
-    let number = old.number().unwrap_or_default();
-    let shown = RelationName::of_key(&key).quoted();
-    let new = RecordType::composite(&key, &shown, number, fields)?;
-    session.change_catalog(|state| {
-        state.replace_composite(old, new);
-        Ok(())
-    })?;
-    Ok(QueryResult::command("ALTER TYPE"))
+    let (key, number) = (old.key().unwrap_or_default(), old.number().unwrap_or_default());
+    let new = RecordType::composite(key, old.name(), number, attributes)?;
+    session.change_catalog(|state| state.replace_composite(old, new))
 }
 
 /// # Errors
@@ -64,10 +82,10 @@ fn refuse_member_of_itself(
     of: RecordType,
     name: &RelationName,
 ) -> Result<()> {
-    let (AttributeChange::Add(field) | AttributeChange::SetType(field)) = change else {
+    let (AttributeChange::Add(new) | AttributeChange::SetType(new)) = change else {
         return Ok(());
     };
-    if !has_record(field.ty, of) {
+    if !has_record(new.field.ty, of) {
         return Ok(());
     }
     let message = format!("composite type {} cannot be made a member of itself", name.name);
@@ -86,17 +104,17 @@ fn has_record(ty: DataType, of: RecordType) -> bool {
 
 /// Makes one change of the type called `name`; a notice where there is nothing to do.
 fn apply(
-    fields: &mut Vec<RecordField>,
+    known: &mut Vec<Attribute>,
     change: AttributeChange,
     name: &str,
 ) -> Result<Option<String>> {
     let place =
-        |fields: &[RecordField], wanted: &str| fields.iter().position(|field| field.name == wanted);
+        |known: &[Attribute], wanted: &str| known.iter().position(|of| of.field.name == wanted);
     let missing = |wanted: &str| {
         let message = format!("column \"{wanted}\" of relation \"{name}\" does not exist");
         Error::new(SqlState::UNDEFINED_COLUMN, message)
     };
-    let taken = |fields: &[RecordField], wanted: &str| match place(fields, wanted) {
+    let taken = |known: &[Attribute], wanted: &str| match place(known, wanted) {
         Some(_) => {
             let message = format!("column \"{wanted}\" of relation \"{name}\" already exists");
             Err(Error::new(SqlState::DUPLICATE_COLUMN, message))
@@ -104,13 +122,13 @@ fn apply(
         None => Ok(()),
     };
     match change {
-        AttributeChange::Add(field) => {
-            taken(fields, &field.name)?;
-            fields.push(field);
+        AttributeChange::Add(new) => {
+            taken(known, &new.field.name)?;
+            known.push(new);
         }
-        AttributeChange::Drop { name: wanted, if_missing } => match place(fields, &wanted) {
+        AttributeChange::Drop { name: wanted, if_missing } => match place(known, &wanted) {
             Some(at) => {
-                fields.remove(at);
+                known.remove(at);
             }
             None if if_missing == IfMissing::Skip => {
                 let error = missing(&wanted);
@@ -118,14 +136,15 @@ fn apply(
             }
             None => return Err(missing(&wanted)),
         },
-        AttributeChange::SetType(field) => {
-            let at = place(fields, &field.name).ok_or_else(|| missing(&field.name))?;
-            fields[at] = field;
+        AttributeChange::SetType(new) => {
+            let name = &new.field.name;
+            let at = place(known, name).ok_or_else(|| missing(name))?;
+            known[at] = new;
         }
         AttributeChange::Rename { from, to } => {
-            let at = place(fields, &from).ok_or_else(|| missing(&from))?;
-            taken(fields, &to)?;
-            fields[at].name = to;
+            let at = place(known, &from).ok_or_else(|| missing(&from))?;
+            taken(known, &to)?;
+            known[at].field.name = to;
         }
     }
     Ok(None)

@@ -7,6 +7,7 @@ use catalog::{State, undefined_schema, undefined_table};
 use sql::statement::{Comment, CommentTarget, Persistence, RelationName};
 use types::{Error, Result, SqlState};
 
+use super::large_object::LargeObjects;
 use crate::{QueryResult, Session};
 
 /// Runs COMMENT ON.
@@ -15,6 +16,9 @@ use crate::{QueryResult, Session};
 /// 42P01, 42703, 3F000, 3D000, 42704 for what is not there, 42809 for another kind of relation,
 /// 42501, 0A000 for what is temporary.
 pub(crate) fn run(session: &mut Session, comment: Comment) -> Result<QueryResult> {
+    if let CommentTarget::LargeObject(number) = comment.on {
+        LargeObjects { session }.check_owner(number)?;
+    }
     let on = target(session, &comment.on)?;
     session.change_catalog(|state| {
         match comment.text {
@@ -81,6 +85,7 @@ fn target(session: &Session, on: &CommentTarget) -> Result<Commented> {
             super::collation::check_owner(&state, &who, &key)?;
             Commented::Collation(key)
         }
+        CommentTarget::LargeObject(number) => Commented::LargeObject(*number),
         CommentTarget::Trigger { table, name } => trigger(&state, &who, table, name)?,
         CommentTarget::Routine(key) => {
             super::routine::check_owner(session, key)?;

@@ -8,6 +8,7 @@
 //! Departure from PostgreSQL: temporary tables of other sessions keep the tests that the domain
 //! had.
 
+use catalog::user_types::has_attribute_of;
 use sql::catalog::{CheckDef, ColumnDef, Domain, DomainDef, DomainOf, UserType, Validity};
 use sql::statement::{
     DomainChange, DomainStatement, IfMissing, NewDomain, Nullability, RelationName, TypeKind,
@@ -117,6 +118,9 @@ fn replace(session: &mut Session, old: Domain, new: Domain) -> Result<()> {
     for ty in session.state().types.values() {
         let is_made = |domain: &Domain| domain.levels().any(|level| level.is_same_object(old));
         domains.extend(ty.domain().filter(is_made).map(|domain| domain.key.clone()));
+        if has_attribute_of(ty.data_type(), old) {
+            domains.push(ty.key().to_owned());
+        }
     }
     let named = domains.iter().flat_map(|key| texts::users_of(session, texts::Naming::Types, key));
     let tables: Vec<String> = named.filter_map(|place| place.table().map(str::to_owned)).collect();
@@ -127,10 +131,20 @@ fn replace(session: &mut Session, old: Domain, new: Domain) -> Result<()> {
     })
 }
 
+/// 0A000 for a column that holds values of the domain in arrays or records.
+fn held_below(domain: Domain, table: &str, column: &str) -> Error {
+    let message = format!(
+        "cannot alter type \"{}\" because column \"{table}.{column}\" uses it",
+        domain.name()
+    );
+    Error::new(SqlState::FEATURE_NOT_SUPPORTED, message)
+}
+
 /// Tests all values that are of the domain: against a condition, or to be no NULL.
 ///
 /// # Errors
-/// 23502, 23514; 0A000 where arrays of the domain are held; what the condition raises.
+/// 23502, 23514; 0A000 where arrays of the domain are held, or records with it; what the condition
+/// raises.
 fn test_rows(session: &mut Session, domain: Domain, check: Option<&CheckDef>) -> Result<()> {
     let tables: Vec<String> = session.state().tables.keys().cloned().collect();
     for key in tables {
@@ -142,18 +156,17 @@ fn test_rows(session: &mut Session, domain: Domain, check: Option<&CheckDef>) ->
             is_it.then(|| (column.name.clone(), used.of))
         };
         let columns: Vec<(String, DomainOf)> = entry.def.columns.iter().filter_map(of).collect();
+        let holds = |column: &&ColumnDef| has_attribute_of(column.ty, domain);
+        if let Some(column) = entry.def.columns.iter().find(holds) {
+            return Err(held_below(domain, entry.def.bare_name(), &column.name));
+        }
         if columns.is_empty() {
             continue;
         }
         let entry = redefined::locked_named(session, &key)?;
         for (column, of) in columns {
             if of == DomainOf::Elements {
-                let message = format!(
-                    "cannot alter type \"{}\" because column \"{}.{column}\" uses it",
-                    domain.name(),
-                    entry.def.bare_name()
-                );
-                return Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message));
+                return Err(held_below(domain, entry.def.bare_name(), &column));
             }
             validate::domain(session, &entry.def, &column, check)?;
         }

@@ -8,6 +8,7 @@ use catalog::{State, predefined};
 use sql::statement::{DropBehaviour, RoleName};
 use types::{Error, Result, SqlState};
 
+use super::large_object::LargeObjects;
 use super::privilege::one_role;
 use super::schema::{self, Content};
 use crate::QueryResult;
@@ -50,6 +51,7 @@ pub(super) fn drop(
     };
     let schemas: Vec<String> = session.state().rights.iter().filter_map(is_theirs).collect();
     schema::drop_owned(&mut Running::own(session), &schemas, behaviour)?;
+    owners.iter().try_for_each(|owner| LargeObjects { session }.remove_owned(owner))?;
     session.change_catalog(|state| {
         forget(state, &owners);
         Ok(())

@@ -14,6 +14,7 @@ use sql::statement::{
 };
 use types::{Error, Result, SqlState};
 
+use crate::define::large_object::LargeObjects;
 use crate::define::role::undefined;
 use crate::{QueryResult, Session};
 
@@ -542,6 +543,10 @@ fn change_owner(
 ) -> Result<()> {
     let state = session.state();
     let (object, word) = match kind {
+        ObjectKind::LargeObject => {
+            let to = one_role(session, &state, to)?;
+            return LargeObjects { session }.set_owner(name, &to);
+        }
         ObjectKind::Schema => (schema_named(&state, &name.name)?, "schema"),
         ObjectKind::Database => {
             (named(&state, &Objects::Databases(vec![name.name.clone()]))?.remove(0), "database")
@@ -660,6 +665,10 @@ fn reassign(session: &mut Session, from: &[RoleName], to: &RoleName) -> Result<(
         }
         let owned = state.rights.iter().filter(|(_, rights)| rights.owner == name);
         objects.extend(owned.map(|(object, _)| object.clone()));
+    }
+    for name in from {
+        let name = one_role(session, &state, name)?;
+        LargeObjects { session }.reassign(&name, &to)?;
     }
     session.change_catalog(|state| {
         objects.iter().for_each(|object| set_owner(state, object, &to));

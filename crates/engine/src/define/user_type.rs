@@ -20,11 +20,11 @@ use sql::statement::{
     AlterAction, DomainStatement, DropBehaviour, IfExists, IfMissing, NewLabel, Privilege,
     Privileges, RelationName, Statement, TypeKind, TypeStatement,
 };
-use types::{DataType, EnumType, Error, LabelPlace, RecordField, RecordType, Result, SqlState};
+use types::{Attribute, DataType, EnumType, Error, LabelPlace, RecordType, Result, SqlState};
 
 use super::missing::skipped;
 use super::texts::{self, Renamed};
-use super::{alter, policy, range_type, routine, view};
+use super::{alter, attribute, policy, range_type, routine, view};
 use crate::session::definer::Definer;
 use crate::show::pg_catalog;
 use crate::statement::running::Running;
@@ -170,9 +170,13 @@ pub(super) fn check_statement(state: &State, who: &Who, statement: &Statement) -
             let creates = Privileges::of(&[Privilege::Create]);
             state.check(who, &Object::schema_of(&state.key_of(&new.name)?), creates)
         }
-        Statement::CreateComposite { name, .. } => {
+        Statement::CreateComposite { name, attributes } => {
             let creates = Privileges::of(&[Privilege::Create]);
-            state.check(who, &Object::schema_of(&state.key_of(name)?), creates)
+            state.check(who, &Object::schema_of(&state.key_of(name)?), creates)?;
+            attributes.iter().try_for_each(|attribute| {
+                let used = attribute.domain.and_then(|number| state.domain_numbered(number));
+                uses(attribute.field.ty, of(used))
+            })
         }
         Statement::Type(statement) => match &**statement {
             TypeStatement::CreateEnum { name, .. } => {
@@ -247,14 +251,14 @@ fn create_enum(definer: &mut Definer<'_>, name: &RelationName, labels: &[String]
 pub(super) fn create_composite(
     running: &mut Running<'_>,
     name: &RelationName,
-    fields: Vec<RecordField>,
+    attributes: Vec<Attribute>,
 ) -> Result<QueryResult> {
     let state = running.session.state();
     let key = state.key_of(name)?;
     check_free(&state, &key)?;
     let number = state.new_type_number(&key);
     let shown = RelationName::of_key(&key).quoted();
-    let ty = RecordType::composite(&key, &shown, number, fields)?;
+    let ty = RecordType::composite(&key, &shown, number, attributes)?;
     running.session.change_catalog(|state| {
         state.types.insert(key, UserType::Composite(ty));
         Ok(())
@@ -297,8 +301,12 @@ pub(super) fn move_type(session: &mut Session, key: &str, to: &RelationName) -> 
     }
     check_free(&state, &new_key)?;
     let Some(old) = state.types.get(key).copied() else { return Ok(()) };
-    let is_in_users = !matches!(old, UserType::Enum(_) | UserType::Domain(_));
-    if is_in_users && !users_of(session, old).is_empty() {
+    let keeps_name = |user: &User| match old {
+        UserType::Enum(_) | UserType::Domain(_) => false,
+        UserType::Composite(_) => matches!(user, User::Routine(_)),
+        UserType::Range(_) | UserType::Multirange(_) => true,
+    };
+    if users_of(session, old).iter().any(keeps_name) {
         return Err(Error::unsupported("another name of a composite or range type that is used"));
     }
     let users = texts::users_of(session, texts::Naming::Types, key);
@@ -314,8 +322,7 @@ pub(super) fn move_type(session: &mut Session, key: &str, to: &RelationName) -> 
             }
             UserType::Composite(old) => {
                 let new = old.renamed(&new_key, &RelationName::of_key(&new_key).quoted())?;
-                state.types.remove(key);
-                state.types.insert(new_key.clone(), UserType::Composite(new));
+                state.replace_composite(old, new)?;
             }
             UserType::Range(_) | UserType::Multirange(_) => {
                 range_type::rename(state, old, &new_key)?;
@@ -478,7 +485,7 @@ pub(super) fn drop_user(session: &mut Session, user: &User) -> Result<()> {
             policy::drop_one(state, table, name);
             Ok(())
         }),
-        User::Attribute(..) => Err(Error::unsupported("dropping an attribute by CASCADE")),
+        User::Attribute(key, name) => attribute::drop_one(&mut Running::own(session), key, name),
         User::Routine(key) => {
             routine::drop_one(&mut Running::own(session), key, DropBehaviour::Cascade)
         }
@@ -550,6 +557,21 @@ pub(super) fn user_of(session: &Session, ty: UserType) -> Option<String> {
     })
 }
 
+/// An object that needs the composite type as it is, as messages name it: routines follow its
+/// attributes, and so do other composite types that nothing holds values of.
+pub(super) fn holder_of(session: &Session, ty: RecordType) -> Option<String> {
+    let ty = UserType::Composite(ty);
+    let is_needed = |user: &User| match user {
+        User::Routine(_) => false,
+        User::Attribute(key, _) => match session.state().types.get(key) {
+            Some(UserType::Composite(of)) => holder_of(session, *of).is_some(),
+            _ => false,
+        },
+        _ => true,
+    };
+    users_of(session, ty).iter().any(is_needed).then(|| user_of(session, ty)).flatten()
+}
+
 /// Objects that need the type: columns first, then domains, defaults and views.
 fn users_of(session: &Session, ty: UserType) -> Vec<User> {
     let state = session.state();
@@ -585,8 +607,15 @@ fn users_of(session: &Session, ty: UserType) -> Vec<User> {
             users.push(User::Domain(key.clone()));
         }
         if let UserType::Composite(record) = known {
-            let fields = record.fields().iter().filter(|field| is_it(field.ty));
-            users.extend(fields.map(|field| User::Attribute(key.clone(), field.name.clone())));
+            let is_used = |attribute: &Attribute| match (attribute.domain, ty) {
+                (Some(used), UserType::Domain(ty)) => {
+                    used == ty.number || used == ty.array_number()
+                }
+                (None, _) => is_it(attribute.field.ty),
+                (Some(_), _) => false,
+            };
+            let used = record.attributes().into_iter().filter(is_used);
+            users.extend(used.map(|used| User::Attribute(key.clone(), used.field.name)));
         }
     }
     if !matches!(ty, UserType::Enum(_) | UserType::Domain(_)) {

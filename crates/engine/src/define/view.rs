@@ -168,6 +168,10 @@ impl sql::catalog::Catalog for Noting<'_> {
         found
     }
 
+    fn domain_numbered(&self, number: u32) -> Option<sql::catalog::DomainUse> {
+        self.inner.domain_numbered(number)
+    }
+
     fn collation(&self, schema: Option<&str>, name: &str) -> Option<(String, types::Collation)> {
         self.inner.collation(schema, name)
     }

@@ -390,10 +390,8 @@ impl<'a> Load<'a> {
         };
         let full = full_rows(running, table.columns(), columns)?;
         let counted = counted_defaults(table, columns);
-        let condition = match &copy.condition {
-            Some(text) => Some(Arc::new(Condition::new(running.session, table, text.clone())?)),
-            None => None,
-        };
+        let condition = Condition::of(running.session, table, copy.condition.as_ref())?;
+        let condition = condition.map(Arc::new);
         Ok(Self { table, columns, place, full, counted, condition, rows: 0 })
     }
 

@@ -28,11 +28,12 @@ mod trigger;
 use std::sync::Arc;
 
 use catalog::rights::Object;
-use sql::algebra::RoutineCall;
+use sql::algebra::{LargeObject, RoutineCall};
 use sql::catalog::{Instance, NullInput, RoutineDef, RoutineKind, RoutineType, RowCount, Security};
 use sql::statement::{CallRoutine, DoBlock};
 use types::{DataType, ElementType, Error, RecordType, Result, SqlState, Value, stack};
 
+use crate::define::large_object::LargeObjects;
 use crate::session::code::{Body, Code};
 use crate::session::compiled::OwnQuery;
 use crate::statement::row_types::type_of;
@@ -64,6 +65,10 @@ impl Callee for Session {
 
     fn call_trigger(&mut self, call: TriggerCall<'_>) -> Result<Answer> {
         self.fire(call)
+    }
+
+    fn call_large_object(&mut self, function: LargeObject, arguments: &[Value]) -> Result<Value> {
+        LargeObjects { session: self }.call(function, arguments)
     }
 }
 

@@ -124,6 +124,8 @@ pub(crate) struct Variable {
     pub(crate) ty: Option<DataType>,
     /// Tests of its domain.
     pub(crate) domain: Option<Checks>,
+    /// Tests of the domains of its attributes.
+    pub(crate) attributes: Option<Checks>,
 }
 
 /// The variables of a routine by slot, the parameters first.

@@ -6,8 +6,9 @@
 //! ```
 //! Numbers (oid) are BIGINT and come from names, so that they stay while a client asks on. Lists
 //! are arrays; those of pg_index begin at 0. Tables that would be empty here exist and are
-//! (`catalogs`). PostgreSQL's own tables have a column behind the others, `tableoid`, which `*`
-//! does not show, nor those for functions, whose names begin with a point until they are bound.
+//! (`catalogs`). PostgreSQL's own tables have columns behind the others, `tableoid` and its kin,
+//! which `*` does not show, nor those for functions: their names begin with a point until they are
+//! bound.
 
 mod activity;
 mod builtin;
@@ -49,7 +50,7 @@ use catalog::{Extension, Role, State};
 use sql::catalog::{Arguments, TableFunctionRef};
 use sql::statement::RelationName;
 use types::array::ArrayBuilder;
-use types::{DataType, ElementType, Error, RegKind, Result, SqlState, Value};
+use types::{DataType, ElementType, Error, PackedType, RegKind, Result, SqlState, Value};
 
 pub(crate) use functions::template;
 pub(crate) use routines::null_input;
@@ -65,6 +66,28 @@ pub(crate) const FUNCTION: &str = "pg_catalog_rows";
 
 /// The number of the table that a row is of.
 const TABLE_NUMBER: &str = "tableoid";
+
+/// Columns that PostgreSQL's own tables have behind that one.
+const SYSTEM_COLUMNS: [(&str, DataType); 5] = [
+    (".xmin", DataType::Xid),
+    (".xmax", DataType::Xid),
+    (".cmin", DataType::Packed(PackedType::Cid)),
+    (".cmax", DataType::Packed(PackedType::Cid)),
+    (".ctid", DataType::Tid),
+];
+
+/// The transaction that made what each database has.
+const BOOTSTRAP: u64 = 1;
+
+/// Values of those columns. The catalog does not know which transaction made a row: the newest one
+/// that has a number is never too old, so that clients which ask for what changed since find it.
+fn system_values(place: usize, made_by: u64) -> [Value; 5] {
+    let command = || Value::Str(vec![0; 4].into());
+    // Numbers of transactions have 32 bits there.
+    let made_by = i64::from(made_by as u32);
+    let place = Value::I64(types::tid_of_row(place as i64));
+    [Value::I64(made_by), Value::I64(0), command(), command(), place]
+}
 
 /// State that the rows of the catalog describe.
 pub(crate) struct Subject<'a> {
@@ -453,7 +476,17 @@ pub(crate) fn rows(name: &str, subject: &Subject<'_>) -> Result<TableFunctionRef
     let own = tables::rows(name, subject).into_iter();
     let missing = Missing::of(name);
     let own = own.map(|row| row.number(TABLE_NUMBER, number).finish(&columns, missing));
-    let mut rows: Vec<Vec<Value>> = builtin_rows(name, subject, &columns).chain(own).collect();
+    let mut rows: Vec<Vec<Value>> = builtin_rows(name, subject, &columns).collect();
+    let built_in = rows.len();
+    rows.extend(own);
+    if number != 0 {
+        columns.extend(SYSTEM_COLUMNS);
+        let newest = subject.database.inner().xids.upcoming() - 1;
+        for (place, row) in rows.iter_mut().enumerate() {
+            let made_by = if place < built_in { BOOTSTRAP } else { newest };
+            row.extend(system_values(place, made_by));
+        }
+    }
     if name.starts_with("information_schema.") {
         name_catalogs(&columns, &mut rows, &subject.state.database.0);
     }

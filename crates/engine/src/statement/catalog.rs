@@ -14,7 +14,7 @@ use catalog::who::{Who, denied};
 use catalog::wide::WideReader;
 use catalog::{Schema, SequenceValue, State, View, wide};
 use sql::catalog::{
-    Arguments, Called, Catalog, Digits, PolicyDef, Relation, RoutineDef, SequenceDef,
+    Arguments, Called, Catalog, Digits, DomainUse, PolicyDef, Relation, RoutineDef, SequenceDef,
     TableFunctionRef, TableMeta, TableRef, TriggerEvent, TriggerTiming, UserType, Variables,
     ViewRights, ViewWrites,
 };
@@ -85,6 +85,12 @@ pub(crate) enum Maintained<'a> {
 }
 
 impl StatementCatalog<'_> {
+    /// A view of the system.
+    fn system_relation(&self, schema: Option<&str>, name: &str) -> Option<Relation> {
+        let text = pg_catalog::view(schema, name)?;
+        Some(large_objects(&self.state, schema, name).unwrap_or_else(|| system_view(text)))
+    }
+
     /// True when names without a schema are those of `public`.
     fn is_usual(&self) -> bool {
         let rights = || self.state.rights.contains_key(&Object::Schema(SCHEMA_NAME.to_owned()));
@@ -208,6 +214,27 @@ pub(crate) enum Checking {
 }
 
 /// A view of the system.
+/// Large objects under PostgreSQL's names, once there are tables of them: contents for whom the
+/// table is, and who owns them for everybody.
+fn large_objects(state: &State, schema: Option<&str>, name: &str) -> Option<Relation> {
+    let (sql, rights) = match (schema, name) {
+        (None | Some("pg_catalog"), "pg_largeobject") => {
+            ("SELECT loid, pageno, data FROM pg_toast.pg_largeobject", ViewRights::Asker)
+        }
+        (None | Some("pg_catalog"), "pg_largeobject_metadata") => (
+            "SELECT m.oid, COALESCE(r.oid, n.nspowner) AS lomowner, NULL::aclitem[] AS lomacl \
+             FROM pg_toast.pg_largeobject_metadata AS m \
+             CROSS JOIN pg_catalog.pg_namespace AS n \
+             LEFT JOIN pg_catalog.pg_roles AS r ON r.rolname = m.owner \
+             WHERE n.nspname = 'pg_catalog'",
+            ViewRights::System,
+        ),
+        _ => return None,
+    };
+    let is_there = state.tables.contains_key("pg_toast.pg_largeobject");
+    is_there.then(|| Relation::View { sql: sql.to_owned(), columns: Vec::new(), rights })
+}
+
 fn system_view(sql: String) -> Relation {
     Relation::View { sql, columns: Vec::new(), rights: ViewRights::System }
 }
@@ -326,13 +353,13 @@ impl Catalog for StatementCatalog<'_> {
             return self.attached(name).map_or_else(fail, |found| found.map(Relation::Table));
         }
         let Some(key) = key_in(schema, name) else {
-            return pg_catalog::view(schema, name).map(system_view);
+            return self.system_relation(schema, name);
         };
         if schema.is_none()
             && is_system_name(name)
-            && let Some(sql) = pg_catalog::view(None, name)
+            && let Some(found) = self.system_relation(None, name)
         {
-            return Some(system_view(sql));
+            return Some(found);
         }
         let (asked, name) = (name, key.as_str());
         if let Some(entry) = self.state.tables.get(name) {
@@ -456,6 +483,10 @@ impl Catalog for StatementCatalog<'_> {
         }
         let is_view = bus_view(&self.state, name).is_some() || self.function_view(name).is_some();
         (!is_view).then(|| RelationName::NOWHERE.to_owned())
+    }
+
+    fn domain_numbered(&self, number: u32) -> Option<DomainUse> {
+        self.state.domain_numbered(number)
     }
 
     fn user_type(&self, schema: Option<&str>, name: &str) -> Option<UserType> {

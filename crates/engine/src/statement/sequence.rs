@@ -12,7 +12,7 @@ use catalog::rights::Object;
 use catalog::who::{Who, denied};
 use catalog::{Sequence, SequenceValue, State, undefined_table};
 use parking_lot::Mutex;
-use sql::algebra::{RoutineCall, SessionFunction};
+use sql::algebra::{LargeObject, RoutineCall, SessionFunction};
 use sql::catalog::{SequenceCalled, SequenceDef, SequenceWrap, Sequences};
 use sql::statement::{AccessMode, Privilege, Privileges, RelationName};
 use types::{DataType, Error, RegKind, Result, SqlState, Value};
@@ -216,6 +216,12 @@ pub(crate) trait Callee {
     /// # Errors
     /// Errors of the condition and of the function; 42804 for a row of another shape.
     fn call_trigger(&mut self, call: TriggerCall<'_>) -> Result<Answer>;
+
+    /// Carries out a function of large objects, none of whose arguments is NULL.
+    ///
+    /// # Errors
+    /// Errors of the function.
+    fn call_large_object(&mut self, function: LargeObject, arguments: &[Value]) -> Result<Value>;
 }
 
 impl Sequences for SessionSequences {
@@ -231,6 +237,14 @@ impl Sequences for SessionSequences {
     }
 
     fn call(&self, function: SessionFunction, arguments: &[Value]) -> Result<Value> {
+        if let SessionFunction::LargeObject(function) = function {
+            if arguments.contains(&Value::Null) {
+                return Ok(Value::Null);
+            }
+            let missing = || Error::unsupported("a function of large objects in this place");
+            let mut session = self.lent.take().ok_or_else(missing)?;
+            return session.call_large_object(function, arguments);
+        }
         if let SessionFunction::Identity(identity) = function {
             return self.identity.call(&self.calls.database, identity, arguments);
         }

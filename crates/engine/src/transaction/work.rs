@@ -31,6 +31,7 @@ use crate::instance::channels::Pending;
 use crate::instance::database::Inner;
 use crate::instance::xids::OwnNumber;
 use crate::transaction::deferred::{Deferred, DeferredPlace};
+use crate::transaction::descriptors::Descriptors;
 use crate::transaction::held::HeldSnapshot;
 use crate::transaction::holds::OwnHold;
 use crate::transaction::reads::Reads;
@@ -83,6 +84,7 @@ pub(crate) struct Place {
     index_changes: usize,
     settings: usize,
     cursors: usize,
+    descriptors: u64,
     pending: usize,
     wide: usize,
     deferred: DeferredPlace,
@@ -159,6 +161,8 @@ pub(crate) struct Work {
     pub(crate) settings: Vec<Settings>,
     /// Cursors declared so far.
     pub(crate) cursors: usize,
+    /// Large objects that it has open.
+    pub(crate) descriptors: Descriptors,
     /// Changes of channels that it makes when it commits.
     pub(crate) pending: Vec<Pending>,
     /// Clients of the bus to whom it sent messages or from whom it took some, perhaps others.
@@ -265,6 +269,7 @@ impl Work {
             savepoints: Vec::new(),
             settings: Vec::new(),
             cursors: 0,
+            descriptors: Descriptors::default(),
             pending: Vec::new(),
             arrivals: Vec::new(),
             wide: Touched::new(),
@@ -531,6 +536,7 @@ impl Work {
             index_changes: self.index_changes.len(),
             settings: self.settings.len(),
             cursors: self.cursors,
+            descriptors: self.descriptors.opened(),
             pending: self.pending.len(),
             wide: self.wide.len(),
             deferred: self.deferred.place(),
@@ -547,6 +553,7 @@ impl Work {
         undo_index_changes(self.index_changes.split_off(place.index_changes));
         let settings = self.settings.get(place.settings).cloned();
         self.settings.truncate(place.settings);
+        self.descriptors.go_back(place.descriptors);
         self.pending.truncate(place.pending);
         self.wide.truncate(place.wide);
         self.deferred.go_back(place.deferred);

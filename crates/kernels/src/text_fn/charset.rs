@@ -36,6 +36,22 @@ pub fn convert_from(bytes: &Vector, source: &Vector) -> Result<Vector> {
     })
 }
 
+/// Each byte as the character of that number, a zero too: lengths and places are those of the
+/// bytes.
+///
+/// # Errors
+/// 54000 for a value that gets too long, 53200.
+pub fn bytes_as_text(bytes: &Vector) -> Result<Vector> {
+    let values = Texts::new(bytes);
+    try_write(&[bytes], |i, out| {
+        let mut buffer = [0; 2];
+        for byte in values.bytes(i) {
+            out.extend_from_slice(char::from(*byte).encode_utf8(&mut buffer).as_bytes());
+        }
+        Ok(())
+    })
+}
+
 /// convert_to(TEXT, name) -> BYTEA.
 ///
 /// # Errors

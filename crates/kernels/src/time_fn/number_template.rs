@@ -153,8 +153,8 @@ impl NumberTemplate {
             }
             ',' | 'G' | 'g' => self.places.push(Place::Group),
             'V' | 'v' => seen.shift = true,
-            // A blank for a zero, which no number shows.
-            'B' | 'b' => {}
+            // Known, and without a meaning in PostgreSQL, too: a blank for a zero, a currency.
+            'B' | 'b' | 'C' | 'c' => {}
             'L' | 'l' => self.places.push(Place::Text(" ".to_owned())),
             c => self.places.push(Place::Text(c.to_string())),
         }

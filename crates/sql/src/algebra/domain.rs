@@ -6,24 +6,52 @@ use std::hash::{Hash, Hasher};
 use std::ops::Deref;
 use std::sync::{LazyLock, Mutex, PoisonError};
 
-use types::{Error, Result, SqlState};
+use types::{Error, RecordType, Result, SqlState};
 
 use super::Expr;
-use crate::definition::DomainUse;
+use crate::definition::{DomainOf, DomainUse};
 
 /// The most tests that one process keeps.
 const TESTS_MAX: usize = 1 << 20;
 
+/// A type whose values are tested, and where in a value they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Tested {
+    /// A domain.
+    Domain(DomainUse),
+    /// A composite type whose attributes are of domains.
+    Composite(RecordType, DomainOf),
+}
+
+impl Tested {
+    /// Its name in messages.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Domain(used) => used.domain.name(),
+            Self::Composite(ty, _) => ty.name(),
+        }
+    }
+
+    /// The part of a value that is tested.
+    pub fn of(self) -> DomainOf {
+        match self {
+            Self::Domain(DomainUse { of, .. }) | Self::Composite(_, of) => of,
+        }
+    }
+}
+
 /// The tests of a domain and those that it is made of, in the order in which they are made.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DomainTest {
-    /// The domain whose values are tested, and where in a value they are.
-    pub used: DomainUse,
+    /// The type that has them.
+    pub used: Tested,
     /// True when NULL is no value of it.
     pub refuses_null: bool,
     /// Conditions by the names of their constraints, BOOLEAN, over columns as
     /// [`Function::Domain`](super::Function::Domain) has arguments: the value is column 0.
     pub conditions: Vec<(String, Expr)>,
+    /// Tests of the attributes, over the same columns: what they give says nothing, they fail.
+    pub attributes: Vec<Expr>,
     /// True when a condition asks for the time, or goes by a time zone's clocks.
     pub reads_clock: bool,
 }
@@ -32,7 +60,7 @@ pub struct DomainTest {
 #[derive(Clone, Copy)]
 pub struct DomainTests(&'static DomainTest);
 
-static KNOWN: LazyLock<Mutex<HashMap<DomainUse, Vec<DomainTests>>>> = LazyLock::new(Mutex::default);
+static KNOWN: LazyLock<Mutex<HashMap<Tested, Vec<DomainTests>>>> = LazyLock::new(Mutex::default);
 
 impl DomainTests {
     /// These tests.
@@ -56,6 +84,11 @@ impl DomainTests {
     /// The conditions by the names of their constraints, as long as the process lives.
     pub fn conditions(self) -> &'static [(String, Expr)] {
         &self.0.conditions
+    }
+
+    /// The tests of attributes, as long as the process lives.
+    pub fn attributes(self) -> &'static [Expr] {
+        &self.0.attributes
     }
 }
 

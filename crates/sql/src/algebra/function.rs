@@ -265,6 +265,8 @@ pub enum Function {
     BitCount,
     /// convert(BYTEA, TEXT source, TEXT target encoding).
     Convert,
+    /// Each byte of a BYTEA as the character of that number -> TEXT; made for LIKE.
+    BytesAsText,
     /// convert_from(BYTEA, TEXT source encoding) -> TEXT.
     ConvertFrom,
     /// convert_to(TEXT, TEXT target encoding) -> BYTEA.

@@ -204,6 +204,7 @@ const STRICT: &[Function] = &[
     Function::SetBit,
     Function::BitCount,
     Function::Convert,
+    Function::BytesAsText,
     Function::ConvertFrom,
     Function::ConvertTo,
     Function::EncodingName,

@@ -2,6 +2,8 @@
 
 use types::{DataType, ElementType, PackedType, RegKind};
 
+use super::LargeObject;
+
 /// A function that the session carries out when it is called: see [`crate::catalog::Sequences`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SessionFunction {
@@ -33,6 +35,8 @@ pub enum SessionFunction {
     Identity(Identity),
     /// An object of the catalog -> `regclass` and its kin; an array of them for an array.
     Object(RegKind, ObjectKey),
+    /// A function of large objects.
+    LargeObject(LargeObject),
 }
 
 /// A function of numbers of transactions.
@@ -163,8 +167,12 @@ pub enum AdvisorySpan {
 }
 
 impl SessionFunction {
-    /// The function that SQL calls `name`.
-    pub fn from_name(name: &str) -> Option<Self> {
+    /// The function that SQL calls `name`, with `count` arguments.
+    pub fn called(name: &str, count: usize) -> Option<Self> {
+        Self::from_name(name).or_else(|| LargeObject::called(name, count).map(Self::LargeObject))
+    }
+
+    fn from_name(name: &str) -> Option<Self> {
         use AdvisoryMode::{Exclusive, Shared};
         use AdvisorySpan::{Session, Transaction};
         Some(match name {
@@ -233,8 +241,16 @@ impl SessionFunction {
             (Self::Identity(identity), count) if identity.parameters().len() == count => {
                 identity.parameters()
             }
+            (Self::LargeObject(function), count) if function.parameters().len() == count => {
+                function.parameters()
+            }
             _ => return None,
         })
+    }
+
+    /// True when it needs the session as routines do: its statements run in the transaction.
+    pub fn runs_statements(self) -> bool {
+        matches!(self, Self::LargeObject(_))
     }
 
     /// The type of its result; empty text stands for PostgreSQL's void.
@@ -252,6 +268,7 @@ impl SessionFunction {
                 DataType::Array(ElementType::Reg(kind))
             }
             Self::Object(kind, _) => DataType::Reg(kind),
+            Self::LargeObject(function) => function.result(),
             _ => DataType::Text,
         }
     }

@@ -135,7 +135,10 @@ impl Binder<'_> {
                 for (ordinal, field) in record.fields().iter().enumerate() {
                     let own = field_of(&whole, ordinal, field.ty);
                     match value.take_if(|_| ordinal == meant) {
-                        Some(value) => list.push(self.with_part(own, rest, value, column)?),
+                        Some(value) => {
+                            let value = self.with_part(own, rest, value, column)?;
+                            list.push(self.in_domain_of_field(value, record, ordinal)?);
+                        }
                         None => list.push(own),
                     }
                 }

@@ -79,6 +79,7 @@ impl Binder<'_> {
         let Ok([offset, value]) = <[Bound; 2]>::try_from(arguments) else {
             return Err(no_function("function timezone(interval) does not exist".to_owned(), at));
         };
+        let offset = self.offset_of_hours(offset, at)?;
         let utc = Bound::new(Expr::text("UTC"), at);
         match value.ty() {
             DataType::Timestamp(_) => {
@@ -90,6 +91,19 @@ impl Binder<'_> {
                 self.bind_binary(&ast::BinaryOperator::Plus, clock, offset)
             }
         }
+    }
+
+    /// The offset of a time zone, which has neither months nor days: `timezone` of a TIMETZ looks
+    /// at that.
+    fn offset_of_hours(&mut self, offset: Bound, at: Place) -> Result<Bound> {
+        let ty = DataType::Packed(PackedType::TimeTz(None));
+        let midnight = self.read_literal("00:00:00+00", ty, None)?;
+        let midnight = Bound::new(Expr::literal(midnight, ty), at);
+        let looked_at = self.call("timezone", vec![offset.clone(), midnight], at)?.expr;
+        let (ty, is_there) = (offset.ty(), looked_at.is_null().negated());
+        let otherwise = Box::new(Expr::null(ty));
+        let kind = ExprKind::Case { branches: vec![(is_there, offset.expr)], otherwise };
+        Ok(Bound::new(Expr { kind, ty }, offset.at))
     }
 
     /// The start of today, a TIMESTAMP.

@@ -1,7 +1,9 @@
 //! Conversions: literals take their type, operands are cast, types of several expressions are
 //! united.
 
-use types::{DataType, ElementType, Error, NumericType, Result, SqlState, Value};
+use types::{
+    DataType, ElementType, Error, NumericType, RecordField, RecordType, Result, SqlState, Value,
+};
 
 use super::literal::{decimal, numeric, unknown_text};
 use super::types::{
@@ -20,6 +22,21 @@ impl Binder<'_> {
     /// `bound` as `to`. Literals are converted at once; VARCHAR and TEXT need no cast (see
     /// [`interchangeable`]).
     pub(super) fn coerce(&mut self, bound: Bound, to: DataType, context: Context) -> Result<Expr> {
+        if !to.has_domains() {
+            return self.converted_to(bound, to, context);
+        }
+        let is_parameter = matches!(bound.expr.kind, ExprKind::Parameter(_));
+        let is_made = bound.ty() != to || is_parameter;
+        let expr = self.converted_to(bound, to, context)?;
+        let is_tested = matches!(expr.kind, ExprKind::Call(Function::Domain(_), _));
+        if !is_made || is_tested || expr.as_literal() == Some(&Value::Null) {
+            return Ok(expr);
+        }
+        self.with_tested_attributes(Expr { ty: to, ..expr })
+    }
+
+    /// [`Self::coerce`], without a test of attributes.
+    fn converted_to(&mut self, bound: Bound, to: DataType, context: Context) -> Result<Expr> {
         let Bound { mut expr, at } = bound;
         let from = expr.ty;
         if from == to || to == DataType::Unknown {
@@ -43,6 +60,10 @@ impl Binder<'_> {
             if let Some(value) = value.map_err(|e| place(e, at))? {
                 return Ok(Expr::literal(value, to));
             }
+        }
+        if let (Some(list), DataType::Record(row)) = (written_row(&expr, to), to) {
+            let list = list.to_vec();
+            return self.row_as(list, row, context, at);
         }
         if !can_cast(from, to, context) {
             return Err(place(cannot_cast(from, to, context), at));
@@ -82,6 +103,30 @@ impl Binder<'_> {
             return Ok(self.cast(inner, to));
         }
         Ok(self.cast(expr, to))
+    }
+
+    /// A row that is written as such as one of a type that has a name, field by field: texts in
+    /// quotes take the types of theirs.
+    fn row_as(
+        &mut self,
+        list: Vec<Expr>,
+        row: RecordType,
+        context: Context,
+        at: Place,
+    ) -> Result<Expr> {
+        if !fits_row(&list, row, context) {
+            let message = format!("cannot cast type record to {}", row.name());
+            return fail(SqlState::CANNOT_COERCE, message, at);
+        }
+        let mut fields = Vec::with_capacity(list.len());
+        for (mut value, field) in list.into_iter().zip(row.fields()) {
+            if unknown_field(&value) {
+                value.ty = DataType::Unknown;
+            }
+            let value = self.coerce(Bound::new(value, at), field.ty, context)?;
+            fields.push(if value.ty == field.ty { value } else { self.cast(value, field.ty) });
+        }
+        Ok(Expr::call(Function::RecordMake, fields, DataType::Record(row)))
     }
 
     /// As [`Self::coerce`] by implicit casts, with PostgreSQL's error about the argument of a
@@ -341,6 +386,33 @@ impl Binder<'_> {
         }
         (Plan::Project { input, columns: project }, columns)
     }
+}
+
+/// The values of a row that is written as such, where `to` is a type of rows that has a name.
+pub(super) fn written_row(expr: &Expr, to: DataType) -> Option<&[Expr]> {
+    match (&expr.kind, expr.ty, to) {
+        (
+            ExprKind::Call(Function::RecordMake, list),
+            DataType::Record(own),
+            DataType::Record(row),
+        ) => (own.number().is_none() && row.number().is_some()).then_some(list.as_slice()),
+        _ => None,
+    }
+}
+
+/// True for a text in quotes, which a row holds as TEXT.
+fn unknown_field(value: &Expr) -> bool {
+    value.ty == DataType::Text && matches!(value.kind, ExprKind::Literal(_))
+}
+
+/// True when each value of a row may become the field of `row` at its place.
+fn fits_row(list: &[Expr], row: RecordType, context: Context) -> bool {
+    let fits =
+        |(value, field): (&Expr, &RecordField)| match (written_row(value, field.ty), field.ty) {
+            (Some(list), DataType::Record(row)) => fits_row(list, row, context),
+            _ => unknown_field(value) || can_cast(value.ty, field.ty, context),
+        };
+    list.len() == row.fields().len() && list.iter().zip(row.fields()).all(fits)
 }
 
 /// `CASE types integer and text cannot be matched`; two enumerated types are of one category, so

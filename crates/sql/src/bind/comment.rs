@@ -21,6 +21,7 @@ impl Binder<'_> {
                 Some(target) => target,
                 None => return self.comment_on_absent(absent),
             },
+            Commented::LargeObject(number) => CommentTarget::LargeObject(*number),
             Commented::Other(kind) => return unsupported(format!("COMMENT ON {kind}"), None),
         };
         // An empty comment is none, as in PostgreSQL.

@@ -7,13 +7,13 @@
 //! Invariant: an expression has the type below, so functions and results know nothing of domains.
 
 use sqlparser::ast;
-use types::{DataType, Result, SqlState};
+use types::{DataType, RecordType, Result, SqlState};
 
 use super::constraint::{object_name, unqualified};
 use super::name::{expr_at, object_at};
 use super::scope::Clause;
 use super::{Binder, fail, unsupported};
-use crate::algebra::{ColumnId, DomainTest, DomainTests, Expr, Function, Place};
+use crate::algebra::{ColumnId, DomainTest, DomainTests, Expr, Function, Place, Tested};
 use crate::catalog::{
     Catalog, CheckDef, CheckScope, ColumnDef, Domain, DomainOf, DomainUse, UserType, Validity,
 };
@@ -32,20 +32,78 @@ pub fn bind_domain_tests(
     columns: &[ColumnDef],
     catalog: &dyn Catalog,
 ) -> Result<Vec<(usize, Expr)>> {
-    let id = |ordinal: usize| ColumnId(u32::try_from(ordinal).unwrap_or(u32::MAX));
     let mut exprs = Vec::new();
     for (ordinal, column) in columns.iter().enumerate() {
         let Some(used) = column.tested_domain() else { continue };
         let tests = tests_of(used, column.ty, catalog)?;
-        let mut list = vec![Expr::column(id(ordinal), column.ty)];
-        if tests.reads_clock {
-            let types = [DataType::TIMESTAMPTZ, DataType::TIMESTAMPTZ, DataType::Text];
-            let clocks = types.into_iter().enumerate();
-            list.extend(clocks.map(|(at, ty)| Expr::column(id(columns.len() + at), ty)));
-        }
-        exprs.push((ordinal, Expr::call(Function::Domain(tests), list, column.ty)));
+        let value = Expr::column(column_id(ordinal), column.ty);
+        exprs.push((ordinal, tested_beside(value, tests, columns.len())));
     }
     Ok(exprs)
+}
+
+/// Binds the tests of attributes of the records, and of the elements of arrays of records, that
+/// columns hold: as [`bind_domain_tests`] does those of the columns' own domains.
+///
+/// # Errors
+/// As [`bind_domain_tests`].
+pub fn bind_attribute_tests(
+    columns: &[ColumnDef],
+    catalog: &dyn Catalog,
+) -> Result<Vec<(usize, Expr)>> {
+    let mut exprs = Vec::new();
+    for (ordinal, column) in columns.iter().enumerate() {
+        if let Some(tests) = attribute_tests(column.ty, catalog)? {
+            let value = Expr::column(column_id(ordinal), column.ty);
+            exprs.push((ordinal, tested_beside(value, tests, columns.len())));
+        }
+    }
+    Ok(exprs)
+}
+
+fn column_id(ordinal: usize) -> ColumnId {
+    ColumnId(u32::try_from(ordinal).unwrap_or(u32::MAX))
+}
+
+/// The tests of `value`, where what clocks tell is in columns from `clocks` on.
+fn tested_beside(value: Expr, tests: DomainTests, clocks: usize) -> Expr {
+    let ty = value.ty;
+    let mut list = vec![value];
+    if tests.reads_clock {
+        let types = [DataType::TIMESTAMPTZ, DataType::TIMESTAMPTZ, DataType::Text];
+        let columns = types.into_iter().enumerate();
+        list.extend(columns.map(|(at, ty)| Expr::column(column_id(clocks + at), ty)));
+    }
+    Expr::call(Function::Domain(tests), list, ty)
+}
+
+/// The tests of attributes, those of each attribute's own attributes first.
+fn attribute_tests(ty: DataType, catalog: &dyn Catalog) -> Result<Option<DomainTests>> {
+    if !ty.has_domains() {
+        return Ok(None);
+    }
+    let of = if ty.is_array() { DomainOf::Elements } else { DomainOf::Value };
+    let DataType::Record(record) = ty.element().unwrap_or(ty) else { return Ok(None) };
+    let value = Expr::column(column_id(0), DataType::Record(record));
+    let (mut attributes, mut reads_clock) = (Vec::new(), false);
+    for (ordinal, field) in record.fields().iter().enumerate() {
+        let number = record.domain_of(ordinal);
+        let used = number.and_then(|number| catalog.domain_numbered(number));
+        let used = used.filter(|used| used.domain.has_tests());
+        let of_domain = used.map(|used| tests_of(used, field.ty, catalog)).transpose()?;
+        for tests in attribute_tests(field.ty, catalog)?.into_iter().chain(of_domain) {
+            reads_clock |= tests.reads_clock;
+            let part = super::composite::field_of(&value, ordinal, field.ty);
+            attributes.push(tested_beside(part, tests, 1));
+        }
+    }
+    if attributes.is_empty() {
+        return Ok(None);
+    }
+    let used = Tested::Composite(record, of);
+    let (refuses_null, conditions) = (false, Vec::new());
+    DomainTests::new(DomainTest { used, refuses_null, conditions, attributes, reads_clock })
+        .map(Some)
 }
 
 /// The domain that `text` writes, as a cast names types; None for another type.
@@ -77,7 +135,8 @@ fn tests_of(used: DomainUse, ty: DataType, catalog: &dyn Catalog) -> Result<Doma
         expr.each_column(&mut |id| reads_clock |= id.0 > 0);
     });
     let refuses_null = levels.iter().any(|level| level.not_null);
-    DomainTests::new(DomainTest { used, refuses_null, conditions, reads_clock })
+    let (used, attributes) = (Tested::Domain(used), Vec::new());
+    DomainTests::new(DomainTest { used, refuses_null, conditions, attributes, reads_clock })
 }
 
 /// A type of a column or a cast.
@@ -144,8 +203,32 @@ impl Binder<'_> {
     /// The value, tested to be one of the domain.
     pub(super) fn in_domain(&mut self, expr: Expr, used: Option<DomainUse>) -> Result<Expr> {
         let Some(used) = used.filter(|used| used.domain.has_tests()) else { return Ok(expr) };
+        let tests = tests_of(used, expr.ty, self.catalog)?;
+        self.with_tests(expr, tests)
+    }
+
+    /// The record, or array of records, tested to have values of its attributes' domains.
+    pub(super) fn with_tested_attributes(&mut self, expr: Expr) -> Result<Expr> {
+        match attribute_tests(expr.ty, self.catalog)? {
+            Some(tests) => self.with_tests(expr, tests),
+            None => Ok(expr),
+        }
+    }
+
+    /// The value of the field at `ordinal` of a record, tested to be one of its domain.
+    pub(super) fn in_domain_of_field(
+        &mut self,
+        value: Expr,
+        record: RecordType,
+        ordinal: usize,
+    ) -> Result<Expr> {
+        let number = record.domain_of(ordinal);
+        let used = number.and_then(|number| self.catalog.domain_numbered(number));
+        self.in_domain(value, used)
+    }
+
+    fn with_tests(&mut self, expr: Expr, tests: DomainTests) -> Result<Expr> {
         let ty = expr.ty;
-        let tests = tests_of(used, ty, self.catalog)?;
         let mut list = vec![expr];
         if tests.reads_clock {
             list.push(self.clock_as(DataType::TIMESTAMPTZ));

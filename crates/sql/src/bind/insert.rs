@@ -438,7 +438,8 @@ impl Binder<'_> {
     /// `bound` as a value for `column`, by the rules of assignment.
     pub(super) fn assign(&mut self, bound: Bound, column: &ColumnDef) -> Result<Expr> {
         let bound = self.retyped(bound);
-        if !can_cast(bound.ty(), column.ty, Context::Assignment) {
+        let is_row = super::coerce::written_row(&bound.expr, column.ty).is_some();
+        if !is_row && !can_cast(bound.ty(), column.ty, Context::Assignment) {
             let error = types::Error::new(
                 SqlState::DATATYPE_MISMATCH,
                 format!(

@@ -299,6 +299,22 @@ impl Binder<'_> {
         Ok(Bound::new(expr, at))
     }
 
+    /// Two BYTEAs, or one and a text in quotes, as texts; others as they are.
+    fn bytes_as_texts(&mut self, operand: Bound, pattern: Bound) -> Result<(Bound, Bound)> {
+        let is_meant = |bound: &Bound| bound.ty() == DataType::Bytea || bound.is_unknown();
+        let has_bytes = [&operand, &pattern].iter().any(|bound| bound.ty() == DataType::Bytea);
+        if !has_bytes || !is_meant(&operand) || !is_meant(&pattern) {
+            return Ok((operand, pattern));
+        }
+        let mut as_text = |bound: Bound| -> Result<Bound> {
+            let at = bound.at;
+            let bytes = self.coerce(bound, DataType::Bytea, Context::Implicit)?;
+            let text = Expr::call(Function::BytesAsText, vec![bytes], DataType::Text);
+            Ok(Bound::new(text, at))
+        };
+        Ok((as_text(operand)?, as_text(pattern)?))
+    }
+
     /// LIKE on bound operands. CHAR is matched with its padding.
     pub(super) fn like(
         &mut self,
@@ -310,6 +326,10 @@ impl Binder<'_> {
         let (operand, pattern) = (self.retyped(operand), self.retyped(pattern));
         let at = super::first(operand.at, || pattern.at);
         let case = if is_caseless(&operand) { LikeCase::Insensitive } else { case };
+        let (operand, pattern) = match case {
+            LikeCase::Sensitive => self.bytes_as_texts(operand, pattern)?,
+            LikeCase::Insensitive => (operand, pattern),
+        };
         let (operand, pattern) = (self.cased(operand)?, self.cased(pattern)?);
         if !operand.ty().is_text() || !pattern.ty().is_text() {
             let op = if case == LikeCase::Sensitive { "~~" } else { "~~*" };

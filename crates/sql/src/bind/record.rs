@@ -6,7 +6,7 @@
 //! ```
 
 use sqlparser::ast;
-use types::{DataType, ElementType, RecordField, Result, SqlState, Value};
+use types::{DataType, ElementType, RecordField, RecordType, Result, SqlState, Value};
 
 use super::from::{FunctionItem, named_relation};
 use super::json::{call, made, missing};
@@ -47,6 +47,15 @@ struct Field<'n> {
     ordinal: usize,
     name: &'n str,
     ty: DataType,
+    /// The record that says its domain.
+    of: Option<RecordType>,
+}
+
+/// The row that the first argument is.
+struct Row {
+    ty: RecordType,
+    /// The row, unless it is NULL.
+    base: Option<Expr>,
 }
 
 /// Names and types.
@@ -64,11 +73,14 @@ impl Binder<'_> {
         item: FunctionItem<'_>,
     ) -> Result<(Plan, Scope)> {
         let FunctionItem { alias, ordinality, at } = item;
-        let (columns, base, rest) = if function.populates {
-            self.row_columns(args, at)?
+        let (columns, row, rest) = if function.populates {
+            let (row, rest) = self.row_given(args, at)?;
+            let column = |field: &RecordField| (field.name.clone(), field.ty);
+            (row.ty.fields().iter().map(column).collect(), Some(row), rest)
         } else {
             (self.listed_columns(item)?, None, args)
         };
+        let (of, base) = row.map_or((None, None), |row| (Some(row.ty), row.base));
         if ordinality {
             return unsupported("WITH ORDINALITY", at);
         }
@@ -104,7 +116,7 @@ impl Binder<'_> {
         let relation = function.name.to_owned();
         let mut exprs = Vec::with_capacity(columns.len());
         for (ordinal, (name, ty)) in columns.iter().enumerate() {
-            let field = Field { ordinal, name, ty: *ty };
+            let field = Field { ordinal, name, ty: *ty, of };
             exprs.push(self.field_or_base(&row, field, base.as_ref(), at)?);
         }
         if let Some(base) = base.filter(is_tested) {
@@ -116,11 +128,9 @@ impl Binder<'_> {
             };
             exprs = columns.map(field).collect();
         }
-        let listed = columns.into_iter().zip(exprs).map(|((name, _), expr)| ScopeColumn {
-            name,
-            expr,
-            relation: relation.clone(),
-            source: None,
+        let listed = columns.into_iter().zip(exprs).map(|((name, _), expr)| {
+            let relation = relation.clone();
+            ScopeColumn { name, expr, relation, source: None }
         });
         let listed = listed.collect();
         let relation = named_relation(relation, listed, alias, at)?;
@@ -161,7 +171,7 @@ impl Binder<'_> {
         };
         let mut list = Vec::with_capacity(ty.fields().len());
         for (ordinal, field) in ty.fields().iter().enumerate() {
-            let field = Field { ordinal, name: &field.name, ty: field.ty };
+            let field = Field { ordinal, name: &field.name, ty: field.ty, of: Some(ty) };
             list.push(self.field_or_base(&row, field, base.as_ref(), at)?);
         }
         let ty = DataType::Record(ty);
@@ -179,11 +189,14 @@ impl Binder<'_> {
     fn field_or_base(
         &mut self,
         row: &Expr,
-        Field { ordinal, name, ty }: Field<'_>,
+        Field { ordinal, name, ty, of }: Field<'_>,
         base: Option<&Expr>,
         at: Place,
     ) -> Result<Expr> {
-        let field = self.field_as(row.clone(), name, ty, at)?;
+        let mut field = self.field_as(row.clone(), name, ty, at)?;
+        if let Some(record) = of {
+            field = self.in_domain_of_field(field, record, ordinal)?;
+        }
         let Some(base) = base else { return Ok(field) };
         let document = match row.ty {
             DataType::Jsonb => row.clone(),
@@ -215,25 +228,22 @@ impl Binder<'_> {
         self.coerce(Bound::new(text, at), ty, context)
     }
 
-    /// The columns of the row that the first argument is, the row unless it is NULL, and the other
-    /// arguments.
-    fn row_columns<'a>(
+    /// The row that the first argument is, and the other arguments.
+    fn row_given<'a>(
         &mut self,
         args: &'a [ast::FunctionArg],
         at: Place,
-    ) -> Result<(Columns, Option<Expr>, &'a [ast::FunctionArg])> {
+    ) -> Result<(Row, &'a [ast::FunctionArg])> {
         let Some((first, rest)) = args.split_first() else {
-            return Ok((Vec::new(), None, args));
+            return Ok((Row { ty: RecordType::new(Vec::new())?, base: None }, args));
         };
         let bound = self.in_clause(Clause::From, |binder| binder.bind_plain_argument(first))?;
         let DataType::Record(ty) = bound.ty() else {
             let message = "first argument of json_populate_record must be a row type";
             return fail(SqlState::DATATYPE_MISMATCH, message, at);
         };
-        let column = |field: &RecordField| (field.name.clone(), field.ty);
-        let columns = ty.fields().iter().map(column).collect();
         let is_null = bound.expr.as_literal() == Some(&Value::Null);
-        Ok((columns, (!is_null).then_some(bound.expr), rest))
+        Ok((Row { ty, base: (!is_null).then_some(bound.expr) }, rest))
     }
 }
 

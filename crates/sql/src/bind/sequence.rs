@@ -274,7 +274,7 @@ impl Binder<'_> {
         arguments: &[Bound],
         at: Place,
     ) -> Result<Option<Bound>> {
-        if let Some(function) = SessionFunction::from_name(name)
+        if let Some(function) = SessionFunction::called(name, arguments.len())
             && let Some(types) = function.parameters(arguments.len())
         {
             // Of times there is another function of this name.

@@ -6,14 +6,15 @@
 use sqlparser::ast;
 use types::packed::VECTOR_DIMENSIONS_MAX;
 use types::{
-    DataType, ElementType, EnumType, PackedType, RecordField, Result, SqlState, Value, array,
+    Attribute, DataType, ElementType, EnumType, PackedType, RecordField, Result, SqlState, Value,
+    array, record,
 };
 
 use super::name::{object_at, object_parts};
 use super::types::data_type;
 use super::{Binder, Bound, fail, unsupported};
 use crate::algebra::{Expr, Function, Place};
-use crate::catalog::UserType;
+use crate::catalog::{DomainUse, UserType};
 use crate::parse::AttributeTree;
 use crate::statement::{AttributeChange, RelationName, Statement, TypeStatement};
 
@@ -161,34 +162,32 @@ impl Binder<'_> {
         attributes: &[(ast::Ident, ast::DataType)],
     ) -> Result<Statement> {
         let name = self.new_type_name(name.clone())?;
-        let mut fields: Vec<RecordField> = Vec::with_capacity(attributes.len());
+        let mut declared: Vec<Attribute> = Vec::with_capacity(attributes.len());
         for (ident, ty) in attributes {
             let (field, at) = (crate::parse::folded(ident), super::name::ident_at(ident));
-            if fields.iter().any(|known| known.name == field) {
+            if declared.iter().any(|known| known.field.name == field) {
                 let message = format!("column \"{field}\" specified more than once");
                 return fail(SqlState::DUPLICATE_COLUMN, message, at);
             }
-            fields.push(self.attribute(ident, ty)?);
+            declared.push(self.attribute(ident, ty)?);
         }
-        if fields.is_empty() {
+        if declared.is_empty() {
             return unsupported("a composite type without attributes", None);
         }
-        Ok(Statement::CreateComposite { name, fields })
+        Ok(Statement::CreateComposite { name, attributes: declared })
     }
 
     /// An attribute of a composite type.
-    fn attribute(&mut self, ident: &ast::Ident, ty: &ast::DataType) -> Result<RecordField> {
+    fn attribute(&mut self, ident: &ast::Ident, ty: &ast::DataType) -> Result<Attribute> {
         let (name, at) = (crate::parse::folded(ident), super::name::ident_at(ident));
         let declared = self.declared_type(ty, at)?;
-        let of_users = match declared.ty.element().unwrap_or(declared.ty) {
-            DataType::Enum(_) => true,
-            DataType::Record(ty) if ty.key().is_none() => true,
-            _ => declared.domain.is_some(),
-        };
-        if of_users {
-            return unsupported("an attribute of a type that users made", at);
+        if let DataType::Record(ty) = declared.ty.element().unwrap_or(declared.ty)
+            && ty.key().is_none()
+        {
+            return unsupported("an attribute of the row type of a relation", at);
         }
-        Ok(RecordField { name, ty: declared.ty })
+        let domain = declared.domain.map(DomainUse::number);
+        Ok(Attribute { field: RecordField { name, ty: declared.ty }, domain })
     }
 
     /// ALTER TYPE ... ATTRIBUTE.
@@ -231,16 +230,19 @@ impl Binder<'_> {
 
     /// Tells the catalog which labels a literal at `at` names.
     pub(super) fn note_labels(&self, value: &Value, ty: DataType, at: Place) {
-        let Some(at) = at else { return };
+        let Some(position) = at else { return };
         match (value, ty) {
-            (Value::I32(position), DataType::Enum(ty)) => {
-                self.catalog.names_label(ty, *position, at);
+            (Value::I32(label), DataType::Enum(ty)) => {
+                self.catalog.names_label(ty, *label, position);
             }
-            (Value::Str(bytes), DataType::Array(element @ ElementType::Enum(ty))) => {
-                for label in array::values(bytes, element) {
-                    if let Value::I32(position) = label {
-                        self.catalog.names_label(ty, position, at);
-                    }
+            (Value::Str(bytes), DataType::Array(element)) if has_labels(ty) => {
+                for value in array::values(bytes, element) {
+                    self.note_labels(&value, element.data_type(), at);
+                }
+            }
+            (Value::Str(bytes), DataType::Record(record)) if has_labels(ty) => {
+                for (value, field) in record::Fields::new(bytes, record).zip(record.fields()) {
+                    self.note_labels(&value, field.ty, at);
                 }
             }
             _ => {}
@@ -306,6 +308,16 @@ impl Binder<'_> {
         let (from, to) = (place_of(from, 1)?, place_of(to, ty.labels().len())?);
         let array = whole.ty;
         Ok(Expr::call(Function::ArraySlice, vec![whole, from, to], array))
+    }
+}
+
+/// True for arrays and records that have values of an enumerated type.
+fn has_labels(ty: DataType) -> bool {
+    match ty {
+        DataType::Enum(_) => true,
+        DataType::Array(element) => has_labels(element.data_type()),
+        DataType::Record(record) => record.any_field(&has_labels),
+        _ => false,
     }
 }
 

@@ -183,6 +183,7 @@ fn bytes_name(function: Function) -> Option<&'static str> {
         Function::SetBit => "set_bit",
         Function::BitCount => "bit_count",
         Function::Convert => "convert",
+        Function::BytesAsText => "bytes_as_text",
         Function::ConvertFrom => "convert_from",
         Function::ConvertTo => "convert_to",
         Function::EncodingName => "pg_encoding_to_char",
@@ -280,7 +281,7 @@ fn other_name(function: Function) -> Option<&'static str> {
         Function::HashText => "hashtext",
         Function::TypeOf => "pg_typeof",
         Function::AssignText => "assign_text",
-        Function::Domain(tests) => tests.used.domain.name(),
+        Function::Domain(tests) => tests.used.name(),
         Function::Packed(call) => packed_name(call),
         _ => return None,
     })

@@ -1,7 +1,7 @@
 //! COMMENT ON, of objects of every kind.
 
 use sqlparser::ast;
-use sqlparser::parser::Parser;
+use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::Token;
 
 use super::SessionTree;
@@ -16,6 +16,8 @@ pub(crate) enum Commented {
     Constraint(ast::Ident, ast::ObjectName),
     /// An object of a kind that `parse::absent` knows.
     Absent(super::Absent),
+    /// A large object, by its number.
+    LargeObject(u32),
     /// A kind that no object here is of: as DROP would name it.
     Other(&'static str),
 }
@@ -44,10 +46,9 @@ const OBJECTS: [&str; 12] = [
 ];
 
 /// Kinds of objects whose names are more than a name.
-const OTHERS: [(&[&str], &str); 7] = [
+const OTHERS: [(&[&str], &str); 6] = [
     (&["access", "method"], "ACCESS METHOD"),
     (&["cast"], "CAST"),
-    (&["large", "object"], "LARGE OBJECT"),
     (&["operator", "class"], "OPERATOR CLASS"),
     (&["operator", "family"], "OPERATOR FAMILY"),
     (&["operator"], "OPERATOR"),
@@ -68,6 +69,14 @@ pub(super) fn parse(parser: &mut Parser<'_>) -> Parsed<Option<SessionTree>> {
     expect(parser, "is")?;
     let text = if word(parser, "null") { None } else { Some(text(parser)?) };
     Ok(Some(SessionTree::Comment(Box::new(CommentTree { on, text }))))
+}
+
+/// The number of a large object.
+pub(super) fn object_number(parser: &mut Parser<'_>) -> Parsed<u32> {
+    let number = parser.parse_literal_uint()?;
+    u32::try_from(number).map_err(|_| {
+        ParserError::ParserError(format!("value \"{number}\" is out of range for type oid"))
+    })
 }
 
 /// A string in quotes of any kind.
@@ -92,6 +101,9 @@ fn object(parser: &mut Parser<'_>) -> Parsed<Commented> {
     }
     if words(parser, &["materialized", "view"]) {
         return Ok(Commented::Object("materialized view", parser.parse_object_name(false)?));
+    }
+    if words(parser, &["large", "object"]) {
+        return Ok(Commented::LargeObject(object_number(parser)?));
     }
     if let Some(kind) = OBJECTS.iter().find(|kind| word(parser, kind)) {
         return Ok(Commented::Object(kind, parser.parse_object_name(false)?));

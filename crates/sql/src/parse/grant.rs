@@ -293,7 +293,7 @@ fn objects(parser: &mut Parser<'_>) -> Parsed<Option<Objects>> {
             return Ok(Some(Objects::AllRoutines(found, names)));
         }
     }
-    let others = ["language", "tablespace", "foreign"];
+    let others = ["language", "tablespace", "foreign", "large"];
     if words(parser, &["all"]) || others.iter().any(|other| word(parser, other)) {
         return Ok(None);
     }
@@ -324,6 +324,7 @@ fn owner(parser: &mut Parser<'_>) -> Option<PrivilegeStatement> {
         (&["database"], ObjectKind::Database),
         (&["type"], ObjectKind::Type),
         (&["domain"], ObjectKind::Type),
+        (&["large", "object"], ObjectKind::LargeObject),
     ];
     let found = parser.maybe_parse(|parser| {
         expect(parser, "alter")?;
@@ -332,7 +333,12 @@ fn owner(parser: &mut Parser<'_>) -> Option<PrivilegeStatement> {
         };
         let if_missing = if_exists(parser);
         word(parser, "only");
-        let name = relation(parser)?;
+        let name = match kind {
+            ObjectKind::LargeObject => {
+                RelationName::public(&super::comment::object_number(parser)?.to_string())
+            }
+            _ => relation(parser)?,
+        };
         expect(parser, "owner")?;
         expect(parser, "to")?;
         let to = role_name(parser)?;

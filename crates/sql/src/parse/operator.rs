@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use sqlparser::tokenizer::{Span, Token, TokenWithSpan, Tokenizer};
 
-use super::DIALECT;
+use super::{DIALECT, qualified};
 
 /// Only operators with one of these may end in a sign (PostgreSQL 15, section 4.1.3).
 const WITH_SIGN: [char; 10] = ['~', '!', '@', '#', '%', '^', '&', '|', '`', '?'];
@@ -62,6 +62,25 @@ pub(super) fn with_distances(mut tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpa
     tokens
 }
 
+/// The operator in `OPERATOR(pg_catalog.op)`, which begins at `at_idx`, and the index after it;
+/// those of extensions may be in any schema.
+pub(super) fn named(tokens: &[TokenWithSpan], at_idx: usize) -> Option<(Token, usize)> {
+    let is_blank = |token: &&TokenWithSpan| matches!(token.token, Token::Whitespace(_));
+    let mut rest = tokens.iter().enumerate().skip(at_idx + 1).filter(|(_, t)| !is_blank(t));
+    let mut next = || rest.next();
+    let ((_, open), (_, schema), (_, period)) = (next()?, next()?, next()?);
+    let ((_, operator), (end, close)) = (next()?, next()?);
+    let is_catalog =
+        matches!(&schema.token, Token::Word(word) if word.value.eq_ignore_ascii_case("pg_catalog"));
+    let is_other =
+        || matches!(schema.token, Token::Word(_)) && qualified::is_of_extensions(&operator.token);
+    let is_form = open.token == Token::LParen
+        && (is_catalog || is_other())
+        && period.token == Token::Period
+        && close.token == Token::RParen;
+    is_form.then(|| (operator.token.clone(), end + 1))
+}
+
 /// Token that the characters of a text are a part of.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Within {
@@ -74,13 +93,15 @@ enum Within {
 }
 
 /// The text with comments that follow an operator at once as blanks: the tokenizer takes their
-/// beginning for a part of the operator. All characters keep their places.
+/// beginning for a part of the operator. All characters keep their places, but for those of a line
+/// behind `&>` without a blank, which gets one: the tokenizer drops the character that follows.
 pub(super) fn without_comments(text: &str) -> Cow<'_, str> {
     let bytes = text.as_bytes();
     let follows = bytes
         .windows(3)
         .any(|three| is_operator(char::from(three[0])) && matches!(&three[1..], b"/*" | b"--"));
-    if !follows {
+    let is_dropped = |three: &[u8]| three.starts_with(b"&>") && !three[2].is_ascii_whitespace();
+    if !follows && !bytes.windows(3).any(is_dropped) {
         return Cow::Borrowed(text);
     }
     let mut blanked = String::with_capacity(text.len());
@@ -97,6 +118,12 @@ pub(super) fn without_comments(text: &str) -> Cow<'_, str> {
                 after_operator = is_operator(before);
                 let line = ch == '-';
                 within = if line { Within::LineComment } else { Within::Comment(1) };
+            }
+            Within::Text if here.starts_with("&>") && !is_operator(before) => {
+                blanked.push_str("&> ");
+                rest.next();
+                before = ' ';
+                continue;
             }
             Within::Text if ch == '\'' || ch == '"' => {
                 within = Within::Quotes(ch, ch == '\'' && matches!(before, 'e' | 'E'));

@@ -1,6 +1,6 @@
 //! Changes of the attributes of composite types.
 
-use types::RecordField;
+use types::Attribute;
 
 use crate::words::IfMissing;
 
@@ -8,7 +8,7 @@ use crate::words::IfMissing;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AttributeChange {
     /// ADD.
-    Add(RecordField),
+    Add(Attribute),
     /// DROP.
     Drop {
         /// The attribute.
@@ -17,7 +17,7 @@ pub enum AttributeChange {
         if_missing: IfMissing,
     },
     /// ALTER ... TYPE.
-    SetType(RecordField),
+    SetType(Attribute),
     /// RENAME ... TO.
     Rename {
         /// The attribute.

@@ -54,6 +54,8 @@ pub enum CommentTarget {
     Extension(String),
     /// A collation that users made.
     Collation(RelationName),
+    /// A large object, by its number.
+    LargeObject(u32),
     /// A type that users made.
     Type {
         /// As which kind the statement names it.

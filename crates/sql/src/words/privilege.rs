@@ -193,6 +193,8 @@ pub enum ObjectKind {
     Database,
     /// A type that users made.
     Type,
+    /// A large object, whose name is its number.
+    LargeObject,
 }
 
 /// Objects of GRANT and REVOKE.
@@ -367,6 +369,7 @@ impl PrivilegeStatement {
                 ObjectKind::Schema => "ALTER SCHEMA",
                 ObjectKind::Database => "ALTER DATABASE",
                 ObjectKind::Type => "ALTER TYPE",
+                ObjectKind::LargeObject => "ALTER LARGE OBJECT",
             },
             Self::Reassign { .. } => "REASSIGN OWNED",
             Self::DropOwned { .. } => "DROP OWNED",

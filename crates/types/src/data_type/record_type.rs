@@ -20,6 +20,15 @@ pub struct RecordField {
     pub ty: DataType,
 }
 
+/// A field of a composite type as it is declared.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Attribute {
+    /// Name and type.
+    pub field: RecordField,
+    /// Number in the catalog of the domain, or of arrays of it, that its values are of.
+    pub domain: Option<u32>,
+}
+
 /// The fields of records, and what they are rows of.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Shape {
@@ -28,6 +37,10 @@ struct Shape {
     /// Key in the catalog of a composite type, and the name of arrays of it.
     key: Option<[String; 2]>,
     fields: Vec<RecordField>,
+    /// Domains of the fields; empty where no field has one.
+    domains: Vec<Option<u32>>,
+    /// A field has a domain, or a field of a field.
+    has_domains: bool,
 }
 
 /// The type of a record, by its number.
@@ -41,6 +54,25 @@ struct Known {
     numbers: HashMap<&'static Shape, u32>,
 }
 
+impl Shape {
+    /// Records of such fields.
+    fn of(fields: Vec<RecordField>) -> Self {
+        let has = |field: &RecordField| field.ty.has_domains();
+        let has_domains = fields.iter().any(has);
+        Self { relation: None, key: None, fields, domains: Vec::new(), has_domains }
+    }
+}
+
+impl DataType {
+    /// True for records, or arrays of records, with a field that is of a domain.
+    pub fn has_domains(self) -> bool {
+        match self.element().unwrap_or(self) {
+            Self::Record(record) => record.has_domains(),
+            _ => false,
+        }
+    }
+}
+
 static KNOWN: LazyLock<RwLock<Known>> = LazyLock::new(RwLock::default);
 
 impl RecordType {
@@ -49,7 +81,7 @@ impl RecordType {
     /// # Errors
     /// 54000 when there are too many types.
     pub fn new(fields: Vec<RecordField>) -> Result<Self> {
-        Self::known(Shape { relation: None, key: None, fields })
+        Self::known(Shape::of(fields))
     }
 
     /// The type of rows of a relation; `number` is that of its row type.
@@ -57,17 +89,68 @@ impl RecordType {
     /// # Errors
     /// As [`Self::new`].
     pub fn of_relation(name: &str, number: u32, fields: Vec<RecordField>) -> Result<Self> {
-        Self::known(Shape { relation: Some((name.to_owned(), number)), key: None, fields })
+        let relation = Some((name.to_owned(), number));
+        Self::known(Shape { relation, ..Shape::of(fields) })
     }
 
     /// The composite type that the catalog calls `key` and messages `name`; `number` is its own.
     ///
     /// # Errors
     /// As [`Self::new`].
-    pub fn composite(key: &str, name: &str, number: u32, fields: Vec<RecordField>) -> Result<Self> {
+    pub fn composite(
+        key: &str,
+        name: &str,
+        number: u32,
+        attributes: Vec<Attribute>,
+    ) -> Result<Self> {
         let relation = Some((name.to_owned(), number));
         let key = Some([key.to_owned(), format!("{name}[]")]);
-        Self::known(Shape { relation, key, fields })
+        let mut domains: Vec<Option<u32>> = attributes.iter().map(|a| a.domain).collect();
+        let is_tested = domains.iter().any(Option::is_some);
+        if !is_tested {
+            domains.clear();
+        }
+        let plain = Shape::of(attributes.into_iter().map(|a| a.field).collect());
+        let has_domains = is_tested || plain.has_domains;
+        Self::known(Shape { relation, key, domains, has_domains, ..plain })
+    }
+
+    /// The attributes of a composite type as they were declared.
+    pub fn attributes(self) -> Vec<Attribute> {
+        let fields = self.fields().iter().enumerate();
+        let attribute = |(at, field): (usize, &RecordField)| Attribute {
+            field: field.clone(),
+            domain: self.domain_of(at),
+        };
+        fields.map(attribute).collect()
+    }
+
+    /// Number in the catalog of the domain, or of arrays of it, that the field at `ordinal` is of.
+    pub fn domain_of(self, ordinal: usize) -> Option<u32> {
+        self.shape().domains.get(ordinal).copied().flatten()
+    }
+
+    /// True when a field, or a field of a field, is of a domain.
+    pub fn has_domains(self) -> bool {
+        self.shape().has_domains
+    }
+
+    /// The composite type with `retyped` of the types of its fields; others as they are.
+    ///
+    /// # Errors
+    /// As [`Self::new`], and those of `retyped`.
+    pub fn retyped(self, retyped: &dyn Fn(DataType) -> Result<DataType>) -> Result<Self> {
+        let Some(key) = self.key() else { return Ok(self) };
+        let mut attributes = self.attributes();
+        for attribute in &mut attributes {
+            attribute.field.ty = retyped(attribute.field.ty)?;
+        }
+        Self::composite(key, self.name(), self.number().unwrap_or_default(), attributes)
+    }
+
+    /// True for contents of one composite type, of different times perhaps.
+    pub fn is_same_object(self, other: Self) -> bool {
+        self == other || self.key().is_some() && self.number() == other.number()
     }
 
     /// The composite type with another key and name.
@@ -76,7 +159,7 @@ impl RecordType {
     /// As [`Self::new`].
     pub fn renamed(self, key: &str, name: &str) -> Result<Self> {
         let number = self.number().unwrap_or_default();
-        Self::composite(key, name, number, self.fields().to_vec())
+        Self::composite(key, name, number, self.attributes())
     }
 
     /// Key in the catalog of a composite type; None for other records.

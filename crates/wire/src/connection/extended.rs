@@ -36,7 +36,7 @@ pub(super) struct Portal {
 /// Most portals that a connection keeps.
 const KEPT_MAX: usize = 100_000;
 
-fn format_of(code: u16) -> Result<Format> {
+pub(super) fn format_of(code: u16) -> Result<Format> {
     match code {
         0 => Ok(Format::Text),
         1 => Ok(Format::Binary),
@@ -47,7 +47,7 @@ fn format_of(code: u16) -> Result<Format> {
     }
 }
 
-fn formats(fields: &mut Fields<'_>) -> Result<Vec<Format>> {
+pub(super) fn formats(fields: &mut Fields<'_>) -> Result<Vec<Format>> {
     let count = fields.u16()?;
     (0..count).map(|_| format_of(fields.u16()?)).collect()
 }

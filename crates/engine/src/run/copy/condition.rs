@@ -1,4 +1,5 @@
-//! WHERE of COPY FROM: rows that it is true for are loaded, with their defaults.
+//! WHERE of COPY FROM: rows that it is true for are loaded, with their defaults. Tests of domains
+//! in records, which rows were not cast to.
 
 use std::sync::Arc;
 
@@ -13,35 +14,52 @@ use types::calendar::TimeZone;
 
 use crate::Session;
 
-/// A compiled condition, and the times that it may ask for.
+/// A compiled condition and tests, and the times that they may ask for.
 pub(super) struct Condition {
-    checks: Checks,
+    condition: Option<Checks>,
+    attributes: Option<Checks>,
     now: i64,
     clock: Arc<dyn Clock>,
     zone: TimeZone,
 }
 
 impl Condition {
-    /// The condition `text` on rows of `table`.
+    /// The condition `text` on rows of `table`; None where nothing is asked of them.
     ///
     /// # Errors
     /// None for a condition that was bound before.
-    pub(super) fn new(session: &Session, table: &TableRef, text: String) -> Result<Self> {
-        Ok(Self {
-            checks: Checks::of_text(text, table, &session.catalog())?,
+    pub(super) fn of(
+        session: &Session,
+        table: &TableRef,
+        text: Option<&String>,
+    ) -> Result<Option<Self>> {
+        let catalog = session.catalog();
+        let of_text = |text: &String| Checks::of_text(text.clone(), table, &catalog);
+        let condition = text.map(of_text).transpose()?;
+        let attributes = Checks::of_attributes(table.columns(), &catalog)?;
+        if condition.is_none() && attributes.is_none() {
+            return Ok(None);
+        }
+        Ok(Some(Self {
+            condition,
+            attributes,
             now: session.work().now_micros,
             clock: Arc::clone(&session.inner().clock),
             zone: session.settings.time_zone().clone(),
-        })
+        }))
     }
 
     /// Leaves the rows of `batch`, all columns of the table, that the condition is true for.
     ///
     /// # Errors
-    /// Errors of the condition.
+    /// Errors of the condition; 23502 and 23514 for what is no value of a domain.
     pub(super) fn keep(&self, batch: &mut Batch) -> Result<()> {
         let clocks = Clocks { now: self.now, clock: &*self.clock, zone: &self.zone };
-        let rows = self.checks.passing(batch, clocks)?;
+        if let Some(attributes) = &self.attributes {
+            attributes.test_rows(batch, clocks)?;
+        }
+        let Some(condition) = &self.condition else { return Ok(()) };
+        let rows = condition.passing(batch, clocks)?;
         if rows.len() < batch.rows {
             *batch = batch.gather(&rows);
         }

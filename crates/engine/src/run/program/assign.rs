@@ -1,10 +1,11 @@
 //! Variables that get values.
 
+use catalog::checks::Checks;
 use sql::program::{Into, Target};
-use types::{DataType, Error, Result, SqlState, Value, array, record};
+use types::{DataType, Error, RecordType, Result, SqlState, Value, array, record};
 
 use super::fragment::{record_of, rows_of};
-use super::frame::{Frame, Typed, cast};
+use super::frame::{Frame, Typed, cast, unchecked};
 use super::result::TypedRow;
 use crate::session::code::Body;
 use crate::{QueryResult, Session};
@@ -35,6 +36,11 @@ impl Frame<'_> {
                 } else {
                     cast(self.session, value, ty, declared)?
                 };
+                if let Some(attributes) = &self.declared[slot].attributes
+                    && ty != declared
+                {
+                    attributes.test(&value, declared, self.session.clocks())?;
+                }
                 self.test(slot, &value)?;
                 self.values[slot] = value;
             }
@@ -229,12 +235,28 @@ fn with_part(
         };
         let before = std::mem::replace(&mut fields[ordinal], Value::Null);
         let part = Part { fields: rest, ..part };
-        fields[ordinal] = with_part(session, Typed { value: before, ty: own }, part, value)?;
+        let value = with_part(session, Typed { value: before, ty: own }, part, value)?;
+        test_field(session, row, ordinal, &value)?;
+        fields[ordinal] = value;
         return Ok(Value::Str(record::from_values(&fields, row)?.into()));
     }
     match part.subscripts {
         [] => cast(session, value.value, value.ty, ty),
         subscripts => with_element(session, Typed { value: whole, ty }, subscripts, value),
+    }
+}
+
+/// Tests the value of a field that is of a domain, or a record with values of domains.
+///
+/// # Errors
+/// 23502, 23514.
+fn test_field(session: &Session, row: RecordType, ordinal: usize, value: &Value) -> Result<()> {
+    let ty = row.fields()[ordinal].ty;
+    let Some(used) = row.domain_of(ordinal) else { return Ok(()) };
+    let Some(used) = session.state().domain_numbered(used) else { return Ok(()) };
+    match Checks::of_domain(used, ty, &unchecked(session))? {
+        Some(checks) => checks.test(value, ty, session.clocks()),
+        None => Ok(()),
     }
 }
 

@@ -180,7 +180,11 @@ fn variable(
         Some((used, ty)) => Checks::of_domain(used, ty, &unchecked(session))?,
         None => None,
     };
-    Ok(Variable { ty, domain })
+    let attributes = match ty {
+        Some(ty) => Checks::of_attributes(&[ColumnDef::new("value", ty)], &unchecked(session))?,
+        None => None,
+    };
+    Ok(Variable { ty, domain, attributes })
 }
 
 /// The domain of the variable in `slot`.
@@ -216,7 +220,7 @@ fn column_of(session: &Session, parts: &[String]) -> Option<ColumnDef> {
 }
 
 /// The catalog as a session reads it that may read everything.
-fn unchecked(session: &Session) -> StatementCatalog<'_> {
+pub(super) fn unchecked(session: &Session) -> StatementCatalog<'_> {
     StatementCatalog { checks: Checking::Nothing, ..session.catalog() }
 }
 

@@ -16,6 +16,7 @@ use catalog::user_types::{enum_in, is_of_users};
 use catalog::{State, TableDef};
 use sql::catalog::{Domain, RoutineDef, RoutineType, StepFunction, UserType};
 use sql::statement::RelationName;
+use types::Attribute;
 
 use super::{Row, Subject, catalogs, numbers, ranges, relations, routines};
 
@@ -188,8 +189,13 @@ fn of_type(subject: &Subject<'_>, key: &str, ty: &UserType, depends: &mut Depend
     if let UserType::Composite(record) = ty {
         let class = ("pg_class", numbers::composite(key), 0);
         depends.add(class, "i", ("pg_type", number, 0));
-        for (at, field) in record.fields().iter().enumerate().filter(|(_, f)| is_of_users(f.ty)) {
-            let of = ("pg_type", numbers::of_type(field.ty).0, 0);
+        for (at, Attribute { field, domain }) in record.attributes().iter().enumerate() {
+            let of = match domain {
+                Some(number) => i64::from(*number),
+                None if is_of_users(field.ty) => numbers::of_type(field.ty).0,
+                None => continue,
+            };
+            let of = ("pg_type", of, 0);
             depends.add(("pg_class", numbers::composite(key), at as i64 + 1), "n", of);
         }
     }

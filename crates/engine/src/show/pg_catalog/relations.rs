@@ -12,7 +12,7 @@ use sql::catalog::{
     Validity,
 };
 use sql::statement::RelationName;
-use types::{ElementType, Value, array};
+use types::{Attribute, ElementType, Value, array};
 
 use super::{
     Row, Subject, families, full_name, index_classes, numbers, partition_tree, partitions, rights,
@@ -245,8 +245,13 @@ fn composite_columns(
     let mut rows = Vec::new();
     for (key, ty) in &subject.state.types {
         let UserType::Composite(record) = ty else { continue };
-        for (ordinal, field) in record.fields().iter().enumerate() {
-            rows.push(plain(attribute(numbers::composite(key), &field.name, field.ty, ordinal)));
+        for (ordinal, Attribute { field, domain }) in record.attributes().iter().enumerate() {
+            let row = attribute(numbers::composite(key), &field.name, field.ty, ordinal);
+            let row = match domain {
+                Some(number) => row.number("atttypid", i64::from(*number)).number("atttypmod", -1),
+                None => row,
+            };
+            rows.push(plain(row));
         }
     }
     rows

@@ -151,6 +151,7 @@ fn comments(subject: &Subject<'_>) -> Vec<Row> {
             let number = i64::from(subject.state.routines.get(key)?.number);
             Some(row("pg_proc", number, 0, text))
         }
+        Commented::LargeObject(number) => Some(row("pg_largeobject", i64::from(*number), 0, text)),
         Commented::Database | Commented::Role(_) => None,
     };
     let comments = &subject.state.comments;

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use sql::catalog::{
-    Arguments, Catalog, Relation, SequenceDef, TableFunctionRef, TableMeta, TableRef, UserType,
-    ViewRights, ViewWrites,
+    Arguments, Catalog, DomainUse, Relation, SequenceDef, TableFunctionRef, TableMeta, TableRef,
+    UserType, ViewRights, ViewWrites,
 };
 use sql::statement::RelationName;
 use types::{Collation, DataType, RegKind, Result, Value};
@@ -49,6 +49,10 @@ impl Catalog for Known<'_> {
 
     fn user_type(&self, schema: Option<&str>, name: &str) -> Option<UserType> {
         self.0.state.types.get(&key_of(schema, name)?).copied()
+    }
+
+    fn domain_numbered(&self, number: u32) -> Option<DomainUse> {
+        self.0.state.domain_numbered(number)
     }
 
     fn collation(&self, schema: Option<&str>, name: &str) -> Option<(String, Collation)> {

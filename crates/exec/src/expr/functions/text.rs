@@ -82,6 +82,7 @@ fn fallible(function: Function, signature: &Signature) -> Result<Option<Kernel>>
         Function::GetBit => two(text_fn::get_bit),
         Function::SetBit => three(text_fn::set_bit),
         Function::Convert => three(text_fn::convert),
+        Function::BytesAsText => one(text_fn::bytes_as_text),
         Function::ConvertFrom => two(text_fn::convert_from),
         Function::ConvertTo => two(text_fn::convert_to),
         Function::EncodingName => one(text_fn::encoding_name),
