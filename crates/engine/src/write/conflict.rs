@@ -135,9 +135,7 @@ pub(crate) fn insert(
     }
     writer.inserted(running, &inserted)?;
     let count = written.len() as u64;
-    if let Some(parts) = &mut running.parts {
-        parts.note(entry.storage().id(), written.iter().copied());
-    }
+    note(running, entry, &written);
     let mut all = Written { count, batches: vec![inserted], tids: vec![written] };
     if let ConflictAction::Update { columns, assignments } = &on_conflict.action {
         while !met.is_empty() {
@@ -150,16 +148,24 @@ pub(crate) fn insert(
             }
             places.extend(numbers.iter().map(|&number| round.proposed[number as usize]));
             all.count += updated.rows as u64;
-            if let Some(parts) = &mut running.parts {
-                let before = tids.into_iter();
-                parts.note(entry.storage().id(), before.chain(changed.iter().copied()));
-            }
+            note(running, entry, tids.iter().chain(&changed));
             all.batches.push(updated);
             all.tids.push(there_before(changed));
         }
     }
     in_places(&mut all, &places);
     Ok(all)
+}
+
+/// Tells other parts of the statement of rows that were written.
+fn note<'a>(
+    running: &mut Running<'_>,
+    entry: &TableEntry,
+    tids: impl IntoIterator<Item = &'a Tid>,
+) {
+    if let Some(parts) = &mut running.parts {
+        parts.note(entry.storage().id(), tids.into_iter().copied());
+    }
 }
 
 /// Puts rows into the order of the source, where they have these places.

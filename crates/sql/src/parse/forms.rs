@@ -327,7 +327,7 @@ struct Lifted {
 }
 
 impl Lifted {
-    /// That of `column` whose UNIQUE is the word `at`.
+    /// Constraint of `column` whose UNIQUE is the word `at`.
     fn of(tokens: &[TokenWithSpan], places: &[usize], at: usize, column: usize) -> Self {
         let word = |at: usize, text: &str| places.get(at).is_some_and(|at| is(&tokens[*at], text));
         let named = at >= 2 && word(at - 2, "constraint");
