@@ -28,7 +28,30 @@ use crate::{QueryResult, Session};
 const DEFINITIONS: &str = include_str!("large_object/definitions.sql");
 
 /// The schema of the tables.
-const SCHEMA: &str = "pg_toast";
+pub(super) const SCHEMA: &str = "pg_toast";
+
+/// # Errors
+/// 42501 for a statement that defines one of the tables anew, whoever runs it.
+pub(super) fn refuse_definition(statement: &Statement) -> Result<()> {
+    let refuse = |key: &str| {
+        if RelationName::schema_of_key(key) != SCHEMA {
+            return Ok(());
+        }
+        let name = RelationName::name_of_key(key);
+        Err(denied(format!("permission denied: \"{name}\" is a system catalog")))
+    };
+    match statement {
+        Statement::DropTable(drop) | Statement::DropIndex(drop) => {
+            drop.names.iter().try_for_each(|name| refuse(&name.key()))
+        }
+        Statement::AlterTable(Some(alter)) => refuse(alter.table.name()),
+        Statement::CreateIndex(create) => refuse(create.table.name()),
+        Statement::Truncate(truncate) => {
+            truncate.tables.iter().try_for_each(|table| refuse(table.name()))
+        }
+        _ => Ok(()),
+    }
+}
 
 /// The table of objects.
 const OBJECTS: &str = "pg_toast.pg_largeobject_metadata";

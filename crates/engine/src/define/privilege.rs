@@ -14,7 +14,7 @@ use sql::statement::{
 };
 use types::{Error, Result, SqlState};
 
-use crate::define::large_object::LargeObjects;
+use crate::define::large_object::{self, LargeObjects};
 use crate::define::role::undefined;
 use crate::{QueryResult, Session};
 
@@ -737,6 +737,7 @@ impl Definer<'_> {
 /// # Errors
 /// 42501.
 pub(crate) fn check_definition(session: &Session, statement: &Statement) -> Result<()> {
+    large_object::refuse_definition(statement)?;
     let (state, who) = (session.state(), session.who());
     if state.is_superuser(&who) {
         return Ok(());

@@ -18,7 +18,8 @@ use types::{Error, Result, SqlState};
 
 use super::missing::skipped;
 use super::{
-    alter, collation, drop, extension, materialized, names, routine, sequence, user_type, view,
+    alter, collation, drop, extension, large_object, materialized, names, routine, sequence,
+    user_type, view,
 };
 use crate::define::privilege::{one_role, schema_named, wanted_kind};
 use crate::statement::running::Running;
@@ -254,6 +255,11 @@ fn drop_all(
         if object == Object::Schema(SCHEMA_NAME.to_owned()) {
             return Err(Error::unsupported("DROP SCHEMA public"));
         }
+        if name == large_object::SCHEMA {
+            let message =
+                format!("cannot drop schema {name} because it is required by the database system");
+            return Err(Error::new(SqlState::DEPENDENT_OBJECTS, message));
+        }
         if !state.owns(&session.who(), &object) {
             return Err(denied(format!("must be owner of schema {name}")));
         }
@@ -290,6 +296,9 @@ fn rename(session: &mut Session, name: &str, to: &str) -> Result<()> {
     let object = schema_named(&state, name)?;
     if object == Object::Schema(SCHEMA_NAME.to_owned()) {
         return Err(Error::unsupported("another name of schema public"));
+    }
+    if name == large_object::SCHEMA {
+        return Err(Error::unsupported("another name of a schema of the system"));
     }
     if !state.owns(&who, &object) {
         return Err(denied(format!("must be owner of schema {name}")));
