@@ -27,7 +27,7 @@ mod transaction;
 mod member;
 
 pub use error::{Result, SharedError};
-pub use index::{Index, Uniqueness};
+pub use index::{Index, IndexKeys, KeyMaker, Uniqueness};
 pub use member::{Addresses, Member};
 pub use node::{IndexPlan, Node, SharedTable, TablePlan};
 pub use records::{Record, Records, StoredRecords, Swap};

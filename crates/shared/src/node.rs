@@ -14,7 +14,7 @@ use store::{Schema, Snapshot, StoreError, Version};
 use transport::{Channel, Cluster, MoveOrder, Pending, Phase, RemoteTable, Ring};
 
 use crate::error::{Result, SharedError};
-use crate::index::{Index, Uniqueness};
+use crate::index::{Index, IndexKeys, Uniqueness};
 use crate::manager::{BeatAnswer, Beaten, Begun, Calls, Class, Moving, NodeId, Recovery, Ticket};
 use crate::records::{Records as _, StoredRecords};
 use crate::tree::{Fill, Tree};
@@ -62,8 +62,8 @@ impl SharedTable {
 pub struct IndexPlan {
     /// Its name, unique in the database.
     pub name: String,
-    /// Fields of its keys.
-    pub fields: Vec<store::FieldId>,
+    /// Content of its keys.
+    pub keys: IndexKeys,
     /// Its kind.
     pub uniqueness: Uniqueness,
 }
@@ -186,9 +186,9 @@ impl Node {
     }
 
     async fn index(&self, plan: &IndexPlan) -> Result<Index<StoredRecords>> {
-        let IndexPlan { name, fields, uniqueness } = plan;
+        let IndexPlan { name, keys, uniqueness } = plan;
         let tree = Tree::open(self.records(name).await?, Fill::default()).await?;
-        Ok(Index::new(name, fields.clone(), *uniqueness, tree))
+        Ok(Index::new(name, keys.clone(), *uniqueness, tree))
     }
 
     /// True when it does nothing any more.
@@ -456,8 +456,10 @@ impl Node {
         }
         let mut indexes = Vec::new();
         for name in &undo.indexes {
-            let (name, fields, uniqueness) = (name.clone(), Vec::new(), Uniqueness::Many);
-            indexes.push(self.index(&IndexPlan { name, fields, uniqueness }).await?);
+            // Entries say all of their keys.
+            let keys = IndexKeys::Fields(Vec::new());
+            let (name, uniqueness) = (name.clone(), Uniqueness::Many);
+            indexes.push(self.index(&IndexPlan { name, keys, uniqueness }).await?);
         }
         // In the other order than they were made.
         for is_new in [true, false] {

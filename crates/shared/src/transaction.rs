@@ -219,10 +219,10 @@ impl<N: Deref<Target = Node>, T: Deref<Target = SharedTable>> Transaction<N, T> 
         };
         let shared = &self.tables[place.0];
         let entry = |(number, index): (usize, &Index<StoredRecords>)| {
-            let prefix = index.fields_of(shared.schema(), tuple);
-            OwnEntry { table: place.0, index: number, prefix, row: place.1 }
+            let prefix = index.fields_of(shared.schema(), tuple)?;
+            Some(OwnEntry { table: place.0, index: number, prefix, row: place.1 })
         };
-        shared.indexes.iter().enumerate().map(entry).collect()
+        shared.indexes.iter().enumerate().filter_map(entry).collect()
     }
 
     fn own(&mut self, place: Place) {
@@ -375,10 +375,12 @@ impl<N: Deref<Target = Node>, T: Deref<Target = SharedTable>> Transaction<N, T> 
         for number in 0..self.tables[table].indexes.len() {
             let index = &self.tables[table].indexes[number];
             let schema = self.tables[table].schema();
-            if index.uniqueness() == Uniqueness::Unique && !index.has_null(schema, tuple) {
-                let prefix = index.fields_of(schema, tuple);
+            if index.uniqueness() == Uniqueness::Unique
+                && let Some(prefix) = index.whole_fields_of(schema, tuple)
+            {
                 let now = self.cache.get(&(table, key)).and_then(|cached| cached.after.as_ref());
-                if now.is_some_and(|now| index.fields_of(schema, now) == prefix) {
+                let now = now.and_then(|now| index.fields_of(schema, now));
+                if now.as_ref() == Some(&prefix) {
                     // It keeps its key.
                     continue;
                 }
@@ -405,9 +407,9 @@ impl<N: Deref<Target = Node>, T: Deref<Target = SharedTable>> Transaction<N, T> 
                 by_index.push(HashMap::new());
                 continue;
             }
-            let whole = tuples.iter().filter(|tuple| !index.has_null(shared.schema(), tuple));
+            let schema = shared.schema();
             let prefixes: BTreeSet<Vec<u8>> =
-                whole.map(|tuple| index.fields_of(shared.schema(), tuple)).collect();
+                tuples.iter().filter_map(|tuple| index.whole_fields_of(schema, tuple)).collect();
             let prefixes: Vec<Vec<u8>> = prefixes.into_iter().collect();
             let rows = index.candidates_of(&self.begun.snapshot, &prefixes).await?;
             found.extend(rows.iter().flatten().copied());
@@ -456,7 +458,8 @@ impl<N: Deref<Target = Node>, T: Deref<Target = SharedTable>> Transaction<N, T> 
         let shared = &self.tables[table];
         let has_key = |row: &Key| {
             let tuple = self.cache.get(&(table, *row)).and_then(|cached| cached.after.as_ref());
-            let fields = tuple.map(|tuple| shared.indexes[index].fields_of(shared.schema(), tuple));
+            let tree = &shared.indexes[index];
+            let fields = tuple.and_then(|tuple| tree.fields_of(shared.schema(), tuple));
             fields.is_some_and(|fields| fields.starts_with(prefix))
         };
         Ok(rows.into_iter().filter(has_key).collect())
@@ -484,7 +487,7 @@ impl<N: Deref<Target = Node>, T: Deref<Target = SharedTable>> Transaction<N, T> 
     fn entries(&self, table: &SharedTable, row: Key, cached: &Cached, out: &mut Vec<EntryChange>) {
         for (number, index) in table.indexes.iter().enumerate() {
             let entry =
-                |tuple: &Option<Tuple>| Some(index.entry_of(table.schema(), row, tuple.as_ref()?));
+                |tuple: &Option<Tuple>| index.entry_of(table.schema(), row, tuple.as_ref()?);
             let lacks_it = |rows: &BTreeSet<Key>| rows.contains(&row);
             let is_unindexed = self.unindexed.get(index.name()).is_some_and(lacks_it);
             let before = if is_unindexed { None } else { entry(&cached.before) };

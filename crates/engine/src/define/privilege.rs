@@ -1,6 +1,7 @@
 //! GRANT, REVOKE, membership in roles, owners; what definitions need.
 
 mod defaults;
+mod ledger;
 
 use catalog::materialized::KIND;
 use catalog::rights::{COLUMN, Grant, Membership, Object, SCHEMA_NAME, SEQUENCE, Spot, TABLE};
@@ -17,8 +18,10 @@ use types::{Error, Result, SqlState};
 use crate::define::role::undefined;
 use crate::{QueryResult, Session};
 
-/// Runs a statement about privileges; the catalog is locked.
-pub(crate) fn run(session: &mut Session, statement: PrivilegeStatement) -> Result<QueryResult> {
+pub(super) use ledger::Ledger;
+
+/// Runs a statement about privileges; the catalog is locked, if it is the database's.
+pub(crate) fn run(ledger: &mut Ledger<'_>, statement: PrivilegeStatement) -> Result<QueryResult> {
     let command = statement.command();
     match statement {
         PrivilegeStatement::Objects {
@@ -31,20 +34,20 @@ pub(crate) fn run(session: &mut Session, statement: PrivilegeStatement) -> Resul
             behaviour,
         } => {
             let change = Change { action, privileges, option, behaviour };
-            change.run(session, &objects, &columns, &grantees)?;
+            change.run(ledger, &objects, &columns, &grantees)?;
         }
-        PrivilegeStatement::Defaults { .. } => defaults::change(session, statement)?,
+        PrivilegeStatement::Defaults { .. } => defaults::change(ledger.session, statement)?,
         PrivilegeStatement::Roles { action, roles, members, option } => {
             for role in &roles {
                 for member in &members {
-                    change_member(session, action, role, member, option)?;
+                    change_member(ledger.session, action, role, member, option)?;
                 }
             }
         }
         PrivilegeStatement::Owner { kind, name, if_missing, to } => {
-            change_owner(session, kind, &name, if_missing, &to)?;
+            change_owner(ledger, kind, &name, if_missing, &to)?;
         }
-        PrivilegeStatement::Reassign { from, to } => reassign(session, &from, &to)?,
+        PrivilegeStatement::Reassign { from, to } => reassign(ledger, &from, &to)?,
         PrivilegeStatement::DropOwned { .. } => {
             return Err(Error::internal("DROP OWNED goes to a place of its own"));
         }
@@ -208,6 +211,7 @@ fn columns_named(
         }
         for name in names {
             if state.column_place(relation, name).is_none() {
+                let relation = RelationName::name_of_key(relation);
                 let message =
                     format!("column \"{name}\" of relation \"{relation}\" does not exist");
                 return Err(Error::new(SqlState::UNDEFINED_COLUMN, message));
@@ -224,25 +228,25 @@ fn columns_named(
 impl Change {
     fn run(
         &self,
-        session: &mut Session,
+        ledger: &mut Ledger<'_>,
         objects: &Objects,
         columns: &[OnColumns],
         grantees: &[RoleName],
     ) -> Result<()> {
-        let state = session.state();
-        let grantees = self.grantees(session, &state, grantees)?;
+        let state = ledger.state();
+        let grantees = self.grantees(ledger.session, &state, grantees)?;
         for object in named(&state, objects)? {
             let all = self.all(&state, objects, &object)?;
             let on_columns = columns_named(&state, objects, &object, columns)?;
             if self.privileges != Some(Privileges::NONE) {
-                self.run_on(session, Spot { object: &object, column: None }, all, &grantees)?;
-                self.revoke_on_columns(session, &object, all, &grantees)?;
+                self.run_on(ledger, Spot { object: &object, column: None }, all, &grantees)?;
+                self.revoke_on_columns(ledger, &object, all, &grantees)?;
             }
             for (column, privileges) in on_columns {
                 let change = Self { privileges, ..*self };
                 let meant = privileges.unwrap_or(COLUMN);
                 let spot = Spot { object: &object, column: Some(&column) };
-                change.run_on(session, spot, meant, &grantees)?;
+                change.run_on(ledger, spot, meant, &grantees)?;
             }
         }
         Ok(())
@@ -270,7 +274,7 @@ impl Change {
     /// Revokes from the columns of a table what the statement revokes from the table.
     fn revoke_on_columns(
         &self,
-        session: &mut Session,
+        ledger: &mut Ledger<'_>,
         object: &Object,
         privileges: Privileges,
         grantees: &[Option<String>],
@@ -279,13 +283,13 @@ impl Change {
         if self.action == GrantAction::Grant || meant.is_empty() {
             return Ok(());
         }
-        let state = session.state();
+        let state = ledger.state();
         let columns = state.rights.get(object).map_or(&[][..], |rights| &rights.columns);
         // Nobody is warned of columns that the statement does not name.
         let change = Self { privileges: None, ..*self };
         for (column, _) in columns {
             let spot = Spot { object, column: Some(column) };
-            change.run_on(session, spot, meant, grantees)?;
+            change.run_on(ledger, spot, meant, grantees)?;
         }
         Ok(())
     }
@@ -312,13 +316,13 @@ impl Change {
 
     fn run_on(
         &self,
-        session: &mut Session,
+        ledger: &mut Ledger<'_>,
         spot: Spot<'_>,
         privileges: Privileges,
         grantees: &[Option<String>],
     ) -> Result<()> {
-        let state = session.state();
-        let who = session.who();
+        let state = ledger.state();
+        let who = ledger.session.who();
         let object = spot.object;
         let owner = state.owner_of(object).to_owned();
         let can = state.grantable_on(&who, spot);
@@ -349,7 +353,7 @@ impl Change {
                     Some(column) => format!("column \"{column}\" of relation \"{name}\""),
                     None => format!("\"{name}\""),
                 };
-                session.warn(state, format!("{some} privileges were {done} for {place}"));
+                ledger.session.warn(state, format!("{some} privileges were {done} for {place}"));
             }
         }
         let mut grants = state.grants_on(spot);
@@ -365,7 +369,7 @@ impl Change {
         }
         grants.retain(|grant| !grant.privileges.is_empty());
         let (object, column) = (object.clone(), spot.column.map(str::to_owned));
-        session.change_catalog(|state| {
+        ledger.change(|state| {
             let rights = state.rights.entry(object).or_default();
             match column {
                 None => rights.grants = Some(grants),
@@ -534,13 +538,13 @@ fn check_admin(session: &Session, state: &State, role: &str, is_superuser: bool)
 }
 
 fn change_owner(
-    session: &mut Session,
+    ledger: &mut Ledger<'_>,
     kind: ObjectKind,
     name: &RelationName,
     if_missing: IfMissing,
     to: &RoleName,
 ) -> Result<()> {
-    let state = session.state();
+    let state = ledger.state();
     let (object, word) = match kind {
         ObjectKind::Schema => (schema_named(&state, &name.name)?, "schema"),
         ObjectKind::Database => {
@@ -557,7 +561,7 @@ fn change_owner(
             let wanted = wanted_kind(kind);
             match found {
                 None if if_missing == IfMissing::Skip => {
-                    session.notice(
+                    ledger.session.notice(
                         SqlState::SUCCESSFUL_COMPLETION,
                         format!("relation \"{local}\" does not exist, skipping"),
                     );
@@ -579,14 +583,14 @@ fn change_owner(
     {
         return Err(Error::unsupported("an owner of a temporary relation"));
     }
-    let who = session.who();
+    let who = ledger.session.who();
     if !state.owns(&who, &object) {
         let (_, name) = state.described(&object);
         return Err(denied(format!("must be owner of {word} {name}")));
     }
-    let to = one_role(session, &state, to)?;
+    let to = one_role(ledger.session, &state, to)?;
     check_new_owner(&state, &who, &object, &to)?;
-    session.change_catalog(|state| {
+    ledger.change(|state| {
         set_owner(state, &object, &to);
         Ok(())
     })
@@ -635,8 +639,14 @@ pub(super) fn set_owner(state: &mut State, object: &Object, to: &str) {
         objects.extend(owned.map(|(name, _)| Object::Relation(name.clone())));
     }
     for object in objects {
+        let privileges = state.privileges_of(&object);
         let rights = state.rights.entry(object).or_default();
         let from = std::mem::replace(&mut rights.owner, to.to_owned());
+        if let (Some(grants), true) = (&mut rights.grants, from.is_empty()) {
+            // Superusers need no grant to do everything; an owner does.
+            let (grantee, grantor) = (Some(to.to_owned()), to.to_owned());
+            grants.insert(0, Grant { grantee, grantor, privileges, grantable: Privileges::NONE });
+        }
         for grant in rights.all_grants_mut() {
             if grant.grantor == from {
                 to.clone_into(&mut grant.grantor);
@@ -648,20 +658,20 @@ pub(super) fn set_owner(state: &mut State, object: &Object, to: &str) {
     }
 }
 
-fn reassign(session: &mut Session, from: &[RoleName], to: &RoleName) -> Result<()> {
-    let state = session.state();
-    let to = one_role(session, &state, to)?;
-    let who = session.who();
+fn reassign(ledger: &mut Ledger<'_>, from: &[RoleName], to: &RoleName) -> Result<()> {
+    let state = ledger.state();
+    let to = one_role(ledger.session, &state, to)?;
+    let who = ledger.session.who();
     let mut objects = Vec::new();
     for name in from {
-        let name = one_role(session, &state, name)?;
+        let name = one_role(ledger.session, &state, name)?;
         if !(state.has_rights_of(&who, &name) && state.has_rights_of(&who, &to)) {
             return Err(denied("permission denied to reassign objects"));
         }
         let owned = state.rights.iter().filter(|(_, rights)| rights.owner == name);
         objects.extend(owned.map(|(object, _)| object.clone()));
     }
-    session.change_catalog(|state| {
+    ledger.change(|state| {
         objects.iter().for_each(|object| set_owner(state, object, &to));
         Ok(())
     })

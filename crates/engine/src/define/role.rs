@@ -313,6 +313,9 @@ fn rename(definer: &mut Definer<'_>, name: &str, to: String) -> Result<()> {
     if check_unused_elsewhere(definer, name).is_err() {
         return Err(Error::unsupported("another name of a role that other databases know"));
     }
+    if definer.has_attached_rights(name)? {
+        return Err(Error::unsupported("another name of a role that has rights on shared tables"));
+    }
     check_unprepared(definer, name)?;
     definer.change_catalog(|state| {
         state.roles.remove(name);
@@ -345,7 +348,7 @@ fn drop_all(definer: &mut Definer<'_>, names: &[String], if_missing: IfMissing) 
             let message = "current user cannot be dropped";
             return Err(Error::new(SqlState::OBJECT_IN_USE, message));
         }
-        check_unused(&state, name)?;
+        check_unused(&*definer.described()?, name)?;
         check_unused_elsewhere(definer, name)?;
         check_unprepared(definer, name)?;
         definer.change_catalog(|state| {
@@ -357,6 +360,20 @@ fn drop_all(definer: &mut Definer<'_>, names: &[String], if_missing: IfMissing) 
         })?;
     }
     Ok(())
+}
+
+impl Definer<'_> {
+    /// True when the role owns something of the attached database, or has privileges there.
+    fn has_attached_rights(&self, name: &str) -> Result<bool> {
+        let (own, all) = (self.state(), self.described()?);
+        let mut rights = all.rights.clone();
+        rights.retain(|object, _| !own.rights.contains_key(object));
+        let names = |grant: &catalog::rights::Grant| {
+            grant.grantee.as_deref() == Some(name) || grant.grantor == name
+        };
+        let mut known = rights.values_mut();
+        Ok(known.any(|rights| rights.owner == name || rights.all_grants_mut().any(|g| names(g))))
+    }
 }
 
 /// # Errors

@@ -11,9 +11,12 @@
 
 use std::sync::Arc;
 
+use catalog::codec::decode_table;
 use exec::SharedBatchSource;
 use sql::statement::AccessMode;
-use types::{PhysicalType, Result, Value};
+use types::{Error, PhysicalType, Result, Value};
+
+pub use catalog::derived::RowKeys;
 
 /// A counter, and how it is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,6 +113,19 @@ pub struct AttachedSequence {
     pub counter: CounterId,
     /// Its definition, as it was given.
     pub definition: Arc<[u8]>,
+    /// Rights on it, as they were given; nothing for those of a new one.
+    pub rights: Arc<[u8]>,
+}
+
+/// Object of an attached database that has rights.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AttachedRights {
+    /// The schema.
+    Schema,
+    /// A table.
+    Table(AttachedTableId),
+    /// A sequence.
+    Sequence(CounterId),
 }
 
 /// A table of an attached database.
@@ -119,6 +135,9 @@ pub struct AttachedTable {
     pub id: AttachedTableId,
     /// Bytes of [`NewAttachedTable::definition`].
     pub definition: Arc<[u8]>,
+    /// Rights on it, as [`AttachedTransaction::set_rights`] got them; nothing for those of a new
+    /// one.
+    pub rights: Arc<[u8]>,
     /// How many rows it has, roughly; None when nobody knows.
     pub rows: Option<u64>,
 }
@@ -177,10 +196,33 @@ pub enum AttachedDoubles {
 pub struct AttachedKey {
     /// Name of the index, and of its constraint.
     pub name: String,
-    /// Ordinals of its columns.
+    /// Ordinals of its columns; from the number of the table's columns on those of its expressions.
     pub columns: Vec<usize>,
     /// Rows that it lets have equal keys.
     pub doubles: AttachedDoubles,
+    /// What its keys are made of.
+    pub source: AttachedKeySource,
+}
+
+/// What keys of an index are made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AttachedKeySource {
+    /// Columns alone, for all rows.
+    Columns,
+    /// Terms: [`row_keys`] knows which rows have keys, and makes them.
+    Terms,
+}
+
+/// What makes the keys of the index at this position of [`NewAttachedTable::keys`], of a table with
+/// this definition.
+///
+/// # Errors
+/// XX001 for bytes that are no definition; errors of the binder.
+pub fn row_keys(definition: &[u8], position: usize) -> Result<RowKeys> {
+    let (def, _) = decode_table(definition)?;
+    // Those of keys are not in the definition.
+    let index = position.checked_sub(def.keys.len()).and_then(|at| def.indexes.get(at));
+    RowKeys::new(&def.columns, index.ok_or_else(|| Error::internal("an index of the table"))?)
 }
 
 /// A key that two rows have, where a new index lets only one have it.
@@ -318,6 +360,18 @@ pub trait AttachedTransaction: Send + Sync {
     /// # Errors
     /// As [`Self::create`].
     fn redefine_sequence(&self, counter: CounterId, name: &str, definition: &[u8]) -> Result<()>;
+
+    /// Rights on the schema, as [`Self::set_rights`] got them; None as long as nobody changed them.
+    ///
+    /// # Errors
+    /// As [`Self::find`].
+    fn schema_rights(&self) -> Result<Option<Arc<[u8]>>>;
+
+    /// Gives an object other rights. They stay with it whatever becomes of its definition.
+    ///
+    /// # Errors
+    /// As [`Self::create`].
+    fn set_rights(&self, on: AttachedRights, rights: &[u8]) -> Result<()>;
 
     /// True when a table or a sequence, or an index of a table has this name.
     ///

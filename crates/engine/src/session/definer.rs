@@ -9,6 +9,7 @@ use types::{Result, SqlState};
 
 use super::{Session, told};
 use crate::instance::database::Inner;
+use crate::statement::attached::described;
 use crate::transaction::work::Work;
 use crate::words::notice::{Notice, Severity};
 use crate::words::settings::Settings;
@@ -57,6 +58,19 @@ impl Definer<'_> {
     /// The catalog as the transaction sees it.
     pub(crate) fn state(&self) -> Arc<State> {
         self.work.catalog(self.database.inner())
+    }
+
+    /// As [`Self::state`], with the relations of the attached database and their rights.
+    ///
+    /// # Errors
+    /// As [`described`].
+    pub(crate) fn described(&self) -> Result<Arc<State>> {
+        let registry = self.database.registry();
+        if registry.attachment().is_none() {
+            return Ok(self.state());
+        }
+        let transaction = self.work.attached(registry)?;
+        described(&self.state(), self.database, &*transaction).map(Arc::new)
     }
 
     /// Role that the statement runs as.

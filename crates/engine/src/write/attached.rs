@@ -17,18 +17,19 @@ use catalog::checks::{Checks, Written as Columns, failing_row};
 use catalog::generated::Generated;
 use exec::ResultSet;
 use kernels::{Batch, Column, VectorBuilder};
+use sql::catalog::IndexMeta;
 use sql::statement::{ConflictAction, ConflictTarget, Delete, Insert, OnConflict, RowTest, Update};
 use storage::Tid;
-use types::{Error, Result, SqlState, Value, text};
+use types::{Error, Result, SqlState, Value};
 
 use conflict::DoUpdate;
 pub(super) use merge::merge;
 
 use super::returning::{Written, returning};
 use crate::QueryResult;
-use crate::instance::attached::{AttachedChange, AttachedRow, AttachedTransaction};
+use crate::instance::attached::{AttachedChange, AttachedRow, AttachedTransaction, RowKeys};
 use crate::session::compiled::OwnQuery;
-use crate::statement::attached::AttachedRows;
+use crate::statement::attached::{AttachedRows, key_shown};
 use crate::statement::running::{Run, Running};
 
 /// The table that a statement writes.
@@ -221,8 +222,11 @@ impl<'a> Target<'a> {
         written.extend(self.generated.following(columns)?);
         self.verify(running, &met.batch, Columns::Only(&written))?;
         let all = values_of(&met.batch, def.columns.len());
-        let mut of_keys = def.indexes.iter().flat_map(|index| &index.columns);
-        if of_keys.any(|column| written.contains(&column.ordinal)) {
+        let is_met = |index: &IndexMeta| {
+            let mut columns = index.columns.iter();
+            !index.terms.is_empty() || columns.any(|column| written.contains(&column.ordinal))
+        };
+        if def.indexes.iter().any(is_met) {
             self.look_ahead(running, &all)?;
         }
         for (tid, values) in met.tids.iter().zip(all) {
@@ -266,16 +270,21 @@ impl<'a> Target<'a> {
         let Some(key) = def.indexes.iter().find(|key| Some(key.name.as_str()) == name) else {
             return error;
         };
-        let column = |at: &usize| def.columns[*at].name.as_str();
-        let value = |at: &usize| text::format(&values[*at], def.columns[*at].ty);
-        let ordinals: Vec<usize> = key.columns.iter().map(|column| column.ordinal).collect();
-        let columns: Vec<&str> = ordinals.iter().map(column).collect();
-        let values: Vec<String> = ordinals.iter().map(value).collect();
-        let (columns, values) = (columns.join(", "), values.join(", "));
+        let Ok(Some(made)) = self.key_of(key, values) else { return error };
+        let shown = key_shown(def, key, &made);
         let message = format!("duplicate key value violates unique constraint \"{}\"", key.name);
         Error::new(SqlState::UNIQUE_VIOLATION, message)
             .about_part(def.about_constraint(&key.name))
-            .with_detail(format!("Key ({columns})=({values}) already exists."))
+            .with_detail(format!("Key {shown} already exists."))
+    }
+
+    /// The values of the key of an index that a row has; None for a row that the index leaves out.
+    fn key_of(&self, index: &IndexMeta, values: &[Value]) -> Result<Option<Vec<Value>>> {
+        if index.terms.is_empty() {
+            let columns = index.columns.iter();
+            return Ok(Some(columns.map(|column| values[column.ordinal].clone()).collect()));
+        }
+        RowKeys::new(&self.rows.def.columns, index)?.key(&|at| values[at].clone())
     }
 
     /// Tests NOT NULL and CHECK of rows as they are to be.

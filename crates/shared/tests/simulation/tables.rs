@@ -1,6 +1,6 @@
 //! Tables that nodes work on: accounts with amounts and unique names, and lists.
 
-use shared::{IndexPlan, Node, Result, SharedTable, Uniqueness};
+use shared::{IndexKeys, IndexPlan, Node, Result, SharedTable, Uniqueness};
 use store::{Field, FieldId, FieldType, Schema, TableKind, Tuple};
 use testkit::histories::Value as Element;
 use types::Value;
@@ -20,7 +20,7 @@ impl Tables {
         ]);
         let by_name = IndexPlan {
             name: "by_name".into(),
-            fields: vec![FieldId(1)],
+            keys: IndexKeys::Fields(vec![FieldId(1)]),
             uniqueness: Uniqueness::Unique,
         };
         let indexes: Vec<IndexPlan> =

@@ -10,6 +10,7 @@
 
 use std::sync::Arc;
 
+use catalog::derived;
 use catalog::generated::Generated;
 use catalog::names::{quoted, quoted_relation};
 use catalog::stored::key_index;
@@ -20,7 +21,7 @@ use sql::catalog::{CheckDef, KeyDef, Validity};
 use sql::statement::{AlterAction, AlterTable, Nullability, RelationName, RenamedColumn};
 use types::{Error, Result, SqlState, Value};
 
-use super::{check_may, duplicated, hold, redefine, sequences, table_of, uses_own_sequence};
+use super::{duplicated, hold, redefine, rights, sequences, table_of, uses_own_sequence};
 use crate::QueryResult;
 use crate::define::alter::{lose_column, renames_index};
 use crate::define::names::{free, name_keys, taken};
@@ -57,7 +58,7 @@ pub(super) fn alter(running: &mut Running<'_>, alter: &AlterTable) -> Result<Que
     let Some(rows) = AttachedRows::of(&alter.table) else {
         return Err(Error::internal("a table of the attached database"));
     };
-    check_may(session, RelationName::schema_of_key(&rows.def.name))?;
+    rights::check_owns(session, "table", &rows.def.name)?;
     let is_of_names = alter.actions.iter().all(is_of_names);
     hold(running, &[rows.id], if is_of_names { Needs::Nothing } else { Needs::Rows })?;
     let session = &mut *running.session;
@@ -224,11 +225,15 @@ impl Altering {
 
     fn rename_column(&mut self, renamed: &RenamedColumn) {
         let def = &mut self.def;
-        let RenamedColumn { column, name, checks, generated, .. } = renamed;
+        let RenamedColumn { column, name, checks, generated, terms, key: _ } = renamed;
         let old = std::mem::replace(&mut def.columns[*column].name, name.clone());
         def.checks.clone_from(checks);
         for (column, sql) in generated {
             def.columns[*column].generated = Some(sql.clone());
+        }
+        for (index, terms) in terms {
+            let indexes = def.indexes.iter_mut().filter(|known| known.name == *index);
+            indexes.for_each(|known| known.terms.clone_from(terms));
         }
         self.renamed.push((old, Some(name.clone())));
     }
@@ -326,6 +331,12 @@ impl Altering {
         let (from, to) = (&rows.def.name, &self.def.name);
         sequences::follow(&*transaction, from, to, |name| self.name_now(name))?;
         drop(transaction);
+        let columns: Vec<(String, String)> = self
+            .renamed
+            .iter()
+            .filter_map(|(from, to)| Some((from.clone(), to.clone()?)))
+            .collect();
+        rights::settle(session, &self.state, Some((to, &columns)))?;
         for column in &self.not_null {
             validate::not_null(running, &self.def, column)?;
         }
@@ -371,7 +382,9 @@ impl Altering {
             result.batches.iter().flat_map(|batch| (0..batch.rows).map(move |at| row(batch, at)));
         let session = &*running.session;
         let transaction = session.work().attached_to_change(session.database().registry())?;
-        let table = table_of(&self.def, self.def.bare_name())?;
+        let mut def = self.def.clone();
+        derived::retype(&mut def)?;
+        let table = table_of(&def, def.bare_name())?;
         match transaction.replace(rows.id, &table, &mut rows_now)? {
             None => Ok(()),
             Some(double) => Err(duplicated(&self.def, &double)),
