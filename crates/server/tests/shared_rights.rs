@@ -1,5 +1,5 @@
-//! Rights on shared tables, and indexes over expressions and of some rows, with real processes: what
-//! one node defines counts on the others.
+//! Rights on shared tables, and indexes over expressions and of some rows, with real processes:
+//! what one node defines counts on the others.
 
 #[path = "shared_sql/cluster.rs"]
 mod cluster;

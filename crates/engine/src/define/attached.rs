@@ -1,8 +1,9 @@
 //! Definitions in the schema of the attached database: CREATE TABLE (AS) and DROP TABLE here,
-//! sequences, indexes, ALTER TABLE and rights below. Other statements about its tables are refused here,
-//! before anybody looks for them in the catalog.
+//! sequences, indexes, ALTER TABLE and rights below. Other statements about its tables are refused
+//! here, before anybody looks for them in the catalog.
 
 mod rights;
+mod references;
 mod sequences;
 mod index;
 mod alter;
@@ -14,13 +15,16 @@ use catalog::codec::encode_table_def;
 use catalog::stored::key_index;
 use sql::catalog::{ColumnDef, IndexMeta, KeyDef, KeyNulls, TableRef, Uniqueness};
 use sql::statement::{
-    CreateTable, CreateTableAs, DropRelations, IfExists, IfMissing, Persistence, RelationName,
-    SequenceChange, Statement, Truncate, TruncateIdentity, WithData,
+    CreateTable, CreateTableAs, DropBehaviour, DropRelations, IfExists, IfMissing, Persistence,
+    RelationName, SequenceChange, Statement, Truncate, TruncateIdentity, WithData,
 };
 use storage::TableId;
 use types::{DataType, Error, Result, SqlState};
 
+use references::Child;
+
 use super::names::taken;
+use super::table::referenced_rows;
 use super::{command_of, tell_taken};
 use crate::QueryResult;
 use crate::instance::attached::{
@@ -31,7 +35,7 @@ use crate::session::Session;
 use crate::statement::attached::{AttachedRows, key_shown};
 use crate::statement::running::{Run, Running};
 use crate::transaction::holds::{Definition, Needs, Wait};
-use crate::write::attached::load;
+use crate::write::attached::{Loaded, load};
 
 /// Outcome of a statement that may be about attached tables.
 pub(crate) enum Ran {
@@ -143,14 +147,33 @@ fn create(running: &mut Running<'_>, new: &CreateTable) -> Result<QueryResult> {
     if is_taken(running, &new.name, new.if_exists)? {
         return Ok(done);
     }
+    hold_parents(running, new)?;
     let session = &*running.session;
     let before = rights::now(session)?;
     let mut def = TableDef::new(&new.name.name, new.columns.clone(), session.inner().layout);
     (def.keys, def.checks) = (new.keys.clone(), new.checks.clone());
+    def.foreign_keys.clone_from(&new.foreign_keys);
     sequences::for_columns(session, &mut def, new)?;
     make(session, &def)?;
     rights::settle(session, &before, None)?;
     Ok(done)
+}
+
+/// Keeps others from writing the tables that a new one refers to, until they know that it does.
+///
+/// # Errors
+/// 0A000 for foreign keys that shared tables do not have; as [`hold`].
+fn hold_parents(running: &mut Running<'_>, new: &CreateTable) -> Result<()> {
+    let session = &*running.session;
+    let transaction = session.work().attached_to_change(session.database().registry())?;
+    let mut def = TableDef::new(&new.name.key(), new.columns.clone(), session.inner().layout);
+    def.keys.clone_from(&new.keys);
+    let mut ids = Vec::new();
+    for key in &new.foreign_keys {
+        ids.extend(references::parent(&*transaction, &def, key)?.0);
+    }
+    drop(transaction);
+    hold(running, &ids, Needs::Silence)
 }
 
 /// True when a relation is there, and CREATE TABLE leaves it as it is.
@@ -197,7 +220,8 @@ fn create_as(running: &mut Running<'_>, new: &CreateTableAs) -> Result<QueryResu
     let table = running.session.own_catalog().attached(&new.name.name)?;
     let rows = table.as_ref().and_then(AttachedRows::of);
     let rows = rows.ok_or_else(|| Error::internal("a table that was just made"))?;
-    Ok(QueryResult::command(format!("SELECT {}", load(running, &rows, &result)?)))
+    let count = load(running, &rows, &result, &mut Loaded::default())?;
+    Ok(QueryResult::command(format!("SELECT {count}")))
 }
 
 /// 0A000 for texts that are not told apart by their bytes, as keys of shared tables are.
@@ -314,9 +338,7 @@ fn refuse_clauses(new: &CreateTable) -> Result<()> {
         let default = column.default.as_deref().unwrap_or_default();
         !is_made(at) && uses_own_sequence(default, schema)
     };
-    let what = if !new.foreign_keys.is_empty() {
-        "FOREIGN KEY"
-    } else if new.columns.iter().enumerate().any(uses_other) {
+    let what = if new.columns.iter().enumerate().any(uses_other) {
         "a sequence that is not shared"
     } else if new.indexes.iter().any(IndexMeta::excludes) {
         "EXCLUDE"
@@ -383,10 +405,12 @@ fn order_of(ty: DataType) -> Result<HeldOrder> {
 fn truncate(running: &mut Running<'_>, what: &Truncate) -> Result<QueryResult> {
     let session = &mut *running.session;
     session.work().check_writable("TRUNCATE TABLE")?;
-    let tables: Vec<Arc<AttachedRows>> = what.tables.iter().filter_map(AttachedRows::of).collect();
+    let mut tables: Vec<Arc<AttachedRows>> =
+        what.tables.iter().filter_map(AttachedRows::of).collect();
     if tables.len() < what.tables.len() {
         return Err(Error::unsupported("TRUNCATE of shared tables and others at once"));
     }
+    add_referring(session, &mut tables, what.behaviour)?;
     let ids: Vec<AttachedTableId> = tables.iter().map(|rows| rows.id).collect();
     hold(running, &ids, Needs::Silence)?;
     let session = &mut *running.session;
@@ -403,17 +427,59 @@ fn truncate(running: &mut Running<'_>, what: &Truncate) -> Result<QueryResult> {
     Ok(QueryResult::command("TRUNCATE TABLE"))
 }
 
+/// Adds the tables that refer to those that are to be empty.
+///
+/// # Errors
+/// 0A000 for any under RESTRICT; 42501.
+fn add_referring(
+    session: &Session,
+    tables: &mut Vec<Arc<AttachedRows>>,
+    behaviour: DropBehaviour,
+) -> Result<()> {
+    let mut at = 0;
+    while let Some(name) = tables.get(at).map(|rows| rows.def.name.clone()) {
+        at += 1;
+        for child in references::children(session, &name)? {
+            if tables.iter().any(|rows| rows.id == child.id) {
+                continue;
+            }
+            let (child, parent) = (child.def.bare_name(), RelationName::name_of_key(&name));
+            if behaviour == DropBehaviour::Restrict {
+                return Err(referenced_rows(child, parent));
+            }
+            let found = session.own_catalog().attached(child)?;
+            let found = found.as_ref().and_then(AttachedRows::of);
+            let found = found.ok_or_else(|| Error::internal("a table that refers to another"))?;
+            rights::check_truncates(session, &found.def.name)?;
+            tables.push(found);
+        }
+    }
+    Ok(())
+}
+
 /// DROP TABLE.
 fn drop_all(running: &mut Running<'_>, old: &DropRelations) -> Result<QueryResult> {
     let session = &mut *running.session;
     session.work().check_writable("DROP TABLE")?;
-    let mut tables = Vec::new();
+    let (mut tables, mut children) = (Vec::new(), Vec::new());
+    let goes = |child: &Child| old.names.iter().any(|name| name.key() == child.def.name);
     for name in &old.names {
         rights::check_drops(session, "table", &name.key())?;
         let transaction = session.work().attached_to_change(session.database().registry())?;
         tables.extend(transaction.find(&name.name)?.map(|table| table.id));
+        for child in references::children(session, &name.key())? {
+            let is_known = children.iter().any(|known: &Child| known.id == child.id);
+            if !is_known && !goes(&child) {
+                children.push(child);
+            }
+        }
     }
+    for name in &old.names {
+        references::lose_table(&mut children, &name.key(), old.behaviour)?;
+    }
+    tables.extend(references::numbers(&children));
     hold(running, &tables, Needs::Silence)?;
+    references::follow(running.session, &children)?;
     let session = &mut *running.session;
     for name in &old.names {
         let transaction = session.work().attached_to_change(session.database().registry())?;

@@ -3,6 +3,8 @@
 //! A session without a user, one of the library, may do everything.
 //! Elsewhere: who is a member of which role (`privilege`), what roles may do (`rights`).
 
+use std::sync::Arc;
+
 use catalog::comments::Commented;
 use catalog::rights::Membership;
 use catalog::who::{Who, denied};
@@ -11,6 +13,7 @@ use sql::statement::{DefaultKind, IfMissing, PasswordChange, RoleOptions, RoleSt
 use types::{DataType, Error, Result, SqlState, Value};
 
 use crate::session::definer::Definer;
+use crate::statement::attached::described;
 use crate::words::settings::Settings;
 use crate::{Database, QueryResult, Session};
 
@@ -363,6 +366,16 @@ fn drop_all(definer: &mut Definer<'_>, names: &[String], if_missing: IfMissing) 
 }
 
 impl Definer<'_> {
+    /// The catalog with the relations of the attached database and their rights.
+    fn described(&self) -> Result<Arc<State>> {
+        match self.attached()? {
+            Some(transaction) => {
+                described(&self.state(), self.database(), &*transaction).map(Arc::new)
+            }
+            None => Ok(self.state()),
+        }
+    }
+
     /// True when the role owns something of the attached database, or has privileges there.
     fn has_attached_rights(&self, name: &str) -> Result<bool> {
         let (own, all) = (self.state(), self.described()?);

@@ -200,11 +200,11 @@ pub struct AttachedKey {
     pub columns: Vec<usize>,
     /// Rows that it lets have equal keys.
     pub doubles: AttachedDoubles,
-    /// What its keys are made of.
+    /// Source of its keys.
     pub source: AttachedKeySource,
 }
 
-/// What keys of an index are made of.
+/// Source of the keys of an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AttachedKeySource {
     /// Columns alone, for all rows.
@@ -213,7 +213,7 @@ pub enum AttachedKeySource {
     Terms,
 }
 
-/// What makes the keys of the index at this position of [`NewAttachedTable::keys`], of a table with
+/// Maker of the keys of the index at this position of [`NewAttachedTable::keys`], of a table with
 /// this definition.
 ///
 /// # Errors
@@ -298,6 +298,15 @@ pub enum AttachedChange {
     Update(AttachedRow, Vec<Value>),
     /// A row goes.
     Delete(AttachedRow),
+}
+
+/// Need of a transaction for a row that others refer to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AttachedClaim {
+    /// The row stays: the transaction refers to it.
+    Shared,
+    /// Nobody begins to refer to the row: the transaction takes it away, or changes its key.
+    Sole,
 }
 
 /// Place in a transaction to come back to.
@@ -469,6 +478,13 @@ pub trait AttachedTransaction: Send + Sync {
     /// 40001 when another transaction changed it first, or holds the table; 23505 about the
     /// constraint whose name is [`AttachedKey::name`]; 54000 for too many changes.
     fn change(&self, table: AttachedTableId, change: &AttachedChange) -> Result<AttachedRow>;
+
+    /// Claims a row: of two transactions that run at once and claim it, one of them alone, one
+    /// fails at its commit. Claims stay when changes are taken back.
+    ///
+    /// # Errors
+    /// 40001 while another transaction holds the table; as [`Self::find`].
+    fn claim(&self, table: AttachedTableId, row: AttachedRow, claim: AttachedClaim) -> Result<()>;
 
     /// True when it changed nothing.
     fn has_only_read(&self) -> bool;

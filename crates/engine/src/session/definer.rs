@@ -8,8 +8,8 @@ use catalog::who::Who;
 use types::{Result, SqlState};
 
 use super::{Session, told};
+use crate::instance::attached::AttachedTransaction;
 use crate::instance::database::Inner;
-use crate::statement::attached::described;
 use crate::transaction::work::Work;
 use crate::words::notice::{Notice, Severity};
 use crate::words::settings::Settings;
@@ -60,17 +60,14 @@ impl Definer<'_> {
         self.work.catalog(self.database.inner())
     }
 
-    /// As [`Self::state`], with the relations of the attached database and their rights.
+    /// The transaction's part in the attached database, if there is one.
     ///
     /// # Errors
-    /// As [`described`].
-    pub(crate) fn described(&self) -> Result<Arc<State>> {
+    /// 08006 and others when its processes do not answer.
+    pub(crate) fn attached(&self) -> Result<Option<Arc<dyn AttachedTransaction>>> {
         let registry = self.database.registry();
-        if registry.attachment().is_none() {
-            return Ok(self.state());
-        }
-        let transaction = self.work.attached(registry)?;
-        described(&self.state(), self.database, &*transaction).map(Arc::new)
+        let begin = registry.attachment().is_some();
+        begin.then(|| self.work.attached(registry)).transpose()
     }
 
     /// Role that the statement runs as.

@@ -11,8 +11,8 @@ use catalog::stored::{key_index, schema_of};
 use catalog::{Indexes, Schema, State, TableDef, TableEntry};
 use exec::SharedBatchSource;
 use sql::catalog::{
-    BoundTerms, CheckDef, ColumnDef, FunctionIndex, Identity, IndexMeta, KeyDef, TableFunctionRef,
-    TableMeta, TableRef,
+    BoundTerms, CheckDef, ColumnDef, ForeignKeyDef, FunctionIndex, Identity, IndexMeta, KeyDef,
+    TableFunctionRef, TableMeta, TableRef,
 };
 use sql::statement::{Privilege, Privileges, RelationName};
 use storage::{Table, TableId};
@@ -227,6 +227,10 @@ impl TableMeta for AttachedMeta {
 
     fn checks(&self) -> &[CheckDef] {
         &self.0.def.checks
+    }
+
+    fn foreign_keys(&self) -> &[ForeignKeyDef] {
+        &self.0.def.foreign_keys
     }
 
     fn identity(&self, ordinal: usize) -> Option<&Identity> {

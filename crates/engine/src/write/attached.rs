@@ -3,10 +3,12 @@
 //! ```text
 //! source query -> batches (TID = number of the row, values) -> NOT NULL, CHECK -> the transaction
 //!                                                              of the attached database
+//! when all rows are written -> foreign keys (`foreign`)
 //! ```
 //! Called by INSERT (`insert`), UPDATE and DELETE (`change`), MERGE (`merge`), COPY (`run::copy`).
 
 mod conflict;
+mod foreign;
 mod merge;
 
 use std::collections::HashSet;
@@ -38,6 +40,7 @@ struct Target<'a> {
     transaction: Arc<dyn AttachedTransaction>,
     checks: Checks,
     generated: Generated,
+    keys: foreign::Keys,
 }
 
 /// INSERT.
@@ -63,21 +66,43 @@ pub(super) fn insert(
         }
         None => target.add_all(running, &source, Skipped::None)?,
     };
+    target.settle(running)?;
     let tag = format!("INSERT 0 {}", written.count);
     returning(running, insert.returning.as_ref(), written, tag)
 }
 
-/// Adds rows that COPY brings; how many.
+/// Rows that were added so far, by COPY say, and whose foreign keys were not looked at yet.
+#[derive(Default)]
+pub(crate) struct Loaded(foreign::Touched);
+
+/// Adds rows; how many.
 ///
 /// # Errors
-/// As [`insert`].
+/// As [`insert`], but for foreign keys.
 pub(crate) fn load(
     running: &mut Running<'_>,
     rows: &AttachedRows,
     result: &ResultSet,
+    loaded: &mut Loaded,
 ) -> Result<u64> {
     let target = Target::of(running, rows, "COPY FROM")?;
-    Ok(target.add_all(running, result, Skipped::None)?.count)
+    let count = target.add_all(running, result, Skipped::None)?.count;
+    target.keys.hand_over(&mut loaded.0);
+    Ok(count)
+}
+
+/// Looks at the foreign keys of rows that were added.
+///
+/// # Errors
+/// 23503.
+pub(crate) fn end_load(
+    running: &mut Running<'_>,
+    rows: &AttachedRows,
+    mut loaded: Loaded,
+) -> Result<()> {
+    let target = Target::of(running, rows, "COPY FROM")?;
+    target.keys.take_over(&mut loaded.0);
+    target.settle(running)
 }
 
 /// Rows that an INSERT leaves out.
@@ -118,6 +143,7 @@ pub(super) fn update(
         target.update(running, &met, &update.columns)?;
         written.add(met);
     }
+    target.settle(running)?;
     let tag = format!("UPDATE {}", written.count);
     returning(running, update.returning.as_ref(), written, tag)
 }
@@ -138,6 +164,7 @@ pub(super) fn delete(
         target.delete(running, &met.tids)?;
         written.add(met);
     }
+    target.settle(running)?;
     let tag = format!("DELETE {}", written.count);
     returning(running, delete.returning.as_ref(), written, tag)
 }
@@ -177,7 +204,7 @@ impl<'a> Target<'a> {
         let (checks, generated) = (Checks::of(&rows.def), Generated::of(&rows.def.columns));
         checks.prepare(&rows.def, &session.own_catalog())?;
         generated.prepare(&rows.def, &session.own_catalog())?;
-        Ok(Self { rows, transaction, checks, generated })
+        Ok(Self { rows, transaction, checks, generated, keys: foreign::Keys::default() })
     }
 
     /// Adds the rows of `source` that are not `skipped`.
@@ -205,6 +232,7 @@ impl<'a> Target<'a> {
             running.session.cancel_handle().check()?;
             match self.change(&AttachedChange::Insert(values)) {
                 Ok(tid) => {
+                    self.note_new(tid, None);
                     tids.push(tid);
                     kept.push(row as u32);
                 }
@@ -229,8 +257,10 @@ impl<'a> Target<'a> {
         if def.indexes.iter().any(is_met) {
             self.look_ahead(running, &all)?;
         }
+        self.note_gone(&met.tids, Some(&written))?;
         for (tid, values) in met.tids.iter().zip(all) {
             running.session.cancel_handle().check()?;
+            self.note_new(*tid, Some(&written));
             self.change(&AttachedChange::Update(AttachedRow(tid.0), values))?;
         }
         Ok(())
@@ -238,6 +268,7 @@ impl<'a> Target<'a> {
 
     /// Takes rows away.
     fn delete(&self, running: &Running<'_>, tids: &[Tid]) -> Result<()> {
+        self.note_gone(tids, None)?;
         for tid in tids {
             running.session.cancel_handle().check()?;
             self.change(&AttachedChange::Delete(AttachedRow(tid.0)))?;

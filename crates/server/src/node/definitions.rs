@@ -6,7 +6,8 @@
 //! dropped  "" | version that dropped it | names of what stores have, until that is gone; or, in
 //!          rows of earlier builds, columns and keys in the place of the names
 //! sequence name | -1 | rights | definition in SQL
-//! keys     name, columns | behind them all: number in the stores, bits: doubles, terms | generation
+//! keys     name, columns | behind them all: number in the stores, bits: doubles, terms
+//!          | generation
 //! rights   behind the generation, where somebody changed them
 //! ```
 //! Every change of a definition changes row 0, too: definitions change one at a time, and who knows
@@ -20,7 +21,7 @@ use engine::attached::{
     AttachedColumn, AttachedDoubles, AttachedKey, AttachedKeySource, AttachedNulls,
     AttachedSequence, CounterId, HeldOrder, NewAttachedTable, RowKeys, row_keys,
 };
-use shared::{IndexKeys, IndexPlan, KeyMaker, TablePlan, Uniqueness};
+use shared::{IndexKeys, IndexPlan, KeyMaker, TablePlan, Uniqueness, claims_of};
 use store::server::Layout;
 use store::{Field, FieldId, FieldType, Key, Schema, TableKind, Tuple, Version};
 use types::codec::{Input, Malformed, put_bytes, put_u64};
@@ -53,7 +54,7 @@ pub(crate) struct Definition {
     pub(crate) sql: Arc<[u8]>,
     /// Rights on it, as the engine reads them; nothing for those of a new table.
     pub(crate) rights: Arc<[u8]>,
-    /// What makes the keys of its indexes.
+    /// Makers of the keys of its indexes.
     pub(crate) made: MadeKeys,
 }
 
@@ -454,7 +455,10 @@ impl Definition {
     /// Names of the tables that stores have for it.
     pub(crate) fn stored_names(&self) -> impl Iterator<Item = String> {
         let indexes = self.numbers.iter().map(|number| self.index_name(*number));
-        std::iter::once(format!("sql.t{}", self.id)).chain(indexes)
+        let rows = format!("sql.t{}", self.id);
+        // Claims are there if somebody ever made one.
+        let claims = claims_of(&rows);
+        std::iter::once(rows).chain(indexes).chain([claims])
     }
 
     /// The store's table of its rows, with an index for each key.
@@ -703,7 +707,8 @@ mod tests {
         (row[0], row[1]) = (Value::text(""), Value::I64(5));
         all.add(7, &row).expect("earlier builds wrote it so");
         let found: Vec<_> = all.dropped.iter().map(|d| (d.row, d.names.join(" "), d.by)).collect();
-        let wanted = [(9, "sql.t7.3", Version(4)), (7, "sql.t7 sql.t7.0", Version(5))];
+        let wanted =
+            [(9, "sql.t7.3", Version(4)), (7, "sql.t7 sql.t7.0 sql.t7.claims", Version(5))];
         assert_eq!(found, wanted.map(|(row, names, by)| (row, names.to_owned(), by)));
         assert!(all.has_stored("sql.t7.0") && !all.has_stored("sql.t7.1"));
     }

@@ -7,14 +7,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use engine::attached::{
-    AttachedChange, AttachedDouble, AttachedMark, AttachedRights, AttachedRow, AttachedSequence,
-    AttachedSize, AttachedTable, AttachedTableId, AttachedTransaction, CounterId, HoldNumber,
-    NewAttachedTable,
+    AttachedChange, AttachedClaim, AttachedDouble, AttachedMark, AttachedRights, AttachedRow,
+    AttachedSequence, AttachedSize, AttachedTable, AttachedTableId, AttachedTransaction, CounterId,
+    HoldNumber, NewAttachedTable,
 };
 use exec::SharedBatchSource;
 use parking_lot::Mutex;
 use shared::manager::Class;
-use shared::{Mark, Transaction};
+use shared::{Claim, Mark, Transaction};
 use sql::statement::AccessMode;
 use store::{FieldId, Key, Query, Table as _, Tuple, codec};
 use types::codec::Input;
@@ -619,6 +619,22 @@ impl AttachedTransaction for NodeTransaction {
             joined.run(async {
                 let number = open.table(joined, &definition).await?;
                 open.change(number, &definition, change).await.map(AttachedRow)
+            })
+        })
+    }
+
+    fn claim(&self, table: AttachedTableId, row: AttachedRow, claim: AttachedClaim) -> Result<()> {
+        let definition = self.definition(table)?;
+        let claim = match claim {
+            AttachedClaim::Shared => Claim::Shared,
+            AttachedClaim::Sole => Claim::Sole,
+        };
+        self.work(|joined, open| {
+            // Rows of a table that is written anew get other numbers.
+            open.admit(joined, Some(table.0))?;
+            joined.run(async {
+                let number = open.table(joined, &definition).await?;
+                Ok(open.shared.claim(number, row.0, claim).await?)
             })
         })
     }

@@ -14,6 +14,7 @@ use testkit::Random;
 use testkit::histories::{End, Key, Op, Txn, Value as Element};
 use types::Value;
 
+use crate::references;
 use crate::tables::Tables;
 use crate::world::{Lists, Notes, Phase, STORES};
 
@@ -64,9 +65,10 @@ pub(crate) async fn live(node: &Node, notes: &Notes, mut random: Random) {
             if random.chance(6) {
                 change_stores(node, notes, &mut random).await?;
             }
-            let outcome = match random.below(4) {
+            let outcome = match random.below(5) {
                 0 | 1 => lists(node, &tables, notes, &mut random).await,
                 2 => transfer(node, &tables, &mut random).await,
+                3 => refer(node, &tables, &mut random).await,
                 _ => rename(node, &tables, &mut random).await,
             };
             match outcome {
@@ -182,6 +184,13 @@ async fn rename(node: &Node, tables: &Tables, random: &mut Random) -> Result<()>
     ended(txn, outcome).await
 }
 
+/// Has rows come, go, or refer to others.
+async fn refer(node: &Node, tables: &Tables, random: &mut Random) -> Result<()> {
+    let mut txn = Transaction::begin(node, tables.all(), Class::ReadWrite).await?;
+    let outcome = references::refer(&mut txn, tables, random).await;
+    ended(txn, outcome).await
+}
+
 async fn lists(node: &Node, tables: &Tables, notes: &Notes, random: &mut Random) -> Result<()> {
     let place = {
         let mut history = notes.history.borrow_mut();
@@ -279,6 +288,7 @@ async fn audit(node: &Node, tables: &Tables, notes: &Notes) -> Result<()> {
     }
     let version = txn.snapshot().version().0;
     txn.abort().await?;
+    references::audit(node, tables).await?;
     let mut entries = [0; 3];
     for (index, count) in tables.accounts.indexes().iter().zip(&mut entries) {
         let shape = index.tree().check().await?;

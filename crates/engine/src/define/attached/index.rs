@@ -7,6 +7,7 @@ use sql::catalog::{IndexExpression, IndexMeta, Uniqueness};
 use sql::statement::{CreateIndex, DropRelations, IfExists, IfMissing, Naming, RelationName};
 use types::{Error, Result, SqlState};
 
+use super::references::{self, Going};
 use super::{hold, redefine, rights};
 use crate::QueryResult;
 use crate::define::drop::wrong_kind;
@@ -130,10 +131,17 @@ pub(super) fn drop_all(running: &mut Running<'_>, old: &DropRelations) -> Result
             return Err(Error::new(SqlState::DEPENDENT_OBJECTS, message)
                 .with_hint(format!("You can drop {constraint} instead.")));
         }
+        let mut children = references::children(session, &def.name)?;
+        let what = format!("index {}", name.name);
+        let going = Going { what: &what, behaviour: old.behaviour };
+        references::lose_index(&mut def, &mut children, &name.name, going)?;
         def.indexes.retain(|index| index.name != name.name);
         drop(transaction);
-        hold(running, &[table], Needs::Nothing)?;
+        let held: Vec<AttachedTableId> =
+            std::iter::once(table).chain(references::numbers(&children)).collect();
+        hold(running, &held, Needs::Nothing)?;
         redefine(running.session, table, &def)?;
+        references::follow(running.session, &children)?;
     }
     Ok(QueryResult::command("DROP INDEX"))
 }

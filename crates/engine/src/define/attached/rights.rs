@@ -275,3 +275,11 @@ pub(super) fn check_restarts(session: &Session, key: &str) -> Result<()> {
     let Some((state, who)) = limits(session)? else { return Ok(()) };
     crate::define::sequence::check_owned(&state, key, &who)
 }
+
+/// # Errors
+/// 42501 for a role that may not empty the table `key`.
+pub(super) fn check_truncates(session: &Session, key: &str) -> Result<()> {
+    let Some((state, who)) = limits(session)? else { return Ok(()) };
+    let truncate = Privileges::of(&[Privilege::Truncate]);
+    state.check(&who, &Object::Relation(key.to_owned()), truncate)
+}

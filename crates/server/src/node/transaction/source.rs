@@ -5,7 +5,8 @@
 //! restrictions -> equal to constants in the first columns of a key -> look-ups, rows by number
 //!              -> tests that stores know -> scan of all stores, then rows that were changed here
 //! ```
-//! Keys with expressions or WHERE count where they were offered: they have all rows that are wanted.
+//! Keys with expressions or WHERE count where they were offered: they have all rows that are
+//! wanted.
 //! Whoever asks tests the restrictions anyway: rows may come that do not meet them.
 
 use std::collections::HashSet;
