@@ -106,7 +106,7 @@ fn carry_out(running: &mut Running<'_>, statement: Statement) -> Result<QueryRes
             PrivilegeStatement::DropOwned { roles, behaviour } => {
                 owned::drop(running, &roles, behaviour)
             }
-            statement => privilege::run(running.session, statement),
+            statement => privilege::run(&mut privilege::Ledger::own(running.session), statement),
         },
         Statement::Schema(statement) => schema::run(running.session, *statement),
         Statement::Extension(statement) => extension::run(running, *statement),

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use kernels::{Batch, Column, Vector};
 use parking_lot::Mutex;
-use plan::physical::{Node, Operator};
-use sql::catalog::SourcePart;
+use plan::physical::{Node, Operator, ScanRestriction};
+use sql::catalog::{FunctionIndex, SourcePart};
 use storage::Restriction;
 use types::{Error, Result, Value};
 
@@ -39,12 +39,30 @@ pub trait BatchSource: Send + Sync {
         None
     }
 
-    /// The rows without those that do not meet `restrictions` on its columns, as far as it can tell
-    /// cheaply; None when it always gives all.
-    fn restricted(&self, restrictions: Vec<Restriction>) -> Option<SharedBatchSource> {
-        let _ = restrictions;
+    /// The rows without those that nobody wants, as far as it can tell cheaply; None when it always
+    /// gives all.
+    fn restricted(&self, wanted: WantedRows) -> Option<SharedBatchSource> {
+        let _ = wanted;
         None
     }
+}
+
+/// Rows of a table function that are wanted.
+#[derive(Clone, Debug, Default)]
+pub struct WantedRows {
+    /// Restrictions that they meet, of columns of the function.
+    pub restrictions: Vec<Restriction>,
+    /// Indexes that have all of them.
+    pub offers: Vec<OfferedIndex>,
+}
+
+/// An index with expressions or WHERE that has all rows that are wanted.
+#[derive(Clone, Debug)]
+pub struct OfferedIndex {
+    /// [`sql::catalog::FunctionIndex::position`].
+    pub position: usize,
+    /// Restrictions that the rows meet, by number of the index's expression.
+    pub restrictions: Vec<Restriction>,
 }
 
 /// Object of a [`sql::catalog::BoundTableFunction`].
@@ -52,7 +70,7 @@ pub type SharedBatchSource = Arc<dyn BatchSource>;
 
 /// Opens [`Operator::FunctionScan`].
 pub(crate) fn open_function(opener: &mut Opener, node: &Node) -> Result<Stream> {
-    let Operator::FunctionScan { function, columns, restrictions } = &node.operator else {
+    let Operator::FunctionScan { function, columns, restrictions, offers } = &node.operator else {
         return Err(Error::internal("not a function scan"));
     };
     let object = function.0.object();
@@ -60,15 +78,24 @@ pub(crate) fn open_function(opener: &mut Opener, node: &Node) -> Result<Stream> 
         Error::internal(format!("table function {} has no rows", function.0.name()))
     })?;
     let mut source = SharedBatchSource::clone(&source);
-    if !restrictions.is_empty() {
-        let mut all = Vec::with_capacity(restrictions.len());
-        for restriction in restrictions {
-            let output = &node.output[restriction.column];
-            let (kind, name) = (&restriction.kind, output.name.to_string());
-            let kind = restriction_kind(opener, kind, output.physical, name)?;
-            all.push(Restriction { column: columns[restriction.column], kind });
+    let mut wanted = WantedRows::default();
+    for ScanRestriction { column, kind } in restrictions {
+        let output = &node.output[*column];
+        let kind = restriction_kind(opener, kind, output.physical, output.name.to_string())?;
+        wanted.restrictions.push(Restriction { column: columns[*column], kind });
+    }
+    for offer in offers {
+        let FunctionIndex { name, position, terms } = &function.0.indexes()[offer.index];
+        let mut restrictions = Vec::with_capacity(offer.restrictions.len());
+        for ScanRestriction { column, kind } in &offer.restrictions {
+            let physical = terms.expressions[*column].ty.physical();
+            let kind = restriction_kind(opener, kind, physical, name.clone())?;
+            restrictions.push(Restriction { column: *column, kind });
         }
-        source = source.restricted(all).unwrap_or(source);
+        wanted.offers.push(OfferedIndex { position: *position, restrictions });
+    }
+    if !restrictions.is_empty() || !offers.is_empty() {
+        source = source.restricted(wanted).unwrap_or(source);
     }
     let source = FunctionSource { source, columns: columns.clone() };
     Ok(Stream::new(Arc::new(source), Some(node.id)))

@@ -42,7 +42,9 @@ mod in_order;
 
 pub use account::StatementAccount;
 pub use context::{Profile, QueryContext, Recheck, SpillSpace};
-pub use function::{BatchSource, RowColumn, SharedBatchSource, function_source};
+pub use function::{
+    BatchSource, OfferedIndex, RowColumn, SharedBatchSource, WantedRows, function_source,
+};
 pub use in_order::{Receiver, execute_into};
 pub use open::execute;
 pub use opener::Opener;

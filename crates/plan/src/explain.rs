@@ -13,13 +13,13 @@ pub use forms::{explain_xml, explain_yaml};
 pub use json::explain_json;
 pub(crate) use text::{aggregate_text, short_text};
 
-use sql::algebra::SeriesFunction;
-use sql::catalog::{IndexColumn, TableRef};
+use sql::algebra::{Expr as Logical, SeriesFunction};
+use sql::catalog::{FunctionIndex, IndexColumn, TableFunctionRef, TableRef};
 
 use crate::physical::{
-    AggregateMode, BoundKind, BuildKeys, CteSource, ElementCondition, IndexOrder, IndexWay,
-    JoinMethod, Node, NullKeys, Operator, OperatorId, OperatorProfile, OutputColumn, PhysicalPlan,
-    PreludeKind, ScanRestriction, ScanRows,
+    AggregateMode, BoundKind, BuildKeys, CteSource, ElementCondition, FunctionOffer, IndexOrder,
+    IndexWay, JoinMethod, Node, NullKeys, Operator, OperatorId, OperatorProfile, OutputColumn,
+    PhysicalPlan, PreludeKind, ScanRestriction, ScanRows,
 };
 use text::{expr_text, list_text, restriction_text, sort_text, values_text, window_text};
 
@@ -152,8 +152,10 @@ fn describe(node: &Node) -> (String, Vec<String>) {
         Operator::Scan { .. } => describe_scan(node),
         Operator::IndexScan { .. } => describe_index_scan(node),
         Operator::IndexJoin { .. } => describe_index_join(node),
-        Operator::FunctionScan { function, restrictions, .. } => {
-            let details = where_text(restrictions, &node.output).into_iter().collect();
+        Operator::FunctionScan { function, restrictions, offers, .. } => {
+            let mut details: Vec<String> =
+                where_text(restrictions, &node.output).into_iter().collect();
+            details.extend(offers.iter().map(|offer| offer_text(function, offer)));
             (format!("FunctionScan {}", function.0.name()), details)
         }
         Operator::Input { name, .. } => (format!("Input {name}"), Vec::new()),
@@ -298,6 +300,21 @@ fn index_keys(
     let key = |(name, key)| format!("{name} = {}", expr_text(key, columns));
     let keys: Vec<String> = names.iter().zip(keys).map(key).collect();
     (!keys.is_empty()).then(|| format!("key {}", keys.join(" and ")))
+}
+
+/// An index that a table function may read, with restrictions of its expressions.
+fn offer_text(function: &TableFunctionRef, offer: &FunctionOffer) -> String {
+    let FunctionIndex { name, terms, .. } = &function.0.indexes()[offer.index];
+    let column = |expr: &Logical| OutputColumn {
+        name: "expression".into(),
+        ty: expr.ty,
+        physical: expr.ty.physical(),
+    };
+    let columns: Vec<OutputColumn> = terms.expressions.iter().map(column).collect();
+    match where_text(&offer.restrictions, &columns) {
+        Some(text) => format!("index {name} {text}"),
+        None => format!("index {name}"),
+    }
 }
 
 fn where_text(restrictions: &[ScanRestriction], columns: &[OutputColumn]) -> Option<String> {

@@ -232,10 +232,10 @@ impl Lowering<'_, '_> {
         let mut below = needed.clone();
         tree::mention(predicate, &mut below);
         let mut lowered = self.lower(input, &below)?;
-        if let Plan::FunctionScan { function, .. } = input
+        if let Plan::FunctionScan { function, columns } = input
             && function.0.takes() == TakesRestrictions::Yes
         {
-            self.restrict_function(&mut lowered, predicate)?;
+            self.restrict_function(&mut lowered, columns, predicate)?;
         }
         let lowered_predicate = self.expr(predicate, &lowered)?;
         let properties = cardinality::filtered(

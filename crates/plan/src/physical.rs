@@ -9,12 +9,14 @@
 mod elements;
 mod instead;
 mod near;
+mod offer;
 
 use std::sync::Arc;
 
 pub use elements::ElementCondition;
 pub use instead::HashInstead;
 pub use near::NearVector;
+pub use offer::FunctionOffer;
 use sql::algebra::{
     AggregateFunction, Direction, Duplicates, FrameExclusion, FrameUnits, Function, LikeCase,
     NullsOrder, SeriesFunction, SetOperator, WindowFunction,
@@ -468,6 +470,8 @@ pub enum Operator {
         columns: Vec<usize>,
         /// Rows for which one of them does not hold may be left out: nobody above needs them.
         restrictions: Vec<ScanRestriction>,
+        /// Indexes that have all rows that are needed.
+        offers: Vec<FunctionOffer>,
     },
     /// Rows of a table that an index finds. Output: exactly `columns`.
     IndexScan {

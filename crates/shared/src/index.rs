@@ -4,12 +4,16 @@
 //! unique     fields in byte order | valid to u64, big-endian            -> key of the row
 //! others     fields in byte order | key of the row u64 | valid to u64   -> key of the row
 //! A row with NULL among its fields has an entry of the second kind in a unique index, too: NULLs
-//! are not equal.
+//! are not equal. Where a `KeyMaker` makes the keys, its values stand for the fields, and rows may
+//! have no entry.
 //! ```
 //! An entry that holds is valid to 2^64 - 1. A transaction that takes it away puts one beside it
 //! that is valid to its own version, then removes the first; who does not see that version still
 //! finds the row. Entries of transactions in progress lead to rows that nobody else sees.
 //! Source: Pilman 2017, section 7.8.
+
+use std::fmt;
+use std::sync::Arc;
 
 use store::{FieldId, Schema, Snapshot, Tuple, Version};
 use transport::all;
@@ -26,6 +30,40 @@ pub enum Uniqueness {
     Unique,
     /// Any number.
     Many,
+}
+
+/// Maker of an index's keys, where these are no fields of rows.
+pub trait KeyMaker: Send + Sync {
+    /// The key of a row, always the same for the same row; None for a row without an entry. A row
+    /// that has none because its key cannot be made was refused before it came to a transaction.
+    fn key(&self, schema: &Schema, tuple: &Tuple) -> Option<Vec<Value>>;
+}
+
+/// Content of an index's keys.
+#[derive(Clone)]
+pub enum IndexKeys {
+    /// Fields of the rows: each row has an entry.
+    Fields(Vec<FieldId>),
+    /// Values that are made of the rows.
+    Made(Arc<dyn KeyMaker>),
+}
+
+impl fmt::Debug for IndexKeys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Fields(fields) => f.debug_tuple("Fields").field(fields).finish(),
+            Self::Made(_) => f.write_str("Made"),
+        }
+    }
+}
+
+impl IndexKeys {
+    fn of(&self, schema: &Schema, tuple: &Tuple) -> Option<Vec<Value>> {
+        match self {
+            Self::Fields(fields) => Some(fields.iter().map(|f| tuple.value(schema, *f)).collect()),
+            Self::Made(maker) => maker.key(schema, tuple),
+        }
+    }
 }
 
 /// Leaves that are read at a time.
@@ -46,7 +84,7 @@ const FOREVER: u64 = u64::MAX;
 /// An index, as one thread uses it.
 pub struct Index<R> {
     name: String,
-    fields: Vec<FieldId>,
+    keys: IndexKeys,
     uniqueness: Uniqueness,
     tree: Tree<R>,
 }
@@ -117,9 +155,9 @@ fn put_value(out: &mut Vec<u8>, value: &Value) {
 }
 
 impl<R: Records> Index<R> {
-    /// The index `name` over `fields` of a table.
-    pub fn new(name: &str, fields: Vec<FieldId>, uniqueness: Uniqueness, tree: Tree<R>) -> Self {
-        Self { name: name.into(), fields, uniqueness, tree }
+    /// The index `name` of a table.
+    pub fn new(name: &str, keys: IndexKeys, uniqueness: Uniqueness, tree: Tree<R>) -> Self {
+        Self { name: name.into(), keys, uniqueness, tree }
     }
 
     /// Its name, which its records have.
@@ -144,20 +182,20 @@ impl<R: Records> Index<R> {
         out
     }
 
-    /// Key of a row without what follows the fields.
-    pub(crate) fn fields_of(&self, schema: &Schema, tuple: &Tuple) -> Vec<u8> {
-        let values: Vec<Value> = self.fields.iter().map(|f| tuple.value(schema, *f)).collect();
-        Self::prefix(&values)
+    /// Key of a row without what follows the fields; None for a row without an entry.
+    pub(crate) fn fields_of(&self, schema: &Schema, tuple: &Tuple) -> Option<Vec<u8>> {
+        self.keys.of(schema, tuple).map(|values| Self::prefix(&values))
     }
 
-    /// True when one of its fields is NULL.
-    pub(crate) fn has_null(&self, schema: &Schema, tuple: &Tuple) -> bool {
-        self.fields.iter().any(|field| tuple.value(schema, *field).is_null())
+    /// As [`Self::fields_of`]; None for a row whose key others may have, too, as NULL is in it.
+    pub(crate) fn whole_fields_of(&self, schema: &Schema, tuple: &Tuple) -> Option<Vec<u8>> {
+        let values = self.keys.of(schema, tuple)?;
+        if values.iter().any(Value::is_null) { None } else { Some(Self::prefix(&values)) }
     }
 
-    pub(crate) fn entry_of(&self, schema: &Schema, row: u64, tuple: &Tuple) -> Entry {
-        let values: Vec<Value> = self.fields.iter().map(|f| tuple.value(schema, *f)).collect();
-        self.entry_with(row, &values)
+    /// The entry of a row, if it has one.
+    pub(crate) fn entry_of(&self, schema: &Schema, row: u64, tuple: &Tuple) -> Option<Entry> {
+        self.keys.of(schema, tuple).map(|values| self.entry_with(row, &values))
     }
 
     /// The entry of a row with these values of its fields.

@@ -22,14 +22,16 @@ pub mod tree;
 pub mod manager;
 mod index;
 mod undo;
+mod claims;
 mod node;
 mod transaction;
 mod member;
 
+pub use claims::Claim;
 pub use error::{Result, SharedError};
-pub use index::{Index, Uniqueness};
+pub use index::{Index, IndexKeys, KeyMaker, Uniqueness};
 pub use member::{Addresses, Member};
-pub use node::{IndexPlan, Node, SharedTable, TablePlan};
+pub use node::{IndexPlan, Node, SharedTable, TablePlan, claims_of};
 pub use records::{Record, Records, StoredRecords, Swap};
 pub use transaction::{Mark, Transaction};
 pub use tree::{Fill, Inserted, Tree, TreeCounts};

@@ -5,18 +5,19 @@
 //! are rolled back.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 use store::server::Layout;
-use store::{Schema, Snapshot, StoreError, Version};
+use store::{Key, Schema, Snapshot, StoreError, Version};
 use transport::{Channel, Cluster, MoveOrder, Pending, Phase, RemoteTable, Ring};
 
+use crate::claims::{Claim, Claims};
 use crate::error::{Result, SharedError};
-use crate::index::{Index, Uniqueness};
+use crate::index::{Index, IndexKeys, Uniqueness};
 use crate::manager::{BeatAnswer, Beaten, Begun, Calls, Class, Moving, NodeId, Recovery, Ticket};
-use crate::records::{Records as _, StoredRecords};
+use crate::records::{Records as _, StoredRecords, Swap};
 use crate::tree::{Fill, Tree};
 use crate::undo::{self, TableUndo, UNDO};
 
@@ -38,6 +39,13 @@ pub struct SharedTable {
     pub(crate) name: String,
     pub(crate) rows: RemoteTable,
     pub(crate) indexes: Vec<Index<StoredRecords>>,
+    /// Claims on its rows, once somebody made one.
+    pub(crate) claims: OnceLock<StoredRecords>,
+}
+
+/// Name that stores have for the claims on rows of the table `name`.
+pub fn claims_of(name: &str) -> String {
+    format!("{name}.claims")
 }
 
 impl SharedTable {
@@ -62,8 +70,8 @@ impl SharedTable {
 pub struct IndexPlan {
     /// Its name, unique in the database.
     pub name: String,
-    /// Fields of its keys.
-    pub fields: Vec<store::FieldId>,
+    /// Content of its keys.
+    pub keys: IndexKeys,
     /// Its kind.
     pub uniqueness: Uniqueness,
 }
@@ -169,7 +177,8 @@ impl Node {
     pub async fn planned_table(&self, plan: &TablePlan) -> Result<SharedTable> {
         let TablePlan { name, schema, layout, indexes } = plan;
         let rows = found_or_made(&self.cluster, name, schema, *layout).await?;
-        let mut table = SharedTable { name: name.clone(), rows, indexes: Vec::new() };
+        let (indexes_of, claims) = (Vec::new(), OnceLock::new());
+        let mut table = SharedTable { name: name.clone(), rows, indexes: indexes_of, claims };
         for plan in indexes {
             table.indexes.push(self.index(plan).await?);
         }
@@ -186,9 +195,9 @@ impl Node {
     }
 
     async fn index(&self, plan: &IndexPlan) -> Result<Index<StoredRecords>> {
-        let IndexPlan { name, fields, uniqueness } = plan;
+        let IndexPlan { name, keys, uniqueness } = plan;
         let tree = Tree::open(self.records(name).await?, Fill::default()).await?;
-        Ok(Index::new(name, fields.clone(), *uniqueness, tree))
+        Ok(Index::new(name, keys.clone(), *uniqueness, tree))
     }
 
     /// True when it does nothing any more.
@@ -376,6 +385,37 @@ impl Node {
         Calls(&self.manager).recovered(&work.dead).await
     }
 
+    /// Claims a row of `table` for the transaction that has `snapshot`.
+    ///
+    /// # Errors
+    /// [`SharedError::Conflict`] when another claim is in the way; [`SharedError::Store`].
+    pub(crate) async fn claim(
+        &self,
+        table: &SharedTable,
+        key: Key,
+        claim: Claim,
+        snapshot: &Snapshot,
+    ) -> Result<()> {
+        let records = match table.claims.get() {
+            Some(records) => records,
+            None => {
+                let opened = self.records(&claims_of(&table.name)).await?;
+                table.claims.get_or_init(|| opened)
+            }
+        };
+        let own = snapshot.writes()?;
+        loop {
+            let before = records.read(key).await?;
+            let known = before.as_ref().map(|record| Claims::read(&record.bytes)).transpose()?;
+            let mut claims = known.unwrap_or_default();
+            claims.add(claim, own, snapshot)?;
+            let seen = before.map(|record| record.version);
+            if records.write(key, seen, &claims.bytes()).await? == Swap::Done {
+                return Ok(());
+            }
+        }
+    }
+
     /// Notes what a transaction is going to write; how many parts the record has.
     pub(crate) async fn put_undo(&self, version: Version, tables: &[TableUndo]) -> Result<usize> {
         let bytes = undo::bytes(tables)?;
@@ -456,8 +496,10 @@ impl Node {
         }
         let mut indexes = Vec::new();
         for name in &undo.indexes {
-            let (name, fields, uniqueness) = (name.clone(), Vec::new(), Uniqueness::Many);
-            indexes.push(self.index(&IndexPlan { name, fields, uniqueness }).await?);
+            // Entries say all of their keys.
+            let keys = IndexKeys::Fields(Vec::new());
+            let (name, uniqueness) = (name.clone(), Uniqueness::Many);
+            indexes.push(self.index(&IndexPlan { name, keys, uniqueness }).await?);
         }
         // In the other order than they were made.
         for is_new in [true, false] {

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! begin -> work: each row is fetched once, changes stay here -> commit
-//! commit: undo record -> rows, all stores at once -> index entries -> undo record goes -> finish
+//! commit: claims on rows that others refer to
+//!         undo record -> rows, all stores at once -> index entries -> undo record goes -> finish
 //!         a conflict anywhere: all is taken back -> undo record goes -> finish
 //! ```
 //! The transaction is committed when its undo record goes, and seen by those that begin after
@@ -15,9 +16,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Deref;
 
 use store::{Fetched, Key, Newest, Snapshot, StoreError, Tuple, Version};
-use transport::Change;
+use transport::{Change, all};
 use types::Value;
 
+use crate::claims::Claim;
 use crate::error::{Result, SharedError};
 use crate::index::{EntryChange, Index, Uniqueness};
 use crate::manager::{Begun, Class};
@@ -89,6 +91,8 @@ pub struct Transaction<N, T> {
     ahead: Ahead,
     /// Rows that had been changed when indexes, which have these names, were built without them.
     unindexed: HashMap<String, BTreeSet<Key>>,
+    /// Claims that its commit makes first.
+    claims: BTreeMap<Place, Claim>,
 }
 
 /// Look-ups of unique keys that were made before they were asked for: as its snapshot has them.
@@ -110,6 +114,9 @@ impl Ahead {
 
 /// Writes of rows that are on their way at a time: beats of the node do not wait behind more.
 const WRITES: usize = 4096;
+
+/// Claims that are made at a time.
+const CLAIMS: usize = 64;
 
 /// Keys that a transaction makes from its version.
 const ADDED_BITS: u32 = 17;
@@ -136,8 +143,9 @@ impl<N: Deref<Target = Node>, T: Deref<Target = SharedTable>> Transaction<N, T> 
 
     fn new(node: N, tables: Vec<T>, begun: Begun, class: Class) -> Self {
         let (cache, steps, own) = (BTreeMap::new(), Vec::new(), BTreeSet::new());
-        let (added, ahead, unindexed) = (0, Ahead::default(), HashMap::new());
-        Self { node, tables, begun, class, cache, steps, own, added, ahead, unindexed }
+        let (added, ahead) = (0, Ahead::default());
+        let (unindexed, claims) = (HashMap::new(), BTreeMap::new());
+        Self { node, tables, begun, class, cache, steps, own, added, ahead, unindexed, claims }
     }
 
     /// Adds a table to those that it numbers; its number.
@@ -219,10 +227,10 @@ impl<N: Deref<Target = Node>, T: Deref<Target = SharedTable>> Transaction<N, T> 
         };
         let shared = &self.tables[place.0];
         let entry = |(number, index): (usize, &Index<StoredRecords>)| {
-            let prefix = index.fields_of(shared.schema(), tuple);
-            OwnEntry { table: place.0, index: number, prefix, row: place.1 }
+            let prefix = index.fields_of(shared.schema(), tuple)?;
+            Some(OwnEntry { table: place.0, index: number, prefix, row: place.1 })
         };
-        shared.indexes.iter().enumerate().map(entry).collect()
+        shared.indexes.iter().enumerate().filter_map(entry).collect()
     }
 
     fn own(&mut self, place: Place) {
@@ -375,10 +383,12 @@ impl<N: Deref<Target = Node>, T: Deref<Target = SharedTable>> Transaction<N, T> 
         for number in 0..self.tables[table].indexes.len() {
             let index = &self.tables[table].indexes[number];
             let schema = self.tables[table].schema();
-            if index.uniqueness() == Uniqueness::Unique && !index.has_null(schema, tuple) {
-                let prefix = index.fields_of(schema, tuple);
+            if index.uniqueness() == Uniqueness::Unique
+                && let Some(prefix) = index.whole_fields_of(schema, tuple)
+            {
                 let now = self.cache.get(&(table, key)).and_then(|cached| cached.after.as_ref());
-                if now.is_some_and(|now| index.fields_of(schema, now) == prefix) {
+                let now = now.and_then(|now| index.fields_of(schema, now));
+                if now.as_ref() == Some(&prefix) {
                     // It keeps its key.
                     continue;
                 }
@@ -405,9 +415,9 @@ impl<N: Deref<Target = Node>, T: Deref<Target = SharedTable>> Transaction<N, T> 
                 by_index.push(HashMap::new());
                 continue;
             }
-            let whole = tuples.iter().filter(|tuple| !index.has_null(shared.schema(), tuple));
+            let schema = shared.schema();
             let prefixes: BTreeSet<Vec<u8>> =
-                whole.map(|tuple| index.fields_of(shared.schema(), tuple)).collect();
+                tuples.iter().filter_map(|tuple| index.whole_fields_of(schema, tuple)).collect();
             let prefixes: Vec<Vec<u8>> = prefixes.into_iter().collect();
             let rows = index.candidates_of(&self.begun.snapshot, &prefixes).await?;
             found.extend(rows.iter().flatten().copied());
@@ -456,10 +466,38 @@ impl<N: Deref<Target = Node>, T: Deref<Target = SharedTable>> Transaction<N, T> 
         let shared = &self.tables[table];
         let has_key = |row: &Key| {
             let tuple = self.cache.get(&(table, *row)).and_then(|cached| cached.after.as_ref());
-            let fields = tuple.map(|tuple| shared.indexes[index].fields_of(shared.schema(), tuple));
+            let tree = &shared.indexes[index];
+            let fields = tuple.and_then(|tuple| tree.fields_of(shared.schema(), tuple));
             fields.is_some_and(|fields| fields.starts_with(prefix))
         };
         Ok(rows.into_iter().filter(has_key).collect())
+    }
+
+    /// Claims a row: its commit fails with [`SharedError::Conflict`] when a transaction that runs
+    /// at once has a claim that this one excludes. A row that it added itself needs none; what is
+    /// taken back keeps its claims.
+    ///
+    /// # Errors
+    /// [`SharedError::ReadOnly`], [`SharedError::Store`].
+    pub async fn claim(&mut self, table: usize, key: Key, claim: Claim) -> Result<()> {
+        self.admit_write()?;
+        if self.cached((table, key)).await?.before.is_some() {
+            let known = self.claims.entry((table, key)).or_insert(claim);
+            *known = claim.max(*known);
+        }
+        Ok(())
+    }
+
+    async fn make_claims(&self) -> Result<()> {
+        let claims: Vec<(Place, Claim)> = self.claims.iter().map(|(at, how)| (*at, *how)).collect();
+        for claims in claims.chunks(CLAIMS) {
+            let make = |((table, key), claim): &(Place, Claim)| {
+                self.node.claim(&self.tables[*table], *key, *claim, &self.begun.snapshot)
+            };
+            let made = all(claims.iter().map(make).collect()).await;
+            made.into_iter().collect::<Result<()>>()?;
+        }
+        Ok(())
     }
 
     /// Rows that it changes, by table, with the entries of indexes.
@@ -484,7 +522,7 @@ impl<N: Deref<Target = Node>, T: Deref<Target = SharedTable>> Transaction<N, T> 
     fn entries(&self, table: &SharedTable, row: Key, cached: &Cached, out: &mut Vec<EntryChange>) {
         for (number, index) in table.indexes.iter().enumerate() {
             let entry =
-                |tuple: &Option<Tuple>| Some(index.entry_of(table.schema(), row, tuple.as_ref()?));
+                |tuple: &Option<Tuple>| index.entry_of(table.schema(), row, tuple.as_ref()?);
             let lacks_it = |rows: &BTreeSet<Key>| rows.contains(&row);
             let is_unindexed = self.unindexed.get(index.name()).is_some_and(lacks_it);
             let before = if is_unindexed { None } else { entry(&cached.before) };
@@ -508,7 +546,14 @@ impl<N: Deref<Target = Node>, T: Deref<Target = SharedTable>> Transaction<N, T> 
         if undo.is_empty() {
             return self.node.finish(self.begun.ticket).await;
         }
-        let outcome = self.write_all(&undo).await;
+        let outcome = match self.make_claims().await {
+            Ok(()) => self.write_all(&undo).await,
+            Err(SharedError::Conflict) => {
+                self.node.finish(self.begun.ticket).await?;
+                return Err(SharedError::Conflict);
+            }
+            Err(error) => Err(error),
+        };
         match outcome {
             Ok(()) => Ok(()),
             Err(

@@ -3,9 +3,11 @@
 //! 72 and 75.
 //!
 //! Histories of lists have no anomaly beyond snapshot isolation, kept in real time; money is
-//! neither made nor lost; names are unique; at the end nothing is open, no undo record is left,
-//! no key is in two stores, and indexes say what rows say. `SEEDS` and `FIRST_SEED` choose other
-//! seeds, `THREADS` how many run at once; each that fails is named, and the others go on.
+//! neither made nor lost; names are unique; nothing refers to a row that is gone; at the end
+//! nothing is open, no undo record is left, no key is in two stores, and indexes say what rows say.
+//! `SEEDS`
+//! and `FIRST_SEED` choose other seeds, `THREADS` how many run at once; each that fails is named,
+//! and the others go on.
 
 #[path = "simulation/world.rs"]
 mod world;
@@ -13,6 +15,8 @@ mod world;
 mod work;
 #[path = "simulation/tables.rs"]
 mod tables;
+#[path = "simulation/references.rs"]
+mod references;
 
 use std::ops::{AddAssign, Range};
 use std::panic::catch_unwind;

@@ -33,8 +33,8 @@ pub use session::{
     Advisory, AdvisoryMode, AdvisorySpan, Identity, NumberForm, ObjectKey, SessionFunction,
 };
 pub use table::{
-    BoundTableFunction, BoundTerms, MaterializedRows, SourcePart, TableFunctionRef, TableMeta,
-    TableRef, TakesRestrictions,
+    BoundTableFunction, BoundTerms, FunctionIndex, MaterializedRows, SourcePart, TableFunctionRef,
+    TableMeta, TableRef, TakesRestrictions,
 };
 
 use std::sync::Arc;

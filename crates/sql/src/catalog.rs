@@ -1,8 +1,8 @@
 //! Catalog that the binder reads. `engine` implements it.
 
 pub use crate::algebra::{
-    BoundTableFunction, BoundTerms, MaterializedRows, SourcePart, TableFunctionRef, TableMeta,
-    TableRef, TakesRestrictions,
+    BoundTableFunction, BoundTerms, FunctionIndex, MaterializedRows, SourcePart, TableFunctionRef,
+    TableMeta, TableRef, TakesRestrictions,
 };
 pub use crate::definition::{
     AggregateDef, BodyForm, CheckDef, CheckScope, ColumnDef, Deferral, Domain, DomainDef, DomainOf,

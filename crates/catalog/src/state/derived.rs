@@ -10,14 +10,14 @@
 use std::sync::{Arc, OnceLock};
 
 use exec::expr::Evaluator;
-use kernels::{Batch, Column, VectorBuilder};
+use kernels::{Batch, Column, Vector, VectorBuilder};
 use sql::algebra::{ColumnId, Expr};
 use sql::catalog::{Arguments, BoundTerms, Called, Catalog, ColumnDef, IndexMeta, Relation};
 use sql::catalog::{IndexColumn, IndexKind, IndexTerms, TableFunctionRef, UserType};
 use sql::statement::RelationName;
 use storage::{ColumnSpec, Datum, Derivation, IndexId, Membership, RowBuffer, Table, TableIndex};
 use types::elements::{ElementClass, ElementSet};
-use types::{Collation, DataType, Error, PhysicalType, Result, SqlState, text};
+use types::{Collation, DataType, Error, PhysicalType, Result, SqlState, Value, text};
 
 use crate::rows::push;
 use crate::state::TableDef;
@@ -202,6 +202,22 @@ impl Derived {
     }
 }
 
+impl Derived {
+    /// Values of the expressions for the one row of `batch`, whose columns are those that it reads;
+    /// None when the predicate does not hold.
+    fn of(&self, batch: &Batch) -> Result<Option<Vec<Arc<Vector>>>> {
+        if let Some(predicate) = &self.predicate {
+            let mut kept = vec![0];
+            predicate.select(batch, &mut kept)?;
+            if kept.is_empty() {
+                return Ok(None);
+            }
+        }
+        let value = |expression: &Evaluator| Ok(expression.evaluate(batch)?.to_plain());
+        self.expressions.iter().map(value).collect::<Result<_>>().map(Some)
+    }
+}
+
 impl Derivation for Derived {
     fn reads(&self) -> &[usize] {
         &self.reads
@@ -223,17 +239,8 @@ impl Derivation for Derived {
         };
         let batch = Batch::new(self.physical.iter().zip(row).map(column).collect(), 1);
         out.clear();
-        if let Some(predicate) = &self.predicate {
-            let mut kept = vec![0];
-            predicate.select(&batch, &mut kept)?;
-            if kept.is_empty() {
-                return Ok(Membership::Outside);
-            }
-        }
-        for expression in &self.expressions {
-            let value = expression.evaluate(&batch)?.to_plain();
-            out.push(Datum::of(&value, 0));
-        }
+        let Some(values) = self.of(&batch)? else { return Ok(Membership::Outside) };
+        values.iter().for_each(|value| out.push(Datum::of(value, 0)));
         Ok(Membership::Inside)
     }
 
@@ -245,6 +252,73 @@ impl Derivation for Derived {
         }
         Ok(())
     }
+}
+
+/// Keys of an index with terms, made of rows that are not in storage.
+pub struct RowKeys {
+    derived: Derived,
+    columns: Vec<IndexColumn>,
+    /// How the values of its columns are held.
+    physical: Vec<PhysicalType>,
+}
+
+impl RowKeys {
+    /// The keys of the index `meta` of a table of these columns.
+    ///
+    /// # Errors
+    /// Errors of the binder, when a term does not fit the columns.
+    pub fn new(columns: &[ColumnDef], meta: &IndexMeta) -> Result<Self> {
+        let derived = Derived::new(columns, meta)?;
+        let of = |column: &IndexColumn| Ok(type_of(columns, meta, column)?.physical());
+        let physical = meta.columns.iter().map(of).collect::<Result<_>>()?;
+        Ok(Self { derived, columns: meta.columns.clone(), physical })
+    }
+
+    /// Ordinals of the table's columns that keys are made of, ascending, each once.
+    pub fn reads(&self) -> Vec<usize> {
+        let plain = self.columns.iter().filter(|column| column.expression().is_none());
+        let mut reads: Vec<usize> = plain.map(|column| column.ordinal).collect();
+        reads.extend(&self.derived.reads);
+        reads.sort_unstable();
+        reads.dedup();
+        reads
+    }
+
+    /// How the values of keys are held.
+    pub fn physical(&self) -> &[PhysicalType] {
+        &self.physical
+    }
+
+    /// The key of a row, whose columns `value` gives; None for a row that the index leaves out.
+    ///
+    /// # Errors
+    /// Errors that a term raises.
+    pub fn key(&self, value: &dyn Fn(usize) -> Value) -> Result<Option<Vec<Value>>> {
+        let derived = &self.derived;
+        let column = |(&physical, &ordinal): (&PhysicalType, &usize)| {
+            let mut builder = VectorBuilder::with_capacity(physical, 1);
+            builder.push_value(&value(ordinal));
+            Column::plain(builder.finish())
+        };
+        let read = derived.physical.iter().zip(&derived.reads).map(column).collect();
+        let Some(made) = derived.of(&Batch::new(read, 1))? else { return Ok(None) };
+        let part = |column: &IndexColumn| match column.expression() {
+            Some(number) => made[number].value(0),
+            None => value(column.ordinal),
+        };
+        Ok(Some(self.columns.iter().map(part).collect()))
+    }
+}
+
+/// The terms of the indexes of a definition, by position; None for those without.
+///
+/// # Errors
+/// Errors of the binder, when a term does not fit the columns.
+pub fn bound_terms(def: &TableDef) -> Result<Vec<Option<BoundTerms>>> {
+    let of = |meta: &IndexMeta| {
+        if meta.terms.is_empty() { Ok(None) } else { bind(def, &meta.terms).map(Some) }
+    };
+    def.indexes.iter().map(of).collect()
 }
 
 /// Makes sure that the column of a near index has vectors that it can hold.

@@ -1,7 +1,9 @@
 //! Definitions in the schema of the attached database: CREATE TABLE (AS) and DROP TABLE here,
-//! sequences, indexes and ALTER TABLE below. Other statements about its tables are refused here,
-//! before anybody looks for them in the catalog.
+//! sequences, indexes, ALTER TABLE and rights below. Other statements about its tables are refused
+//! here, before anybody looks for them in the catalog.
 
+mod rights;
+mod references;
 mod sequences;
 mod index;
 mod alter;
@@ -11,27 +13,29 @@ use std::sync::Arc;
 use catalog::TableDef;
 use catalog::codec::encode_table_def;
 use catalog::stored::key_index;
-use catalog::who::denied;
 use sql::catalog::{ColumnDef, IndexMeta, KeyDef, KeyNulls, TableRef, Uniqueness};
 use sql::statement::{
-    CreateTable, CreateTableAs, DropRelations, IfExists, IfMissing, Persistence, RelationName,
-    SequenceChange, Statement, Truncate, TruncateIdentity, WithData,
+    CreateTable, CreateTableAs, DropBehaviour, DropRelations, IfExists, IfMissing, Persistence,
+    RelationName, SequenceChange, Statement, Truncate, TruncateIdentity, WithData,
 };
 use storage::TableId;
-use types::{DataType, Error, Result, SqlState, Value, text};
+use types::{DataType, Error, Result, SqlState};
+
+use references::Child;
 
 use super::names::taken;
+use super::table::referenced_rows;
 use super::{command_of, tell_taken};
 use crate::QueryResult;
 use crate::instance::attached::{
-    AttachedColumn, AttachedDouble, AttachedDoubles, AttachedKey, AttachedNulls, AttachedTableId,
-    HeldOrder, NewAttachedTable,
+    AttachedColumn, AttachedDouble, AttachedDoubles, AttachedKey, AttachedKeySource, AttachedNulls,
+    AttachedTableId, HeldOrder, NewAttachedTable,
 };
 use crate::session::Session;
-use crate::statement::attached::AttachedRows;
+use crate::statement::attached::{AttachedRows, key_shown};
 use crate::statement::running::{Run, Running};
 use crate::transaction::holds::{Definition, Needs, Wait};
-use crate::write::attached::load;
+use crate::write::attached::{Loaded, load};
 
 /// Outcome of a statement that may be about attached tables.
 pub(crate) enum Ran {
@@ -89,6 +93,7 @@ pub(crate) fn run(running: &mut Running<'_>, statement: Statement) -> Result<Ran
         Statement::AlterTable(Some(change)) if is_attached(&change.table) => {
             alter::alter(running, &change).map(Ran::Done)
         }
+        Statement::Privilege(about) => rights::run(running, *about, &schema),
         statement => match refused(&statement, &schema) {
             Some(command) => Err(Error::unsupported(format!("{command} with shared tables"))),
             None => Ok(Ran::NotOne(statement)),
@@ -132,31 +137,43 @@ fn refused(statement: &Statement, schema: &str) -> Option<&'static str> {
     is_about.then(|| command_of(statement))
 }
 
-/// # Errors
-/// 42501 for others than superusers: rights are not kept with shared tables.
-fn check_may(session: &Session, schema: &str) -> Result<()> {
-    if session.state().is_superuser(session.settings.who()) {
-        return Ok(());
-    }
-    Err(denied(format!("permission denied for schema {schema}")))
-}
-
 /// CREATE TABLE.
 fn create(running: &mut Running<'_>, new: &CreateTable) -> Result<QueryResult> {
     let session = &mut *running.session;
     session.work().check_writable("CREATE TABLE")?;
-    check_may(session, new.name.schema_name())?;
+    rights::check_creates(session, new.name.schema_name())?;
     refuse_clauses(new)?;
     let done = QueryResult::command("CREATE TABLE");
     if is_taken(running, &new.name, new.if_exists)? {
         return Ok(done);
     }
+    hold_parents(running, new)?;
     let session = &*running.session;
+    let before = rights::now(session)?;
     let mut def = TableDef::new(&new.name.name, new.columns.clone(), session.inner().layout);
     (def.keys, def.checks) = (new.keys.clone(), new.checks.clone());
+    def.foreign_keys.clone_from(&new.foreign_keys);
     sequences::for_columns(session, &mut def, new)?;
     make(session, &def)?;
+    rights::settle(session, &before, None)?;
     Ok(done)
+}
+
+/// Keeps others from writing the tables that a new one refers to, until they know that it does.
+///
+/// # Errors
+/// 0A000 for foreign keys that shared tables do not have; as [`hold`].
+fn hold_parents(running: &mut Running<'_>, new: &CreateTable) -> Result<()> {
+    let session = &*running.session;
+    let transaction = session.work().attached_to_change(session.database().registry())?;
+    let mut def = TableDef::new(&new.name.key(), new.columns.clone(), session.inner().layout);
+    def.keys.clone_from(&new.keys);
+    let mut ids = Vec::new();
+    for key in &new.foreign_keys {
+        ids.extend(references::parent(&*transaction, &def, key)?.0);
+    }
+    drop(transaction);
+    hold(running, &ids, Needs::Silence)
 }
 
 /// True when a relation is there, and CREATE TABLE leaves it as it is.
@@ -183,7 +200,7 @@ fn is_taken(running: &mut Running<'_>, name: &RelationName, if_exists: IfExists)
 fn create_as(running: &mut Running<'_>, new: &CreateTableAs) -> Result<QueryResult> {
     let session = &mut *running.session;
     session.work().check_writable("CREATE TABLE AS")?;
-    check_may(session, new.name.schema_name())?;
+    rights::check_creates(session, new.name.schema_name())?;
     if !new.options.is_empty() || new.persistence == Persistence::Temporary {
         let what = "WITH or TEMPORARY in CREATE TABLE AS of a shared table";
         return Err(Error::unsupported(what));
@@ -192,8 +209,10 @@ fn create_as(running: &mut Running<'_>, new: &CreateTableAs) -> Result<QueryResu
         return Ok(QueryResult::command("CREATE TABLE AS"));
     }
     let session = &*running.session;
+    let before = rights::now(session)?;
     let def = TableDef::new(&new.name.name, new.columns.clone(), session.inner().layout);
     make(session, &def)?;
+    rights::settle(session, &before, None)?;
     if new.data == WithData::Empty {
         return Ok(QueryResult::command("CREATE TABLE AS"));
     }
@@ -201,7 +220,8 @@ fn create_as(running: &mut Running<'_>, new: &CreateTableAs) -> Result<QueryResu
     let table = running.session.own_catalog().attached(&new.name.name)?;
     let rows = table.as_ref().and_then(AttachedRows::of);
     let rows = rows.ok_or_else(|| Error::internal("a table that was just made"))?;
-    Ok(QueryResult::command(format!("SELECT {}", load(running, &rows, &result)?)))
+    let count = load(running, &rows, &result, &mut Loaded::default())?;
+    Ok(QueryResult::command(format!("SELECT {count}")))
 }
 
 /// 0A000 for texts that are not told apart by their bytes, as keys of shared tables are.
@@ -237,26 +257,38 @@ fn table_of(def: &TableDef, name: &str) -> Result<NewAttachedTable> {
         let what = "DEFERRABLE and NULLS NOT DISTINCT keys of shared tables";
         return Err(Error::unsupported(what));
     }
-    let mut keys = Vec::new();
-    for index in &def.indexes {
-        let ordinals: Vec<usize> = index.columns.iter().map(|column| column.ordinal).collect();
-        let other = ordinals.iter().find(|at| columns[**at].order == HeldOrder::Other);
-        if let Some(at) = other {
-            let ty = def.columns[*at].ty;
-            return Err(Error::unsupported(format!("a key of {ty} in a shared table")));
-        }
-        let doubles = match index.unique {
-            Uniqueness::No => AttachedDoubles::Allowed,
-            _ => AttachedDoubles::Never,
-        };
-        keys.push(AttachedKey { name: index.name.clone(), columns: ordinals, doubles });
-    }
+    let keys = def.indexes.iter().map(|index| key_of(def, index)).collect::<Result<Vec<_>>>()?;
     let mut stored = def.clone();
     name.clone_into(&mut stored.name);
     stored.indexes.retain(|index| !def.keys.iter().any(|key| key.name == index.name));
     let mut definition = Vec::new();
     encode_table_def(&stored, TableId::default(), &mut definition);
     Ok(NewAttachedTable { name: name.to_owned(), columns, keys, definition })
+}
+
+/// The index as the attached database keeps it.
+///
+/// # Errors
+/// 0A000 for values that stores do not order as SQL does.
+fn key_of(def: &TableDef, index: &IndexMeta) -> Result<AttachedKey> {
+    let mut columns = Vec::with_capacity(index.columns.len());
+    for column in &index.columns {
+        let (at, ty) = match column.expression() {
+            Some(number) => (def.columns.len() + number, index.terms.expressions[number].ty),
+            None => (column.ordinal, def.columns[column.ordinal].ty),
+        };
+        if order_of(ty)? == HeldOrder::Other {
+            return Err(Error::unsupported(format!("a key of {ty} in a shared table")));
+        }
+        columns.push(at);
+    }
+    let doubles = match index.unique {
+        Uniqueness::No => AttachedDoubles::Allowed,
+        _ => AttachedDoubles::Never,
+    };
+    let source =
+        if index.terms.is_empty() { AttachedKeySource::Columns } else { AttachedKeySource::Terms };
+    Ok(AttachedKey { name: index.name.clone(), columns, doubles, source })
 }
 
 /// Keeps others from writing tables that are to be defined anew.
@@ -290,15 +322,11 @@ fn duplicated(def: &TableDef, double: &AttachedDouble) -> Error {
     let Some(index) = def.indexes.get(double.index) else {
         return Error::internal("an index of the table");
     };
-    let column = |at: usize| &def.columns[index.columns[at].ordinal];
-    let names: Vec<&str> = (0..index.columns.len()).map(|at| column(at).name.as_str()).collect();
-    let shown = |(at, value): (usize, &Value)| text::format(value, column(at).ty);
-    let values: Vec<String> = double.values.iter().enumerate().map(shown).collect();
-    let (names, values) = (names.join(", "), values.join(", "));
+    let key = key_shown(def, index, &double.values);
     let message = format!("could not create unique index \"{}\"", index.name);
     Error::new(SqlState::UNIQUE_VIOLATION, message)
         .about_part(def.about_constraint(&index.name))
-        .with_detail(format!("Key ({names})=({values}) is duplicated."))
+        .with_detail(format!("Key {key} is duplicated."))
 }
 
 /// # Errors
@@ -310,9 +338,7 @@ fn refuse_clauses(new: &CreateTable) -> Result<()> {
         let default = column.default.as_deref().unwrap_or_default();
         !is_made(at) && uses_own_sequence(default, schema)
     };
-    let what = if !new.foreign_keys.is_empty() {
-        "FOREIGN KEY"
-    } else if new.columns.iter().enumerate().any(uses_other) {
+    let what = if new.columns.iter().enumerate().any(uses_other) {
         "a sequence that is not shared"
     } else if new.indexes.iter().any(IndexMeta::excludes) {
         "EXCLUDE"
@@ -379,15 +405,19 @@ fn order_of(ty: DataType) -> Result<HeldOrder> {
 fn truncate(running: &mut Running<'_>, what: &Truncate) -> Result<QueryResult> {
     let session = &mut *running.session;
     session.work().check_writable("TRUNCATE TABLE")?;
-    let tables: Vec<Arc<AttachedRows>> = what.tables.iter().filter_map(AttachedRows::of).collect();
+    let mut tables: Vec<Arc<AttachedRows>> =
+        what.tables.iter().filter_map(AttachedRows::of).collect();
     if tables.len() < what.tables.len() {
         return Err(Error::unsupported("TRUNCATE of shared tables and others at once"));
     }
+    add_referring(session, &mut tables, what.behaviour)?;
     let ids: Vec<AttachedTableId> = tables.iter().map(|rows| rows.id).collect();
     hold(running, &ids, Needs::Silence)?;
     let session = &mut *running.session;
     for rows in &tables {
-        check_may(session, RelationName::schema_of_key(&rows.def.name))?;
+        if what.identity == TruncateIdentity::Restart {
+            rights::check_restarts(session, &rows.def.name)?;
+        }
         let transaction = session.work().attached_to_change(session.database().registry())?;
         if what.identity == TruncateIdentity::Restart {
             sequences::restart_owned(&*transaction, &rows.def.name)?;
@@ -397,17 +427,59 @@ fn truncate(running: &mut Running<'_>, what: &Truncate) -> Result<QueryResult> {
     Ok(QueryResult::command("TRUNCATE TABLE"))
 }
 
+/// Adds the tables that refer to those that are to be empty.
+///
+/// # Errors
+/// 0A000 for any under RESTRICT; 42501.
+fn add_referring(
+    session: &Session,
+    tables: &mut Vec<Arc<AttachedRows>>,
+    behaviour: DropBehaviour,
+) -> Result<()> {
+    let mut at = 0;
+    while let Some(name) = tables.get(at).map(|rows| rows.def.name.clone()) {
+        at += 1;
+        for child in references::children(session, &name)? {
+            if tables.iter().any(|rows| rows.id == child.id) {
+                continue;
+            }
+            let (child, parent) = (child.def.bare_name(), RelationName::name_of_key(&name));
+            if behaviour == DropBehaviour::Restrict {
+                return Err(referenced_rows(child, parent));
+            }
+            let found = session.own_catalog().attached(child)?;
+            let found = found.as_ref().and_then(AttachedRows::of);
+            let found = found.ok_or_else(|| Error::internal("a table that refers to another"))?;
+            rights::check_truncates(session, &found.def.name)?;
+            tables.push(found);
+        }
+    }
+    Ok(())
+}
+
 /// DROP TABLE.
 fn drop_all(running: &mut Running<'_>, old: &DropRelations) -> Result<QueryResult> {
     let session = &mut *running.session;
     session.work().check_writable("DROP TABLE")?;
-    let mut tables = Vec::new();
+    let (mut tables, mut children) = (Vec::new(), Vec::new());
+    let goes = |child: &Child| old.names.iter().any(|name| name.key() == child.def.name);
     for name in &old.names {
-        check_may(session, name.schema_name())?;
+        rights::check_drops(session, "table", &name.key())?;
         let transaction = session.work().attached_to_change(session.database().registry())?;
         tables.extend(transaction.find(&name.name)?.map(|table| table.id));
+        for child in references::children(session, &name.key())? {
+            let is_known = children.iter().any(|known: &Child| known.id == child.id);
+            if !is_known && !goes(&child) {
+                children.push(child);
+            }
+        }
     }
+    for name in &old.names {
+        references::lose_table(&mut children, &name.key(), old.behaviour)?;
+    }
+    tables.extend(references::numbers(&children));
     hold(running, &tables, Needs::Silence)?;
+    references::follow(running.session, &children)?;
     let session = &mut *running.session;
     for name in &old.names {
         let transaction = session.work().attached_to_change(session.database().registry())?;

@@ -61,7 +61,7 @@ pub(super) fn drop(
 
 /// Takes away grants to the roles and by them, their default privileges, and policies for them
 /// alone.
-fn forget(state: &mut State, owners: &BTreeSet<String>) {
+pub(super) fn forget(state: &mut State, owners: &BTreeSet<String>) {
     let is_theirs = |grant: &Grant| {
         grant.grantee.as_ref().is_some_and(|grantee| owners.contains(grantee))
             || owners.contains(&grant.grantor)

@@ -1,6 +1,8 @@
 //! GRANT, REVOKE, membership in roles, owners; what definitions need.
 
 mod defaults;
+mod ledger;
+mod owner;
 
 use catalog::materialized::KIND;
 use catalog::rights::{COLUMN, Grant, Membership, Object, SCHEMA_NAME, SEQUENCE, Spot, TABLE};
@@ -14,12 +16,16 @@ use sql::statement::{
 };
 use types::{Error, Result, SqlState};
 
-use crate::define::large_object::{self, LargeObjects};
+use crate::define::large_object;
 use crate::define::role::undefined;
 use crate::{QueryResult, Session};
+use owner::{change_owner, reassign};
 
-/// Runs a statement about privileges; the catalog is locked.
-pub(crate) fn run(session: &mut Session, statement: PrivilegeStatement) -> Result<QueryResult> {
+pub(super) use ledger::Ledger;
+pub(super) use owner::{check_new_owner, set_owner, wanted_kind};
+
+/// Runs a statement about privileges; the catalog is locked, if it is the database's.
+pub(crate) fn run(ledger: &mut Ledger<'_>, statement: PrivilegeStatement) -> Result<QueryResult> {
     let command = statement.command();
     match statement {
         PrivilegeStatement::Objects {
@@ -32,20 +38,20 @@ pub(crate) fn run(session: &mut Session, statement: PrivilegeStatement) -> Resul
             behaviour,
         } => {
             let change = Change { action, privileges, option, behaviour };
-            change.run(session, &objects, &columns, &grantees)?;
+            change.run(ledger, &objects, &columns, &grantees)?;
         }
-        PrivilegeStatement::Defaults { .. } => defaults::change(session, statement)?,
+        PrivilegeStatement::Defaults { .. } => defaults::change(ledger.session, statement)?,
         PrivilegeStatement::Roles { action, roles, members, option } => {
             for role in &roles {
                 for member in &members {
-                    change_member(session, action, role, member, option)?;
+                    change_member(ledger.session, action, role, member, option)?;
                 }
             }
         }
         PrivilegeStatement::Owner { kind, name, if_missing, to } => {
-            change_owner(session, kind, &name, if_missing, &to)?;
+            change_owner(ledger, kind, &name, if_missing, &to)?;
         }
-        PrivilegeStatement::Reassign { from, to } => reassign(session, &from, &to)?,
+        PrivilegeStatement::Reassign { from, to } => reassign(ledger, &from, &to)?,
         PrivilegeStatement::DropOwned { .. } => {
             return Err(Error::internal("DROP OWNED goes to a place of its own"));
         }
@@ -209,6 +215,7 @@ fn columns_named(
         }
         for name in names {
             if state.column_place(relation, name).is_none() {
+                let relation = RelationName::name_of_key(relation);
                 let message =
                     format!("column \"{name}\" of relation \"{relation}\" does not exist");
                 return Err(Error::new(SqlState::UNDEFINED_COLUMN, message));
@@ -225,25 +232,25 @@ fn columns_named(
 impl Change {
     fn run(
         &self,
-        session: &mut Session,
+        ledger: &mut Ledger<'_>,
         objects: &Objects,
         columns: &[OnColumns],
         grantees: &[RoleName],
     ) -> Result<()> {
-        let state = session.state();
-        let grantees = self.grantees(session, &state, grantees)?;
+        let state = ledger.state();
+        let grantees = self.grantees(ledger.session, &state, grantees)?;
         for object in named(&state, objects)? {
             let all = self.all(&state, objects, &object)?;
             let on_columns = columns_named(&state, objects, &object, columns)?;
             if self.privileges != Some(Privileges::NONE) {
-                self.run_on(session, Spot { object: &object, column: None }, all, &grantees)?;
-                self.revoke_on_columns(session, &object, all, &grantees)?;
+                self.run_on(ledger, Spot { object: &object, column: None }, all, &grantees)?;
+                self.revoke_on_columns(ledger, &object, all, &grantees)?;
             }
             for (column, privileges) in on_columns {
                 let change = Self { privileges, ..*self };
                 let meant = privileges.unwrap_or(COLUMN);
                 let spot = Spot { object: &object, column: Some(&column) };
-                change.run_on(session, spot, meant, &grantees)?;
+                change.run_on(ledger, spot, meant, &grantees)?;
             }
         }
         Ok(())
@@ -271,7 +278,7 @@ impl Change {
     /// Revokes from the columns of a table what the statement revokes from the table.
     fn revoke_on_columns(
         &self,
-        session: &mut Session,
+        ledger: &mut Ledger<'_>,
         object: &Object,
         privileges: Privileges,
         grantees: &[Option<String>],
@@ -280,13 +287,13 @@ impl Change {
         if self.action == GrantAction::Grant || meant.is_empty() {
             return Ok(());
         }
-        let state = session.state();
+        let state = ledger.state();
         let columns = state.rights.get(object).map_or(&[][..], |rights| &rights.columns);
         // Nobody is warned of columns that the statement does not name.
         let change = Self { privileges: None, ..*self };
         for (column, _) in columns {
             let spot = Spot { object, column: Some(column) };
-            change.run_on(session, spot, meant, grantees)?;
+            change.run_on(ledger, spot, meant, grantees)?;
         }
         Ok(())
     }
@@ -313,13 +320,13 @@ impl Change {
 
     fn run_on(
         &self,
-        session: &mut Session,
+        ledger: &mut Ledger<'_>,
         spot: Spot<'_>,
         privileges: Privileges,
         grantees: &[Option<String>],
     ) -> Result<()> {
-        let state = session.state();
-        let who = session.who();
+        let state = ledger.state();
+        let who = ledger.session.who();
         let object = spot.object;
         let owner = state.owner_of(object).to_owned();
         let can = state.grantable_on(&who, spot);
@@ -350,7 +357,7 @@ impl Change {
                     Some(column) => format!("column \"{column}\" of relation \"{name}\""),
                     None => format!("\"{name}\""),
                 };
-                session.warn(state, format!("{some} privileges were {done} for {place}"));
+                ledger.session.warn(state, format!("{some} privileges were {done} for {place}"));
             }
         }
         let mut grants = state.grants_on(spot);
@@ -366,7 +373,7 @@ impl Change {
         }
         grants.retain(|grant| !grant.privileges.is_empty());
         let (object, column) = (object.clone(), spot.column.map(str::to_owned));
-        session.change_catalog(|state| {
+        ledger.change(|state| {
             let rights = state.rights.entry(object).or_default();
             match column {
                 None => rights.grants = Some(grants),
@@ -532,148 +539,6 @@ fn check_admin(session: &Session, state: &State, role: &str, is_superuser: bool)
     } else {
         Err(denied(format!("must have admin option on role \"{role}\"")))
     }
-}
-
-fn change_owner(
-    session: &mut Session,
-    kind: ObjectKind,
-    name: &RelationName,
-    if_missing: IfMissing,
-    to: &RoleName,
-) -> Result<()> {
-    let state = session.state();
-    let (object, word) = match kind {
-        ObjectKind::LargeObject => {
-            let to = one_role(session, &state, to)?;
-            return LargeObjects { session }.set_owner(name, &to);
-        }
-        ObjectKind::Schema => (schema_named(&state, &name.name)?, "schema"),
-        ObjectKind::Database => {
-            (named(&state, &Objects::Databases(vec![name.name.clone()]))?.remove(0), "database")
-        }
-        ObjectKind::Type => (named(&state, &Objects::Types(vec![name.clone()]))?.remove(0), "type"),
-        ObjectKind::Table
-        | ObjectKind::View
-        | ObjectKind::MaterializedView
-        | ObjectKind::Sequence => {
-            let key = state.key_of(name)?;
-            let local = name.name.as_str();
-            let found = state.kind_of(&key);
-            let wanted = wanted_kind(kind);
-            match found {
-                None if if_missing == IfMissing::Skip => {
-                    session.notice(
-                        SqlState::SUCCESSFUL_COMPLETION,
-                        format!("relation \"{local}\" does not exist, skipping"),
-                    );
-                    return Ok(());
-                }
-                None => return Err(undefined_table(local)),
-                Some(found) if found == wanted || kind == ObjectKind::Table && found != "index" => {
-                    (Object::Relation(key), found)
-                }
-                Some(_) => {
-                    let message = format!("\"{local}\" is not a {wanted}");
-                    return Err(Error::new(SqlState::WRONG_OBJECT_TYPE, message));
-                }
-            }
-        }
-    };
-    if let Object::Relation(key) = &object
-        && state.persistence_of(key) == Some(Persistence::Temporary)
-    {
-        return Err(Error::unsupported("an owner of a temporary relation"));
-    }
-    let who = session.who();
-    if !state.owns(&who, &object) {
-        let (_, name) = state.described(&object);
-        return Err(denied(format!("must be owner of {word} {name}")));
-    }
-    let to = one_role(session, &state, to)?;
-    check_new_owner(&state, &who, &object, &to)?;
-    session.change_catalog(|state| {
-        set_owner(state, &object, &to);
-        Ok(())
-    })
-}
-
-/// # Errors
-/// 42501 when `who` is no member of `to`, or `to` may not create in the schema of the object.
-pub(super) fn check_new_owner(state: &State, who: &Who, object: &Object, to: &str) -> Result<()> {
-    if state.is_superuser(who) {
-        return Ok(());
-    }
-    if let Who::Role(own) = who
-        && !state.is_member(own, to)
-    {
-        return Err(denied(format!("must be member of role \"{to}\"")));
-    }
-    let key = match object {
-        Object::Relation(key) | Object::Type(key) => key,
-        Object::Routine(key) => key.split('(').next().unwrap_or(key),
-        Object::Schema(_) | Object::Database => return Ok(()),
-    };
-    state.check(&Who::Role(to.into()), &Object::schema_of(key), CREATE)
-}
-
-/// How messages name the relations that a statement about `kind` is for.
-pub(super) fn wanted_kind(kind: ObjectKind) -> &'static str {
-    match kind {
-        ObjectKind::Sequence => "sequence",
-        ObjectKind::View => "view",
-        ObjectKind::MaterializedView => KIND,
-        _ => "table",
-    }
-}
-
-const CREATE: Privileges = Privileges::of(&[Privilege::Create]);
-
-/// Gives an object, and the sequences of a table's columns, to another owner: grants of and to the
-/// old one are then the new one's.
-pub(super) fn set_owner(state: &mut State, object: &Object, to: &str) {
-    let mut objects = vec![object.clone()];
-    if let Object::Relation(name) = object {
-        let is_owned = |(_, s): &(&String, &std::sync::Arc<catalog::Sequence>)| {
-            s.owner.as_ref().is_some_and(|(table, _)| table == name)
-        };
-        let owned = state.sequences.iter().filter(is_owned);
-        objects.extend(owned.map(|(name, _)| Object::Relation(name.clone())));
-    }
-    for object in objects {
-        let rights = state.rights.entry(object).or_default();
-        let from = std::mem::replace(&mut rights.owner, to.to_owned());
-        for grant in rights.all_grants_mut() {
-            if grant.grantor == from {
-                to.clone_into(&mut grant.grantor);
-            }
-            if grant.grantee.as_deref() == Some(from.as_str()) {
-                grant.grantee = Some(to.to_owned());
-            }
-        }
-    }
-}
-
-fn reassign(session: &mut Session, from: &[RoleName], to: &RoleName) -> Result<()> {
-    let state = session.state();
-    let to = one_role(session, &state, to)?;
-    let who = session.who();
-    let mut objects = Vec::new();
-    for name in from {
-        let name = one_role(session, &state, name)?;
-        if !(state.has_rights_of(&who, &name) && state.has_rights_of(&who, &to)) {
-            return Err(denied("permission denied to reassign objects"));
-        }
-        let owned = state.rights.iter().filter(|(_, rights)| rights.owner == name);
-        objects.extend(owned.map(|(object, _)| object.clone()));
-    }
-    for name in from {
-        let name = one_role(session, &state, name)?;
-        LargeObjects { session }.reassign(&name, &to)?;
-    }
-    session.change_catalog(|state| {
-        objects.iter().for_each(|object| set_owner(state, object, &to));
-        Ok(())
-    })
 }
 
 /// Whoever defines something, and what there is.

@@ -3,6 +3,8 @@
 //! A session without a user, one of the library, may do everything.
 //! Elsewhere: who is a member of which role (`privilege`), what roles may do (`rights`).
 
+use std::sync::Arc;
+
 use catalog::comments::Commented;
 use catalog::rights::Membership;
 use catalog::who::{Who, denied};
@@ -11,6 +13,7 @@ use sql::statement::{DefaultKind, IfMissing, PasswordChange, RoleOptions, RoleSt
 use types::{DataType, Error, Result, SqlState, Value};
 
 use crate::session::definer::Definer;
+use crate::statement::attached::described;
 use crate::words::settings::Settings;
 use crate::{Database, QueryResult, Session};
 
@@ -313,6 +316,9 @@ fn rename(definer: &mut Definer<'_>, name: &str, to: String) -> Result<()> {
     if check_unused_elsewhere(definer, name).is_err() {
         return Err(Error::unsupported("another name of a role that other databases know"));
     }
+    if definer.has_attached_rights(name)? {
+        return Err(Error::unsupported("another name of a role that has rights on shared tables"));
+    }
     check_unprepared(definer, name)?;
     definer.change_catalog(|state| {
         state.roles.remove(name);
@@ -345,7 +351,7 @@ fn drop_all(definer: &mut Definer<'_>, names: &[String], if_missing: IfMissing) 
             let message = "current user cannot be dropped";
             return Err(Error::new(SqlState::OBJECT_IN_USE, message));
         }
-        check_unused(&state, name)?;
+        check_unused(&*definer.described()?, name)?;
         check_unused_elsewhere(definer, name)?;
         check_unprepared(definer, name)?;
         definer.change_catalog(|state| {
@@ -357,6 +363,30 @@ fn drop_all(definer: &mut Definer<'_>, names: &[String], if_missing: IfMissing) 
         })?;
     }
     Ok(())
+}
+
+impl Definer<'_> {
+    /// The catalog with the relations of the attached database and their rights.
+    fn described(&self) -> Result<Arc<State>> {
+        match self.attached()? {
+            Some(transaction) => {
+                described(&self.state(), self.database(), &*transaction).map(Arc::new)
+            }
+            None => Ok(self.state()),
+        }
+    }
+
+    /// True when the role owns something of the attached database, or has privileges there.
+    fn has_attached_rights(&self, name: &str) -> Result<bool> {
+        let (own, all) = (self.state(), self.described()?);
+        let mut rights = all.rights.clone();
+        rights.retain(|object, _| !own.rights.contains_key(object));
+        let names = |grant: &catalog::rights::Grant| {
+            grant.grantee.as_deref() == Some(name) || grant.grantor == name
+        };
+        let mut known = rights.values_mut();
+        Ok(known.any(|rights| rights.owner == name || rights.all_grants_mut().any(|g| names(g))))
+    }
 }
 
 /// # Errors

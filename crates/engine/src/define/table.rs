@@ -242,13 +242,7 @@ pub(super) fn truncate(running: &mut Running<'_>, truncate: &Truncate) -> Result
                 continue;
             }
             if truncate.behaviour == DropBehaviour::Restrict {
-                let message = "cannot truncate a table referenced in a foreign key constraint";
-                let detail = format!("Table \"{table}\" references \"{}\".", names[at]);
-                return Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message)
-                    .with_detail(detail)
-                    .with_hint(format!(
-                        "Truncate table \"{table}\" at the same time, or use TRUNCATE ... CASCADE."
-                    )));
+                return Err(referenced_rows(&table, &names[at]));
             }
             let (who, object) = (session.who(), Object::Relation(table.clone()));
             session.state().check(&who, &object, Privileges::of(&[Privilege::Truncate]))?;
@@ -267,6 +261,15 @@ pub(super) fn truncate(running: &mut Running<'_>, truncate: &Truncate) -> Result
     triggers.into_iter().for_each(|triggers| triggers.end(running));
     triggers::settle(running)?;
     Ok(QueryResult::command("TRUNCATE TABLE"))
+}
+
+/// 0A000 for a table that is to be empty while `child` refers to its rows.
+pub(super) fn referenced_rows(child: &str, parent: &str) -> Error {
+    let message = "cannot truncate a table referenced in a foreign key constraint";
+    let hint = format!("Truncate table \"{child}\" at the same time, or use TRUNCATE ... CASCADE.");
+    Error::new(SqlState::FEATURE_NOT_SUPPORTED, message)
+        .with_detail(format!("Table \"{child}\" references \"{parent}\"."))
+        .with_hint(hint)
 }
 
 /// Empties tables, which are locked.

@@ -303,14 +303,24 @@ pub(super) fn no_reference(
 pub(super) fn foreign_key(session: &mut Session, def: &TableDef, fk: &ForeignKeyDef) -> Result<()> {
     let state = session.state();
     let parent = state.tables.get(&fk.table.name).ok_or_else(stale)?;
-    let KeyText { columns, equal } = KeyText::of(def, fk, &parent.def);
+    foreign_key_to(session, def, fk, &parent.def)
+}
+
+/// [`foreign_key`], which refers to `parent`.
+pub(super) fn foreign_key_to(
+    session: &mut Session,
+    def: &TableDef,
+    fk: &ForeignKeyDef,
+    parent: &TableDef,
+) -> Result<()> {
+    let KeyText { columns, equal } = KeyText::of(def, fk, parent);
     let present: Vec<String> = columns.iter().map(|c| format!("{c} IS NOT NULL")).collect();
     let text = format!(
         "SELECT {} FROM {} AS f WHERE {} AND NOT EXISTS (SELECT 1 FROM {} AS k WHERE {}) LIMIT 1",
         columns.join(", "),
         own_rows(def),
         present.join(" AND "),
-        own_rows(&parent.def),
+        own_rows(parent),
         equal,
     );
     if fk.matching == KeyMatch::Full {

@@ -11,9 +11,12 @@
 
 use std::sync::Arc;
 
+use catalog::codec::decode_table;
 use exec::SharedBatchSource;
 use sql::statement::AccessMode;
-use types::{PhysicalType, Result, Value};
+use types::{Error, PhysicalType, Result, Value};
+
+pub use catalog::derived::RowKeys;
 
 /// A counter, and how it is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,6 +113,19 @@ pub struct AttachedSequence {
     pub counter: CounterId,
     /// Its definition, as it was given.
     pub definition: Arc<[u8]>,
+    /// Rights on it, as they were given; nothing for those of a new one.
+    pub rights: Arc<[u8]>,
+}
+
+/// Object of an attached database that has rights.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AttachedRights {
+    /// The schema.
+    Schema,
+    /// A table.
+    Table(AttachedTableId),
+    /// A sequence.
+    Sequence(CounterId),
 }
 
 /// A table of an attached database.
@@ -119,6 +135,9 @@ pub struct AttachedTable {
     pub id: AttachedTableId,
     /// Bytes of [`NewAttachedTable::definition`].
     pub definition: Arc<[u8]>,
+    /// Rights on it, as [`AttachedTransaction::set_rights`] got them; nothing for those of a new
+    /// one.
+    pub rights: Arc<[u8]>,
     /// How many rows it has, roughly; None when nobody knows.
     pub rows: Option<u64>,
 }
@@ -177,10 +196,33 @@ pub enum AttachedDoubles {
 pub struct AttachedKey {
     /// Name of the index, and of its constraint.
     pub name: String,
-    /// Ordinals of its columns.
+    /// Ordinals of its columns; from the number of the table's columns on those of its expressions.
     pub columns: Vec<usize>,
     /// Rows that it lets have equal keys.
     pub doubles: AttachedDoubles,
+    /// Source of its keys.
+    pub source: AttachedKeySource,
+}
+
+/// Source of the keys of an index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AttachedKeySource {
+    /// Columns alone, for all rows.
+    Columns,
+    /// Terms: [`row_keys`] knows which rows have keys, and makes them.
+    Terms,
+}
+
+/// Maker of the keys of the index at this position of [`NewAttachedTable::keys`], of a table with
+/// this definition.
+///
+/// # Errors
+/// XX001 for bytes that are no definition; errors of the binder.
+pub fn row_keys(definition: &[u8], position: usize) -> Result<RowKeys> {
+    let (def, _) = decode_table(definition)?;
+    // Those of keys are not in the definition.
+    let index = position.checked_sub(def.keys.len()).and_then(|at| def.indexes.get(at));
+    RowKeys::new(&def.columns, index.ok_or_else(|| Error::internal("an index of the table"))?)
 }
 
 /// A key that two rows have, where a new index lets only one have it.
@@ -258,6 +300,15 @@ pub enum AttachedChange {
     Delete(AttachedRow),
 }
 
+/// Need of a transaction for a row that others refer to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AttachedClaim {
+    /// The row stays: the transaction refers to it.
+    Shared,
+    /// Nobody begins to refer to the row: the transaction takes it away, or changes its key.
+    Sole,
+}
+
 /// Place in a transaction to come back to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AttachedMark(pub usize);
@@ -318,6 +369,18 @@ pub trait AttachedTransaction: Send + Sync {
     /// # Errors
     /// As [`Self::create`].
     fn redefine_sequence(&self, counter: CounterId, name: &str, definition: &[u8]) -> Result<()>;
+
+    /// Rights on the schema, as [`Self::set_rights`] got them; None as long as nobody changed them.
+    ///
+    /// # Errors
+    /// As [`Self::find`].
+    fn schema_rights(&self) -> Result<Option<Arc<[u8]>>>;
+
+    /// Gives an object other rights. They stay with it whatever becomes of its definition.
+    ///
+    /// # Errors
+    /// As [`Self::create`].
+    fn set_rights(&self, on: AttachedRights, rights: &[u8]) -> Result<()>;
 
     /// True when a table or a sequence, or an index of a table has this name.
     ///
@@ -415,6 +478,13 @@ pub trait AttachedTransaction: Send + Sync {
     /// 40001 when another transaction changed it first, or holds the table; 23505 about the
     /// constraint whose name is [`AttachedKey::name`]; 54000 for too many changes.
     fn change(&self, table: AttachedTableId, change: &AttachedChange) -> Result<AttachedRow>;
+
+    /// Claims a row: of two transactions that run at once and claim it, one of them alone, one
+    /// fails at its commit. Claims stay when changes are taken back.
+    ///
+    /// # Errors
+    /// 40001 while another transaction holds the table; as [`Self::find`].
+    fn claim(&self, table: AttachedTableId, row: AttachedRow, claim: AttachedClaim) -> Result<()>;
 
     /// True when it changed nothing.
     fn has_only_read(&self) -> bool;

@@ -8,7 +8,7 @@ use exec::BatchSource;
 use kernels::{Batch, Vector};
 use parking_lot::RwLock;
 use sql::catalog::{
-    Arguments, BoundTableFunction, SourcePart, TableFunctionRef, TakesRestrictions,
+    Arguments, BoundTableFunction, FunctionIndex, SourcePart, TableFunctionRef, TakesRestrictions,
 };
 use types::calendar::TimeZone;
 use types::charset::Charset;
@@ -262,22 +262,31 @@ pub struct SourceFunction {
     rows: Option<u64>,
     source: Arc<dyn BatchSource>,
     takes: TakesRestrictions,
+    indexes: Vec<FunctionIndex>,
 }
 
 impl SourceFunction {
     /// The function called `name` (with arguments, for EXPLAIN) over `file`.
     pub fn bound(name: String, file: OpenedFile) -> TableFunctionRef {
-        Self::of(name, file, TakesRestrictions::No)
+        Self::new(name, file, TakesRestrictions::No).shared()
     }
 
-    /// As [`Self::bound`], over a source that leaves out rows by restrictions.
-    pub fn restricted(name: String, file: OpenedFile) -> TableFunctionRef {
-        Self::of(name, file, TakesRestrictions::Yes)
+    /// As [`Self::bound`], over a source that leaves out rows by restrictions, and reads `indexes`.
+    pub fn restricted(
+        name: String,
+        file: OpenedFile,
+        indexes: Vec<FunctionIndex>,
+    ) -> TableFunctionRef {
+        Self { indexes, ..Self::new(name, file, TakesRestrictions::Yes) }.shared()
     }
 
-    fn of(name: String, file: OpenedFile, takes: TakesRestrictions) -> TableFunctionRef {
+    fn new(name: String, file: OpenedFile, takes: TakesRestrictions) -> Self {
         let OpenedFile { columns, rows, source } = file;
-        TableFunctionRef(Arc::new(Self { name, columns, rows, source, takes }))
+        Self { name, columns, rows, source, takes, indexes: Vec::new() }
+    }
+
+    fn shared(self) -> TableFunctionRef {
+        TableFunctionRef(Arc::new(self))
     }
 }
 
@@ -298,12 +307,17 @@ impl BoundTableFunction for SourceFunction {
         self.takes
     }
 
+    fn indexes(&self) -> &[FunctionIndex] {
+        &self.indexes
+    }
+
     fn part(&self, part: SourcePart) -> Option<TableFunctionRef> {
         let source = self.source.part(part)?;
         let name = format!("{} part {} of {}", self.name, part.number, part.count);
         let rows = self.rows.map(|rows| rows / part.count);
         let file = OpenedFile { columns: self.columns.clone(), rows, source };
-        Some(Self::of(name, file, self.takes))
+        let part = Self::new(name, file, self.takes);
+        Some(Self { indexes: self.indexes.clone(), ..part }.shared())
     }
 
     fn object(&self) -> Arc<dyn std::any::Any + Send + Sync> {

@@ -334,8 +334,8 @@ struct Load<'a> {
 /// Place of the rows of a table.
 enum Place {
     Stored(Box<Stored>),
-    /// The attached database.
-    Elsewhere(Arc<AttachedRows>),
+    /// The attached database, which has got some rows.
+    Elsewhere(Arc<AttachedRows>, attached::Loaded),
 }
 
 /// A table of this database that is loaded.
@@ -385,7 +385,7 @@ impl<'a> Load<'a> {
         let Target { table, columns } = into;
         running.session.work().check_writable("COPY FROM")?;
         let place = match AttachedRows::of(table) {
-            Some(rows) => Place::Elsewhere(rows),
+            Some(rows) => Place::Elsewhere(rows, attached::Loaded::default()),
             None => Place::Stored(Box::new(Stored::begin(running, table)?)),
         };
         let full = full_rows(running, table.columns(), columns)?;
@@ -397,8 +397,11 @@ impl<'a> Load<'a> {
 
     /// Fires the triggers behind the statement; how many rows were loaded.
     fn finish(self, running: &mut Running<'_>) -> Result<u64> {
-        if let Place::Stored(stored) = self.place {
-            stored.triggers.into_iter().for_each(|triggers| triggers.end(running));
+        match self.place {
+            Place::Stored(stored) => {
+                stored.triggers.into_iter().for_each(|triggers| triggers.end(running));
+            }
+            Place::Elsewhere(rows, loaded) => attached::end_load(running, &rows, loaded)?,
         }
         triggers::settle(running)?;
         Ok(self.rows)
@@ -437,7 +440,7 @@ impl<'a> Load<'a> {
         }
         self.rows += match &mut self.place {
             Place::Stored(stored) => stored.insert(running, result, size)?,
-            Place::Elsewhere(rows) => attached::load(running, rows, &result)?,
+            Place::Elsewhere(rows, loaded) => attached::load(running, rows, &result, loaded)?,
         };
         Ok(())
     }

@@ -8,6 +8,7 @@ use catalog::who::Who;
 use types::{Result, SqlState};
 
 use super::{Session, told};
+use crate::instance::attached::AttachedTransaction;
 use crate::instance::database::Inner;
 use crate::transaction::work::Work;
 use crate::words::notice::{Notice, Severity};
@@ -57,6 +58,16 @@ impl Definer<'_> {
     /// The catalog as the transaction sees it.
     pub(crate) fn state(&self) -> Arc<State> {
         self.work.catalog(self.database.inner())
+    }
+
+    /// The transaction's part in the attached database, if there is one.
+    ///
+    /// # Errors
+    /// 08006 and others when its processes do not answer.
+    pub(crate) fn attached(&self) -> Result<Option<Arc<dyn AttachedTransaction>>> {
+        let registry = self.database.registry();
+        let begin = registry.attachment().is_some();
+        begin.then(|| self.work.attached(registry)).transpose()
     }
 
     /// Role that the statement runs as.

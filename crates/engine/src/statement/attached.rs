@@ -4,19 +4,24 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use catalog::codec::{decode_sequence, decode_table};
+use catalog::codec::{decode_rights, decode_sequence, decode_table};
+use catalog::derived::bound_terms;
+use catalog::rights::{Grant, Object, Rights};
 use catalog::stored::{key_index, schema_of};
 use catalog::{Indexes, Schema, State, TableDef, TableEntry};
 use exec::SharedBatchSource;
 use sql::catalog::{
-    CheckDef, ColumnDef, Identity, IndexMeta, KeyDef, TableFunctionRef, TableMeta, TableRef,
+    BoundTerms, CheckDef, ColumnDef, ForeignKeyDef, FunctionIndex, Identity, IndexMeta, KeyDef,
+    TableFunctionRef, TableMeta, TableRef,
 };
-use sql::statement::RelationName;
+use sql::statement::{Privilege, Privileges, RelationName};
 use storage::{Table, TableId};
-use types::{DataType, Result};
+use types::{DataType, Result, Value, text};
 
 use crate::Database;
-use crate::instance::attached::{AttachedTable, AttachedTableId, AttachedTransaction};
+use crate::instance::attached::{
+    AttachedSequence, AttachedTable, AttachedTableId, AttachedTransaction,
+};
 use crate::instance::registry::{OpenedFile, SourceFunction};
 
 /// The definition of `found`, in `schema`.
@@ -34,8 +39,28 @@ pub(crate) fn definition_in(schema: &str, found: &AttachedTable) -> Result<Table
     Ok(def)
 }
 
-/// `state` with the tables of the attached database in it: for who describes relations. Their rows
-/// are not there.
+/// Names and values of the key of an index, as messages show them: `(a, lower(b))=(1, x)`.
+pub(crate) fn key_shown(def: &TableDef, index: &IndexMeta, values: &[Value]) -> String {
+    let (mut names, mut cells) = (Vec::new(), Vec::new());
+    for (column, value) in index.columns.iter().zip(values) {
+        let (name, ty) = match column.expression() {
+            Some(number) => {
+                let expression = &index.terms.expressions[number];
+                (expression.definition(), expression.ty)
+            }
+            None => (def.columns[column.ordinal].name.clone(), def.columns[column.ordinal].ty),
+        };
+        names.push(name);
+        cells.push(match value {
+            Value::Null => "null".to_owned(),
+            value => text::format(value, ty),
+        });
+    }
+    format!("({})=({})", names.join(", "), cells.join(", "))
+}
+
+/// `state` with the relations of the attached database in it, and their rights: for who describes
+/// relations. Their rows are not there.
 ///
 /// # Errors
 /// XX001 for damaged definitions; as [`AttachedTransaction::all`].
@@ -44,20 +69,91 @@ pub(crate) fn described(
     database: &Database,
     transaction: &dyn AttachedTransaction,
 ) -> Result<State> {
-    let mut state = state.clone();
-    let Some(schema) = database.attached_schema() else { return Ok(state) };
+    let Some(schema) = database.attached_schema() else { return Ok(state.clone()) };
+    let mut state = with_schema(state, schema, transaction)?;
     for found in transaction.all()? {
-        let def = definition_in(schema, &found)?;
-        let (columns, pool) = (schema_of(&def.columns), Arc::clone(database.pool()));
-        let storage = Table::new(TableId(found.id.0), def.name.clone(), columns, def.layout, pool);
-        let entry = TableEntry::new(def, storage, Arc::default(), Indexes::Deferred);
-        state.tables.insert(entry.def.name.clone(), Arc::new(entry));
+        add_table(&mut state, database, &found)?;
     }
     for found in transaction.sequences()? {
-        let sequence = decode_sequence(&found.definition)?;
-        state.sequences.insert(sequence.name.clone(), Arc::new(sequence));
+        add_sequence(&mut state, &found)?;
     }
+    Ok(state)
+}
+
+/// Adds a table and its rights.
+fn add_table(state: &mut State, database: &Database, found: &AttachedTable) -> Result<()> {
+    let def = definition_in(database.attached_schema().unwrap_or_default(), found)?;
+    let (columns, pool) = (schema_of(&def.columns), Arc::clone(database.pool()));
+    let storage = Table::new(TableId(found.id.0), def.name.clone(), columns, def.layout, pool);
+    let entry = TableEntry::new(def, storage, Arc::default(), Indexes::Deferred);
+    add_rights(state, &entry.def.name, &found.rights)?;
+    state.tables.insert(entry.def.name.clone(), Arc::new(entry));
+    Ok(())
+}
+
+/// Adds a sequence and its rights.
+fn add_sequence(state: &mut State, found: &AttachedSequence) -> Result<()> {
+    let sequence = decode_sequence(&found.definition)?;
+    add_rights(state, &sequence.name, &found.rights)?;
+    state.sequences.insert(sequence.name.clone(), Arc::new(sequence));
+    Ok(())
+}
+
+/// `state` with the schema of the attached database, but without what is in it. Everybody may look
+/// into the schema, as into `public`, until somebody says otherwise.
+///
+/// # Errors
+/// XX001 for damaged rights; as [`AttachedTransaction::schema_rights`].
+pub(crate) fn with_schema(
+    state: &State,
+    schema: &str,
+    transaction: &dyn AttachedTransaction,
+) -> Result<State> {
+    let mut state = state.clone();
     state.schemas.insert(schema.to_owned(), Schema);
+    let usual = || {
+        let privileges = Privileges::of(&[Privilege::Usage]);
+        let (grantee, grantor, grantable) = (None, String::new(), Privileges::NONE);
+        let grants = Some(vec![Grant { grantee, grantor, privileges, grantable }]);
+        Rights { grants, ..Rights::default() }
+    };
+    let rights = match transaction.schema_rights()? {
+        Some(bytes) => decode_rights(&bytes)?,
+        None => usual(),
+    };
+    state.rights.insert(Object::Schema(schema.to_owned()), rights);
+    Ok(state)
+}
+
+/// Adds the rights on the relation `name`, if there are any.
+fn add_rights(state: &mut State, name: &str, bytes: &[u8]) -> Result<()> {
+    if !bytes.is_empty() {
+        state.rights.insert(Object::Relation(name.to_owned()), decode_rights(bytes)?);
+    }
+    Ok(())
+}
+
+/// `state` with the rights on the schema and on the relations `names`, which are keys, and their
+/// columns: for who tests rights.
+///
+/// # Errors
+/// As [`described`].
+pub(crate) fn with_rights<'n>(
+    state: &State,
+    database: &Database,
+    transaction: &dyn AttachedTransaction,
+    names: impl Iterator<Item = &'n str>,
+) -> Result<State> {
+    let Some(schema) = database.attached_schema() else { return Ok(state.clone()) };
+    let mut state = with_schema(state, schema, transaction)?;
+    for key in names {
+        let name = RelationName::name_of_key(key);
+        if let Some(found) = transaction.find(name)? {
+            add_table(&mut state, database, &found)?;
+        } else if let Some(found) = transaction.sequence(name)? {
+            add_sequence(&mut state, &found)?;
+        }
+    }
     Ok(state)
 }
 
@@ -65,6 +161,8 @@ pub(crate) fn described(
 pub(crate) struct AttachedRows {
     pub(crate) def: TableDef,
     pub(crate) id: AttachedTableId,
+    /// Terms of its indexes, by position.
+    terms: Vec<Option<BoundTerms>>,
     function: TableFunctionRef,
     source: SharedBatchSource,
 }
@@ -85,8 +183,14 @@ impl AttachedRows {
         let columns = def.columns.iter().map(named).chain([row]).collect();
         let source = transaction.source(found.id)?;
         let opened = OpenedFile { columns, rows: found.rows, source: Arc::clone(&source) };
-        let function = SourceFunction::restricted(def.name.clone(), opened);
-        Ok(Self { def, id: found.id, function, source })
+        let terms = bound_terms(&def)?;
+        let index = |(position, terms): (usize, &Option<BoundTerms>)| {
+            let (name, terms) = (def.indexes[position].name.clone(), terms.clone()?);
+            Some(FunctionIndex { name, position, terms })
+        };
+        let indexes = terms.iter().enumerate().filter_map(index).collect();
+        let function = SourceFunction::restricted(def.name.clone(), opened, indexes);
+        Ok(Self { def, id: found.id, terms, function, source })
     }
 
     /// All its rows.
@@ -125,6 +229,10 @@ impl TableMeta for AttachedMeta {
         &self.0.def.checks
     }
 
+    fn foreign_keys(&self) -> &[ForeignKeyDef] {
+        &self.0.def.foreign_keys
+    }
+
     fn identity(&self, ordinal: usize) -> Option<&Identity> {
         let found = self.0.def.identities.iter().find(|(column, _)| *column == ordinal);
         found.map(|(_, identity)| identity)
@@ -132,6 +240,10 @@ impl TableMeta for AttachedMeta {
 
     fn indexes(&self) -> &[IndexMeta] {
         &self.0.def.indexes
+    }
+
+    fn index_terms(&self, position: usize) -> Option<&BoundTerms> {
+        self.0.terms.get(position)?.as_ref()
     }
 
     fn rows_elsewhere(&self) -> Option<TableFunctionRef> {

@@ -12,7 +12,7 @@ use catalog::predefined::READ_SERVER_FILES;
 use catalog::rights::{Object, SCHEMA_NAME};
 use catalog::who::{Who, denied};
 use catalog::wide::WideReader;
-use catalog::{Schema, SequenceValue, State, View, wide};
+use catalog::{SequenceValue, State, View, wide};
 use sql::catalog::{
     Arguments, Called, Catalog, Digits, DomainUse, PolicyDef, Relation, RoutineDef, SequenceDef,
     TableFunctionRef, TableMeta, TableRef, TriggerEvent, TriggerTiming, UserType, Variables,
@@ -30,7 +30,7 @@ use crate::session::prepared::kept::PreparedStatements;
 use crate::show::pg_catalog;
 use crate::show::pg_catalog::objects::Seen;
 use crate::show::pg_catalog::{Describes, Subject};
-use crate::statement::attached::{AttachedRows, described};
+use crate::statement::attached::{AttachedRows, described, with_rights, with_schema};
 use crate::transaction::work::Work;
 use crate::words::settings::Settings;
 
@@ -137,11 +137,43 @@ impl StatementCatalog<'_> {
     }
 
     /// The state with the schema of the attached database.
-    fn with_attached_schema(&self) -> Arc<State> {
-        let Some(attachment) = self.registry.attachment() else { return Arc::clone(&self.state) };
-        let mut state = State::clone(&self.state);
-        state.schemas.insert(attachment.schema().to_owned(), Schema);
-        Arc::new(state)
+    fn with_attached_schema(&self) -> Result<Arc<State>> {
+        let Some(transaction) = self.attached_transaction()? else {
+            return Ok(Arc::clone(&self.state));
+        };
+        let schema = self.database.attached_schema().unwrap_or_default();
+        with_schema(&self.state, schema, &*transaction).map(Arc::new)
+    }
+
+    /// The state with the rights on what a statement needs of the attached database.
+    fn with_attached_rights(&self, needed: &[Access]) -> Result<Arc<State>> {
+        let names = needed.iter().map(|access| access.relation.as_str());
+        let mut there = names.filter(|name| self.is_attached(RelationName::schema_of_key(name)));
+        let asks_all = self.state.is_superuser(self.settings.who())
+            && needed.iter().all(|access| access.on_behalf.is_none());
+        let Some(first) = there.next().filter(|_| !asks_all) else {
+            return Ok(Arc::clone(&self.state));
+        };
+        let Some(transaction) = self.attached_transaction()? else {
+            return Ok(Arc::clone(&self.state));
+        };
+        let names = std::iter::once(first).chain(there);
+        with_rights(&self.state, self.database, &*transaction, names).map(Arc::new)
+    }
+
+    /// True when the session may look into a schema.
+    fn may_use(&self, schema: &str) -> bool {
+        let who = self.settings.who();
+        if self.state.is_superuser(who) {
+            return true;
+        }
+        let (usage, object) =
+            (Privileges::of(&[Privilege::Usage]), Object::Schema(schema.to_owned()));
+        if self.is_attached(schema) {
+            let state = self.with_attached_schema();
+            return state.is_ok_and(|state| state.check(who, &object, usage).is_ok());
+        }
+        self.state.check(who, &object, usage).is_ok()
     }
 
     /// True when the attached database has a relation of this name.
@@ -153,14 +185,9 @@ impl StatementCatalog<'_> {
 
     /// True when the session finds relations in a schema of its search path.
     fn is_searched(&self, schema: &str) -> bool {
-        let usage = Privileges::of(&[Privilege::Usage]);
-        let may = || {
-            let object = Object::Schema(schema.to_owned());
-            self.state.check(self.settings.who(), &object, usage).is_ok()
-        };
         matches!(schema, "pg_catalog" | "information_schema")
             || (self.state.has_schema(schema) || self.is_attached(schema))
-                && (self.checks == Checking::Nothing || may())
+                && (self.checks == Checking::Nothing || self.may_use(schema))
     }
 
     /// The transition table of this name, which comes before all relations.
@@ -180,7 +207,7 @@ impl StatementCatalog<'_> {
     fn rows_of(&self, name: &str) -> Result<TableFunctionRef> {
         let described = match pg_catalog::describes_relations(name) {
             Some(Describes::Tables) => self.described()?,
-            Some(Describes::Schemas) => self.with_attached_schema(),
+            Some(Describes::Schemas) => self.with_attached_schema()?,
             None => Arc::clone(&self.state),
         };
         let (state, settings) = (&*described, self.settings);
@@ -660,7 +687,9 @@ impl Catalog for StatementCatalog<'_> {
 
     fn check_access(&self, needed: &[Access]) -> Result<()> {
         match self.checks {
-            Checking::Rights => self.state.check_access(self.settings.who(), needed),
+            Checking::Rights => {
+                self.with_attached_rights(needed)?.check_access(self.settings.who(), needed)
+            }
             Checking::Nothing => Ok(()),
         }
     }

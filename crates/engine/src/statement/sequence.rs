@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use catalog::codec::decode_sequence;
 use catalog::rights::Object;
-use catalog::who::{Who, denied};
+use catalog::who::Who;
 use catalog::{Sequence, SequenceValue, State, undefined_table};
 use parking_lot::Mutex;
 use sql::algebra::{LargeObject, RoutineCall, SessionFunction};
@@ -101,7 +101,7 @@ impl SessionSequences {
     /// The sequence of the attached database that `name` means, if it means one.
     ///
     /// # Errors
-    /// 42501 for others than superusers; 42P01 when there is none in its schema.
+    /// 42P01 when there is none in its schema.
     fn counting(&self, name: &str) -> Result<Option<Counting>> {
         let Some(attached) = &self.attached else { return Ok(None) };
         let name = RelationName::parse_in(name, &self.state.database.0)?;
@@ -120,9 +120,6 @@ impl SessionSequences {
                 Ok(None)
             };
         };
-        if !self.state.is_superuser(&self.who) {
-            return Err(denied(format!("permission denied for sequence {}", name.name)));
-        }
         let (sequence, counter) = (decode_sequence(&found.definition)?, found.counter);
         Ok(Some(Counting { sequence, counter, attachment: Arc::clone(&attached.attachment) }))
     }
@@ -174,7 +171,13 @@ impl SessionSequences {
         if self.who == Who::All {
             return Ok(());
         }
-        let table = sequence.owner.as_ref().and_then(|(table, _)| self.state.tables.get(table));
+        let schema = RelationName::schema_of_key(&sequence.name);
+        let is_there = |of: &AttachedNames| of.attachment.schema() == schema;
+        let state = match &self.attached {
+            Some(of) if is_there(of) && !self.state.is_superuser(&self.who) => self.described()?,
+            _ => Arc::clone(&self.state),
+        };
+        let table = sequence.owner.as_ref().and_then(|(table, _)| state.tables.get(table));
         let is_identity = table.is_some_and(|table| {
             table.def.identities.iter().any(|(_, i)| i.sequence.key() == sequence.name)
         });
@@ -182,7 +185,7 @@ impl SessionSequences {
             return Ok(());
         }
         let object = Object::Relation(sequence.name.clone());
-        self.state.check(&self.who, &object, Privileges::of(any_of))
+        state.check(&self.who, &object, Privileges::of(any_of))
     }
 
     fn check_writable(&self, sequence: &Sequence, function: &str) -> Result<()> {
@@ -257,6 +260,7 @@ impl Sequences for SessionSequences {
 
     fn next(&self, name: &str, values: &mut [i64]) -> Result<()> {
         if let Some(counting) = self.counting(name)? {
+            self.check(&counting.sequence, &[Privilege::Usage, Privilege::Update])?;
             self.check_writable(&counting.sequence, "nextval")?;
             return self.count(&counting, values);
         }
@@ -281,7 +285,10 @@ impl Sequences for SessionSequences {
 
     fn current(&self, name: &str) -> Result<i64> {
         let (id, name) = match self.counting(name)? {
-            Some(counting) => (counting.id(), counting.sequence.name),
+            Some(counting) => {
+                self.check(&counting.sequence, &[Privilege::Usage, Privilege::Select])?;
+                (counting.id(), counting.sequence.name)
+            }
             None => {
                 let sequence = self.find(name)?;
                 self.check(sequence, &[Privilege::Usage, Privilege::Select])?;
@@ -311,6 +318,7 @@ impl Sequences for SessionSequences {
     fn set(&self, name: &str, value: i64, called: SequenceCalled) -> Result<()> {
         let is_called = called == SequenceCalled::Yes;
         if let Some(counting) = self.counting(name)? {
+            self.check(&counting.sequence, &[Privilege::Update])?;
             self.check_writable(&counting.sequence, "setval")?;
             check_bounds(&counting.sequence, value)?;
             let counted = Counted { last: value, called: is_called };

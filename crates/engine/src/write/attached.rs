@@ -3,10 +3,12 @@
 //! ```text
 //! source query -> batches (TID = number of the row, values) -> NOT NULL, CHECK -> the transaction
 //!                                                              of the attached database
+//! when all rows are written -> foreign keys (`foreign`)
 //! ```
 //! Called by INSERT (`insert`), UPDATE and DELETE (`change`), MERGE (`merge`), COPY (`run::copy`).
 
 mod conflict;
+mod foreign;
 mod merge;
 
 use std::collections::HashSet;
@@ -17,18 +19,19 @@ use catalog::checks::{Checks, Written as Columns, failing_row};
 use catalog::generated::Generated;
 use exec::ResultSet;
 use kernels::{Batch, Column, VectorBuilder};
+use sql::catalog::IndexMeta;
 use sql::statement::{ConflictAction, ConflictTarget, Delete, Insert, OnConflict, RowTest, Update};
 use storage::Tid;
-use types::{Error, Result, SqlState, Value, text};
+use types::{Error, Result, SqlState, Value};
 
 use conflict::DoUpdate;
 pub(super) use merge::merge;
 
 use super::returning::{Written, returning};
 use crate::QueryResult;
-use crate::instance::attached::{AttachedChange, AttachedRow, AttachedTransaction};
+use crate::instance::attached::{AttachedChange, AttachedRow, AttachedTransaction, RowKeys};
 use crate::session::compiled::OwnQuery;
-use crate::statement::attached::AttachedRows;
+use crate::statement::attached::{AttachedRows, key_shown};
 use crate::statement::running::{Run, Running};
 
 /// The table that a statement writes.
@@ -37,6 +40,7 @@ struct Target<'a> {
     transaction: Arc<dyn AttachedTransaction>,
     checks: Checks,
     generated: Generated,
+    keys: foreign::Keys,
 }
 
 /// INSERT.
@@ -62,21 +66,43 @@ pub(super) fn insert(
         }
         None => target.add_all(running, &source, Skipped::None)?,
     };
+    target.settle(running)?;
     let tag = format!("INSERT 0 {}", written.count);
     returning(running, insert.returning.as_ref(), written, tag)
 }
 
-/// Adds rows that COPY brings; how many.
+/// Rows that were added so far, by COPY say, and whose foreign keys were not looked at yet.
+#[derive(Default)]
+pub(crate) struct Loaded(foreign::Touched);
+
+/// Adds rows; how many.
 ///
 /// # Errors
-/// As [`insert`].
+/// As [`insert`], but for foreign keys.
 pub(crate) fn load(
     running: &mut Running<'_>,
     rows: &AttachedRows,
     result: &ResultSet,
+    loaded: &mut Loaded,
 ) -> Result<u64> {
     let target = Target::of(running, rows, "COPY FROM")?;
-    Ok(target.add_all(running, result, Skipped::None)?.count)
+    let count = target.add_all(running, result, Skipped::None)?.count;
+    target.keys.hand_over(&mut loaded.0);
+    Ok(count)
+}
+
+/// Looks at the foreign keys of rows that were added.
+///
+/// # Errors
+/// 23503.
+pub(crate) fn end_load(
+    running: &mut Running<'_>,
+    rows: &AttachedRows,
+    mut loaded: Loaded,
+) -> Result<()> {
+    let target = Target::of(running, rows, "COPY FROM")?;
+    target.keys.take_over(&mut loaded.0);
+    target.settle(running)
 }
 
 /// Rows that an INSERT leaves out.
@@ -117,6 +143,7 @@ pub(super) fn update(
         target.update(running, &met, &update.columns)?;
         written.add(met);
     }
+    target.settle(running)?;
     let tag = format!("UPDATE {}", written.count);
     returning(running, update.returning.as_ref(), written, tag)
 }
@@ -137,6 +164,7 @@ pub(super) fn delete(
         target.delete(running, &met.tids)?;
         written.add(met);
     }
+    target.settle(running)?;
     let tag = format!("DELETE {}", written.count);
     returning(running, delete.returning.as_ref(), written, tag)
 }
@@ -176,7 +204,7 @@ impl<'a> Target<'a> {
         let (checks, generated) = (Checks::of(&rows.def), Generated::of(&rows.def.columns));
         checks.prepare(&rows.def, &session.own_catalog())?;
         generated.prepare(&rows.def, &session.own_catalog())?;
-        Ok(Self { rows, transaction, checks, generated })
+        Ok(Self { rows, transaction, checks, generated, keys: foreign::Keys::default() })
     }
 
     /// Adds the rows of `source` that are not `skipped`.
@@ -204,6 +232,7 @@ impl<'a> Target<'a> {
             running.session.cancel_handle().check()?;
             match self.change(&AttachedChange::Insert(values)) {
                 Ok(tid) => {
+                    self.note_new(tid, None);
                     tids.push(tid);
                     kept.push(row as u32);
                 }
@@ -221,12 +250,17 @@ impl<'a> Target<'a> {
         written.extend(self.generated.following(columns)?);
         self.verify(running, &met.batch, Columns::Only(&written))?;
         let all = values_of(&met.batch, def.columns.len());
-        let mut of_keys = def.indexes.iter().flat_map(|index| &index.columns);
-        if of_keys.any(|column| written.contains(&column.ordinal)) {
+        let is_met = |index: &IndexMeta| {
+            let mut columns = index.columns.iter();
+            !index.terms.is_empty() || columns.any(|column| written.contains(&column.ordinal))
+        };
+        if def.indexes.iter().any(is_met) {
             self.look_ahead(running, &all)?;
         }
+        self.note_gone(&met.tids, Some(&written))?;
         for (tid, values) in met.tids.iter().zip(all) {
             running.session.cancel_handle().check()?;
+            self.note_new(*tid, Some(&written));
             self.change(&AttachedChange::Update(AttachedRow(tid.0), values))?;
         }
         Ok(())
@@ -234,6 +268,7 @@ impl<'a> Target<'a> {
 
     /// Takes rows away.
     fn delete(&self, running: &Running<'_>, tids: &[Tid]) -> Result<()> {
+        self.note_gone(tids, None)?;
         for tid in tids {
             running.session.cancel_handle().check()?;
             self.change(&AttachedChange::Delete(AttachedRow(tid.0)))?;
@@ -266,16 +301,21 @@ impl<'a> Target<'a> {
         let Some(key) = def.indexes.iter().find(|key| Some(key.name.as_str()) == name) else {
             return error;
         };
-        let column = |at: &usize| def.columns[*at].name.as_str();
-        let value = |at: &usize| text::format(&values[*at], def.columns[*at].ty);
-        let ordinals: Vec<usize> = key.columns.iter().map(|column| column.ordinal).collect();
-        let columns: Vec<&str> = ordinals.iter().map(column).collect();
-        let values: Vec<String> = ordinals.iter().map(value).collect();
-        let (columns, values) = (columns.join(", "), values.join(", "));
+        let Ok(Some(made)) = self.key_of(key, values) else { return error };
+        let shown = key_shown(def, key, &made);
         let message = format!("duplicate key value violates unique constraint \"{}\"", key.name);
         Error::new(SqlState::UNIQUE_VIOLATION, message)
             .about_part(def.about_constraint(&key.name))
-            .with_detail(format!("Key ({columns})=({values}) already exists."))
+            .with_detail(format!("Key {shown} already exists."))
+    }
+
+    /// The values of the key of an index that a row has; None for a row that the index leaves out.
+    fn key_of(&self, index: &IndexMeta, values: &[Value]) -> Result<Option<Vec<Value>>> {
+        if index.terms.is_empty() {
+            let columns = index.columns.iter();
+            return Ok(Some(columns.map(|column| values[column.ordinal].clone()).collect()));
+        }
+        RowKeys::new(&self.rows.def.columns, index)?.key(&|at| values[at].clone())
     }
 
     /// Tests NOT NULL and CHECK of rows as they are to be.

@@ -20,7 +20,7 @@ use sql::catalog::{ForeignKeyDef, KeyMatch, TableMeta};
 use sql::statement::RelationName;
 use storage::{Datum, KeyBuffer, RowBuffer, Tid};
 use types::cast::assign_value;
-use types::{Error, PhysicalType, Result, SqlState};
+use types::{Error, PhysicalType, Result, SqlState, Value};
 
 use super::change::{Action, cascade};
 use super::deferred;
@@ -209,7 +209,7 @@ fn refuse_missing(
         .map(|(datum, &column)| datum.widened(columns[column].physical()).unwrap_or(*datum))
         .collect();
     entry.storage().tids_of(index, now, &widened, &mut KeyBuffer::new(), &mut tids)?;
-    if tids.is_empty() { Ok(()) } else { Err(missing(entry, fk, key)) }
+    if tids.is_empty() { Ok(()) } else { Err(missing(&entry.def, fk, &values_of(key))) }
 }
 
 /// Looks for rows of `child` that refer to a key that was gone some time ago, if it still is.
@@ -248,7 +248,7 @@ fn refuse_gone(
     if parent.has(running, key)? {
         return Ok(());
     }
-    Err(still_referenced(entry, child, fk, key))
+    Err(still_referenced(&entry.def, &child.def, fk, &values_of(key)))
 }
 
 /// # Errors
@@ -272,17 +272,22 @@ pub(crate) fn mixed(def: &TableDef, fk: &ForeignKeyDef) -> Error {
     Error::new(SqlState::FOREIGN_KEY_VIOLATION, message).with_detail(detail).about_part(about)
 }
 
-fn missing(entry: &TableEntry, fk: &ForeignKeyDef, key: &[Datum<'_>]) -> Error {
+/// The values of a key.
+fn values_of(key: &[Datum<'_>]) -> Vec<Value> {
+    key.iter().map(Datum::to_value).collect()
+}
+
+/// 23503 for rows of `def` whose key `fk` refers to nothing.
+pub(super) fn missing(def: &TableDef, fk: &ForeignKeyDef, key: &[Value]) -> Error {
     let message = format!(
         "insert or update on table \"{}\" violates foreign key constraint \"{}\"",
-        entry.def.bare_name(),
+        def.bare_name(),
         fk.name
     );
-    let mut values = key.iter().copied();
-    let key = key_of(&entry.def.columns, &fk.columns, &mut values);
+    let key = key_of(&def.columns, &fk.columns, &mut key.iter().map(Datum::from));
     let name = RelationName::name_of_key(&fk.table.name);
     let detail = format!("Key {key} is not present in table \"{name}\".");
-    let about = entry.def.about_constraint(&fk.name);
+    let about = def.about_constraint(&fk.name);
     Error::new(SqlState::FOREIGN_KEY_VIOLATION, message).with_detail(detail).about_part(about)
 }
 
@@ -390,15 +395,15 @@ fn gone(running: &mut Running<'_>, entry: &Arc<TableEntry>, gone: Gone<'_>) -> R
     let enough = if refuses { 1 } else { usize::MAX };
     let types = || fk.references.iter().map(|&c| entry.def.columns[c].ty);
     let mut fitted = RowBuffer::new();
-    let Some(child_key) = fit(&child, index, types(), key, &mut fitted) else {
-        return Ok(());
-    };
+    let Some(child_key) = fit(&child, index, types(), key, &mut fitted) else { return Ok(()) };
     let tids = find(running, &child, index, &child_key, enough)?;
     if tids.is_empty() {
         return Ok(());
     }
     let values = match reaction {
-        Reaction::Restrict => return Err(still_referenced(entry, &child, fk, key)),
+        Reaction::Restrict => {
+            return Err(still_referenced(&entry.def, &child.def, fk, &values_of(key)));
+        }
         Reaction::NoAction => {
             return refuse_gone(running, entry, &child, fk, key);
         }
@@ -414,7 +419,7 @@ fn gone(running: &mut Running<'_>, entry: &Arc<TableEntry>, gone: Gone<'_>) -> R
             let converted = converted.map(|(value, (from, to))| assign_value(&value, from, to));
             converted.collect::<Result<_>>()?
         }
-        Reaction::SetNull => vec![types::Value::Null; fk.columns.len()],
+        Reaction::SetNull => vec![Value::Null; fk.columns.len()],
         Reaction::SetDefault => {
             let columns = fk.columns.iter().map(|&c| &child.def.columns[c]);
             columns.map(|c| default_of(running, c)).collect::<Result<_>>()?
@@ -431,24 +436,25 @@ fn gone(running: &mut Running<'_>, entry: &Arc<TableEntry>, gone: Gone<'_>) -> R
 
 fn tid_column(tids: &[Tid]) -> Column {
     let mut builder = VectorBuilder::with_capacity(PhysicalType::I64, tids.len());
-    tids.iter().for_each(|tid| builder.push_value(&types::Value::I64(tid.0 as i64)));
+    tids.iter().for_each(|tid| builder.push_value(&Value::I64(tid.0 as i64)));
     Column::plain(builder.finish())
 }
 
-fn still_referenced(
-    entry: &TableEntry,
-    child: &TableEntry,
+/// 23503 for a key of `parent` that rows of `child` refer to by `fk`.
+pub(super) fn still_referenced(
+    parent: &TableDef,
+    child: &TableDef,
     fk: &ForeignKeyDef,
-    key: &[Datum<'_>],
+    key: &[Value],
 ) -> Error {
+    let (name, child_name) = (parent.bare_name(), child.bare_name());
     let message = format!(
-        "update or delete on table \"{}\" violates foreign key constraint \"{}\" on table \"{}\"",
-        entry.def.bare_name(),
-        fk.name,
-        child.def.bare_name()
+        "update or delete on table \"{name}\" violates foreign key constraint \"{}\" on table \
+         \"{child_name}\"",
+        fk.name
     );
-    let key = key_of(&entry.def.columns, &fk.references, &mut key.iter().copied());
-    let detail = format!("Key {key} is still referenced from table \"{}\".", child.def.bare_name());
-    let about = child.def.about_constraint(&fk.name);
+    let key = key_of(&parent.columns, &fk.references, &mut key.iter().map(Datum::from));
+    let detail = format!("Key {key} is still referenced from table \"{child_name}\".");
+    let about = child.about_constraint(&fk.name);
     Error::new(SqlState::FOREIGN_KEY_VIOLATION, message).with_detail(detail).about_part(about)
 }

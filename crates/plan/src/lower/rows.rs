@@ -25,8 +25,12 @@ impl Lowering<'_, '_> {
                 });
                 let output = output.collect();
                 let ordinals = kept.iter().map(|(_, i)| *i).collect();
-                let (function, restrictions) = (function.clone(), Vec::new());
-                let operator = Operator::FunctionScan { function, columns: ordinals, restrictions };
+                let operator = Operator::FunctionScan {
+                    function: function.clone(),
+                    columns: ordinals,
+                    restrictions: Vec::new(),
+                    offers: Vec::new(),
+                };
                 (operator, output, kept.into_iter().map(|(id, _)| id).collect())
             }
             Plan::Input { slot, columns, name } => {

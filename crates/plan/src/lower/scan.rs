@@ -10,8 +10,8 @@ use crate::cardinality::{self, ARRAY_ELEMENTS};
 use crate::column_set::ColumnSet;
 use crate::fold::{fold, nearest, widens};
 use crate::physical::{
-    BoundKind, Expr, ExprKind, Operator, OutputColumn, ScanRestriction, ScanRestrictionKind,
-    ScanRows,
+    BoundKind, Expr, ExprKind, FunctionOffer, Operator, OutputColumn, ScanRestriction,
+    ScanRestrictionKind, ScanRows,
 };
 use crate::push_down::nulls;
 use crate::tree;
@@ -99,17 +99,28 @@ impl Lowering<'_, '_> {
         Ok((found, rest))
     }
 
-    /// Tells a table function which rows nobody needs: `predicate` is tested above it.
+    /// Tells a table function, which has these columns, which rows nobody needs: `predicate` is
+    /// tested above it.
     pub(crate) fn restrict_function(
         &mut self,
         scan: &mut Lowered,
+        columns: &[(ColumnId, usize)],
         predicate: &Logical,
     ) -> Result<()> {
         let (mut found, _) = self.restrictions(predicate, scan)?;
         found.retain(|restriction| !matches!(restriction.kind, ScanRestrictionKind::Predicate(_)));
-        if let Operator::FunctionScan { restrictions, .. } = &mut scan.node.operator {
-            *restrictions = found;
+        let Operator::FunctionScan { function, restrictions, offers, .. } = &mut scan.node.operator
+        else {
+            return Ok(());
+        };
+        *restrictions = found;
+        let (conjuncts, mut offered) = (tree::conjuncts(predicate.clone()), Vec::new());
+        for (index, known) in function.0.indexes().iter().enumerate() {
+            if let Some(offer) = self.offer_of(&known.terms, columns, &conjuncts)? {
+                offered.push(FunctionOffer { index, restrictions: offer.restrictions });
+            }
         }
+        *offers = offered;
         Ok(())
     }
 

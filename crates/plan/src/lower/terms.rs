@@ -10,7 +10,7 @@
 //! are found.
 
 use sql::algebra::{ColumnId, Expr as Logical, Plan};
-use sql::catalog::{INDEX_EXPRESSION, TableRef};
+use sql::catalog::{BoundTerms, INDEX_EXPRESSION, TableRef};
 use types::Result;
 
 use super::Lowering;
@@ -60,14 +60,23 @@ impl Lowering<'_, '_> {
         narrow: &Plan,
         conjuncts: &[Logical],
     ) -> Result<Option<Offer>> {
-        let mut offer = Offer::default();
-        let index = &table.indexes()[at];
-        if index.terms.is_empty() {
-            return Ok(Some(offer));
+        if table.indexes()[at].terms.is_empty() {
+            return Ok(Some(Offer::default()));
         }
-        let (Some(terms), Plan::Scan { columns, .. }) = (table.index_terms(at), narrow) else {
-            return Ok(None);
-        };
+        match (table.index_terms(at), narrow) {
+            (Some(terms), Plan::Scan { columns, .. }) => self.offer_of(terms, columns, conjuncts),
+            _ => Ok(None),
+        }
+    }
+
+    /// As [`Self::offer`], for an index with these terms and a scan of these columns.
+    pub(super) fn offer_of(
+        &mut self,
+        terms: &BoundTerms,
+        columns: &[(ColumnId, usize)],
+        conjuncts: &[Logical],
+    ) -> Result<Option<Offer>> {
+        let mut offer = Offer::default();
         let ids: Renaming =
             columns.iter().map(|&(id, ordinal)| (row_column(ordinal), id)).collect();
         if let Some(predicate) = &terms.predicate {

@@ -2,25 +2,28 @@
 //!
 //! ```text
 //! row 0    "" | number of changes so far      others    name | columns, keys | definition in SQL
-//! row 1    the hold (`hold`)
+//! row 1    the hold (`hold`)                  row 2     "" | 0 | nothing | rights on the schema
 //! dropped  "" | version that dropped it | names of what stores have, until that is gone; or, in
 //!          rows of earlier builds, columns and keys in the place of the names
-//! sequence name | -1 | nothing | definition in SQL
-//! keys     name, columns | behind them all: number in the stores, doubles | generation
+//! sequence name | -1 | rights | definition in SQL
+//! keys     name, columns | behind them all: number in the stores, bits: doubles, terms
+//!          | generation
+//! rights   behind the generation, where somebody changed them
 //! ```
 //! Every change of a definition changes row 0, too: definitions change one at a time, and who knows
 //! those of a number need not read them.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::fmt;
+use std::sync::{Arc, OnceLock};
 
 use engine::attached::{
-    AttachedColumn, AttachedDoubles, AttachedKey, AttachedNulls, AttachedSequence, CounterId,
-    HeldOrder, NewAttachedTable,
+    AttachedColumn, AttachedDoubles, AttachedKey, AttachedKeySource, AttachedNulls,
+    AttachedSequence, CounterId, HeldOrder, NewAttachedTable, RowKeys, row_keys,
 };
-use shared::{IndexPlan, TablePlan, Uniqueness};
+use shared::{IndexKeys, IndexPlan, KeyMaker, TablePlan, Uniqueness, claims_of};
 use store::server::Layout;
-use store::{Field, FieldId, FieldType, Schema, TableKind, Tuple, Version};
+use store::{Field, FieldId, FieldType, Key, Schema, TableKind, Tuple, Version};
 use types::codec::{Input, Malformed, put_bytes, put_u64};
 use types::{Error, PhysicalType, Result, SqlState, Value};
 
@@ -31,6 +34,9 @@ const KEY_BYTES_MAX: usize = 2048;
 
 /// Key of the row that counts changes.
 pub(crate) const CHANGES: u64 = 0;
+
+/// Key of the row that has the rights on the schema.
+pub(crate) const SCHEMA_RIGHTS: u64 = 2;
 
 /// A shared table.
 #[derive(Debug)]
@@ -46,6 +52,10 @@ pub(crate) struct Definition {
     pub(crate) generation: u64,
     /// Its definition in SQL, as the engine reads it.
     pub(crate) sql: Arc<[u8]>,
+    /// Rights on it, as the engine reads them; nothing for those of a new table.
+    pub(crate) rights: Arc<[u8]>,
+    /// Makers of the keys of its indexes.
+    pub(crate) made: MadeKeys,
 }
 
 /// All tables of one state of the database.
@@ -58,6 +68,8 @@ pub(crate) struct Definitions {
     pub(crate) sequences: BTreeMap<String, AttachedSequence>,
     /// Tables whose rows are to go.
     pub(crate) dropped: Vec<Dropped>,
+    /// Rights on the schema; None as long as nobody changed them.
+    pub(crate) schema_rights: Option<Arc<[u8]>>,
 }
 
 /// A table that was dropped, or indexes of one.
@@ -77,10 +89,21 @@ impl Definitions {
     /// # Errors
     /// XX001 for a row that is none.
     pub(crate) fn add(&mut self, id: u64, row: &[Value]) -> Result<()> {
-        if let [Value::Str(name), Value::I64(SEQUENCE), _, Value::Str(definition)] = row {
+        if let (SCHEMA_RIGHTS, [.., Value::Str(rights)]) = (id, row) {
+            self.schema_rights = Some(Arc::clone(rights));
+            return Ok(());
+        }
+        if let [
+            Value::Str(name),
+            Value::I64(SEQUENCE),
+            Value::Str(rights),
+            Value::Str(definition),
+        ] = row
+        {
             let name = String::from_utf8_lossy(name).into_owned();
-            let (counter, definition) = (CounterId(id), Arc::clone(definition));
-            self.sequences.insert(name, AttachedSequence { counter, definition });
+            let (definition, rights) = (Arc::clone(definition), Arc::clone(rights));
+            let counter = CounterId(id);
+            self.sequences.insert(name, AttachedSequence { counter, definition, rights });
             return Ok(());
         }
         if let [Value::Str(name), Value::I64(by), Value::Str(form), Value::Str(kind)] = row
@@ -142,11 +165,40 @@ pub(crate) fn read_names(input: &mut Input<'_>) -> Result<Vec<String>, Malformed
 /// Number in the place of a version, in rows of sequences.
 const SEQUENCE: i64 = -1;
 
-/// The row of a new sequence.
-pub(crate) fn sequence_row(schema: &Schema, name: &str, definition: &[u8]) -> Result<Tuple> {
-    let definition = Value::Str(definition.into());
-    let row = [Value::text(name), Value::I64(SEQUENCE), Value::text(""), definition];
+/// The row of a sequence with these rights.
+pub(crate) fn sequence_row(
+    schema: &Schema,
+    name: &str,
+    definition: &[u8],
+    rights: &[u8],
+) -> Result<Tuple> {
+    let (definition, rights) = (Value::Str(definition.into()), Value::Str(rights.into()));
+    let row = [Value::text(name), Value::I64(SEQUENCE), rights, definition];
     Ok(Tuple::encode(schema, &row)?)
+}
+
+/// The row of the rights on the schema.
+pub(crate) fn schema_rights_row(schema: &Schema, rights: &[u8]) -> Result<Tuple> {
+    let empty = || Value::text("");
+    Ok(Tuple::encode(schema, &[empty(), Value::I64(0), empty(), Value::Str(rights.into())])?)
+}
+
+/// The row of a table or sequence with other rights.
+///
+/// # Errors
+/// XX001 for a row that is neither.
+pub(crate) fn row_with_rights(
+    schema: &Schema,
+    id: Key,
+    row: &Tuple,
+    rights: &[u8],
+) -> Result<Tuple> {
+    let row = row.decode(schema);
+    if let [Value::Str(name), Value::I64(SEQUENCE), _, Value::Str(definition)] = &*row {
+        return sequence_row(schema, &String::from_utf8_lossy(name), definition, rights);
+    }
+    let definition = Definition::read(id, &row)?;
+    Definition { rights: rights.into(), ..definition }.row(schema)
 }
 
 /// The row of what a transaction drops: stores have it under these names.
@@ -196,6 +248,8 @@ impl Definition {
             numbers: (0..table.keys.len() as u64).collect(),
             generation: 0,
             sql: table.definition.as_slice().into(),
+            rights: Arc::default(),
+            made: MadeKeys::default(),
         }
     }
 
@@ -210,8 +264,9 @@ impl Definition {
         version: Version,
         mut next: impl FnMut() -> Result<u64>,
     ) -> Result<Self> {
-        let alike =
-            |a: &AttachedKey, b: &AttachedKey| a.columns == b.columns && a.doubles == b.doubles;
+        let alike = |a: &AttachedKey, b: &AttachedKey| {
+            (&a.columns, a.doubles, a.source) == (&b.columns, b.doubles, b.source)
+        };
         let mut numbers: Vec<Option<u64>> = vec![None; table.keys.len()];
         let mut is_free = vec![true; self.keys.len()];
         // Those that keep their names first: others were renamed.
@@ -237,8 +292,8 @@ impl Definition {
             ..new.clone()
         };
         let columns = table.columns.iter().zip(&self.columns).map(stored).collect();
-        let generation = version.0;
-        Ok(Self { columns, numbers, generation, ..Self::new(self.id, table) })
+        let (generation, rights) = (version.0, Arc::clone(&self.rights));
+        Ok(Self { columns, numbers, generation, rights, ..Self::new(self.id, table) })
     }
 
     /// Its row.
@@ -262,9 +317,13 @@ impl Definition {
         }
         for (key, number) in self.keys.iter().zip(&self.numbers) {
             put_u64(&mut form, *number);
-            form.push(u8::from(key.doubles == AttachedDoubles::Allowed));
+            let doubles = u8::from(key.doubles == AttachedDoubles::Allowed);
+            form.push(doubles | u8::from(key.source == AttachedKeySource::Terms) << 1);
         }
         put_u64(&mut form, self.generation);
+        if !self.rights.is_empty() {
+            put_bytes(&mut form, &self.rights);
+        }
         let definition = Value::Str(Arc::clone(&self.sql));
         let row = [Value::text(&self.name), Value::I64(0), Value::Str(form.into()), definition];
         Ok(Tuple::encode(schema, &row)?)
@@ -280,20 +339,17 @@ impl Definition {
             return Err(damaged(Malformed { offset: 0, expectation: "four fields".into() }));
         };
         let mut input = Input::new(form);
-        let Form { columns, keys, numbers, generation } = form_of(&mut input).map_err(damaged)?;
-        let name = String::from_utf8_lossy(name).into_owned();
-        Ok(Self { id, name, columns, keys, numbers, generation, sql: Arc::clone(sql) })
+        let Form { columns, keys, numbers, generation, rights } =
+            form_of(&mut input).map_err(damaged)?;
+        let (name, sql) = (String::from_utf8_lossy(name).into_owned(), Arc::clone(sql));
+        let made = MadeKeys::default();
+        Ok(Self { id, name, columns, keys, numbers, generation, sql, rights, made })
     }
 
     /// The fields of a row with these values, which may be narrower numbers than the columns'.
     pub(crate) fn fields(&self, values: &[Value]) -> Vec<Value> {
-        let field = |(value, column): (&Value, &AttachedColumn)| match (column.physical, value) {
-            (PhysicalType::I64, Value::I32(value)) => Value::I64(i64::from(*value)),
-            (PhysicalType::I128, Value::I32(value)) => to_field(&Value::I128(i128::from(*value))),
-            (PhysicalType::I128, Value::I64(value)) => to_field(&Value::I128(i128::from(*value))),
-            (_, value) => to_field(value),
-        };
-        values.iter().zip(&self.columns).map(field).collect()
+        let values = values.iter().zip(&self.columns);
+        values.map(|(value, column)| held_field(column.physical, value)).collect()
     }
 
     /// The values of the columns of a row with these fields.
@@ -302,21 +358,24 @@ impl Definition {
         values.map(|(field, column)| from_field(column.physical, field)).collect()
     }
 
-    /// The values of some columns that these fields are, in order.
-    pub(crate) fn values_of(&self, columns: &[usize], fields: &[Value]) -> Vec<Value> {
-        let fields = fields.iter().zip(columns);
-        fields.map(|(field, at)| from_field(self.columns[*at].physical, field)).collect()
-    }
-
     /// Tests all keys of a row with these fields.
     ///
     /// # Errors
-    /// 54000 for one that is too large for an index.
+    /// 54000 for one that is too large for an index; errors that a term of an index raises.
     pub(crate) fn check_keys(&self, fields: &[Value]) -> Result<()> {
-        let of_key = |(at, key): (usize, &AttachedKey)| {
-            self.check_bytes(at, key.columns.iter().map(|column| &fields[*column]))
-        };
-        self.keys.iter().enumerate().try_for_each(of_key)
+        for (at, key) in self.keys.iter().enumerate() {
+            match key.source {
+                AttachedKeySource::Columns => {
+                    self.check_bytes(at, key.columns.iter().map(|column| &fields[*column]))?;
+                }
+                AttachedKeySource::Terms => {
+                    if let Some(made) = self.key_of(at, &|column| fields[column].clone())? {
+                        self.check_key(at, &made)?;
+                    }
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Tests a key with these fields.
@@ -342,6 +401,52 @@ impl Definition {
         Err(Error::new(SqlState::LIMIT_EXCEEDED, message))
     }
 
+    /// The fields of the key that a row has in an index, whose fields `field` gives; None for a row
+    /// that the index leaves out.
+    ///
+    /// # Errors
+    /// Errors that a term of the index raises.
+    pub(crate) fn key_of(
+        &self,
+        index: usize,
+        field: &dyn Fn(usize) -> Value,
+    ) -> Result<Option<Vec<Value>>> {
+        let key = &self.keys[index];
+        match key.source {
+            AttachedKeySource::Columns => {
+                Ok(Some(key.columns.iter().map(|column| field(*column)).collect()))
+            }
+            AttachedKeySource::Terms => self.made.of(self, index)?.key(field),
+        }
+    }
+
+    /// Ordinals of the columns that the keys of an index are made of.
+    ///
+    /// # Errors
+    /// Errors of binding a term of the index.
+    pub(crate) fn reads(&self, index: usize) -> Result<Vec<usize>> {
+        let key = &self.keys[index];
+        match key.source {
+            AttachedKeySource::Columns => Ok(key.columns.clone()),
+            AttachedKeySource::Terms => Ok(self.made.of(self, index)?.keys.reads()),
+        }
+    }
+
+    /// The values that the fields of a key are.
+    ///
+    /// # Errors
+    /// As [`Self::reads`].
+    pub(crate) fn key_values(&self, index: usize, fields: &[Value]) -> Result<Vec<Value>> {
+        let key = &self.keys[index];
+        let physical: Vec<PhysicalType> = match key.source {
+            AttachedKeySource::Columns => {
+                key.columns.iter().map(|column| self.columns[*column].physical).collect()
+            }
+            AttachedKeySource::Terms => self.made.of(self, index)?.keys.physical().to_vec(),
+        };
+        Ok(physical.iter().zip(fields).map(|(held, field)| from_field(*held, field)).collect())
+    }
+
     /// The name that stores have for the index of this number.
     pub(crate) fn index_name(&self, number: u64) -> String {
         format!("sql.t{}.{number}", self.id)
@@ -350,7 +455,10 @@ impl Definition {
     /// Names of the tables that stores have for it.
     pub(crate) fn stored_names(&self) -> impl Iterator<Item = String> {
         let indexes = self.numbers.iter().map(|number| self.index_name(*number));
-        std::iter::once(format!("sql.t{}", self.id)).chain(indexes)
+        let rows = format!("sql.t{}", self.id);
+        // Claims are there if somebody ever made one.
+        let claims = claims_of(&rows);
+        std::iter::once(rows).chain(indexes).chain([claims])
     }
 
     /// The store's table of its rows, with an index for each key.
@@ -363,20 +471,82 @@ impl Definition {
             AttachedNulls::Allowed => Field::nullable(&column.name, field_type(column.physical)),
         };
         let fields = self.columns.iter().map(field).collect();
-        let index = |(number, key): (&u64, &AttachedKey)| IndexPlan {
-            name: self.index_name(*number),
-            fields: key.columns.iter().map(|column| FieldId(*column as u16)).collect(),
-            uniqueness: match key.doubles {
-                AttachedDoubles::Never => Uniqueness::Unique,
-                AttachedDoubles::Allowed => Uniqueness::Many,
-            },
+        let index = |(at, key): (usize, &AttachedKey)| -> Result<IndexPlan> {
+            let fields = key.columns.iter().map(|column| FieldId(*column as u16));
+            Ok(IndexPlan {
+                name: self.index_name(self.numbers[at]),
+                keys: match key.source {
+                    AttachedKeySource::Columns => IndexKeys::Fields(fields.collect()),
+                    AttachedKeySource::Terms => IndexKeys::Made(self.made.of(self, at)?),
+                },
+                uniqueness: match key.doubles {
+                    AttachedDoubles::Never => Uniqueness::Unique,
+                    AttachedDoubles::Allowed => Uniqueness::Many,
+                },
+            })
         };
         Ok(TablePlan {
             name: format!("sql.t{}", self.id),
             schema: Schema::new(TableKind::Transactional, fields)?,
             layout: Layout::Columns,
-            indexes: self.numbers.iter().zip(&self.keys).map(index).collect(),
+            indexes: self.keys.iter().enumerate().map(index).collect::<Result<_>>()?,
         })
+    }
+}
+
+/// The field for a value, which may be a narrower number than what is held so.
+fn held_field(physical: PhysicalType, value: &Value) -> Value {
+    match (physical, value) {
+        (PhysicalType::I64, Value::I32(value)) => Value::I64(i64::from(*value)),
+        (PhysicalType::I128, Value::I32(value)) => to_field(&Value::I128(i128::from(*value))),
+        (PhysicalType::I128, Value::I64(value)) => to_field(&Value::I128(i128::from(*value))),
+        (_, value) => to_field(value),
+    }
+}
+
+/// Makers of keys that are no columns, each bound when first needed.
+#[derive(Default)]
+pub(crate) struct MadeKeys(OnceLock<Vec<OnceLock<Result<Arc<MadeKey>>>>>);
+
+impl fmt::Debug for MadeKeys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("MadeKeys")
+    }
+}
+
+impl MadeKeys {
+    /// The maker of the keys of an index of `definition`, whose own this is.
+    fn of(&self, definition: &Definition, index: usize) -> Result<Arc<MadeKey>> {
+        let all = self.0.get_or_init(|| definition.keys.iter().map(|_| OnceLock::new()).collect());
+        let bound = all[index].get_or_init(|| {
+            let keys = row_keys(&definition.sql, index)?;
+            let physical = definition.columns.iter().map(|column| column.physical).collect();
+            Ok(Arc::new(MadeKey { keys, physical }))
+        });
+        bound.clone()
+    }
+}
+
+/// Maker of the keys of one index.
+pub(crate) struct MadeKey {
+    keys: RowKeys,
+    /// How the columns of the table are held.
+    physical: Vec<PhysicalType>,
+}
+
+impl MadeKey {
+    /// The fields of the key of a row, whose fields `field` gives; None for a row without one.
+    fn key(&self, field: &dyn Fn(usize) -> Value) -> Result<Option<Vec<Value>>> {
+        let made = self.keys.key(&|at| from_field(self.physical[at], &field(at)))?;
+        let held = |(value, physical): (&Value, &PhysicalType)| held_field(*physical, value);
+        Ok(made.map(|key| key.iter().zip(self.keys.physical()).map(held).collect()))
+    }
+}
+
+impl KeyMaker for MadeKey {
+    fn key(&self, schema: &Schema, tuple: &Tuple) -> Option<Vec<Value>> {
+        // Rows whose keys cannot be made were refused by `Definition::check_keys`.
+        Self::key(self, &|at| tuple.value(schema, FieldId(at as u16))).ok()?
     }
 }
 
@@ -386,6 +556,7 @@ struct Form {
     keys: Vec<AttachedKey>,
     numbers: Vec<u64>,
     generation: u64,
+    rights: Arc<[u8]>,
 }
 
 fn form_of(input: &mut Input<'_>) -> Result<Form, Malformed> {
@@ -404,24 +575,36 @@ fn form_of(input: &mut Input<'_>) -> Result<Form, Malformed> {
     for _ in 0..input.u64()? {
         let (name, mut ordinals) = (text(input)?, Vec::new());
         for _ in 0..input.u64()? {
-            let ordinal = input.u64()? as usize;
-            if ordinal >= columns.len() {
-                return Err(input.malformed("a column of the table"));
-            }
-            ordinals.push(ordinal);
+            ordinals.push(input.u64()? as usize);
         }
-        keys.push(AttachedKey { name, columns: ordinals, doubles: AttachedDoubles::Never });
+        let (doubles, source) = (AttachedDoubles::Never, AttachedKeySource::Columns);
+        keys.push(AttachedKey { name, columns: ordinals, doubles, source });
     }
-    let mut form = Form { numbers: (0..keys.len() as u64).collect(), columns, keys, generation: 0 };
+    let numbers = (0..keys.len() as u64).collect();
+    let mut form = Form { numbers, columns, keys, generation: 0, rights: Arc::default() };
     // Rows of earlier builds end here.
     if !input.is_empty() {
         for (number, key) in form.numbers.iter_mut().zip(&mut form.keys) {
             *number = input.u64()?;
-            if input.u8()? == 1 {
+            let bits = input.u8()?;
+            if bits & 1 == 1 {
                 key.doubles = AttachedDoubles::Allowed;
+            }
+            if bits >> 1 == 1 {
+                key.source = AttachedKeySource::Terms;
             }
         }
         form.generation = input.u64()?;
+        if !input.is_empty() {
+            form.rights = input.bytes()?.into();
+        }
+    }
+    let is_wrong = |key: &AttachedKey| {
+        key.source == AttachedKeySource::Columns
+            && key.columns.iter().any(|ordinal| *ordinal >= form.columns.len())
+    };
+    if form.keys.iter().any(is_wrong) {
+        return Err(input.malformed("columns of the table"));
     }
     Ok(form)
 }
@@ -436,7 +619,8 @@ mod tests {
     use super::*;
 
     fn key(name: &str, column: usize, doubles: AttachedDoubles) -> AttachedKey {
-        AttachedKey { name: name.into(), columns: vec![column], doubles }
+        let source = AttachedKeySource::Columns;
+        AttachedKey { name: name.into(), columns: vec![column], doubles, source }
     }
 
     #[test]
@@ -476,6 +660,11 @@ mod tests {
         };
         let schema = plan().expect("a constant").schema;
         let made = Definition::new(7, &table);
+        let granted =
+            Definition { rights: b"rights".as_slice().into(), ..Definition::new(7, &table) };
+        let row = granted.row(&schema).expect("it fits").decode(&schema);
+        let read = Definition::read(7, &row).expect("it was written so");
+        assert_eq!(format!("{read:?}"), format!("{granted:?}"));
         let row = made.row(&schema).expect("it fits").decode(&schema);
         let read = Definition::read(7, &row).expect("it was written so");
         assert_eq!(format!("{read:?}"), format!("{made:?}"));
@@ -518,7 +707,8 @@ mod tests {
         (row[0], row[1]) = (Value::text(""), Value::I64(5));
         all.add(7, &row).expect("earlier builds wrote it so");
         let found: Vec<_> = all.dropped.iter().map(|d| (d.row, d.names.join(" "), d.by)).collect();
-        let wanted = [(9, "sql.t7.3", Version(4)), (7, "sql.t7 sql.t7.0", Version(5))];
+        let wanted =
+            [(9, "sql.t7.3", Version(4)), (7, "sql.t7 sql.t7.0 sql.t7.claims", Version(5))];
         assert_eq!(found, wanted.map(|(row, names, by)| (row, names.to_owned(), by)));
         assert!(all.has_stored("sql.t7.0") && !all.has_stored("sql.t7.1"));
     }

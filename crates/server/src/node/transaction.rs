@@ -7,13 +7,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use engine::attached::{
-    AttachedChange, AttachedDouble, AttachedMark, AttachedRow, AttachedSequence, AttachedSize,
-    AttachedTable, AttachedTableId, AttachedTransaction, CounterId, HoldNumber, NewAttachedTable,
+    AttachedChange, AttachedClaim, AttachedDouble, AttachedMark, AttachedRights, AttachedRow,
+    AttachedSequence, AttachedSize, AttachedTable, AttachedTableId, AttachedTransaction, CounterId,
+    HoldNumber, NewAttachedTable,
 };
 use exec::SharedBatchSource;
 use parking_lot::Mutex;
 use shared::manager::Class;
-use shared::{Mark, Transaction};
+use shared::{Claim, Mark, Transaction};
 use sql::statement::AccessMode;
 use store::{FieldId, Key, Query, Table as _, Tuple, codec};
 use types::codec::Input;
@@ -196,6 +197,7 @@ impl NodeTransaction {
         AttachedTable {
             id: AttachedTableId(definition.id),
             definition: Arc::clone(&definition.sql),
+            rights: Arc::clone(&definition.rights),
             rows: self.joined.counts.lock().get(&definition.id).copied(),
         }
     }
@@ -391,8 +393,8 @@ impl AttachedTransaction for NodeTransaction {
         self.work(|joined, open| {
             open.admit(joined, None)?;
             joined.run(async {
-                let row =
-                    sequence_row(open.shared.tables()[DEFINITIONS].schema(), name, definition)?;
+                let schema = open.shared.tables()[DEFINITIONS].schema();
+                let row = sequence_row(schema, name, definition, &[])?;
                 let key = open.shared.new_key()?;
                 open.shared.add(DEFINITIONS, key, row).await?;
                 Self::count_change(open).await
@@ -403,12 +405,27 @@ impl AttachedTransaction for NodeTransaction {
     fn redefine_sequence(&self, counter: CounterId, name: &str, definition: &[u8]) -> Result<()> {
         self.work(|joined, open| {
             open.admit(joined, None)?;
+            let definitions = open.definitions(joined)?;
+            let known = definitions.sequences.values().find(|known| known.counter == counter);
+            let rights = known.map_or_else(Arc::default, |known| Arc::clone(&known.rights));
             joined.run(async {
-                let row =
-                    sequence_row(open.shared.tables()[DEFINITIONS].schema(), name, definition)?;
+                let schema = open.shared.tables()[DEFINITIONS].schema();
+                let row = sequence_row(schema, name, definition, &rights)?;
                 open.shared.replace(DEFINITIONS, counter.0, row).await?;
                 Self::count_change(open).await
             })
+        })
+    }
+
+    fn schema_rights(&self) -> Result<Option<Arc<[u8]>>> {
+        let definitions = self.work(|joined, open| open.definitions(joined))?;
+        Ok(definitions.schema_rights.clone())
+    }
+
+    fn set_rights(&self, on: AttachedRights, rights: &[u8]) -> Result<()> {
+        self.work(|joined, open| {
+            open.admit(joined, None)?;
+            joined.run(open.set_rights(on, rights))
         })
     }
 
@@ -545,14 +562,14 @@ impl AttachedTransaction for NodeTransaction {
         values: &[Value],
     ) -> Result<Option<AttachedRow>> {
         let definition = self.definition(table)?;
-        let Some(columns) = definition.keys.get(key).map(|key| &key.columns) else {
+        if key >= definition.keys.len() {
             return Err(Error::internal("a key of the table"));
-        };
-        let fields = definition.fields(values);
-        let prefix: Vec<Value> = columns.iter().map(|column| fields[*column].clone()).collect();
-        if prefix.contains(&Value::Null) {
-            return Ok(None);
         }
+        let fields = definition.fields(values);
+        let prefix = definition.key_of(key, &|column| fields[column].clone())?;
+        let Some(prefix) = prefix.filter(|prefix| !prefix.contains(&Value::Null)) else {
+            return Ok(None);
+        };
         self.work(|joined, open| {
             joined.run(async {
                 let number = open.table(joined, &definition).await?;
@@ -602,6 +619,22 @@ impl AttachedTransaction for NodeTransaction {
             joined.run(async {
                 let number = open.table(joined, &definition).await?;
                 open.change(number, &definition, change).await.map(AttachedRow)
+            })
+        })
+    }
+
+    fn claim(&self, table: AttachedTableId, row: AttachedRow, claim: AttachedClaim) -> Result<()> {
+        let definition = self.definition(table)?;
+        let claim = match claim {
+            AttachedClaim::Shared => Claim::Shared,
+            AttachedClaim::Sole => Claim::Sole,
+        };
+        self.work(|joined, open| {
+            // Rows of a table that is written anew get other numbers.
+            open.admit(joined, Some(table.0))?;
+            joined.run(async {
+                let number = open.table(joined, &definition).await?;
+                Ok(open.shared.claim(number, row.0, claim).await?)
             })
         })
     }

@@ -87,9 +87,11 @@ impl<N: Deref<Target = Node>, T: Deref<Target = SharedTable>> Transaction<N, T> 
         for OwnEntry { prefix, row, .. } in entries {
             let shared = &self.tables[table];
             let now = self.cache.get(&(table, row)).and_then(|cached| cached.after.as_ref());
-            let has_null =
-                now.is_none_or(|now| shared.indexes[index].has_null(shared.schema(), now));
-            if !has_null && self.rows_of(table, index, &prefix).await?.iter().any(|at| *at != row) {
+            let whole =
+                now.and_then(|now| shared.indexes[index].whole_fields_of(shared.schema(), now));
+            if whole.is_some()
+                && self.rows_of(table, index, &prefix).await?.iter().any(|at| *at != row)
+            {
                 return Ok(Some(row));
             }
         }

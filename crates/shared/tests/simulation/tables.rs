@@ -1,6 +1,7 @@
-//! Tables that nodes work on: accounts with amounts and unique names, and lists.
+//! Tables that nodes work on: accounts with amounts and unique names, lists, and rows that refer to
+//! others.
 
-use shared::{IndexPlan, Node, Result, SharedTable, Uniqueness};
+use shared::{IndexKeys, IndexPlan, Node, Result, SharedTable, Uniqueness};
 use store::{Field, FieldId, FieldType, Schema, TableKind, Tuple};
 use testkit::histories::Value as Element;
 use types::Value;
@@ -8,6 +9,10 @@ use types::Value;
 pub(crate) struct Tables {
     pub(crate) accounts: SharedTable,
     pub(crate) lists: SharedTable,
+    /// Rows that others refer to, by their keys.
+    pub(crate) parents: SharedTable,
+    /// The others, with an index of whom they refer to.
+    pub(crate) children: SharedTable,
 }
 
 impl Tables {
@@ -20,20 +25,28 @@ impl Tables {
         ]);
         let by_name = IndexPlan {
             name: "by_name".into(),
-            fields: vec![FieldId(1)],
+            keys: IndexKeys::Fields(vec![FieldId(1)]),
             uniqueness: Uniqueness::Unique,
         };
         let indexes: Vec<IndexPlan> =
             std::iter::once(by_name).chain(further.iter().cloned()).collect();
         let lists = schema(vec![Field::new("elements", FieldType::Bytes)]);
+        let parents = schema(vec![Field::new("parent", FieldType::I64)]);
+        let by_parent = IndexPlan {
+            name: "by_parent".into(),
+            keys: IndexKeys::Fields(vec![FieldId(0)]),
+            uniqueness: Uniqueness::Many,
+        };
         Ok(Self {
             accounts: node.table("accounts", &accounts, &indexes).await?,
             lists: node.table("lists", &lists, &[]).await?,
+            parents: node.table("parents", &parents, &[]).await?,
+            children: node.table("children", &parents, &[by_parent]).await?,
         })
     }
 
     pub(crate) fn all(&self) -> Vec<&SharedTable> {
-        vec![&self.accounts, &self.lists]
+        vec![&self.accounts, &self.lists, &self.parents, &self.children]
     }
 
     pub(crate) fn account(&self, amount: i64, name: &[u8]) -> Tuple {

@@ -4,12 +4,17 @@
 use std::collections::BTreeSet;
 
 use shared::manager::Class;
-use shared::{IndexPlan, Node, Result, SharedError, SharedTable, Transaction, Uniqueness};
-use store::{FieldId, Snapshot};
+use std::sync::Arc;
+
+use shared::{
+    IndexKeys, IndexPlan, KeyMaker, Node, Result, SharedError, SharedTable, Transaction, Uniqueness,
+};
+use store::{FieldId, Schema, Snapshot, Tuple};
 use testkit::Random;
 use testkit::histories::{End, Key, Op, Txn, Value as Element};
 use types::Value;
 
+use crate::references;
 use crate::tables::Tables;
 use crate::world::{Lists, Notes, Phase, STORES};
 
@@ -17,14 +22,35 @@ const ACCOUNTS: u64 = 6;
 const LISTS: u64 = 3;
 const AMOUNT: i64 = 100;
 
-/// The tables, with an index of amounts.
+/// Keys of accounts that are even: their half, and the name. No two have the same.
+struct EvenHalves;
+
+impl EvenHalves {
+    fn of(amount: i64, name: &Value) -> Option<Vec<Value>> {
+        (amount % 2 == 0).then(|| vec![Value::I64(amount / 2), name.clone()])
+    }
+}
+
+impl KeyMaker for EvenHalves {
+    fn key(&self, schema: &Schema, tuple: &Tuple) -> Option<Vec<Value>> {
+        let Value::I64(amount) = tuple.value(schema, FieldId(0)) else { return None };
+        Self::of(amount, &tuple.value(schema, FieldId(1)))
+    }
+}
+
+/// The tables, with an index of amounts, and one of halves of some.
 async fn open(node: &Node) -> Result<Tables> {
     let by_amount = IndexPlan {
         name: "by_amount".into(),
-        fields: vec![FieldId(0)],
+        keys: IndexKeys::Fields(vec![FieldId(0)]),
         uniqueness: Uniqueness::Many,
     };
-    Tables::open(node, &[by_amount]).await
+    let by_half = IndexPlan {
+        name: "by_half".into(),
+        keys: IndexKeys::Made(Arc::new(EvenHalves)),
+        uniqueness: Uniqueness::Unique,
+    };
+    Tables::open(node, &[by_amount, by_half]).await
 }
 
 /// Works until the phase is over, or the node is.
@@ -39,9 +65,10 @@ pub(crate) async fn live(node: &Node, notes: &Notes, mut random: Random) {
             if random.chance(6) {
                 change_stores(node, notes, &mut random).await?;
             }
-            let outcome = match random.below(4) {
+            let outcome = match random.below(5) {
                 0 | 1 => lists(node, &tables, notes, &mut random).await,
                 2 => transfer(node, &tables, &mut random).await,
+                3 => refer(node, &tables, &mut random).await,
                 _ => rename(node, &tables, &mut random).await,
             };
             match outcome {
@@ -157,6 +184,13 @@ async fn rename(node: &Node, tables: &Tables, random: &mut Random) -> Result<()>
     ended(txn, outcome).await
 }
 
+/// Has rows come, go, or refer to others.
+async fn refer(node: &Node, tables: &Tables, random: &mut Random) -> Result<()> {
+    let mut txn = Transaction::begin(node, tables.all(), Class::ReadWrite).await?;
+    let outcome = references::refer(&mut txn, tables, random).await;
+    ended(txn, outcome).await
+}
+
 async fn lists(node: &Node, tables: &Tables, notes: &Notes, random: &mut Random) -> Result<()> {
     let place = {
         let mut history = notes.history.borrow_mut();
@@ -208,7 +242,7 @@ pub(crate) struct Audit {
     pub(crate) lists: Lists,
     accounts: Vec<(i64, Vec<u8>)>,
     /// Entries of the indexes that hold.
-    entries: [usize; 2],
+    entries: [usize; 3],
     undo_records: usize,
 }
 
@@ -222,7 +256,9 @@ impl Audit {
         assert_eq!(sum, AMOUNT * ACCOUNTS as i64, "seed {seed}: money");
         let names: BTreeSet<_> = self.accounts.iter().map(|account| &account.1).collect();
         assert_eq!(names.len() as u64, ACCOUNTS, "seed {seed}: names");
-        assert_eq!(self.entries, [ACCOUNTS as usize; 2], "seed {seed}: entries of indexes");
+        let even = self.accounts.iter().filter(|(amount, _)| amount % 2 == 0).count();
+        let wanted = [self.accounts.len(), self.accounts.len(), even];
+        assert_eq!(self.entries, wanted, "seed {seed}: entries of indexes");
         assert_eq!(self.undo_records, 0, "seed {seed}: undo records");
     }
 }
@@ -240,6 +276,9 @@ async fn audit(node: &Node, tables: &Tables, notes: &Notes) -> Result<()> {
             assert_eq!(txn.look_up(0, 0, &name).await?, [key]);
             let by_amount = txn.look_up(0, 1, &[Value::I64(account.0)]).await?;
             assert!(by_amount.contains(&key), "{by_amount:?}");
+            if let Some(half) = EvenHalves::of(account.0, &name[0]) {
+                assert_eq!(txn.look_up(0, 2, &half).await?, [key]);
+            }
             accounts.push(account);
         }
     }
@@ -249,7 +288,8 @@ async fn audit(node: &Node, tables: &Tables, notes: &Notes) -> Result<()> {
     }
     let version = txn.snapshot().version().0;
     txn.abort().await?;
-    let mut entries = [0; 2];
+    references::audit(node, tables).await?;
+    let mut entries = [0; 3];
     for (index, count) in tables.accounts.indexes().iter().zip(&mut entries) {
         let shape = index.tree().check().await?;
         let holds = |entry: &&(Vec<u8>, u64)| entry.0.ends_with(&u64::MAX.to_be_bytes());

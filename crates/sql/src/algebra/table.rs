@@ -226,6 +226,17 @@ pub enum TakesRestrictions {
     Yes,
 }
 
+/// An index with expressions or WHERE by which a table function finds rows.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FunctionIndex {
+    /// Its name.
+    pub name: String,
+    /// Its position among the indexes that the source knows.
+    pub position: usize,
+    /// Its terms, over the columns of the result.
+    pub terms: BoundTerms,
+}
+
 /// A table function bound to its arguments: a source of batches (`exec::BatchSource` by downcast).
 pub trait BoundTableFunction: Send + Sync {
     /// Its name with arguments, for EXPLAIN.
@@ -237,6 +248,10 @@ pub trait BoundTableFunction: Send + Sync {
     /// Restrictions that the query above has.
     fn takes(&self) -> TakesRestrictions {
         TakesRestrictions::No
+    }
+    /// Indexes with expressions or WHERE by which it finds rows.
+    fn indexes(&self) -> &[FunctionIndex] {
+        &[]
     }
     /// One of parts that have each row once, whoever reads the others; None when there are none.
     fn part(&self, part: SourcePart) -> Option<TableFunctionRef> {

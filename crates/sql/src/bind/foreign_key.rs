@@ -40,7 +40,7 @@ impl Binder<'_> {
         let target = if is_self {
             &*definition
         } else {
-            other = self.referenced(&table, at)?;
+            other = self.referenced(&definition.name, &table, at)?;
             &other
         };
         let references = referenced_columns(target, &key.referred_columns, at)?;
@@ -74,10 +74,12 @@ impl Binder<'_> {
         Ok(())
     }
 
-    /// The table that a foreign key refers to.
-    fn referenced(&self, name: &RelationName, at: Place) -> Result<Definition> {
+    /// The table that a foreign key of the table `own` refers to.
+    fn referenced(&self, own: &RelationName, name: &RelationName, at: Place) -> Result<Definition> {
         match self.catalog.relation(name.schema.as_deref(), &name.name) {
-            Some(Relation::Table(table)) if table.rows_elsewhere().is_some() => {
+            Some(Relation::Table(table))
+                if table.rows_elsewhere().is_some() && own.schema != name.schema =>
+            {
                 unsupported("a foreign key to a shared table", at)
             }
             Some(Relation::Failed(error)) => Err(place(error, at)),

@@ -10,22 +10,27 @@
 
 use std::sync::Arc;
 
+use catalog::derived;
 use catalog::generated::Generated;
 use catalog::names::{quoted, quoted_relation};
 use catalog::stored::key_index;
 use catalog::{State, TableDef};
 use kernels::Batch;
 use sql::algebra::Query;
-use sql::catalog::{CheckDef, KeyDef, Validity};
-use sql::statement::{AlterAction, AlterTable, Nullability, RelationName, RenamedColumn};
-use types::{Error, Result, SqlState, Value};
+use sql::catalog::{CheckDef, ForeignKeyDef, KeyDef, Validity};
+use sql::statement::{
+    AlterAction, AlterTable, DropBehaviour, Nullability, RelationName, RenamedColumn,
+};
+use types::{Collation, DataType, Error, Result, SqlState, Value};
 
-use super::{check_may, duplicated, hold, redefine, sequences, table_of, uses_own_sequence};
+use super::references::{self, Child, Going};
+use super::{duplicated, hold, redefine, rights, sequences, table_of, uses_own_sequence};
 use crate::QueryResult;
 use crate::define::alter::{lose_column, renames_index};
 use crate::define::names::{free, name_keys, taken};
 use crate::define::sequence::Options;
 use crate::define::validate;
+use crate::instance::attached::AttachedTableId;
 use crate::session::Session;
 use crate::statement::attached::{AttachedRows, described};
 use crate::statement::running::{Run, Running};
@@ -41,6 +46,10 @@ struct Altering {
     rewrites: bool,
     /// Checks to be tested.
     checks: Vec<CheckDef>,
+    /// Foreign keys to be tested.
+    foreign_keys: Vec<ForeignKeyDef>,
+    /// Tables that refer to it.
+    children: Vec<Child>,
     /// Columns that became NOT NULL.
     not_null: Vec<String>,
     /// Columns by old and new name; None for those that are gone.
@@ -57,9 +66,11 @@ pub(super) fn alter(running: &mut Running<'_>, alter: &AlterTable) -> Result<Que
     let Some(rows) = AttachedRows::of(&alter.table) else {
         return Err(Error::internal("a table of the attached database"));
     };
-    check_may(session, RelationName::schema_of_key(&rows.def.name))?;
+    rights::check_owns(session, "table", &rows.def.name)?;
+    let children = references::children(session, &rows.def.name)?;
+    let ids = held(session, &rows, alter, &children)?;
     let is_of_names = alter.actions.iter().all(is_of_names);
-    hold(running, &[rows.id], if is_of_names { Needs::Nothing } else { Needs::Rows })?;
+    hold(running, &ids, if is_of_names { Needs::Nothing } else { Needs::Rows })?;
     let session = &mut *running.session;
     let transaction = session.work().attached_to_change(session.database().registry())?;
     let mut altering = Altering {
@@ -68,6 +79,8 @@ pub(super) fn alter(running: &mut Running<'_>, alter: &AlterTable) -> Result<Que
         origins: (0..rows.def.columns.len()).map(Some).collect(),
         rewrites: alter.rewrite.is_some(),
         checks: Vec::new(),
+        foreign_keys: Vec::new(),
+        children,
         not_null: Vec::new(),
         renamed: Vec::new(),
     };
@@ -82,6 +95,36 @@ pub(super) fn alter(running: &mut Running<'_>, alter: &AlterTable) -> Result<Que
     }
     altering.finish(running, &rows, alter.rewrite.as_deref())?;
     Ok(QueryResult::command("ALTER TABLE"))
+}
+
+/// Tables that others are not to write meanwhile: the table, those that it begins to refer to, and
+/// those that refer to it where they follow.
+fn held(
+    session: &Session,
+    rows: &AttachedRows,
+    alter: &AlterTable,
+    children: &[Child],
+) -> Result<Vec<AttachedTableId>> {
+    let mut ids = vec![rows.id];
+    let follows = |action: &AlterAction| {
+        matches!(
+            action,
+            AlterAction::Rename(_)
+                | AlterAction::DropColumn { .. }
+                | AlterAction::DropConstraint { .. }
+        )
+    };
+    if alter.actions.iter().any(follows) {
+        ids.extend(references::numbers(children));
+    }
+    let transaction = session.work().attached_to_change(session.database().registry())?;
+    for action in &alter.actions {
+        if let AlterAction::AddForeignKey(key) = action {
+            let found = transaction.find(RelationName::name_of_key(&key.table.name))?;
+            ids.extend(found.map(|table| table.id).filter(|id| *id != rows.id));
+        }
+    }
+    Ok(ids)
 }
 
 /// True for an action that no row has to meet.
@@ -119,17 +162,13 @@ impl Altering {
                     sequences::for_column(session, def, sequence)?;
                 }
             }
-            AlterAction::DropColumn { column, name, indexes, .. } => {
-                self.drop_column(*column, name, indexes);
+            AlterAction::DropColumn { column, name, indexes, behaviour } => {
+                let what = format!("column {name} of table {}", def.bare_name());
+                let going = Going { what: &what, behaviour: *behaviour };
+                self.drop_column(*column, name, indexes, going)?;
             }
             AlterAction::RenameColumn(renamed) => self.rename_column(renamed),
-            AlterAction::Rename(to) => {
-                let key = RelationName::key_beside(&def.name, to);
-                if self.state.contains(&key) {
-                    return Err(taken(to));
-                }
-                def.name = key;
-            }
+            AlterAction::Rename(to) => self.rename(to)?,
             AlterAction::RenameConstraint { from, to } => self.rename_constraint(from, to)?,
             AlterAction::SetDefault { column, default } => {
                 refuse_sequence(def, default.as_deref())?;
@@ -139,26 +178,19 @@ impl Altering {
             AlterAction::SetNullable { column, nulls } => self.set_nulls(*column, *nulls),
             AlterAction::SetType { domain: Some(_), .. } => return Err(refused("a domain")),
             AlterAction::SetType { column, ty, collation, .. } => {
-                def.columns[*column].collation = *collation;
-                def.columns[*column].ty = *ty;
-                let name = &def.columns[*column].name;
-                let reads = |check: &&CheckDef| sql::names_in(&check.sql).contains(name);
-                self.checks.extend(def.checks.iter().filter(reads).cloned());
+                self.set_type(*column, *ty, *collation)?;
             }
             AlterAction::AddKey(key) => self.add_key(key)?,
             AlterAction::AddCheck(check) => {
                 def.checks.push(check.clone());
                 self.checks.extend((check.validity == Validity::Valid).then(|| check.clone()));
             }
-            AlterAction::ValidateConstraint { name } => {
-                for check in def.checks.iter_mut().filter(|check| check.name == *name) {
-                    check.validity = Validity::Valid;
-                    self.checks.push(check.clone());
-                }
+            AlterAction::ValidateConstraint { name } => self.validate_constraint(name),
+            AlterAction::DropConstraint { name, behaviour } => {
+                self.drop_constraint(name, *behaviour)?;
             }
-            AlterAction::DropConstraint { name, .. } => self.drop_constraint(name),
             AlterAction::AddExclusion(_) => return Err(refused("EXCLUDE")),
-            AlterAction::AddForeignKey(_) => return Err(refused("FOREIGN KEY")),
+            AlterAction::AddForeignKey(key) => self.add_foreign_key(session, key)?,
             AlterAction::AdoptIndex { index, key } => self.adopt_index(index, key)?,
             AlterAction::AddIdentity(_)
             | AlterAction::SetIdentity { .. }
@@ -168,6 +200,45 @@ impl Altering {
                 return Err(refused("this change"));
             }
         }
+        Ok(())
+    }
+
+    fn rename(&mut self, to: &str) -> Result<()> {
+        let def = &mut self.def;
+        let key = RelationName::key_beside(&def.name, to);
+        if self.state.contains(&key) {
+            return Err(taken(to));
+        }
+        let from = std::mem::replace(&mut def.name, key);
+        references::rename(&mut self.children, &from, &def.name);
+        for own in def.foreign_keys.iter_mut().filter(|own| own.table.name == from) {
+            def.name.clone_into(&mut own.table.name);
+        }
+        Ok(())
+    }
+
+    fn set_type(
+        &mut self,
+        column: usize,
+        ty: DataType,
+        collation: Option<Collation>,
+    ) -> Result<()> {
+        if self.is_of_foreign_key(column) {
+            return Err(refused("TYPE of a column of a foreign key"));
+        }
+        let def = &mut self.def;
+        (def.columns[column].collation, def.columns[column].ty) = (collation, ty);
+        let name = &def.columns[column].name;
+        let reads = |check: &&CheckDef| sql::names_in(&check.sql).contains(name);
+        self.checks.extend(def.checks.iter().filter(reads).cloned());
+        Ok(())
+    }
+
+    fn add_foreign_key(&mut self, session: &Session, key: &ForeignKeyDef) -> Result<()> {
+        let transaction = session.work().attached_to_change(session.database().registry())?;
+        references::parent(&*transaction, &self.def, key)?;
+        self.def.foreign_keys.push(key.clone());
+        self.foreign_keys.extend((key.validity == Validity::Valid).then(|| key.clone()));
         Ok(())
     }
 
@@ -193,42 +264,89 @@ impl Altering {
         }
     }
 
-    fn drop_column(&mut self, column: usize, name: &str, indexes: &[String]) {
-        let def = &mut self.def;
+    fn drop_column(
+        &mut self,
+        column: usize,
+        name: &str,
+        indexes: &[String],
+        going: Going<'_>,
+    ) -> Result<()> {
         let over = |index: &sql::catalog::IndexMeta| {
             index.columns.iter().any(|at| at.ordinal == column)
                 || index.terms.included.contains(&column)
                 || indexes.contains(&index.name)
         };
-        let gone: Vec<String> = def
-            .indexes
-            .iter()
-            .filter(|index| over(index))
-            .map(|index| index.name.clone())
-            .collect();
-        def.indexes.retain(|index| !gone.contains(&index.name));
-        def.keys.retain(|key| !gone.contains(&key.name));
+        while let Some(gone) = self.def.indexes.iter().find(|index| over(index)) {
+            let gone = gone.name.clone();
+            self.lose_index(&gone, going)?;
+        }
+        let def = &mut self.def;
         lose_column(def, column);
+        for key in &mut def.foreign_keys {
+            references::shift(&mut key.columns, column);
+            if key.table.name == def.name {
+                references::shift(&mut key.references, column);
+            }
+        }
+        references::lose_column(&mut self.children, &def.name, column);
         self.origins.remove(column);
         self.rewrites = true;
         self.renamed.push((name.to_owned(), None));
+        Ok(())
     }
 
-    fn drop_constraint(&mut self, name: &str) {
-        let def = &mut self.def;
-        def.keys.retain(|key| key.name != name);
-        def.indexes.retain(|index| index.name != name);
-        def.checks.retain(|check| check.name != name);
+    /// Drops an index, with its constraint and the foreign keys that rely on it.
+    fn lose_index(&mut self, name: &str, going: Going<'_>) -> Result<()> {
+        references::lose_index(&mut self.def, &mut self.children, name, going)?;
+        self.def.keys.retain(|key| key.name != name);
+        self.def.indexes.retain(|index| index.name != name);
+        Ok(())
+    }
+
+    fn drop_constraint(&mut self, name: &str, behaviour: DropBehaviour) -> Result<()> {
+        if self.def.keys.iter().any(|key| key.name == name) {
+            let what = format!("constraint {name} on table {}", self.def.bare_name());
+            return self.lose_index(name, Going { what: &what, behaviour });
+        }
+        self.def.foreign_keys.retain(|key| key.name != name);
+        self.def.checks.retain(|check| check.name != name);
+        self.foreign_keys.retain(|key| key.name != name);
         self.checks.retain(|check| check.name != name);
+        Ok(())
+    }
+
+    fn validate_constraint(&mut self, name: &str) {
+        for check in self.def.checks.iter_mut().filter(|check| check.name == name) {
+            check.validity = Validity::Valid;
+            self.checks.push(check.clone());
+        }
+        for key in self.def.foreign_keys.iter_mut().filter(|key| key.name == name) {
+            key.validity = Validity::Valid;
+            self.foreign_keys.push(key.clone());
+        }
+    }
+
+    /// True for a column that a foreign key has, or refers to.
+    fn is_of_foreign_key(&self, column: usize) -> bool {
+        let name = &self.def.name;
+        let own = self.def.foreign_keys.iter();
+        let others = self.children.iter().flat_map(|child| &child.def.foreign_keys);
+        let refers =
+            |key: &ForeignKeyDef| key.table.name == *name && key.references.contains(&column);
+        own.clone().any(|key| key.columns.contains(&column)) || own.chain(others).any(refers)
     }
 
     fn rename_column(&mut self, renamed: &RenamedColumn) {
         let def = &mut self.def;
-        let RenamedColumn { column, name, checks, generated, .. } = renamed;
+        let RenamedColumn { column, name, checks, generated, terms, key: _ } = renamed;
         let old = std::mem::replace(&mut def.columns[*column].name, name.clone());
         def.checks.clone_from(checks);
         for (column, sql) in generated {
             def.columns[*column].generated = Some(sql.clone());
+        }
+        for (index, terms) in terms {
+            let indexes = def.indexes.iter_mut().filter(|known| known.name == *index);
+            indexes.for_each(|known| known.terms.clone_from(terms));
         }
         self.renamed.push((old, Some(name.clone())));
     }
@@ -243,6 +361,7 @@ impl Altering {
         }
         let names = def.keys.iter_mut().map(|key| &mut key.name);
         let names = names.chain(def.checks.iter_mut().map(|check| &mut check.name));
+        let names = names.chain(def.foreign_keys.iter_mut().map(|key| &mut key.name));
         let names = names.chain(def.indexes.iter_mut().map(|index| &mut index.name));
         names.filter(|name| *name == from).for_each(|name| to.clone_into(name));
         Ok(())
@@ -322,15 +441,29 @@ impl Altering {
             redefine(running.session, rows.id, &self.def)?;
         }
         let session = &mut *running.session;
+        references::follow(session, &self.children)?;
         let transaction = session.work().attached_to_change(session.database().registry())?;
+        let mut tested = Vec::new();
+        for key in &self.foreign_keys {
+            tested.push((key, references::parent(&*transaction, &self.def, key)?.1));
+        }
         let (from, to) = (&rows.def.name, &self.def.name);
         sequences::follow(&*transaction, from, to, |name| self.name_now(name))?;
         drop(transaction);
+        let columns: Vec<(String, String)> = self
+            .renamed
+            .iter()
+            .filter_map(|(from, to)| Some((from.clone(), to.clone()?)))
+            .collect();
+        rights::settle(session, &self.state, Some((to, &columns)))?;
         for column in &self.not_null {
             validate::not_null(running, &self.def, column)?;
         }
         for check in &self.checks {
             validate::check(running.session, &self.def, check)?;
+        }
+        for (key, parent) in &tested {
+            validate::foreign_key_to(running.session, &self.def, key, parent)?;
         }
         Ok(())
     }
@@ -371,7 +504,9 @@ impl Altering {
             result.batches.iter().flat_map(|batch| (0..batch.rows).map(move |at| row(batch, at)));
         let session = &*running.session;
         let transaction = session.work().attached_to_change(session.database().registry())?;
-        let table = table_of(&self.def, self.def.bare_name())?;
+        let mut def = self.def.clone();
+        derived::retype(&mut def)?;
+        let table = table_of(&def, def.bare_name())?;
         match transaction.replace(rows.id, &table, &mut rows_now)? {
             None => Ok(()),
             Some(double) => Err(duplicated(&self.def, &double)),

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use catalog::TableDef;
-use sql::catalog::{IndexMeta, Uniqueness};
+use sql::catalog::{IndexExpression, IndexMeta, Uniqueness};
 use sql::statement::{CreateIndex, DropRelations, IfExists, IfMissing, Naming, RelationName};
 use types::{Error, Result, SqlState};
 
-use super::{check_may, hold, redefine};
+use super::references::{self, Going};
+use super::{hold, redefine, rights};
 use crate::QueryResult;
 use crate::define::drop::wrong_kind;
 use crate::define::index::is_taken;
@@ -22,10 +23,11 @@ use crate::transaction::holds::Needs;
 /// # Errors
 /// 0A000 for indexes that shared tables do not have.
 fn refuse(new: &CreateIndex) -> Result<()> {
-    let what = if !new.terms.expressions.is_empty() {
-        "an expression in an index"
-    } else if new.terms.predicate.is_some() {
-        "WHERE of an index"
+    let is_collated = |expression: &IndexExpression| {
+        expression.collation().is_some() || expression.keyed_column(new.table.columns()).is_some()
+    };
+    let what = if new.terms.expressions.iter().any(is_collated) {
+        "COLLATE in an index"
     } else if new.unique == Uniqueness::NullsNotDistinct {
         "NULLS NOT DISTINCT in an index"
     } else if !new.kind.has_keys() {
@@ -46,7 +48,7 @@ pub(super) fn create(running: &mut Running<'_>, new: CreateIndex) -> Result<Quer
     let Some(rows) = AttachedRows::of(&new.table) else {
         return Err(Error::internal("a table of the attached database"));
     };
-    check_may(session, RelationName::schema_of_key(&rows.def.name))?;
+    rights::check_owns(session, "table", &rows.def.name)?;
     refuse(&new)?;
     let transaction = session.work().attached_to_change(session.database().registry())?;
     let mut def = rows.def.clone();
@@ -111,7 +113,7 @@ pub(super) fn drop_all(running: &mut Running<'_>, old: &DropRelations) -> Result
     running.session.work().check_writable("DROP INDEX")?;
     for name in &old.names {
         let session = &mut *running.session;
-        check_may(session, name.schema_name())?;
+        rights::check_drops(session, "index", &name.key())?;
         let transaction = session.work().attached_to_change(session.database().registry())?;
         let Some((table, mut def)) = holder(session, &*transaction, name)? else {
             let error = no_index(&transaction, &name.name, SqlState::UNDEFINED_OBJECT)?;
@@ -129,10 +131,17 @@ pub(super) fn drop_all(running: &mut Running<'_>, old: &DropRelations) -> Result
             return Err(Error::new(SqlState::DEPENDENT_OBJECTS, message)
                 .with_hint(format!("You can drop {constraint} instead.")));
         }
+        let mut children = references::children(session, &def.name)?;
+        let what = format!("index {}", name.name);
+        let going = Going { what: &what, behaviour: old.behaviour };
+        references::lose_index(&mut def, &mut children, &name.name, going)?;
         def.indexes.retain(|index| index.name != name.name);
         drop(transaction);
-        hold(running, &[table], Needs::Nothing)?;
+        let held: Vec<AttachedTableId> =
+            std::iter::once(table).chain(references::numbers(&children)).collect();
+        hold(running, &held, Needs::Nothing)?;
         redefine(running.session, table, &def)?;
+        references::follow(running.session, &children)?;
     }
     Ok(QueryResult::command("DROP INDEX"))
 }
@@ -148,7 +157,7 @@ pub(super) fn rename(
 ) -> Result<QueryResult> {
     let session = &mut *running.session;
     session.work().check_writable("ALTER INDEX")?;
-    check_may(session, name.schema_name())?;
+    rights::check_owns(session, "index", &name.key())?;
     let transaction = session.work().attached_to_change(session.database().registry())?;
     let Some((table, mut def)) = holder(session, &*transaction, name)? else {
         return Err(no_index(&transaction, &name.name, SqlState::UNDEFINED_TABLE)?);

@@ -17,12 +17,14 @@ use sql::statement::{
 };
 use types::{Error, Result, SqlState};
 
-use super::{check_may, hold, is_attached, missing, redefine};
+use super::{hold, is_attached, missing, redefine, rights};
 use crate::QueryResult;
 use crate::define::names::{free, taken};
 use crate::define::sequence::{Options, change_options, owner_of, value_at};
 use crate::define::{sequence, tell_taken};
-use crate::instance::attached::{AttachedSequence, AttachedTableId, AttachedTransaction, Counted};
+use crate::instance::attached::{
+    AttachedRights, AttachedSequence, AttachedTableId, AttachedTransaction, Counted,
+};
 use crate::session::Session;
 use crate::statement::attached::definition_in;
 use crate::statement::running::Running;
@@ -39,7 +41,7 @@ fn make(transaction: &dyn AttachedTransaction, sequence: &Sequence) -> Result<()
 pub(super) fn create(running: &mut Running<'_>, new: CreateSequence) -> Result<QueryResult> {
     let session = &mut *running.session;
     session.work().check_writable("CREATE SEQUENCE")?;
-    check_may(session, new.name.schema_name())?;
+    rights::check_creates(session, new.name.schema_name())?;
     let done = QueryResult::command("CREATE SEQUENCE");
     if new.persistence == Persistence::Temporary {
         return Err(Error::unsupported("TEMPORARY in CREATE SEQUENCE of a shared one"));
@@ -63,7 +65,9 @@ pub(super) fn create(running: &mut Running<'_>, new: CreateSequence) -> Result<Q
         persistence: Persistence::Permanent,
         value: Arc::new(parking_lot::Mutex::new(value)),
     };
+    let before = rights::now(session)?;
     make(&*transaction, &sequence)?;
+    rights::settle(session, &before, None)?;
     Ok(done)
 }
 
@@ -158,7 +162,13 @@ fn begin_counter(
         sequence.id = found.counter.0 | ATTACHED;
     }
     transaction.drop_sequence(found.counter)?;
-    make(transaction, &sequence)
+    make(transaction, &sequence)?;
+    if found.rights.is_empty() {
+        return Ok(());
+    }
+    let made = transaction.sequence(RelationName::name_of_key(&sequence.name))?;
+    let made = made.ok_or_else(|| undefined_table(&sequence.name))?;
+    transaction.set_rights(AttachedRights::Sequence(made.counter), &found.rights)
 }
 
 /// The sequence of this name.
@@ -212,7 +222,7 @@ pub(super) fn change(
 pub(super) fn alter(running: &mut Running<'_>, alter: &AlterSequence) -> Result<QueryResult> {
     let session = &mut *running.session;
     session.work().check_writable("ALTER SEQUENCE")?;
-    check_may(session, alter.name.schema_name())?;
+    rights::check_owns(session, "sequence", &alter.name.key())?;
     match &alter.change {
         SequenceChange::Options { definition, restart, owner } => {
             change(session, &alter.name, Options { definition, restart: *restart })?;
@@ -303,7 +313,7 @@ pub(super) fn follow(
     to: &str,
     column: impl Fn(&str) -> Option<String>,
 ) -> Result<()> {
-    for AttachedSequence { counter, definition } in transaction.sequences()? {
+    for AttachedSequence { counter, definition, .. } in transaction.sequences()? {
         let mut sequence = decode_sequence(&definition)?;
         let Some((table, of)) = &sequence.owner else { continue };
         if table != from {
@@ -359,7 +369,7 @@ pub(super) fn drop_all(running: &mut Running<'_>, old: &DropRelations) -> Result
     let session = &mut *running.session;
     session.work().check_writable("DROP SEQUENCE")?;
     for name in &old.names {
-        check_may(session, name.schema_name())?;
+        rights::check_drops(session, "sequence", &name.key())?;
         let transaction = session.work().attached_to_change(session.database().registry())?;
         match (transaction.sequence(&name.name)?, old.if_missing) {
             (Some(found), _) => {

@@ -91,8 +91,9 @@ macro_rules! held_of {
             "(SELECT bool_or(pgc.pgc_held ~* ('(^|,)(' || regexp_replace(trim(",
             $privileges,
             "), '\\s*,\\s*', '|', 'g') || ')(,|$)')) FROM (SELECT rolname AS pgc_role, \
-             part AS pgc_part, oid AS pgc_oid, name AS pgc_name, held AS pgc_held FROM \
-             pg_catalog.tessera_column_privileges) AS pgc WHERE pgc.pgc_role = ",
+             part AS pgc_part, oid AS pgc_oid, name AS pgc_name, shown AS pgc_shown, \
+             held AS pgc_held FROM pg_catalog.tessera_column_privileges) AS pgc \
+             WHERE pgc.pgc_role = ",
             role!($role),
             " AND ",
             $condition,
@@ -100,7 +101,9 @@ macro_rules! held_of {
             $object,
             "::text OR pgc.pgc_name = regexp_replace(",
             $object,
-            "::text, '^public[.]', '')))"
+            "::text, '^public[.]', '') OR pgc.pgc_shown = ",
+            $object,
+            "::text))"
         )
     };
 }

@@ -98,7 +98,7 @@ const TABLES: &[(&str, &str)] = &[
     // What each role may do with each object, and what it is a member of: for functions.
     ("pg_catalog.tessera_privileges", "rolname:n kind:n oid:o name:n shown:n held:n"),
     ("pg_catalog.tessera_members", "member:n rolname:n oid:o inherited:b"),
-    ("pg_catalog.tessera_column_privileges", "rolname:n oid:o name:n part:n held:n"),
+    ("pg_catalog.tessera_column_privileges", "rolname:n oid:o name:n shown:n part:n held:n"),
     // The numbers of PostgreSQL's own tables, and what acldefault says of each role: for functions.
     ("pg_catalog.tessera_catalogs", "name:n oid:o"),
     ("pg_catalog.tessera_usual_rights", "key:n acl:N"),

@@ -96,7 +96,10 @@ enum Outcome {
 fn insert_one(target: &Target<'_>, values: Vec<Value>, keys: &ConflictTarget) -> Result<Outcome> {
     let change = AttachedChange::Insert(values);
     let error = match target.change(&change) {
-        Ok(tid) => return Ok(Outcome::Inserted(tid)),
+        Ok(tid) => {
+            target.note_new(tid, None);
+            return Ok(Outcome::Inserted(tid));
+        }
         Err(error) if error.state() == SqlState::UNIQUE_VIOLATION => error,
         Err(error) => return Err(error),
     };

@@ -41,6 +41,7 @@ pub(crate) fn merge(
             count += act(running, &target, action, &Part { batch, rows: &rows, wanted: &wanted })?;
         }
     }
+    target.settle(running)?;
     Ok(QueryResult::command(format!("MERGE {count}")))
 }
 

@@ -11,13 +11,17 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use engine::attached::{AttachedDouble, AttachedTableId, NewAttachedTable};
+use engine::attached::{
+    AttachedDouble, AttachedRights, AttachedTableId, CounterId, NewAttachedTable,
+};
 use shared::Transaction;
-use store::{FieldId, Key, Query, Tuple};
+use store::{FieldId, Key, Query, Schema, Tuple};
 use types::{Error, Result, Value};
 
 use super::{DEFINITIONS, NodeTransaction, Open, Opened, Scan, rows_of};
-use crate::node::definitions::{Definition, dropped_row};
+use crate::node::definitions::{
+    Definition, SCHEMA_RIGHTS, dropped_row, row_with_rights, schema_rights_row, unknown_table,
+};
 use crate::node::hold::announce;
 use crate::node::joined::{Home, Joined, Lent};
 
@@ -43,10 +47,6 @@ struct Building<'a> {
 }
 
 impl Building<'_> {
-    fn columns(&self) -> &[usize] {
-        &self.definition.keys[self.index].columns
-    }
-
     /// Adds entries of rows, given with the fields of the index.
     fn add(
         &self,
@@ -55,13 +55,18 @@ impl Building<'_> {
         rows: Vec<(Key, Vec<Value>)>,
     ) -> Result<Option<AttachedDouble>> {
         let double = joined.run(shared.build(self.table, self.index, rows))?;
-        Ok(double.map(|fields| self.double(&fields)))
+        double.map(|fields| self.double(&fields)).transpose()
     }
 
-    /// Says that two rows have these fields.
-    fn double(&self, fields: &[Value]) -> AttachedDouble {
-        let values = self.definition.values_of(self.columns(), fields);
-        AttachedDouble { index: self.index, values }
+    /// The fields of the key of a row; None for a row that the index leaves out.
+    fn key_of(&self, schema: &Schema, tuple: &Tuple) -> Result<Option<Vec<Value>>> {
+        self.definition.key_of(self.index, &|at| tuple.value(schema, FieldId(at as u16)))
+    }
+
+    /// Says that two rows have a key of these fields.
+    fn double(&self, fields: &[Value]) -> Result<AttachedDouble> {
+        let values = self.definition.key_values(self.index, fields)?;
+        Ok(AttachedDouble { index: self.index, values })
     }
 }
 
@@ -69,6 +74,32 @@ impl Open {
     /// True when this transaction made the table.
     pub(super) fn has_made(&self, table: AttachedTableId) -> bool {
         self.shared.version().is_ok_and(|version| table.0 >> COUNT_BITS == version.0)
+    }
+
+    /// See [`engine::attached::AttachedTransaction::set_rights`].
+    pub(super) async fn set_rights(&mut self, on: AttachedRights, rights: &[u8]) -> Result<()> {
+        let schema = Arc::clone(self.shared.tables()[DEFINITIONS].schema());
+        let id = match on {
+            AttachedRights::Schema => SCHEMA_RIGHTS,
+            AttachedRights::Table(AttachedTableId(id))
+            | AttachedRights::Sequence(CounterId(id)) => id,
+        };
+        match self.shared.get(DEFINITIONS, id).await? {
+            Some(row) if id != SCHEMA_RIGHTS => {
+                let row = row_with_rights(&schema, id, &row, rights)?;
+                self.shared.replace(DEFINITIONS, id, row).await?;
+            }
+            None if id != SCHEMA_RIGHTS => return Err(unknown_table()),
+            Some(_) => {
+                let row = schema_rights_row(&schema, rights)?;
+                self.shared.replace(DEFINITIONS, id, row).await?;
+            }
+            None => {
+                let row = schema_rights_row(&schema, rights)?;
+                self.shared.insert(DEFINITIONS, id, row).await?;
+            }
+        }
+        NodeTransaction::count_change(self).await
     }
 
     /// Opens again those tables whose definitions were taken back, or came later.
@@ -149,8 +180,8 @@ impl Open {
     ) -> Result<Option<AttachedDouble>> {
         let Scan { rows, snapshot, .. } = self.scan(building.table, self.shared.mark());
         let schema = Arc::clone(self.shared.tables()[building.table].schema());
-        let fields: Vec<FieldId> =
-            building.columns().iter().map(|column| FieldId(*column as u16)).collect();
+        let reads = building.definition.reads(building.index)?;
+        let fields: Vec<FieldId> = reads.iter().map(|column| FieldId(*column as u16)).collect();
         let projected = schema.project(&fields);
         let projected = projected.ok_or_else(|| Error::internal("a field of the table"))?;
         let (mut waiting, mut double) = (Vec::new(), None);
@@ -158,8 +189,14 @@ impl Open {
         rows_of(&scan, &Query::fields(fields), &mut |rows| {
             for i in 0..rows.len() {
                 let values = rows.values(&projected, i);
-                building.definition.check_key(building.index, &values)?;
-                waiting.push((rows.key(i), values));
+                let value = |column: usize| {
+                    let at = reads.iter().position(|read| *read == column);
+                    at.map_or(Value::Null, |at| values[at].clone())
+                };
+                if let Some(key) = building.definition.key_of(building.index, &value)? {
+                    building.definition.check_key(building.index, &key)?;
+                    waiting.push((rows.key(i), key));
+                }
             }
             if waiting.len() >= CHUNK {
                 double = building.add(joined, &mut self.shared, std::mem::take(&mut waiting))?;
@@ -176,8 +213,8 @@ impl Open {
         let Some(key) = own else { return Ok(None) };
         let tuple = joined.run(self.shared.get(building.table, key))?;
         let tuple = tuple.ok_or_else(|| Error::internal("a row of the transaction"))?;
-        let fields = building.columns().iter().map(|at| tuple.value(&schema, FieldId(*at as u16)));
-        Ok(Some(building.double(&fields.collect::<Vec<_>>())))
+        let fields = building.key_of(&schema, &tuple)?;
+        fields.map(|fields| building.double(&fields)).transpose()
     }
 
     /// See [`engine::attached::AttachedTransaction::replace`].
@@ -187,7 +224,11 @@ impl Open {
         old: AttachedTableId,
         new: &mut NewRows<'_>,
     ) -> Result<Option<AttachedDouble>> {
+        let definitions = self.definitions(joined)?;
+        let known = definitions.by_name.values().find(|known| known.id == old.0);
+        let rights = Arc::clone(&known.ok_or_else(unknown_table)?.rights);
         let definition = Definition::new(self.shared.new_key()?, new.table);
+        let definition = Definition { rights, ..definition };
         let names: Vec<String> = definition.stored_names().collect();
         self.announce(joined, old, &names)?;
         let table = joined.run(self.table(joined, &definition))?;
@@ -210,10 +251,10 @@ impl Open {
             for index in 0..definition.keys.len() {
                 let building = Building { definition: &definition, table, index };
                 let of_key = |(key, tuple): &(Key, Tuple)| {
-                    let value = |at: &usize| tuple.value(&schema, FieldId(*at as u16));
-                    (*key, building.columns().iter().map(value).collect())
+                    Ok(building.key_of(&schema, tuple)?.map(|fields| (*key, fields)))
                 };
-                let entries: Vec<(Key, Vec<Value>)> = rows.iter().map(of_key).collect();
+                let entries = rows.iter().filter_map(|row| of_key(row).transpose());
+                let entries = entries.collect::<Result<Vec<(Key, Vec<Value>)>>>()?;
                 if let Some(double) = building.add(joined, &mut self.shared, entries)? {
                     return Ok(Some(double));
                 }

@@ -5,14 +5,16 @@
 //! restrictions -> equal to constants in the first columns of a key -> look-ups, rows by number
 //!              -> tests that stores know -> scan of all stores, then rows that were changed here
 //! ```
+//! Keys with expressions or WHERE count where they were offered: they have all rows that are
+//! wanted.
 //! Whoever asks tests the restrictions anyway: rows may come that do not meet them.
 
 use std::collections::HashSet;
 use std::ops::Bound;
 use std::sync::Arc;
 
-use engine::attached::HeldOrder;
-use exec::{BatchSource, SharedBatchSource};
+use engine::attached::{AttachedKeySource, HeldOrder};
+use exec::{BatchSource, OfferedIndex, SharedBatchSource, WantedRows};
 use kernels::{BATCH_ROWS, Batch, Column, Vector, VectorBuilder, VectorData};
 use shared::Mark;
 use sql::catalog::SourcePart;
@@ -37,6 +39,8 @@ pub(crate) struct RowsSource {
     transaction: Arc<NodeTransaction>,
     definition: Arc<Definition>,
     restrictions: Vec<Restriction>,
+    /// Indexes with terms that have all rows that are wanted.
+    offers: Vec<OfferedIndex>,
     /// Place in the transaction up to which its changes are seen.
     mark: Mark,
     /// Keys that count; None for all.
@@ -50,34 +54,37 @@ impl RowsSource {
         definition: Arc<Definition>,
         mark: Mark,
     ) -> Self {
-        Self { transaction, definition, restrictions: Vec::new(), mark, part: None }
+        let (restrictions, offers) = (Vec::new(), Vec::new());
+        Self { transaction, definition, restrictions, offers, mark, part: None }
     }
 
     fn physical(&self, column: usize) -> PhysicalType {
         self.definition.columns.get(column).map_or(PhysicalType::I64, |column| column.physical)
     }
 
-    /// Values that a column may have, when they are few: fields.
-    fn values(&self, column: usize) -> Option<Vec<Value>> {
-        let of_column = self.restrictions.iter().filter(|r| r.column == column);
-        of_column.into_iter().find_map(|restriction| match &restriction.kind {
-            RestrictionKind::Compare(CompareOp::Equal, value) => Some(vec![to_field(value)]),
-            RestrictionKind::InList(list) | RestrictionKind::BuildKeys(list)
-                if list.len() <= LIST_MAX =>
-            {
-                Some(list.iter().map(to_field).collect())
-            }
-            _ => None,
-        })
+    /// Values that a column of the index at `index` may have, when they are few: fields.
+    fn values(&self, index: usize, column: usize) -> Option<Vec<Value>> {
+        let Some(number) = column.checked_sub(self.definition.columns.len()) else {
+            return few(&self.restrictions, column);
+        };
+        let offered = self.offers.iter().find(|offer| offer.position == index)?;
+        few(&offered.restrictions, number)
+    }
+
+    /// True when an index has all rows that are wanted.
+    fn has_all(&self, index: usize) -> bool {
+        self.definition.keys[index].source == AttachedKeySource::Columns
+            || self.offers.iter().any(|offer| offer.position == index)
     }
 
     /// The look-ups that find all rows that count: an index, and values of its first columns.
     fn look_ups(&self) -> Option<(usize, Vec<Vec<Value>>)> {
-        let ways = self.definition.keys.iter().enumerate().filter_map(|(index, key)| {
+        let keys = self.definition.keys.iter().enumerate();
+        let ways = keys.filter(|(index, _)| self.has_all(*index)).filter_map(|(index, key)| {
             let mut prefixes = vec![Vec::new()];
             let mut width = 0;
             for column in &key.columns {
-                let Some(values) = self.values(*column) else { break };
+                let Some(values) = self.values(index, *column) else { break };
                 if prefixes.len() * values.len() > LIST_MAX {
                     break;
                 }
@@ -218,14 +225,29 @@ impl BatchSource for RowsSource {
         Ok(())
     }
 
-    fn restricted(&self, restrictions: Vec<Restriction>) -> Option<SharedBatchSource> {
-        Some(Arc::new(Self { restrictions, ..self.clone() }))
+    fn restricted(&self, wanted: WantedRows) -> Option<SharedBatchSource> {
+        let WantedRows { restrictions, offers } = wanted;
+        Some(Arc::new(Self { restrictions, offers, ..self.clone() }))
     }
 
     fn part(&self, part: SourcePart) -> Option<SharedBatchSource> {
         let SourcePart { number, count } = part;
         Some(Arc::new(Self { part: Some(Partition { count, number }), ..self.clone() }))
     }
+}
+
+/// Values that a column may have by these restrictions, when they are few: fields.
+fn few(restrictions: &[Restriction], column: usize) -> Option<Vec<Value>> {
+    let of_column = restrictions.iter().filter(|restriction| restriction.column == column);
+    of_column.into_iter().find_map(|restriction| match &restriction.kind {
+        RestrictionKind::Compare(CompareOp::Equal, value) => Some(vec![to_field(value)]),
+        RestrictionKind::InList(list) | RestrictionKind::BuildKeys(list)
+            if list.len() <= LIST_MAX =>
+        {
+            Some(list.iter().map(to_field).collect())
+        }
+        _ => None,
+    })
 }
 
 /// A condition as tests of one field: all of the outer ones hold, any of the inner ones.
