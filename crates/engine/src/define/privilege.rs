@@ -10,9 +10,9 @@ use catalog::who::{Who, denied};
 use catalog::{State, predefined, undefined_schema, undefined_table};
 use sql::catalog::{RoutineDef, RoutineKind};
 use sql::statement::{
-    DropBehaviour, DropRelations, GrantAction, GrantOption, IfExists, IfMissing, ObjectKind,
-    Objects, Persistence, Privilege, PrivilegeStatement, Privileges, RelationName, RoleName,
-    RoutineWord, Statement, TypeKind,
+    DropBehaviour, DropRelations, GrantAction, GrantOption, IfExists, IfMissing, Objects,
+    Persistence, Privilege, PrivilegeStatement, Privileges, RelationName, RoleName, RoutineWord,
+    Statement, TypeKind,
 };
 use types::{Error, Result, SqlState};
 
@@ -23,6 +23,8 @@ use owner::{change_owner, reassign};
 
 pub(super) use ledger::Ledger;
 pub(super) use owner::{check_new_owner, set_owner, wanted_kind};
+
+const CREATE: Privileges = Privileges::of(&[Privilege::Create]);
 
 /// Runs a statement about privileges; the catalog is locked, if it is the database's.
 pub(crate) fn run(ledger: &mut Ledger<'_>, statement: PrivilegeStatement) -> Result<QueryResult> {

@@ -308,7 +308,7 @@ fn lift_added_unique(tokens: &mut Vec<TokenWithSpan>, places: &[usize]) {
 /// True for a word that a constraint of a table begins with.
 fn is_constraint(tokens: &[TokenWithSpan], places: &[usize], at: usize) -> bool {
     let word = |text: &&str| places.get(at).is_some_and(|at| is(&tokens[*at], text));
-    CONSTRAINTS.iter().any(|text| word(text))
+    CONSTRAINTS.iter().any(word)
 }
 
 /// True where a column says UNIQUE NULLS [NOT] DISTINCT.

@@ -1,13 +1,15 @@
 //! Owners: who has an object, and who gets it.
 
 use catalog::materialized::KIND;
-use catalog::rights::{COLUMN, CREATE, Grant, Object};
+use catalog::rights::{Grant, Object};
 use catalog::who::{Who, denied};
 use catalog::{State, undefined_table};
-use sql::statement::{IfMissing, ObjectKind, Objects, Persistence, Privileges, RelationName, RoleName};
+use sql::statement::{
+    IfMissing, ObjectKind, Objects, Persistence, Privileges, RelationName, RoleName,
+};
 use types::{Error, Result, SqlState};
 
-use super::{Ledger, named, one_role, schema_named};
+use super::{CREATE, Ledger, named, one_role, schema_named};
 use crate::define::large_object::LargeObjects;
 
 /// ALTER ... OWNER TO.
@@ -79,7 +81,12 @@ pub(super) fn change_owner(
 
 /// # Errors
 /// 42501 when `who` is no member of `to`, or `to` may not create in the schema of the object.
-pub(in crate::define) fn check_new_owner(state: &State, who: &Who, object: &Object, to: &str) -> Result<()> {
+pub(in crate::define) fn check_new_owner(
+    state: &State,
+    who: &Who,
+    object: &Object,
+    to: &str,
+) -> Result<()> {
     if state.is_superuser(who) {
         return Ok(());
     }
@@ -105,8 +112,6 @@ pub(in crate::define) fn wanted_kind(kind: ObjectKind) -> &'static str {
         _ => "table",
     }
 }
-
-const CREATE: Privileges = Privileges::of(&[Privilege::Create]);
 
 /// Gives an object, and the sequences of a table's columns, to another owner: grants of and to the
 /// old one are then the new one's.
