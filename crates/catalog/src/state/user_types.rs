@@ -162,9 +162,10 @@ impl State {
         if let Some(key) = new.key() {
             self.types.insert(key.to_owned(), UserType::Composite(new));
         }
-        let retype = |ty: &mut RoutineType| match ty {
-            RoutineType::Value(known, _) => *known = with_composite(*known, old, new),
-            _ => {}
+        let retype = |ty: &mut RoutineType| {
+            if let RoutineType::Value(known, _) = ty {
+                *known = with_composite(*known, old, new);
+            }
         };
         for routine in self.routines.values_mut() {
             let mut made = RoutineDef::clone(routine);
