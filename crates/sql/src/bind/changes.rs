@@ -165,6 +165,11 @@ impl Binder<'_> {
     /// The rows of `select`, a query inside of the statement, which locks them.
     pub(super) fn locked_part(&mut self, mut select: SelectForUpdate, at: Place) -> BoundQuery {
         select.query.plan = self.with_known(select.query.plan);
+        let others = [&mut select.first, &mut select.limit, &mut select.offset];
+        for query in others.into_iter().flatten() {
+            let plan = std::mem::replace(&mut query.plan, Plan::one_row());
+            query.plan = self.with_known(plan);
+        }
         let columns = select.query.columns.iter().take(select.width);
         let columns: Vec<_> = columns.map(|column| (column.name.clone(), column.ty)).collect();
         self.rows_part(Statement::SelectForUpdate(Box::new(select)), &columns, "locked", at)
