@@ -29,6 +29,8 @@ impl Session {
         let entry = budget::enter(Arc::clone(&self.account) as Arc<dyn Account>);
         let result = self.try_statement(run);
         drop(entry);
+        // What was planned and not run, or ran elsewhere, holds its tables no longer.
+        self.end_progress();
         let txn = self.work.as_ref().map_or(0, |work| work.txn.id().0);
         self.info.txn.store(txn, Ordering::Relaxed);
         self.info.active.store(false, Ordering::Relaxed);

@@ -3,6 +3,7 @@
 use sqlparser::ast;
 use types::{DataType, Result, SqlState, Value};
 
+use super::changes::reads_ctes;
 use super::clauses::Target;
 use super::locks_below::LocksBelow;
 use super::name::ident_at;
@@ -133,33 +134,34 @@ impl Binder<'_> {
             }
         }
         self.ctes.truncate(ctes_before);
-        for definition in definitions.into_iter().rev() {
-            bound.plan = definition.around(bound.plan);
-        }
+        let around = |plan: Plan| -> Plan {
+            definitions.iter().rev().fold(plan, |plan, definition| definition.clone().around(plan))
+        };
         let width = bound.columns.len() - locking.locks.len();
         let likely = limit.as_ref().map(|limit| likely_count(limit, offset.as_ref()));
         let first = likely.map(|count| {
             let input = Box::new(bound.plan.clone());
-            let plan = Plan::Limit { input, limit: Some(count), offset: None };
+            let plan = around(Plan::Limit { input, limit: Some(count), offset: None });
             BoundQuery { plan, columns: bound.columns.clone() }
         });
+        bound.plan = around(bound.plan);
+        let mut count_of = |count: Option<Expr>| -> Result<Option<Box<Query>>> {
+            let Some(count) = count else { return Ok(None) };
+            let mut query: BoundQuery = self.projected_exprs(Plan::one_row(), vec![count]);
+            if reads_ctes(&query.plan) {
+                query.plan = around(query.plan);
+            }
+            Ok(Some(Box::new(self.finish(query)?)))
+        };
+        let (limit, offset) = (count_of(limit)?, count_of(offset)?);
         Ok(SelectForUpdate {
             first: first.map(|first| self.finish(first).map(Box::new)).transpose()?,
-            limit: self.count_query(limit)?,
-            offset: self.count_query(offset)?,
+            limit,
+            offset,
             query: self.finish(bound)?,
             width,
             locks: locking.locks,
         })
-    }
-
-    /// A count as a query of its own.
-    fn count_query(&mut self, count: Option<Expr>) -> Result<Option<Box<Query>>> {
-        let Some(count) = count else {
-            return Ok(None);
-        };
-        let query: BoundQuery = self.projected_exprs(Plan::one_row(), vec![count]);
-        Ok(Some(Box::new(self.finish(query)?)))
     }
 
     /// Refuses to lock rows of a wide table, which has none of its own.
