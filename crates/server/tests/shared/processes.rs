@@ -5,6 +5,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -73,8 +74,12 @@ fn spawn(command: &str, directory: &Path, address: SocketAddr) -> Option<Process
 
 impl Server {
     fn start(command: &'static str, directory: PathBuf) -> Self {
+        // No port twice: the address of a server that was killed stays its own.
+        static NEXT: AtomicU16 = AtomicU16::new(0);
         let first = PORTS.start + (std::process::id() % 10_000) as u16;
-        for port in first..PORTS.end {
+        loop {
+            let port = first + NEXT.fetch_add(1, Ordering::Relaxed);
+            assert!(port < PORTS.end, "{command} starts nowhere");
             let address = SocketAddr::from(([127, 0, 0, 1], port));
             if TcpListener::bind(address).is_err() {
                 continue;
@@ -83,7 +88,6 @@ impl Server {
                 return Self { command, directory, address, process };
             }
         }
-        panic!("{command} starts nowhere");
     }
 
     fn kill(&mut self) {
