@@ -18,6 +18,8 @@ const EXACT_BITS_PER_KEY: u64 = 32;
 const EXACT_BITS_MIN: u64 = 1 << 20;
 /// Rows whose keys are tested at once where they are near to each other.
 const NEAR: usize = 16;
+/// Rows of these that are taken one by one; of more, each is looked at.
+const FEW: u32 = 6;
 
 /// A set of integer keys that may contain more than was put in, never less.
 #[derive(Debug)]
@@ -166,38 +168,47 @@ flavours! {
         let (groups, rest) = values.as_chunks::<NEAR>();
         let (mut kept, mut read) = (0, 0);
         for group in groups {
-            let first = group[0].into();
-            let mut distances = [0u32; NEAR];
-            let mut far = 0;
-            for i in 0..NEAR {
-                let distance = group[i].into().wrapping_sub(first) as u64;
-                distances[i] = distance as u32;
-                far |= distance & !63;
-            }
-            match window(first).filter(|_| far == 0) {
-                Some(window) => {
-                    // Words of 32 bits: more fit into a register.
-                    let halves = [window as u32, (window >> 32) as u32];
-                    let mut found = 0u32;
-                    for i in 0..NEAR {
-                        let half = if distances[i] < 32 { halves[0] } else { halves[1] };
-                        found |= (half >> (distances[i] & 31) & 1) << i;
-                    }
-                    while found != 0 {
-                        positions[kept] = positions[read + found.trailing_zeros() as usize];
-                        kept += 1;
-                        found &= found - 1;
-                    }
-                }
-                None => {
-                    for i in 0..NEAR {
-                        let position = positions[read + i];
-                        positions[kept] = position;
-                        kept += usize::from(test(group[i]));
-                    }
-                }
-            }
+            let mut places = [0; NEAR];
+            places.copy_from_slice(&positions[read..read + NEAR]);
             read += NEAR;
+            let first = group[0].into();
+            let distance = |value: T| value.into().wrapping_sub(first) as u64;
+            // Keys in no order are told by the last one, most often.
+            let window = if distance(group[NEAR - 1]) < 64 { window(first) } else { None };
+            let mut distances = [0u32; NEAR];
+            let mut far = u64::from(window.is_none());
+            if window.is_some() {
+                for i in 0..NEAR {
+                    distances[i] = distance(group[i]) as u32;
+                    far |= distance(group[i]) & !63;
+                }
+            }
+            let (Some(window), 0) = (window, far) else {
+                for i in 0..NEAR {
+                    positions[kept] = places[i];
+                    kept += usize::from(test(group[i]));
+                }
+                continue;
+            };
+            // Words of 32 bits: more fit into a register.
+            let halves = [window as u32, (window >> 32) as u32];
+            let mut found = 0u32;
+            for i in 0..NEAR {
+                let half = if distances[i] < 32 { halves[0] } else { halves[1] };
+                found |= (half >> (distances[i] & 31) & 1) << i;
+            }
+            if found.count_ones() > FEW {
+                for (i, &place) in places.iter().enumerate() {
+                    positions[kept] = place;
+                    kept += (found >> i & 1) as usize;
+                }
+                continue;
+            }
+            while found != 0 {
+                positions[kept] = places[found.trailing_zeros() as usize];
+                kept += 1;
+                found &= found - 1;
+            }
         }
         for &value in rest {
             let position = positions[read];
