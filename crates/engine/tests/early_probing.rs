@@ -1,36 +1,19 @@
 //! Keys of joins that are tested in the probe's scan: strings, keys of several columns and of any
 //! types, build sides of few keys. The same rows as by the plain join, and fewer that are scanned.
 
-use engine::{Config, Database, Session};
+mod support;
+
+use engine::Session;
 use plan::Technique;
-use storage::Layout;
 use testkit::Random;
 
-const LAYOUTS: [Layout; 4] = [Layout::Row, Layout::Column, Layout::Frozen, Layout::Auto];
-
-fn session(layout: Layout) -> (Database, Session) {
-    let config = Config { threads: 2, layout, ..Config::default() };
-    let database = Database::open_in_memory(config).expect("it opens");
-    let session = database.session();
-    (database, session)
-}
-
-fn run(session: &mut Session, sql: &str) -> Vec<Vec<Option<String>>> {
-    session.execute(sql).unwrap_or_else(|error| panic!("{sql}: {error}")).text_rows()
-}
-
-/// The rows of a query, sorted.
-fn rows(session: &mut Session, sql: &str) -> Vec<Vec<Option<String>>> {
-    let mut rows = run(session, sql);
-    rows.sort();
-    rows
-}
+use support::{LAYOUTS, in_layout, rows, sorted};
 
 /// Leaves on only these techniques.
 fn only(session: &mut Session, techniques: &[Technique]) {
     for technique in Technique::ALL {
         let value = if techniques.contains(&technique) { "on" } else { "off" };
-        run(session, &format!("SET tessera.{} = {value}", technique.name()));
+        rows(session, &format!("SET tessera.{} = {value}", technique.name()));
     }
 }
 
@@ -74,16 +57,16 @@ struct Table {
 fn fill(session: &mut Session, random: &mut Random, table: &Table) {
     let &Table { name, rows: count, values } = table;
     let columns: Vec<_> = COLUMNS.iter().map(|(name, ty)| format!("{name} {ty}")).collect();
-    run(session, &format!("CREATE TABLE {name} (id int, {})", columns.join(", ")));
+    rows(session, &format!("CREATE TABLE {name} (id int, {})", columns.join(", ")));
     let mut row = |id: i64| {
         let values: Vec<_> = COLUMNS.iter().map(|(c, _)| value(random, c, values)).collect();
         format!("({id}, {})", values.join(", "))
     };
     let all: Vec<String> = (0..count).map(&mut row).collect();
     for part in all.chunks(500) {
-        run(session, &format!("INSERT INTO {name} VALUES {}", part.join(", ")));
+        rows(session, &format!("INSERT INTO {name} VALUES {}", part.join(", ")));
     }
-    run(session, &format!("ANALYZE {name}"));
+    rows(session, &format!("ANALYZE {name}"));
 }
 
 /// Conditions on `a` and `b`; each side's columns may come from elsewhere in [`SOURCES`].
@@ -153,7 +136,7 @@ fn rows_are_those_of_the_plain_join() {
     ];
     for seed in 0..8u64 {
         let random = &mut Random::new(seed);
-        let (_database, mut session) = session(LAYOUTS[seed as usize % 4]);
+        let (_database, mut session) = in_layout(LAYOUTS[seed as usize % 4]);
         let values = [3, 40, 400, 3000][random.below(4) as usize];
         fill(&mut session, random, &Table { name: "fact", rows: 700, values });
         fill(&mut session, random, &Table { name: "other", rows: 60, values });
@@ -166,10 +149,10 @@ fn rows_are_those_of_the_plain_join() {
             let all = queries(source, ONS[random.below(ONS.len() as u64) as usize]);
             let query = &all[random.below(all.len() as u64) as usize];
             only(&mut session, &[]);
-            let plain = rows(&mut session, query);
+            let plain = sorted(&mut session, query);
             for techniques in ways {
                 only(&mut session, techniques);
-                assert_eq!(rows(&mut session, query), plain, "{seed} {techniques:?} {query}");
+                assert_eq!(sorted(&mut session, query), plain, "{seed} {techniques:?} {query}");
             }
         }
     }
@@ -177,7 +160,7 @@ fn rows_are_those_of_the_plain_join() {
 
 /// Rows that the scan of `fact` gave, and its line in the plan.
 fn scanned(session: &mut Session, query: &str) -> (u64, String) {
-    let plan = run(session, &format!("EXPLAIN ANALYZE {query}"));
+    let plan = rows(session, &format!("EXPLAIN ANALYZE {query}"));
     let plan: Vec<String> = plan.into_iter().flatten().flatten().collect();
     let line = plan.iter().flat_map(|text| text.lines());
     let mut line = line.filter(|line| line.trim_start().starts_with("Scan fact"));
@@ -190,7 +173,7 @@ fn scanned(session: &mut Session, query: &str) -> (u64, String) {
 #[test]
 fn rows_without_a_partner_stay_in_the_scan() {
     for layout in LAYOUTS {
-        let (_database, mut session) = session(layout);
+        let (_database, mut session) = in_layout(layout);
         for sql in [
             "CREATE TABLE fact AS SELECT i AS id, i % 3000 AS a, i / 3000 AS k, \
              'word ' || i % 3000 AS s, i * 0.5 AS v FROM generate_series(0, 29999) AS g(i)",
@@ -202,7 +185,7 @@ fn rows_without_a_partner_stay_in_the_scan() {
             "ANALYZE",
             "SET index_paths = off",
         ] {
-            run(&mut session, sql);
+            rows(&mut session, sql);
         }
         let few = [
             // Strings, below a join and a grouping, too.
@@ -227,11 +210,11 @@ fn rows_without_a_partner_stay_in_the_scan() {
         ];
         for (switch, query) in few {
             only(&mut session, &[]);
-            let plain = rows(&mut session, query);
+            let plain = sorted(&mut session, query);
             let (all, _) = scanned(&mut session, query);
             assert_eq!(all, 30_000, "{layout:?} {query}");
-            run(&mut session, &format!("SET tessera.{switch} = on"));
-            assert_eq!(rows(&mut session, query), plain, "{layout:?} {query}");
+            rows(&mut session, &format!("SET tessera.{switch} = on"));
+            assert_eq!(sorted(&mut session, query), plain, "{layout:?} {query}");
             let (few, line) = scanned(&mut session, query);
             assert!(few <= 2000, "{layout:?} {line} {query}");
         }

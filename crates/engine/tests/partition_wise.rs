@@ -1,33 +1,17 @@
 //! Grouping and joins partition by partition: the same rows as over tables without partitions, by
 //! all strategies, and plans that show it.
 
-use engine::{Config, Database, Session};
+mod support;
+
+use engine::Session;
 use storage::Layout;
 use testkit::Random;
 
-const LAYOUTS: [Layout; 4] = [Layout::Row, Layout::Column, Layout::Frozen, Layout::Auto];
-
-fn run(session: &mut Session, sql: &str) -> Vec<Vec<Option<String>>> {
-    session.execute(sql).unwrap_or_else(|error| panic!("{sql}: {error}")).text_rows()
-}
-
-/// The rows of a query, sorted.
-fn rows(session: &mut Session, sql: &str) -> Vec<Vec<Option<String>>> {
-    let mut rows = run(session, sql);
-    rows.sort();
-    rows
-}
+use support::{LAYOUTS, in_layout, rows, sorted};
 
 fn plan(session: &mut Session, sql: &str) -> String {
-    let lines = run(session, &format!("EXPLAIN {sql}"));
+    let lines = rows(session, &format!("EXPLAIN {sql}"));
     lines.into_iter().flatten().flatten().collect::<Vec<_>>().join("\n")
-}
-
-fn session(layout: Layout) -> (Database, Session) {
-    let config = Config { threads: 2, layout, ..Config::default() };
-    let database = Database::open_in_memory(config).expect("it opens");
-    let session = database.session();
-    (database, session)
 }
 
 /// Ways to partition by `k`, or by `k` and `s`: the key, and parts as `(name, bound)`; a part
@@ -73,7 +57,7 @@ const SCHEMES: [(&str, &[(&str, &str)]); 5] = [
 fn fill(session: &mut Session, random: &mut Random, name: &str, scheme: usize) {
     let (key, parts) = SCHEMES[scheme];
     let columns = "id int, k int, s text, v int";
-    run(session, &format!("CREATE TABLE {name} ({columns}) PARTITION BY {key}"));
+    rows(session, &format!("CREATE TABLE {name} ({columns}) PARTITION BY {key}"));
     for (part, bound) in parts {
         let bound = match *bound {
             "DEFAULT" => "DEFAULT".to_owned(),
@@ -81,16 +65,16 @@ fn fill(session: &mut Session, random: &mut Random, name: &str, scheme: usize) {
         };
         // The second part has parts itself.
         let below = if *part == "2" { " PARTITION BY HASH (v)" } else { "" };
-        run(session, &format!("CREATE TABLE {name}{part} PARTITION OF {name} {bound}{below}"));
+        rows(session, &format!("CREATE TABLE {name}{part} PARTITION OF {name} {bound}{below}"));
         if *part == "2" {
             for i in 0..2 {
                 let bound = format!("WITH (MODULUS 2, REMAINDER {i})");
                 let sql = format!("{name}2{i} PARTITION OF {name}2 FOR VALUES {bound}");
-                run(session, &format!("CREATE TABLE {sql}"));
+                rows(session, &format!("CREATE TABLE {sql}"));
             }
         }
     }
-    run(session, &format!("CREATE TABLE plain_{name} ({columns})"));
+    rows(session, &format!("CREATE TABLE plain_{name} ({columns})"));
     let mut value = |of: &str| {
         if random.chance(8) {
             return "NULL".to_owned();
@@ -105,9 +89,9 @@ fn fill(session: &mut Session, random: &mut Random, name: &str, scheme: usize) {
         format!("({id}, {}, {}, {})", value("k"), value("s"), value("v"))
     };
     let all: Vec<String> = (0..400).map(|id| row(id, &mut value)).collect();
-    run(session, &format!("INSERT INTO {name} VALUES {}", all.join(", ")));
-    run(session, &format!("INSERT INTO plain_{name} SELECT * FROM {name}"));
-    run(session, &format!("ANALYZE {name}; ANALYZE plain_{name}"));
+    rows(session, &format!("INSERT INTO {name} VALUES {}", all.join(", ")));
+    rows(session, &format!("INSERT INTO plain_{name} SELECT * FROM {name}"));
+    rows(session, &format!("ANALYZE {name}; ANALYZE plain_{name}"));
 }
 
 const QUERIES: [&str; 27] = [
@@ -161,39 +145,39 @@ fn over_plain(query: &str) -> String {
 fn rows_are_those_of_tables_without_partitions() {
     for (seed, layout) in (0..10u64).zip(LAYOUTS.into_iter().cycle()) {
         let random = &mut Random::new(seed);
-        let (_database, mut session) = session(layout);
+        let (_database, mut session) = in_layout(layout);
         let scheme = seed as usize % SCHEMES.len();
         fill(&mut session, random, "p", scheme);
         // At times partitioned otherwise.
         let other = if seed < 5 { scheme } else { random.below(SCHEMES.len() as u64) as usize };
         fill(&mut session, random, "q", other);
         for query in QUERIES {
-            let wanted = rows(&mut session, &over_plain(query));
+            let wanted = sorted(&mut session, &over_plain(query));
             for (place, technique) in [("early", "on"), ("cost", "on"), ("early", "off")] {
-                run(&mut session, &format!("SET tessera.aggregate_place = {place}"));
-                run(&mut session, &format!("SET tessera.partition_wise = {technique}"));
+                rows(&mut session, &format!("SET tessera.aggregate_place = {place}"));
+                rows(&mut session, &format!("SET tessera.partition_wise = {technique}"));
                 let what = || format!("{seed} {place} {technique} {query}");
-                assert_eq!(rows(&mut session, query), wanted, "{}", what());
+                assert_eq!(sorted(&mut session, query), wanted, "{}", what());
             }
-            run(
+            rows(
                 &mut session,
                 "SET tessera.aggregate_place = early; SET tessera.partition_wise = on",
             );
-            run(&mut session, &format!("PREPARE again AS {query}"));
-            assert_eq!(rows(&mut session, "EXECUTE again"), wanted, "{seed} {query}");
-            run(&mut session, "DEALLOCATE again");
+            rows(&mut session, &format!("PREPARE again AS {query}"));
+            assert_eq!(sorted(&mut session, "EXECUTE again"), wanted, "{seed} {query}");
+            rows(&mut session, "DEALLOCATE again");
         }
     }
 }
 
 #[test]
 fn plans_group_and_join_partition_by_partition() {
-    let (_database, mut session) = session(Layout::Auto);
+    let (_database, mut session) = in_layout(Layout::Auto);
     for name in ["p", "q"] {
         fill(&mut session, &mut Random::new(7), name, 0);
     }
     fill(&mut session, &mut Random::new(7), "other", 2);
-    run(&mut session, "SET tessera.aggregate_place = early");
+    rows(&mut session, "SET tessera.aggregate_place = early");
     let mut counts = |query: &str| {
         let plan = plan(&mut session, query);
         let count = |word: &str| plan.lines().filter(|line| line.contains(word)).count();
@@ -216,11 +200,11 @@ fn plans_group_and_join_partition_by_partition() {
     assert_eq!(counts("SELECT a.id, b.id FROM p AS a JOIN q AS b ON a.s = b.s"), (0, 1, false));
     let otherwise = "SELECT a.id, b.id FROM p AS a JOIN other AS b ON a.k = b.k";
     assert_eq!(counts(otherwise), (0, 1, false));
-    run(&mut session, "SET tessera.partition_wise = off");
+    rows(&mut session, "SET tessera.partition_wise = off");
     let plan = plan(&mut session, "SELECT k, sum(v) FROM p GROUP BY k");
     assert_eq!(plan.matches("Aggregate").count(), 1, "{plan}");
-    run(&mut session, "SET tessera.partition_wise = on; SET tessera.aggregate_place = cost");
-    let plan = run(&mut session, "EXPLAIN SELECT k, sum(v) FROM p GROUP BY k");
+    rows(&mut session, "SET tessera.partition_wise = on; SET tessera.aggregate_place = cost");
+    let plan = rows(&mut session, "EXPLAIN SELECT k, sum(v) FROM p GROUP BY k");
     let plan: Vec<String> = plan.into_iter().flatten().flatten().collect();
     let plan = plan.join("\n");
     assert_eq!(plan.matches("Aggregate").count(), 1, "a few rows are not worth it: {plan}");

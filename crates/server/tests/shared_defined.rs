@@ -3,29 +3,16 @@
 
 #[path = "shared_sql/cluster.rs"]
 mod cluster;
+#[path = "shared_sql/statements.rs"]
+mod statements;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 
 use cluster::{Cluster, Process, client};
-use postgres::{Client, SimpleQueryMessage};
-
-/// The one value of a query.
-fn value(client: &mut Client, query: &str) -> String {
-    let messages = client.simple_query(query).expect(query);
-    let row = messages.into_iter().find_map(|message| match message {
-        SimpleQueryMessage::Row(row) => row.get(0).map(str::to_owned),
-        _ => None,
-    });
-    row.unwrap_or_else(|| panic!("{query}: no row"))
-}
-
-/// The SQLSTATE of a statement that fails.
-fn state(client: &mut Client, statement: &str) -> String {
-    let error = client.batch_execute(statement).expect_err(statement);
-    error.code().map_or_else(|| error.to_string(), |code| code.code().to_owned())
-}
+use postgres::Client;
+use statements::{state, value};
 
 /// Rows that a writer was told are there, and what they add up to.
 #[derive(Default)]

@@ -3,29 +3,11 @@
 
 #[path = "shared_sql/cluster.rs"]
 mod cluster;
+#[path = "shared_sql/statements.rs"]
+mod statements;
 
 use cluster::{Cluster, client};
-use postgres::{Client, SimpleQueryMessage};
-
-/// The first cell of a query's first row.
-fn value(client: &mut Client, query: &str) -> String {
-    let messages = client.simple_query(query).unwrap_or_else(|error| panic!("{query}: {error}"));
-    let cell = messages.iter().find_map(|message| match message {
-        SimpleQueryMessage::Row(row) => Some(row.get(0).unwrap_or("NULL").to_owned()),
-        _ => None,
-    });
-    cell.unwrap_or_else(|| panic!("{query}: no rows"))
-}
-
-/// The SQLSTATE of a statement that fails.
-fn state(client: &mut Client, statement: &str) -> String {
-    let error = client.batch_execute(statement).expect_err(statement);
-    error.code().map_or_else(|| error.to_string(), |code| code.code().to_owned())
-}
-
-fn run(client: &mut Client, statement: &str) {
-    client.batch_execute(statement).unwrap_or_else(|error| panic!("{statement}: {error}"));
-}
+use statements::{run, state, value};
 
 #[test]
 fn rights_are_those_of_all_nodes() {

@@ -3,6 +3,8 @@
 
 #[path = "shared_sql/cluster.rs"]
 mod cluster;
+#[path = "shared_sql/statements.rs"]
+mod statements;
 
 use std::io::{Read as _, Write as _};
 use std::process::Command;
@@ -10,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use cluster::{Cluster, client};
 use postgres::{Client, SimpleQueryMessage};
+use statements::state;
 
 /// Answer of a statement: rows as text and the number at the end, or the SQLSTATE.
 fn answer(client: &mut Client, statement: &str) -> Vec<String> {
@@ -35,12 +38,6 @@ fn rows(client: &mut Client, query: &str) -> Vec<String> {
     let mut answer = answer(client, query);
     assert!(answer.pop().is_some_and(|end| end.starts_with('(')), "{query}: {answer:?}");
     answer
-}
-
-/// The SQLSTATE of a statement that fails.
-fn state(client: &mut Client, statement: &str) -> String {
-    let error = client.batch_execute(statement).expect_err(statement);
-    error.code().map_or_else(|| error.to_string(), |code| code.code().to_owned())
 }
 
 /// Statements that mean the same on tables of any kind; those of a table `local` aside.

@@ -9,6 +9,7 @@
 //! Elsewhere: what Tessera is measured at alone, in the modules below; TPC-C (`tpcc`).
 
 pub mod durable;
+pub mod readings;
 pub mod recovery;
 pub mod checkpoint;
 pub mod ch;

@@ -12,13 +12,11 @@ use std::time::Instant;
 use engine::{Config, Database, Session};
 use rustix::fs::{Advice, Mode, OFlags};
 
-use super::durable::{Scratch, bytes_below};
+use super::durable::Scratch;
+use super::readings::{bytes_read, load};
 use super::{circumstances, median};
 use crate::bench_args::{AheadArgs, threads_or_cores};
 use crate::{Outcome, text};
-
-/// Rows of one load.
-const LOAD_ROWS: u64 = 200_000;
 
 /// Scans with their names.
 const SCANS: [(&str, &str); 3] = [
@@ -40,7 +38,7 @@ pub fn run(args: &AheadArgs) -> Outcome {
     let scratch = Scratch::new("ahead")?;
     let path = &scratch.0;
     let threads = threads_or_cores(args.threads);
-    let rows = load(path, Config { threads, ..Config::default() }, args.blocks_mib << 20)?;
+    let rows = load(path, Config { threads, ..Config::default() }, args.blocks_mib << 20, &[])?;
     let memory_bytes = (args.blocks_mib << 20) / 2;
     let config = Config { threads, memory_bytes, ..Config::default() };
     let database = Database::open(path, config).map_err(text)?;
@@ -60,9 +58,9 @@ pub fn run(args: &AheadArgs) -> Outcome {
             for (way, times) in ["on", "off"].into_iter().zip(&mut times) {
                 session.execute(&format!("SET tessera.read_ahead = {way}")).map_err(text)?;
                 forget(&path.join("blocks"))?;
-                let before = disk_bytes();
+                let before = bytes_read("read_bytes");
                 let (time, found) = timed(&mut session, sql)?;
-                read = disk_bytes() - before;
+                read = bytes_read("read_bytes") - before;
                 if *answer.get_or_insert_with(|| found.clone()) != found {
                     return Err(format!("{name}: read_ahead changed the answer"));
                 }
@@ -89,31 +87,6 @@ fn timed(session: &mut Session, sql: &str) -> Result<(f64, Answer), String> {
     Ok((begun.elapsed().as_secs_f64() * 1e3, found.text_rows()))
 }
 
-/// Loads rows until their blocks have so many bytes; returns how many.
-fn load(path: &Path, config: Config, bytes: u64) -> Result<u64, String> {
-    let database = Database::open(path, config).map_err(text)?;
-    let mut session = database.session();
-    let sql = "CREATE TABLE readings (id bigint, sensor integer, at timestamp, \
-               value double precision, note text)";
-    session.execute(sql).map_err(text)?;
-    let mut rows = 0;
-    while bytes_below(&path.join("blocks"))? < bytes {
-        let sql = format!(
-            "INSERT INTO readings SELECT i, i::bigint * 7919 % 1000, TIMESTAMP '2026-01-01' + \
-             i * INTERVAL '1 second', i * 0.37, 'reading number ' || i || ' of ' || i * 7 \
-             FROM generate_series({}, {}) AS g(i)",
-            rows + 1,
-            rows + LOAD_ROWS
-        );
-        session.execute(&sql).map_err(text)?;
-        rows += LOAD_ROWS;
-    }
-    session.execute("CHECKPOINT").map_err(text)?;
-    drop(session);
-    database.close().map_err(text)?;
-    Ok(rows)
-}
-
 /// Takes the files of a directory out of the system's cache.
 fn forget(directory: &Path) -> Outcome {
     for entry in std::fs::read_dir(directory).map_err(text)? {
@@ -122,11 +95,4 @@ fn forget(directory: &Path) -> Outcome {
         rustix::fs::fadvise(&file, 0, None, Advice::DontNeed).map_err(text)?;
     }
     Ok(())
-}
-
-/// Bytes that this process made the disk read so far.
-fn disk_bytes() -> u64 {
-    let counts = std::fs::read_to_string("/proc/self/io").unwrap_or_default();
-    let line = counts.lines().find_map(|line| line.strip_prefix("read_bytes: "));
-    line.and_then(|count| count.parse().ok()).unwrap_or(0)
 }

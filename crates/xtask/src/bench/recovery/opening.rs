@@ -12,10 +12,12 @@ use std::time::Instant;
 use engine::{Config, Database};
 
 use super::super::durable::{Scratch, bytes_below};
+use super::super::readings::{bytes_read, load};
 use crate::{Outcome, text};
 
-/// Rows of one load.
-const LOAD_ROWS: u64 = 200_000;
+/// Keys of the table.
+const KEYS: [&str; 2] =
+    ["ALTER TABLE readings ADD PRIMARY KEY (id)", "CREATE INDEX ON readings (sensor, at)"];
 
 /// Loads, opens and prints.
 ///
@@ -28,7 +30,7 @@ pub(super) fn run(blocks_mib: u64, threads: usize) -> Outcome {
     let config = || Config { threads, memory_bytes, ..Config::default() };
     // Only what is opened has little memory.
     let loading = Config { threads, ..Config::default() };
-    let rows = load(path, loading, blocks_mib << 20)?;
+    let rows = load(path, loading, blocks_mib << 20, &KEYS)?;
     let megabytes = |bytes: u64| bytes as f64 / 1e6;
     let stored = bytes_below(&path.join("blocks"))?;
     println!(
@@ -44,14 +46,14 @@ pub(super) fn run(blocks_mib: u64, threads: usize) -> Outcome {
         if keys == "lost" {
             lose_keys(&path.join("blocks"))?;
         }
-        let (begun, before) = (Instant::now(), read_bytes());
+        let (begun, before) = (Instant::now(), bytes_read("rchar"));
         let database = Database::open(path, config()).map_err(text)?;
-        let (opened, read) = (begun.elapsed().as_secs_f64(), read_bytes() - before);
-        let (begun, before) = (Instant::now(), read_bytes());
+        let (opened, read) = (begun.elapsed().as_secs_f64(), bytes_read("rchar") - before);
+        let (begun, before) = (Instant::now(), bytes_read("rchar"));
         let wanted = rows / 3;
         let sql = format!("SELECT note FROM readings WHERE id = {wanted}");
         let found = database.session().execute(&sql).map_err(text)?.text_rows();
-        let (first, more) = (begun.elapsed().as_secs_f64(), read_bytes() - before);
+        let (first, more) = (begun.elapsed().as_secs_f64(), bytes_read("rchar") - before);
         if found != [[Some(format!("reading number {wanted}"))]] {
             return Err(format!("row {wanted} is {found:?}"));
         }
@@ -66,32 +68,6 @@ pub(super) fn run(blocks_mib: u64, threads: usize) -> Outcome {
     Ok(())
 }
 
-/// Loads rows until their blocks have so many bytes; returns how many.
-fn load(path: &Path, config: Config, bytes: u64) -> Result<u64, String> {
-    let database = Database::open(path, config).map_err(text)?;
-    let mut session = database.session();
-    let sql = "CREATE TABLE readings (id bigint PRIMARY KEY, sensor integer, at timestamp, \
-               value double precision, unit varchar(12), note text)";
-    session.execute(sql).map_err(text)?;
-    session.execute("CREATE INDEX ON readings (sensor, at)").map_err(text)?;
-    let mut rows = 0;
-    while bytes_below(&path.join("blocks"))? < bytes {
-        let sql = format!(
-            "INSERT INTO readings SELECT i, i::bigint * 7919 % 1000, TIMESTAMP '2026-01-01' + \
-             i * INTERVAL '1 second', i * 0.37, 'kelvin', 'reading number ' || i \
-             FROM generate_series({}, {}) AS g(i)",
-            rows + 1,
-            rows + LOAD_ROWS
-        );
-        session.execute(&sql).map_err(text)?;
-        rows += LOAD_ROWS;
-    }
-    session.execute("CHECKPOINT").map_err(text)?;
-    drop(session);
-    database.close().map_err(text)?;
-    Ok(rows)
-}
-
 /// Removes the files of keys.
 fn lose_keys(blocks: &Path) -> Outcome {
     for entry in std::fs::read_dir(blocks).map_err(text)? {
@@ -101,11 +77,4 @@ fn lose_keys(blocks: &Path) -> Outcome {
         }
     }
     Ok(())
-}
-
-/// Bytes that this process has read of files so far.
-fn read_bytes() -> u64 {
-    let counts = std::fs::read_to_string("/proc/self/io").unwrap_or_default();
-    let line = counts.lines().find_map(|line| line.strip_prefix("rchar: "));
-    line.and_then(|count| count.parse().ok()).unwrap_or(0)
 }
