@@ -192,7 +192,8 @@ impl Splitting<'_, '_> {
             Plan::Aggregate { .. } => self.grouped(plan),
             Plan::Distinct { input, on } if on.is_empty() => {
                 let mut split = self.split(input)?;
-                let has_keys = split.keys.iter().all(|same| !same.is_empty());
+                let is_column = |key: &Expr| tree::as_column(key).is_some();
+                let has_keys = split.keys.iter().all(|same| same.iter().any(is_column));
                 let columns = tree::output(input);
                 for part in &mut split.parts {
                     let own = |&(id, ty): &(ColumnId, DataType)| Some((*part.names.get(&id)?, ty));
@@ -339,10 +340,12 @@ impl Splitting<'_, '_> {
             return None;
         }
         let split = self.split(input)?;
-        let above = keys_above(&split.keys, keys);
-        if above.iter().any(Vec::is_empty) {
+        // Values that are equal may differ in what an expression makes of them.
+        let is_key = |key: &Expr| keys.iter().any(|(_, expr)| bare(expr) == key);
+        if !split.keys.iter().all(|same| same.iter().any(is_key)) {
             return None;
         }
+        let above = keys_above(&split.keys, keys);
         let parts = split.parts.into_iter().map(|part| {
             let own = self.own(keys, &part.names);
             let calls: Vec<(ColumnId, AggregateCall)> = aggregates

@@ -150,6 +150,9 @@ fn unpack_strings(block: Frozen<'_>, column: usize, rows: &Positions) -> Column 
     column_of(data, frozen_validity(block, column, rows))
 }
 
+/// Texts whose lengths are looked at first; more have most lengths.
+const LENGTHS_MAX: usize = 16;
+
 /// The rows among `rows` whose string in a plain segment is one of `texts`, which are sorted.
 pub(crate) fn rows_of_texts(
     block: Frozen<'_>,
@@ -160,7 +163,12 @@ pub(crate) fn rows_of_texts(
     let offsets = block.string_offsets(column);
     let bytes = block.string_bytes(column);
     // Most differ in length, which is known without their bytes.
-    let lengths = texts.iter().fold(0u64, |mask, text| mask | 1 << (text.len() % 64));
+    let lengths = match texts {
+        few if few.len() <= LENGTHS_MAX => {
+            few.iter().fold(0u64, |mask, text| mask | 1 << (text.len() % 64))
+        }
+        _ => u64::MAX,
+    };
     let is_one = |row: &usize| {
         let (start, end) = (offsets[*row], offsets[*row + 1]);
         lengths >> ((end - start) % 64) & 1 == 1 && {

@@ -79,6 +79,10 @@ pub struct ScanPlan {
     paths: BlockPaths,
 }
 
+fn is_predicate((_, test): &(usize, Test)) -> bool {
+    matches!(test, Test::Predicate(_))
+}
+
 impl ScanPlan {
     /// Prepares `restrictions`, all of which must hold.
     ///
@@ -87,9 +91,10 @@ impl ScanPlan {
     pub fn new(schema: &Schema, restrictions: Vec<Restriction>) -> Result<Self> {
         let tests = restrictions.iter().map(|r| Ok((r.column, prepare(schema, r)?)));
         let tests: Vec<(usize, Test)> = tests.collect::<Result<_>>()?;
-        let trials = restrictions
-            .iter()
-            .map(|r| matches!(r.kind, RestrictionKind::BuildKeys(_)).then(Trial::default));
+        // A predicate may fail on rows that other tests drop.
+        let gives_up = !tests.iter().any(is_predicate);
+        let is_tried = |r: &Restriction| matches!(r.kind, RestrictionKind::BuildKeys(_));
+        let trials = restrictions.iter().map(|r| (gives_up && is_tried(r)).then(Trial::default));
         let trials = trials.collect();
         let observed = tests.iter().map(|_| Observed::default()).collect();
         let (techniques, paths) = (ScanTechniques::default(), BlockPaths::default());
@@ -119,7 +124,6 @@ impl ScanPlan {
     /// True when the plan has tests that joins repeat and that have not given up, and no
     /// predicates, which would be asked about more rows without them and might fail.
     pub fn has_free_filters(&self) -> bool {
-        let is_predicate = |(_, test): &(usize, Test)| matches!(test, Test::Predicate(_));
         !self.tests.iter().any(is_predicate)
             && (0..self.tests.len()).any(|test| self.is_free(test) && self.is_active(test))
     }

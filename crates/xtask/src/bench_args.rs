@@ -98,7 +98,7 @@ pub struct WaterfallArgs {
     /// Timed runs of each query in each way, after one to warm up
     #[arg(long, default_value_t = 5)]
     pub runs: usize,
-    /// Benchmarks: ssb, tpch, partitions
+    /// Benchmarks
     #[arg(long, value_delimiter = ',', default_value = "ssb,tpch")]
     pub suites: Vec<String>,
     /// Where the charts go; none are drawn without

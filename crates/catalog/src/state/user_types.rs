@@ -77,12 +77,14 @@ pub fn is_of_users(ty: DataType) -> bool {
     enum_in(ty).is_some() || composite_in(ty).is_some() || range_in(ty).is_some()
 }
 
-/// True when values of the type are of the domain, or hold records that have values of it.
-pub fn has_attribute_of(ty: DataType, domain: Domain) -> bool {
+/// True when values of the type hold records that have values of one of the domains.
+pub fn has_attribute_of(ty: DataType, domains: &[Domain]) -> bool {
     let DataType::Record(record) = ty.element().unwrap_or(ty) else { return false };
-    let is_it = |number: u32| number == domain.number || number == domain.array_number();
-    let own = (0..record.fields().len()).filter_map(|at| record.domain_of(at)).any(is_it);
-    own || record.fields().iter().any(|field| has_attribute_of(field.ty, domain))
+    let is_one = |number: u32| {
+        domains.iter().any(|domain| number == domain.number || number == domain.array_number())
+    };
+    let own = (0..record.fields().len()).filter_map(|at| record.domain_of(at)).any(is_one);
+    own || record.fields().iter().any(|field| has_attribute_of(field.ty, domains))
 }
 
 /// True when a column has the domain, or arrays of it.
@@ -122,6 +124,12 @@ impl State {
         let is_it = |ty: &&UserType| ty.number() == number || ty.array_number() == number;
         let found = *self.types.values().find(is_it)?;
         Some((found, found.array_number() == number))
+    }
+
+    /// The domain, and those over it.
+    pub fn domains_over(&self, domain: Domain) -> Vec<Domain> {
+        let is_over = |of: &Domain| of.levels().any(|level| level.is_same_object(domain));
+        self.types.values().filter_map(UserType::domain).filter(is_over).collect()
     }
 
     /// Puts `new` in the place of the domain `old`, whose number it has, everywhere.
@@ -222,6 +230,9 @@ impl State {
                 parameter.ty = retyped(&parameter.ty)?;
             }
             def.result = retyped(&def.result)?;
+            if let Some(aggregate) = &mut def.aggregate {
+                aggregate.state = retyped(&aggregate.state)?;
+            }
             // Under another name of the type it would have another key.
             if def != **routine && def.key() == routine.key() {
                 *routine = Arc::new(def);

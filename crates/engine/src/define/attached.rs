@@ -173,7 +173,7 @@ fn hold_parents(running: &mut Running<'_>, new: &CreateTable) -> Result<()> {
         ids.extend(references::parent(&*transaction, &def, key)?.0);
     }
     drop(transaction);
-    hold(running, &ids, Needs::Silence)
+    hold(running, &ids, Needs::Rows)
 }
 
 /// True when a relation is there, and CREATE TABLE leaves it as it is.

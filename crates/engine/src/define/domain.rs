@@ -114,15 +114,12 @@ fn alter(session: &mut Session, name: &RelationName, change: DomainChange) -> Re
 
 /// Puts another content in the place of a domain.
 fn replace(session: &mut Session, old: Domain, new: Domain) -> Result<()> {
-    let mut domains = vec![old.key.clone()];
-    for ty in session.state().types.values() {
-        let is_made = |domain: &Domain| domain.levels().any(|level| level.is_same_object(old));
-        domains.extend(ty.domain().filter(is_made).map(|domain| domain.key.clone()));
-        if has_attribute_of(ty.data_type(), old) {
-            domains.push(ty.key().to_owned());
-        }
-    }
-    let named = domains.iter().flat_map(|key| texts::users_of(session, texts::Naming::Types, key));
+    let state = session.state();
+    let over = state.domains_over(old);
+    let holders = state.types.values().filter(|ty| has_attribute_of(ty.data_type(), &over));
+    let keys = over.iter().map(|domain| domain.key.clone());
+    let keys: Vec<String> = keys.chain(holders.map(|ty| ty.key().to_owned())).collect();
+    let named = keys.iter().flat_map(|key| texts::users_of(session, texts::Naming::Types, key));
     let tables: Vec<String> = named.filter_map(|place| place.table().map(str::to_owned)).collect();
     session.change_catalog(|state| {
         state.replace_domain(old, new)?;
@@ -147,6 +144,7 @@ fn held_below(domain: Domain, table: &str, column: &str) -> Error {
 /// raises.
 fn test_rows(session: &mut Session, domain: Domain, check: Option<&CheckDef>) -> Result<()> {
     let tables: Vec<String> = session.state().tables.keys().cloned().collect();
+    let over = session.state().domains_over(domain);
     for key in tables {
         let state = session.state();
         let Some(entry) = state.tables.get(&key) else { continue };
@@ -156,7 +154,7 @@ fn test_rows(session: &mut Session, domain: Domain, check: Option<&CheckDef>) ->
             is_it.then(|| (column.name.clone(), used.of))
         };
         let columns: Vec<(String, DomainOf)> = entry.def.columns.iter().filter_map(of).collect();
-        let holds = |column: &&ColumnDef| has_attribute_of(column.ty, domain);
+        let holds = |column: &&ColumnDef| has_attribute_of(column.ty, &over);
         if let Some(column) = entry.def.columns.iter().find(holds) {
             return Err(held_below(domain, entry.def.bare_name(), &column.name));
         }

@@ -10,7 +10,7 @@ use catalog::rights::{Object, SCHEMA_NAME};
 use catalog::who::denied;
 use catalog::{State, triggers, undefined_schema};
 use sql::catalog::{
-    BodyForm, Language, NameConflict, ParameterDef, RoutineDef, RoutineKind, RoutineType,
+    BodyForm, Language, NameConflict, ParameterDef, RoutineDef, RoutineKind, RoutineType, Security,
 };
 use sql::statement::{
     DropBehaviour, IfExists, Privilege, Privileges, RelationName, RoutineChange, RoutineStatement,
@@ -71,6 +71,17 @@ fn check_schema(session: &Session, key: &str) -> Result<()> {
     state.check(&who, &Object::Schema(schema.to_owned()), creates)
 }
 
+/// Routines of a session have no owner whose rights they could have.
+///
+/// # Errors
+/// 0A000 for SECURITY DEFINER in `pg_temp`.
+fn refuse_owner_rights(def: &RoutineDef) -> Result<()> {
+    if def.security == Security::Definer && RelationName::schema_of_key(&def.name) == "pg_temp" {
+        return Err(Error::unsupported("SECURITY DEFINER in pg_temp"));
+    }
+    Ok(())
+}
+
 fn create(running: &mut Running<'_>, mut def: RoutineDef, if_exists: IfExists) -> Result<()> {
     check_schema(running.session, &def.name)?;
     let key = def.key();
@@ -92,6 +103,7 @@ fn create(running: &mut Running<'_>, mut def: RoutineDef, if_exists: IfExists) -
     if def.kind == RoutineKind::Aggregate {
         aggregate::complete(running.session, &mut def)?;
     }
+    refuse_owner_rights(&def)?;
     let def = Arc::new(def);
     if running.session.settings.changed("check_function_bodies") != Some("off") {
         check_body(running.session, &def)?;
@@ -289,6 +301,7 @@ fn alter(running: &mut Running<'_>, key: &str, change: RoutineChange) -> Result<
             }
         }
     }
+    refuse_owner_rights(&def)?;
     let new_key = def.key();
     if new_key != key && state.routines.contains_key(&new_key) {
         let message = format!(

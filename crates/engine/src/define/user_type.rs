@@ -622,7 +622,9 @@ fn users_of(session: &Session, ty: UserType) -> Vec<User> {
         let is_used =
             |used: &RoutineType| matches!(used, RoutineType::Value(known, None) if is_it(*known));
         for (key, def) in &state.routines {
-            let mut types = def.parameters.iter().map(|of| &of.ty).chain([&def.result]);
+            let state = def.aggregate.as_ref().map(|of| &of.state);
+            let types = def.parameters.iter().map(|of| &of.ty).chain([&def.result]);
+            let mut types = types.chain(state);
             if types.any(is_used) {
                 users.push(User::Routine(key.clone()));
             }

@@ -262,6 +262,10 @@ impl LargeObjects<'_> {
     fn read(&mut self, object: u32, from: i64, count: i64) -> Result<Vec<u8>> {
         let (mut out, mut room) = (Vec::new(), Room::default());
         let end = from.saturating_add(count).min(BYTES_MAX);
+        let is_long = |end: i64| end.saturating_sub(from) > VALUE_MAX;
+        if is_long(end) && is_long(self.length(object)?.min(end)) {
+            return Err(invalid("large object read request is too large".to_owned()));
+        }
         let mut length_known = None;
         let mut place = from;
         while place < end {
@@ -303,9 +307,6 @@ impl LargeObjects<'_> {
     fn whole(&mut self, object: u32) -> Result<Value> {
         self.check_access(object)?;
         let length = self.length(object)?;
-        if length > VALUE_MAX {
-            return Err(invalid("large object read request is too large".to_owned()));
-        }
         value(self.read(object, 0, length)?)
     }
 

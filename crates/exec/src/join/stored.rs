@@ -18,6 +18,8 @@ use crate::flow::NULL_ROW;
 
 /// Different strings up to which a column is coded, and rows up to which each row is an entry.
 const ENTRIES_MAX: usize = 1 << 12;
+/// Bytes of these strings, which nobody reserves.
+const BYTES_MAX: usize = 1 << 20;
 /// Rows for each entry, from which on a column is coded.
 const ROWS_PER_ENTRY: usize = 4;
 /// Entries for each row that leaves, up to which codes leave.
@@ -135,6 +137,9 @@ fn coded(batches: &[Batch], column: usize) -> Option<Stored> {
                 let at = code as usize;
                 let text = (!entries.is_null(at)).then(|| entries.as_str().get(at));
                 *id = text.map_or(0, |text| strings.find_or_insert_one(text) + 1);
+                if strings.bytes() > BYTES_MAX {
+                    return None;
+                }
             }
             codes.push(*id);
         }

@@ -293,13 +293,6 @@ fn ctes(plan: &Plan, read: &mut HashSet<CteId>) {
     });
 }
 
-/// True when `plan` reads a CTE.
-pub(super) fn reads_ctes(plan: &Plan) -> bool {
-    let mut read = HashSet::new();
-    ctes(plan, &mut read);
-    !read.is_empty()
-}
-
 /// True when RETURNING or ON CONFLICT of `statement` reads a CTE of `with`.
 fn rereads(statement: &Ast, with: &ast::With) -> bool {
     let names: Vec<String> = with.cte_tables.iter().map(|cte| folded(&cte.alias.name)).collect();

@@ -99,7 +99,12 @@ impl Binder<'_> {
         let ty = DataType::Packed(PackedType::TimeTz(None));
         let midnight = self.read_literal("00:00:00+00", ty, None)?;
         let midnight = Bound::new(Expr::literal(midnight, ty), at);
-        let looked_at = self.call("timezone", vec![offset.clone(), midnight], at)?.expr;
+        // A value of its own each time is not the one that was looked at.
+        if super::series::is_volatile(&offset.expr) {
+            return Ok(offset);
+        }
+        let again = self.refreshed(&offset);
+        let looked_at = self.call("timezone", vec![again, midnight], at)?.expr;
         let (ty, is_there) = (offset.ty(), looked_at.is_null().negated());
         let otherwise = Box::new(Expr::null(ty));
         let kind = ExprKind::Case { branches: vec![(is_there, offset.expr)], otherwise };

@@ -3,7 +3,6 @@
 use sqlparser::ast;
 use types::{DataType, Result, SqlState, Value};
 
-use super::changes::reads_ctes;
 use super::clauses::Target;
 use super::locks_below::LocksBelow;
 use super::name::ident_at;
@@ -91,7 +90,10 @@ impl Binder<'_> {
         self.locking = locking;
         let select = select?;
         let mut is_correlated = false;
-        select.query.plan.each_column(&mut |id| is_correlated |= id.0 < first);
+        let others = [&select.first, &select.limit, &select.offset].into_iter().flatten();
+        for query in others.map(|query| &**query).chain([&select.query]) {
+            query.plan.each_column(&mut |id| is_correlated |= id.0 < first);
+        }
         if is_correlated {
             return unsupported(format!("{clause} of a correlated sub-query"), at);
         }
@@ -148,8 +150,12 @@ impl Binder<'_> {
         let mut count_of = |count: Option<Expr>| -> Result<Option<Box<Query>>> {
             let Some(count) = count else { return Ok(None) };
             let mut query: BoundQuery = self.projected_exprs(Plan::one_row(), vec![count]);
-            if reads_ctes(&query.plan) {
+            if query.plan.reads_cte() {
                 query.plan = around(query.plan);
+                if query.plan.is_volatile() {
+                    let what = format!("{clause} with a count of rows that a volatile WITH gives");
+                    return unsupported(what, at);
+                }
             }
             Ok(Some(Box::new(self.finish(query)?)))
         };

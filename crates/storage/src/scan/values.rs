@@ -88,9 +88,12 @@ pub(super) fn retain_values(test: &Test, values: &Vector, positions: &mut Vec<u3
     Ok(())
 }
 
+/// Texts up to which the first bytes of all are looked at together; more are searched one by one.
+const LISTED_MAX: usize = 16;
+
 fn retain_texts(test: &TextTest, values: &Vector, positions: &mut Vec<u32>) {
     let strings = values.as_str();
-    let Some(texts) = test.listed() else {
+    let Some(texts) = test.listed().filter(|texts| texts.len() <= LISTED_MAX) else {
         retain(positions, |i| !values.is_null(i) && test.accepts(strings.get(i)));
         return;
     };

@@ -341,9 +341,9 @@ impl Table {
             } else {
                 keys.clear();
                 self.version_keys(&block, number, word, index, &mut keys, &guard);
-                if let [_, older @ ..] = &keys[..]
-                    && !older.is_empty()
-                {
+                // A row that is deleted needs none of its keys once nobody sees it.
+                let newest = usize::from(kind != Some(Kind::Delete));
+                if let Some(older) = keys.get(newest..).filter(|older| !older.is_empty()) {
                     old_keys.note(index, tid, older);
                 }
                 keys.iter().try_for_each(|key| push_entry(run, key, tid))?;
