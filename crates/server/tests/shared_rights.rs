@@ -7,6 +7,7 @@ mod cluster;
 mod statements;
 
 use cluster::{Cluster, client};
+use postgres::{Client, SimpleQueryMessage};
 use statements::{run, state, value};
 
 #[test]
