@@ -5,7 +5,7 @@ use sql::program::{Into, Target};
 use types::{DataType, Error, RecordType, Result, SqlState, Value, array, record};
 
 use super::fragment::{record_of, rows_of};
-use super::frame::{Frame, Typed, cast, unchecked};
+use super::frame::{Frame, Typed, attributes_of, cast, unchecked};
 use super::result::TypedRow;
 use crate::session::code::Body;
 use crate::{QueryResult, Session};
@@ -241,12 +241,27 @@ fn with_part(
         return Ok(Value::Str(record::from_values(&fields, row)?.into()));
     }
     match part.subscripts {
-        [] => cast(session, value.value, value.ty, ty),
+        [] => tested(session, value, ty),
         subscripts => with_element(session, Typed { value: whole, ty }, subscripts, value),
     }
 }
 
-/// Tests the value of a field that is of a domain, or a record with values of domains.
+/// The value as one of type `to`, whose fields are what their domains allow.
+///
+/// # Errors
+/// Errors of the cast; 23502, 23514.
+fn tested(session: &Session, Typed { value, ty }: Typed, to: DataType) -> Result<Value> {
+    let value = cast(session, value, ty, to)?;
+    if ty != to
+        && to.has_domains()
+        && let Some(attributes) = attributes_of(session, to)?
+    {
+        attributes.test(&value, to, session.clocks())?;
+    }
+    Ok(value)
+}
+
+/// Tests the value of a field that is of a domain.
 ///
 /// # Errors
 /// 23502, 23514.
@@ -265,14 +280,14 @@ fn with_element(
     session: &Session,
     Typed { value: whole, ty }: Typed,
     subscripts: &[i32],
-    Typed { value, ty: from }: Typed,
+    value: Typed,
 ) -> Result<Value> {
     let DataType::Array(element) = ty else {
         let message =
             format!("cannot subscript type {} because it does not support subscripting", ty.name());
         return Err(Error::new(SqlState::DATATYPE_MISMATCH, message));
     };
-    let value = cast(session, value, from, element.data_type())?;
+    let value = tested(session, value, element.data_type())?;
     let mut single = array::ArrayBuilder::new();
     single.push_value(&value, element);
     let before = match &whole {

@@ -181,10 +181,18 @@ fn variable(
         None => None,
     };
     let attributes = match ty {
-        Some(ty) => Checks::of_attributes(&[ColumnDef::new("value", ty)], &unchecked(session))?,
+        Some(ty) => attributes_of(session, ty)?,
         None => None,
     };
     Ok(Variable { ty, domain, attributes })
+}
+
+/// Tests of the fields of values of a type that are of domains.
+///
+/// # Errors
+/// Errors of binding their conditions.
+pub(super) fn attributes_of(session: &Session, ty: DataType) -> Result<Option<Checks>> {
+    Checks::of_attributes(&[ColumnDef::new("value", ty)], &unchecked(session))
 }
 
 /// The domain of the variable in `slot`.
