@@ -79,8 +79,8 @@ pub struct ScanPlan {
     paths: BlockPaths,
 }
 
-fn is_predicate((_, test): &(usize, Test)) -> bool {
-    matches!(test, Test::Predicate(_))
+fn has_predicates(tests: &[(usize, Test)]) -> bool {
+    tests.iter().any(|(_, test)| matches!(test, Test::Predicate(_)))
 }
 
 impl ScanPlan {
@@ -92,7 +92,7 @@ impl ScanPlan {
         let tests = restrictions.iter().map(|r| Ok((r.column, prepare(schema, r)?)));
         let tests: Vec<(usize, Test)> = tests.collect::<Result<_>>()?;
         // A predicate may fail on rows that other tests drop.
-        let gives_up = !tests.iter().any(is_predicate);
+        let gives_up = !has_predicates(&tests);
         let is_tried = |r: &Restriction| matches!(r.kind, RestrictionKind::BuildKeys(_));
         let trials = restrictions.iter().map(|r| (gives_up && is_tried(r)).then(Trial::default));
         let trials = trials.collect();
@@ -124,7 +124,7 @@ impl ScanPlan {
     /// True when the plan has tests that joins repeat and that have not given up, and no
     /// predicates, which would be asked about more rows without them and might fail.
     pub fn has_free_filters(&self) -> bool {
-        !self.tests.iter().any(is_predicate)
+        !has_predicates(&self.tests)
             && (0..self.tests.len()).any(|test| self.is_free(test) && self.is_active(test))
     }
 

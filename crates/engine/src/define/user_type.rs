@@ -572,15 +572,29 @@ pub(super) fn holder_of(session: &Session, ty: RecordType) -> Option<String> {
     users_of(session, ty).iter().any(is_needed).then(|| user_of(session, ty)).flatten()
 }
 
-/// Objects that need the type: columns first, then domains, defaults and views.
-fn users_of(session: &Session, ty: UserType) -> Vec<User> {
-    let state = session.state();
-    let is_it = |known: DataType| match ty {
+/// True for the type, and for arrays of it; no type is a domain.
+fn holds(known: DataType, ty: UserType) -> bool {
+    match ty {
         UserType::Enum(ty) => enum_in(known).is_some_and(|known| known.is_same_object(ty)),
         UserType::Domain(_) => false,
         UserType::Composite(ty) => composite_in(known) == Some(ty),
         UserType::Range(ty) | UserType::Multirange(ty) => range_in(known) == Some(ty),
-    };
+    }
+}
+
+/// True for an attribute of the type or domain, or of arrays of it.
+fn is_of(attribute: &Attribute, ty: UserType) -> bool {
+    match (attribute.domain, ty) {
+        (Some(used), UserType::Domain(ty)) => used == ty.number || used == ty.array_number(),
+        (None, _) => holds(attribute.field.ty, ty),
+        (Some(_), _) => false,
+    }
+}
+
+/// Objects that need the type: columns first, then domains, defaults and views.
+fn users_of(session: &Session, ty: UserType) -> Vec<User> {
+    let state = session.state();
+    let is_it = |known: DataType| holds(known, ty);
     let shown = |column: &ColumnDef| match (column.domain, ty) {
         (Some(used), UserType::Domain(ty)) => {
             used.domain.is_same_object(ty).then(|| used.name().to_owned())
@@ -607,14 +621,7 @@ fn users_of(session: &Session, ty: UserType) -> Vec<User> {
             users.push(User::Domain(key.clone()));
         }
         if let UserType::Composite(record) = known {
-            let is_used = |attribute: &Attribute| match (attribute.domain, ty) {
-                (Some(used), UserType::Domain(ty)) => {
-                    used == ty.number || used == ty.array_number()
-                }
-                (None, _) => is_it(attribute.field.ty),
-                (Some(_), _) => false,
-            };
-            let used = record.attributes().into_iter().filter(is_used);
+            let used = record.attributes().into_iter().filter(|of| is_of(of, ty));
             users.extend(used.map(|used| User::Attribute(key.clone(), used.field.name)));
         }
     }

@@ -41,7 +41,7 @@ pub fn load(path: &Path, config: Config, bytes: u64, keys: &[&str]) -> Result<u6
     Ok(rows)
 }
 
-/// What this process read so far, in bytes: `rchar` of files, `read_bytes` of the disk.
+/// Bytes that this process read so far: `rchar` of files, `read_bytes` of the disk.
 pub fn bytes_read(counter: &str) -> u64 {
     let counts = std::fs::read_to_string("/proc/self/io").unwrap_or_default();
     let mut counts = counts.lines().filter_map(|line| line.split_once(": "));
