@@ -17,6 +17,7 @@
 
 pub mod code;
 pub mod dense;
+mod key_bits;
 pub mod key_set;
 mod shards;
 pub mod unchained;
@@ -26,6 +27,7 @@ mod tests;
 
 pub use code::{KeyCoder, MISS, NullCode};
 pub use dense::DenseTable;
+pub use key_bits::IntegerKey;
 pub use key_set::KeySet;
 pub use unchained::{HashBuilder, HashPlan, HashTable, Partition};
 

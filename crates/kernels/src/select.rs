@@ -19,6 +19,9 @@ pub mod scalar;
 #[cfg(test)]
 mod tests;
 
+#[cfg(target_arch = "x86_64")]
+pub(crate) use avx2::BIT_NUMBERS;
+
 use crate::Bitmap;
 use crate::level::{Level, level};
 

@@ -24,7 +24,7 @@ use sql::algebra::{SetOperator, TableRef};
 use types::DataType;
 
 use crate::cardinality::{Estimator, split_condition};
-use crate::context::Context;
+use crate::context::{Context, Expansion};
 use crate::tree::{self, Renaming};
 use crate::{AggregatePlace, Technique};
 
@@ -207,6 +207,26 @@ impl Splitting<'_, '_> {
         }
     }
 
+    /// The table along whose partitions [`Self::split`] may split `plan`; copies nothing.
+    fn divided(&self, plan: &Plan) -> Option<&TableRef> {
+        match plan {
+            Plan::SetOperation { .. } => self.expansion_of(plan).map(|of| &of.table),
+            Plan::Filter { input, .. }
+            | Plan::Project { input, .. }
+            | Plan::Aggregate { input, .. }
+            | Plan::Distinct { input, .. } => self.divided(input),
+            Plan::Join { left, right, .. } => self.divided(right).and_then(|_| self.divided(left)),
+            _ => None,
+        }
+    }
+
+    /// The partitioned table that `plan` scans.
+    fn expansion_of(&self, plan: &Plan) -> Option<&Expansion> {
+        let Plan::SetOperation { columns, .. } = plan else { return None };
+        let is_of = |id: &ColumnId| columns.iter().any(|(own, _)| own == id);
+        self.context.expansions.iter().find(|e| e.columns.iter().any(|(id, _)| is_of(id)))
+    }
+
     /// Columns of a part that are made as `columns` are of the whole, under new ids.
     fn own(&mut self, columns: &[(ColumnId, Expr)], names: &Renaming) -> Vec<(ColumnId, Expr)> {
         columns.iter().map(|(_, expr)| (self.context.fresh(), renamed(expr, names))).collect()
@@ -216,8 +236,7 @@ impl Splitting<'_, '_> {
     fn expanded(&mut self, plan: &Plan) -> Option<Split> {
         let Plan::SetOperation { columns, .. } = plan else { return None };
         let is_of = |id: &ColumnId| columns.iter().any(|(own, _)| own == id);
-        let mut expansions = self.context.expansions.iter();
-        let expansion = expansions.find(|e| e.columns.iter().any(|(id, _)| is_of(id)))?;
+        let expansion = self.expansion_of(plan)?;
         let (table, leaves) = (expansion.table.clone(), expansion.leaves.clone());
         let ordinals: Renaming = expansion
             .columns
@@ -277,10 +296,13 @@ impl Splitting<'_, '_> {
         if !is_meant || !is_plain(condition) || tree::is_lateral(left, right) {
             return None;
         }
-        let (a, b) = (self.split(left)?, self.split(right)?);
-        if !is_alike(&a.table.partitions()?.root, &b.table.partitions()?.root) {
+        if !is_alike(
+            &self.divided(left)?.partitions()?.root,
+            &self.divided(right)?.partitions()?.root,
+        ) {
             return None;
         }
+        let (a, b) = (self.split(left)?, self.split(right)?);
         let (in_left, in_right) = (tree::output_set(left), tree::output_set(right));
         let (pairs, _) = split_condition(condition, &in_left, &in_right);
         let is_joined = |(a, b): (&Vec<Expr>, &Vec<Expr>)| {

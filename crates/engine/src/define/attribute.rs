@@ -60,15 +60,12 @@ pub(super) fn drop_one(running: &mut Running<'_>, key: &str, name: &str) -> Resu
 /// Gives a composite type other attributes.
 ///
 /// # Errors
-/// 0A000 where it is used, or has none.
+/// 0A000 where it is used.
 fn put(running: &mut Running<'_>, old: RecordType, attributes: Vec<Attribute>) -> Result<()> {
     let session = &mut *running.session;
     if let Some(user) = user_type::holder_of(session, old) {
         let message = format!("cannot alter type \"{}\" because {user} uses it", old.name());
         return Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message));
-    }
-    if attributes.is_empty() {
-        return Err(Error::unsupported("a composite type without attributes"));
     }
     let (key, number) = (old.key().unwrap_or_default(), old.number().unwrap_or_default());
     let new = RecordType::composite(key, old.name(), number, attributes)?;

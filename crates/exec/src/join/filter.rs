@@ -12,7 +12,7 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use kernels::join_table::{JoinTable, KeySet, NullCode};
+use kernels::join_table::{IntegerKey, JoinTable, KeySet, NullCode};
 use kernels::{Column, Vector, VectorData};
 use plan::physical::{ExprKind, JoinKey, JoinKind};
 use plan::{Switches, Technique};
@@ -43,7 +43,7 @@ impl BuildFilter {
         Arc::new(Self { keys, trial: Trial::default() })
     }
 
-    fn retain<T: Copy + Into<i64>>(&self, values: &[T], positions: &mut Vec<u32>) {
+    fn retain<T: IntegerKey>(&self, values: &[T], positions: &mut Vec<u32>) {
         if !self.trial.is_on() {
             return;
         }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! orders   0 1 | 2 3 4 5 6 7 8 9 | 10 ...
-//!          run   asked for: BLOCKS for each worker, up to a share of the memory limit
+//!          run   asked for: BLOCKS for each worker; one order asks for LIMIT_SHARE at most
 //! ```
 //! The system brings what is asked for into its cache of files, while workers compute; the pool
 //! knows nothing of it, so nothing that somebody uses is evicted for a guess. Blocks of which
@@ -18,7 +18,7 @@ use super::ScanSource;
 /// others keep a disk with several queues busy.
 const BLOCKS: usize = 4;
 
-/// Share of the memory limit that may be asked for at once.
+/// Share of the memory limit that one work order may ask for; what it leaves the next asks for.
 const LIMIT_SHARE: u64 = 8;
 
 /// Place up to which blocks were asked for.
@@ -32,8 +32,9 @@ impl Ahead {
     pub(super) fn look(&self, scan: &ScanSource, order: usize) {
         let reach = scan.context.scheduler.workers() * BLOCKS;
         let end = (order + 1 + reach).min(scan.snapshot.block_count());
-        let start = self.end.fetch_max(end, Ordering::Relaxed).max(order + 1);
+        let start = self.end.load(Ordering::Relaxed).max(order + 1);
         let mut left = scan.context.pool.limit() / LIMIT_SHARE;
+        // Two workers may ask for the same block: the system takes the second for known.
         for block in start..end {
             if left == 0 {
                 break;
@@ -41,6 +42,7 @@ impl Ahead {
             if scan.places.contains(&scan.snapshot.block(block).id()) {
                 left = left.saturating_sub(scan.plan.expect(&scan.snapshot, block));
             }
+            self.end.fetch_max(block + 1, Ordering::Relaxed);
         }
     }
 }

@@ -9,7 +9,8 @@
 
 use crate::level::flavours;
 
-use super::key_set::{retain_if, retain_near};
+use super::key_bits::{IntegerKey, KeyBits};
+use super::key_set::retain_if;
 use super::{Candidates, MISS, Pairs};
 
 /// A table over codes below a range.
@@ -202,20 +203,8 @@ impl DenseTable {
 
     /// `values[i]` is the key of `positions[i]` and its distance from `min` the code: keeps the
     /// positions whose code occurs, in order.
-    pub fn retain<T: Copy + Into<i64>>(&self, min: i64, values: &[T], positions: &mut Vec<u32>) {
-        let (words, range) = (&*self.words, self.range);
-        let code = |key: i64| if key < min { MISS } else { key.wrapping_sub(min) as u64 };
-        let bits = |word: usize| words.get(word).map_or(0, |&word| word as u32);
-        let window = |key: i64| {
-            let code = code(key);
-            (code < range).then(|| {
-                let (word, shift) = ((code / 32) as usize, code % 32);
-                let low = u64::from(bits(word)) | u64::from(bits(word + 1)) << 32;
-                low >> shift | u64::from(bits(word + 2)) << 32 << (32 - shift)
-            })
-        };
-        let test = |value: T| look(words, range, code(value.into())).1 != 0;
-        retain_near(values, positions, window, test);
+    pub fn retain<T: IntegerKey>(&self, min: i64, values: &[T], positions: &mut Vec<u32>) {
+        KeyBits::<8>::new(&self.words, min, self.range).retain(values, positions);
     }
 
     /// See [`super::JoinTable::retain`].

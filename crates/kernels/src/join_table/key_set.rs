@@ -11,15 +11,13 @@
 use crate::hash::mix;
 use crate::level::flavours;
 
+use super::key_bits::{IntegerKey, KeyBits};
+
 /// Bits of a Bloom filter per key: about 1 % of absent keys pass.
 const BLOOM_BITS_PER_KEY: usize = 16;
 /// An exact set may take this many bits per key, or [`EXACT_BITS_MIN`] in all.
 const EXACT_BITS_PER_KEY: u64 = 32;
 const EXACT_BITS_MIN: u64 = 1 << 20;
-/// Rows whose keys are tested at once where they are near to each other.
-const NEAR: usize = 16;
-/// Rows of these that are taken one by one; of more, each is looked at.
-const FEW: u32 = 6;
 
 /// A set of integer keys that may contain more than was put in, never less.
 #[derive(Debug)]
@@ -82,24 +80,11 @@ impl KeySet {
 
     /// `values[i]` is the key of `positions[i]`: keeps the positions whose key may be in the set,
     /// in order.
-    pub fn retain<T: Copy + Into<i64>>(&self, values: &[T], positions: &mut Vec<u32>) {
-        let (min, span) = (self.min, self.max.wrapping_sub(self.min) as u64);
+    pub fn retain<T: IntegerKey>(&self, values: &[T], positions: &mut Vec<u32>) {
         match &self.bits {
             Bits::Exact(words) => {
-                let window = |key: i64| {
-                    let bit = key.wrapping_sub(min) as u64;
-                    (bit <= span).then(|| {
-                        let (word, shift) = ((bit / 64) as usize, bit % 64);
-                        let next = words.get(word + 1).copied().unwrap_or(0);
-                        words[word] >> shift | (next << 1) << (63 - shift)
-                    })
-                };
-                retain_near(values, positions, window, |value: T| {
-                    let bit = value.into().wrapping_sub(min) as u64;
-                    let inside = bit <= span;
-                    let word = words[if inside { (bit / 64) as usize } else { 0 }];
-                    inside & (word >> (bit % 64) & 1 == 1)
-                });
+                let range = self.max.wrapping_sub(self.min) as u64 + 1;
+                KeyBits::<4>::new(words, self.min, range).retain(values, positions);
             }
             Bits::Bloom { blocks, shift } => retain_if(values, positions, |value| {
                 let hash = mix(value.into() as u64);
@@ -154,67 +139,6 @@ flavours! {
             let position = positions[i];
             positions[kept] = position;
             kept += usize::from(test(values[i]));
-        }
-        positions.truncate(kept);
-    }
-
-    /// As [`retain_if`], faster where keys that follow each other are near: those of [`NEAR`] rows
-    /// that are less than 64 above the first one are tested at once, in the 64 bits that
-    /// `window(first)` gives from it on. None when it is outside.
-    pub(super) fn retain_near[T: Copy + Into<i64>, W: Fn(i64) -> Option<u64>, F: Fn(T) -> bool](
-        values: &[T], positions: &mut Vec<u32>, window: W, test: F
-    ) {
-        assert_eq!(values.len(), positions.len(), "a value for each position");
-        let (groups, rest) = values.as_chunks::<NEAR>();
-        let (mut kept, mut read) = (0, 0);
-        for group in groups {
-            let mut places = [0; NEAR];
-            places.copy_from_slice(&positions[read..read + NEAR]);
-            read += NEAR;
-            let first = group[0].into();
-            let distance = |value: T| value.into().wrapping_sub(first) as u64;
-            // Keys in no order are told by the last one, most often.
-            let window = if distance(group[NEAR - 1]) < 64 { window(first) } else { None };
-            let mut distances = [0u32; NEAR];
-            let mut far = u64::from(window.is_none());
-            if window.is_some() {
-                for i in 0..NEAR {
-                    distances[i] = distance(group[i]) as u32;
-                    far |= distance(group[i]) & !63;
-                }
-            }
-            let (Some(window), 0) = (window, far) else {
-                for i in 0..NEAR {
-                    positions[kept] = places[i];
-                    kept += usize::from(test(group[i]));
-                }
-                continue;
-            };
-            // Words of 32 bits: more fit into a register.
-            let halves = [window as u32, (window >> 32) as u32];
-            let mut found = 0u32;
-            for i in 0..NEAR {
-                let half = if distances[i] < 32 { halves[0] } else { halves[1] };
-                found |= (half >> (distances[i] & 31) & 1) << i;
-            }
-            if found.count_ones() > FEW {
-                for (i, &place) in places.iter().enumerate() {
-                    positions[kept] = place;
-                    kept += (found >> i & 1) as usize;
-                }
-                continue;
-            }
-            while found != 0 {
-                positions[kept] = places[found.trailing_zeros() as usize];
-                kept += 1;
-                found &= found - 1;
-            }
-        }
-        for &value in rest {
-            let position = positions[read];
-            positions[kept] = position;
-            kept += usize::from(test(value));
-            read += 1;
         }
         positions.truncate(kept);
     }

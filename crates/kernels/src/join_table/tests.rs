@@ -132,26 +132,37 @@ proptest! {
     }
 
     #[test]
-    fn keys_that_lie_near_to_each_other_are_tested_alike(
-        keys in vec(-300i64..300, 1..200), steps in vec(0i64..40, 1..120), start in -400i64..300,
+    fn keys_in_bits_are_found_at_every_level(
+        keys in vec(-300i64..300, 1..200),
+        base in prop_oneof![
+            4 => Just(0),
+            1 => Just(i64::from(i32::MAX) - 300),
+            1 => Just(i64::from(i32::MIN) + 300),
+            1 => Just(i64::from(i32::MAX) - 100),
+            1 => Just(1 << 40),
+        ],
+        probe in vec(prop_oneof![9 => -400i64..400, 1 => testkit::values::<i64>()], 0..120),
     ) {
-        let mut next = start;
-        let values: Vec<i64> = steps.iter().map(|step| { next += step; next }).collect();
+        let keys: Vec<i64> = keys.iter().map(|key| base + key).collect();
+        let values: Vec<i64> = probe.iter().map(|value| value.wrapping_add(base)).collect();
         let narrow: Vec<i32> = values.iter().map(|&value| value as i32).collect();
-        let all: Vec<u32> = (0..values.len() as u32).collect();
-        let wanted = |row: &u32| keys.contains(&values[*row as usize]);
-        let expected: Vec<u32> = all.iter().copied().filter(wanted).collect();
         let set = KeySet::new(keys.iter().copied()).expect("there are keys");
         let (least, most) = set.limits();
         let codes: Vec<u64> = keys.iter().map(|key| (key - least) as u64).collect();
         let table = DenseTable::build(&codes, (most - least) as u64 + 1);
+        let all: Vec<u32> = (7..values.len() as u32 + 7).collect();
+        let among = |has: &dyn Fn(usize) -> bool| -> Vec<u32> {
+            all.iter().copied().filter(|row| has(*row as usize - 7)).collect()
+        };
+        let wide = among(&|row| keys.contains(&values[row]));
+        let short = among(&|row| keys.contains(&i64::from(narrow[row])));
         at_every_level(|level| {
             let mut rows = [all.clone(), all.clone(), all.clone(), all.clone()];
             set.retain(&values, &mut rows[0]);
             set.retain(&narrow, &mut rows[1]);
             table.retain(least, &values, &mut rows[2]);
             table.retain(least, &narrow, &mut rows[3]);
-            rows.iter().for_each(|rows| assert_eq!(rows, &expected, "{level:?}"));
+            assert_eq!(rows, [&wide, &short, &wide, &short].map(Vec::clone), "{level:?}");
         });
     }
 

@@ -5,7 +5,7 @@ use std::arch::x86_64::*;
 use crate::Bitmap;
 
 /// For each byte the numbers of its 1 bits, packed to the front: one byte each.
-static BIT_NUMBERS: [[u8; 8]; 256] = bit_numbers();
+pub(crate) static BIT_NUMBERS: [[u8; 8]; 256] = bit_numbers();
 
 const fn bit_numbers() -> [[u8; 8]; 256] {
     let mut table = [[0u8; 8]; 256];

@@ -171,9 +171,6 @@ impl Binder<'_> {
             }
             declared.push(self.attribute(ident, ty)?);
         }
-        if declared.is_empty() {
-            return unsupported("a composite type without attributes", None);
-        }
         Ok(Statement::CreateComposite { name, attributes: declared })
     }
 
