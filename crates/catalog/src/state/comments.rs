@@ -72,6 +72,12 @@ impl State {
         gone.iter().for_each(|on| drop(self.comments.remove(on)));
     }
 
+    /// The comment on a constraint of a table goes with it, that on its index too.
+    pub fn forget_constraint(&mut self, table: &str, name: &str) {
+        self.comments.remove(&Commented::Constraint(table.to_owned(), name.to_owned()));
+        self.comments.remove(&Commented::Relation(RelationName::key_beside(table, name)));
+    }
+
     /// Comments follow what `renamed` gives another name.
     pub fn move_comments(&mut self, renamed: impl Fn(&Commented) -> Option<Commented>) {
         let moved: Vec<(Commented, Commented)> =

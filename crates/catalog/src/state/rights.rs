@@ -15,6 +15,7 @@ use sql::statement::{
 };
 use types::Result;
 
+use crate::state::comments::Commented;
 use crate::state::{State, predefined};
 use crate::who::{Who, denied};
 
@@ -271,6 +272,12 @@ impl State {
         let everybody = (kind == DefaultKind::Routines).then(|| grant(None));
         let own = (!role.is_empty()).then(|| grant(Some(role.to_owned())));
         everybody.into_iter().chain(own).collect()
+    }
+
+    /// The rights on a new schema of `owner`.
+    pub fn new_schema_rights(&self, owner: &str) -> Rights {
+        let grants = self.default_grants(owner, None, DefaultKind::Schemas);
+        Rights { owner: owner.to_owned(), grants, columns: Vec::new() }
     }
 
     /// The grants of a new object of `role` in `schema`, where ALTER DEFAULT PRIVILEGES says so.
@@ -548,9 +555,14 @@ impl State {
     pub fn rename_rights(&mut self, from: &str, to: &str) {
         self.move_policies(from, to);
         self.move_triggers(from, to);
-        if let Some(rights) = self.rights.remove(&Object::Relation(from.to_owned())) {
-            self.rights.insert(Object::Relation(to.to_owned()), rights);
-        }
+        self.move_rights(&Object::Relation(from.to_owned()), Object::Relation(to.to_owned()));
+    }
+
+    /// Rights follow an object that is not new under its new name: they are written down there,
+    /// those of the superusers too.
+    pub fn move_rights(&mut self, from: &Object, to: Object) {
+        let rights = self.rights.remove(from).unwrap_or_default();
+        self.rights.insert(to, rights);
     }
 
     /// Rights after the relations of `before` became these: those of what is gone go, and `who`
@@ -603,17 +615,10 @@ impl State {
         self.settle_others(before, owner);
         let schemas = self.schemas.keys().filter(|name| !before.schemas.contains_key(*name));
         for name in schemas.cloned().collect::<Vec<_>>() {
-            let object = Object::Schema(name);
-            let owner = self.rights.get(&object).map_or(owner, |rights| rights.owner.as_str());
-            let owner = owner.to_owned();
-            let grants = self.default_grants(&owner, None, DefaultKind::Schemas);
-            if grants.is_none() && owner.is_empty() {
-                continue;
+            let rights = self.new_schema_rights(owner);
+            if rights != Rights::default() {
+                self.rights.entry(Object::Schema(name)).or_insert(rights);
             }
-            // One that has another name has its grants already.
-            let rights = self.rights.entry(object).or_default();
-            rights.owner = owner;
-            rights.grants = rights.grants.take().or(grants);
         }
         let schemas = &self.schemas;
         let is_there = |name: &String| name == SCHEMA_NAME || schemas.contains_key(name);
@@ -631,6 +636,14 @@ impl State {
             if let Some(rights) = self.rights.get_mut(&object) {
                 rights.columns.retain(|(column, _)| names.contains(column));
             }
+        }
+    }
+
+    /// Grants and the comment on a column go with it: one that is made at once is another one.
+    pub fn forget_column(&mut self, relation: &str, column: &str) {
+        self.comments.remove(&Commented::Column(relation.to_owned(), column.to_owned()));
+        if let Some(rights) = self.rights.get_mut(&Object::Relation(relation.to_owned())) {
+            rights.columns.retain(|(known, _)| known != column);
         }
     }
 

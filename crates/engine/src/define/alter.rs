@@ -182,6 +182,11 @@ impl Altering {
             AlterAction::DropColumn { column, name, indexes, behaviour } => {
                 let gone = DroppedColumn { name, indexes, behaviour: *behaviour };
                 self.drop_column(session, *column, gone)?;
+                let table = &self.table.entry.def.name;
+                session.change_catalog(|state| {
+                    state.forget_column(table, name);
+                    Ok(())
+                })?;
             }
             AlterAction::RenameColumn(renamed) => self.rename_column(renamed),
             AlterAction::Rename(to) => {
@@ -225,6 +230,11 @@ impl Altering {
             AlterAction::ValidateConstraint { name } => self.validate_constraint(name),
             AlterAction::DropConstraint { name, behaviour } => {
                 self.drop_constraint(session, name, *behaviour)?;
+                let table = &self.table.entry.def.name;
+                session.change_catalog(|state| {
+                    state.forget_constraint(table, name);
+                    Ok(())
+                })?;
             }
         }
         Ok(())

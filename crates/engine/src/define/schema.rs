@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use catalog::comments::Commented;
 use catalog::materialized::KIND;
-use catalog::rights::{DefaultsOf, Object, Rights, SCHEMA_NAME};
+use catalog::rights::{DefaultsOf, Object, SCHEMA_NAME};
 use catalog::who::{Who, denied};
 use catalog::{Schema, State, undefined_schema, undefined_table};
 use sql::statement::{
@@ -93,7 +93,7 @@ fn create(
     }
     session.change_catalog(|state| {
         if let Some(owner) = owner {
-            let rights = Rights { owner, ..Rights::default() };
+            let rights = state.new_schema_rights(&owner);
             state.rights.insert(Object::Schema(name.clone()), rights);
         }
         state.schemas.insert(name, Schema);
@@ -315,9 +315,7 @@ fn rename(session: &mut Session, name: &str, to: &str) -> Result<()> {
                 to.clone_into(&mut extension.schema);
             }
         }
-        if let Some(rights) = state.rights.remove(&object) {
-            state.rights.insert(Object::Schema(to.to_owned()), rights);
-        }
+        state.move_rights(&object, Object::Schema(to.to_owned()));
         let defaults = std::mem::take(&mut state.default_privileges);
         state.default_privileges = defaults
             .into_iter()

@@ -210,6 +210,10 @@ impl Altering {
             return Err(taken(to));
         }
         let from = std::mem::replace(&mut def.name, key);
+        // The table is not new under its new name: rights are settled by this.
+        if let Some(entry) = self.state.tables.remove(&from) {
+            self.state.tables.insert(def.name.clone(), entry);
+        }
         references::rename(&mut self.children, &from, &def.name);
         for own in def.foreign_keys.iter_mut().filter(|own| own.table.name == from) {
             def.name.clone_into(&mut own.table.name);
@@ -450,12 +454,7 @@ impl Altering {
         let (from, to) = (&rows.def.name, &self.def.name);
         sequences::follow(&*transaction, from, to, |name| self.name_now(name))?;
         drop(transaction);
-        let columns: Vec<(String, String)> = self
-            .renamed
-            .iter()
-            .filter_map(|(from, to)| Some((from.clone(), to.clone()?)))
-            .collect();
-        rights::settle(session, &self.state, Some((to, &columns)))?;
+        rights::settle(session, &self.state, Some((to, &self.renamed)))?;
         for column in &self.not_null {
             validate::not_null(running, &self.def, column)?;
         }

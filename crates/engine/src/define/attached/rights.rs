@@ -219,20 +219,24 @@ fn set(session: &Session, changes: &[(AttachedRights, Vec<u8>)]) -> Result<()> {
 }
 
 /// Gives what is new since `before` its owner and the rights that new objects have, and lets rights
-/// follow the columns of a table that the statement renamed.
+/// follow the columns of a table that the statement renamed or dropped, in its order.
 ///
 /// # Errors
 /// 40001 when others define tables at the same time.
 pub(super) fn settle(
     session: &Session,
     before: &State,
-    columns: Option<(&str, &[(String, String)])>,
+    columns: Option<(&str, &[(String, Option<String>)])>,
 ) -> Result<()> {
     let now = now(session)?;
     let mut after = State::clone(&now);
-    for (from, to) in columns.iter().flat_map(|(_, renamed)| *renamed) {
-        let table = columns.map(|(table, _)| table).unwrap_or_default();
-        after.rename_column_rights(table, &[(from.clone(), to.clone())]);
+    if let Some((table, changed)) = columns {
+        for (from, to) in changed {
+            match to {
+                Some(to) => after.rename_column_rights(table, &[(from.clone(), to.clone())]),
+                None => after.forget_column(table, from),
+            }
+        }
     }
     after.settle_rights(before, &session.who());
     set(session, &differing(session, &now, &after)?)
