@@ -5,10 +5,13 @@
 
 use std::sync::Arc;
 
-use sql::catalog::RoutineDef;
+use sql::catalog::{RoutineDef, RoutineType};
+use types::Result;
 
 use crate::state::State;
+use crate::state::comments::Commented;
 use crate::state::numbers::{FIRST, hash};
+use crate::state::rights::Object;
 
 impl State {
     /// The routines of this name, a key of relations.
@@ -24,6 +27,48 @@ impl State {
     /// The routine with this number.
     pub fn routine_numbered(&self, number: u32) -> Option<&Arc<RoutineDef>> {
         self.routines.values().find(|routine| routine.number == number)
+    }
+
+    /// Puts a routine in the place of the one with the key `from`, which it may have another key
+    /// than: rights, comments and triggers follow.
+    pub fn replace_routine(&mut self, from: &str, def: RoutineDef) {
+        let to = def.key();
+        self.routines.remove(from);
+        if from != to {
+            self.move_rights(&Object::Routine(from.to_owned()), Object::Routine(to.clone()));
+            self.rename_trigger_function(from, &to);
+            self.move_comments(|on| match on {
+                Commented::Routine(key) if key == from => Some(Commented::Routine(to.clone())),
+                _ => None,
+            });
+        }
+        self.routines.insert(to, Arc::new(def));
+    }
+
+    /// Gives routines other types in the places of theirs.
+    ///
+    /// # Errors
+    /// Errors of `retyped`.
+    pub(crate) fn retype_routines(
+        &mut self,
+        retyped: impl Fn(&RoutineType) -> Result<RoutineType>,
+    ) -> Result<()> {
+        let mut changed = Vec::new();
+        for (key, routine) in &self.routines {
+            let mut def = RoutineDef::clone(routine);
+            for parameter in &mut def.parameters {
+                parameter.ty = retyped(&parameter.ty)?;
+            }
+            def.result = retyped(&def.result)?;
+            if let Some(aggregate) = &mut def.aggregate {
+                aggregate.state = retyped(&aggregate.state)?;
+            }
+            if def != **routine {
+                changed.push((key.clone(), def));
+            }
+        }
+        changed.into_iter().for_each(|(key, def)| self.replace_routine(&key, def));
+        Ok(())
     }
 
     /// The number of a new routine with this key.

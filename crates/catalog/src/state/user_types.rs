@@ -6,9 +6,7 @@
 
 use std::sync::Arc;
 
-use sql::catalog::{
-    ColumnDef, Domain, DomainDef, DomainOf, DomainUse, RoutineDef, RoutineType, UserType,
-};
+use sql::catalog::{ColumnDef, Domain, DomainDef, DomainOf, DomainUse, RoutineType, UserType};
 use types::{DataType, EnumType, RecordType, Result, UserRange};
 
 use crate::state::numbers::{FIRST, hash};
@@ -151,7 +149,14 @@ impl State {
             used.filter(|used| used.domain == old).for_each(|used| used.domain = new);
             *entry = Arc::new(entry.redefined(def, entry.built()));
         }
-        Ok(())
+        self.retype_routines(|used| {
+            Ok(match used {
+                RoutineType::Value(ty, Some(used)) if used.domain == old => {
+                    RoutineType::Value(*ty, Some(DomainUse { domain: new, ..*used }))
+                }
+                other => other.clone(),
+            })
+        })
     }
 
     /// The tables' conditions and generated columns are bound anew: what they name has changed.
@@ -218,27 +223,12 @@ impl State {
 
     /// Parameters and results of routines have the new content.
     fn put_into_routines(&mut self, new: Changed) -> Result<()> {
-        let retyped = |used: &RoutineType| -> Result<RoutineType> {
+        self.retype_routines(|used| {
             Ok(match used {
                 RoutineType::Value(ty, domain) => RoutineType::Value(new.put_into(*ty)?, *domain),
                 other => other.clone(),
             })
-        };
-        for routine in self.routines.values_mut() {
-            let mut def = RoutineDef::clone(routine);
-            for parameter in &mut def.parameters {
-                parameter.ty = retyped(&parameter.ty)?;
-            }
-            def.result = retyped(&def.result)?;
-            if let Some(aggregate) = &mut def.aggregate {
-                aggregate.state = retyped(&aggregate.state)?;
-            }
-            // Under another name of the type it would have another key.
-            if def != **routine && def.key() == routine.key() {
-                *routine = Arc::new(def);
-            }
-        }
-        Ok(())
+        })
     }
 
     /// Domains over the type have its new content.

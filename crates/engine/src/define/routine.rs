@@ -5,10 +5,9 @@
 
 use std::sync::Arc;
 
-use catalog::comments::Commented;
 use catalog::rights::{Object, SCHEMA_NAME};
 use catalog::who::denied;
-use catalog::{State, triggers, undefined_schema};
+use catalog::{triggers, undefined_schema};
 use sql::catalog::{
     BodyForm, Language, NameConflict, ParameterDef, RoutineDef, RoutineKind, RoutineType, Security,
 };
@@ -312,26 +311,9 @@ fn alter(running: &mut Running<'_>, key: &str, change: RoutineChange) -> Result<
         return Err(Error::new(SqlState::DUPLICATE_FUNCTION, message));
     }
     running.session.change_catalog(|state| {
-        rename(state, key, &new_key);
-        state.routines.insert(new_key, Arc::new(def));
+        state.replace_routine(key, def);
         Ok(())
     })
-}
-
-/// Takes a routine away; its rights and comments go to another key.
-fn rename(state: &mut State, from: &str, to: &str) {
-    state.routines.remove(from);
-    if from == to {
-        return;
-    }
-    if let Some(rights) = state.rights.remove(&Object::Routine(from.to_owned())) {
-        state.rights.insert(Object::Routine(to.to_owned()), rights);
-    }
-    state.rename_trigger_function(from, to);
-    state.move_comments(|on| match on {
-        Commented::Routine(key) if key == from => Some(Commented::Routine(to.to_owned())),
-        _ => None,
-    });
 }
 
 /// Moves routines to another schema.
@@ -344,10 +326,7 @@ pub(super) fn move_all(running: &mut Running<'_>, keys: &[String], schema: &str)
             let Some(old) = state.routines.get(key).cloned() else { continue };
             let name = old.bare_name().to_owned();
             let name = RelationName { schema: Some(schema.to_owned()), name }.key();
-            let def = RoutineDef { name, ..RoutineDef::clone(&old) };
-            let new_key = def.key();
-            rename(state, key, &new_key);
-            state.routines.insert(new_key, Arc::new(def));
+            state.replace_routine(key, RoutineDef { name, ..RoutineDef::clone(&old) });
         }
         Ok(())
     })
@@ -410,7 +389,8 @@ pub(super) fn drop_one(
     if !state.owns(&running.session.who(), &Object::schema_of(&def.name)) {
         check_owner(running.session, key)?;
     }
-    let users = texts::users_of_routine(&state, &def.name);
+    let mut users = texts::users_of_routine(&state, &def.name);
+    users.retain(|place| !place.is_of_routine(def.number));
     let triggers = state.triggers_calling(key);
     let aggregates = aggregate::calling(&state, def.number);
     let shown = described(&def);

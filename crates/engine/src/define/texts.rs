@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use catalog::names::quoted_relation;
 use catalog::{State, TableDef};
-use sql::catalog::{CheckDef, Domain, DomainDef, UserType};
+use sql::catalog::{CheckDef, Domain, DomainDef, ParameterDef, RoutineDef, UserType};
 use sql::statement::RelationName;
 use types::{EnumType, Error, Position, Result};
 
@@ -41,6 +41,19 @@ pub(super) enum Place {
     DomainCheck(String, String),
     /// A condition of a policy.
     Policy(PolicyText),
+    /// The default of a parameter.
+    Parameter(Parameter),
+}
+
+/// A parameter of a routine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Parameter {
+    /// The routine's key, which changes with its types.
+    pub(super) routine: String,
+    /// The routine's number.
+    pub(super) number: u32,
+    /// Ordinal of the parameter.
+    pub(super) at: usize,
 }
 
 impl Place {
@@ -57,13 +70,31 @@ impl Place {
             Self::DomainDefault(domain) => format!("type {domain}"),
             Self::DomainCheck(_, name) => format!("constraint {name}"),
             Self::Policy(text) => text.shown(),
+            Self::Parameter(of) => format!("function {}", of.routine),
+        }
+    }
+
+    /// True for a text of the routine with this number.
+    pub(super) fn is_of_routine(&self, number: u32) -> bool {
+        matches!(self, Self::Parameter(of) if of.number == number)
+    }
+
+    /// True for the same place before and after types got other names.
+    fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Parameter(own), Self::Parameter(of)) => {
+                own.number == of.number && own.at == of.at
+            }
+            _ => self == other,
         }
     }
 
     /// The table that the text is of.
     pub(super) fn table(&self) -> Option<&str> {
         match self {
-            Self::View(_) | Self::DomainDefault(_) | Self::DomainCheck(..) => None,
+            Self::View(_) | Self::DomainDefault(_) | Self::DomainCheck(..) | Self::Parameter(_) => {
+                None
+            }
             Self::Policy(text) => Some(&text.table),
             Self::Default(table, _)
             | Self::Generated(table, _)
@@ -105,13 +136,23 @@ fn texts_of_domain(domain: Domain) -> Vec<(Place, String)> {
     default.into_iter().chain(domain.checks.iter().map(check)).collect()
 }
 
+/// All texts of a routine.
+fn texts_of_routine((key, def): (&String, &Arc<RoutineDef>)) -> Vec<(Place, String)> {
+    let text = |(at, parameter): (usize, &ParameterDef)| {
+        let place = Parameter { routine: key.clone(), number: def.number, at };
+        Some((Place::Parameter(place), parameter.default.clone()?))
+    };
+    def.parameters.iter().enumerate().filter_map(text).collect()
+}
+
 /// All texts of the catalog.
 fn texts(state: &State) -> Vec<(Place, String)> {
     let views = state.queries().map(|(key, view)| (Place::View(key.clone()), view.sql.clone()));
     let tables = state.tables.values().flat_map(|entry| texts_of(&entry.def));
     let domains = state.types.values().filter_map(UserType::domain).flat_map(texts_of_domain);
     let policies = policy::texts(state).map(|(place, text)| (Place::Policy(place), text));
-    views.chain(tables).chain(domains).chain(policies).collect()
+    let routines = state.routines.iter().flat_map(texts_of_routine);
+    views.chain(tables).chain(domains).chain(policies).chain(routines).collect()
 }
 
 /// Puts another text in its place.
@@ -137,6 +178,15 @@ fn put(state: &mut State, place: &Place, text: String) -> Result<()> {
             place.put(state, text);
             Ok(())
         }
+        Place::Parameter(of) => {
+            if let Some(known) = state.routines.get(&of.routine) {
+                let mut def = RoutineDef::clone(known);
+                let parameter = def.parameters.get_mut(of.at);
+                parameter.into_iter().for_each(|parameter| parameter.default = Some(text.clone()));
+                state.replace_routine(&of.routine, def);
+            }
+            Ok(())
+        }
         place => {
             put_in_table(state, place, text);
             Ok(())
@@ -149,7 +199,11 @@ fn put_in_table(state: &mut State, place: &Place, text: String) {
     let Some(entry) = state.tables.get_mut(place.table().unwrap_or_default()) else { return };
     let mut def = entry.def.clone();
     match place {
-        Place::View(_) | Place::DomainDefault(_) | Place::DomainCheck(..) | Place::Policy(..) => {}
+        Place::View(_)
+        | Place::DomainDefault(_)
+        | Place::DomainCheck(..)
+        | Place::Policy(..)
+        | Place::Parameter(_) => {}
         Place::Default(_, name) => {
             let column = def.columns.iter_mut().find(|column| column.name == *name);
             column.into_iter().for_each(|column| column.default = Some(text.clone()));
@@ -227,7 +281,8 @@ pub(super) fn rename(
 ) -> Result<()> {
     let to = RelationName::of_key(to).quoted();
     definer.change_catalog(|state| {
-        let known = texts(state).into_iter().filter(|(place, _)| users.contains(place));
+        let is_meant = |(place, _): &(Place, String)| users.iter().any(|user| user.is_same(place));
+        let known = texts(state).into_iter().filter(is_meant);
         for (place, mut text) in known {
             for bytes in naming.named_in(&text, from).into_iter().rev() {
                 text.replace_range(bytes, &to);
@@ -280,6 +335,13 @@ fn label_places(session: &Session, place: &Place, text: &str, label: view::Label
             };
             let places = view::label_places(session, &selected, label).unwrap_or_default();
             return below(places);
+        }
+        Place::Parameter(of) => {
+            let def = state.routines.get(&of.routine);
+            let parameter = def.and_then(|def| def.parameters.get(of.at));
+            let Some(parameter) = parameter else { return Vec::new() };
+            let selected = format!("SELECT COALESCE(NULL::{},\n{text}\n)", parameter.ty.shown());
+            return below(view::label_places(session, &selected, label).unwrap_or_default());
         }
         place => place.table(),
     };

@@ -301,13 +301,9 @@ pub(super) fn move_type(session: &mut Session, key: &str, to: &RelationName) -> 
     }
     check_free(&state, &new_key)?;
     let Some(old) = state.types.get(key).copied() else { return Ok(()) };
-    let keeps_name = |user: &User| match old {
-        UserType::Enum(_) | UserType::Domain(_) => false,
-        UserType::Composite(_) => matches!(user, User::Routine(_)),
-        UserType::Range(_) | UserType::Multirange(_) => true,
-    };
-    if users_of(session, old).iter().any(keeps_name) {
-        return Err(Error::unsupported("another name of a composite or range type that is used"));
+    let keeps_name = matches!(old, UserType::Range(_) | UserType::Multirange(_));
+    if keeps_name && !users_of(session, old).is_empty() {
+        return Err(Error::unsupported("another name of a range type that is used"));
     }
     let users = texts::users_of(session, texts::Naming::Types, key);
     session.change_catalog(|state| {
@@ -328,10 +324,7 @@ pub(super) fn move_type(session: &mut Session, key: &str, to: &RelationName) -> 
                 range_type::rename(state, old, &new_key)?;
             }
         }
-        let (from, to) = (Object::Type(key.to_owned()), Object::Type(new_key.clone()));
-        if let Some(rights) = state.rights.remove(&from) {
-            state.rights.insert(to, rights);
-        }
+        state.move_rights(&Object::Type(key.to_owned()), Object::Type(new_key.clone()));
         state.move_comments(|on| match on {
             Commented::Type(known) if known == key => Some(Commented::Type(new_key.clone())),
             _ => None,
@@ -625,16 +618,16 @@ fn users_of(session: &Session, ty: UserType) -> Vec<User> {
             users.extend(used.map(|used| User::Attribute(key.clone(), used.field.name)));
         }
     }
-    if !matches!(ty, UserType::Enum(_) | UserType::Domain(_)) {
-        let is_used =
-            |used: &RoutineType| matches!(used, RoutineType::Value(known, None) if is_it(*known));
-        for (key, def) in &state.routines {
-            let state = def.aggregate.as_ref().map(|of| &of.state);
-            let types = def.parameters.iter().map(|of| &of.ty).chain([&def.result]);
-            let mut types = types.chain(state);
-            if types.any(is_used) {
-                users.push(User::Routine(key.clone()));
-            }
+    let is_used = |used: &RoutineType| match (used, ty) {
+        (RoutineType::Value(_, Some(used)), UserType::Domain(ty)) => used.domain.is_same_object(ty),
+        (RoutineType::Value(known, None), _) => is_it(*known),
+        _ => false,
+    };
+    for (key, def) in &state.routines {
+        let state = def.aggregate.as_ref().map(|of| &of.state);
+        let types = def.parameters.iter().map(|of| &of.ty).chain([&def.result]);
+        if types.chain(state).any(is_used) {
+            users.push(User::Routine(key.clone()));
         }
     }
     let mut named = texts::users_of(session, texts::Naming::Types, ty.key());
@@ -660,6 +653,8 @@ pub(super) fn of_text(place: &texts::Place, ty: &str, known: &[User]) -> Option<
     };
     let is_domain =
         |key: &str| known.iter().any(|user| matches!(user, User::Domain(domain) if domain == key));
+    let is_routine =
+        |key: &str| known.iter().any(|user| matches!(user, User::Routine(of) if of == key));
     match place.clone() {
         P::View(view) => Some(User::View(view)),
         P::Default(table, column) if is_column(&table, &column) => None,
@@ -672,6 +667,8 @@ pub(super) fn of_text(place: &texts::Place, ty: &str, known: &[User]) -> Option<
         P::DomainDefault(domain) => Some(User::Domain(domain)),
         P::DomainCheck(domain, name) => Some(User::DomainCheck(domain, name)),
         P::Policy(text) => Some(User::Policy(text.table, text.name)),
+        P::Parameter(of) if is_routine(&of.routine) => None,
+        P::Parameter(of) => Some(User::Routine(of.routine)),
     }
 }
 
@@ -690,6 +687,7 @@ pub(super) fn drop_texts(running: &mut Running<'_>, places: &[texts::Place]) -> 
         P::DomainDefault(domain) => User::Domain(domain),
         P::DomainCheck(domain, name) => User::DomainCheck(domain, name),
         P::Policy(text) => User::Policy(text.table, text.name),
+        P::Parameter(of) => User::Routine(of.routine),
     };
     let users: Vec<User> = places.iter().map(user).collect();
     tell_cascade(&mut running.session.definer(), &users);
