@@ -99,8 +99,9 @@ fn carry_out(running: &mut Running<'_>, statement: Statement) -> Result<QueryRes
         Statement::Truncate(truncate) => table::truncate(running, &truncate),
         Statement::Comment(comment) => comments::run(running.session, *comment),
         Statement::Role(statement) => {
+            let done = role::run(&mut running.session.definer(), (*statement).clone())?;
             large_object::LargeObjects { session: running.session }.follow_roles(&statement)?;
-            crate::define::role::run(&mut running.session.definer(), *statement)
+            Ok(done)
         }
         Statement::Privilege(statement) => match *statement {
             PrivilegeStatement::DropOwned { roles, behaviour } => {

@@ -151,6 +151,27 @@ fn databases_are_there_again_with_their_roles_and_settings() {
 }
 
 #[test]
+fn owners_of_large_objects_of_other_databases_keep_their_roles() {
+    let database = Database::open_in_memory(config()).expect("a database");
+    let mut first = database.session();
+    run(&mut first, "CREATE DATABASE a");
+    run(&mut first, "CREATE ROLE ann");
+    let mut other = connect(&database, "a");
+    run(&mut other, "SELECT lo_create(7)");
+    run(&mut other, "ALTER LARGE OBJECT 7 OWNER TO ann");
+    let error = first.execute("DROP ROLE ann").expect_err("an object of hers");
+    assert_eq!(
+        (error.state().as_str(), error.detail()),
+        ("2BP01", Some("It is needed in database a."))
+    );
+    assert_eq!(state(&mut first, "ALTER ROLE ann RENAME TO anne"), "0A000");
+    assert_eq!(state(&mut other, "DROP ROLE ann"), "2BP01");
+    run(&mut other, "SELECT lo_unlink(7)");
+    run(&mut first, "ALTER ROLE ann RENAME TO anne");
+    run(&mut first, "DROP ROLE anne");
+}
+
+#[test]
 fn who_began_the_database_keeps_what_is_there() {
     let database = Database::open_in_memory(config()).expect("a database");
     let mut session = database.session();

@@ -12,6 +12,8 @@
 //! last one ends where the object does.
 //! Elsewhere: what reads and writes them (`run::large_object`).
 
+mod guard;
+
 use catalog::Schema;
 use catalog::comments::Commented;
 use catalog::rights::Object;
@@ -22,36 +24,15 @@ use types::{DataType, Error, Result, SqlState, Value};
 
 use super::table;
 use crate::statement::running::Running;
-use crate::{QueryResult, Session};
+use crate::{Database, QueryResult, Session};
+
+pub(super) use self::guard::refuse_definition;
 
 /// Everything that there is, in order.
 const DEFINITIONS: &str = include_str!("large_object/definitions.sql");
 
 /// The schema of the tables.
 pub(super) const SCHEMA: &str = "pg_toast";
-
-/// # Errors
-/// 42501 for a statement that defines one of the tables anew, whoever runs it.
-pub(super) fn refuse_definition(statement: &Statement) -> Result<()> {
-    let refuse = |key: &str| {
-        if RelationName::schema_of_key(key) != SCHEMA {
-            return Ok(());
-        }
-        let name = RelationName::name_of_key(key);
-        Err(denied(format!("permission denied: \"{name}\" is a system catalog")))
-    };
-    match statement {
-        Statement::DropTable(drop) | Statement::DropIndex(drop) => {
-            drop.names.iter().try_for_each(|name| refuse(&name.key()))
-        }
-        Statement::AlterTable(Some(alter)) => refuse(alter.table.name()),
-        Statement::CreateIndex(create) => refuse(create.table.name()),
-        Statement::Truncate(truncate) => {
-            truncate.tables.iter().try_for_each(|table| refuse(table.name()))
-        }
-        _ => Ok(()),
-    }
-}
 
 /// The table of objects.
 const OBJECTS: &str = "pg_toast.pg_largeobject_metadata";
@@ -251,7 +232,10 @@ impl LargeObjects<'_> {
     }
 
     /// The numbers of the objects of a role.
-    fn objects_of(&mut self, role: &str) -> Result<Vec<u32>> {
+    ///
+    /// # Errors
+    /// Errors of reading them.
+    pub(super) fn objects_of(&mut self, role: &str) -> Result<Vec<u32>> {
         if !self.are_there() {
             return Ok(Vec::new());
         }
@@ -267,7 +251,8 @@ impl LargeObjects<'_> {
         self.objects_of(role)?.into_iter().try_for_each(|number| self.remove(number))
     }
 
-    /// Objects follow their owner's new name, and hold a role that is to be dropped.
+    /// Objects follow their owner's new name, and hold a role that was dropped: `statement` was
+    /// allowed, and is taken back by an error.
     ///
     /// # Errors
     /// 2BP01 for a role that has some.
@@ -275,25 +260,38 @@ impl LargeObjects<'_> {
         match statement {
             RoleStatement::Rename { name, to } => self.reassign(name, to),
             RoleStatement::Drop { names, .. } => {
-                for name in names {
-                    let lines: Vec<String> = self
-                        .objects_of(name)?
-                        .into_iter()
-                        .map(|number| format!("owner of large object {number}"))
-                        .collect();
-                    if !lines.is_empty() {
-                        let message = format!(
-                            "role \"{name}\" cannot be dropped because some objects depend on it"
-                        );
-                        return Err(Error::new(SqlState::DEPENDENT_OBJECTS, message)
-                            .with_detail(lines.join("\n")));
-                    }
-                }
-                Ok(())
+                names.iter().try_for_each(|name| self.refuse_owner(name))
             }
             _ => Ok(()),
         }
     }
+
+    /// # Errors
+    /// 2BP01 for a role that has objects.
+    fn refuse_owner(&mut self, role: &str) -> Result<()> {
+        let objects = self.objects_of(role)?;
+        if objects.is_empty() {
+            return Ok(());
+        }
+        let line = |number: &u32| format!("owner of large object {number}");
+        let lines: Vec<String> = objects.iter().map(line).collect();
+        let message =
+            format!("role \"{role}\" cannot be dropped because some objects depend on it");
+        Err(Error::new(SqlState::DEPENDENT_OBJECTS, message).with_detail(lines.join("\n")))
+    }
+}
+
+/// # Errors
+/// 2BP01 for a role that has large objects in `database`, which is not the session's.
+pub(super) fn refuse_owner_in(database: &Database, role: &str) -> Result<()> {
+    if !database.inner().stores.relations.snapshot().tables.contains_key(OBJECTS) {
+        return Ok(());
+    }
+    let mut session = database.session();
+    session.begin_statement()?;
+    let outcome = LargeObjects { session: &mut session }.refuse_owner(role);
+    session.rollback_work();
+    outcome
 }
 
 /// 42704.

@@ -12,6 +12,7 @@ use catalog::{Role, State, predefined};
 use sql::statement::{DefaultKind, IfMissing, PasswordChange, RoleOptions, RoleStatement};
 use types::{DataType, Error, Result, SqlState, Value};
 
+use super::large_object;
 use crate::session::definer::Definer;
 use crate::statement::attached::described;
 use crate::words::settings::Settings;
@@ -442,7 +443,8 @@ fn check_unused_elsewhere(definer: &Definer<'_>, name: &str) -> Result<()> {
         if other.is(definer.database()) {
             continue;
         }
-        check_unused(&state, name).map_err(|error| {
+        let unused = check_unused(&state, name);
+        unused.and_then(|()| large_object::refuse_owner_in(&other, name)).map_err(|error| {
             let detail = format!("It is needed in database {}.", state.database.0);
             error.with_detail(detail)
         })?;
