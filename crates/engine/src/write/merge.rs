@@ -45,18 +45,25 @@ pub(crate) fn merge(running: &mut Running<'_>, merge: &Merge) -> Result<QueryRes
     let mut count = 0;
     for batch in &result.batches {
         let rows = Rows::new(batch);
-        refuse_repeats(&rows, &mut seen)?;
         if one_by_one {
             // Functions of triggers meet the rows before theirs, in their order.
-            for row in 0..rows.count as u32 {
-                let action = action_of(&rows, row as usize);
+            for row in 0..rows.count {
+                let tid = rows.tid(row);
+                if tid.is_some_and(|tid| seen.contains(&tid)) {
+                    return Err(repeated());
+                }
+                let action = action_of(&rows, row);
                 if let Some(action) = action.and_then(|number| merge.actions.get(number)) {
                     let act = Act { action, tests: &merge.tests };
-                    count += act.run(running, &target, &rows, &[row])?;
+                    let done = act.run(running, &target, &rows, &[row as u32])?;
+                    // A row that a trigger kept as it was may be met again.
+                    seen.extend(tid.filter(|_| done > 0));
+                    count += done;
                 }
             }
             continue;
         }
+        refuse_repeats(&rows, &mut seen)?;
         for (number, action) in merge.actions.iter().enumerate() {
             let wanted: Vec<u32> = (0..rows.count as u32)
                 .filter(|&row| action_of(&rows, row as usize) == Some(number))
@@ -97,18 +104,26 @@ pub(super) fn action_of(rows: &Rows, row: usize) -> Option<usize> {
     }
 }
 
+/// Takes note of the rows that change: the source has no others of the target.
+///
+/// # Errors
+/// 21000 for one that changes twice.
 pub(super) fn refuse_repeats(rows: &Rows, seen: &mut HashSet<Tid>) -> Result<()> {
     for row in 0..rows.count {
         if let Some(tid) = rows.tid(row)
             && !seen.insert(tid)
         {
-            let message = "MERGE command cannot affect row a second time";
-            return Err(Error::new(SqlState::CARDINALITY_VIOLATION, message).with_hint(
-                "Ensure that not more than one source row matches any one target row.",
-            ));
+            return Err(repeated());
         }
     }
     Ok(())
+}
+
+/// 21000.
+fn repeated() -> Error {
+    let message = "MERGE command cannot affect row a second time";
+    Error::new(SqlState::CARDINALITY_VIOLATION, message)
+        .with_hint("Ensure that not more than one source row matches any one target row.")
 }
 
 /// The table that MERGE writes.
