@@ -94,10 +94,10 @@ impl<'a> Parts<'a> {
         let Some(value) = self.rest[4..].get(..length) else { return Ok(None) };
         self.rest = &self.rest[4 + length..];
         let way = self.way;
-        way.push_counted(self.out, |out| match (format, ty) {
-            (Format::Text, _) => way.push(value, out),
-            (Format::Binary, Some(ty)) => binary::push(out, value, ty, way),
-            (Format::Binary, None) => {
+        way.push_counted(self.out, |out| match ty {
+            Some(ty) => push_value(out, value, ty, format, way),
+            None if format == Format::Text => way.push(value, out),
+            None => {
                 out.extend_from_slice(value);
                 Ok(())
             }
@@ -109,6 +109,52 @@ impl<'a> Parts<'a> {
     fn end(self) {
         self.out.extend_from_slice(self.rest);
     }
+}
+
+/// Appends a value, without its length, on its way.
+fn push_value(
+    out: &mut Vec<u8>,
+    value: &[u8],
+    ty: DataType,
+    format: Format,
+    way: Way,
+) -> Result<()> {
+    match format {
+        Format::Text => way.push(value, out),
+        Format::Binary => binary::push(out, value, ty, way),
+    }
+}
+
+/// An argument of a function that a client calls by its number, with its texts in UTF-8.
+///
+/// # Errors
+/// 22021 for bytes that are no text, 22P05 for characters that Unicode lacks.
+pub(crate) fn argument(
+    value: &[u8],
+    ty: DataType,
+    format: Format,
+    charset: Charset,
+) -> Result<Vec<u8>> {
+    let mut out = Vec::with_capacity(value.len());
+    push_value(&mut out, value, ty, format, Way::In(charset))?;
+    Ok(out)
+}
+
+/// The answer of such a function, behind its length, in the encoding of the client.
+///
+/// # Errors
+/// 22P05 for a character that `charset` lacks.
+pub(crate) fn answered(
+    cell: &[u8],
+    ty: DataType,
+    format: Format,
+    charset: Charset,
+) -> Result<Vec<u8>> {
+    let mut out = Vec::with_capacity(cell.len());
+    let mut parts = Parts { rest: cell, out: &mut out, way: Way::Out(charset) };
+    parts.value(format, Some(ty))?;
+    parts.end();
+    Ok(out)
 }
 
 /// Types of the parameters of a statement by its name.

@@ -331,3 +331,71 @@ fn functions_are_called_by_their_numbers() {
     raw.send(&call(177, &[&[0, 0, 0, 1], &[0, 0, 0, 2]]));
     assert_eq!(raw.until(b'Z')[0].body, [0, 0, 0, 4, 0, 0, 0, 3]);
 }
+
+/// The only text that a query answers with.
+fn answer(raw: &mut support::Raw, sql: &str) -> String {
+    raw.send(&query(sql));
+    let answers = raw.until(b'Z');
+    let row = answers.iter().find(|answer| answer.kind == b'D').unwrap();
+    String::from_utf8(row.body[6..].to_vec()).unwrap()
+}
+
+#[test]
+fn a_number_means_its_function_whatever_has_its_name() {
+    let server = start();
+    let mut raw = server.seated();
+    let mut other = server.seated();
+    let number = "select oid from pg_proc where proname = 'f'";
+    for (make, changed) in [
+        ("create function f() returns int language sql as 'select 1'", [0, 0, 0, 1]),
+        ("create or replace function f() returns int language sql as 'select 2'", [0, 0, 0, 2]),
+    ] {
+        other.send(&query(make));
+        other.until(b'Z');
+        let number = answer(&mut raw, number).parse().unwrap();
+        raw.send(&call(number, &[]));
+        assert_eq!(raw.until(b'Z')[0].body[4..], changed);
+    }
+    // Another one has its name, for others and for the own transaction.
+    let one: u32 = answer(&mut raw, number).parse().unwrap();
+    other.send(&query("alter function f() rename to g"));
+    other.until(b'Z');
+    other.send(&query("create function f() returns int language sql as 'select 3'"));
+    other.until(b'Z');
+    let two: u32 = answer(&mut raw, number).parse().unwrap();
+    for (number, value) in [(one, 2), (two, 3), (one, 2)] {
+        raw.send(&call(number, &[]));
+        assert_eq!(raw.until(b'Z')[0].body[4..], [0, 0, 0, value]);
+    }
+    raw.send(&query("begin; drop function f(); create schema s; alter function g() set schema s"));
+    raw.until(b'Z');
+    raw.send(&call(one, &[]));
+    assert_eq!(raw.until(b'Z')[0].body[4..], [0, 0, 0, 2]);
+    raw.send(&call(two, &[]));
+    assert_eq!(raw.until(b'Z')[0].field(b'C'), "42883");
+    raw.send(&query("rollback"));
+    raw.until(b'Z');
+    raw.send(&call(two, &[]));
+    assert_eq!(raw.until(b'Z')[0].body[4..], [0, 0, 0, 3]);
+}
+
+#[test]
+fn functions_called_by_number_have_limits_settings_and_encodings() {
+    let server = start();
+    let mut raw = server.seated();
+    raw.send(&query("set client_encoding to latin1; set statement_timeout = 50"));
+    raw.until(b'Z');
+    // pg_sleep, upper.
+    let long = 30.0_f64.to_be_bytes();
+    raw.send(&call(2626, &[&long]));
+    let answers = raw.until(b'Z');
+    assert_eq!(answers[0].field(b'C'), "57014");
+    assert_eq!(answers[0].field(b'M'), "canceling statement due to statement timeout");
+    raw.send(&call(871, &[b"\xe9t\xe9"]));
+    assert_eq!(raw.until(b'Z')[0].body[4..], *b"\xc9T\xc9");
+    // set_config: the client is told.
+    raw.send(&call(2078, &[b"client_encoding", b"utf8", &[0]]));
+    assert_eq!(raw.kinds(), "VSZI");
+    raw.send(&call(871, &["été".as_bytes()]));
+    assert_eq!(raw.until(b'Z')[0].body[4..], *"ÉTÉ".as_bytes());
+}

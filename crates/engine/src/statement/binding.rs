@@ -136,6 +136,13 @@ impl Session {
         Ok(if is_kept { Ready::Now(now) } else { Ready::Once(now) })
     }
 
+    /// The version of the catalog, which is another one after each change; None while the session
+    /// sees relations, types or functions that others do not.
+    pub fn catalog_version(&self) -> Option<u64> {
+        let version = self.inner().stores.relations.version();
+        self.sees_committed_catalog().then_some(version)
+    }
+
     /// True when the session sees the relations that everybody does, and no others.
     pub(crate) fn sees_committed_catalog(&self) -> bool {
         let own = self.work.as_ref().is_some_and(|work| !work.sees_committed_catalog());

@@ -3,7 +3,8 @@
 //! ```text
 //! FunctionCall: number, formats, values, result format -> FunctionCallResponse, ReadyForQuery
 //! ```
-//! A function is looked up by its number once, and called by a statement that the connection keeps.
+//! A function is called by a statement that the connection keeps, which has it by its name: it is
+//! looked up by its number again when the catalog has changed.
 
 use std::collections::HashMap;
 use std::time::Instant;
@@ -16,7 +17,7 @@ use super::extended::{format_of, formats};
 use crate::broken::Broken;
 use crate::encode::{self, Format, format_at};
 use crate::message::{self, Fields, violation};
-use crate::{decode, oid};
+use crate::{decode, oid, recode};
 
 /// Most functions whose statements a connection keeps.
 const KEPT_MAX: usize = 1000;
@@ -27,6 +28,8 @@ pub(super) struct Functions(HashMap<u32, Called>);
 
 /// A function that was looked up.
 struct Called {
+    /// The catalog that it was found in; None for one that the transaction has for itself.
+    catalog: Option<u64>,
     types: Vec<DataType>,
     prepared: PreparedStatement,
 }
@@ -62,16 +65,24 @@ impl<'a> Call<'a> {
 impl Connection {
     /// FunctionCall.
     pub(super) fn call_function(&mut self, body: &[u8]) -> Result<(), Broken> {
-        let outcome = Call::read(body).and_then(|call| self.call(&call));
+        let begin = Instant::now();
+        self.activity.begin(begin, self.settings.statement_ms);
+        let outcome = Call::read(body).and_then(|call| Ok((self.call(&call)?, call.result)));
+        self.activity.end();
+        let outcome = outcome.and_then(|(result, format)| {
+            self.watcher.metrics.done(result.tag(), begin.elapsed());
+            self.send_value(&result, format)
+        });
         if let Err(error) = outcome {
             self.fail(&self.activity.explain(error), "")?;
         }
+        self.refresh_settings();
         self.ready();
         Ok(())
     }
 
-    fn call(&mut self, call: &Call<'_>) -> Result<()> {
-        let mut called = match self.functions.0.remove(&call.number) {
+    fn call(&mut self, call: &Call<'_>) -> Result<QueryResult> {
+        let mut called = match self.kept_function(call.number) {
             Some(called) => called,
             None => self.function(call.number)?,
         };
@@ -82,23 +93,37 @@ impl Connection {
             );
             return Err(violation(message));
         }
-        let zone = self.session.time_zone();
-        let value = |(at, (bytes, ty)): (usize, (&Option<&[u8]>, &DataType))| match bytes {
-            Some(bytes) => decode::value(bytes, *ty, (format_at(&call.formats, at), zone), at + 1),
-            None => Ok(Value::Null),
-        };
         let given = call.values.iter().zip(&called.types).enumerate();
-        let values: Vec<Value> = given.map(value).collect::<Result<_>>()?;
-        let begin = Instant::now();
-        self.activity.begin(begin, self.settings.statement_ms);
-        let result = self.session.execute_prepared(&mut called.prepared, &values);
-        self.activity.end();
-        let result = result?;
-        self.watcher.metrics.done(result.tag(), begin.elapsed());
+        let values: Vec<Value> = given
+            .map(|(at, (bytes, ty))| match bytes {
+                Some(bytes) => self.argument(bytes, *ty, format_at(&call.formats, at), at),
+                None => Ok(Value::Null),
+            })
+            .collect::<Result<_>>()?;
+        let result = self.session.execute_prepared(&mut called.prepared, &values)?;
         if self.functions.0.len() < KEPT_MAX {
             self.functions.0.insert(call.number, called);
         }
-        self.send_value(&result, call.result)
+        Ok(result)
+    }
+
+    /// The function of this number that was called before, if it is still the one.
+    fn kept_function(&mut self, number: u32) -> Option<Called> {
+        let called = self.functions.0.remove(&number)?;
+        let catalog = self.session.catalog_version();
+        (catalog.is_some() && called.catalog == catalog).then_some(called)
+    }
+
+    /// The value of the argument at this position, from 0.
+    fn argument(&self, bytes: &[u8], ty: DataType, format: Format, at: usize) -> Result<Value> {
+        let zone = self.session.time_zone();
+        match self.settings.charset {
+            None => decode::value(bytes, ty, (format, zone), at + 1),
+            Some(charset) => {
+                let bytes = recode::argument(bytes, ty, format, charset)?;
+                decode::value(&bytes, ty, (format, zone), at + 1)
+            }
+        }
     }
 
     /// The function of this number, ready to be called.
@@ -112,6 +137,8 @@ impl Connection {
              JOIN pg_catalog.pg_namespace AS n ON n.oid = p.pronamespace \
              WHERE p.oid = {number} AND p.prokind = 'f' AND NOT p.proretset"
         );
+        // Before the look-up: the catalog may be newer, never older.
+        let catalog = self.session.catalog_version();
         let found = self.session.execute(&text)?;
         let texts = first_row(&found);
         let [schema, name, list] = texts.as_slice() else {
@@ -127,24 +154,32 @@ impl Connection {
         let quoted = |name: &str| format!("\"{}\"", name.replace('"', "\"\""));
         let call = format!("SELECT {}.{}({})", quoted(schema), quoted(name), parameters.join(", "));
         let prepared = self.session.prepare(&call, &types)?;
-        Ok(Called { types, prepared })
+        Ok(Called { catalog, types, prepared })
     }
 
     /// FunctionCallResponse: the only value of a result.
     fn send_value(&mut self, result: &QueryResult, format: Format) -> Result<()> {
         let mut link = self.link.lock();
+        link.charset = result.charset();
         let mut notices = result.notices().iter();
         notices
             .try_for_each(|notice| link.say(|out| message::notice(out, notice)))
             .map_err(|broken| broken.to_error())?;
         let ty = result.columns().first().map_or(DataType::Text, |(_, ty)| *ty);
         let batch = result.batches().iter().find(|batch| batch.rows > 0);
-        let value = batch.and_then(|batch| batch.columns.first()).map(|column| column.to_plain());
-        let shown = (format, result.zone(), result.style());
-        message::message(&mut link.outgoing, b'V', |out| match &value {
-            Some(value) => encode::cell(out, value, 0, ty, shown),
-            None => out.extend_from_slice(&(-1_i32).to_be_bytes()),
-        });
+        let column = batch.and_then(|batch| batch.columns.first());
+        let mut cell = Vec::new();
+        match column.map(|column| column.to_plain()) {
+            Some(column) => {
+                let shown = (format, result.zone(), result.style());
+                encode::cell(&mut cell, &column, 0, ty, shown);
+            }
+            None => cell.extend_from_slice(&(-1_i32).to_be_bytes()),
+        }
+        if !link.charset.is_plain() {
+            cell = recode::answered(&cell, ty, format, link.charset)?;
+        }
+        message::message(&mut link.outgoing, b'V', |out| out.extend_from_slice(&cell));
         Ok(())
     }
 }
