@@ -240,7 +240,6 @@ pub(crate) enum Checking {
     Nothing,
 }
 
-/// A view of the system.
 /// Large objects under PostgreSQL's names, once there are tables of them: contents for whom the
 /// table is, and who owns them for everybody.
 fn large_objects(state: &State, schema: Option<&str>, name: &str) -> Option<Relation> {
@@ -262,6 +261,7 @@ fn large_objects(state: &State, schema: Option<&str>, name: &str) -> Option<Rela
     is_there.then(|| Relation::View { sql: sql.to_owned(), columns: Vec::new(), rights })
 }
 
+/// A view of the system.
 fn system_view(sql: String) -> Relation {
     Relation::View { sql, columns: Vec::new(), rights: ViewRights::System }
 }

@@ -3,7 +3,8 @@
 use sqlparser::ast::{self, Expr as Ast};
 use types::Result;
 
-use super::{Binder, Bound};
+use super::name::expr_at;
+use super::{Binder, Bound, place};
 use crate::parse::visit::rewrite_expressions;
 use crate::statement::RelationName;
 
@@ -22,9 +23,13 @@ impl Binder<'_> {
                 self.bind_expr(&crate::parse::parse_expr(&format!("({argument})::boolean"))?)?;
             }
         }
-        let named = relation_argument(name, arguments.len()).and_then(|idx| {
-            Some((idx, canonical_name(text_of(arguments[idx])?, self.catalog.database())?))
+        let named = relation_argument(name, arguments.len())
+            .and_then(|idx| Some((idx, text_of(arguments[idx])?, arguments[idx])));
+        let named = named.map(|(idx, text, argument)| {
+            let name = canonical_name(text, self.catalog.database());
+            name.map(|name| (idx, name)).map_err(|error| place(error, expr_at(argument)))
         });
+        let named = named.transpose()?;
         let mut arguments = arguments.to_vec();
         if let Some((idx, text)) = &named {
             arguments[*idx] = text;
@@ -57,19 +62,24 @@ fn text_of(expr: &Ast) -> Option<&str> {
 /// Which argument names a relation, as SQL text does.
 fn relation_argument(function: &str, count: usize) -> Option<usize> {
     match function {
-        "has_table_privilege" | "has_any_column_privilege" => Some(count.checked_sub(2)?),
+        "has_table_privilege" | "has_any_column_privilege" | "has_sequence_privilege" => {
+            Some(count.checked_sub(2)?)
+        }
         "has_column_privilege" => Some(count.checked_sub(3)?),
         _ => None,
     }
 }
 
 /// The name of a relation as the catalog shows it: each part in lower case unless in quotes, and in
-/// quotes where it needs them. None when it is no name in `database`.
-fn canonical_name(text: &str, database: &str) -> Option<Ast> {
-    let name = RelationName::parse_in(text, database).ok()?;
+/// quotes where it needs them.
+///
+/// # Errors
+/// As [`RelationName::parse_in`].
+fn canonical_name(text: &str, database: &str) -> Result<Ast> {
+    let name = RelationName::parse_in(text, database)?;
     let part = |part: &String| format!("quote_ident('{}')", part.replace('\'', "''"));
     let parts: Vec<String> = name.schema.iter().chain([&name.name]).map(part).collect();
-    crate::parse::parse_expr(&parts.join(" || '.' || ")).ok()
+    crate::parse::parse_expr(&parts.join(" || '.' || "))
 }
 
 /// The expression `template` with `arguments` for `$1`...

@@ -169,8 +169,9 @@ fn name_parts(text: &str) -> Result<Vec<String>> {
                 (quoted[..end].replace("\"\"", "\""), &quoted[end + 1..])
             }
             None => {
-                let end = rest.find('.').unwrap_or(rest.len());
-                (rest[..end].trim().to_lowercase(), &rest[end..])
+                let is_end = |c: char| c == '.' || c.is_ascii_whitespace();
+                let end = rest.find(is_end).unwrap_or(rest.len());
+                (rest[..end].to_lowercase(), &rest[end..])
             }
         };
         if part.is_empty() {

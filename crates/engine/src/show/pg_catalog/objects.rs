@@ -34,6 +34,16 @@ impl Seen<'_> {
         RelationName::parse_in(text, &self.state.database.0)
     }
 
+    /// A name that may have the schema of the catalog; of what is in others nothing is here.
+    fn in_catalog(self, text: &str) -> Result<String> {
+        let name = self.parse(text)?;
+        match name.schema.as_deref() {
+            None | Some("pg_catalog") => Ok(name.name),
+            Some(schema) if self.schemas().any(|(_, known)| known == schema) => Ok(text.to_owned()),
+            Some(schema) => Err(missing(SqlState::UNDEFINED_SCHEMA, "schema", schema)),
+        }
+    }
+
     /// The object of `kind` that `text` names.
     ///
     /// # Errors
@@ -67,14 +77,14 @@ impl Seen<'_> {
             RegKind::Oper | RegKind::Operator => self.operator_named(kind, text),
             RegKind::Collation => self.collation_called(&self.parse(text)?),
             RegKind::Config => {
-                let name = in_catalog(text)?;
+                let name = self.in_catalog(text)?;
                 let found = search_entries().iter().find(|entry| entry.name == name);
                 found.map(|entry| object_value(entry.configuration, entry.name)).ok_or_else(|| {
                     missing(SqlState::UNDEFINED_OBJECT, "text search configuration", text)
                 })
             }
             RegKind::Dictionary => {
-                let name = in_catalog(text)?;
+                let name = self.in_catalog(text)?;
                 let found = search_entries().iter().find(|entry| entry.dictionary_name == name);
                 found.map(|entry| object_value(entry.dictionary, entry.dictionary_name)).ok_or_else(
                     || missing(SqlState::UNDEFINED_OBJECT, "text search dictionary", text),
@@ -223,7 +233,12 @@ impl Seen<'_> {
         let is_elsewhere = |name: RelationName| {
             name.schema.is_some_and(|schema| schema != "pg_catalog") && !text.contains('[')
         };
-        let is_elsewhere = self.parse(text).is_ok_and(is_elsewhere);
+        let is_elsewhere = match self.parse(text) {
+            Ok(name) => is_elsewhere(name),
+            // Types have names that relations do not have.
+            Err(error) if error.state() == SqlState::INVALID_NAME => false,
+            Err(error) => return Err(error),
+        };
         if let Some(number) = self.own_type_number(text) {
             return Ok(self.numbered(RegKind::Type, number));
         }
@@ -474,15 +489,6 @@ fn single(text: &str) -> Result<String> {
     match name.schema {
         None => Ok(name.name),
         Some(_) => Err(Error::new(SqlState::INVALID_NAME, "invalid name syntax")),
-    }
-}
-
-/// A name that may have the schema of the catalog; of what is elsewhere nothing is here.
-fn in_catalog(text: &str) -> Result<String> {
-    let name = RelationName::parse(text)?;
-    match name.schema.as_deref() {
-        None | Some("pg_catalog") => Ok(name.name),
-        Some(_) => Ok(text.to_owned()),
     }
 }
 
