@@ -1,9 +1,9 @@
 //! Conversions: literals take their type, operands are cast, types of several expressions are
 //! united.
 
-use types::{
-    DataType, ElementType, Error, NumericType, RecordField, RecordType, Result, SqlState, Value,
-};
+use std::cmp::Ordering;
+
+use types::{DataType, ElementType, Error, NumericType, RecordType, Result, SqlState, Value};
 
 use super::literal::{decimal, numeric, unknown_text};
 use super::types::{
@@ -114,9 +114,8 @@ impl Binder<'_> {
         context: Context,
         at: Place,
     ) -> Result<Expr> {
-        if !fits_row(&list, row, context) {
-            let message = format!("cannot cast type record to {}", row.name());
-            return fail(SqlState::CANNOT_COERCE, message, at);
+        if let Some(error) = misfit(&list, row, context) {
+            return Err(place(error, at));
         }
         let mut fields = Vec::with_capacity(list.len());
         for (mut value, field) in list.into_iter().zip(row.fields()) {
@@ -400,19 +399,33 @@ pub(super) fn written_row(expr: &Expr, to: DataType) -> Option<&[Expr]> {
     }
 }
 
-/// True for a text in quotes, which a row holds as TEXT.
+/// True for a text in quotes, which a row holds as TEXT; one that was said to be TEXT stands in a
+/// cast there ([`Binder::record_of`]).
 fn unknown_field(value: &Expr) -> bool {
     value.ty == DataType::Text && matches!(value.kind, ExprKind::Literal(_))
 }
 
-/// True when each value of a row may become the field of `row` at its place.
-fn fits_row(list: &[Expr], row: RecordType, context: Context) -> bool {
-    let fits =
-        |(value, field): (&Expr, &RecordField)| match (written_row(value, field.ty), field.ty) {
-            (Some(list), DataType::Record(row)) => fits_row(list, row, context),
-            _ => unknown_field(value) || can_cast(value.ty, field.ty, context),
-        };
-    list.len() == row.fields().len() && list.iter().zip(row.fields()).all(fits)
+/// 42846 unless each value of a row may become the field of `row` at its place.
+fn misfit(list: &[Expr], row: RecordType, context: Context) -> Option<Error> {
+    let error = |detail: String| {
+        let message = format!("cannot cast type record to {}", row.name());
+        Error::new(SqlState::CANNOT_COERCE, message).with_detail(detail)
+    };
+    for (at, (value, field)) in list.iter().zip(row.fields()).enumerate() {
+        if let (Some(list), DataType::Record(row)) = (written_row(value, field.ty), field.ty) {
+            if let Some(error) = misfit(list, row, context) {
+                return Some(error);
+            }
+        } else if !unknown_field(value) && !can_cast(value.ty, field.ty, context) {
+            let (from, to) = (value.ty.name(), field.ty.name());
+            return Some(error(format!("Cannot cast type {from} to {to} in column {}.", at + 1)));
+        }
+    }
+    match list.len().cmp(&row.fields().len()) {
+        Ordering::Less => Some(error("Input has too few columns.".to_owned())),
+        Ordering::Greater => Some(error("Input has too many columns.".to_owned())),
+        Ordering::Equal => None,
+    }
 }
 
 /// `CASE types integer and text cannot be matched`; two enumerated types are of one category, so

@@ -49,7 +49,13 @@ impl Binder<'_> {
         let mut list = Vec::with_capacity(fields.len());
         let mut types = Vec::with_capacity(fields.len());
         for (number, mut field) in fields.into_iter().enumerate() {
+            let is_typed = self.type_now(&field) == DataType::Text;
             self.settle(&mut field)?;
+            if is_typed && matches!(field.expr.kind, ExprKind::Literal(_)) {
+                // Unlike one in quotes alone it does not take the type of an attribute.
+                let kind = ExprKind::Cast(Box::new(field.expr));
+                field.expr = Expr { kind, ty: DataType::Text };
+            }
             types.push(RecordField { name: format!("f{}", number + 1), ty: field.ty() });
             list.push(field.expr);
         }

@@ -439,6 +439,14 @@ impl Binder<'_> {
     pub(super) fn assign(&mut self, bound: Bound, column: &ColumnDef) -> Result<Expr> {
         let bound = self.retyped(bound);
         let is_row = super::coerce::written_row(&bound.expr, column.ty).is_some();
+        if let (DataType::Record(own), DataType::Record(of)) = (bound.ty(), column.ty)
+            && !is_row
+            && own.number().is_none()
+            && of.number().is_some()
+        {
+            let message = format!("cannot cast type record to {}", of.name());
+            return fail(SqlState::CANNOT_COERCE, message, bound.at);
+        }
         if !is_row && !can_cast(bound.ty(), column.ty, Context::Assignment) {
             let error = types::Error::new(
                 SqlState::DATATYPE_MISMATCH,
