@@ -34,6 +34,8 @@ pub(crate) struct Dialect {
     pub(crate) quoted_null: Vec<bool>,
     /// Whose clocks show times with a zone.
     pub(crate) zone: TimeZone,
+    /// Characters whose only byte in the encoding of the file is that of one in ASCII.
+    pub(crate) alike: &'static [(char, u8)],
 }
 
 /// Which way rows go.
@@ -60,6 +62,8 @@ pub(crate) struct CsvOptions {
     forced: Vec<(String, String)>,
     /// Whose clocks show times with a zone.
     pub(crate) zone: TimeZone,
+    /// As [`Dialect::alike`].
+    alike: &'static [(char, u8)],
 }
 
 fn invalid(name: &str, value: &str) -> Error {
@@ -99,6 +103,7 @@ impl CsvOptions {
             all_text: false,
             forced: Vec::new(),
             zone: given.zone.clone(),
+            alike: given.charset.written_as_ascii(),
         };
         for (name, value) in given.given {
             match name.as_str() {
@@ -186,6 +191,7 @@ impl CsvOptions {
             never_null: Vec::new(),
             quoted_null: Vec::new(),
             zone: self.zone.clone(),
+            alike: self.alike,
         })
     }
 }

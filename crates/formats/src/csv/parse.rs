@@ -144,6 +144,7 @@ mod tests {
             never_null: Vec::new(),
             quoted_null: Vec::new(),
             zone: TimeZone::UTC,
+            alike: &[],
         }
     }
 

@@ -1,5 +1,6 @@
 //! Writing.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use engine::registry::{FileOptions, FileWriter};
@@ -78,20 +79,50 @@ fn quote_from(
     let Dialect { delimiter, quote, escape, null, .. } = dialect;
     let special = |&c: &u8| c == *delimiter || c == *quote || c == b'\n' || c == b'\r';
     let value = &out[start..];
-    let is_end = fields == 1 && value == b"\\.";
-    let needs = value == null.as_bytes() || is_end || value.iter().any(special);
+    let read = as_read(value, dialect);
+    let is_end = fields == 1 && *read == *b"\\.";
+    let needs = value == null.as_bytes() || is_end || read.iter().any(special);
     if !needs && !is_forced {
         return;
     }
+    let is_escaped = |c: u8| c == *quote || c == *escape;
     let value = out.split_off(start);
     out.push(*quote);
-    for c in value {
-        if c == *quote || c == *escape {
-            out.push(*escape);
+    match std::str::from_utf8(&value) {
+        Ok(text) if !dialect.alike.is_empty() && !text.is_ascii() => {
+            for c in text.chars() {
+                let byte = dialect.alike.iter().find(|(other, _)| *other == c);
+                let byte = byte
+                    .map(|(_, byte)| *byte)
+                    .or_else(|| u8::try_from(c).ok().filter(u8::is_ascii));
+                if byte.is_some_and(is_escaped) {
+                    out.push(*escape);
+                }
+                out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
+            }
         }
-        out.push(c);
+        _ => {
+            for c in value {
+                if is_escaped(c) {
+                    out.push(*escape);
+                }
+                out.push(c);
+            }
+        }
     }
     out.push(*quote);
+}
+
+/// A value with the bytes in ASCII that readers of the file find in it.
+fn as_read<'v>(value: &'v [u8], dialect: &Dialect) -> Cow<'v, [u8]> {
+    if dialect.alike.is_empty() || value.is_ascii() {
+        return Cow::Borrowed(value);
+    }
+    let mut text = String::from_utf8_lossy(value).into_owned();
+    for (other, byte) in dialect.alike {
+        text = text.replace(*other, char::from(*byte).encode_utf8(&mut [0; 4]));
+    }
+    Cow::Owned(text.into_bytes())
 }
 
 struct CsvWriter {
@@ -112,5 +143,53 @@ impl FileWriter for CsvWriter {
 
     fn finish(self: Box<Self>) -> Result<()> {
         self.output.finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use types::calendar::TimeZone;
+    use types::charset::Charset;
+
+    use super::*;
+
+    /// A field as it is written, in the bytes of the encoding.
+    fn written(charset: &str, given: &[(&str, &str)], value: &str) -> Vec<u8> {
+        let charset = Charset::named(charset).expect("an encoding");
+        let given = given.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        let given: Vec<(String, String)> = given.collect();
+        let zone = TimeZone::UTC;
+        let options = FileOptions::new(&given, &zone, charset).expect("options");
+        let columns = [("a".to_owned(), DataType::Text)];
+        let options = CsvOptions::new(options).expect("options");
+        let dialect = options.dialect_of(&columns, Way::Out).expect("options");
+        let mut out = value.as_bytes().to_vec();
+        let is_forced = dialect.always_quoted.first().copied().unwrap_or(false);
+        quote_from(&mut out, 0, (1, is_forced), &dialect);
+        let mut bytes = Vec::new();
+        charset.encode(std::str::from_utf8(&out).expect("text"), &mut bytes).expect("it has them");
+        bytes
+    }
+
+    #[test]
+    fn characters_that_become_special_are_quoted_and_escaped() {
+        let tilde = [("delimiter", "~")];
+        let backslash = [("escape", "\\"), ("force_quote", "*")];
+        // As PostgreSQL writes them.
+        let check = |given: &[(&str, &str)], value: &str, expected: &[u8]| {
+            assert_eq!(written("SJIS", given, value), expected, "{value}");
+        };
+        check(&[], "¥‾", br"\~");
+        check(&[], "¥.", br#""\.""#);
+        check(&tilde, "‾", br#""~""#);
+        check(&tilde, "a‾b", br#""a~b""#);
+        check(&tilde, "¥", br"\");
+        check(&backslash, "¥", br#""\\""#);
+        check(&backslash, "a\\b\"", br#""a\\b\"""#);
+        check(&backslash, "表", b"\"\x95\\\"");
+        check(&[("quote", "~")], "‾", b"~~~~");
+        check(&[("quote", "\\")], "¥", br"\\\\");
+        assert_eq!(written("UTF8", &tilde, "‾¥"), "‾¥".as_bytes());
+        assert_eq!(written("UTF8", &backslash, "¥"), "\"¥\"".as_bytes());
     }
 }
