@@ -140,3 +140,48 @@ fn made_keys_are_kept_by_all_nodes() {
         assert_eq!(value(&mut a, query), value(&mut a, &scan), "{query}");
     }
 }
+
+#[test]
+fn what_gets_another_name_or_comes_again_has_its_own_rights() {
+    let cluster = Cluster::start("rights-follow", 2);
+    let (one, two) = (cluster.node(), cluster.node());
+    let (mut a, mut b) = (client(&one), client(&two));
+    run(&mut a, "CREATE ROLE boss SUPERUSER; CREATE ROLE bob");
+    for node in [&mut a, &mut b] {
+        run(node, "CREATE ROLE ann");
+    }
+    run(&mut a, "CREATE TABLE t (id int PRIMARY KEY, v text); CREATE SEQUENCE s");
+
+    // Nobody said who owns the table: who gives it another name does not.
+    run(&mut a, "SET ROLE boss; ALTER TABLE t RENAME TO u; ALTER SEQUENCE s RENAME TO r");
+    for name in ["u", "r"] {
+        let owner =
+            format!("SELECT relowner::regrole <> 'boss' FROM pg_class WHERE relname = '{name}'");
+        assert_eq!(value(&mut a, &owner), "t", "{name}");
+    }
+    run(&mut a, "RESET ROLE; GRANT SELECT (id, v) ON u TO ann");
+    run(&mut b, "SET ROLE ann");
+    assert_eq!(value(&mut b, "SELECT count(v) FROM u"), "0");
+    run(&mut a, "ALTER TABLE u DROP COLUMN v, ADD COLUMN v text");
+    assert_eq!(value(&mut b, "SELECT count(id) FROM u"), "0");
+    assert_eq!(state(&mut b, "SELECT count(v) FROM u"), "42501");
+    run(&mut b, "RESET ROLE");
+
+    // Objects of both kinds go in two steps, as the hint says.
+    run(&mut a, "ALTER TABLE u OWNER TO ann; CREATE SCHEMA own; CREATE TABLE own.t (id int)");
+    run(&mut a, "ALTER TABLE own.t OWNER TO ann");
+    let error = a.batch_execute("REASSIGN OWNED BY ann TO bob").expect_err("of both kinds");
+    let error = error.as_db_error().expect("of the server");
+    assert_eq!((error.code().code(), error.hint().is_some()), ("0A000", true));
+    run(&mut a, "ALTER TABLE u OWNER TO bob; REASSIGN OWNED BY ann TO bob");
+    let owners = "SELECT count(*) FROM pg_tables WHERE tableowner = 'bob'";
+    assert_eq!(value(&mut a, owners), "2");
+    // Large objects are of the node.
+    run(&mut a, "ALTER TABLE own.t OWNER TO ann; SELECT lo_create(7)");
+    run(&mut a, "ALTER TABLE own.t OWNER TO bob; ALTER LARGE OBJECT 7 OWNER TO ann");
+    run(&mut a, "ALTER TABLE u OWNER TO ann");
+    assert_eq!(state(&mut a, "REASSIGN OWNED BY ann TO bob"), "0A000");
+    run(&mut a, "ALTER TABLE u OWNER TO bob; REASSIGN OWNED BY ann TO bob");
+    let owner = "SELECT lomowner::regrole FROM pg_largeobject_metadata WHERE oid = 7";
+    assert_eq!(value(&mut a, owner), "bob");
+}

@@ -11,8 +11,10 @@
 
 use std::sync::Arc;
 
+use catalog::TableDef;
 use catalog::codec::decode_table;
 use exec::SharedBatchSource;
+use sql::catalog::IndexMeta;
 use sql::statement::AccessMode;
 use types::{Error, PhysicalType, Result, Value};
 
@@ -220,9 +222,36 @@ pub enum AttachedKeySource {
 /// XX001 for bytes that are no definition; errors of the binder.
 pub fn row_keys(definition: &[u8], position: usize) -> Result<RowKeys> {
     let (def, _) = decode_table(definition)?;
-    // Those of keys are not in the definition.
+    RowKeys::new(&def.columns, made_index(&def, position)?)
+}
+
+/// The index at this position of [`NewAttachedTable::keys`], which is no key's: those of keys are
+/// not in the definition.
+fn made_index(def: &TableDef, position: usize) -> Result<&IndexMeta> {
     let index = position.checked_sub(def.keys.len()).and_then(|at| def.indexes.get(at));
-    RowKeys::new(&def.columns, index.ok_or_else(|| Error::internal("an index of the table"))?)
+    index.ok_or_else(|| Error::internal("an index of the table"))
+}
+
+/// An index whose keys are made, in the definition of its table.
+#[derive(Clone, Copy, Debug)]
+pub struct MadeIndex<'a> {
+    /// The definition of the table.
+    pub definition: &'a [u8],
+    /// Position of the index in [`NewAttachedTable::keys`].
+    pub position: usize,
+}
+
+/// True when both indexes, of the same table at different times, are the same but for their names.
+///
+/// # Errors
+/// XX001 for bytes that are no definition.
+pub fn are_alike(one: MadeIndex<'_>, other: MadeIndex<'_>) -> Result<bool> {
+    let (one_def, _) = decode_table(one.definition)?;
+    let (other_def, _) = decode_table(other.definition)?;
+    let other = made_index(&other_def, other.position)?;
+    let renamed =
+        IndexMeta { name: other.name.clone(), ..made_index(&one_def, one.position)?.clone() };
+    Ok(renamed == *other)
 }
 
 /// A key that two rows have, where a new index lets only one have it.
@@ -500,4 +529,60 @@ pub trait AttachedTransaction: Send + Sync {
     /// # Errors
     /// 40001, 23505: nothing happened. 08006, 57P01: whether it happened is not known.
     fn commit(&self) -> Result<()>;
+}
+
+#[cfg(test)]
+mod tests {
+    use catalog::codec::encode_table_def;
+    use sql::catalog::{
+        Direction, INDEX_EXPRESSION, IndexColumn, IndexExpression, IndexKind, IndexTerms,
+        NullsOrder, Uniqueness,
+    };
+    use storage::{Layout, TableId};
+    use types::DataType;
+
+    use super::*;
+
+    /// The definition of a table with one index, whose key is the expression.
+    fn defined(name: &str, expression: &str, predicate: Option<&str>) -> Vec<u8> {
+        let (sql, ty) = (expression.to_owned(), DataType::Text);
+        let expression = IndexExpression { name: "made".to_owned(), sql, ty };
+        let column = IndexColumn {
+            ordinal: INDEX_EXPRESSION,
+            direction: Direction::Ascending,
+            nulls: NullsOrder::Last,
+        };
+        let terms = IndexTerms {
+            expressions: vec![expression],
+            predicate: predicate.map(str::to_owned),
+            ..IndexTerms::default()
+        };
+        let index = IndexMeta {
+            name: name.to_owned(),
+            columns: vec![column],
+            unique: Uniqueness::No,
+            kind: IndexKind::Ordered,
+            terms,
+        };
+        let mut def = TableDef::new("t", Vec::new(), Layout::Row);
+        def.indexes.push(index);
+        let mut bytes = Vec::new();
+        encode_table_def(&def, TableId::default(), &mut bytes);
+        bytes
+    }
+
+    #[test]
+    fn indexes_of_other_terms_are_others() {
+        let one = defined("a", "lower(v)", None);
+        let is_alike = |other: Vec<u8>| {
+            let one = MadeIndex { definition: &one, position: 0 };
+            are_alike(one, MadeIndex { definition: &other, position: 0 }).expect("definitions")
+        };
+        assert!(is_alike(defined("a", "lower(v)", None)));
+        assert!(is_alike(defined("b", "lower(v)", None)));
+        assert!(!is_alike(defined("b", "upper(v)", None)));
+        assert!(!is_alike(defined("b", "lower(v)", Some("w"))));
+        let none = MadeIndex { definition: &one, position: 1 };
+        assert!(are_alike(none, none).is_err());
+    }
 }

@@ -19,7 +19,8 @@ use std::sync::{Arc, OnceLock};
 
 use engine::attached::{
     AttachedColumn, AttachedDoubles, AttachedKey, AttachedKeySource, AttachedNulls,
-    AttachedSequence, CounterId, HeldOrder, NewAttachedTable, RowKeys, row_keys,
+    AttachedSequence, CounterId, HeldOrder, MadeIndex, NewAttachedTable, RowKeys, are_alike,
+    row_keys,
 };
 use shared::{IndexKeys, IndexPlan, KeyMaker, TablePlan, Uniqueness, claims_of};
 use store::server::Layout;
@@ -253,11 +254,21 @@ impl Definition {
         }
     }
 
+    /// True when the index at `old` may be the one at `at` of `table` under another name.
+    fn is_renamed(&self, old: usize, table: &NewAttachedTable, at: usize) -> Result<bool> {
+        if table.keys[at].source == AttachedKeySource::Columns {
+            return Ok(true);
+        }
+        let old = MadeIndex { definition: &self.sql, position: old };
+        are_alike(old, MadeIndex { definition: &table.definition, position: at })
+    }
+
     /// The table as a transaction of this version defines it anew over its rows. Indexes over the
-    /// same columns are the same; `next` gives numbers for new ones.
+    /// same columns are the same, and under other names those that make the same keys of them;
+    /// `next` gives numbers for new ones.
     ///
     /// # Errors
-    /// Errors of `next`.
+    /// Errors of `next`; XX001 for definitions that are none.
     pub(crate) fn redefined(
         &self,
         table: &NewAttachedTable,
@@ -272,15 +283,19 @@ impl Definition {
         // Those that keep their names first: others were renamed.
         for keeps_name in [true, false] {
             for (at, key) in table.keys.iter().enumerate() {
-                let is_it = |old: &usize| {
-                    let known = &self.keys[*old];
-                    is_free[*old] && alike(known, key) && (!keeps_name || known.name == key.name)
-                };
-                if numbers[at].is_none()
-                    && let Some(old) = (0..self.keys.len()).find(is_it)
-                {
-                    is_free[old] = false;
-                    numbers[at] = Some(self.numbers[old]);
+                for (old, known) in self.keys.iter().enumerate() {
+                    if numbers[at].is_some() || !is_free[old] || !alike(known, key) {
+                        continue;
+                    }
+                    let is_it = if keeps_name {
+                        known.name == key.name
+                    } else {
+                        self.is_renamed(old, table, at)?
+                    };
+                    if is_it {
+                        is_free[old] = false;
+                        numbers[at] = Some(self.numbers[old]);
+                    }
                 }
             }
         }

@@ -21,6 +21,7 @@ use types::{Error, Result};
 
 use super::{Ran, hold};
 use crate::QueryResult;
+use crate::define::large_object::LargeObjects;
 use crate::define::owned::forget;
 use crate::define::privilege::{self, Ledger, one_role};
 use crate::instance::attached::{AttachedRights, AttachedTableId};
@@ -41,10 +42,16 @@ pub(super) fn run(
     let about = match &statement {
         PrivilegeStatement::Reassign { from, .. }
         | PrivilegeStatement::DropOwned { roles: from, .. } => {
-            let (session, from) = (&*running.session, from.clone());
+            let (session, from) = (&mut *running.session, from.clone());
             let state = session.state();
             let names = from.iter().filter_map(|role| one_role(session, &state, role).ok());
-            About::of_roles(session, &statement, &names.collect())?
+            let names: BTreeSet<String> = names.collect();
+            let about = About::of_roles(session, &statement, &names)?;
+            if about == About::Attached {
+                about.beside_large_objects(session, &names)?
+            } else {
+                about
+            }
         }
         statement => About::of(statement, schema),
     };
@@ -52,7 +59,7 @@ pub(super) fn run(
         About::Others => return Ok(Ran::NotOne(Statement::Privilege(Box::new(statement)))),
         About::Both => {
             let what = format!("{} of shared objects and others at once", statement.command());
-            return Err(Error::unsupported(what));
+            return Err(Error::unsupported(what).with_hint(apart(&statement)));
         }
         About::Attached => {}
     }
@@ -61,6 +68,19 @@ pub(super) fn run(
     let (result, after) = changed(running.session, Arc::clone(&before), statement)?;
     keep(running, &before, &after)?;
     Ok(Ran::Done(result))
+}
+
+/// How to do in two steps what no transaction does in one.
+fn apart(statement: &PrivilegeStatement) -> &'static str {
+    match statement {
+        PrivilegeStatement::Reassign { .. } => {
+            "Give each shared object to the other role by ALTER ... OWNER TO first."
+        }
+        PrivilegeStatement::DropOwned { .. } => {
+            "Revoke the privileges on shared objects by REVOKE first."
+        }
+        _ => "Use a statement for the shared objects, and one for the others.",
+    }
 }
 
 /// Objects that a statement is about.
@@ -79,6 +99,16 @@ impl About {
             (true, false) => Self::Attached,
             (false, _) => Self::Others,
         }
+    }
+
+    /// The same when one of `roles`, which have attached objects, has large objects, too.
+    fn beside_large_objects(self, session: &mut Session, roles: &BTreeSet<String>) -> Result<Self> {
+        for role in roles {
+            if !(LargeObjects { session: &mut *session }).objects_of(role)?.is_empty() {
+                return Ok(Self::Both);
+            }
+        }
+        Ok(self)
     }
 
     fn of(statement: &PrivilegeStatement, schema: &str) -> Self {
@@ -130,7 +160,7 @@ impl About {
         if !owns_only && all.rights.iter().any(owns) {
             let what = "DROP OWNED of a role that owns shared objects";
             return Err(Error::unsupported(what)
-                .with_hint("Drop them first, or give them away by REASSIGN OWNED."));
+                .with_hint("Drop them first, or give them away by ALTER ... OWNER TO."));
         }
         Ok(about)
     }
