@@ -84,12 +84,12 @@ fn ascending(ordinal: &usize) -> IndexColumn {
     IndexColumn { ordinal: *ordinal, direction, nulls }
 }
 
-/// The index that enforces a key of a table with `columns`. Of texts that are not told apart by
-/// their bytes it has keys.
+/// The index that enforces a key of a table with `columns`. It has keys in the place of values that
+/// are not compared as they are held.
 pub fn key_index(key: &KeyDef, columns: &[ColumnDef]) -> IndexMeta {
     let mut expressions = Vec::new();
     let mut place = |ordinal: &usize| {
-        let keyed = columns.get(*ordinal).filter(|column| column.has_own_equality());
+        let keyed = columns.get(*ordinal).filter(|column| column.is_keyed());
         let Some(column) = keyed else { return ascending(ordinal) };
         expressions.push(IndexExpression::keys_of(column));
         ascending(&(INDEX_EXPRESSION + expressions.len() - 1))

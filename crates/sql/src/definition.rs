@@ -34,7 +34,7 @@ pub use trigger::{
 };
 
 use types::packed::distance::{Metric, NearForm};
-use types::{Collation, DataType};
+use types::{Collation, DataType, ElementType};
 
 use crate::words::RelationName;
 
@@ -75,10 +75,21 @@ impl ColumnDef {
         self.collation.is_some_and(Collation::has_own_equality)
     }
 
+    /// True when indexes hold keys in the place of the column's values: of JSONB, and of texts that
+    /// are not told apart by their bytes.
+    pub fn is_keyed(&self) -> bool {
+        self.has_own_equality() || is_json_keyed(self.ty)
+    }
+
     /// The domain, when not every value of the column's type is one of it.
     pub fn tested_domain(&self) -> Option<DomainUse> {
         self.domain.filter(|used| used.domain.has_tests())
     }
+}
+
+/// True for JSONB and arrays of it, which are compared by keys.
+pub(crate) fn is_json_keyed(ty: DataType) -> bool {
+    matches!(ty, DataType::Jsonb | DataType::Array(ElementType::Jsonb))
 }
 
 /// Ordinal that stands for the TID of a row in [`crate::algebra::Plan::Scan`]: a BIGINT, never

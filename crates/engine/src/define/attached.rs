@@ -233,6 +233,14 @@ pub(super) fn refuse_own_equality(columns: &[ColumnDef]) -> Result<()> {
     Ok(())
 }
 
+/// 0A000 for a key of JSONB, of which shared tables have no keys.
+pub(super) fn refuse_json_key(key: &KeyDef, columns: &[ColumnDef]) -> Result<()> {
+    if key.columns.iter().any(|ordinal| columns.get(*ordinal).is_some_and(ColumnDef::is_keyed)) {
+        return Err(Error::unsupported("a key of jsonb in a shared table"));
+    }
+    Ok(())
+}
+
 /// Makes the table `def`, which has its bare name.
 ///
 /// # Errors
@@ -241,6 +249,7 @@ fn make(session: &Session, def: &TableDef) -> Result<()> {
     let transaction = session.work().attached_to_change(session.database().registry())?;
     let mut def = def.clone();
     refuse_own_equality(&def.columns)?;
+    def.keys.iter().try_for_each(|key| refuse_json_key(key, &def.columns))?;
     def.indexes = def.keys.iter().map(|key| key_index(key, &def.columns)).collect();
     transaction.create(&table_of(&def, &def.name)?)
 }

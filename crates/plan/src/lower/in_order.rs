@@ -5,15 +5,16 @@
 //! conditions that no index answers, LIMIT n -> Walk     entries are read until n rows are found
 //! ```
 
-use sql::algebra::{Expr as Logical, NullsOrder};
-use sql::catalog::{IndexKind, IndexMeta};
+use sql::algebra::{ColumnId, Expr as Logical, NullsOrder};
+use sql::catalog::{IndexColumn, IndexKind, IndexMeta, TableRef};
 use types::Result;
 
 use super::index::{Access, Found, ScanParts, access, apply, as_scan};
-use super::terms::Offer;
+use super::standalone::lower;
+use super::terms::{Offer, row_column};
 use super::ways::Conditions;
 use super::{Lowered, Lowering};
-use crate::physical::{ExprKind, IndexOrder, IndexWay, Node, Operator, SortKey};
+use crate::physical::{Expr, ExprKind, IndexOrder, IndexWay, Node, Operator, SortKey};
 use crate::{IndexPaths, cost, tree};
 
 impl Lowering<'_, '_> {
@@ -170,22 +171,20 @@ fn give_order(node: &mut Node, sort: &[SortKey]) -> bool {
         return false;
     }
     let count = fixed(ways);
-    let fixed: Vec<usize> = index.columns.iter().take(count).map(|c| c.ordinal).collect();
+    let is_it = |key: &Expr, column: &IndexColumn| match (&key.kind, column.expression()) {
+        (ExprKind::Column(at), None) => columns.get(*at) == Some(&column.ordinal),
+        (_, None) => false,
+        (_, Some(_)) => term_of(table, index, column, columns).is_some_and(|term| term == *key),
+    };
+    let fixed = &index.columns[..count.min(index.columns.len())];
     let mut rest = index.columns.iter().enumerate().skip(count);
     let without_nulls = without_nulls(ways);
     let mut found: Option<IndexOrder> = None;
     for key in sort {
-        let ExprKind::Column(at) = key.expr.kind else {
-            return false;
-        };
-        let Some(ordinal) = columns.get(at) else {
-            return false;
-        };
-        if fixed.contains(ordinal) {
+        if fixed.iter().any(|column| is_it(&key.expr, column)) {
             continue;
         }
-        let Some((at, column)) = rest.next().filter(|(_, column)| column.ordinal == *ordinal)
-        else {
+        let Some((at, column)) = rest.next().filter(|(_, column)| is_it(&key.expr, column)) else {
             return false;
         };
         let wanted = if column.direction == key.direction {
@@ -197,7 +196,8 @@ fn give_order(node: &mut Node, sort: &[SortKey]) -> bool {
             IndexOrder::Backward => reversed(column.nulls),
             _ => column.nulls,
         };
-        let definition = table.columns().get(*ordinal);
+        // An expression may be NULL.
+        let definition = table.columns().get(column.ordinal);
         let nullable = at >= without_nulls && definition.is_none_or(|column| !column.not_null);
         if (nullable && nulls != key.nulls) || found.is_some_and(|found| found != wanted) {
             return false;
@@ -209,6 +209,19 @@ fn give_order(node: &mut Node, sort: &[SortKey]) -> bool {
         *entries_max = None;
     }
     true
+}
+
+/// The expression that a column of an index is, over the columns that a scan reads.
+fn term_of(
+    table: &TableRef,
+    index: &IndexMeta,
+    column: &IndexColumn,
+    columns: &[usize],
+) -> Option<Expr> {
+    let at = table.indexes().iter().position(|known| known.name == index.name)?;
+    let term = table.index_terms(at)?.expressions.get(column.expression()?)?;
+    let position = |id: ColumnId| columns.iter().position(|&ordinal| row_column(ordinal) == id);
+    lower(term, &position).ok()
 }
 
 fn reversed(nulls: NullsOrder) -> NullsOrder {

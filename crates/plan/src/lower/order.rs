@@ -1,5 +1,6 @@
 //! ORDER BY, LIMIT and window functions.
 
+use hashbrown::HashMap;
 use sql::algebra::{
     AggregateFunction, ColumnId, Expr as Logical, ExprKind as LogicalKind,
     FrameBound as LogicalBound, Plan, SortKey as LogicalKey, WindowCall, WindowFunction,
@@ -9,9 +10,10 @@ use types::Result;
 use super::aggregate::is_literal;
 use super::expr::{Scope, converted, placeholder};
 use super::in_order::InOrder;
+use super::index::as_scan;
 use super::{Lowered, Lowering};
 use crate::column_set::ColumnSet;
-use crate::physical::{Expr, FrameBound, Operator, OutputColumn, Window};
+use crate::physical::{Expr, FrameBound, Node, Operator, OutputColumn, Window};
 use crate::properties::ColumnProperty;
 use crate::{cardinality, tree};
 
@@ -29,16 +31,27 @@ impl Lowering<'_, '_> {
     ) -> Result<Lowered> {
         let mut keys: Vec<LogicalKey> =
             keys.iter().filter(|key| !is_literal(&key.expr)).cloned().collect();
+        if let Some(ordered) = self.sort_below(input, &keys, bounds, needed)? {
+            return Ok(ordered);
+        }
         let mut below = needed.clone();
         keys.iter().for_each(|key| tree::mention(&key.expr, &mut below));
-        let lowered = self.lower(input, &below)?;
-        let lowered = self.with_columns(lowered, keys.iter_mut().map(|key| &mut key.expr))?;
+        let mut lowered = self.lower(input, &below)?;
+        let wanted = bounds.and_then(rows_wanted);
+        let is_in_order = self.is_in_order(&mut lowered, &keys, wanted)?;
+        if is_in_order {
+            keys.clear();
+        }
+        let mut lowered = self.with_columns(lowered, keys.iter_mut().map(|key| &mut key.expr))?;
         let (limit, offset) = self.bounds(bounds.unwrap_or((None, None)))?;
         let mut keys = self.sort_keys(&keys, &lowered)?;
-        let mut lowered = lowered;
-        let wanted = bounds.and_then(rows_wanted);
         let (mut walk, mut near) = (None, None);
-        match self.by_order(&mut lowered.node, &keys, wanted) {
+        let found = if is_in_order {
+            InOrder::Yes
+        } else {
+            self.by_order(&mut lowered.node, &keys, wanted)
+        };
+        match found {
             InOrder::Yes if bounds.is_none() => return Ok(lowered),
             InOrder::Yes => keys.clear(),
             InOrder::Walk(index) => walk = Some(index),
@@ -63,6 +76,57 @@ impl Lowering<'_, '_> {
             node = self.near_walk(index, node);
         }
         Ok(Lowered { node, columns: lowered.columns, properties })
+    }
+
+    /// The same where `input` computes the expressions that rows are ordered by, and an index below
+    /// has their order; None where none does.
+    fn sort_below(
+        &mut self,
+        input: &Plan,
+        keys: &[LogicalKey],
+        bounds: Option<Bounds<'_>>,
+        needed: &ColumnSet,
+    ) -> Result<Option<Lowered>> {
+        let Plan::Project { input, columns } = input else { return Ok(None) };
+        let is_fixed = !columns.iter().any(|(_, expr)| tree::is_volatile(expr));
+        if !is_fixed || !has_expression_index(input) {
+            return Ok(None);
+        }
+        let map: HashMap<ColumnId, Logical> = columns.iter().cloned().collect();
+        let mut keys = keys.to_vec();
+        keys.iter_mut().for_each(|key| tree::substitute(&mut key.expr, &map));
+        let kept = super::kept(columns, needed);
+        let mut below = ColumnSet::default();
+        kept.iter().for_each(|(_, expr)| tree::mention(expr, &mut below));
+        keys.iter().for_each(|key| tree::mention(&key.expr, &mut below));
+        let mut lowered = self.lower(input, &below)?;
+        if !self.is_in_order(&mut lowered, &keys, bounds.and_then(rows_wanted))? {
+            return Ok(None);
+        }
+        let lowered = match bounds {
+            Some(bounds) => self.bounded(lowered, bounds)?,
+            None => lowered,
+        };
+        self.project(lowered, kept).map(Some)
+    }
+
+    /// Makes a scan give its rows in an order that expressions are a part of, by an index over
+    /// these, which then nobody computes; false where none does.
+    fn is_in_order(
+        &mut self,
+        lowered: &mut Lowered,
+        keys: &[LogicalKey],
+        wanted: Option<f64>,
+    ) -> Result<bool> {
+        if keys.iter().all(|key| tree::as_column(&key.expr).is_some()) {
+            return Ok(false);
+        }
+        let is_scan = |node: &Node| matches!(node.operator, Operator::Scan { .. });
+        if !is_scan(as_scan(&lowered.node)) {
+            return Ok(false);
+        }
+        let keys = self.sort_keys(keys, lowered)?;
+        Ok(matches!(self.by_order(&mut lowered.node, &keys, wanted), InOrder::Yes))
     }
 
     /// `lowered` with a further column for each expression that is none; the expressions become
@@ -114,18 +178,19 @@ impl Lowering<'_, '_> {
             }
             _ => {
                 let lowered = self.lower(input, needed)?;
-                let (physical_limit, physical_offset) = self.bounds((limit, offset))?;
-                let output = lowered.node.output.clone();
-                let properties = cardinality::limited(limit, lowered.properties);
-                let operator = Operator::Limit {
-                    input: Box::new(lowered.node),
-                    limit: physical_limit,
-                    offset: physical_offset,
-                };
-                let node = self.node(operator, output, properties.rows);
-                Ok(Lowered { node, columns: lowered.columns, properties })
+                self.bounded(lowered, (limit, offset))
             }
         }
+    }
+
+    /// The rows of `lowered` within bounds.
+    fn bounded(&mut self, lowered: Lowered, bounds: Bounds<'_>) -> Result<Lowered> {
+        let (limit, offset) = self.bounds(bounds)?;
+        let output = lowered.node.output.clone();
+        let properties = cardinality::limited(bounds.0, lowered.properties);
+        let operator = Operator::Limit { input: Box::new(lowered.node), limit, offset };
+        let node = self.node(operator, output, properties.rows);
+        Ok(Lowered { node, columns: lowered.columns, properties })
     }
 
     /// Lowers window functions.
@@ -218,6 +283,17 @@ impl Lowering<'_, '_> {
 
 /// Rows wanted that are not known before the query runs.
 const ROWS_WANTED: f64 = 100.0;
+
+/// True for a scan of a table that has an index over expressions.
+fn has_expression_index(plan: &Plan) -> bool {
+    match plan {
+        Plan::Filter { input, .. } => has_expression_index(input),
+        Plan::Scan { table, .. } => {
+            table.indexes().iter().any(|index| !index.terms.expressions.is_empty())
+        }
+        _ => false,
+    }
+}
 
 /// The first rows that somebody wants.
 fn rows_wanted((limit, offset): Bounds<'_>) -> Option<f64> {

@@ -2,7 +2,7 @@
 //! row that results is computed along the way.
 
 use sqlparser::ast::{self, AlterColumnOperation as ColumnOp, AlterTableOperation as Op};
-use types::{Collation, DataType, Error, Result, SqlState};
+use types::{DataType, ElementType, Error, Result, SqlState};
 
 use super::constraint::{Definition, IdentityClause, identity_kind, renamed_column};
 use super::domain::Declared;
@@ -15,6 +15,7 @@ use crate::algebra::{Expr, Place, Query};
 use crate::catalog::{
     ColumnDef, IdentityKind, IndexMeta, IndexTerms, KeyDef, Relation, TableRef, Validity,
 };
+use crate::definition::is_json_keyed;
 use crate::parse::folded;
 use crate::statement::{
     AlterAction, AlterTable, DropBehaviour, Nullability, RenamedColumn, Statement,
@@ -531,11 +532,11 @@ impl Binder<'_> {
         if let Some(slot) = altered.row.get_mut(column) {
             *slot = value;
         }
-        let collation = match self.aside.clone().collation(at) {
-            Some(name) => self.column_collation(&ColumnDef::new(&def.name, ty), name)?,
-            None => None,
-        };
-        refuse_other_equality(altered, column, collation, at)?;
+        let new = ColumnDef::new(&def.name, ty);
+        let named = self.aside.clone().collation(at).cloned();
+        let collation = named.map(|name| self.column_collation(&new, &name)).transpose()?.flatten();
+        let new = ColumnDef { collation, ..new };
+        refuse_other_equality(altered, column, &new, at)?;
         if let Some(def) = altered.definition.columns.get_mut(column) {
             (def.ty, def.domain, def.collation) = (ty, domain, collation);
         }
@@ -568,13 +569,14 @@ fn refuse_indexed(altered: &Altered, column: usize, ty: DataType, at: Place) -> 
 fn refuse_other_equality(
     altered: &Altered,
     column: usize,
-    collation: Option<Collation>,
+    new: &ColumnDef,
     at: Place,
 ) -> Result<()> {
     let definition = &altered.definition;
-    let before = definition.columns.get(column).and_then(|def| def.collation);
-    let mut both = before.iter().chain(&collation);
-    if before == collation || !both.any(|of| of.has_own_equality()) {
+    let Some(before) = definition.columns.get(column) else { return Ok(()) };
+    let is_same =
+        before.collation == new.collation && is_json_keyed(before.ty) == is_json_keyed(new.ty);
+    if is_same || !(before.is_keyed() || new.is_keyed()) {
         return Ok(());
     }
     let in_key = definition.keys.iter().any(|key| key.columns.contains(&column))
@@ -583,11 +585,18 @@ fn refuse_other_equality(
         index.columns.iter().any(|indexed| indexed.ordinal == column)
             || index.terms.expressions.iter().any(|known| {
                 let of = known.keyed_column(&definition.columns);
-                known.ty == DataType::Bytea && of.is_none_or(|of| of == column)
+                let is_key =
+                    matches!(known.ty, DataType::Bytea | DataType::Array(ElementType::Bytea));
+                is_key && of.is_none_or(|of| of == column)
             })
     };
     if in_key || altered.table.indexes().iter().any(in_index) {
-        let what = "to or from a nondeterministic collation for a column that an index has";
+        let of = if before.has_own_equality() || new.has_own_equality() {
+            "a nondeterministic collation"
+        } else {
+            "jsonb"
+        };
+        let what = format!("to or from {of} for a column that an index has");
         return unsupported(format!("ALTER COLUMN TYPE {what}"), at);
     }
     Ok(())

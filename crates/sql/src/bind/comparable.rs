@@ -102,11 +102,23 @@ pub(super) fn refuse_json(op: &str, a: DataType, b: DataType, at: Place) -> Resu
     Ok(())
 }
 
-/// Refuses a column of an index: indexes are in the order of what is held.
+/// Refuses a column of what is in the order of what is held.
 ///
 /// # Errors
-/// 42704 for JSON and shapes, as in PostgreSQL; 0A000 for JSONB and arrays of both.
+/// As [`refuse_unordered`]; 0A000 for JSONB and arrays of it.
 pub(super) fn refuse_index(ty: DataType, at: Place) -> Result<()> {
+    refuse_unordered(ty, at)?;
+    if has_key(ty) {
+        return unsupported(format!("an index of {}", ty.name()), at);
+    }
+    Ok(())
+}
+
+/// Refuses a column of an index that may hold keys in the place of values.
+///
+/// # Errors
+/// 42704 for JSON and shapes, as in PostgreSQL; 0A000 for arrays of them.
+pub(super) fn refuse_unordered(ty: DataType, at: Place) -> Result<()> {
     match ty {
         ty if has_no_order(ty) && !ty.is_array() => {
             let message = format!(
@@ -119,7 +131,7 @@ pub(super) fn refuse_index(ty: DataType, at: Place) -> Result<()> {
             );
             Err(place(error, at))
         }
-        ty if has_key(ty) => unsupported(format!("an index of {}", ty.name()), at),
+        ty if has_no_order(ty) => unsupported(format!("an index of {}", ty.name()), at),
         _ => Ok(()),
     }
 }

@@ -6,7 +6,7 @@
 use sqlparser::ast;
 use types::{DataType, Error, Result, SqlState};
 
-use super::comparable::refuse_index;
+use super::comparable::refuse_unordered;
 use super::domain::Declared;
 use super::foreign_key::missing_in_foreign_key;
 use super::inherit::Inheriting;
@@ -225,9 +225,14 @@ impl Definition {
             return fail(SqlState::INVALID_DEFINITION, message, at);
         }
         for column in columns.iter().filter_map(|ordinal| self.columns.get(*ordinal)) {
-            refuse_index(column.ty, at)?;
-            if column.has_own_equality() && deferral.is_deferrable() {
-                return unsupported("a DEFERRABLE key under a nondeterministic collation", at);
+            refuse_unordered(column.ty, at)?;
+            if column.is_keyed() && deferral.is_deferrable() {
+                let of = if column.has_own_equality() {
+                    "under a nondeterministic collation"
+                } else {
+                    "of jsonb"
+                };
+                return unsupported(format!("a DEFERRABLE key {of}"), at);
             }
         }
         let names = self.names(&[columns.as_slice(), &included].concat());

@@ -4,7 +4,7 @@ use sqlparser::ast;
 use types::elements::ElementClass;
 use types::{DataType, Error, Result, SqlState};
 
-use super::comparable::refuse_index;
+use super::comparable::{refuse_index, refuse_unordered};
 use super::constraint::object_name;
 use super::effectless::plain;
 use super::index_method::{Using, index_using};
@@ -110,7 +110,7 @@ impl Binder<'_> {
                 if def.has_own_equality() {
                     refuse_pattern_class(class, at)?;
                 }
-                if def.has_own_equality() && has_keys {
+                if def.is_keyed() && has_keys {
                     terms.expressions.push(IndexExpression::keys_of(def));
                     (INDEX_EXPRESSION + terms.expressions.len() - 1, def.ty)
                 } else {
@@ -158,7 +158,11 @@ impl Binder<'_> {
                 Ok((Some(self.near_class(class, using.name(), ty, at)?), None))
             }
             (None, _, class) => {
-                refuse_index(ty, at)?;
+                if using.kind.has_keys() {
+                    refuse_unordered(ty, at)?;
+                } else {
+                    refuse_index(ty, at)?;
+                }
                 let class = class.map(|class| operator_class(class, ty, at)).transpose()?;
                 Ok((class.flatten(), None))
             }
@@ -351,7 +355,8 @@ fn index_order(
 
 /// Operator classes whose order is that of their type. Text has the order of its bytes, so the
 /// pattern classes are like the usual ones.
-const CLASSES: [&str; 34] = [
+const CLASSES: [&str; 35] = [
+    "jsonb_ops",
     "text_ops",
     "varchar_ops",
     "bpchar_ops",
@@ -417,6 +422,7 @@ pub(super) fn operator_class(
         T::Interval(_) => "interval_ops",
         T::Uuid => "uuid_ops",
         T::Oid => "oid_ops",
+        T::Jsonb => "jsonb_ops",
         _ => return Ok(None),
     };
     let accepts = match ty {

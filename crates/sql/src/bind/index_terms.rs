@@ -3,8 +3,9 @@
 //! Source of the rules: PostgreSQL 15.
 
 use sqlparser::ast;
-use types::{Collation, DataType, Result, SqlState};
+use types::{Collation, DataType, ElementType, Result, SqlState};
 
+use super::comparable::{ComparedFor, comparable};
 use super::constraint::{renamed_column, unqualified};
 use super::generated::is_mutable;
 use super::name::{expr_at, stored_name};
@@ -15,6 +16,7 @@ use crate::algebra::{Expr, ExprKind, Function};
 use crate::catalog::{
     BoundTerms, Catalog, CheckDef, ColumnDef, IndexExpression, IndexMeta, IndexTerms, TableRef,
 };
+use crate::definition::is_json_keyed;
 use crate::parse::folded;
 use crate::parse::visit::rewrite_expressions;
 use crate::statement::RelationName;
@@ -60,10 +62,13 @@ const EXPRESSION: Term = Term { clause: Clause::IndexExpression, name: "index ex
 const PREDICATE: Term = Term { clause: Clause::IndexPredicate, name: "index predicate" };
 
 impl Binder<'_> {
-    /// The key that an index holds in the place of texts with a collation; None where it holds
-    /// them: texts that are told apart by their bytes are found by these, unless
+    /// The key that an index holds in the place of JSONB, and of texts with a collation; None where
+    /// it holds the values: texts that are told apart by their bytes are found by these, unless
     /// COLLATE asks for an order.
     pub(super) fn index_key(&self, expr: &Expr) -> Result<Option<Expr>> {
+        if is_json_keyed(expr.ty) {
+            return comparable(expr.clone(), ComparedFor::Order, None).map(Some);
+        }
         if expr.ty.is_array() {
             return Ok(None);
         }
@@ -91,7 +96,8 @@ impl Binder<'_> {
 
     /// An expression of an index whose type is `held`: its key, where that is held.
     fn held_key(&self, expr: Expr, held: DataType) -> Result<Expr> {
-        if held != DataType::Bytea || expr.ty == DataType::Bytea {
+        let is_key = held == DataType::Bytea || held == DataType::Array(ElementType::Bytea);
+        if !is_key || expr.ty == held {
             return Ok(expr);
         }
         Ok(self.index_key(&expr)?.unwrap_or(expr))
@@ -284,13 +290,17 @@ fn is_call(expr: &ast::Expr) -> bool {
 }
 
 impl IndexExpression {
-    /// The keys of a column whose texts are not told apart by their bytes.
+    /// The keys of a column that indexes hold in the place of its values.
     pub fn keys_of(column: &ColumnDef) -> Self {
         let name = column.name.clone();
-        Self { sql: plain(name.clone()).to_string(), name, ty: DataType::Bytea }
+        let ty = match column.ty {
+            DataType::Array(_) => DataType::Array(ElementType::Bytea),
+            _ => DataType::Bytea,
+        };
+        Self { sql: plain(name.clone()).to_string(), name, ty }
     }
 
-    /// The column of the table that it is, in the order of a collation, by its ordinal.
+    /// The column of the table that it is, in the order of its keys, by its ordinal.
     pub fn keyed_column(&self, columns: &[ColumnDef]) -> Option<usize> {
         let tree = crate::parse::parse_expr(&self.sql).ok()?;
         let ast::Expr::Identifier(ident) = without_collation(&tree) else { return None };

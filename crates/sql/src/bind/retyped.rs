@@ -17,10 +17,13 @@ use crate::statement::AlterAction;
 /// the index of `other`.
 ///
 /// # Errors
-/// 42804; 0A000 for texts that are not told apart by their bytes.
+/// 42804; 0A000 for JSONB, and texts that are not told apart by their bytes.
 pub fn refuse_unfit_key(name: &str, own: &ColumnDef, other: &ColumnDef) -> Result<()> {
     if own.has_own_equality() || other.has_own_equality() {
         return unsupported("a foreign key under a nondeterministic collation", None);
+    }
+    if own.is_keyed() || other.is_keyed() {
+        return unsupported("a foreign key of jsonb", None);
     }
     if fits(own.ty, other.ty) {
         return Ok(());

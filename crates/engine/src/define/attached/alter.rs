@@ -24,7 +24,9 @@ use sql::statement::{
 use types::{Collation, DataType, Error, Result, SqlState, Value};
 
 use super::references::{self, Child, Going};
-use super::{duplicated, hold, redefine, rights, sequences, table_of, uses_own_sequence};
+use super::{
+    duplicated, hold, redefine, refuse_json_key, rights, sequences, table_of, uses_own_sequence,
+};
 use crate::QueryResult;
 use crate::define::alter::{lose_column, renames_index};
 use crate::define::names::{free, name_keys, taken};
@@ -383,6 +385,7 @@ impl Altering {
     }
 
     fn add_key(&mut self, key: &KeyDef) -> Result<()> {
+        refuse_json_key(key, &self.def.columns)?;
         if key.primary {
             key.columns.iter().for_each(|&column| self.set_nulls(column, Nullability::NotNull));
         }

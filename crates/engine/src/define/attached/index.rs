@@ -23,10 +23,13 @@ use crate::transaction::holds::Needs;
 /// # Errors
 /// 0A000 for indexes that shared tables do not have.
 fn refuse(new: &CreateIndex) -> Result<()> {
-    let is_collated = |expression: &IndexExpression| {
-        expression.collation().is_some() || expression.keyed_column(new.table.columns()).is_some()
-    };
-    let what = if new.terms.expressions.iter().any(is_collated) {
+    let keyed = |expression: &IndexExpression| expression.keyed_column(new.table.columns());
+    let is_collated = |of: &IndexExpression| of.collation().is_some() || keyed(of).is_some();
+    let is_json =
+        |of: &IndexExpression| keyed(of).is_some_and(|at| new.table.columns()[at].ty.is_json());
+    let what = if new.terms.expressions.iter().any(is_json) {
+        "jsonb in an index"
+    } else if new.terms.expressions.iter().any(is_collated) {
         "COLLATE in an index"
     } else if new.unique == Uniqueness::NullsNotDistinct {
         "NULLS NOT DISTINCT in an index"
