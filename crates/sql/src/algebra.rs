@@ -8,6 +8,7 @@
 //! Elsewhere: names and scopes (`bind`), rewriting (`plan`).
 
 mod bus;
+mod collation;
 mod domain;
 mod function;
 mod extension;
@@ -22,6 +23,7 @@ mod table;
 
 pub use crate::definition::{Direction, NullsOrder};
 pub use bus::{BusArgument, BusFunction, BusParameter};
+pub use collation::{Derived, is_collatable};
 pub use domain::{DomainTest, DomainTests, Tested};
 pub use extension::ExtensionFunction;
 pub use function::Function;
@@ -593,6 +595,8 @@ pub struct OutputColumn {
     pub ty: DataType,
     /// Its id in the plan.
     pub id: ColumnId,
+    /// Collation of its values.
+    pub collation: Derived,
     /// The relation that the query reads it from, if it is a column of one.
     pub origin: Option<Origin>,
 }

@@ -130,7 +130,7 @@ use std::sync::Arc;
 
 use ::types::{DataType, Error, Position, Result, SqlState, budget, stack};
 
-use crate::algebra::{ColumnId, CteId, Expr, Origin, OutputColumn, Place, Plan, Query};
+use crate::algebra::{ColumnId, CteId, Derived, Expr, Origin, OutputColumn, Place, Plan, Query};
 use crate::catalog::Catalog;
 use crate::parse::{Aside, LockTree, ParsedStatement};
 use crate::statement::{Access, Extent, Privilege, Privileges, Statement, WithData};
@@ -287,7 +287,7 @@ struct Binder<'a> {
     /// Where columns come from that the statement itself reads of relations.
     origins: HashMap<ColumnId, Origin>,
     /// Collations of columns that do not have the usual one.
-    collations: HashMap<ColumnId, collation::Derived>,
+    collations: HashMap<ColumnId, Derived>,
     /// True once the statement has texts with another collation than the usual one.
     has_collations: bool,
     /// Where `ctid` and `tableoid` come from.
@@ -436,8 +436,10 @@ impl<'a> Binder<'a> {
             return Err(Error::new(SqlState::INDETERMINATE_DATATYPE, message));
         }
         let output = |column: BoundColumn| {
-            let origin = self.origins.get(&column.id).cloned();
-            OutputColumn { name: column.name, ty: column.ty, id: column.id, origin }
+            let BoundColumn { name, ty, id, .. } = column;
+            let origin = self.origins.get(&id).cloned();
+            let collation = self.collations.get(&id).copied().unwrap_or_default();
+            OutputColumn { name, ty, id, collation, origin }
         };
         Ok(Query {
             plan: query.plan,

@@ -29,7 +29,7 @@ use types::{
     Result, SqlState, UserRange, Value,
 };
 
-use crate::algebra::{RoutineCall, SessionFunction};
+use crate::algebra::{Derived, RoutineCall, SessionFunction};
 use crate::words::Access;
 
 /// Functions of sequences (nextval and its kin) in the session that runs a query. Names are read by
@@ -279,6 +279,13 @@ pub trait Variables {
     /// The number of the parameter, from 0, that stands for the variable, and its type; None when
     /// there is no such variable. `$1` and its kin are names, too.
     fn find(&self, parts: &[&str]) -> Option<(u32, DataType)>;
+
+    /// The collation of the parameter that stands for a variable; of a record that of its fields
+    /// which most depends on.
+    fn collation(&self, number: u32) -> Derived;
+
+    /// The collation of a field of the parameter that stands for a record, from 0.
+    fn field_collation(&self, number: u32, field: usize) -> Derived;
 
     /// The meaning of a name that is that of a column, too.
     fn conflict(&self) -> NameConflict;

@@ -182,7 +182,7 @@ fn check_body(session: &Session, def: &Arc<RoutineDef>) -> Result<()> {
     }
     let mut columns = None;
     for parsed in statements {
-        let names = Names::new(parameters(session, def)?, NameConflict::Column);
+        let names = Names::new(parameters(session, def)?, NameConflict::Column, Arc::from([]));
         let catalog = StatementCatalog { variables: Some(&names), ..session.catalog_for(parsed) };
         let bound = sql::bind(parsed, &catalog, &[]).map_err(Error::without_position)?;
         columns = crate::statement::describe::columns(session, &bound)?;

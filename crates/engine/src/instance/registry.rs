@@ -12,7 +12,7 @@ use sql::catalog::{
 };
 use types::calendar::TimeZone;
 use types::charset::Charset;
-use types::{DataType, Error, Result, SqlState};
+use types::{Collation, DataType, Error, Result, SqlState};
 
 use super::attached::Attachment;
 use crate::{CancelHandle, Database, QueryResult};
@@ -263,6 +263,7 @@ pub struct SourceFunction {
     source: Arc<dyn BatchSource>,
     takes: TakesRestrictions,
     indexes: Vec<FunctionIndex>,
+    collations: Vec<Option<Collation>>,
 }
 
 impl SourceFunction {
@@ -282,7 +283,17 @@ impl SourceFunction {
 
     fn new(name: String, file: OpenedFile, takes: TakesRestrictions) -> Self {
         let OpenedFile { columns, rows, source } = file;
-        Self { name, columns, rows, source, takes, indexes: Vec::new() }
+        let (indexes, collations) = (Vec::new(), Vec::new());
+        Self { name, columns, rows, source, takes, indexes, collations }
+    }
+
+    /// As [`Self::bound`], its columns with these collations.
+    pub(crate) fn collated(
+        name: String,
+        file: OpenedFile,
+        collations: Vec<Option<Collation>>,
+    ) -> TableFunctionRef {
+        Self { collations, ..Self::new(name, file, TakesRestrictions::No) }.shared()
     }
 
     fn shared(self) -> TableFunctionRef {
@@ -297,6 +308,10 @@ impl BoundTableFunction for SourceFunction {
 
     fn columns(&self) -> &[(String, DataType)] {
         &self.columns
+    }
+
+    fn collations(&self) -> &[Option<Collation>] {
+        &self.collations
     }
 
     fn rows(&self) -> Option<u64> {

@@ -20,6 +20,7 @@ use storage::{BufferPool, Tid};
 use types::{CompareOp, Error, Result, SqlState, Value};
 
 use crate::QueryResult;
+use crate::run::program::collation::of_output;
 use crate::session::cursors::{Cursor, Cursors, unknown};
 use crate::statement::running::{Run, Running};
 use crate::transaction::work::Begun;
@@ -40,6 +41,12 @@ pub(crate) fn declare(running: &mut Running<'_>, declare: Declare) -> Result<Que
         let message = format!("cursor \"{name}\" already exists");
         return Err(Error::new(SqlState::DUPLICATE_CURSOR, message));
     }
+    let collations = match &rows {
+        CursorRows::Plain(query) => of_output(&query.columns),
+        CursorRows::Placed(select) | CursorRows::Locked(select) => {
+            of_output(&select.query.columns[..select.width])
+        }
+    };
     let (rows, places) = match &rows {
         CursorRows::Plain(query) => (running.run_query(query, Run::default())?, Vec::new()),
         CursorRows::Placed(select) => {
@@ -55,7 +62,9 @@ pub(crate) fn declare(running: &mut Running<'_>, declare: Declare) -> Result<Que
     work.cursors += 1;
     let count = i64::try_from(rows.rows()).unwrap_or(i64::MAX - 1);
     let (scroll, hold, form) = (options.scroll, options.hold, options.form);
-    let cursor = Cursor { rows, places, count, position: 0, scroll, hold, form, text, number };
+    let position = 0;
+    let cursor =
+        Cursor { rows, collations, places, count, position, scroll, hold, form, text, number };
     running.session.cursors.open.insert(name, cursor);
     Ok(QueryResult::command("DECLARE CURSOR"))
 }
@@ -160,6 +169,7 @@ pub(crate) fn fetch(
     }
     let rows = cursor.rows_at(&wanted, pool)?;
     let result = QueryResult::tagged(format!("FETCH {count}"), rows);
+    let result = result.collated(cursor.collations.clone());
     Ok(if cursor.form == CursorForm::Binary { result.into_binary() } else { result })
 }
 

@@ -16,6 +16,7 @@ mod aggregate;
 mod assign;
 mod block;
 mod built_in;
+pub(super) mod collation;
 mod cursor;
 mod frame;
 mod fragment;
@@ -29,12 +30,12 @@ use std::sync::Arc;
 
 use catalog::rights::Object;
 use sql::algebra::{LargeObject, RoutineCall};
-use sql::catalog::{Instance, NullInput, RoutineDef, RoutineKind, RoutineType, RowCount, Security};
+use sql::catalog::{NullInput, RoutineDef, RoutineKind, RoutineType, RowCount, Security};
 use sql::statement::{CallRoutine, DoBlock};
 use types::{DataType, ElementType, Error, RecordType, Result, SqlState, Value, stack};
 
 use crate::define::large_object::LargeObjects;
-use crate::session::code::{Body, Code};
+use crate::session::code::{Body, Called, Code};
 use crate::session::compiled::OwnQuery;
 use crate::statement::row_types::type_of;
 use crate::statement::running::{Run, Running};
@@ -51,15 +52,16 @@ const DEPTH_MAX: usize = 400;
 impl Callee for Session {
     fn call_routine(&mut self, called: RoutineCall, ty: DataType, row: &[Value]) -> Result<Value> {
         let def = routine(self, called.number)?;
+        let meant = Called::of(&def, called.instance, called.collation);
         if def.kind == RoutineKind::Aggregate {
-            return self.fold(&def, called.instance, row);
+            return self.fold(&def, meant, row);
         }
         let is_missing = def.nulls == NullInput::Strict && row.iter().any(Value::is_null);
         if is_missing {
             return Ok(Value::Null);
         }
         let wanted = Wanted::of(&def, ty);
-        let code = self.code_of(&def, called.instance)?;
+        let code = self.code_of(&def, meant)?;
         self.run_with(&def, &code, Call::of(row, wanted, Boundaries::Refused))
     }
 
@@ -100,15 +102,16 @@ impl<'a> Call<'a> {
 }
 
 impl Session {
-    /// The code of a routine with the types of a call, parsed or kept.
-    fn code_of(&mut self, def: &Arc<RoutineDef>, instance: Instance) -> Result<Arc<Code>> {
-        if let Some(code) = self.code.get(def, instance) {
+    /// The code of a routine for such calls, parsed or kept.
+    fn code_of(&mut self, def: &Arc<RoutineDef>, called: Called) -> Result<Arc<Code>> {
+        if let Some(code) = self.code.get(def, called) {
             return Ok(Arc::clone(code));
         }
+        let Called { instance, collation, .. } = called;
         let own =
             if instance.is_plain() { Arc::clone(def) } else { Arc::new(instance.routine(def)) };
-        let code = Arc::new(Code::of(&own, &[])?);
-        self.code.keep(def, instance, &code);
+        let code = Arc::new(Code::of(&own, &[])?.under(collation));
+        self.code.keep(def, called, &code);
         Ok(code)
     }
 
@@ -206,7 +209,8 @@ pub(super) fn call_with(
         |(name, ty): &(String, DataType)| types::RecordField { name: name.clone(), ty: *ty };
     let record = RecordType::new(columns.iter().map(field).collect())?;
     let wanted = Wanted::Row(record);
-    let code = running.session.code_of(&def, call.instance)?;
+    let meant = Called::of(&def, call.instance, call.collation);
+    let code = running.session.code_of(&def, meant)?;
     let value = running.session.run_with(&def, &code, Call::of(&row, wanted, boundaries))?;
     if columns.is_empty() {
         return Ok(QueryResult::command("CALL"));

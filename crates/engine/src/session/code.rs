@@ -11,11 +11,12 @@ use std::sync::Arc;
 use catalog::checks::Checks;
 use exec::expr::Evaluator;
 use parking_lot::Mutex;
+use sql::algebra::Derived;
 use sql::catalog::{
     Instance, NameConflict, RoutineDef, RoutineKind, RoutineType, RowCount, TriggerDef, Variables,
 };
 use sql::program::{Program, Signature};
-use types::{DataType, RecordType, Result, SqlState, Value};
+use types::{Collation, DataType, RecordType, Result, SqlState, Value};
 
 use super::prepared::PreparedStatement;
 
@@ -44,6 +45,9 @@ pub(crate) enum Use {
     Field(usize, usize),
 }
 
+/// Collations of the fields of a record, or the one of another value; None: the usual ones.
+pub(crate) type Collations = Option<Arc<[Derived]>>;
+
 /// Meaning of a name, and its type.
 pub(crate) type Meaning = (Use, DataType);
 
@@ -54,13 +58,25 @@ pub(crate) type Find = Box<dyn Fn(&[&str]) -> Option<Meaning> + Send + Sync>;
 pub(crate) struct Names {
     find: Find,
     conflict: NameConflict,
+    /// Collations of the variables, by slot.
+    collations: Arc<[Collations]>,
     /// Variables that the statement reads, in the order of its parameters.
     uses: Mutex<Vec<Meaning>>,
 }
 
 impl Names {
-    pub(crate) fn new(find: Find, conflict: NameConflict) -> Self {
-        Self { find, conflict, uses: Mutex::default() }
+    pub(crate) fn new(find: Find, conflict: NameConflict, collations: Arc<[Collations]>) -> Self {
+        Self { find, conflict, collations, uses: Mutex::default() }
+    }
+
+    /// The collations of a variable, and which of them is meant, if it is one.
+    fn collations_of(&self, number: u32) -> Option<(&[Derived], Option<usize>)> {
+        let read = self.uses.lock().get(number as usize).map(|(read, _)| *read)?;
+        let (slot, field) = match read {
+            Use::Slot(slot) => (slot, None),
+            Use::Field(slot, field) => (slot, Some(field)),
+        };
+        Some((self.collations.get(slot)?.as_deref()?, field))
     }
 
     /// Variables that the statement reads, in the order of its parameters.
@@ -80,6 +96,23 @@ impl Variables for Names {
         Some((u32::try_from(at).ok()?, ty))
     }
 
+    fn collation(&self, number: u32) -> Derived {
+        match self.collations_of(number) {
+            Some((all, Some(field))) => all.get(field).copied().unwrap_or_default(),
+            Some((all, None)) => {
+                all.iter().copied().max_by_key(|own| own.weight()).unwrap_or_default()
+            }
+            None => Derived::Usual,
+        }
+    }
+
+    fn field_collation(&self, number: u32, field: usize) -> Derived {
+        match self.collations_of(number) {
+            Some((all, None)) => all.get(field).copied().unwrap_or_default(),
+            _ => Derived::Usual,
+        }
+    }
+
     fn conflict(&self) -> NameConflict {
         self.conflict
     }
@@ -90,8 +123,10 @@ pub(crate) struct Fragment {
     pub(crate) prepared: PreparedStatement,
     /// Variables that are its parameters, and their types when it was prepared.
     pub(crate) uses: Vec<Meaning>,
-    /// Types of the variables that `uses` are, or are fields of.
-    pub(crate) slots: Vec<DataType>,
+    /// Types and collations of the variables that `uses` are, or are fields of.
+    pub(crate) slots: Vec<(DataType, Collations)>,
+    /// Collations of the columns of its rows.
+    pub(crate) collations: Collations,
     /// Set when it is an expression that reads nothing but variables.
     pub(crate) simple: Option<Simple>,
     /// The cursor that its variable after CURRENT OF named.
@@ -122,6 +157,8 @@ pub(crate) enum Body {
 pub(crate) struct Variable {
     /// The type that values get; None for records of any shape.
     pub(crate) ty: Option<DataType>,
+    /// Collations of such values.
+    pub(crate) collations: Collations,
     /// Tests of its domain.
     pub(crate) domain: Option<Checks>,
     /// Tests of the domains of its attributes.
@@ -141,6 +178,8 @@ pub(crate) struct Code {
     /// The routine; None for DO.
     pub(crate) def: Option<Arc<RoutineDef>>,
     pub(crate) body: Body,
+    /// The collation of its parameters, and of variables that say none; None is the usual one.
+    pub(crate) collation: Option<Collation>,
     /// Its variables as declared, once they were looked up.
     pub(crate) declared: Mutex<Option<Declarations>>,
     /// Fragments by number, those that are not in a run.
@@ -168,6 +207,11 @@ impl Code {
             }
         };
         Ok(Self::new(Some(Arc::clone(def)), body))
+    }
+
+    /// The same, for calls with this collation.
+    pub(crate) fn under(self, collation: Option<Collation>) -> Self {
+        Self { collation, ..self }
     }
 
     /// Reads the body of a routine in PL/pgSQL as its definition is checked.
@@ -213,7 +257,7 @@ impl Code {
             Body::Program(program) => program.fragments,
         };
         let kept = (0..count).map(|_| Mutex::default()).collect();
-        Self { def, body, declared: Mutex::default(), kept }
+        Self { def, body, collation: None, declared: Mutex::default(), kept }
     }
 
     /// Takes a fragment for a run.
@@ -245,8 +289,20 @@ pub(crate) struct TriggerCode {
     pub(crate) condition: Option<Arc<Code>>,
 }
 
-/// A routine or aggregate with the types of a call.
-type Called = (u32, Instance);
+/// A routine or aggregate with the types and the collation of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Called {
+    number: u32,
+    pub(crate) instance: Instance,
+    pub(crate) collation: Option<Collation>,
+}
+
+impl Called {
+    /// A call of `def` with these types and collation.
+    pub(crate) fn of(def: &RoutineDef, instance: Instance, collation: Option<Collation>) -> Self {
+        Self { number: def.number, instance, collation }
+    }
+}
 
 /// A function that an aggregate calls, with the types of a call of the aggregate.
 pub(crate) struct Step {
@@ -282,24 +338,20 @@ pub(crate) struct CodeCache {
 }
 
 impl CodeCache {
-    /// The code of a routine of this definition with the types of a call, if it is kept.
-    pub(crate) fn get(&self, def: &Arc<RoutineDef>, instance: Instance) -> Option<&Arc<Code>> {
-        let (known, code) = self.routines.get(&(def.number, instance))?;
+    /// The code of a routine of this definition for such calls, if it is kept.
+    pub(crate) fn get(&self, def: &Arc<RoutineDef>, called: Called) -> Option<&Arc<Code>> {
+        let (known, code) = self.routines.get(&called)?;
         Arc::ptr_eq(known, def).then_some(code)
     }
 
     /// Keeps code.
-    pub(crate) fn keep(&mut self, def: &Arc<RoutineDef>, instance: Instance, code: &Arc<Code>) {
-        self.routines.insert((def.number, instance), (Arc::clone(def), Arc::clone(code)));
+    pub(crate) fn keep(&mut self, def: &Arc<RoutineDef>, called: Called, code: &Arc<Code>) {
+        self.routines.insert(called, (Arc::clone(def), Arc::clone(code)));
     }
 
     /// The functions of an aggregate of this definition, if they are kept.
-    pub(crate) fn folding(
-        &self,
-        def: &Arc<RoutineDef>,
-        instance: Instance,
-    ) -> Option<&Arc<Folding>> {
-        let (known, folding) = self.aggregates.get(&(def.number, instance))?;
+    pub(crate) fn folding(&self, def: &Arc<RoutineDef>, called: Called) -> Option<&Arc<Folding>> {
+        let (known, folding) = self.aggregates.get(&called)?;
         Arc::ptr_eq(known, def).then_some(folding)
     }
 
@@ -307,11 +359,11 @@ impl CodeCache {
     pub(crate) fn keep_folding(
         &mut self,
         def: &Arc<RoutineDef>,
-        instance: Instance,
+        called: Called,
         folding: &Arc<Folding>,
     ) {
         let kept = (Arc::clone(def), Arc::clone(folding));
-        self.aggregates.insert((def.number, instance), kept);
+        self.aggregates.insert(called, kept);
     }
 
     /// The code of a trigger of this definition that fires for `table`, if it is kept.

@@ -8,9 +8,13 @@ use exec::ResultSet;
 use sql::statement::{CursorForm, CursorHold, CursorScroll};
 use types::{DataType, Error, Result, SqlState};
 
+use super::code::Collations;
+
 /// A cursor of a session.
 pub(crate) struct Cursor {
     pub(crate) rows: ResultSet,
+    /// Collations of their columns.
+    pub(crate) collations: Collations,
     /// The tables that rows are of, as the catalog calls them, with the place of each row.
     pub(crate) places: Vec<(String, Vec<Option<i64>>)>,
     pub(crate) count: i64,

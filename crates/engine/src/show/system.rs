@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use catalog::{Sequence, TableDef};
 use exec::BatchSource;
 use kernels::{Batch, Column, VectorBuilder};
-use sql::catalog::{Arguments, IndexColumn, IndexMeta, TableFunctionRef, Uniqueness};
+use sql::catalog::{Arguments, ColumnDef, IndexColumn, IndexMeta, TableFunctionRef, Uniqueness};
 use storage::{BlockLayout, SegmentInfo, TxnId};
 use types::{DataType, Error, Result, SqlState, Value};
 
@@ -51,6 +51,24 @@ pub(crate) fn counted_function(
     rows: &[Vec<Value>],
     count: u64,
 ) -> TableFunctionRef {
+    SourceFunction::bound(format!("{name}()"), file_of(columns, rows, count))
+}
+
+/// The rows of a transition table, whose columns are those of a table.
+pub(crate) fn transition(
+    name: &str,
+    columns: &[ColumnDef],
+    rows: &[Vec<Value>],
+) -> TableFunctionRef {
+    let collations = columns.iter().map(|column| column.collation).collect();
+    let columns: Vec<(&str, DataType)> =
+        columns.iter().map(|column| (column.name.as_str(), column.ty)).collect();
+    let file = file_of(&columns, rows, rows.len() as u64);
+    SourceFunction::collated(format!("{name}()"), file, collations)
+}
+
+/// Rows as a file has them; the planner takes `count` of them for granted.
+fn file_of(columns: &[(&str, DataType)], rows: &[Vec<Value>], count: u64) -> OpenedFile {
     let column = |(i, (_, ty)): (usize, &(&str, DataType))| {
         let mut builder = VectorBuilder::new(ty.physical());
         rows.iter().for_each(|row| builder.push_value(&row[i]));
@@ -59,8 +77,7 @@ pub(crate) fn counted_function(
     let vectors = columns.iter().enumerate().map(column).collect();
     let batches = if rows.is_empty() { vec![] } else { vec![Batch::new(vectors, rows.len())] };
     let columns = columns.iter().map(|(name, ty)| ((*name).to_owned(), *ty)).collect();
-    let file = OpenedFile { columns, rows: Some(count), source: Arc::new(Rows(batches)) };
-    SourceFunction::bound(format!("{name}()"), file)
+    OpenedFile { columns, rows: Some(count), source: Arc::new(Rows(batches)) }
 }
 
 /// Makes sure that a table function was called without arguments.

@@ -51,6 +51,17 @@ pub(crate) fn columns(session: &Session, statement: &Statement) -> Result<Option
     })
 }
 
+/// The columns of the rows of `statement` as they were bound; none where another one has them.
+pub(crate) fn output(statement: &Statement) -> &[OutputColumn] {
+    match statement {
+        Statement::Query(query) => &query.columns,
+        Statement::SelectForUpdate(select) => &select.query.columns[..select.width],
+        Statement::WithChanges(with) => output(&with.main),
+        Statement::AtCursor(at) => output(&at.statement),
+        other => returning(other).map_or(&[], |query| &query.columns),
+    }
+}
+
 /// The query of the rows that a statement which writes gives.
 fn returning(statement: &Statement) -> Option<&Query> {
     let returning = match statement {

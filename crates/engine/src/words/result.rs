@@ -1,9 +1,11 @@
 //! Result of a statement.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use exec::ResultSet;
 use kernels::{Batch, Column, VectorBuilder};
+use sql::algebra::Derived;
 use types::calendar::TimeZone;
 use types::charset::Charset;
 use types::text::TextStyle;
@@ -16,6 +18,8 @@ pub struct QueryResult {
     tag: Cow<'static, str>,
     rows: Option<ResultSet>,
     is_binary: bool,
+    /// Collations of the columns where a program asks for them; None: the usual ones.
+    collations: Option<Arc<[Derived]>>,
     notices: Vec<Notice>,
     zone: TimeZone,
     style: TextStyle,
@@ -31,7 +35,8 @@ impl QueryResult {
     fn empty(tag: Cow<'static, str>) -> Self {
         let (zone, style) = (TimeZone::UTC, TextStyle::default());
         let charset = Charset::UTF8;
-        Self { tag, rows: None, is_binary: false, notices: Vec::new(), zone, style, charset }
+        let (is_binary, notices, collations) = (false, Vec::new(), None);
+        Self { tag, rows: None, is_binary, collations, notices, zone, style, charset }
     }
 
     /// Rows of a query.
@@ -52,6 +57,17 @@ impl QueryResult {
     /// The same, to be sent in binary where the client does not say otherwise.
     pub(crate) fn into_binary(self) -> Self {
         Self { is_binary: true, ..self }
+    }
+
+    /// The same, its columns with these collations.
+    pub(crate) fn collated(self, collations: Option<Arc<[Derived]>>) -> Self {
+        Self { collations, ..self }
+    }
+
+    /// Collations of the columns where a program asks for them; of the fields of a record that is
+    /// the only column.
+    pub(crate) fn collations(&self) -> &Option<Arc<[Derived]>> {
+        &self.collations
     }
 
     /// True when rows are sent in binary where the client does not say otherwise.

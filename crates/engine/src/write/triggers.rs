@@ -24,7 +24,7 @@ use types::{DataType, Error, RecordType, Result, SqlState, Value, record};
 use super::action::Action;
 use super::rows::{Found, RowError, RowReader, attempt};
 use crate::Session;
-use crate::show::system::counted_function;
+use crate::show::system::transition;
 use crate::statement::row_types::row_type;
 use crate::statement::running::Running;
 use crate::statement::sequence::Callee;
@@ -598,7 +598,7 @@ fn transitions(
             let batch = Batch::new(columns_there.collect(), batch.rows);
             rows.extend((0..batch.rows).map(|at| values_of(&batch, at, &columns)));
         }
-        let rows = counted_function(&name, &columns, &rows, rows.len() as u64);
+        let rows = transition(&name, entry.columns(), &rows);
         Some(Transition { name, rows })
     };
     let old = one(&def.old_table, |rows| rows.old.as_ref());

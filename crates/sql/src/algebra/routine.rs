@@ -3,6 +3,8 @@
 use std::collections::HashSet;
 use std::sync::{LazyLock, Mutex, PoisonError};
 
+use types::Collation;
+
 use crate::definition::{Instance, RoutineDef, Volatility};
 
 /// A routine as expressions call it: by its number in the catalog. Who evaluates the call asks the
@@ -17,14 +19,16 @@ pub struct RoutineCall {
     pub name: &'static str,
     /// Types that its polymorphic ones stand for.
     pub instance: Instance,
+    /// The collation of its parameters; None is the usual one.
+    pub collation: Option<Collation>,
 }
 
 /// Names are kept as long as the process lives: there are as many as users thought of.
 static NAMES: LazyLock<Mutex<HashSet<&'static str>>> = LazyLock::new(Mutex::default);
 
 impl RoutineCall {
-    /// A call of `routine` with the types of `instance`.
-    pub fn of(routine: &RoutineDef, instance: Instance) -> Self {
+    /// A call of `routine` with the types of `instance`, whose parameters have the collation.
+    pub fn of(routine: &RoutineDef, instance: Instance, collation: Option<Collation>) -> Self {
         let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
         let bare = routine.bare_name();
         let name = match names.get(bare) {
@@ -35,6 +39,7 @@ impl RoutineCall {
                 name
             }
         };
-        Self { number: routine.number, volatility: routine.volatility, name, instance }
+        let (number, volatility) = (routine.number, routine.volatility);
+        Self { number, volatility, name, instance, collation }
     }
 }

@@ -6,7 +6,7 @@ use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
-use types::DataType;
+use types::{Collation, DataType};
 
 use super::Expr;
 use super::family::Family;
@@ -243,6 +243,10 @@ pub trait BoundTableFunction: Send + Sync {
     fn name(&self) -> &str;
     /// Result columns.
     fn columns(&self) -> &[(String, DataType)];
+    /// Collations of the columns, by position; None, and beyond their end, are the usual one.
+    fn collations(&self) -> &[Option<Collation>] {
+        &[]
+    }
     /// Rows, counted or estimated; None when nothing is known.
     fn rows(&self) -> Option<u64>;
     /// Restrictions that the query above has.

@@ -19,50 +19,9 @@ use types::{Collation, CompareOp, DataType, ElementType, Error, Result, SqlState
 use super::comparable::{ComparedFor, comparable, has_key};
 use super::name::{ident_at, object_at, object_parts};
 use super::{Binder, Bound, fail, place, unsupported};
-use crate::algebra::{ColumnId, Expr, ExprKind, Function, Place};
-use crate::catalog::ColumnDef;
+use crate::algebra::{ColumnId, Derived, Expr, ExprKind, Function, Place, is_collatable};
+use crate::catalog::{ColumnDef, Variables};
 use crate::words::RelationName;
-
-/// Collation of an expression, and why it has it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Derived {
-    /// Nothing gives it another one than the usual one.
-    Usual,
-    /// A column gives it.
-    Implicit(Collation),
-    /// Two columns give each its own, and none goes before the other.
-    Conflict(Collation, Collation),
-    /// COLLATE says it.
-    Explicit(Collation),
-}
-
-impl Derived {
-    /// Collation of a column that has the values.
-    fn of_column(self) -> Self {
-        match self {
-            Self::Explicit(collation) if collation.is_usual() => Self::Usual,
-            Self::Explicit(collation) => Self::Implicit(collation),
-            other => other,
-        }
-    }
-
-    /// The collation, unless there are two; None is the usual one.
-    fn only(self) -> Option<Collation> {
-        match self {
-            Self::Usual | Self::Conflict(..) => None,
-            Self::Implicit(collation) | Self::Explicit(collation) => {
-                Some(collation).filter(|collation| !collation.is_usual())
-            }
-        }
-    }
-}
-
-/// True for types whose values have collations; of arrays those of their elements count.
-fn is_collatable(ty: DataType) -> bool {
-    use DataType as T;
-    let value = ty.element().unwrap_or(ty);
-    matches!(value, T::Text | T::Varchar(_) | T::Char(_) | T::Unknown)
-}
 
 /// 42804 unless values of the type, or elements of such arrays, have collations.
 pub(super) fn check_collatable(ty: DataType, at: Place) -> Result<()> {
@@ -225,7 +184,7 @@ impl Binder<'_> {
         Ok(id)
     }
 
-    fn note(&mut self, id: ColumnId, derived: Derived) {
+    pub(super) fn note(&mut self, id: ColumnId, derived: Derived) {
         match derived.of_column() {
             Derived::Usual if !self.has_collations => {}
             Derived::Usual => drop(self.collations.remove(&id)),
@@ -277,8 +236,15 @@ impl Binder<'_> {
             (ExprKind::Call(Function::Collate(collation), _), _) => {
                 Ok(Derived::Explicit(*collation))
             }
-            // The field of a record whose fields are not known one by one.
-            (ExprKind::Call(Function::RecordField(_), list), _) => {
+            (ExprKind::Parameter(number), _) => Ok(self.of_variable(*number)),
+            (ExprKind::Call(Function::Routine(_), list), _) => self.of_arguments(list),
+            (ExprKind::Call(Function::RecordField(field), list), _) => {
+                if let [Expr { kind: ExprKind::Parameter(number), .. }] = &list[..] {
+                    let variables = self.catalog.variables();
+                    let field = |of: &dyn Variables| of.field_collation(*number, *field as usize);
+                    return Ok(variables.map_or(Derived::Usual, field));
+                }
+                // The field of a record whose fields are not known one by one.
                 Ok(match list.first().map_or(Derived::Usual, |of| self.of_record(of)) {
                     Derived::Implicit(collation) => {
                         Derived::Conflict(collation, Collation::usual())
@@ -313,21 +279,47 @@ impl Binder<'_> {
         if let ExprKind::Column(id) = expr.kind {
             return self.noted(id);
         }
-        let weight = |derived: &Derived| match derived {
-            Derived::Implicit(c) | Derived::Explicit(c) if c.has_own_equality() => 3,
-            Derived::Conflict(a, b) if a.has_own_equality() || b.has_own_equality() => 4,
-            Derived::Conflict(..) => 2,
-            Derived::Implicit(c) | Derived::Explicit(c) => u8::from(!c.is_of_bytes()),
-            Derived::Usual => 0,
-        };
+        if let ExprKind::Parameter(number) = expr.kind {
+            return self.of_variable(number);
+        }
         let mut found = Derived::Usual;
         expr.each_child(&mut |child| {
             let own = self.derived(child).unwrap_or(Derived::Usual);
-            if weight(&own) > weight(&found) {
+            if own.weight() > found.weight() {
                 found = own;
             }
         });
         found.of_column()
+    }
+
+    /// The collation of a variable of the program around the statement.
+    fn of_variable(&self, number: u32) -> Derived {
+        self.catalog.variables().map_or(Derived::Usual, |all| all.collation(number))
+    }
+
+    /// The collation of the result of a call with such arguments, of which records have none.
+    pub(super) fn of_arguments(&self, arguments: &[Expr]) -> Result<Derived> {
+        let mut united = Derived::Usual;
+        if self.has_collations {
+            for argument in arguments.iter().filter(|argument| is_collatable(argument.ty)) {
+                united = self.united(united, self.derived(argument)?)?;
+            }
+        }
+        Ok(united)
+    }
+
+    /// The collation that the parameters of a routine have in a call with such arguments; None is
+    /// the usual one, also where columns contradict each other.
+    ///
+    /// # Errors
+    /// 42P21 for two that are written.
+    pub(super) fn call_collation(
+        &self,
+        arguments: &[Expr],
+        at: Place,
+    ) -> Result<Option<Collation>> {
+        let derived = self.of_arguments(arguments).map_err(|error| place(error, at))?;
+        Ok(derived.only())
     }
 
     fn united_collation(&self, exprs: &[Expr]) -> Result<Derived> {
@@ -563,15 +555,6 @@ impl Binder<'_> {
             }
             _ => Ok(()),
         }
-    }
-
-    /// The same for the arguments of a program, whose body compares texts by their bytes.
-    ///
-    /// # Errors
-    /// 0A000.
-    pub(super) fn refuse_in_program(&self, arguments: &[Expr], at: Place) -> Result<()> {
-        let arguments: Vec<&Expr> = arguments.iter().collect();
-        self.refuse_own_equality("calls of programs", &arguments, at)
     }
 }
 

@@ -20,7 +20,7 @@ use super::scope::{Clause, Level, Scope, ScopeColumn, ScopeRelation, Whole};
 use super::series::{has_subquery, is_volatile};
 use super::types::{Context, can_cast};
 use super::{Aliases, Binder, Bound, BoundQuery, Unknowns};
-use crate::algebra::{ColumnId, Expr, ExprKind, Function, Plan};
+use crate::algebra::{ColumnId, Derived, Expr, ExprKind, Function, Plan, is_collatable};
 use crate::catalog::{
     Language, NullInput, RoutineDef, RoutineKind, RoutineType, RowCount, Security, Volatility,
 };
@@ -44,9 +44,7 @@ impl Binder<'_> {
         }
         let query = self.body(routine)?;
         let places: Vec<ColumnId> = chosen.arguments.iter().map(|_| self.fresh()).collect();
-        for (id, argument) in places.iter().zip(&chosen.arguments) {
-            self.note_collation(*id, argument).ok()?;
-        }
+        let derived = self.note_arguments(&places, &chosen.arguments)?;
         let columns = places.iter().zip(&chosen.arguments);
         let columns = columns.map(|(id, argument)| Expr::column(*id, argument.ty)).collect();
         let bound =
@@ -67,7 +65,20 @@ impl Binder<'_> {
             }
         }
         put(&mut expr, &places, &chosen.arguments);
-        Some(expr)
+        // The result has the collation of the arguments, and for the same reason.
+        let is_same = !is_collatable(ty) || self.derived(&expr).ok()? == derived;
+        is_same.then_some(expr)
+    }
+
+    /// Notes that the columns which stand for arguments have the collation of the call, whose is
+    /// the result.
+    fn note_arguments(&mut self, places: &[ColumnId], arguments: &[Expr]) -> Option<Derived> {
+        let derived = self.of_arguments(arguments).ok()?;
+        let collation = derived.only();
+        for (id, _) in places.iter().zip(arguments).filter(|(_, own)| is_collatable(own.ty)) {
+            self.note(*id, Derived::implied(collation));
+        }
+        Some(derived)
     }
 
     /// The expression of a query of one row and one column, as a value of type `ty`.
@@ -93,12 +104,13 @@ impl Binder<'_> {
         Some(if expr.ty == ty { expr } else { self.cast(expr, ty) })
     }
 
-    /// The rows of a call in FROM as the query that the body is, its columns of `types`; None when
-    /// it has to be called.
+    /// The rows of a call in FROM as the query that the body is, its columns of `types` and with
+    /// the collations `noted`; None when it has to be called.
     pub(super) fn inlined_rows(
         &mut self,
         chosen: &Chosen,
         types: &[DataType],
+        noted: &[Derived],
     ) -> Option<(Plan, Vec<Expr>)> {
         let routine = &chosen.routine;
         let is_plain = routine.rows == RowCount::Many
@@ -110,6 +122,15 @@ impl Binder<'_> {
             return None;
         }
         let query = self.body(routine)?;
+        let collation = self.call_collation(&chosen.arguments, None).ok()?;
+        // In the body it is that of a column, and the same for all of them.
+        let is_own = |argument: &Expr| {
+            let own = self.derived(argument);
+            !is_collatable(argument.ty) || own.is_ok_and(|own| own == Derived::implied(collation))
+        };
+        if !chosen.arguments.iter().all(is_own) {
+            return None;
+        }
         let bound = self.in_body(routine, chosen.arguments.clone(), |binder| {
             binder.bind_query(&query, Unknowns::Text)
         })?;
@@ -117,10 +138,10 @@ impl Binder<'_> {
             return None;
         }
         let (mut columns, mut exprs) = (Vec::new(), Vec::new());
-        for (column, ty) in bound.columns.iter().zip(types) {
+        for ((column, ty), noted) in bound.columns.iter().zip(types).zip(noted) {
             let expr = self.as_declared(Expr::column(column.id, column.ty), *ty)?;
             let id = self.fresh();
-            self.note_collation(id, &expr).ok()?;
+            self.note(id, *noted);
             columns.push((id, expr));
             exprs.push(Expr::column(id, *ty));
         }

@@ -52,7 +52,7 @@ impl Binder<'_> {
         let Some(chosen) = self.chosen(&function.name, &list, RoutineKind::Aggregate)? else {
             return Ok(None);
         };
-        self.refuse_in_program(&chosen.arguments, at)?;
+        let collation = self.call_collation(&chosen.arguments, at)?;
         let name = chosen.routine.bare_name();
         if !function.within_group.is_empty() {
             let message =
@@ -72,7 +72,7 @@ impl Binder<'_> {
             None => None,
         };
         let ty = self.held_type(&chosen.routine.result)?;
-        let call = RoutineCall::of(&chosen.routine, chosen.instance);
+        let call = RoutineCall::of(&chosen.routine, chosen.instance, collation);
         let collected = self.collecting(chosen.arguments, &written, at)?;
         Ok(Some((AggregateCall { filter, ..collected }, Fold { call, ty })))
     }

@@ -19,9 +19,13 @@ use super::from::{FunctionItem, named_relation};
 use super::name::object_at;
 use super::routine_choice::Chosen;
 use super::scope::{Clause, Scope, ScopeColumn, Series, Whole};
-use super::{Binder, Bound, BoundColumn, BoundQuery, fail, unsupported};
-use crate::algebra::{Expr, Function, Place, Plan, RoutineCall, SeriesFunction};
-use crate::catalog::{DomainUse, ParameterDef, RoutineDef, RoutineKind, RoutineType, RowCount};
+use super::{Binder, Bound, BoundColumn, BoundQuery, fail, place, unsupported};
+use crate::algebra::{
+    Derived, Expr, Function, Place, Plan, RoutineCall, SeriesFunction, is_collatable,
+};
+use crate::catalog::{
+    DomainUse, ParameterDef, Relation, RoutineDef, RoutineKind, RoutineType, RowCount,
+};
 use crate::parse::folded;
 use crate::statement::{CallRoutine, RelationName, Statement};
 
@@ -141,11 +145,9 @@ impl Binder<'_> {
         if let Some(inlined) = self.inlined_value(&chosen, shape.ty) {
             return Ok(Bound::new(inlined, at));
         }
-        self.refuse_in_program(&chosen.arguments, at)?;
         let result = chosen.routine.result.domain();
         if chosen.routine.rows == RowCount::One {
-            let called = Function::Routine(RoutineCall::of(&chosen.routine, chosen.instance));
-            let call = Expr::call(called, chosen.arguments, shape.ty);
+            let call = self.call_of(chosen, shape.ty, at)?;
             return Ok(Bound::new(self.in_domain(call, result)?, at));
         }
         let call = self.rows_called(chosen, &shape, at)?;
@@ -153,6 +155,14 @@ impl Binder<'_> {
         let row = self.series_value(call, at)?.expr;
         let value = if is_value { field_of(&row, 0, shape.ty) } else { row };
         Ok(Bound::new(self.in_domain(value, result)?, at))
+    }
+
+    /// The call itself, of a value of type `ty`.
+    fn call_of(&mut self, chosen: Chosen, ty: DataType, at: Place) -> Result<Expr> {
+        let Chosen { routine, instance, arguments, .. } = chosen;
+        let collation = self.call_collation(&arguments, at)?;
+        let call = Function::Routine(RoutineCall::of(&routine, instance, collation));
+        Ok(Expr::call(call, arguments, ty))
     }
 
     /// The rows of a call as a series of records; a value is the only field of one.
@@ -167,8 +177,7 @@ impl Binder<'_> {
         let Some(list) = DataType::array_of(row) else {
             return unsupported("rows of this type", at);
         };
-        let called = Function::Routine(RoutineCall::of(&chosen.routine, chosen.instance));
-        let rows = Expr::call(called, chosen.arguments, list);
+        let rows = self.call_of(chosen, list, at)?;
         let function = SeriesFunction::Unnest;
         Ok(Series { id: self.fresh(), ty: row, function, arguments: vec![rows] })
     }
@@ -242,10 +251,10 @@ impl Binder<'_> {
             Some(all) => all.iter().map(|(_, ty)| *ty).collect(),
             None => vec![shape.ty],
         };
-        if !ordinality && let Some((plan, values)) = self.inlined_rows(&chosen, &types) {
+        let noted = self.collations_of_rows(&chosen, &types, at)?;
+        if !ordinality && let Some((plan, values)) = self.inlined_rows(&chosen, &types, &noted) {
             return Ok(Rows { plan, values, number: None });
         }
-        self.refuse_in_program(&chosen.arguments, at)?;
         let count = chosen.routine.rows;
         let domains: Vec<Option<DomainUse>> = match (&shape.columns, &chosen.routine.result) {
             (Some(_), RoutineType::Record) => {
@@ -265,7 +274,54 @@ impl Binder<'_> {
         for (value, domain) in values.iter_mut().zip(domains) {
             *value = self.in_domain(value.clone(), domain)?;
         }
+        if noted.iter().all(|noted| *noted == Derived::Usual) {
+            return Ok(Rows { plan, values, number });
+        }
+        let mut columns = Vec::with_capacity(values.len() + 1);
+        let mut number = number;
+        for (value, noted) in values.iter_mut().zip(noted) {
+            let id = self.fresh();
+            self.note(id, noted);
+            let own = Expr::column(id, value.ty);
+            columns.push((id, std::mem::replace(value, own)));
+        }
+        if let Some(number) = &mut number {
+            let id = self.fresh();
+            let own = Expr::column(id, number.ty);
+            columns.push((id, std::mem::replace(number, own)));
+        }
+        let plan = Plan::Project { input: Box::new(plan), columns };
         Ok(Rows { plan, values, number })
+    }
+
+    /// Collations of the columns of the rows of a call: those of the type that a row is of, and
+    /// that of the arguments for a value.
+    fn collations_of_rows(
+        &mut self,
+        chosen: &Chosen,
+        types: &[DataType],
+        at: Place,
+    ) -> Result<Vec<Derived>> {
+        match &chosen.routine.result {
+            RoutineType::Value(..) if types.len() == 1 && is_collatable(types[0]) => {
+                let derived = self.of_arguments(&chosen.arguments);
+                Ok(vec![derived.map_err(|error| place(error, at))?.of_column()])
+            }
+            RoutineType::Row(key) => {
+                let name = RelationName::of_key(key);
+                let found = self.catalog.relation(Some(name.schema_name()), &name.name);
+                let mut noted = match found {
+                    Some(Relation::Table(table)) => {
+                        let columns = table.columns().iter();
+                        columns.map(|column| Derived::implied(column.collation)).collect()
+                    }
+                    _ => Vec::new(),
+                };
+                noted.resize(types.len(), Derived::Usual);
+                Ok(noted)
+            }
+            _ => Ok(vec![Derived::Usual; types.len()]),
+        }
     }
 
     /// The plan of the rows of a call, a row of them, and its number from 1 if it is asked for.
@@ -289,8 +345,7 @@ impl Binder<'_> {
             let Series { id, ty, function, arguments } = call;
             return Ok((Plan::Series { function, arguments, column: (id, ty) }, row, None));
         }
-        let called = Function::Routine(RoutineCall::of(&chosen.routine, chosen.instance));
-        let call = Expr::call(called, chosen.arguments, shape.ty);
+        let call = self.call_of(chosen, shape.ty, at)?;
         let id = self.fresh();
         self.note_collation(id, &call)?;
         let one = Plan::Values { columns: Vec::new(), rows: vec![Vec::new()] };
@@ -318,7 +373,7 @@ impl Binder<'_> {
             binder.chosen(&function.name, args, RoutineKind::Procedure)
         })?;
         let Some(chosen) = chosen else { return Ok(None) };
-        self.refuse_in_program(&chosen.arguments, object_at(&function.name))?;
+        let collation = self.call_collation(&chosen.arguments, object_at(&function.name))?;
         let (mut columns, mut output) = (Vec::new(), Vec::new());
         for (expr, parameter) in chosen.arguments.into_iter().zip(chosen.routine.inputs()) {
             let (id, ty) = (self.fresh(), expr.ty);
@@ -329,7 +384,8 @@ impl Binder<'_> {
         let plan = Plan::Project { input: Box::new(one), columns };
         let arguments = self.finish(BoundQuery { plan, columns: output })?;
         let (number, instance) = (chosen.routine.number, chosen.instance);
-        Ok(Some(Statement::CallRoutine(Box::new(CallRoutine { number, instance, arguments }))))
+        let call = CallRoutine { number, instance, collation, arguments };
+        Ok(Some(Statement::CallRoutine(Box::new(call))))
     }
 }
 

@@ -6,7 +6,7 @@ use types::{DataType, Result, SqlState};
 use super::name::{ident_at, refuse_reserved};
 use super::{Aliases, Binder, Bound, fail};
 use crate::algebra::{
-    AggregateCall, ColumnId, Expr, ExprKind, FrameUnits, Place, SeriesFunction, WindowCall,
+    AggregateCall, ColumnId, Derived, Expr, ExprKind, FrameUnits, Place, SeriesFunction, WindowCall,
 };
 use crate::catalog::{NameConflict, TableRef};
 use crate::parse::folded;
@@ -523,7 +523,9 @@ impl Binder<'_> {
         if self.definition_depth > 0 {
             return None;
         }
-        let (number, ty) = self.catalog.variables()?.find(parts)?;
+        let variables = self.catalog.variables()?;
+        let (number, ty) = variables.find(parts)?;
+        self.has_collations |= variables.collation(number) != Derived::Usual;
         let place = number as usize;
         if self.parameters.len() <= place {
             self.parameters.resize(place + 1, DataType::Unknown);

@@ -12,7 +12,7 @@ use super::scope::{Clause, Scope, ScopeColumn, ScopeRelation, Whole};
 use super::text_search::set_named;
 use super::types::{Context, number_union};
 use super::{Binder, Bound, fail, place, unsupported};
-use crate::algebra::{BusFunction, Expr, ExprKind, Function, Place, Plan};
+use crate::algebra::{BusFunction, Derived, Expr, ExprKind, Function, Place, Plan};
 use crate::catalog::{Arguments, TableFunctionRef};
 use crate::parse::{ROWS_FROM, folded};
 
@@ -227,6 +227,8 @@ impl Binder<'_> {
         let mut scope_columns = Vec::new();
         for (ordinal, (column, ty)) in function.0.columns().iter().enumerate() {
             let id = self.fresh();
+            let collation = function.0.collations().get(ordinal).copied().flatten();
+            self.note(id, Derived::implied(collation));
             columns.push((id, ordinal));
             scope_columns.push(ScopeColumn {
                 name: column.clone(),

@@ -395,12 +395,6 @@ fn transition_names(target: &Target, create: &CreateTriggerTree) -> Result<[Opti
     Ok(names)
 }
 
-/// # Errors
-/// 0A000: rows of triggers are compared by the bytes of their texts.
-fn refused_collation<T>(what: &str) -> Result<T> {
-    Err(types::Error::unsupported(format!("{what} of a collation that is not deterministic")))
-}
-
 fn refuse_transition(target: &Target, create: &CreateTriggerTree, is_new: bool) -> Result<()> {
     let name = RelationName::name_of_key(target.key());
     let wrong = |kind: &str, detail: &str| {
@@ -421,9 +415,6 @@ fn refuse_transition(target: &Target, create: &CreateTriggerTree, is_new: bool) 
         }
         Target::Table(table) if is_row && table.partition_of().is_some() => {
             return refused("ROW triggers with transition tables are not supported on partitions");
-        }
-        Target::Table(table) if table.columns().iter().any(|column| column.has_own_equality()) => {
-            return refused_collation("transition tables with columns");
         }
         Target::Table(_) => {}
     }
@@ -480,9 +471,6 @@ fn refuse_sides(
     }
     let Target::Table(table) = target else { return Ok(()) };
     let columns = table.columns();
-    if old.iter().chain(&new).any(|at| columns[*at].has_own_equality()) {
-        return refused_collation("WHEN over columns");
-    }
     if create.timing != TriggerTiming::Before {
         return Ok(());
     }

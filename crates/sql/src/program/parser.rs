@@ -8,13 +8,14 @@ mod cursor;
 mod query;
 mod raise;
 
-use types::{Collation, Error, Result, SqlState, budget, stack};
+use types::{Error, Result, SqlState, budget, stack};
 
 use super::lexer::{Kind, Token, tokens};
 use super::tree::{
     Block, Condition, Declared, Fragment, Handler, NameConflict, Program, Scope, Statement, Target,
     Variable,
 };
+use crate::words::RelationName;
 
 /// Name and parameters that a body is read with.
 #[derive(Clone, Copy, Debug)]
@@ -215,10 +216,16 @@ impl Parser<'_> {
     /// Adds a variable with a name in the innermost scope.
     fn declare(&mut self, name: &str, declared: Declared) -> usize {
         let slot = self.variables.len();
-        let (is_constant, not_null, default, cursor) = (false, false, None, None);
-        let name = name.to_owned();
-        self.name(&name, slot);
-        self.variables.push(Variable { name, declared, is_constant, not_null, default, cursor });
+        self.name(name, slot);
+        self.variables.push(Variable {
+            name: name.to_owned(),
+            declared,
+            collate: None,
+            is_constant: false,
+            not_null: false,
+            default: None,
+            cursor: None,
+        });
         slot
     }
 
@@ -401,15 +408,7 @@ impl Parser<'_> {
         }
         let is_constant = self.word("constant");
         let declared = self.declared_type()?;
-        if self.word("collate") {
-            let mut collation = self.identifier()?;
-            while self.sign(".") {
-                collation = self.identifier()?;
-            }
-            if Collation::named(&collation).is_none_or(|known| !known.is_of_bytes()) {
-                return Err(Error::unsupported("COLLATE of a variable"));
-            }
-        }
+        let collate = if self.word("collate") { Some(self.dotted_name()?) } else { None };
         let not_null = self.words(&["not", "null"]);
         let has_default = self.word("default") || self.sign(":=") || self.sign("=");
         let default = if has_default { Some(self.expression(&[";"])?) } else { None };
@@ -423,9 +422,19 @@ impl Parser<'_> {
         let slot = self.declare(&name, declared);
         if let Some(variable) = self.variables.get_mut(slot) {
             (variable.is_constant, variable.not_null) = (is_constant, not_null);
-            variable.default = default;
+            (variable.default, variable.collate) = (default, collate);
         }
         Ok(())
+    }
+
+    /// A name with its schema, quoted.
+    fn dotted_name(&mut self) -> Result<String> {
+        let quoted = |name: String| RelationName::public(&name).quoted();
+        let mut name = quoted(self.identifier()?);
+        while self.sign(".") {
+            name = format!("{name}.{}", quoted(self.identifier()?));
+        }
+        Ok(name)
     }
 
     fn declared_type(&mut self) -> Result<Declared> {

@@ -40,6 +40,8 @@ pub struct Variable {
     pub name: String,
     /// Its type as declared.
     pub declared: Declared,
+    /// COLLATE: the name of the collation as SQL writes it.
+    pub collate: Option<String>,
     /// CONSTANT.
     pub is_constant: bool,
     /// NOT NULL.

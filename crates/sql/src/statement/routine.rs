@@ -4,7 +4,7 @@ use super::{DropBehaviour, IfExists, RoleName};
 use crate::algebra::Query;
 use crate::catalog::{Instance, RoutineDef, RoutineKind, RoutineSetting, Volatility};
 use crate::definition::{NullInput, Security};
-use types::SqlState;
+use types::{Collation, SqlState};
 
 /// A statement about routines; those that are there go by their keys in the catalog.
 #[derive(Clone, Debug)]
@@ -95,6 +95,8 @@ pub struct CallRoutine {
     pub number: u32,
     /// Types that its polymorphic ones stand for.
     pub instance: Instance,
+    /// The collation of its parameters; None is the usual one.
+    pub collation: Option<Collation>,
     /// Values of the parameters that go in, in order.
     pub arguments: Query,
 }

@@ -16,20 +16,23 @@ use sql::catalog::{
 };
 use types::array::{Elements, decode};
 use types::{
-    DataType, ElementType, Error, RecordField, RecordType, Result, SqlState, Value, record, text,
+    Collation, DataType, ElementType, Error, RecordField, RecordType, Result, SqlState, Value,
+    record, text,
 };
 
 use super::Call;
 use super::frame::Boundaries;
 use super::result::Wanted;
 use crate::Session;
-use crate::session::code::{Code, Folding, Step};
+use crate::session::code::{Called, Code, Folding, Step};
 use crate::statement::row_types::type_of;
 
 /// Types that a function of an aggregate takes and gives.
 struct Signature<'t> {
     takes: &'t [DataType],
     gives: DataType,
+    /// Collation of what it takes.
+    collation: Option<Collation>,
 }
 
 impl Session {
@@ -38,10 +41,10 @@ impl Session {
     pub(super) fn fold(
         &mut self,
         def: &Arc<RoutineDef>,
-        instance: Instance,
+        called: Called,
         given: &[Value],
     ) -> Result<Value> {
-        let folding = self.folding(def, instance)?;
+        let folding = self.folding(def, called)?;
         let mut state = folding.initial.clone();
         // A strict function without INITCOND has no state before the first row that counts.
         let mut is_open = state.is_null() && folding.transition.def.nulls == NullInput::Strict;
@@ -78,18 +81,18 @@ impl Session {
     }
 
     /// The functions of an aggregate with the types of a call, made or kept.
-    fn folding(&mut self, def: &Arc<RoutineDef>, instance: Instance) -> Result<Arc<Folding>> {
-        if let Some(folding) = self.code.folding(def, instance)
+    fn folding(&mut self, def: &Arc<RoutineDef>, called: Called) -> Result<Arc<Folding>> {
+        if let Some(folding) = self.code.folding(def, called)
             && self.is_current(folding)
         {
             return Ok(Arc::clone(folding));
         }
-        let own = instance.routine(def);
+        let own = called.instance.routine(def);
         let Some(aggregate) = &own.aggregate else {
             return Err(Error::internal("an aggregate has functions"));
         };
-        let folding = Arc::new(self.new_folding(&own, aggregate)?);
-        self.code.keep_folding(def, instance, &folding);
+        let folding = Arc::new(self.new_folding(&own, aggregate, called.collation)?);
+        self.code.keep_folding(def, called, &folding);
         Ok(folding)
     }
 
@@ -106,13 +109,18 @@ impl Session {
         })
     }
 
-    fn new_folding(&mut self, own: &RoutineDef, aggregate: &AggregateDef) -> Result<Folding> {
+    fn new_folding(
+        &mut self,
+        own: &RoutineDef,
+        aggregate: &AggregateDef,
+        collation: Option<Collation>,
+    ) -> Result<Folding> {
         let state = type_of(self, &aggregate.state)?;
         let mut takes = vec![state];
         for input in own.inputs() {
             takes.push(type_of(self, &input.ty)?);
         }
-        let signature = Signature { takes: &takes, gives: state };
+        let signature = Signature { takes: &takes, gives: state, collation };
         let transition = self.new_step(&aggregate.transition, &signature)?;
         let nulls = match aggregate.last_takes {
             LastTakes::State => 0,
@@ -121,7 +129,8 @@ impl Session {
         let last = match &aggregate.last {
             Some(last) => {
                 let gives = type_of(self, &own.result)?;
-                Some(self.new_step(last, &Signature { takes: &takes[..=nulls], gives })?)
+                let takes = &takes[..=nulls];
+                Some(self.new_step(last, &Signature { takes, gives, collation })?)
             }
             None => None,
         };
@@ -149,13 +158,14 @@ impl Session {
                 let gone = || Error::new(SqlState::UNDEFINED_FUNCTION, is_gone);
                 let source = source.ok_or_else(gone)?;
                 let instance = Instance::of_types(&source, signature.takes);
-                let code = self.code_of(&source, instance)?;
+                let called = Called::of(&source, instance, signature.collation);
+                let code = self.code_of(&source, called)?;
                 let def = Arc::new(instance.routine(&source));
                 Ok(Step { source: Some(source), def, code, ty })
             }
             StepFunction::System(name, nulls) => {
                 let def = Arc::new(called(name, *nulls, signature));
-                let code = Arc::new(Code::of(&def, &[])?);
+                let code = Arc::new(Code::of(&def, &[])?.under(signature.collation));
                 Ok(Step { source: None, def, code, ty })
             }
         }

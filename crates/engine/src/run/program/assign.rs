@@ -4,6 +4,7 @@ use catalog::checks::Checks;
 use sql::program::{Into, Target};
 use types::{DataType, Error, RecordType, Result, SqlState, Value, array, record};
 
+use super::collation::{of_column, of_type};
 use super::fragment::{record_of, rows_of};
 use super::frame::{Frame, Typed, attributes_of, cast, unchecked};
 use super::result::TypedRow;
@@ -15,7 +16,8 @@ impl Frame<'_> {
     ///
     /// # Errors
     /// Errors of the cast; 22004 for NULL in a variable that takes none; 22005 for a constant.
-    pub(super) fn set(&mut self, slot: usize, Typed { value, ty }: Typed) -> Result<()> {
+    pub(super) fn set(&mut self, slot: usize, given: Typed) -> Result<()> {
+        let Typed { value, ty, collations } = given;
         let (not_null, name) = match &self.code.body {
             Body::Program(program) => {
                 let variable = &program.variables[slot];
@@ -32,7 +34,7 @@ impl Frame<'_> {
             Some(declared) => {
                 let is_row = matches!((ty, declared), (DataType::Record(_), DataType::Record(_)));
                 let value = if is_row && ty != declared {
-                    self.as_row(Typed { value, ty }, declared)?
+                    self.as_row(Typed::of(value, ty), declared)?
                 } else {
                     cast(self.session, value, ty, declared)?
                 };
@@ -45,10 +47,15 @@ impl Frame<'_> {
                 self.values[slot] = value;
             }
             None => {
-                self.types[slot] = match (&value, ty) {
-                    (Value::Null, DataType::Text | DataType::Unknown) => self.types[slot],
-                    (_, ty) => ty,
-                };
+                let is_typed =
+                    !(value.is_null() && matches!(ty, DataType::Text | DataType::Unknown));
+                if is_typed {
+                    self.types[slot] = ty;
+                    let is_row = matches!(ty, DataType::Record(_));
+                    let given = collations.filter(|_| is_row);
+                    let own = || of_type(self.session, ty, self.code.collation);
+                    self.collations[slot] = given.or_else(own);
+                }
                 self.values[slot] = value;
             }
         }
@@ -56,7 +63,7 @@ impl Frame<'_> {
     }
 
     /// A record as one of another shape: by position, NULLs where it has too few fields.
-    fn as_row(&self, Typed { value, ty }: Typed, to: DataType) -> Result<Value> {
+    fn as_row(&self, Typed { value, ty, .. }: Typed, to: DataType) -> Result<Value> {
         let (DataType::Record(from), DataType::Record(to), Value::Str(bytes)) = (ty, to, &value)
         else {
             return Ok(value);
@@ -84,7 +91,7 @@ impl Frame<'_> {
         }
         let mut subscripts = Vec::with_capacity(target.subscripts.len());
         for subscript in &target.subscripts {
-            let Typed { value: number, ty } = self.eval(subscript)?;
+            let Typed { value: number, ty, .. } = self.eval(subscript)?;
             let number = cast(self.session, number, ty, DataType::Integer)?;
             let Some(number) = number.as_integer().and_then(|n| i32::try_from(n).ok()) else {
                 let message = "array subscript in assignment must not be null";
@@ -94,7 +101,7 @@ impl Frame<'_> {
         }
         let part = Part { fields: &target.fields, subscripts: &subscripts };
         let value_now = self.values[target.slot].clone();
-        let whole = Typed { value: value_now, ty: self.types[target.slot] };
+        let whole = Typed::of(value_now, self.types[target.slot]);
         let changed = with_part(self.session, whole, part, value).map_err(|error| {
             if error.state() == SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE {
                 let name = self.name_of(target.slot);
@@ -185,12 +192,19 @@ impl Frame<'_> {
                     Value::Str(record::from_values(&nothing, ty)?.into())
                 }
             };
-            return self.assign(target, Typed { value, ty: DataType::Record(ty) });
+            let collations = result.collations().clone();
+            return self.assign(target, Typed { value, ty: DataType::Record(ty), collations });
         }
         let types: Vec<DataType> = result.columns().iter().map(|(_, ty)| *ty).collect();
         let values = row.map_or_else(|| vec![Value::Null; types.len()], |row| row.values);
-        let typed = |(value, ty)| Typed { value, ty };
-        let mut given = values.into_iter().zip(types).map(typed);
+        let typed = |(at, (value, ty))| {
+            let collations = match ty {
+                DataType::Record(row) => of_column(result, at, row),
+                _ => None,
+            };
+            Typed { value, ty, collations }
+        };
+        let mut given = values.into_iter().zip(types).enumerate().map(typed);
         for target in targets {
             let value = given.next().unwrap_or(Typed::NOTHING);
             self.assign(target, value)?;
@@ -218,7 +232,7 @@ struct Part<'a> {
 /// 42703 with the name of the missing field, 55000 for a record without value.
 fn with_part(
     session: &Session,
-    Typed { value: whole, ty }: Typed,
+    Typed { value: whole, ty, .. }: Typed,
     part: Part<'_>,
     value: Typed,
 ) -> Result<Value> {
@@ -235,14 +249,14 @@ fn with_part(
         };
         let before = std::mem::replace(&mut fields[ordinal], Value::Null);
         let part = Part { fields: rest, ..part };
-        let value = with_part(session, Typed { value: before, ty: own }, part, value)?;
+        let value = with_part(session, Typed::of(before, own), part, value)?;
         test_field(session, row, ordinal, &value)?;
         fields[ordinal] = value;
         return Ok(Value::Str(record::from_values(&fields, row)?.into()));
     }
     match part.subscripts {
         [] => tested(session, value, ty),
-        subscripts => with_element(session, Typed { value: whole, ty }, subscripts, value),
+        subscripts => with_element(session, Typed::of(whole, ty), subscripts, value),
     }
 }
 
@@ -250,7 +264,7 @@ fn with_part(
 ///
 /// # Errors
 /// Errors of the cast; 23502, 23514.
-fn tested(session: &Session, Typed { value, ty }: Typed, to: DataType) -> Result<Value> {
+fn tested(session: &Session, Typed { value, ty, .. }: Typed, to: DataType) -> Result<Value> {
     let value = cast(session, value, ty, to)?;
     if ty != to
         && to.has_domains()
@@ -278,7 +292,7 @@ fn test_field(session: &Session, row: RecordType, ordinal: usize, value: &Value)
 /// An array with another element.
 fn with_element(
     session: &Session,
-    Typed { value: whole, ty }: Typed,
+    Typed { value: whole, ty, .. }: Typed,
     subscripts: &[i32],
     value: Typed,
 ) -> Result<Value> {

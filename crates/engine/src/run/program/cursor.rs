@@ -50,7 +50,7 @@ impl Frame<'_> {
             cursor.text = query.to_owned();
         }
         cursors.insert(name.clone(), cursor);
-        self.set(*slot, Typed { value: Value::text(&name), ty: DataType::RefCursor })
+        self.set(*slot, Typed::of(Value::text(&name), DataType::RefCursor))
     }
 
     /// Gives the parameters of a bound cursor these values; its DECLARE.
@@ -152,7 +152,7 @@ impl Frame<'_> {
     }
 
     fn count_of(&mut self, count: &Fragment) -> Result<i64> {
-        let Typed { value, ty } = self.eval(count)?;
+        let Typed { value, ty, .. } = self.eval(count)?;
         let value = cast(self.session, value, ty, DataType::Integer)?;
         value.as_integer().and_then(|value| i64::try_from(value).ok()).ok_or_else(|| {
             let message = "relative or absolute cursor position is null";

@@ -140,18 +140,19 @@ impl Frame<'_> {
         }
     }
 
-    /// True while the variables that a fragment reads have the types that it was prepared with.
+    /// True while the variables that a fragment reads have the types and collations that it was
+    /// prepared with.
     fn fits(&self, fragment: &Fragment) -> bool {
-        fragment.uses.iter().zip(&fragment.slots).all(|((read, _), ty)| {
+        fragment.uses.iter().zip(&fragment.slots).all(|((read, _), (ty, collations))| {
             let (Use::Slot(slot) | Use::Field(slot, _)) = read;
-            self.types.get(*slot) == Some(ty)
+            self.types[*slot] == *ty && self.collations[*slot] == *collations
         })
     }
 
     /// The statement with its variables as parameters.
     fn prepare(&self, piece: Piece) -> Result<Box<Fragment>> {
         let Piece { parsed, find, conflict, cursor } = piece;
-        let names = Arc::new(Names::new(find, conflict));
+        let names = Arc::new(Names::new(find, conflict, self.collations.as_slice().into()));
         let catalog =
             StatementCatalog { variables: Some(&*names), ..self.session.catalog_for(&parsed) };
         let bound = sql::bind(&parsed, &catalog, &[]);
@@ -166,13 +167,14 @@ impl Frame<'_> {
         let types: Vec<DataType> = uses.iter().map(|(_, ty)| *ty).collect();
         let slot_of = |(read, _): &Meaning| {
             let (Use::Slot(slot) | Use::Field(slot, _)) = read;
-            self.types[*slot]
+            (self.types[*slot], self.collations[*slot].clone())
         };
+        let collations = self.collations_of(&bound, &names);
         let slots = uses.iter().map(slot_of).collect();
         let statement = ParsedStatement::clone(&parsed);
         let prepared = PreparedStatement::new(self.session, types, statement);
         let prepared = PreparedStatement { names: Some(names), ..prepared };
-        Ok(Box::new(Fragment { prepared, uses, slots, simple, cursor }))
+        Ok(Box::new(Fragment { prepared, uses, slots, collations, simple, cursor }))
     }
 
     /// An error about a name, when it is that of a record without value.
@@ -232,8 +234,12 @@ impl Frame<'_> {
         let values: Vec<Value> =
             fragment.uses.iter().map(|(read, _)| self.value_of(*read)).collect();
         let result = self.session.run_in_program(&mut fragment.prepared, values, self.boundaries);
+        let collations = fragment.collations.clone();
         self.code.keep(number, fragment);
-        result.map_err(Error::without_position)
+        match result {
+            Ok(result) => Ok(result.collated(collations)),
+            Err(error) => Err(error.without_position()),
+        }
     }
 
     /// Runs a fragment of PL/pgSQL.
@@ -267,7 +273,8 @@ impl Frame<'_> {
             let columns = ready.uses.iter().map(column).collect();
             // What goes wrong is said by the query.
             if let Ok(value) = simple.evaluator.evaluate(&Batch::new(columns, 1)) {
-                let result = Typed { value: value.value(0), ty: simple.ty };
+                let collations = ready.collations.clone();
+                let result = Typed { value: value.value(0), ty: simple.ty, collations };
                 self.code.keep(number, ready);
                 return Ok(result);
             }
@@ -283,7 +290,8 @@ impl Frame<'_> {
             return Err(Error::new(SqlState::CARDINALITY_VIOLATION, message));
         }
         let value = rows_of(&result).next().and_then(|mut row| row.values.pop());
-        Ok(Typed { value: value.unwrap_or(Value::Null), ty })
+        let collations = result.collations().clone();
+        Ok(Typed { value: value.unwrap_or(Value::Null), ty, collations })
     }
 
     /// True when a condition holds.
@@ -291,7 +299,7 @@ impl Frame<'_> {
     /// # Errors
     /// As [`Self::eval`].
     pub(super) fn holds(&mut self, fragment: &program::Fragment) -> Result<bool> {
-        let Typed { value, ty } = self.eval(fragment)?;
+        let Typed { value, ty, .. } = self.eval(fragment)?;
         let value = super::frame::cast(self.session, value, ty, DataType::Boolean)?;
         Ok(value == Value::Bool(true))
     }
@@ -301,7 +309,7 @@ impl Frame<'_> {
     /// # Errors
     /// As [`Self::eval`].
     pub(super) fn text(&mut self, fragment: &program::Fragment) -> Result<Option<String>> {
-        let Typed { value, ty } = self.eval(fragment)?;
+        let Typed { value, ty, .. } = self.eval(fragment)?;
         if value.is_null() {
             return Ok(None);
         }

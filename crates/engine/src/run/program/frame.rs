@@ -3,15 +3,17 @@
 use std::sync::Arc;
 
 use catalog::checks::Checks;
+use sql::algebra::OutputColumn;
 use sql::catalog::{Catalog, ColumnDef, DomainUse, Relation};
 use sql::program::{Declared, Program};
 use storage::Datum;
 use types::{DataType, Error, Result, SqlState, Value, cast as casts, text};
 
 use super::Call;
+use super::collation::{of_type, of_value, written};
 use super::result::Wanted;
 use crate::Session;
-use crate::session::code::{Body, Code, Declarations, Use, Variable};
+use crate::session::code::{Body, Code, Collations, Declarations, Use, Variable};
 use crate::statement::catalog::{Checking, StatementCatalog};
 use crate::statement::row_types::type_of;
 use crate::statement::running::Running;
@@ -29,11 +31,18 @@ pub(in crate::run) enum Boundaries {
 pub(super) struct Typed {
     pub(super) value: Value,
     pub(super) ty: DataType,
+    /// Collations of the fields of a record.
+    pub(super) collations: Collations,
 }
 
 impl Typed {
     /// NULL of no type.
-    pub(super) const NOTHING: Self = Self { value: Value::Null, ty: DataType::Unknown };
+    pub(super) const NOTHING: Self = Self::of(Value::Null, DataType::Unknown);
+
+    /// A value of which nothing else is known.
+    pub(super) const fn of(value: Value, ty: DataType) -> Self {
+        Self { value, ty, collations: None }
+    }
 }
 
 /// A routine that runs.
@@ -44,6 +53,7 @@ pub(super) struct Frame<'s> {
     pub(super) values: Vec<Value>,
     /// Types of the values; of a record that has none yet it is unknown.
     pub(super) types: Vec<DataType>,
+    pub(super) collations: Vec<Collations>,
     pub(super) declared: Arc<[Variable]>,
     pub(super) wanted: Wanted,
     /// The value of RETURN.
@@ -101,6 +111,7 @@ impl<'s> Frame<'s> {
             code: Arc::clone(code),
             values: vec![Value::Null; count],
             types: declared.iter().map(|own| own.ty.unwrap_or(DataType::Unknown)).collect(),
+            collations: declared.iter().map(|own| own.collations.clone()).collect(),
             declared,
             wanted: call.wanted,
             given: None,
@@ -119,6 +130,7 @@ impl<'s> Frame<'s> {
         for (slot, given) in call.variables.iter().enumerate() {
             frame.values[slot] = given.value.clone();
             frame.types[slot] = given.ty;
+            frame.collations[slot] = given.collations.clone();
         }
         if let Body::Program(program) = &code.body {
             frame.values[program.found] = Value::Bool(false);
@@ -157,13 +169,23 @@ fn declared(session: &Session, code: &Arc<Code>) -> Result<Arc<[Variable]>> {
     let parameters = code.def.as_ref().map(|def| def.parameters.as_slice());
     for parameter in parameters.unwrap_or_default() {
         let ty = Some(type_of(session, &parameter.ty)?).filter(|ty| *ty != DataType::Unknown);
-        list.push(variable(session, ty, parameter.ty.domain())?);
+        let collations = ty.and_then(|ty| of_type(session, ty, code.collation));
+        let own = variable(session, ty, parameter.ty.domain())?;
+        list.push(Variable { collations, ..own });
     }
     if let Body::Program(program) = &code.body {
         for slot in list.len()..program.variables.len() {
             let ty = declared_type(session, program, slot, &list)?;
             let domain = declared_domain(session, program, slot, code);
-            list.push(variable(session, ty, domain)?);
+            let own = variable(session, ty, domain)?;
+            let collations = match &program.variables[slot].collate {
+                Some(name) => of_value(written(session, ty, name)?),
+                None => match like(session, program, slot, &list)? {
+                    Some(collations) => collations,
+                    None => ty.and_then(|ty| of_type(session, ty, code.collation)),
+                },
+            };
+            list.push(Variable { collations, ..own });
         }
     }
     let list: Arc<[Variable]> = list.into();
@@ -184,7 +206,7 @@ fn variable(
         Some(ty) => attributes_of(session, ty)?,
         None => None,
     };
-    Ok(Variable { ty, domain, attributes })
+    Ok(Variable { ty, collations: None, domain, attributes })
 }
 
 /// Tests of the fields of values of a type that are of domains.
@@ -216,6 +238,27 @@ fn declared_domain(
             _ => column_of(session, parts)?.domain,
         },
     }
+}
+
+/// Collations of the variable or column that a variable is declared like; None for other ones.
+fn like(
+    session: &Session,
+    program: &Program,
+    slot: usize,
+    known: &[Variable],
+) -> Result<Option<Collations>> {
+    let Declared::Like(parts, scope) = &program.variables[slot].declared else { return Ok(None) };
+    let Some((like, used)) = program.find(*scope, parts).filter(|(like, _)| *like < slot) else {
+        return Ok(Some(of_value(column_named(session, parts)?.collation)));
+    };
+    let all = known.get(like).and_then(|like| like.collations.clone());
+    let (Some(field), Some(DataType::Record(row))) =
+        (parts.get(used), known.get(like).and_then(|like| like.ty))
+    else {
+        return Ok(Some(all));
+    };
+    let own = row.field(field).and_then(|(ordinal, _)| all?.get(ordinal).copied());
+    Ok(Some(of_value(own.unwrap_or_default())))
 }
 
 /// The column `[schema.]table.column`.
@@ -266,7 +309,7 @@ fn declared_type(
                     (false, _) => Ok(None),
                 };
             }
-            type_of_column(session, parts).map(Some)
+            column_named(session, parts).map(|column| Some(column.ty))
         }
     }
 }
@@ -274,28 +317,28 @@ fn declared_type(
 /// The type that SQL writes so, `numeric(10,2)` or the name of a table.
 fn type_written(session: &Session, text: &str) -> Result<DataType> {
     let query = format!("SELECT NULL::{text}");
-    first_type(session, &query)
+    first_column(session, &query).map(|column| column.ty)
 }
 
-/// The type of `table.column`.
-fn type_of_column(session: &Session, parts: &[String]) -> Result<DataType> {
+/// Type and collation of `table.column`.
+fn column_named(session: &Session, parts: &[String]) -> Result<OutputColumn> {
     let quoted = |part: &String| format!("\"{}\"", part.replace('"', "\"\""));
     let (Some(column), true) = (parts.last(), parts.len() > 1) else {
         let message = format!("variable \"{}\" does not exist", parts.join("."));
         return Err(Error::new(SqlState::UNDEFINED_COLUMN, message));
     };
     let table: Vec<String> = parts[..parts.len() - 1].iter().map(quoted).collect();
-    first_type(session, &format!("SELECT {} FROM {}", quoted(column), table.join(".")))
+    first_column(session, &format!("SELECT {} FROM {}", quoted(column), table.join(".")))
 }
 
-/// The type of the only column of a query, which does not run.
-fn first_type(session: &Session, query: &str) -> Result<DataType> {
+/// The only column of a query, which does not run.
+pub(super) fn first_column(session: &Session, query: &str) -> Result<OutputColumn> {
     let parsed = sql::parse(query)?.pop();
     let parsed = parsed.ok_or_else(|| Error::internal("a query is a statement"))?;
     let bound = sql::bind(&parsed, &unchecked(session), &[]).map_err(Error::without_position)?;
     let sql::statement::Statement::Query(query) = bound else {
         return Err(Error::internal("a query is bound to one"));
     };
-    let ty = query.columns.first().map(|column| column.ty);
-    ty.ok_or_else(|| Error::internal("a query of one column"))
+    let column = query.columns.into_iter().next();
+    column.ok_or_else(|| Error::internal("a query of one column"))
 }

@@ -74,7 +74,7 @@ impl Frame<'_> {
     }
 
     fn bound(&mut self, bound: &Fragment, what: &str) -> Result<i64> {
-        let Typed { value, ty } = self.eval(bound)?;
+        let Typed { value, ty, .. } = self.eval(bound)?;
         let value = cast(self.session, value, ty, DataType::Integer)?;
         value.as_integer().and_then(|value| i64::try_from(value).ok()).ok_or_else(|| {
             let message = match what {
@@ -150,7 +150,7 @@ impl Frame<'_> {
     /// 22004 for NULL, 42804 for what is no array and for a variable that does not fit, 2202E for
     /// an array with fewer dimensions.
     fn parts(&mut self, target: &Target, slice: usize, list: &Fragment) -> Result<Vec<Typed>> {
-        let Typed { value, ty } = self.eval(list)?;
+        let Typed { value, ty, .. } = self.eval(list)?;
         let mismatch = |message: String| Error::new(SqlState::DATATYPE_MISMATCH, message);
         let (Value::Str(bytes), DataType::Array(element)) = (&value, ty) else {
             return Err(if value.is_null() {
@@ -166,14 +166,14 @@ impl Frame<'_> {
                 let message = "FOREACH loop variable must not be of an array type";
                 return Err(mismatch(message.to_owned()));
             }
-            let typed = |value| Typed { value, ty: element.data_type() };
+            let typed = |value| Typed::of(value, element.data_type());
             return Ok(array::values(bytes, element).into_iter().map(typed).collect());
         }
         if is_whole && !takes_array {
             let message = "FOREACH ... SLICE loop variable must be of an array type";
             return Err(mismatch(message.to_owned()));
         }
-        let typed = |bytes: Vec<u8>| Typed { value: Value::Str(bytes.into()), ty };
+        let typed = |bytes: Vec<u8>| Typed::of(Value::Str(bytes.into()), ty);
         Ok(array::slices(bytes, element, slice)?.into_iter().map(typed).collect())
     }
 

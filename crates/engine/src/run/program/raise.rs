@@ -159,12 +159,10 @@ impl Frame<'_> {
         };
         for (target, item) in items {
             let value = match item {
-                DiagnosticItem::RowCount => {
-                    Typed { value: Value::I64(self.row_count), ty: DataType::BigInt }
-                }
+                DiagnosticItem::RowCount => Typed::of(Value::I64(self.row_count), DataType::BigInt),
                 item => {
                     let value = Value::text(&told(error.as_ref(), *item));
-                    Typed { value, ty: DataType::Text }
+                    Typed::of(value, DataType::Text)
                 }
             };
             self.assign(target, value)?;

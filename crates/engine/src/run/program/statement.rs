@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use sql::algebra::is_collatable;
 use sql::catalog::NameConflict;
 use sql::program::{ExitKind, Fragment, Into, QuerySource, Statement, Target};
 use types::{DataType, Error, Result, SqlState, Value};
 
 use super::block::Flow;
+use super::collation::of_statement;
 use super::fragment::{parsed, rows_of};
 use super::frame::{Boundaries, Frame, Typed};
 use super::loops::Body;
@@ -191,21 +193,36 @@ impl Frame<'_> {
         let text = format!("{head}{text}");
         let (mut values, mut types) = (Vec::new(), Vec::new());
         for value in using {
-            let Typed { value, ty } = self.eval(value)?;
+            let Typed { value, ty, .. } = self.eval(value)?;
             values.push(value);
             types.push(ty);
         }
         let statement = parsed(&text)?;
         let mut prepared = PreparedStatement::new(self.session, types, statement);
-        self.session
+        let result = self
+            .session
             .run_in_program(&mut prepared, values, self.boundaries)
-            .map_err(Error::without_position)
+            .map_err(Error::without_position)?;
+        let is_collatable = |(_, ty): &(String, DataType)| is_collatable(*ty);
+        if !result.columns().iter().any(is_collatable) {
+            return Ok(result);
+        }
+        let collations = match &prepared.compiled {
+            Some(compiled) => of_statement(&compiled.statement),
+            None => {
+                let catalog = self.session.catalog_for(&prepared.statement);
+                of_statement(&sql::bind(&prepared.statement, &catalog, &prepared.types)?)
+            }
+        };
+        Ok(result.collated(collations))
     }
 
     /// CALL: what comes out goes into the variables that stand in its arguments.
     fn call(&mut self, fragment: &Fragment, targets: &[Option<Target>]) -> Result<()> {
         let piece = self.piece(fragment)?;
-        let names = Arc::new(crate::session::code::Names::new(piece.find, NameConflict::Error));
+        let collations = self.collations.as_slice().into();
+        let names = crate::session::code::Names::new(piece.find, NameConflict::Error, collations);
+        let names = Arc::new(names);
         let catalog = StatementCatalog {
             variables: Some(&*names),
             ..self.session.catalog_for(&piece.parsed)
@@ -222,7 +239,7 @@ impl Frame<'_> {
         let result = super::call_with(&mut running, &call, self.boundaries)?;
         let def = super::routine(self.session, call.number)?;
         let Some(row) = rows_of(&result).next() else { return Ok(()) };
-        let typed = |(value, ty)| Typed { value, ty };
+        let typed = |(value, ty)| Typed::of(value, ty);
         let mut values = row.values.into_iter().zip(row.types).map(typed);
         for (place, parameter) in def.parameters.iter().enumerate() {
             if !parameter.mode.comes_out() {

@@ -12,6 +12,7 @@ use sql::catalog::{
 use sql::statement::RelationName;
 use types::{DataType, ElementType, Error, Result, SqlState, Value, array};
 
+use super::collation::of_columns;
 use super::frame::{Boundaries, Typed};
 use super::result::Wanted;
 use super::{Call, built_in};
@@ -91,9 +92,16 @@ impl Session {
 
     /// Values of the variables of a trigger's function, in the order of [`TRIGGER`].
     fn variables(&self, call: &TriggerCall<'_>) -> Result<Vec<Typed>> {
-        let row = DataType::Record(call.row);
-        let name = |text: &str| Typed { value: Value::text(text), ty: DataType::Name };
-        let text = |text: &str| Typed { value: Value::text(text), ty: DataType::Text };
+        let state = self.state();
+        let table = state.tables.get(call.table);
+        let collations = table.and_then(|table| of_columns(&table.def.columns));
+        let row = |value: &Value| Typed {
+            value: value.clone(),
+            ty: DataType::Record(call.row),
+            collations: collations.clone(),
+        };
+        let name = |text: &str| Typed::of(Value::text(text), DataType::Name);
+        let text = |text: &str| Typed::of(Value::text(text), DataType::Text);
         let number = self.state().relation_number(call.table).unwrap_or(0);
         let bare = RelationName::name_of_key(call.table);
         let arguments: Vec<Value> = call.def.arguments.iter().map(|a| Value::text(a)).collect();
@@ -108,18 +116,18 @@ impl Session {
             }
         };
         Ok(vec![
-            Typed { value: call.new.clone(), ty: row },
-            Typed { value: call.old.clone(), ty: row },
+            row(call.new),
+            row(call.old),
             name(&call.def.name),
             text(call.def.timing.name()),
             text(call.def.level.name()),
             text(call.event.name()),
-            Typed { value: Value::I64(number), ty: DataType::Oid },
+            Typed::of(Value::I64(number), DataType::Oid),
             name(bare),
             name(bare),
             name(RelationName::schema_of_key(call.table)),
-            Typed { value: Value::I32(count), ty: DataType::Integer },
-            Typed { value: arguments, ty: text_array },
+            Typed::of(Value::I32(count), DataType::Integer),
+            Typed::of(arguments, text_array),
         ])
     }
 }
