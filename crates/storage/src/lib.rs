@@ -15,6 +15,7 @@ mod memory;
 mod ids;
 mod tid;
 mod version;
+mod sharers;
 mod datum;
 mod schema;
 mod positions;
@@ -59,6 +60,7 @@ pub use positions::Positions;
 pub use restriction::{ColumnPredicate, KeyFilter, Restriction, RestrictionKind, Trial};
 pub use scan::{AccessPath, BlockCursor, BlockPaths, ScanPlan, ScanTechniques};
 pub use schema::{ColumnSpec, Layout, Schema};
+pub use sharers::LockStrength;
 pub use snapshot::{BlockView, TableSnapshot};
 pub use statistics::{ColumnStatistics, FrequentValues, StatisticsSource, TableStatistics};
 pub use table::{

@@ -48,9 +48,18 @@ pub(crate) enum Kind {
     Source,
     /// The row ends where it was before it moved: for its writer, who sees it there.
     Echo,
+    /// The row is locked FOR KEY SHARE; not linked to it.
+    KeyShared,
+    /// The row is locked FOR SHARE; not linked to it.
+    Shared,
+    /// The row was shared; not linked to it.
+    Released,
 }
 
-const KINDS: [Kind; 10] = [
+/// Set in a kind: others may refer to the row meanwhile, whose keys stay.
+const KEYS_STAY: u8 = 1 << 7;
+
+const KINDS: [Kind; 13] = [
     Kind::Insert,
     Kind::Delete,
     Kind::Update,
@@ -61,6 +70,9 @@ const KINDS: [Kind; 10] = [
     Kind::Target,
     Kind::Source,
     Kind::Echo,
+    Kind::KeyShared,
+    Kind::Shared,
+    Kind::Released,
 ];
 
 /// The value of a column before a change.
@@ -131,7 +143,19 @@ impl<'r> RecordRef<'r> {
 
     #[inline]
     pub(crate) fn kind(self) -> Kind {
-        KINDS[usize::from(self.record().kind.load(Ordering::Acquire))]
+        KINDS[usize::from(self.record().kind.load(Ordering::Acquire) & !KEYS_STAY)]
+    }
+
+    /// True when a change or lock leaves the keys of the row alone.
+    #[inline]
+    pub(crate) fn keys_stay(self) -> bool {
+        self.record().kind.load(Ordering::Acquire) & KEYS_STAY != 0
+    }
+
+    /// Says that it leaves the keys of the row alone, before it is linked.
+    #[inline]
+    pub(crate) fn set_keys_stay(self) {
+        self.record().kind.fetch_or(KEYS_STAY, Ordering::Release);
     }
 
     #[inline]

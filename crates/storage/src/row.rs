@@ -50,7 +50,9 @@ use crate::block::{Block, NEVER, Pinned};
 use crate::datum::{Datum, RowBuffer};
 use crate::frozen::push_frozen;
 use crate::record::{Image, Kind, RecordRef};
+use crate::sharers::{Holder, LockStrength};
 use crate::sync;
+use crate::tid::Tid;
 use crate::version::{Snapshot, TxnId, WriteError, is_running};
 use crate::versions::DEAD;
 pub(crate) use word::{latch, order, publish, settled};
@@ -131,6 +133,81 @@ pub(crate) fn check_write(
         stamp if is_running(stamp) => Err(WriteError::Wait(TxnId(stamp))),
         _ => gone,
     }
+}
+
+/// Row that may be shared, as it was found.
+pub(crate) enum Sharing {
+    /// The transaction has written or locked it itself, which is more.
+    Held,
+    /// Others may be added to who shares it; where it goes, if a transaction that runs moves it.
+    Free(Option<Tid>),
+    /// On its way to another place: to be looked at again.
+    Moving,
+}
+
+/// Tests that `holder` may lock a row of snapshot `at` beside others, by its latched word. A lock
+/// FOR KEY SHARE looks through changes that leave the keys alone.
+pub(crate) fn check_share(
+    word: u64,
+    at: Snapshot,
+    holder: Holder,
+    created: u64,
+    guard: &Guard,
+) -> Result<Sharing, WriteError> {
+    let Holder { txn, strength } = holder;
+    let gone = Err(WriteError::Conflict { moved_to: None });
+    if word == DEAD {
+        return gone;
+    }
+    let mut moved = None;
+    let mut next = newest(word, guard);
+    while let Some(record) = next {
+        let stamp = record.stamp();
+        let kind = record.kind();
+        let is_own = stamp == txn.0;
+        match kind {
+            Kind::Restored => {}
+            Kind::Void => return gone,
+            _ if is_running(stamp) && !is_own => {
+                if strength != LockStrength::KeyShare || !record.keys_stay() {
+                    return Err(WriteError::Wait(TxnId(stamp)));
+                }
+                if kind == Kind::Delete {
+                    moved = record.moved_to();
+                    if moved.is_none() {
+                        return Ok(Sharing::Moving);
+                    }
+                }
+            }
+            Kind::Lock if is_own => return Ok(Sharing::Held),
+            Kind::Lock => {}
+            Kind::Delete => return Err(WriteError::Conflict { moved_to: record.moved_to() }),
+            _ if is_own => return Ok(Sharing::Held),
+            _ if at.sees_stamp(stamp) => return Ok(Sharing::Free(moved)),
+            _ => return gone,
+        }
+        next = record.older();
+    }
+    match created {
+        NEVER => gone,
+        stamp if stamp == txn.0 => Ok(Sharing::Held),
+        stamp if at.sees_stamp(stamp) => Ok(Sharing::Free(moved)),
+        stamp if is_running(stamp) => Err(WriteError::Wait(TxnId(stamp))),
+        _ => gone,
+    }
+}
+
+/// True when `txn` has locked or changed the row so that nobody refers to it meanwhile.
+pub(crate) fn excludes_all(word: u64, txn: TxnId, guard: &Guard) -> bool {
+    let mut next = newest(word, guard);
+    while let Some(record) = next {
+        let decides = !matches!(record.kind(), Kind::Restored | Kind::Void);
+        if decides && record.stamp() == txn.0 && !record.keys_stay() {
+            return true;
+        }
+        next = record.older();
+    }
+    false
 }
 
 /// Result of a test: the transaction has the row already, or it has not.

@@ -58,6 +58,7 @@ use crate::ids::{IndexId, TableId};
 use crate::index::TableIndex;
 use crate::memory::BufferPool;
 use crate::schema::{Layout, Schema};
+use crate::sharers::Sharers;
 use crate::snapshot::TableSnapshot;
 use crate::statistics::{Bounds, Known};
 use crate::tid::Tid;
@@ -102,6 +103,7 @@ pub struct Table {
     bounds: Bounds,
     live_rows: AtomicI64,
     changes: AtomicU64,
+    pub(crate) sharers: Sharers,
     pub(crate) known: Known,
 }
 
@@ -207,6 +209,7 @@ impl Table {
             bounds: Bounds::new(&types),
             live_rows: AtomicI64::new(0),
             changes: AtomicU64::new(0),
+            sharers: Sharers::default(),
             known: Known::new(types.clone()),
             types: types.into(),
         })

@@ -13,7 +13,8 @@ use kernels::{Batch, Column, VectorBuilder};
 use sql::catalog::{IndexMeta, TableMeta};
 use sql::statement::AccessMode;
 use storage::{
-    Datum, Direction, KeyBatch, KeyBuffer, KeyRange, RowBuffer, Snapshot, Tid, WriteError,
+    Datum, Direction, KeyBatch, KeyBuffer, KeyRange, LockStrength, RowBuffer, Snapshot, Tid,
+    WriteError,
 };
 use txn::manager::Isolation;
 use types::{Error, Result, SqlState};
@@ -457,7 +458,7 @@ impl NativeSession {
     /// 40001.
     pub fn lock_row(&mut self, table: &TableHandle, tid: Tid) -> Result<()> {
         let storage = table.entry.storage();
-        self.write(table, |undo, at| storage.lock(undo, at, tid))
+        self.write(table, |undo, at| storage.lock(undo, at, tid, LockStrength::Update))
     }
 
     /// All columns of row `tid` with the transaction's own changes.

@@ -16,7 +16,7 @@ use kernels::{Batch, Column};
 use sql::algebra::Query;
 use sql::catalog::{TableMeta, TableRef, TriggerEvent};
 use sql::statement::{Delete, Matches, Returning, RowPlace, RowTest, Update};
-use storage::{Datum, Snapshot, Tid};
+use storage::{Datum, LockStrength, Snapshot, Tid};
 use types::{Error, Result, SqlState};
 
 pub(crate) use super::action::{Action, Assign};
@@ -293,7 +293,9 @@ fn settle(
         loop {
             let work = running.session.work_mut();
             let at = recheck_snapshot(work).ok_or_else(lost_update)?;
-            match attempt(work, &cancel, |undo| entry.storage().lock(undo, at, tid)) {
+            match attempt(work, &cancel, |undo| {
+                entry.storage().lock(undo, at, tid, LockStrength::NoKeyUpdate)
+            }) {
                 Ok(()) => {
                     tids.push(tid);
                     break;

@@ -12,7 +12,7 @@ use kernels::{Batch, Column, Vector, VectorBuilder, VectorData};
 use sql::algebra::Expr;
 use sql::catalog::TriggerEvent;
 use sql::statement::{ConflictAction, ConflictTarget, Insert, OnConflict};
-use storage::{Datum, RowBuffer, Snapshot, Tid, Uniqueness};
+use storage::{Datum, LockStrength, RowBuffer, Snapshot, Tid, Uniqueness};
 use types::{Error, PhysicalType, Result, SqlState};
 
 use super::exclusion;
@@ -294,7 +294,9 @@ fn insert_one(
         let work = running.session.work_mut();
         let again = recheck_snapshot(work);
         let at = again.unwrap_or_else(|| work.txn.snapshot());
-        match attempt(work, &cancel, |undo| entry.storage().lock(undo, at, tid)) {
+        match attempt(work, &cancel, |undo| {
+            entry.storage().lock(undo, at, tid, LockStrength::NoKeyUpdate)
+        }) {
             Ok(()) => locked = Some(tid),
             Err(RowError::Conflict(_)) if again.is_some() => {}
             Err(error) => return Err(error.into_error(work, entry)),
@@ -477,7 +479,8 @@ fn locked(
     let storage = entry.storage();
     let mut existing = RowReader::new(storage);
     for &tid in tids {
-        let locked = attempt(work, cancel, |undo| storage.lock(undo, at, tid));
+        let locked =
+            attempt(work, cancel, |undo| storage.lock(undo, at, tid, LockStrength::NoKeyUpdate));
         locked.map_err(|error| error.into_error(work, entry))?;
         if existing.read(at, tid)? == Found::Nothing {
             return Err(lost_update());

@@ -1,6 +1,6 @@
-//! SELECT ... FOR UPDATE: the rows of a query, locked until the transaction ends.
+//! SELECT ... FOR UPDATE and its kin: the rows of a query, locked until the transaction ends.
 //!
-//! Departure from PostgreSQL: all strengths lock alike, so two FOR SHARE exclude each other.
+//! Elsewhere: which locks exclude each other (`storage::LockStrength`).
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -11,8 +11,8 @@ use exec::ResultSet;
 use kernels::{Batch, Column};
 use sql::algebra::Query;
 use sql::algebra::family::Member;
-use sql::statement::{LockWait, RowLock, SelectForUpdate};
-use storage::{Snapshot, Tid, WriteError};
+use sql::statement::{LockWait, RowLock, RowLockStrength, SelectForUpdate};
+use storage::{LockStrength, Snapshot, Tid, WriteError};
 use types::{Error, Result, SqlState, Value, budget};
 
 use super::partitioned::untagged;
@@ -42,7 +42,7 @@ pub(crate) fn locked(
     select: &SelectForUpdate,
     width: usize,
 ) -> Result<ResultSet> {
-    running.session.work().check_writable("SELECT FOR UPDATE")?;
+    running.session.work().check_writable(command_of(select))?;
     let mut entries = Vec::with_capacity(select.locks.len());
     for lock in &select.locks {
         let entry = running.session.row_share_table(&lock.table)?;
@@ -159,6 +159,25 @@ fn lock_row(
     Ok(Locked::Yes)
 }
 
+fn strength_of(asked: RowLockStrength) -> LockStrength {
+    match asked {
+        RowLockStrength::KeyShare => LockStrength::KeyShare,
+        RowLockStrength::Share => LockStrength::Share,
+        RowLockStrength::NoKeyUpdate => LockStrength::NoKeyUpdate,
+        RowLockStrength::Update => LockStrength::Update,
+    }
+}
+
+/// The statement as messages name it.
+fn command_of(select: &SelectForUpdate) -> &'static str {
+    match select.locks.first().map(|lock| lock.strength) {
+        Some(RowLockStrength::KeyShare) => "SELECT FOR KEY SHARE",
+        Some(RowLockStrength::Share) => "SELECT FOR SHARE",
+        Some(RowLockStrength::NoKeyUpdate) => "SELECT FOR NO KEY UPDATE",
+        Some(RowLockStrength::Update) | None => "SELECT FOR UPDATE",
+    }
+}
+
 fn lock_one(
     running: &mut Running<'_>,
     lock: &RowLock,
@@ -168,8 +187,10 @@ fn lock_one(
 ) -> Result<Locked> {
     let cancel = running.session.cancel_handle();
     let work = running.session.work_mut();
+    let strength = strength_of(lock.strength);
     if lock.wait != LockWait::Wait
-        && let Err(WriteError::Wait(other)) = entry.storage().lock(work.txn.undo(), at, tid)
+        && let Err(WriteError::Wait(other)) =
+            entry.storage().lock(work.txn.undo(), at, tid, strength)
         && !work.txn.manager().is_ending(other)
     {
         if lock.wait == LockWait::Skip {
@@ -179,7 +200,7 @@ fn lock_one(
             format!("could not obtain lock on row in relation \"{}\"", entry.def.bare_name());
         return Err(Error::new(SqlState::LOCK_NOT_AVAILABLE, message));
     }
-    match attempt(work, &cancel, |undo| entry.storage().lock(undo, at, tid)) {
+    match attempt(work, &cancel, |undo| entry.storage().lock(undo, at, tid, strength)) {
         Ok(()) => Ok(Locked::Yes),
         Err(RowError::Conflict(_)) if recheck_snapshot(work).is_some() => Ok(Locked::Changed),
         Err(RowError::Conflict(_)) => Err(lost_update()),

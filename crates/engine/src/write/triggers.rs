@@ -18,7 +18,7 @@ use catalog::rows::Rows;
 use catalog::triggers::{Moment, ReplicationRole};
 use kernels::{Batch, Column, Vector, VectorData};
 use sql::catalog::{TableMeta, TriggerDef, TriggerEvent, TriggerLevel, TriggerTiming};
-use storage::{Change, ChangeKind, Datum, Snapshot, Table, Tid};
+use storage::{Change, ChangeKind, Datum, LockStrength, Snapshot, Table, Tid};
 use types::{DataType, Error, RecordType, Result, SqlState, Value, record};
 
 use super::action::Action;
@@ -216,7 +216,11 @@ impl RowTriggers {
         let cancel = running.session.cancel_handle();
         let storage = Arc::clone(self.entry.storage());
         let work = running.session.work_mut();
-        match attempt(work, &cancel, |undo| storage.lock(undo, at, tid)) {
+        let strength = match action {
+            Action::Update(_) => LockStrength::NoKeyUpdate,
+            Action::Delete => LockStrength::Update,
+        };
+        match attempt(work, &cancel, |undo| storage.lock(undo, at, tid, strength)) {
             Ok(()) => {}
             // The row went elsewhere because a function of the statement wrote it.
             Err(RowError::Conflict(Some(_))) if has_ended(work, &storage, tid) => {

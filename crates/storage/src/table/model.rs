@@ -27,9 +27,9 @@ use crate::manager::{Manager, Txn};
 use crate::positions::Positions;
 use crate::{
     BlockPaths, ChangeKind, ColumnSpec, Datum, Derivation, EvictionPolicy, INDEX_EXPRESSION,
-    IndexColumn, IndexKind, IndexSpec, KeyBuffer, Lru, Lru2, Membership, RandomEviction,
-    Restriction, RestrictionKind, ScanPlan, SubBlockKind, TID_COLUMN, Timestamp, UndoMark,
-    Uniqueness, WeaveForm, WriteError, batch_of,
+    IndexColumn, IndexKind, IndexSpec, KeyBuffer, LockStrength, Lru, Lru2, Membership,
+    RandomEviction, Restriction, RestrictionKind, ScanPlan, SubBlockKind, TID_COLUMN, Timestamp,
+    UndoMark, Uniqueness, WeaveForm, WriteError, batch_of,
 };
 
 const TYPES: [DataType; 8] = [
@@ -56,20 +56,35 @@ struct Running {
     base: State,
     /// The versions it wrote, newest last; None: deleted.
     wrote: BTreeMap<u64, Vec<Option<(Tid, Row)>>>,
-    locked: BTreeSet<u64>,
+    /// How it has rows that it locked, changed or deleted.
+    locked: Locked,
     saved: Vec<(UndoMark, Box<Wrote>)>,
     /// State when its statement began, and what was written before.
     statement: Option<(Snapshot, UndoMark, State)>,
     redo_from: Vec<Redo>,
 }
 
-type Wrote = (BTreeMap<u64, Vec<Option<(Tid, Row)>>>, BTreeSet<u64>);
+type Locked = BTreeMap<u64, BTreeSet<LockStrength>>;
+type Wrote = (BTreeMap<u64, Vec<Option<(Tid, Row)>>>, Locked);
 
 impl Running {
     fn begin_statement(&mut self) {
         let until = self.txn.undo.begin_statement().expect("few");
         let at = self.txn.at.before(until);
         self.statement = Some((at, self.txn.undo.mark(), self.sees()));
+    }
+
+    /// How it has the row.
+    fn has(&self, id: u64) -> BTreeSet<LockStrength> {
+        let mut all = self.locked.get(&id).cloned().unwrap_or_default();
+        if all.last().is_none_or(|last| last.is_shared()) && self.wrote.contains_key(&id) {
+            all.insert(LockStrength::Update);
+        }
+        all
+    }
+
+    fn note(&mut self, id: u64, strength: LockStrength) {
+        self.locked.entry(id).or_default().insert(strength);
     }
 
     fn sees(&self) -> State {
@@ -303,21 +318,31 @@ impl Model {
         outcomes
     }
 
-    /// Outcome that writing the row may have, apart from its key.
-    fn row_outcome(&self, t: usize, id: u64, tid: Tid) -> Outcome {
+    /// Outcomes that locking the row so may have, or writing it, apart from its key.
+    fn row_outcomes(&self, t: usize, id: u64, tid: Tid, wanted: LockStrength) -> Vec<Outcome> {
         let ts = self.running[t].txn.at.base().0;
         let own = self.running[t].wrote.contains_key(&id);
         let late = !own && self.changed.get(&id).is_some_and(|&changed| changed > ts);
         // A lock of somebody else is on the place where the row is now.
         if late && self.committed.get(&id).is_none_or(|row| row.0 != self.now(tid)) {
-            return Outcome::Conflict;
+            return vec![Outcome::Conflict];
         }
-        for (u, other) in self.running.iter().enumerate() {
-            if u != t && (other.wrote.contains_key(&id) || other.locked.contains(&id)) {
-                return Outcome::Wait(other.txn.undo.txn().0);
-            }
+        // Those who have it alone come before commits, those who share it behind.
+        let waits = |is_shared: bool| -> Vec<Outcome> {
+            let others = self.running.iter().enumerate().filter(|(u, _)| *u != t);
+            let is_it =
+                |held: &LockStrength| held.is_shared() == is_shared && held.excludes(wanted);
+            let others = others.filter(|(_, other)| other.has(id).iter().any(is_it));
+            others.map(|(_, other)| Outcome::Wait(other.txn.undo.txn().0)).collect()
+        };
+        let alone = waits(false);
+        let shared = waits(true);
+        match (alone.is_empty(), late, shared.is_empty()) {
+            (false, ..) => alone,
+            (true, true, _) => vec![Outcome::Conflict],
+            (true, false, false) => shared,
+            (true, false, true) => vec![Outcome::Done],
         }
-        if late { Outcome::Conflict } else { Outcome::Done }
     }
 
     fn insert(&mut self, t: usize) {
@@ -367,10 +392,22 @@ impl Model {
         columns.retain(|&c| c != keep && self.random.chance(40));
         let changes: Vec<(usize, Value)> =
             columns.into_iter().map(|c| (c, self.value(c))).collect();
+        let key = changes.iter().find(|change| change.0 == KEY);
+        let strength = match key {
+            Some((_, new)) if row[KEY] != *new => LockStrength::Update,
+            _ => LockStrength::NoKeyUpdate,
+        };
         changes.iter().for_each(|(c, v)| row[*c] = v.clone());
-        let mut allowed = vec![self.row_outcome(t, id, tid)];
-        if allowed[0] == Outcome::Done && changes.iter().any(|c| c.0 == KEY) {
-            allowed = self.key_outcomes(t, id, &row[KEY]);
+        let mut allowed = self.row_outcomes(t, id, tid, strength);
+        let weaker = self.row_outcomes(t, id, tid, LockStrength::NoKeyUpdate);
+        if weaker[0] == Outcome::Done && changes.iter().any(|c| c.0 == KEY) {
+            // Who shares the row is met before or behind its key.
+            let keys = self.key_outcomes(t, id, &row[KEY]);
+            if allowed[0] == Outcome::Done {
+                allowed = keys;
+            } else {
+                allowed.extend(keys.into_iter().filter(|outcome| *outcome != Outcome::Done));
+            }
         }
         let Running { txn, .. } = &mut self.running[t];
         let data: Vec<(usize, Datum<'_>)> =
@@ -380,28 +417,33 @@ impl Model {
         assert!(allowed.contains(&found), "row {id}: {found:?}, not {allowed:?}");
         if let Some(tid) = tid {
             self.running[t].wrote.entry(id).or_default().push(Some((tid, row)));
+            self.running[t].note(id, strength);
         }
     }
 
     fn delete(&mut self, t: usize) {
         let Some((id, tid, _)) = self.pick(t) else { return };
-        let expected = self.row_outcome(t, id, tid);
+        let allowed = self.row_outcomes(t, id, tid, LockStrength::Update);
         let txn = &mut self.running[t].txn;
         let (found, done) = outcome(self.table.delete(&mut txn.undo, txn.at, tid));
-        assert_eq!(found, expected);
+        assert!(allowed.contains(&found), "row {id}: {found:?}, not {allowed:?}");
         if done.is_some() {
+            self.running[t].note(id, LockStrength::Update);
             self.running[t].wrote.entry(id).or_default().push(None);
         }
     }
 
     fn lock(&mut self, t: usize) {
         let Some((id, tid, _)) = self.pick(t) else { return };
-        let expected = self.row_outcome(t, id, tid);
+        use LockStrength as L;
+        let strength = [L::KeyShare, L::Share, L::NoKeyUpdate, L::Update];
+        let strength = strength[self.random.below(4) as usize];
+        let allowed = self.row_outcomes(t, id, tid, strength);
         let txn = &mut self.running[t].txn;
-        let (found, done) = outcome(self.table.lock(&mut txn.undo, txn.at, tid));
-        assert_eq!(found, expected);
+        let (found, done) = outcome(self.table.lock(&mut txn.undo, txn.at, tid, strength));
+        assert!(allowed.contains(&found), "row {id}: {strength:?} {found:?}, not {allowed:?}");
         if done.is_some() {
-            self.running[t].locked.insert(id);
+            self.running[t].note(id, strength);
         }
     }
 
@@ -471,9 +513,9 @@ impl Model {
         match self.random.below(100) {
             0..12 => self.insert(t),
             12..15 => self.insert_batch(t),
-            15..50 => self.update(t),
-            50..60 => self.delete(t),
-            60..66 => self.lock(t),
+            15..46 => self.update(t),
+            46..54 => self.delete(t),
+            54..66 => self.lock(t),
             66..74 => {
                 let running = &mut self.running[t];
                 let wrote = Box::new((running.wrote.clone(), running.locked.clone()));

@@ -24,6 +24,7 @@ use crate::block::{Block, NEVER, Pinned};
 use crate::datum::{Datum, RowBuffer};
 use crate::record::{Arena, Image, Kind, Record, RecordRef};
 use crate::row::{latch, publish};
+use crate::sharers::{Holder, LockStrength};
 use crate::tid::Tid;
 use crate::version::{StatementNumber, Timestamp, TxnId, is_running};
 
@@ -36,6 +37,8 @@ pub struct UndoBuffer {
     arena: Arena,
     records: Vec<NonNull<Record>>,
     places: Vec<Place>,
+    /// True when rows are, or were, shared.
+    shares: bool,
     ended: bool,
 }
 
@@ -113,6 +116,16 @@ impl<'a> Change<'a> {
         let map = self.block.moves_to();
         let rows = map.iter().flat_map(|map| map.rows_of(id));
         rows.map(|row| Tid::new(id, row)).collect()
+    }
+
+    /// How the row is locked, for a Lock.
+    pub fn lock_strength(&self) -> LockStrength {
+        match self.record.kind() {
+            Kind::KeyShared => LockStrength::KeyShare,
+            Kind::Shared => LockStrength::Share,
+            _ if self.record.keys_stay() => LockStrength::NoKeyUpdate,
+            _ => LockStrength::Update,
+        }
     }
 
     /// Rows of the block, for a Block.
@@ -209,7 +222,8 @@ impl UndoBuffer {
     pub fn new(txn: TxnId) -> Self {
         let arena = Arena::default();
         let statement = StatementNumber::default();
-        Self { txn, statement, arena, records: Vec::new(), places: Vec::new(), ended: false }
+        let (records, places) = (Vec::new(), Vec::new());
+        Self { txn, statement, arena, records, places, shares: false, ended: false }
     }
 
     /// The transaction.
@@ -289,6 +303,7 @@ impl UndoBuffer {
         if self.records.capacity() == 0 {
             self.records.reserve(RECORDS_FIRST);
         }
+        self.shares |= matches!(kind, Kind::KeyShared | Kind::Shared);
         self.records.push(record);
         // SAFETY: made by the arena; see above for how long it lives.
         Ok(unsafe { RecordRef::new(record) })
@@ -326,6 +341,7 @@ impl UndoBuffer {
         for i in (mark.0..self.records.len()).rev() {
             let record = self.record(i);
             let place = &self.places[record.place()];
+            release(place, record, self.txn);
             let rows = undo(place, record);
             let place = record.place();
             self.places[place].rows -= rows;
@@ -355,6 +371,11 @@ impl UndoBuffer {
         if let Some(stamp) = self.arena.stamp() {
             stamp.store(at.0, Ordering::Release);
         }
+        if self.shares {
+            for record in (0..self.records.len()).map(|i| self.record(i)) {
+                release(&self.places[record.place()], record, self.txn);
+            }
+        }
     }
 
     /// The changes in order of writing, undone ones as [`ChangeKind::Void`].
@@ -372,15 +393,30 @@ impl UndoBuffer {
                 Kind::Delete => ChangeKind::Delete,
                 Kind::Update => ChangeKind::Update,
                 Kind::Block => ChangeKind::Block,
-                Kind::Lock => ChangeKind::Lock,
+                Kind::Lock | Kind::KeyShared | Kind::Shared => ChangeKind::Lock,
                 Kind::Target => ChangeKind::Target,
                 Kind::Source => ChangeKind::Source,
-                Kind::Void | Kind::Restored | Kind::Echo => ChangeKind::Void,
+                Kind::Void | Kind::Restored | Kind::Echo | Kind::Released => ChangeKind::Void,
             };
             let tid = Tid::new(block.id(), record.row());
             Change { table, tid, kind, moved_to: record.moved_to(), block, record }
         })
     }
+}
+
+/// Lets a row go that the transaction shares.
+fn release(place: &Place, record: RecordRef<'_>, txn: TxnId) {
+    let strength = match record.kind() {
+        Kind::KeyShared => LockStrength::KeyShare,
+        Kind::Shared => LockStrength::Share,
+        _ => return,
+    };
+    let Place { table, block, .. } = place;
+    let row = record.row();
+    table.sharers.release(Tid::new(block.id(), row), Holder { txn, strength });
+    let zone = block.versions.zone(row).expect("the zone of a row that was shared");
+    zone.marks().untouch(1);
+    record.set_kind(Kind::Released);
 }
 
 /// Undoes one change of a running transaction; returns the rows it had added.
@@ -410,7 +446,7 @@ fn undo(place: &Place, record: RecordRef<'_>) -> i64 {
             return if kind == Kind::Block { rows as i64 } else { 0 };
         }
         Kind::Source => block.undo_source(),
-        Kind::Void | Kind::Restored => {}
+        Kind::Void | Kind::Restored | Kind::KeyShared | Kind::Shared | Kind::Released => {}
     }
     0
 }

@@ -11,6 +11,8 @@
 //! Invariant: on an error the row is as it was, and what was recorded of it is undone.
 //! Elsewhere: why others read the right version meanwhile (`row`), index entries (`entries`).
 
+mod share;
+
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -25,8 +27,9 @@ use crate::block::Block;
 use crate::datum::{Datum, RowBuffer};
 use crate::index::TableIndex;
 use crate::record::{Image, Kind, RecordRef};
-use crate::row::{Held, check_write, latch, newest, order, publish};
+use crate::row::{Held, check_write, excludes_all, latch, newest, order, publish};
 use crate::schema::ColumnSpec;
+use crate::sharers::{Holder, LockStrength};
 use crate::sync;
 use crate::table::UndoBuffer;
 use crate::tid::Tid;
@@ -50,6 +53,51 @@ struct Found<'g> {
     /// Where the writer's snapshot sees the row, if that is another block.
     seen: Option<(BlockRef<'g>, u32)>,
     guard: &'g Guard,
+}
+
+/// Whether a change or lock of a row leaves its keys alone, by which others refer to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Keys {
+    Stay,
+    Change,
+}
+
+impl Keys {
+    /// Strength of the lock that the change is.
+    fn strength(self) -> LockStrength {
+        match self {
+            Self::Stay => LockStrength::NoKeyUpdate,
+            Self::Change => LockStrength::Update,
+        }
+    }
+
+    /// Reads what a record says.
+    fn of(record: RecordRef<'_>) -> Self {
+        if record.keys_stay() { Self::Stay } else { Self::Change }
+    }
+
+    /// Says so in a record that nobody knows.
+    fn mark(self, record: RecordRef<'_>) {
+        if self == Self::Stay {
+            record.set_keys_stay();
+        }
+    }
+}
+
+/// Values that a row gets.
+#[derive(Clone, Copy)]
+struct Written<'a> {
+    changes: &'a [(usize, Datum<'a>)],
+    /// Bytes of the strings among them.
+    heap_bytes: usize,
+    keys: Keys,
+}
+
+/// A record without images.
+#[derive(Clone, Copy)]
+struct Mark {
+    kind: Kind,
+    keys: Keys,
 }
 
 impl From<WriteError> for Refused {
@@ -305,19 +353,22 @@ impl Table {
         }
         let indexes = self.index_list(guard);
         let affected = |i: usize| is_affected(&indexes[i], changes.iter().map(|c| c.0));
+        let written = Written { changes, heap_bytes, keys: Keys::Stay };
         if !(0..indexes.len()).any(affected) {
-            self.update_in_place(undo, at, block, tid.row(), (changes, heap_bytes), guard)?;
+            self.update_in_place(undo, at, found, written)?;
             return Ok(tid);
         }
         let mark = undo.mark();
         // Nobody else changes the row while its new keys are made, nor is the block retired.
-        self.hold(undo, at, block, tid.row(), guard)?;
+        self.hold(undo, at, found, Keys::Stay)?;
+        let keys = self.keys_after(found, changes);
+        let written = Written { keys: keys.inspect_err(|_| undo.rollback_to(mark))?, ..written };
         (0..indexes.len()).filter(|&i| affected(i)).for_each(|i| indexes[i].note_rekeyed());
         let result = with_scratch(|scratch| {
             self.encode_changed(indexes, scratch, block.get(), tid.row(), changes)?;
             let who = (undo.txn(), Some(tid));
             let latches = self.admit_keys(indexes, scratch, affected, who, guard)?;
-            self.update_in_place(undo, at, block, tid.row(), (changes, heap_bytes), guard)?;
+            self.update_in_place(undo, at, found, written)?;
             self.add_entries(indexes, (&scratch.keys, &latches), affected, tid)?;
             Ok(tid)
         });
@@ -361,16 +412,18 @@ impl Table {
         self: &Arc<Self>,
         undo: &mut UndoBuffer,
         at: Snapshot,
-        block: BlockRef<'_>,
-        row: u32,
-        (changes, heap_bytes): (&[(usize, Datum<'_>)], usize),
-        guard: &Guard,
+        found: Found<'_>,
+        written: Written<'_>,
     ) -> Result<(), Refused> {
+        let Found { block, tid, guard, .. } = found;
+        let Written { changes, heap_bytes, keys } = written;
+        let row = tid.row();
         for &(column, datum) in changes {
             self.bounds.admit(column, datum, guard);
         }
         let text_at = block.hot().heap.reserve(heap_bytes)?;
         let record = undo.add(self, block, row, Kind::Update, changes.len())?;
+        keys.mark(record);
         let columns = changes.iter().map(|c| c.0);
         let link = self.link(undo, at, block, record, columns, guard);
         let (word, _) = link.inspect_err(|_| undo.take_back(changes.len()))?;
@@ -400,7 +453,10 @@ impl Table {
         let zone = block.versions.make_zone(row, || block.rows(), &self.pool)?;
         let word = zone.word(row);
         let found = latch(word);
-        let held = match check_write(found, at, undo.txn(), born, guard) {
+        let strength = Keys::of(record).strength();
+        let held = check_write(found, at, undo.txn(), born, guard);
+        let wanted = Holder { txn: undo.txn(), strength };
+        let held = match held.and_then(|held| self.alone(Tid::new(block.id(), row), wanted, held)) {
             Ok(held) => held,
             Err(error) => {
                 publish(word, found);
@@ -431,12 +487,12 @@ impl Table {
         self: &Arc<Self>,
         undo: &mut UndoBuffer,
         at: Snapshot,
-        block: BlockRef<'_>,
-        row: u32,
-        kind: Kind,
-        guard: &Guard,
+        found: Found<'_>,
+        Mark { kind, keys }: Mark,
     ) -> Result<RecordRef<'r>, Refused> {
-        let record = undo.add(self, block, row, kind, 0)?;
+        let Found { block, tid, guard, .. } = found;
+        let record = undo.add(self, block, tid.row(), kind, 0)?;
+        keys.mark(record);
         let link = self.link(undo, at, block, record, std::iter::empty(), guard);
         let (word, _) = link.inspect_err(|_| undo.take_back(0))?;
         publish(word, record.address());
@@ -449,20 +505,23 @@ impl Table {
         self: &Arc<Self>,
         undo: &mut UndoBuffer,
         at: Snapshot,
-        block: BlockRef<'_>,
-        row: u32,
-        guard: &Guard,
+        found: Found<'_>,
+        keys: Keys,
     ) -> Result<(), Refused> {
-        if let Some(word) = block.word(row) {
-            let born = self.born(at, block, row, guard);
-            let found = latch(word);
-            let held = check_write(found, at, undo.txn(), born, guard);
-            publish(word, found);
-            if held? == Held::Yes {
+        let Found { block, tid, guard, .. } = found;
+        if let Some(word) = block.word(tid.row()) {
+            let born = self.born(at, block, tid.row(), guard);
+            let wanted = Holder { txn: undo.txn(), strength: keys.strength() };
+            let latched = latch(word);
+            let held = check_write(latched, at, wanted.txn, born, guard);
+            let held = held.and_then(|held| self.alone(tid, wanted, held));
+            let is_enough = keys == Keys::Stay || excludes_all(latched, wanted.txn, guard);
+            publish(word, latched);
+            if held? == Held::Yes && is_enough {
                 return Ok(());
             }
         }
-        self.mark_row(undo, at, block, row, Kind::Lock, guard)?;
+        self.mark_row(undo, at, found, Mark { kind: Kind::Lock, keys })?;
         Ok(())
     }
 
@@ -472,10 +531,11 @@ impl Table {
         undo: &mut UndoBuffer,
         at: Snapshot,
         found: Found<'_>,
+        keys: Keys,
     ) -> Result<RecordRef<'r>, Refused> {
-        let Found { block, tid, seen, guard } = found;
+        let Found { seen, guard, .. } = found;
         let mark = undo.mark();
-        let record = self.mark_row(undo, at, block, tid.row(), Kind::Delete, guard)?;
+        let record = self.mark_row(undo, at, found, Mark { kind: Kind::Delete, keys })?;
         if let Some((block, row)) = seen {
             let echoed = self.echo(undo, block, row, guard);
             echoed.inspect_err(|_| undo.rollback_to(mark))?;
@@ -517,7 +577,14 @@ impl Table {
     ) -> Result<Tid, Refused> {
         let Found { block, tid, .. } = found;
         let mark = undo.mark();
-        let record = self.end_row(undo, at, found)?;
+        let keys = if self.has_key_in(found, changes) {
+            // Nobody else changes the row while its keys are compared.
+            self.hold(undo, at, found, Keys::Stay)?;
+            self.keys_after(found, changes).inspect_err(|_| undo.rollback_to(mark))?
+        } else {
+            Keys::Stay
+        };
+        let record = self.end_row(undo, at, found, keys).inspect_err(|_| undo.rollback_to(mark))?;
         let columns: Vec<usize> = (0..self.types.len()).collect();
         let mut values = RowBuffer::new();
         block.pin_again().push_newest(&columns, tid.row(), &mut values);
@@ -528,7 +595,10 @@ impl Table {
             Err(error) => Err(error),
         };
         match inserted {
-            Ok(target) => record.set_moved_to(target),
+            Ok(target) => {
+                record.set_moved_to(target);
+                self.sharers.follow(tid, target);
+            }
             Err(_) => undo.rollback_to(mark),
         }
         Ok(inserted?)
@@ -569,10 +639,11 @@ impl Table {
         tid: Tid,
     ) -> Result<(), WriteError> {
         self.pool.relieve();
-        self.where_it_is(at, tid, |found| self.end_row(undo, at, found).map(|_| ()))
+        self.where_it_is(at, tid, |found| self.end_row(undo, at, found, Keys::Change).map(|_| ()))
     }
 
-    /// Keeps others from changing the row `tid` until the transaction ends (SELECT FOR UPDATE).
+    /// Keeps others from locking the row `tid` in ways that `strength` excludes until the
+    /// transaction ends (SELECT FOR UPDATE and its kin).
     ///
     /// # Errors
     /// As [`Self::delete`].
@@ -581,10 +652,13 @@ impl Table {
         undo: &mut UndoBuffer,
         at: Snapshot,
         tid: Tid,
+        strength: LockStrength,
     ) -> Result<(), WriteError> {
         self.pool.relieve();
-        self.where_it_is(at, tid, |Found { block, tid, guard, .. }| {
-            self.hold(undo, at, block, tid.row(), guard)
+        self.where_it_is(at, tid, |found| match strength {
+            LockStrength::Update => self.hold(undo, at, found, Keys::Change),
+            LockStrength::NoKeyUpdate => self.hold(undo, at, found, Keys::Stay),
+            shared => self.share(undo, at, found, shared),
         })
     }
 }

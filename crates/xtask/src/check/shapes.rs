@@ -32,7 +32,7 @@ const LEFT: &[(&str, Signatures)] = &[
     ("plan", left(3, 1)),
     ("python", left(2, 0)),
     ("server", left(0, 1)),
-    ("storage", left(31, 11)),
+    ("storage", left(28, 10)),
     ("types", left(0, 8)),
     ("wire", left(0, 3)),
     ("xtask", left(0, 10)),

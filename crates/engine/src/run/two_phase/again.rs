@@ -21,7 +21,7 @@ use types::{Error, Result, SqlState, Value};
 
 use crate::Database;
 use crate::instance::prepared::PreparedFacts;
-use crate::transaction::work::prepared::{PreparedImage, decoded, reader_of_tables};
+use crate::transaction::work::prepared::{LockedRow, PreparedImage, decoded, reader_of_tables};
 use crate::transaction::work::{Begun, Modes, Work};
 
 /// Change of a row, all in all.
@@ -230,10 +230,11 @@ impl Rows {
             open = later;
         }
         let at = work.txn.snapshot();
-        for (table, tid) in &image.rows_locked {
+        for locked in &image.rows_locked {
             let undo = work.txn.undo();
+            let LockedRow { table, tid, strength } = *locked;
             // What it changed or deleted it has.
-            self.table(*table)?.lock(undo, at, *tid).or_else(|error| match error {
+            self.table(table)?.lock(undo, at, tid, strength).or_else(|error| match error {
                 WriteError::Conflict { .. } => Ok(()),
                 error => Err(error.into_failure()),
             })?;

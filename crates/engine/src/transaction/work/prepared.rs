@@ -20,7 +20,9 @@ use catalog::{State, TableEntry};
 use durable::{Effects, Lsn, Marks, Redo};
 use sql::algebra::{AdvisoryMode, AdvisorySpan};
 use sql::statement::Persistence;
-use storage::{Change, ChangeKind, RowBuffer, Table, TableId, Tid, Timestamp, TxnId, UndoBuffer};
+use storage::{
+    Change, ChangeKind, LockStrength, RowBuffer, Table, TableId, Tid, Timestamp, TxnId, UndoBuffer,
+};
 use txn::manager::{CommitWork, Isolation};
 use txn::redo::RedoWriter;
 use types::codec::{Input, Malformed, put_bytes, put_i64, put_u64};
@@ -34,7 +36,10 @@ use crate::instance::database::Inner;
 use crate::instance::prepared::{PreparedFacts, PreparedWork, Reader, Unfinished};
 
 /// Version of the bytes.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
+
+/// The form in which locks of rows have no strength.
+const VERSION_OF_ONE_STRENGTH: u8 = 1;
 
 /// Name of the bytes in errors.
 const PREPARED: &str = "a prepared transaction";
@@ -59,11 +64,23 @@ pub(crate) struct PreparedImage<'b> {
     /// Clients of the bus to wake.
     pub(crate) arrivals: Vec<i64>,
     pub(crate) advisory: Vec<(Key, AdvisoryMode)>,
-    /// Rows that it locked, by table.
-    pub(crate) rows_locked: Vec<(TableId, Tid)>,
+    /// Rows that it locked.
+    pub(crate) rows_locked: Vec<LockedRow>,
     /// Redo of its rows.
     pub(crate) redo: &'b [u8],
 }
+
+/// A row that a transaction locked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LockedRow {
+    pub(crate) table: TableId,
+    pub(crate) tid: Tid,
+    pub(crate) strength: LockStrength,
+}
+
+/// Strengths by the number that they have in bytes.
+const STRENGTHS: [LockStrength; 4] =
+    [LockStrength::KeyShare, LockStrength::Share, LockStrength::NoKeyUpdate, LockStrength::Update];
 
 impl Work {
     /// Writes what it did to the log under a name; from then on it reads nothing, and waits for its
@@ -287,7 +304,9 @@ fn encoded(image: PreparedImage<'_>, undo: Option<&UndoBuffer>) -> Result<Vec<u8
     for change in undo.into_iter().flat_map(UndoBuffer::changes) {
         let (table, tid) = (change.table.id(), change.tid);
         match change.kind {
-            ChangeKind::Lock => locked.push((table, tid)),
+            ChangeKind::Lock => {
+                locked.push(LockedRow { table, tid, strength: change.lock_strength() });
+            }
             ChangeKind::Block => {
                 for number in 0..change.block_rows() as u32 {
                     change.read_block_row(number, &mut row);
@@ -322,9 +341,10 @@ fn encoded(image: PreparedImage<'_>, undo: Option<&UndoBuffer>) -> Result<Vec<u8
         put_i64(out, second);
         out.push(u8::from(mode == AdvisoryMode::Shared));
     });
-    put_each(&mut out, locked, |out, (table, tid)| {
+    put_each(&mut out, locked, |out, LockedRow { table, tid, strength }| {
         put_u64(out, table.0);
         put_u64(out, tid.0);
+        out.push(strength as u8);
     });
     out.extend_from_slice(&redo);
     Ok(out)
@@ -345,8 +365,9 @@ pub(crate) fn decoded(bytes: &[u8]) -> Result<PreparedImage<'_>> {
 }
 
 fn decode<'b>(input: &mut Input<'b>) -> Result<PreparedImage<'b>, Malformed> {
-    if input.u8()? != VERSION {
-        return Err(input.malformed("version 1 before"));
+    let version = input.u8()?;
+    if version != VERSION && version != VERSION_OF_ONE_STRENGTH {
+        return Err(input.malformed("version 1 or 2 before"));
     }
     let (owner, micros, number) = (input.text()?.to_owned(), input.i64()?, input.u64()?);
     let is_serializable = input.u8()? != 0;
@@ -367,7 +388,15 @@ fn decode<'b>(input: &mut Input<'b>) -> Result<PreparedImage<'b>, Malformed> {
         let is_shared = input.u8()? != 0;
         Ok((key, if is_shared { AdvisoryMode::Shared } else { AdvisoryMode::Exclusive }))
     })?;
-    let rows_locked = take_each(input, |input| Ok((TableId(input.u64()?), Tid(input.u64()?))))?;
+    let rows_locked = take_each(input, |input| {
+        let (table, tid) = (TableId(input.u64()?), Tid(input.u64()?));
+        let strength = match version {
+            VERSION_OF_ONE_STRENGTH => Some(&LockStrength::Update),
+            _ => STRENGTHS.get(usize::from(input.u8()?)),
+        };
+        let strength = strength.ok_or_else(|| input.malformed("a strength of locks before"))?;
+        Ok(LockedRow { table, tid, strength: *strength })
+    })?;
     // The caller knows under which number it runs again.
     let facts = PreparedFacts { number, txn: TxnId::NONE, owner, micros };
     let read = is_serializable.then_some(read);

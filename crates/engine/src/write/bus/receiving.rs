@@ -17,8 +17,8 @@ use catalog::rows::push;
 use kernels::{Batch, Column, VectorBuilder};
 use sql::algebra::BusFunction;
 use storage::{
-    Datum, Direction, KeyBuffer, KeyRange, KeyRead, RangeState, RowBuffer, Snapshot, Tid,
-    WriteError,
+    Datum, Direction, KeyBuffer, KeyRange, KeyRead, LockStrength, RangeState, RowBuffer, Snapshot,
+    Tid, WriteError,
 };
 use types::budget::Charge;
 use types::{Error, Interval, Result, SqlState};
@@ -313,7 +313,7 @@ impl Look<'_> {
     fn write(&self, running: &mut Running<'_>, tid: Tid, receipt: Receipt) -> Result<Option<()>> {
         let (storage, at) = (self.tables.message.storage(), self.at);
         let write = |undo: &mut storage::UndoBuffer| match receipt {
-            Receipt::Kept => storage.lock(undo, at, tid),
+            Receipt::Kept => storage.lock(undo, at, tid, LockStrength::Update),
             Receipt::Leased { until, receipts } => {
                 let changes = [
                     (message::VISIBLE, Datum::I64(until)),

@@ -38,6 +38,7 @@ impl UndoBuffer {
                     place.block.forget_origin();
                 }
                 Kind::Source => give_up(place, record),
+                Kind::KeyShared | Kind::Shared | Kind::Released => {}
                 Kind::Void if place.block.created() == NEVER => {}
                 _ => unlink(place, record, &guard),
             }
