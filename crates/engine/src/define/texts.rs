@@ -137,9 +137,9 @@ fn texts_of_domain(domain: Domain) -> Vec<(Place, String)> {
 }
 
 /// All texts of a routine.
-fn texts_of_routine((key, def): (&String, &Arc<RoutineDef>)) -> Vec<(Place, String)> {
+fn texts_of_routine(key: &str, def: &RoutineDef) -> Vec<(Place, String)> {
     let text = |(at, parameter): (usize, &ParameterDef)| {
-        let place = Parameter { routine: key.clone(), number: def.number, at };
+        let place = Parameter { routine: key.to_owned(), number: def.number, at };
         Some((Place::Parameter(place), parameter.default.clone()?))
     };
     def.parameters.iter().enumerate().filter_map(text).collect()
@@ -151,7 +151,7 @@ fn texts(state: &State) -> Vec<(Place, String)> {
     let tables = state.tables.values().flat_map(|entry| texts_of(&entry.def));
     let domains = state.types.values().filter_map(UserType::domain).flat_map(texts_of_domain);
     let policies = policy::texts(state).map(|(place, text)| (Place::Policy(place), text));
-    let routines = state.routines.iter().flat_map(texts_of_routine);
+    let routines = state.routines.iter().flat_map(|(key, def)| texts_of_routine(key, def));
     views.chain(tables).chain(domains).chain(policies).chain(routines).collect()
 }
 

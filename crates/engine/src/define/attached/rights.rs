@@ -42,13 +42,13 @@ pub(super) fn run(
     let about = match &statement {
         PrivilegeStatement::Reassign { from, .. }
         | PrivilegeStatement::DropOwned { roles: from, .. } => {
-            let (session, from) = (&mut *running.session, from.clone());
+            let (session, from) = (&*running.session, from.clone());
             let state = session.state();
             let names = from.iter().filter_map(|role| one_role(session, &state, role).ok());
             let names: BTreeSet<String> = names.collect();
             let about = About::of_roles(session, &statement, &names)?;
             if about == About::Attached {
-                about.beside_large_objects(session, &names)?
+                about.beside_large_objects(running, &names)?
             } else {
                 about
             }
@@ -102,9 +102,13 @@ impl About {
     }
 
     /// The same when one of `roles`, which have attached objects, has large objects, too.
-    fn beside_large_objects(self, session: &mut Session, roles: &BTreeSet<String>) -> Result<Self> {
+    fn beside_large_objects(
+        self,
+        running: &mut Running<'_>,
+        roles: &BTreeSet<String>,
+    ) -> Result<Self> {
         for role in roles {
-            if !(LargeObjects { session: &mut *session }).objects_of(role)?.is_empty() {
+            if !(LargeObjects { session: running.session }).objects_of(role)?.is_empty() {
                 return Ok(Self::Both);
             }
         }
