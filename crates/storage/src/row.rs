@@ -169,7 +169,8 @@ pub(crate) fn check_share(
             Kind::Restored => {}
             Kind::Void => return gone,
             _ if is_running(stamp) && !is_own => {
-                if strength != LockStrength::KeyShare || !record.keys_stay() {
+                let is_looked_through = record.keys_stay() && kind != Kind::Insert;
+                if strength != LockStrength::KeyShare || !is_looked_through {
                     return Err(WriteError::Wait(TxnId(stamp)));
                 }
                 if kind == Kind::Delete {
@@ -195,6 +196,22 @@ pub(crate) fn check_share(
         stamp if is_running(stamp) => Err(WriteError::Wait(TxnId(stamp))),
         _ => gone,
     }
+}
+
+/// Tests that nobody but `txn` changed or locked the keys of a row at the place where it has moved.
+pub(crate) fn check_keys(word: u64, txn: TxnId, guard: &Guard) -> Result<(), WriteError> {
+    let mut next = newest(word, guard);
+    while let Some(record) = next {
+        let decides = !matches!(record.kind(), Kind::Restored | Kind::Void);
+        let stamp = record.stamp();
+        if decides && stamp != txn.0 && !record.keys_stay() {
+            let is_open = is_running(stamp);
+            let gone = WriteError::Conflict { moved_to: None };
+            return Err(if is_open { WriteError::Wait(TxnId(stamp)) } else { gone });
+        }
+        next = record.older();
+    }
+    Ok(())
 }
 
 /// True when `txn` has locked or changed the row so that nobody refers to it meanwhile.

@@ -43,6 +43,7 @@ impl Ids {
             name: format!("c{i}"),
             ty,
             id,
+            collation: Default::default(),
             origin: None,
         };
         let columns = tree::output(&plan).into_iter().enumerate().map(name).collect();

@@ -309,6 +309,11 @@ impl UndoBuffer {
         Ok(unsafe { RecordRef::new(record) })
     }
 
+    /// The newest record.
+    pub(crate) fn newest(&self) -> RecordRef<'_> {
+        self.record(self.records.len() - 1)
+    }
+
     /// Takes back the newest record, which nobody knows.
     #[inline]
     pub(crate) fn take_back(&mut self, columns: usize) {

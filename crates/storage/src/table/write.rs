@@ -596,6 +596,8 @@ impl Table {
         };
         match inserted {
             Ok(target) => {
+                // Where it is now it has been changed no more than that.
+                keys.mark(undo.newest());
                 record.set_moved_to(target);
                 self.sharers.follow(tid, target);
             }

@@ -10,7 +10,7 @@ use super::{Found, Keys, Refused};
 use crate::datum::{Datum, RowBuffer};
 use crate::index::{TableIndex, Uniqueness};
 use crate::record::Kind;
-use crate::row::{Held, Sharing, check_share, latch, newest, publish};
+use crate::row::{Held, Sharing, check_keys, check_share, latch, newest, publish, settled};
 use crate::sharers::{Holder, LockStrength};
 use crate::table::entries::is_affected;
 use crate::table::{Table, UndoBuffer};
@@ -68,12 +68,37 @@ impl Table {
                 Err(Refused::Retired)
             }
             Ok(Sharing::Free(moved)) => {
-                self.sharers.add(tid, holder, || self.path(moved, guard));
-                Ok(Held::No)
+                let added = self.add_sharer(tid, holder, moved, guard);
+                let added = added.inspect_err(|_| zone.marks().untouch(1));
+                added.map(|()| Held::No).map_err(Refused::from)
             }
         };
         publish(word, latched);
         outcome
+    }
+
+    /// Adds a holder of a row that transactions which run may have moved, unless one of them has
+    /// its keys where it is now.
+    fn add_sharer(
+        &self,
+        tid: Tid,
+        holder: Holder,
+        moved: Option<Tid>,
+        guard: &Guard,
+    ) -> Result<(), WriteError> {
+        let mut path = Vec::new();
+        self.sharers.add(tid, holder, || {
+            path = self.path(moved, guard);
+            path.clone()
+        });
+        let check = |tid: &Tid| {
+            let block = self.locate(*tid, guard);
+            // Who has it latched may not have met the holder yet.
+            let word = block.as_ref().and_then(|block| block.word(tid.row())).map(settled);
+            word.map_or(Ok(()), |word| check_keys(word, holder.txn, guard))
+        };
+        let checked = path.iter().try_for_each(check);
+        checked.inspect_err(|_| self.sharers.release(tid, holder))
     }
 
     /// Where a row that is at `first` has gone since, by transactions that run.
