@@ -138,9 +138,10 @@ fn key(doc: &Doc) -> Vec<u8> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 4000, failure_persistence: None, ..Default::default() })]
+    #![proptest_config(ProptestConfig::with_cases(4000))]
     #[test]
     fn keys_are_in_the_order_of_the_documents(a in docs(), b in docs()) {
-        prop_assert_eq!(key(&a).cmp(&key(&b)), a.compared_whole(&b), "{} and {}", a.text(), b.text());
+        let (left, right) = (key(&a), key(&b));
+        prop_assert_eq!(left.cmp(&right), a.compared_whole(&b), "{} {}", a.text(), b.text());
     }
 }
