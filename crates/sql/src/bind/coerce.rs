@@ -327,10 +327,22 @@ impl Binder<'_> {
         types: &[DataType],
         context: Context,
     ) -> Result<BoundQuery> {
-        if query.columns.iter().zip(types).all(|(column, ty)| column.ty == *ty) {
-            return Ok(query);
+        let BoundQuery { mut plan, mut columns } = query;
+        if !computes_unknowns(&plan) {
+            let is_unknown = |(column, _): &(&BoundColumn, _)| column.ty == DataType::Unknown;
+            let wanted = columns.iter().zip(types).filter(is_unknown);
+            let wanted =
+                wanted.map(|(column, ty)| Wanted { id: column.id, ty: *ty, at: column.at });
+            let wanted: Vec<Wanted> = wanted.collect();
+            self.type_unknowns(&mut plan, &wanted, context)?;
+            for column in &mut columns {
+                let taken = wanted.iter().find(|want| want.id == column.id);
+                column.ty = taken.map_or(column.ty, |want| want.ty);
+            }
         }
-        let BoundQuery { plan, columns } = query;
+        if columns.iter().zip(types).all(|(column, ty)| column.ty == *ty) {
+            return Ok(BoundQuery { plan, columns });
+        }
         let (input, computed) = match plan {
             Plan::Project { input, columns } => (input, columns),
             plan => (Box::new(plan), Vec::new()),
@@ -352,6 +364,57 @@ impl Binder<'_> {
             output.push(BoundColumn { ty, id, ..column });
         }
         Ok(BoundQuery { plan: Plan::Project { input, columns: project }, columns: output })
+    }
+
+    /// Untyped literals and parameters take their types where `plan` computes them: below what
+    /// sorts its rows and counts them, and the definitions before it.
+    fn type_unknowns(
+        &mut self,
+        plan: &mut Plan,
+        wanted: &[Wanted],
+        context: Context,
+    ) -> Result<()> {
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        match plan {
+            Plan::Sort { input, .. } | Plan::Limit { input, .. } | Plan::Distinct { input, .. } => {
+                self.type_unknowns(input, wanted, context)
+            }
+            // Functions that give rows stand at the right.
+            Plan::Join { left, .. } => self.type_unknowns(left, wanted, context),
+            Plan::With { body, .. } | Plan::RecursiveWith { body, .. } => {
+                self.type_unknowns(body, wanted, context)
+            }
+            Plan::Project { input, columns } => {
+                let mut below = Vec::new();
+                for (id, expr) in columns {
+                    let Some(want) = wanted.iter().find(|want| want.id == *id) else { continue };
+                    match expr.as_column() {
+                        Some(id) => {
+                            below.push(Wanted { id, ..*want });
+                            expr.ty = want.ty;
+                        }
+                        None => {
+                            let bound = Bound::new(expr.clone(), want.at);
+                            *expr = self.coerce(bound, want.ty, context)?;
+                        }
+                    }
+                }
+                self.type_unknowns(input, &below, context)
+            }
+            Plan::Values { columns, rows } => {
+                for (at_idx, (id, ty)) in columns.iter_mut().enumerate() {
+                    let Some(want) = wanted.iter().find(|want| want.id == *id) else { continue };
+                    *ty = want.ty;
+                    for expr in rows.iter_mut().filter_map(|row| row.get_mut(at_idx)) {
+                        *expr = self.coerce(Bound::new(expr.clone(), want.at), want.ty, context)?;
+                    }
+                }
+                Ok(())
+            }
+            _ => Err(Error::internal("untyped columns are computed by a select list")),
+        }
     }
 
     /// The plan whose output is exactly the query's columns, by position, without repeats.
@@ -385,6 +448,20 @@ impl Binder<'_> {
         }
         (Plan::Project { input, columns: project }, columns)
     }
+}
+
+/// A column of no type yet and the one that it takes.
+struct Wanted {
+    id: ColumnId,
+    ty: DataType,
+    at: Place,
+}
+
+/// True when `plan` itself computes its untyped columns.
+fn computes_unknowns(plan: &Plan) -> bool {
+    let is_computed =
+        |(_, expr): &(_, Expr)| expr.ty != DataType::Unknown || expr.as_column().is_none();
+    matches!(plan, Plan::Project { columns, .. } if columns.iter().all(is_computed))
 }
 
 /// The values of a row that is written as such, where `to` is a type of rows that has a name.

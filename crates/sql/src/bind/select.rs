@@ -65,7 +65,8 @@ impl Binder<'_> {
         self.level()?.has_sets = has_sets(&select.group_by);
         let mut targets =
             self.in_clause(Clause::Select, |binder| binder.bind_items(&select.projection))?;
-        let keep = unknowns == Unknowns::Keep && select.distinct.is_none() && order_by.is_empty();
+        let keep =
+            unknowns == Unknowns::Keep && !matches!(select.distinct, Some(ast::Distinct::Distinct));
         if !keep {
             for target in &mut targets {
                 self.settle(&mut target.bound)?;
@@ -77,6 +78,7 @@ impl Binder<'_> {
         };
         let order = self.bind_order(order_by, &targets)?;
         let distinct = self.bind_distinct(select.distinct.as_ref(), &targets, &order)?;
+        self.settle_compared(&mut targets, &order, &distinct)?;
         let sets = self.bind_group_by(&select.group_by, &targets)?;
         let qualify = self.bind_qualify(select, &mut targets)?;
         targets.extend(self.lock_targets()?);
@@ -138,6 +140,27 @@ impl Binder<'_> {
             let bound = binder.bind_expr(expr)?;
             binder.coerce_clause(bound, DataType::Boolean, clause.name())
         })
+    }
+
+    /// Gives the type TEXT to untyped items that ORDER BY and DISTINCT ON compare.
+    fn settle_compared(
+        &mut self,
+        targets: &mut [Target],
+        order: &[(OrderItem, ast::OrderByOptions)],
+        distinct: &Distinct,
+    ) -> Result<()> {
+        let on: &[OrderItem] = match distinct {
+            Distinct::On(items) => items,
+            Distinct::No | Distinct::All => &[],
+        };
+        for item in order.iter().map(|(item, _)| item).chain(on) {
+            if let OrderItem::Target(at_idx) = item
+                && let Some(target) = targets.get_mut(*at_idx)
+            {
+                self.settle(&mut target.bound)?;
+            }
+        }
+        Ok(())
     }
 
     /// Gives an untyped literal or parameter the type TEXT.
