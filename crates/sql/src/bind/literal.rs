@@ -18,8 +18,8 @@ impl Binder<'_> {
             V::Null => Expr::null(DataType::Unknown),
             V::SingleQuotedString(text)
             | V::EscapedStringLiteral(text)
-            | V::UnicodeStringLiteral(text)
-            | V::NationalStringLiteral(text) => unknown(text),
+            | V::UnicodeStringLiteral(text) => unknown(text),
+            V::NationalStringLiteral(text) => Expr::literal(Value::text(text), DataType::Char(0)),
             V::DollarQuotedString(text) => unknown(&text.value),
             V::SingleQuotedByteStringLiteral(digits) => bits('b', digits, at)?,
             // `X'1F'` has three characters beside its digits, `0x1F` two.

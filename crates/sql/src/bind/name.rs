@@ -165,6 +165,9 @@ fn named_here(expr: &ast::Expr) -> Option<(String, Strength)> {
             _ => weak(&type_name(data_type)),
         },
         Expr::TypedString(typed) => weak(&type_name(&typed.data_type)),
+        Expr::Value(value) if matches!(value.value, ast::Value::NationalStringLiteral(_)) => {
+            weak("bpchar")
+        }
         Expr::Interval(_) => weak("interval"),
         Expr::Case { else_result, .. } => match else_result.as_deref().and_then(named) {
             Some((name, Strength::Strong)) => strong(&name),
