@@ -11,7 +11,7 @@ use crate::QueryResult;
 use crate::instance::freezing::Freezing;
 use crate::session::Session;
 use crate::transaction::work::Begun;
-use crate::words::settings::{meaning, parse_bytes};
+use crate::words::settings::{meaning, parse_bytes, shown_name};
 
 impl Session {
     /// RESET of one setting, or of all.
@@ -167,7 +167,7 @@ impl Session {
             all.sort();
             let row = |(name, value, _): &(String, String, String)| {
                 let value = self.settings.get(name).unwrap_or_else(|_| value.clone());
-                vec![Value::text(name), Value::text(&value), Value::text(meaning(name))]
+                vec![Value::text(shown_name(name)), Value::text(&value), Value::text(meaning(name))]
             };
             let rows: Vec<Vec<Value>> = all.iter().map(row).collect();
             let columns = ["name", "setting", "description"].map(|n| (n.to_owned(), text)).to_vec();
@@ -195,7 +195,7 @@ impl Session {
             }
             _ => self.setting(name)?,
         };
-        let columns = vec![(name.to_owned(), text)];
+        let columns = vec![(shown_name(name).to_owned(), text)];
         Ok(QueryResult::from_values("SHOW", columns, &[vec![Value::text(&value)]]))
     }
 }

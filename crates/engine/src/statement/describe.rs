@@ -6,6 +6,7 @@ use types::{DataType, Result};
 
 use crate::Session;
 use crate::session::prepared::ColumnOrigin;
+use crate::words::settings::shown_name;
 
 type Columns = Vec<(String, DataType)>;
 
@@ -42,7 +43,7 @@ pub(crate) fn columns(session: &Session, statement: &Statement) -> Result<Option
         Statement::Fetch(fetch) if fetch.action == FetchAction::Fetch => {
             session.cursors.columns(&fetch.name).map(<[_]>::to_vec)
         }
-        Statement::Show { name } => Some(vec![text(name)]),
+        Statement::Show { name } => Some(vec![text(shown_name(name))]),
         Statement::Execute(execute) => {
             let kept = session.kept_statement(&execute.name);
             kept.and_then(|kept| kept.columns()).map(<[_]>::to_vec)

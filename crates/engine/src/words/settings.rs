@@ -24,7 +24,7 @@ use types::{Error, Result, SqlState};
 
 use value::{Unit, date_style, encoding, integer, no_such_value, one_of, real, shown, switch};
 
-pub(crate) use value::parse_bytes;
+pub(crate) use value::{parse_bytes, shown_name};
 
 /// A setting: its name, default, and whether SET may change it.
 struct Known {

@@ -455,7 +455,9 @@ fn bind_setting(statement: &Ast) -> Result<Statement> {
                 ast::Reset::SessionAuthorization => {
                     return unsupported("RESET SESSION AUTHORIZATION", None);
                 }
-                ast::Reset::ConfigurationParameter(name) => Some(object_parts(name)?.join(".")),
+                ast::Reset::ConfigurationParameter(name) => {
+                    Some(object_parts(name)?.join(".").to_lowercase())
+                }
             },
         }),
         other => unsupported(feature(other), None),
@@ -477,7 +479,7 @@ fn feature(statement: &Ast) -> String {
 fn bind_set(set: &ast::Set) -> Result<Statement> {
     match set {
         ast::Set::SingleAssignment { scope, variable, values, .. } => {
-            let name = object_parts(variable)?.join(".");
+            let name = object_parts(variable)?.join(".").to_lowercase();
             let value = match name.as_str() {
                 "search_path" => path_value(values)?,
                 _ => set_value(values)?,
@@ -536,6 +538,7 @@ fn dotted(parts: &[ast::Ident]) -> String {
         [a, b, c] if a == "transaction" && b == "isolation" && c == "level" => {
             "transaction_isolation".to_owned()
         }
-        parts => parts.join("."),
+        // In quotes, too, a setting's name has no case.
+        parts => parts.join(".").to_lowercase(),
     }
 }

@@ -332,7 +332,8 @@ fn setting_name(parser: &mut Parser<'_>) -> Parsed<String> {
     while parser.consume_token(&Token::Period) {
         setting = format!("{setting}.{}", name(parser)?);
     }
-    Ok(setting)
+    // In quotes, too, it has no case.
+    Ok(setting.to_lowercase())
 }
 
 fn language(parser: &mut Parser<'_>) -> Parsed<String> {

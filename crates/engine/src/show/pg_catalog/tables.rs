@@ -15,7 +15,7 @@ use super::{
     rights, routines, stats, triggers, two_phase,
 };
 use crate::Database;
-use crate::words::settings::Settings;
+use crate::words::settings::{Settings, shown_name};
 
 /// The rows of the table `name`, which is written with its schema.
 pub(super) fn rows(name: &str, subject: &Subject<'_>) -> Vec<Row> {
@@ -454,7 +454,7 @@ fn settings(subject: &Subject<'_>) -> Vec<Row> {
         if let Some([min, max]) = &domain.limits {
             row = row.text("min_val", min).text("max_val", max);
         }
-        row.text("name", &name)
+        row.text("name", shown_name(&name))
             .text("setting", &value)
             .text("category", "Tessera")
             .text("context", "user")

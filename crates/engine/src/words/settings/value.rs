@@ -73,6 +73,15 @@ impl Unit {
     }
 }
 
+/// Names of settings that are not written as they are kept, in small letters.
+const SHOWN_NAMES: [&str; 3] = ["DateStyle", "IntervalStyle", "TimeZone"];
+
+/// The name of a setting as SHOW and `pg_settings` have it.
+pub(crate) fn shown_name(name: &str) -> &str {
+    let shown = SHOWN_NAMES.into_iter().find(|shown| shown.eq_ignore_ascii_case(name));
+    shown.unwrap_or(name)
+}
+
 /// 22023.
 pub(super) fn invalid(name: &str, text: &str) -> Error {
     let message = format!("invalid value for parameter \"{name}\": \"{text}\"");
