@@ -204,6 +204,10 @@ impl sql::catalog::Catalog for Noting<'_> {
         self.places.borrow_mut().push((key.to_owned(), at));
     }
 
+    fn database(&self) -> &str {
+        self.inner.database()
+    }
+
     fn time_zone(&self) -> TimeZone {
         self.inner.time_zone()
     }

@@ -13,7 +13,7 @@ use types::calendar::{DateOrder, TimeZone};
 use types::text::TextStyle;
 use types::{DataType, Position, Result, Value, text};
 
-use super::name::object_at;
+use super::name::{is_only, object_at};
 use super::{Binder, at_span};
 use crate::algebra::{Expr, ExprKind, Function, Place};
 use crate::catalog::Catalog;
@@ -173,14 +173,26 @@ impl Binder<'_> {
         expr
     }
 
-    /// As [`Self::defined`], of a query, whose relations have their schemas; None when it is as it
-    /// was.
+    /// As [`Self::defined`], of a query, whose relations have their schemas, and no database before
+    /// them; None when it is as it was.
     pub(super) fn defined_query(&mut self, query: &ast::Query) -> Option<String> {
         let moved = std::mem::take(&mut self.zone.moved);
         let placed = std::mem::take(&mut self.placed);
         let mut query = query.clone();
         let has_stars = self.put_stars(&mut query);
-        if moved.is_empty() && placed.is_empty() && !has_stars {
+        let mut has_database = false;
+        let mut unplaced = |name: &mut ast::ObjectName| has_database |= without_database(name);
+        rewrite_query(&mut query, &mut |_| (), &mut unplaced);
+        let mut unplaced = |inner: &mut ast::Expr| match inner {
+            ast::Expr::Function(call) => has_database |= without_database(&mut call.name),
+            ast::Expr::CompoundIdentifier(parts) if parts.len() == 4 => {
+                parts.remove(0);
+                has_database = true;
+            }
+            _ => {}
+        };
+        rewrite_query(&mut query, &mut unplaced, &mut |_| ());
+        if moved.is_empty() && placed.is_empty() && !has_stars && !has_database {
             return None;
         }
         let mut relation = |name: &mut ast::ObjectName| place_object(name, &placed);
@@ -193,6 +205,16 @@ impl Binder<'_> {
         let is_read = crate::parse::parse(&text).is_ok();
         (is_read || !moved.is_empty() || !placed.is_empty()).then_some(text)
     }
+}
+
+/// Takes the database off a name of three parts; true when it had one.
+fn without_database(name: &mut ast::ObjectName) -> bool {
+    let at = usize::from(is_only(name));
+    let has_one = name.0.len() == at + 3;
+    if has_one {
+        name.0.remove(at);
+    }
+    has_one
 }
 
 /// Gives the type that `expr` casts to, the function that it calls, or the collation that it names
