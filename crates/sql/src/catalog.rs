@@ -14,8 +14,8 @@ pub use crate::definition::{
     PolicyKind, Polymorphic, RangeEnd, ReferentialAction, RoutineDef, RoutineKind, RoutineSetting,
     RoutineType, RowCount, RowSecurity, Security, SequenceDef, SequenceWrap, StepFunction,
     TID_COLUMN, TriggerDef, TriggerEvent, TriggerFiring, TriggerLevel, TriggerTiming, Uniqueness,
-    Validity, Volatility, WeaveForm, WideDef, WideLink, WideNode, built_in_trigger_function,
-    routine_key,
+    Untested, Validity, Volatility, WeaveForm, WideDef, WideLink, WideNode,
+    built_in_trigger_function, routine_key,
 };
 pub use crate::program::NameConflict;
 

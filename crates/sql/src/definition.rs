@@ -17,7 +17,7 @@ mod trigger;
 pub use aggregate::{AggregateDef, LastTakes, StepFunction};
 pub use domain::{Domain, DomainDef, DomainOf, DomainUse};
 pub use exclusion::{Exclusion, ExclusionElement, ExclusionMethod, ExclusionOperator};
-pub use foreign_key::{ForeignKeyDef, KeyMatch, ReferentialAction};
+pub use foreign_key::{ForeignKeyDef, KeyMatch, ReferentialAction, Untested};
 pub use index_method::NamedMethod;
 pub(crate) use index_method::gist_elements;
 pub use inheritance::{CheckScope, Inheritance};

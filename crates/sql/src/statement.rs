@@ -29,7 +29,7 @@ pub use range_type::NewRange;
 pub use routine::{CallRoutine, DoBlock, RoutineChange, RoutineStatement};
 pub use schema::SchemaElements;
 pub use transaction::{CreateExecuted, Execute, LockTable, Prepare, SetConstraints};
-pub use trigger::{TriggerChange, TriggerStatement};
+pub use trigger::{SwitchedTriggers, TriggerChange, TriggerStatement};
 pub use write::{
     ArbiterCandidate, BusCall, BusCalls, ConflictAction, ConflictTarget, Delete, Insert, Matches,
     Merge, MergeAction, MergeTests, OnConflict, OpenTarget, Part, Returning, RowLock, RowPlace,

@@ -10,7 +10,7 @@ use sql::catalog::{
     IndexColumn, IndexExpression, IndexKind, IndexMeta, IndexTerms, Inheritance, KeyDef, KeyMatch,
     KeyNulls, NamedMethod, PartitionBound, PartitionKey, PartitionOf, PartitionStrategy,
     PolicyCommand, PolicyDef, PolicyKind, RangeEnd, ReferentialAction, RowSecurity, SequenceDef,
-    SequenceWrap, Uniqueness, Validity, WeaveForm, WideDef, WideLink, WideNode,
+    SequenceWrap, Uniqueness, Untested, Validity, WeaveForm, WideDef, WideLink, WideNode,
 };
 use sql::statement::{DefaultKind, OnCommit, Persistence, Privileges, RelationName};
 use storage::Layout;
@@ -46,7 +46,7 @@ record!(KeyDef { name, columns, primary, nulls; deferral, included });
 record!(CheckDef { name, sql; validity, scope });
 record!(Inheritance { parents, columns, checks });
 record!(ForeignKeyDef {
-    name, columns, table, references, on_delete, on_update; deferral, validity, matching
+    name, columns, table, references, on_delete, on_update; deferral, validity, matching, untested
 });
 record!(Identity { kind, sequence });
 record!(IndexMeta { name, columns, unique, kind; terms });
@@ -85,6 +85,7 @@ variants!(ExclusionMethod { BTree = 0, Hash = 1, Gist = 2, SpGist = 3 });
 variants!(NamedMethod { Gist = 0, SpGist = 1, Brin = 2 });
 variants!(ExclusionOperator { Equal = 0, Differs = 1, Overlaps = 2, Adjacent = 3 });
 variants!(KeyMatch { Simple = 0, Full = 1 });
+variants!(Untested { Nothing = 0, NewKeys = 1, GoneKeys = 2, Everything = 3 });
 variants!(Validity { Valid = 0, NotValid = 1 });
 variants!(CheckScope { Family = 0, Alone = 1 });
 variants!(IdentityKind { Always = 0, ByDefault = 1 });

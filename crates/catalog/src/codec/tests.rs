@@ -111,23 +111,34 @@ fn foreign_key() -> impl Strategy<Value = ForeignKeyDef> {
     let action = || select(vec![NoAction, Restrict, Cascade, SetNull, SetDefault]);
     let pairs = vec((0..4usize, any::<u16>()), 0..4);
     let deferral = select(vec![Deferral::Never, Deferral::Immediate, Deferral::Deferred]);
+    use Untested as U;
     let matching = select(vec![KeyMatch::Simple, KeyMatch::Full]);
-    (text(), pairs, name(), action(), action(), (deferral, validity(), matching)).prop_map(
-        |(name, pairs, table, on_delete, on_update, (deferral, validity, matching))| {
-            let (columns, references) = pairs.iter().map(|&(a, b)| (a, usize::from(b))).unzip();
-            ForeignKeyDef {
+    let untested = select(vec![U::Nothing, U::NewKeys, U::GoneKeys, U::Everything]);
+    (text(), pairs, name(), action(), action(), (deferral, validity(), matching, untested))
+        .prop_map(
+            |(
                 name,
-                columns,
+                pairs,
                 table,
-                references,
                 on_delete,
                 on_update,
-                deferral,
-                validity,
-                matching,
-            }
-        },
-    )
+                (deferral, validity, matching, untested),
+            )| {
+                let (columns, references) = pairs.iter().map(|&(a, b)| (a, usize::from(b))).unzip();
+                ForeignKeyDef {
+                    name,
+                    columns,
+                    table,
+                    references,
+                    on_delete,
+                    on_update,
+                    deferral,
+                    validity,
+                    matching,
+                    untested,
+                }
+            },
+        )
 }
 
 fn index() -> impl Strategy<Value = IndexMeta> {

@@ -18,9 +18,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use sql::catalog::ColumnDef;
 use sql::catalog::ForeignKeyDef;
-use sql::catalog::Validity;
 use sql::catalog::WideNode;
 use sql::catalog::{TableMeta, TableRef, WideDef};
+use sql::catalog::{Untested, Validity};
 use sql::statement::Persistence;
 use storage::Timestamp;
 use types::Error;
@@ -206,8 +206,9 @@ fn fits(state: &State, entry: &TableEntry, def: &WideDef) -> bool {
         let Some(known) = table(number) else { return false };
         let Some(link) = &node.link else { return true };
         let is = |key: &ForeignKeyDef| {
-            let ForeignKeyDef { columns, references, table, validity, .. } = key;
+            let ForeignKeyDef { columns, references, table, validity, untested, .. } = key;
             *validity == Validity::Valid
+                && *untested == Untested::Nothing
                 && table.name == known.name
                 && *columns == link.columns
                 && *references == link.references

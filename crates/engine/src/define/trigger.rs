@@ -6,13 +6,15 @@ use catalog::State;
 use catalog::comments::Commented;
 use catalog::locks::LockMode;
 use catalog::rights::Object;
-use sql::catalog::{TriggerDef, TriggerFiring};
+use catalog::who::{Who, denied};
+use sql::catalog::{TriggerDef, TriggerFiring, Untested};
 use sql::statement::{
-    IfExists, IfMissing, Privilege, Privileges, RelationName, TriggerChange, TriggerStatement,
+    IfExists, IfMissing, Privilege, Privileges, RelationName, SwitchedTriggers, TriggerChange,
+    TriggerStatement,
 };
 use types::{Error, Result, SqlState};
 
-use super::redefined;
+use super::{redefined, wide};
 use crate::statement::running::Running;
 use crate::{QueryResult, Session};
 
@@ -41,6 +43,7 @@ pub(super) fn run_statement(
         // Nobody writes rows while it changes which triggers fire for them.
         redefined::named_in(session, &table, LockMode::ShareRowExclusive)?;
     }
+    let who = session.who();
     session.change_catalog(|state| {
         let mut own = state.triggers_of(&table).to_vec();
         change_list(&mut own, &bare, &change)?;
@@ -54,7 +57,10 @@ pub(super) fn run_statement(
         }
         own.sort_by(|a, b| a.name.cmp(&b.name));
         state.triggers.insert(table.clone(), own);
-        Ok(())
+        match firing_of_keys(&change) {
+            Some(firing) => switch_keys(state, &table, &who, firing),
+            None => Ok(()),
+        }
     })?;
     Ok(QueryResult::command(command))
 }
@@ -89,24 +95,93 @@ fn change_list(own: &mut Vec<Arc<TriggerDef>>, bare: &str, change: &TriggerChang
             own.remove(at);
         }
         TriggerChange::Switch(switches) => {
-            for (name, firing) in switches {
-                switch(own, name.as_deref(), *firing)
-                    .ok_or_else(|| missing(name.as_deref().unwrap_or_default()))?;
+            for (switched, firing) in switches {
+                switch(own, switched, *firing).map_err(missing)?;
             }
         }
     }
     Ok(())
 }
 
-/// Gives a trigger, or all of them, another state; None when it is not there.
-fn switch(own: &mut [Arc<TriggerDef>], name: Option<&str>, firing: TriggerFiring) -> Option<()> {
+/// Gives triggers another state.
+///
+/// # Errors
+/// The name of one that is not there.
+fn switch<'s>(
+    own: &mut [Arc<TriggerDef>],
+    switched: &'s SwitchedTriggers,
+    firing: TriggerFiring,
+) -> std::result::Result<(), &'s str> {
+    let mut missing = match switched {
+        SwitchedTriggers::Named(name) => Some(name.as_str()),
+        SwitchedTriggers::Users | SwitchedTriggers::All => None,
+    };
+    let name = missing;
     let is_meant = |def: &&mut Arc<TriggerDef>| name.is_none_or(|name| def.name == name);
-    let mut found = None;
     for known in own.iter_mut().filter(is_meant) {
         *known = Arc::new(TriggerDef { firing, ..TriggerDef::clone(known) });
-        found = Some(());
+        missing = None;
     }
-    found.or(name.is_none().then_some(()))
+    missing.map_or(Ok(()), Err)
+}
+
+/// The last state that `change` gives the triggers of foreign keys; None for one that leaves them.
+fn firing_of_keys(change: &TriggerChange) -> Option<TriggerFiring> {
+    let TriggerChange::Switch(switches) = change else { return None };
+    let all = switches.iter().filter(|(switched, _)| *switched == SwitchedTriggers::All);
+    all.map(|(_, firing)| *firing).next_back()
+}
+
+/// Leaves foreign keys of `table`, and those that refer to it, untested where rows of it or of its
+/// partitions are written, or tests them again.
+///
+/// # Errors
+/// 42501 unless `who` is a superuser; 0A000 where a wide table relies on one of them.
+fn switch_keys(state: &mut State, table: &str, who: &Who, firing: TriggerFiring) -> Result<()> {
+    let untested = match firing {
+        TriggerFiring::Disabled => Untested::Everything,
+        TriggerFiring::Origin | TriggerFiring::Always | TriggerFiring::Replica => Untested::Nothing,
+    };
+    for entry in state.tables.clone().into_values() {
+        if entry.def.foreign_keys.is_empty() {
+            continue;
+        }
+        let is_own = is_part(state, &entry.def.name, table);
+        let mut def = entry.def.clone();
+        let mut touched = None;
+        for key in &mut def.foreign_keys {
+            for (part, is_meant) in [
+                (Untested::NewKeys, is_own),
+                (Untested::GoneKeys, is_part(state, &key.table.name, table)),
+            ] {
+                if is_meant {
+                    key.untested = key.untested.taking(part, untested);
+                    touched = Some(key.name.clone());
+                }
+            }
+        }
+        let Some(key) = touched else { continue };
+        if !state.is_superuser(who) {
+            let message = format!("permission denied: the triggers of \"{key}\" are the system's");
+            return Err(denied(message));
+        }
+        let changed = entry.redefined(def, entry.built());
+        state.tables.insert(entry.def.name.clone(), Arc::new(changed));
+    }
+    wide::refuse_unfit(state, RelationName::name_of_key(table))
+}
+
+/// True for the table itself and for those below it that are its partitions.
+fn is_part(state: &State, name: &str, table: &str) -> bool {
+    let mut name = name;
+    while name != table {
+        let place = state.tables.get(name).and_then(|entry| entry.def.partition_of.as_ref());
+        match place {
+            Some(place) => name = &place.parent,
+            None => return false,
+        }
+    }
+    true
 }
 
 fn has_trigger(state: &State, table: &str, name: &str) -> bool {

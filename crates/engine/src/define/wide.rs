@@ -15,7 +15,9 @@ use catalog::locks::LockMode;
 use catalog::rights::Object;
 use catalog::wide::{Freshness, unfit};
 use catalog::{State, TableDef, TableEntry, undefined_table, wide};
-use sql::catalog::{ColumnDef, ForeignKeyDef, TableMeta, Validity, WideDef, WideLink, WideNode};
+use sql::catalog::{
+    ColumnDef, ForeignKeyDef, TableMeta, Untested, Validity, WideDef, WideLink, WideNode,
+};
 use sql::statement::{
     CreateWideTable, DropBehaviour, DropRelations, IfExists, Persistence, Privilege, Privileges,
     RelationName,
@@ -52,6 +54,7 @@ pub(super) fn create(session: &mut Session, create: &CreateWideTable) -> Result<
         return Err(Error::unsupported("a wide table over tables with partitions or heirs"));
     }
     lock_all(session, &nodes)?;
+    test_links(&mut Running::own(session), &nodes)?;
     let (state, who) = (session.state(), session.who());
     for node in &nodes {
         let object = Object::Relation(node.table.clone());
@@ -176,9 +179,10 @@ fn walk(state: &State, fact: &str) -> Result<Vec<WideNode>> {
 fn follow(state: &State, nodes: &mut Vec<WideNode>, from: usize) -> Result<()> {
     let entry = Arc::clone(permanent(state, &nodes[from].table)?);
     for key in &entry.def.foreign_keys {
-        let ForeignKeyDef { columns, references, table, validity, .. } = key;
-        // One that is not valid may lead nowhere.
-        if *validity == Validity::NotValid || is_on_way(nodes, from, &table.name) {
+        let ForeignKeyDef { columns, references, table, validity, untested, .. } = key;
+        // One that is not valid, or not tested, may lead nowhere.
+        let is_doubtful = *validity == Validity::NotValid || *untested != Untested::Nothing;
+        if is_doubtful || is_on_way(nodes, from, &table.name) {
             continue;
         }
         if nodes.len() == NODES_MAX {
@@ -190,6 +194,22 @@ fn follow(state: &State, nodes: &mut Vec<WideNode>, from: usize) -> Result<()> {
         nodes.push(WideNode { table: table.name.clone(), link });
         let number = nodes.len() - 1;
         follow(state, nodes, number)?;
+    }
+    Ok(())
+}
+
+/// Tests that each key leads somewhere: rows may have come when nobody did.
+///
+/// # Errors
+/// 23503.
+fn test_links(running: &mut Running<'_>, nodes: &[WideNode]) -> Result<()> {
+    let session = &mut *running.session;
+    for link in nodes.iter().filter_map(|node| node.link.as_ref()) {
+        let def = permanent(&session.state(), &nodes[link.from].table)?.def.clone();
+        let is_it = |key: &&ForeignKeyDef| key.columns == link.columns;
+        for key in def.foreign_keys.iter().filter(is_it) {
+            validate::foreign_key(session, &def, key)?;
+        }
     }
     Ok(())
 }

@@ -14,7 +14,8 @@ use std::sync::Arc;
 
 use catalog::keys::{self, referring, referring_index};
 use catalog::rows::Rows;
-use catalog::{TableDef, TableEntry};
+use catalog::triggers::ReplicationRole;
+use catalog::{TableDef, TableEntry, wide};
 use kernels::{Batch, Column, Vector, VectorBuilder};
 use sql::catalog::{ForeignKeyDef, KeyMatch, TableMeta};
 use sql::statement::RelationName;
@@ -67,7 +68,11 @@ pub(super) fn look_for(
     let rows = Rows::new(batch);
     look_for_second(running, entry, &rows, columns)?;
     look_for_excluded(running, entry, &rows, columns)?;
-    for fk in &entry.def.foreign_keys {
+    let own = &entry.def.foreign_keys;
+    if own.is_empty() || is_replica(running.session, entry)? {
+        return Ok(());
+    }
+    for fk in own.iter().filter(|fk| !fk.untested.has_new_keys()) {
         if columns.is_some_and(|columns| !fk.columns.iter().any(|c| columns.contains(c))) {
             continue;
         }
@@ -87,6 +92,22 @@ pub(super) fn look_for(
         }
     }
     Ok(())
+}
+
+/// True when the session's `session_replication_role` leaves foreign keys alone.
+///
+/// # Errors
+/// 0A000 for a table of which a wide table relies on its keys.
+fn is_replica(session: &Session, entry: &TableEntry) -> Result<bool> {
+    let role = ReplicationRole::of(session.settings.changed("session_replication_role"));
+    if role == ReplicationRole::Origin {
+        return Ok(false);
+    }
+    if wide::over(&session.state(), &entry.def.name).next().is_some() {
+        let what = "session_replication_role = replica for tables of wide tables";
+        return Err(Error::unsupported(what));
+    }
+    Ok(true)
 }
 
 /// Looks for second rows with the keys of new `rows` that are DEFERRABLE, or notes the keys.
@@ -335,7 +356,12 @@ pub(super) fn react(
         }
         After::Nowhere => None,
     };
-    for (child, fk) in referring(&running.session.state(), entry, None) {
+    let mut all = referring(&running.session.state(), entry, None);
+    all.retain(|(_, fk)| !fk.untested.has_gone_keys());
+    if all.is_empty() || is_replica(running.session, entry)? {
+        return Ok(());
+    }
+    for (child, fk) in all {
         for row in 0..old.count {
             let key: Vec<Datum<'_>> = fk.references.iter().map(|&c| old.get(c, row)).collect();
             if key.iter().any(Datum::is_null) {

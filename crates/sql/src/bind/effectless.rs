@@ -213,19 +213,18 @@ impl Binder<'_> {
             return Err(types::Error::internal("ALTER expected"));
         };
 
-        let (command, notices, index) = match kind {
+        let (command, index) = match kind {
             AlteredKind::Table => {
                 let full = self.relation_name(name)?;
                 let found = self.catalog.relation(full.schema.as_deref(), &full.name);
                 if found.is_none() && *if_missing == IfMissing::Skip {
                     return Ok(missing(name, "ALTER TABLE"));
                 }
-                let mut notices = Vec::new();
                 // As PostgreSQL has it, ALTER TABLE changes views, too.
                 if !matches!(found, Some(Relation::View { .. })) {
-                    notices = self.check_actions(name, actions)?;
+                    self.check_actions(name, actions)?;
                 }
-                ("ALTER TABLE", notices, None)
+                ("ALTER TABLE", None)
             }
             AlteredKind::View => {
                 let full = self.relation_name(name)?;
@@ -237,7 +236,7 @@ impl Binder<'_> {
                     _ => drop(self.table_named(name)?),
                 }
                 check_parameters(actions, *kind)?;
-                ("ALTER VIEW", Vec::new(), None)
+                ("ALTER VIEW", None)
             }
             AlteredKind::MaterializedView => {
                 let command = "ALTER MATERIALIZED VIEW";
@@ -247,11 +246,12 @@ impl Binder<'_> {
                     return Ok(missing(name, command));
                 }
                 self.materialized_named(name)?;
-                (command, self.check_actions(name, actions)?, None)
+                self.check_actions(name, actions)?;
+                (command, None)
             }
             AlteredKind::Index => {
                 check_parameters(actions, *kind)?;
-                ("ALTER INDEX", Vec::new(), Some((self.relation_name(name)?, *if_missing)))
+                ("ALTER INDEX", Some((self.relation_name(name)?, *if_missing)))
             }
         };
         let has_rows = matches!(kind, AlteredKind::Table | AlteredKind::MaterializedView);
@@ -273,7 +273,7 @@ impl Binder<'_> {
             (Some(tree), None) => Some(Box::new(self.bind_tree(tree, "")?)),
             (None, None) => None,
         };
-        Ok(Statement::Effectless(Effectless { index, notices, rest, ..plain(command) }))
+        Ok(Statement::Effectless(Effectless { index, rest, ..plain(command) }))
     }
 
     /// The order of a table's blocks that SET says; RESET without a value.
@@ -308,15 +308,10 @@ impl Binder<'_> {
         }))))
     }
 
-    /// Looks up what actions of ALTER TABLE name; gives notices.
-    fn check_actions(
-        &self,
-        name: &ast::ObjectName,
-        actions: &[Action],
-    ) -> Result<Vec<(SqlState, String)>> {
+    /// Looks up what actions of ALTER TABLE name.
+    fn check_actions(&self, name: &ast::ObjectName, actions: &[Action]) -> Result<()> {
         let table = self.table_named(name)?;
         let of = table.bare_name();
-        let mut notices = Vec::new();
         check_parameters(actions, AlteredKind::Table)?;
         for action in actions {
             match action {
@@ -328,17 +323,10 @@ impl Binder<'_> {
                         format!("rule \"{}\" for relation \"{of}\" does not exist", folded(ident));
                     return fail(SqlState::UNDEFINED_OBJECT, message, ident_at(ident));
                 }
-                Action::Triggers(Switched::All, TriggerFiring::Disabled)
-                    if !table.foreign_keys().is_empty() =>
-                {
-                    let message =
-                        format!("foreign keys of \"{of}\" are tested all the same").to_owned();
-                    notices.push((SqlState::SUCCESSFUL_COMPLETION, message));
-                }
                 Action::Triggers(..) | Action::Plain | Action::Parameters(_) => {}
             }
         }
-        Ok(notices)
+        Ok(())
     }
 }
 

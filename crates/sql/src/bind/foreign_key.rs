@@ -10,7 +10,9 @@ use super::name::object_at;
 use super::retyped::refuse_unfit_key;
 use super::{Binder, fail, place, unsupported};
 use crate::algebra::Place;
-use crate::catalog::{ForeignKeyDef, KeyDef, KeyMatch, ReferentialAction, Relation, Validity};
+use crate::catalog::{
+    ForeignKeyDef, KeyDef, KeyMatch, ReferentialAction, Relation, Untested, Validity,
+};
 use crate::parse::folded;
 use crate::statement::{Privilege, RelationName};
 
@@ -70,6 +72,7 @@ impl Binder<'_> {
             deferral,
             validity: Validity::Valid,
             matching,
+            untested: Untested::Nothing,
         });
         Ok(())
     }

@@ -15,7 +15,8 @@ use crate::catalog::{
 use crate::parse::visit::rewrite_expressions;
 use crate::parse::{CreateTriggerTree, Switched, TransitionTree, TriggerTree, folded};
 use crate::statement::{
-    IfExists, IfMissing, RelationName, Skipped, Statement, TriggerChange, TriggerStatement,
+    IfExists, IfMissing, RelationName, Skipped, Statement, SwitchedTriggers, TriggerChange,
+    TriggerStatement,
 };
 
 /// Relation that has triggers.
@@ -82,8 +83,9 @@ impl Binder<'_> {
     ) -> Result<Statement> {
         let target = self.trigger_target(name)?;
         let switch = |(which, firing): &(Switched, TriggerFiring)| match which {
-            Switched::Named(ident) => (Some(folded(ident)), *firing),
-            Switched::All | Switched::User => (None, *firing),
+            Switched::Named(ident) => (SwitchedTriggers::Named(folded(ident)), *firing),
+            Switched::User => (SwitchedTriggers::Users, *firing),
+            Switched::All => (SwitchedTriggers::All, *firing),
         };
         let switches = switches.iter().map(switch).collect();
         Ok(statement(&target, TriggerChange::Switch(switches)))

@@ -40,6 +40,44 @@ impl KeyMatch {
     }
 }
 
+/// Keys that nobody looks after, since DISABLE TRIGGER ALL on the table whose rows are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Untested {
+    /// All is tested.
+    #[default]
+    Nothing,
+    /// New keys of referring rows.
+    NewKeys,
+    /// Keys of referenced rows that are gone; no action follows.
+    GoneKeys,
+    /// Both.
+    Everything,
+}
+
+impl Untested {
+    /// True when new keys are not looked for.
+    pub fn has_new_keys(self) -> bool {
+        matches!(self, Self::NewKeys | Self::Everything)
+    }
+
+    /// True when nothing follows where referenced keys go.
+    pub fn has_gone_keys(self) -> bool {
+        matches!(self, Self::GoneKeys | Self::Everything)
+    }
+
+    /// As `self`, with new keys, or gone ones, tested or not as `other` has them.
+    pub fn taking(self, part: Self, other: Self) -> Self {
+        let new = if part.has_new_keys() { other } else { self };
+        let gone = if part.has_gone_keys() { other } else { self };
+        match (new.has_new_keys(), gone.has_gone_keys()) {
+            (false, false) => Self::Nothing,
+            (true, false) => Self::NewKeys,
+            (false, true) => Self::GoneKeys,
+            (true, true) => Self::Everything,
+        }
+    }
+}
+
 /// FOREIGN KEY.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ForeignKeyDef {
@@ -62,4 +100,6 @@ pub struct ForeignKeyDef {
     pub validity: Validity,
     /// Which keys with NULLs refer to nothing.
     pub matching: KeyMatch,
+    /// Keys that are not looked after for now.
+    pub untested: Untested,
 }

@@ -38,8 +38,19 @@ pub enum TriggerChange {
         /// CASCADE: nothing depends on a trigger.
         behaviour: DropBehaviour,
     },
-    /// Actions of ALTER TABLE: a trigger, or None for all, and its new state.
-    Switch(Vec<(Option<String>, TriggerFiring)>),
+    /// Actions of ALTER TABLE: triggers and their new state.
+    Switch(Vec<(SwitchedTriggers, TriggerFiring)>),
+}
+
+/// Triggers that ENABLE and DISABLE mean.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SwitchedTriggers {
+    /// One by its name.
+    Named(String),
+    /// USER: all but those of foreign keys.
+    Users,
+    /// ALL: those of foreign keys, too.
+    All,
 }
 
 impl TriggerStatement {
