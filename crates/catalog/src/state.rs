@@ -9,6 +9,7 @@ pub mod partitions;
 pub mod families;
 pub mod policies;
 pub mod rights;
+mod schemas;
 pub mod predefined;
 pub mod comments;
 pub mod keys;
@@ -53,7 +54,7 @@ use crate::state::derived::Terms;
 use crate::state::generated::Generated;
 use crate::state::materialized::Materialized;
 use crate::state::numbers::KnownNumbers;
-use crate::state::rights::{DefaultsOf, Grant, Object, Rights, SCHEMA_NAME};
+use crate::state::rights::{DefaultsOf, Grant, Object, Rights};
 use crate::state::wide::Freshness;
 
 /// Definition of a table: everything but its rows.
@@ -481,7 +482,7 @@ pub struct Schema;
 /// One version of the catalog. Relations go by [`RelationName::key`].
 #[derive(Clone, Default)]
 pub struct State {
-    /// Schemas besides `public` and those of the system.
+    /// Schemas that were made, and what became of `public` (`state/schemas.rs`).
     pub schemas: BTreeMap<String, Schema>,
     /// Tables and materialized views.
     pub tables: BTreeMap<String, Arc<TableEntry>>,
@@ -582,11 +583,6 @@ impl State {
                 && table.def.visible_indexes().any(is_it)
                 && RelationName::schema_of_key(&table.def.name) == schema
         })
-    }
-
-    /// True when there is a schema `name`.
-    pub fn has_schema(&self, name: &str) -> bool {
-        name == SCHEMA_NAME || self.schemas.contains_key(name)
     }
 
     /// Key in the catalog of a relation that exists or is to be made.

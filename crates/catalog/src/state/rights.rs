@@ -141,7 +141,7 @@ pub(crate) const fn privileges_by_default(kind: DefaultKind) -> Privileges {
     }
 }
 
-/// The name of the schema that is always there.
+/// The name of the schema that a new database has.
 pub const SCHEMA_NAME: &str = "public";
 
 impl Object {
@@ -152,6 +152,11 @@ impl Object {
 }
 
 impl State {
+    /// True for `public` as a new database has it.
+    fn is_first_public(&self, schema: &str) -> bool {
+        schema == SCHEMA_NAME && self.has_first_public()
+    }
+
     /// Kind and name of the object in messages.
     pub fn described<'a>(&'a self, object: &'a Object) -> (&'static str, &'a str) {
         match object {
@@ -186,7 +191,9 @@ impl State {
         match (self.rights.get(object), object) {
             (Some(rights), _) => &rights.owner,
             // As pg_database_owner, a role of PostgreSQL.
-            (None, Object::Schema(name)) if name == SCHEMA_NAME => self.owner_of(&Object::Database),
+            (None, Object::Schema(name)) if self.is_first_public(name) => {
+                self.owner_of(&Object::Database)
+            }
             (None, _) => "",
         }
     }
@@ -358,7 +365,7 @@ impl State {
         }
         match object {
             Object::Relation(_) => {}
-            Object::Schema(name) if name == SCHEMA_NAME => {
+            Object::Schema(name) if self.is_first_public(name) => {
                 grants.push(grant(None, Privileges::of(&[Privilege::Usage])));
             }
             Object::Schema(_) => {}
@@ -613,16 +620,17 @@ impl State {
             self.rights.entry(Object::Relation(name)).or_insert_with(rights);
         }
         self.settle_others(before, owner);
-        let schemas = self.schemas.keys().filter(|name| !before.schemas.contains_key(*name));
-        for name in schemas.cloned().collect::<Vec<_>>() {
+        let is_new = |name: &&str| !before.has_schema(name);
+        let new: Vec<String> = self.schema_names().filter(is_new).map(str::to_owned).collect();
+        for name in new {
             let rights = self.new_schema_rights(owner);
             if rights != Rights::default() {
                 self.rights.entry(Object::Schema(name)).or_insert(rights);
             }
         }
-        let schemas = &self.schemas;
-        let is_there = |name: &String| name == SCHEMA_NAME || schemas.contains_key(name);
-        self.default_privileges.retain(|of, _| of.schema.as_ref().is_none_or(is_there));
+        let mut defaults = std::mem::take(&mut self.default_privileges);
+        defaults.retain(|of, _| of.schema.as_ref().is_none_or(|name| self.has_schema(name)));
+        self.default_privileges = defaults;
     }
 
     /// Grants on columns that are gone go.

@@ -7,9 +7,9 @@ use std::collections::BTreeSet;
 
 use catalog::comments::Commented;
 use catalog::materialized::KIND;
-use catalog::rights::{DefaultsOf, Object, SCHEMA_NAME};
+use catalog::rights::{DefaultsOf, Object, Rights, SCHEMA_NAME};
 use catalog::who::{Who, denied};
-use catalog::{Schema, State, undefined_schema, undefined_table};
+use catalog::{State, undefined_schema, undefined_table};
 use sql::statement::{
     DropBehaviour, DropRelations, IfExists, IfMissing, ObjectKind, Persistence, Privilege,
     Privileges, RelationName, RoleName, SchemaStatement,
@@ -96,7 +96,7 @@ fn create(
             let rights = state.new_schema_rights(&owner);
             state.rights.insert(Object::Schema(name.clone()), rights);
         }
-        state.schemas.insert(name, Schema);
+        state.add_schema(&name);
         Ok(())
     })
 }
@@ -244,6 +244,7 @@ fn drop_all(
     behaviour: DropBehaviour,
 ) -> Result<()> {
     for name in names {
+        let name = if name == "main" { SCHEMA_NAME } else { name.as_str() };
         let state = session.state();
         let object = match schema_named(&state, name) {
             Ok(object) => object,
@@ -252,9 +253,6 @@ fn drop_all(
                 continue;
             }
         };
-        if object == Object::Schema(SCHEMA_NAME.to_owned()) {
-            return Err(Error::unsupported("DROP SCHEMA public"));
-        }
         if name == large_object::SCHEMA {
             let message =
                 format!("cannot drop schema {name} because it is required by the database system");
@@ -269,7 +267,7 @@ fn drop_all(
         }
         content.drop(&mut Running::own(session), DropBehaviour::Cascade)?;
         session.change_catalog(|state| {
-            state.schemas.remove(name);
+            state.remove_schema(name);
             Ok(())
         })?;
     }
@@ -293,10 +291,8 @@ pub(super) fn drop_owned(
 
 fn rename(session: &mut Session, name: &str, to: &str) -> Result<()> {
     let (state, who) = (session.state(), session.who());
+    let name = if name == "main" { SCHEMA_NAME } else { name };
     let object = schema_named(&state, name)?;
-    if object == Object::Schema(SCHEMA_NAME.to_owned()) {
-        return Err(Error::unsupported("another name of schema public"));
-    }
     if name == large_object::SCHEMA {
         return Err(Error::unsupported("another name of a schema of the system"));
     }
@@ -307,15 +303,19 @@ fn rename(session: &mut Session, name: &str, to: &str) -> Result<()> {
     check_name(&state, to)?;
     let content = Content::of_schema(&state, name);
     routine::move_all(&mut Running::own(session), &content.routines, to)?;
+    let opened = opened(&state, &object);
     session.change_catalog(|state| {
-        state.schemas.remove(name);
-        state.schemas.insert(to.to_owned(), Schema);
+        state.remove_schema(name);
+        state.add_schema(to);
         for extension in &content.extensions {
             if let Some(extension) = state.extensions.get_mut(extension) {
                 to.clone_into(&mut extension.schema);
             }
         }
         state.move_rights(&object, Object::Schema(to.to_owned()));
+        if let Some(rights) = opened {
+            state.rights.insert(Object::Schema(to.to_owned()), rights);
+        }
         let defaults = std::mem::take(&mut state.default_privileges);
         state.default_privileges = defaults
             .into_iter()
@@ -353,6 +353,16 @@ fn rename(session: &mut Session, name: &str, to: &str) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// The rights on the first `public`, which everybody may use, and so what it becomes.
+fn opened(state: &State, object: &Object) -> Option<Rights> {
+    let is_first = *object == Object::Schema(SCHEMA_NAME.to_owned()) && state.has_first_public();
+    is_first.then(|| Rights {
+        owner: state.owner_of(object).to_owned(),
+        grants: Some(state.grants_of(object)),
+        columns: Vec::new(),
+    })
 }
 
 fn set_schema(

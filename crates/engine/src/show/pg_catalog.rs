@@ -141,8 +141,7 @@ impl Subject<'_> {
 
     /// Numbers and names of the schemas that are not the system's.
     fn schemas(&self) -> impl Iterator<Item = (i64, &str)> {
-        let own = self.state.schemas.keys().map(String::as_str);
-        std::iter::once(SCHEMA_NAME).chain(own).map(|name| (numbers::schema(name), name))
+        self.state.schema_names().map(|name| (numbers::schema(name), name))
     }
 
     /// The number of the session's database.
@@ -232,7 +231,9 @@ impl Subject<'_> {
     /// The name of the role `name`, where the rights on `object` have it.
     fn shown_role(&self, object: &Object, name: &str) -> String {
         match name {
-            "" if *object == Object::Schema(SCHEMA_NAME.to_owned()) => {
+            "" if *object == Object::Schema(SCHEMA_NAME.to_owned())
+                && self.state.has_first_public() =>
+            {
                 catalog::predefined::DATABASE_OWNER.to_owned()
             }
             "" => self.superuser(),

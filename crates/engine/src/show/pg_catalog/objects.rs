@@ -3,7 +3,6 @@
 use catalog::State;
 use catalog::numbers as catalog_numbers;
 use catalog::predefined;
-use catalog::rights::SCHEMA_NAME;
 use sql::catalog::UserType;
 use sql::statement::{Persistence, RelationName};
 use types::packed::search_entries;
@@ -151,8 +150,7 @@ impl Seen<'_> {
 
     /// The session's schemas and those of the system.
     fn schemas(&self) -> impl Iterator<Item = (i64, &str)> {
-        let own = self.state.schemas.keys().map(String::as_str);
-        let own = std::iter::once(SCHEMA_NAME).chain(own).map(|name| (numbers::schema(name), name));
+        let own = self.state.schema_names().map(|name| (numbers::schema(name), name));
         let temporary = (numbers::schema("pg_temp"), "pg_temp");
         SYSTEM_SCHEMAS.into_iter().chain(own).chain([temporary])
     }

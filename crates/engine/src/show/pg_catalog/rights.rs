@@ -66,7 +66,9 @@ pub(super) fn list(subject: &Subject<'_>, object: &Object) -> Value {
         return match object {
             // As a new database has it.
             Object::Schema(name)
-                if name == SCHEMA_NAME && subject.state.owner_of(object).is_empty() =>
+                if name == SCHEMA_NAME
+                    && subject.state.has_first_public()
+                    && subject.state.owner_of(object).is_empty() =>
             {
                 texts(&[everything(&owner, SCHEMA), format!("=U/{}", listed(&owner))])
             }
