@@ -51,7 +51,11 @@ fn relations_columns_and_constraints() {
          FROM pg_catalog.pg_attribute a WHERE a.attrelid = 'p'::regclass AND a.attnum > 0
          ORDER BY a.attnum",
     );
-    let expected = ["id|integer||t", "name|character varying(10)|'x'|t", "n|numeric(9,2)||f"];
+    let expected = [
+        "id|integer||t",
+        "name|character varying(10)|'x'::character varying|t",
+        "n|numeric(9,2)||f",
+    ];
     assert_eq!(columns, expected);
     let constraints = rows(
         &mut client,
