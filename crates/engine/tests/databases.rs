@@ -159,7 +159,7 @@ fn owners_of_large_objects_of_other_databases_keep_their_roles() {
     let mut other = connect(&database, "a");
     run(&mut other, "SELECT lo_create(7)");
     run(&mut other, "ALTER LARGE OBJECT 7 OWNER TO ann");
-    let error = first.execute("DROP ROLE ann").expect_err("an object of hers");
+    let error = first.execute("DROP ROLE ann").err().expect("an object of hers");
     assert_eq!(
         (error.state().as_str(), error.detail()),
         ("2BP01", Some("It is needed in database a."))

@@ -155,8 +155,8 @@ fn what_gets_another_name_or_comes_again_has_its_own_rights() {
     // Nobody said who owns the table: who gives it another name does not.
     run(&mut a, "SET ROLE boss; ALTER TABLE t RENAME TO u; ALTER SEQUENCE s RENAME TO r");
     for name in ["u", "r"] {
-        let owner =
-            format!("SELECT relowner::regrole <> 'boss' FROM pg_class WHERE relname = '{name}'");
+        let is_not = "relowner <> 'boss'::regrole";
+        let owner = format!("SELECT {is_not} FROM pg_class WHERE relname = '{name}'");
         assert_eq!(value(&mut a, &owner), "t", "{name}");
     }
     run(&mut a, "RESET ROLE; GRANT SELECT (id, v) ON u TO ann");
@@ -168,20 +168,25 @@ fn what_gets_another_name_or_comes_again_has_its_own_rights() {
     run(&mut b, "RESET ROLE");
 
     // Objects of both kinds go in two steps, as the hint says.
-    run(&mut a, "ALTER TABLE u OWNER TO ann; CREATE SCHEMA own; CREATE TABLE own.t (id int)");
-    run(&mut a, "ALTER TABLE own.t OWNER TO ann");
+    let each = |client: &mut Client, statements: &[&str]| {
+        statements.iter().for_each(|statement| run(client, statement));
+    };
+    let own =
+        ["CREATE SCHEMA own", "CREATE TABLE own.t (id int)", "ALTER TABLE own.t OWNER TO ann"];
+    each(&mut a, &own);
+    each(&mut a, &["ALTER TABLE u OWNER TO ann"]);
     let error = a.batch_execute("REASSIGN OWNED BY ann TO bob").expect_err("of both kinds");
     let error = error.as_db_error().expect("of the server");
     assert_eq!((error.code().code(), error.hint().is_some()), ("0A000", true));
-    run(&mut a, "ALTER TABLE u OWNER TO bob; REASSIGN OWNED BY ann TO bob");
+    let steps = ["ALTER TABLE u OWNER TO bob", "REASSIGN OWNED BY ann TO bob"];
+    each(&mut a, &steps);
     let owners = "SELECT count(*) FROM pg_tables WHERE tableowner = 'bob'";
     assert_eq!(value(&mut a, owners), "2");
     // Large objects are of the node.
-    run(&mut a, "ALTER TABLE own.t OWNER TO ann; SELECT lo_create(7)");
-    run(&mut a, "ALTER TABLE own.t OWNER TO bob; ALTER LARGE OBJECT 7 OWNER TO ann");
-    run(&mut a, "ALTER TABLE u OWNER TO ann");
+    each(&mut a, &["SELECT lo_create(7)", "ALTER LARGE OBJECT 7 OWNER TO ann"]);
+    each(&mut a, &["ALTER TABLE u OWNER TO ann"]);
     assert_eq!(state(&mut a, "REASSIGN OWNED BY ann TO bob"), "0A000");
-    run(&mut a, "ALTER TABLE u OWNER TO bob; REASSIGN OWNED BY ann TO bob");
+    each(&mut a, &steps);
     let owner = "SELECT lomowner::regrole FROM pg_largeobject_metadata WHERE oid = 7";
     assert_eq!(value(&mut a, owner), "bob");
 }

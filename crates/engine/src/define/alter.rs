@@ -101,10 +101,6 @@ pub(super) fn alter(session: &mut Session, alter: &AlterTable) -> Result<QueryRe
         let mut altering = Altering { rewrites: altered.rewrite.is_some(), ..Altering::new(entry) };
         for action in &altered.actions {
             altering.apply(session, action)?;
-            session.change_catalog(|state| {
-                altering.forget_gone(state, action);
-                Ok(())
-            })?;
         }
         key.get_or_insert_with(|| altering.table.def.name.clone());
         altering.finish(session, altered.rewrite.as_deref())?;
@@ -172,16 +168,6 @@ impl Altering {
         }
     }
 
-    /// Grants and comments go with a column or constraint: one that follows by its name is new.
-    fn forget_gone(&self, state: &mut State, action: &AlterAction) {
-        let table = &self.table.entry.def.name;
-        match action {
-            AlterAction::DropColumn { name, .. } => state.forget_column(table, name),
-            AlterAction::DropConstraint { name, .. } => state.forget_constraint(table, name),
-            _ => {}
-        }
-    }
-
     fn apply(&mut self, session: &mut Session, action: &AlterAction) -> Result<()> {
         let def = &mut self.table.def;
         match action {
@@ -196,6 +182,8 @@ impl Altering {
             AlterAction::DropColumn { column, name, indexes, behaviour } => {
                 let gone = DroppedColumn { name, indexes, behaviour: *behaviour };
                 self.drop_column(session, *column, gone)?;
+                let forget = |state: &mut State, table: &str| state.forget_column(table, name);
+                self.forget(&mut Running::own(session), forget)?;
             }
             AlterAction::RenameColumn(renamed) => self.rename_column(renamed),
             AlterAction::Rename(to) => {
@@ -239,9 +227,24 @@ impl Altering {
             AlterAction::ValidateConstraint { name } => self.validate_constraint(name),
             AlterAction::DropConstraint { name, behaviour } => {
                 self.drop_constraint(session, name, *behaviour)?;
+                let forget = |state: &mut State, table: &str| state.forget_constraint(table, name);
+                self.forget(&mut Running::own(session), forget)?;
             }
         }
         Ok(())
+    }
+
+    /// Has the catalog forget what it knows of a part of the table that is gone: another one may
+    /// get its name at once.
+    fn forget(
+        &self,
+        running: &mut Running<'_>,
+        forget: impl FnOnce(&mut State, &str),
+    ) -> Result<()> {
+        running.session.change_catalog(|state| {
+            forget(state, &self.table.entry.def.name);
+            Ok(())
+        })
     }
 
     fn rename_column(&mut self, renamed: &RenamedColumn) {

@@ -534,9 +534,9 @@ pub trait AttachedTransaction: Send + Sync {
 #[cfg(test)]
 mod tests {
     use catalog::codec::encode_table_def;
+    use sql::algebra::{Direction, NullsOrder};
     use sql::catalog::{
-        Direction, INDEX_EXPRESSION, IndexColumn, IndexExpression, IndexKind, IndexTerms,
-        NullsOrder, Uniqueness,
+        INDEX_EXPRESSION, IndexColumn, IndexExpression, IndexKind, IndexTerms, Uniqueness,
     };
     use storage::{Layout, TableId};
     use types::DataType;

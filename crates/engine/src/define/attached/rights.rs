@@ -108,7 +108,8 @@ impl About {
         roles: &BTreeSet<String>,
     ) -> Result<Self> {
         for role in roles {
-            if !(LargeObjects { session: running.session }).objects_of(role)?.is_empty() {
+            let mut objects = LargeObjects { session: &mut *running.session };
+            if !objects.objects_of(role)?.is_empty() {
                 return Ok(Self::Both);
             }
         }
