@@ -15,8 +15,8 @@ use shared::manager::{FileKeeper, Manager, ManagerOptions, ManagerService};
 use store::code::Compile;
 use store::server::{Store, StoreOptions};
 use transport::{
-    DurableOptions, DurableService, Exchange, Listener, ListenerOptions, SNAPSHOT_BYTES, Service,
-    StoreServiceOptions, Token,
+    DatabaseId, DurableOptions, DurableService, Exchange, Listener, ListenerOptions, OwnDatabase,
+    SNAPSHOT_BYTES, Service, StoreServiceOptions, Token,
 };
 use types::{Error, Result, SqlState};
 use wal::LogOptions;
@@ -31,7 +31,7 @@ const LOOK: Duration = Duration::from_millis(200);
 /// Serves a store.
 pub(crate) fn store(options: &ServeStore, limits: &Limits) -> Result<ExitCode> {
     let process = &options.process;
-    let door = door_of(process)?;
+    let mut door = door_of(process)?;
     let io: Arc<dyn Io> = Arc::new(RealIo);
     let memory_limit = limits.memory.unwrap_or(u64::MAX);
     let compiler = compiler_of(options.codegen);
@@ -44,6 +44,7 @@ pub(crate) fn store(options: &ServeStore, limits: &Limits) -> Result<ExitCode> {
         snapshot_bytes: SNAPSHOT_BYTES,
     };
     let exchange = Arc::new(DurableService::open(Arc::new(store), &options)?);
+    door.database = Some(Arc::new(OwnDatabase::in_directory(&io, &process.path)?));
     let _snapshots = Snapshots::start(&exchange)?;
     serve(process, door, "store", &exchange, |service| service.health())
 }
@@ -106,9 +107,14 @@ impl Drop for Snapshots {
 
 /// Serves a commit manager.
 pub(crate) fn commit_manager(process: &Process) -> Result<ExitCode> {
-    let door = door_of(process)?;
+    let mut door = door_of(process)?;
     let keeper = FileKeeper::open(Arc::new(RealIo), process.path.clone())?;
-    let manager = Manager::open(keeper, ManagerOptions::default(), RealClock.micros())?;
+    let mut manager = Manager::open(keeper, ManagerOptions::default(), RealClock.micros())?;
+    let drawn = u128::from(RealIo.entropy()) << 64 | u128::from(RealIo.entropy()) | 1;
+    let database = manager
+        .draw(DatabaseId(drawn))
+        .map_err(|_| Error::new(SqlState::IO_ERROR, "the number of the database cannot be kept"))?;
+    door.database = Some(Arc::new(OwnDatabase::known(database)));
     let life = manager.life();
     let service = ManagerService::new(manager, Arc::new(RealClock));
     let exchange = Arc::new(Exchange::new(service, life));
@@ -151,7 +157,8 @@ fn door_of(process: &Process) -> Result<ListenerOptions> {
             .with_hint("Put a secret into a file and name it by --token-file, in all processes."));
     }
     let token = token.map(|text| Token::new(&text)).transpose()?;
-    Ok(ListenerOptions { connections: process.max_connections as usize, token })
+    let connections = process.max_connections as usize;
+    Ok(ListenerOptions { connections, token, database: None })
 }
 
 /// Gets a word at each Ctrl-C.

@@ -174,3 +174,32 @@ fn stores_that_cannot_come_or_go_are_refused() {
     let shown = stores(manager, &[]).expect("shows");
     assert_eq!(shown, format!("tessera: store 1 on {only}: 100.0 %\n"));
 }
+
+#[test]
+fn stores_of_another_database_are_found_out() {
+    let mut cluster = Cluster::start("stores-own", 1);
+    let mut other = Cluster::start("stores-other", 1);
+    for cluster in [&cluster, &other] {
+        let node = cluster.node();
+        client(&node).batch_execute("CREATE TABLE t (k int)").expect("is new");
+    }
+    std::mem::swap(&mut cluster.stores, &mut other.stores);
+    for cluster in [&cluster, &other] {
+        // A node that is told of them does not begin.
+        let node = Command::new(env!("CARGO_BIN_EXE_tessera"))
+            .args(["serve", "--listen", "127.0.0.1:0", "--auth", "trust"])
+            .args(["--shared", &cluster.manager.address, "--stores", &cluster.stores()])
+            .output()
+            .expect("the program was built");
+        let said = String::from_utf8_lossy(&node.stderr);
+        assert!(!node.status.success(), "{said}");
+        assert!(said.contains("28000"), "{said}");
+        assert!(said.contains("the process is one of another database"), "{said}");
+    }
+    // Nothing became of that.
+    std::mem::swap(&mut cluster.stores, &mut other.stores);
+    for cluster in [&cluster, &other] {
+        let node = cluster.node();
+        client(&node).batch_execute("SELECT * FROM t; INSERT INTO t VALUES (1)").expect("its own");
+    }
+}

@@ -24,6 +24,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 
 use store::{Access, Snapshot, Version};
+use transport::DatabaseId;
 use types::codec::{Input, Malformed, put_u64};
 
 use self::open::Open;
@@ -179,6 +180,23 @@ impl<K: Keeper> Manager<K> {
     /// Number of this life, larger than those of all before.
     pub fn life(&self) -> u64 {
         self.kept.life
+    }
+
+    /// Number of the database; None before [`Self::draw`].
+    pub fn database(&self) -> Option<DatabaseId> {
+        self.kept.database
+    }
+
+    /// The number of the database: `drawn` where none was drawn before.
+    ///
+    /// # Errors
+    /// [`Refusal::Disk`].
+    pub fn draw(&mut self, drawn: DatabaseId) -> Result<DatabaseId, Refusal> {
+        if let Some(known) = self.kept.database {
+            return Ok(known);
+        }
+        self.keep(Kept { database: Some(drawn), ..self.kept.clone() })?;
+        Ok(drawn)
     }
 
     /// True once all nodes were asked, and those that did not answer are recovered.

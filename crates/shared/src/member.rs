@@ -12,8 +12,8 @@ use host::{Clock as _, Io as _, RealClock, RealIo};
 use parking_lot::Mutex;
 use store::StoreError;
 use transport::{
-    Channel, Cluster, Connection, ConnectionOptions, Guide, Pending, Ring, RingStore, Tasks, Token,
-    block_on,
+    Channel, Claim, Claimed, Cluster, Connection, ConnectionOptions, DatabaseId, Guide, Pending,
+    Ring, RingStore, Tasks, Token, block_on,
 };
 
 use crate::error::{Result, SharedError};
@@ -50,6 +50,7 @@ pub struct Member {
 struct Road {
     id: NodeId,
     addresses: Addresses,
+    database: Option<DatabaseId>,
     manager: Connection,
     stores: Mutex<Vec<Connection>>,
 }
@@ -72,7 +73,8 @@ impl Guide for Road {
         let named = store.address.parse();
         let address: SocketAddr =
             named.map_err(|_| StoreError::Unreachable(store.address.clone()))?;
-        let connection = connect(address, self.id.0, &self.addresses)?;
+        let caller = Caller { client: self.id.0, database: self.claimed(Claim::Takes) };
+        let connection = connect(address, caller, &self.addresses)?;
         let channel = Arc::clone(connection.channel());
         self.stores.lock().push(connection);
         Ok(channel)
@@ -83,11 +85,32 @@ impl Guide for Road {
     }
 }
 
+impl Road {
+    /// The database as this node names it.
+    fn claimed(&self, claim: Claim) -> Option<Claimed> {
+        self.database.map(|id| Claimed { id, claim })
+    }
+}
+
+/// A client that connects.
+struct Caller {
+    client: u64,
+    database: Option<Claimed>,
+}
+
+impl Caller {
+    /// One that no process knows. Numbers of nodes are small: a stranger has none of them.
+    fn stranger(database: Option<Claimed>) -> Self {
+        Self { client: RealIo.entropy() | 1 << 63, database }
+    }
+}
+
 fn connect(
     address: SocketAddr,
-    client: u64,
+    caller: Caller,
     addresses: &Addresses,
 ) -> Result<Connection, StoreError> {
+    let Caller { client, database } = caller;
     let (patience, token) = (addresses.patience, addresses.token.clone());
     let broken = |error: io::Error| {
         let message = format!("{address}: {error}");
@@ -96,7 +119,7 @@ fn connect(
             _ => StoreError::Unreachable(message),
         }
     };
-    let options = ConnectionOptions { client, patience, token };
+    let options = ConnectionOptions { client, patience, token, database };
     Connection::open(address, options).map_err(broken)
 }
 
@@ -108,10 +131,20 @@ impl Member {
     /// [`SharedError::NoStores`] when nobody ever named the stores.
     pub fn join(addresses: &Addresses) -> Result<Self> {
         let Addresses { manager, stores, .. } = addresses;
-        // Numbers of nodes are small: a stranger has none of them.
-        let stranger = connect(*manager, RealIo.entropy() | 1 << 63, addresses)?;
-        let id = block_on(Calls(stranger.channel()).join(), || stranger.channel().flush())?;
-        let manager = connect(*manager, id.0, addresses)?;
+        let stranger = connect(*manager, Caller::stranger(None), addresses)?;
+        let flush = || stranger.channel().flush();
+        let database = block_on(Calls(stranger.channel()).database(), flush)?;
+        let claimed = |claim| database.map(|id| Claimed { id, claim });
+        for store in stores {
+            let looks = Caller::stranger(claimed(Claim::Looks));
+            // One that is away is asked for later.
+            if let Err(refused @ StoreError::Refused(_)) = connect(*store, looks, addresses) {
+                return Err(refused.into());
+            }
+        }
+        let id = block_on(Calls(stranger.channel()).join(), flush)?;
+        let caller = Caller { client: id.0, database: claimed(Claim::Takes) };
+        let manager = connect(*manager, caller, addresses)?;
         let channel = Arc::clone(manager.channel());
         let stores: Vec<String> = stores.iter().map(ToString::to_string).collect();
         let found = Calls(&channel).found(&stores);
@@ -119,7 +152,7 @@ impl Member {
         let found = found.wait().map_err(|broken| StoreError::Unreachable(broken.0))?;
         let (ring, _) = Calls::found_stores(&found)?;
         let (addresses, stores) = (addresses.clone(), Mutex::default());
-        let road = Arc::new(Road { id, addresses, manager, stores });
+        let road = Arc::new(Road { id, addresses, database, manager, stores });
         let cluster = Cluster::guided(Arc::clone(&road) as Arc<dyn Guide>, ring)?;
         let flush = cluster.clone();
         let node =
@@ -146,11 +179,12 @@ impl Member {
     /// # Errors
     /// [`SharedError::Store`], [`SharedError::Stopped`].
     pub fn add_store(&self, address: SocketAddr) -> Result<()> {
-        // A store knows a node by one connection: this is another one.
-        let stranger = RealIo.entropy() | 1 << 63;
-        let connection = connect(address, stranger, &self.road.addresses)?;
+        // A store knows a node by one connection: these are others.
+        let connection = connect(address, Caller::stranger(None), &self.road.addresses)?;
         let alone = Cluster::new(vec![Arc::clone(connection.channel())]);
         block_on(alone.can_take_part(), || alone.flush())?;
+        let looks = Caller::stranger(self.road.claimed(Claim::Looks));
+        drop(connect(address, looks, &self.road.addresses)?);
         self.run(self.node.add_store(&address.to_string()))
     }
 

@@ -1,14 +1,14 @@
 //! Rows 39 to 42 and 49: the commit manager by itself.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use host::{SimIo, Tear};
+use host::{Io as _, SimIo, Tear};
 use shared::manager::{Begun, Class, FileKeeper, Manager, ManagerOptions, NodeId, Refusal, Ticket};
 use store::{Access, Snapshot, Version};
 use testkit::Random;
-use transport::Phase;
+use transport::{DatabaseId, Phase};
 
 const OPTIONS: ManagerOptions =
     ManagerOptions { range: 16, timeout_us: 1000, move_hashes: 1 << 62 };
@@ -272,4 +272,35 @@ fn row_75_the_last_order_counts() {
     assert_eq!(ring.stores().len(), 1);
     assert_eq!(manager.remove_store(one, "a"), Err(Refusal::Impossible));
     assert_eq!(manager.remove_store(one, "b"), Err(Refusal::Impossible));
+}
+
+/// A database has the number that was drawn first, in all lives of its manager.
+#[test]
+fn a_database_has_one_number() {
+    let (one, other) = (DatabaseId(5 << 100 | 7), DatabaseId(8));
+    let (mut manager, disk) = new();
+    assert_eq!(manager.database(), None);
+    assert_eq!(manager.draw(one), Ok(one));
+    assert_eq!(manager.draw(other), Ok(one));
+    drop(manager);
+    let mut manager = open(&disk, 0);
+    assert_eq!(manager.database(), Some(one));
+    assert_eq!(manager.draw(other), Ok(one));
+}
+
+/// State that earlier builds kept has no number of the database, and may have no stores.
+#[test]
+fn states_of_earlier_builds_are_read() {
+    let kept = [3, 16, 5, 1, 0];
+    for earlier in [[&[1][..], &kept].concat(), [&[2][..], &kept, &[0; 4]].concat()] {
+        let disk = SimIo::new(1, Tear::Bytes);
+        disk.create_directory(Path::new("m")).expect("a directory");
+        host::replace_file(&disk, Path::new("m/manager"), &earlier).expect("written");
+        let mut manager = open(&disk, 0);
+        assert_eq!((manager.life(), manager.database()), (4, None));
+        assert_eq!(manager.draw(DatabaseId(9)), Ok(DatabaseId(9)));
+        drop(manager);
+        let manager = open(&disk, 0);
+        assert_eq!((manager.life(), manager.database()), (5, Some(DatabaseId(9))));
+    }
 }

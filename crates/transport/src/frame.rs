@@ -40,11 +40,13 @@ pub enum FrameKind {
     Welcome,
     /// The server ends the connection; its entry says why.
     Refused,
+    /// The caller names its database, before anything else.
+    Database,
 }
 
 impl FrameKind {
     /// By number.
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 8] = [
         Self::Calls,
         Self::Replies,
         Self::Stale,
@@ -52,6 +54,7 @@ impl FrameKind {
         Self::Proof,
         Self::Welcome,
         Self::Refused,
+        Self::Database,
     ];
 }
 

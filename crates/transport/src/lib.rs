@@ -14,7 +14,7 @@
 //! broke; no bytes from outside make anything panic or take memory that they do not fill.
 //! At any time one store at most answers for a key.
 //! Elsewhere: values as bytes (`store::codec`), transactions (`shared`).
-//! Elsewhere here: who is let in (`token`, `tcp::handshake`).
+//! Elsewhere here: who is let in (`token`, `identity`, `tcp::handshake`).
 //! Source: Pilman 2017, sections 4.6.1 and 8.1; Lee et al. 2015 (RIFL) for calls that happen once.
 //! Departures: TCP in the place of RDMA, grants of bytes in the place of registered memory.
 #![forbid(unsafe_code)]
@@ -23,6 +23,7 @@
 mod frame;
 mod slot;
 mod token;
+mod identity;
 mod channel;
 mod task;
 mod exchange;
@@ -42,6 +43,7 @@ pub use cluster::{Cluster, Guide, store_of};
 pub use durable::{DurableOptions, DurableService, SNAPSHOT_BYTES, SnapshotMade};
 pub use exchange::{Exchange, Outbox, Request, Service, Sessions};
 pub use frame::{Entry, EntryKind, FRAME_BYTES_MAX, Frame, FrameKind, HEADER_BYTES, body_bytes};
+pub use identity::{Claim, Claimed, DatabaseId, OwnDatabase};
 pub use message::{layout, put_layout};
 pub use placement::Attempt;
 pub use remote::{Change, RemoteTable};

@@ -20,8 +20,11 @@ use types::codec::Malformed;
 use crate::channel::{Channel, Outlet, Patience};
 use crate::exchange::{Exchange, Outbox, Service};
 use crate::frame::{Entry, FRAME_BYTES_MAX, Frame, HEADER_BYTES, body_bytes};
+use crate::identity::{Claimed, OwnDatabase};
 use crate::slot::Broken;
 use crate::token::Token;
+
+use self::handshake::{Asked, Named};
 
 /// Time that a peer may take to read what we send, before its connection is closed.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(20);
@@ -114,11 +117,13 @@ pub struct ListenerOptions {
     pub connections: usize,
     /// Secret that clients have to have.
     pub token: Option<Token>,
+    /// The database that the server is of: clients that name another one are refused.
+    pub database: Option<Arc<OwnDatabase>>,
 }
 
 impl Default for ListenerOptions {
     fn default() -> Self {
-        Self { connections: 1000, token: None }
+        Self { connections: 1000, token: None, database: None }
     }
 }
 
@@ -194,10 +199,11 @@ fn accept<S: Service + 'static>(
         accepting.streams.lock().insert(number, copy);
         let serve = {
             let (exchange, accepting) = (Arc::clone(exchange), Arc::clone(accepting));
-            let token = options.token.clone();
+            let (token, database) = (options.token.clone(), options.database.clone());
             move || {
+                let asked = Asked { token: token.as_ref(), database: database.as_deref() };
                 // Whatever ended it, the client sees it end.
-                drop(serve(stream, exchange, token.as_ref()));
+                drop(serve(stream, exchange, asked));
                 accepting.streams.lock().remove(&number);
             }
         };
@@ -211,13 +217,13 @@ fn accept<S: Service + 'static>(
 fn serve<S: Service + 'static>(
     mut stream: TcpStream,
     exchange: Arc<Exchange<S>>,
-    token: Option<&Token>,
+    asked: Asked<'_>,
 ) -> io::Result<()> {
     prepare(&stream)?;
     let (wire, client) = (Wire::new(&stream)?, AtomicU64::new(0));
     let connection = Arc::new(ConnectionOutbox { wire, client, exchange: Arc::clone(&exchange) });
     let outbox: Arc<dyn Outbox> = Arc::clone(&connection) as Arc<dyn Outbox>;
-    let outcome = handshake::let_in(&mut stream, &connection.wire, token)
+    let outcome = handshake::let_in(&mut stream, &connection.wire, asked)
         .and_then(|hello| answer_all(&mut stream, &connection, &outbox, hello));
     if let Err(error) = &outcome {
         handshake::refuse(&mut stream, &connection.wire, error);
@@ -257,12 +263,15 @@ pub struct ConnectionOptions {
     pub patience: Duration,
     /// Secret that the server has to have.
     pub token: Option<Token>,
+    /// The database that the server has to be of, if it is of one.
+    pub database: Option<Claimed>,
 }
 
 struct Dial {
     address: SocketAddr,
     patience: Duration,
     token: Option<Token>,
+    database: Option<Claimed>,
     channel: Arc<Channel>,
     is_closed: AtomicBool,
     /// The stream of this moment, to be closed with the connection.
@@ -280,13 +289,14 @@ impl Connection {
     ///
     /// # Errors
     /// Errors of the system; `InvalidData` when the peer speaks another protocol;
-    /// `PermissionDenied` when one end does not have the other's token.
+    /// `PermissionDenied` when one end does not have the other's token, or is of another database.
     pub fn open(address: SocketAddr, options: ConnectionOptions) -> io::Result<Self> {
-        let ConnectionOptions { client, patience, token } = options;
+        let ConnectionOptions { client, patience, token, database } = options;
         let kind = if patience.is_zero() { Patience::None } else { Patience::Resend };
         let channel = Arc::new(Channel::new(client, kind));
         let (is_closed, stream) = (AtomicBool::new(false), Mutex::new(None));
-        let dial = Arc::new(Dial { address, patience, token, channel, is_closed, stream });
+        let dial =
+            Arc::new(Dial { address, patience, token, database, channel, is_closed, stream });
         let first = dial.connect()?;
         let thread = {
             let dial = Arc::clone(&dial);
@@ -321,7 +331,8 @@ impl Dial {
         prepare(&stream)?;
         stream.set_read_timeout(Some(CONNECT_TIMEOUT))?;
         let hello = self.channel.hello();
-        let frame = handshake::introduce(&mut stream, &hello, self.token.as_ref())?;
+        let named = Named { token: self.token.as_ref(), database: self.database };
+        let frame = handshake::introduce(&mut stream, &hello, named)?;
         stream.set_read_timeout(None)?;
         let invalid = |_| io::Error::from(io::ErrorKind::InvalidData);
         self.channel.receive(&frame).map_err(invalid)?;

@@ -14,8 +14,9 @@ use store::{
 };
 use support::Stores;
 use transport::{
-    Change, Cluster, Connection, ConnectionOptions, Exchange, HEADER_BYTES, Listener,
-    ListenerOptions, StoreService, StoreServiceOptions, Tasks, Token, block_on,
+    Change, Claim, Claimed, Cluster, Connection, ConnectionOptions, DatabaseId, Exchange,
+    HEADER_BYTES, Listener, ListenerOptions, OwnDatabase, StoreService, StoreServiceOptions, Tasks,
+    Token, block_on,
 };
 use types::Value;
 
@@ -33,7 +34,45 @@ fn serve(options: ListenerOptions) -> Listener {
 }
 
 fn open(address: SocketAddr, token: Option<Token>) -> std::io::Result<Connection> {
-    Connection::open(address, ConnectionOptions { client: 1, patience: Duration::ZERO, token })
+    let patience = Duration::ZERO;
+    Connection::open(address, ConnectionOptions { client: 1, patience, token, database: None })
+}
+
+/// The reason that a client of this database is told; `None` when it is let in.
+fn told_of(address: SocketAddr, token: Option<Token>, id: u128, claim: Claim) -> Option<String> {
+    let database = Some(Claimed { id: DatabaseId(id), claim });
+    let patience = Duration::ZERO;
+    let options = ConnectionOptions { client: 1, patience, token, database };
+    let error = Connection::open(address, options).err()?;
+    assert_eq!(error.kind(), std::io::ErrorKind::PermissionDenied, "{error}");
+    Some(error.to_string())
+}
+
+#[test]
+fn clients_of_another_database_are_refused() {
+    let another = "the process is one of another database";
+    for secret in [None, Some(token(SECRET))] {
+        let disk: Arc<dyn host::Io> = Arc::new(host::SimIo::new(1, host::Tear::Bytes));
+        let directory = std::path::Path::new("/store");
+        disk.create_directory(directory).expect("a directory");
+        let own = OwnDatabase::in_directory(&disk, directory).expect("opens");
+        let database = Some(Arc::new(own));
+        let server =
+            serve(ListenerOptions { token: secret.clone(), database, ..Default::default() });
+        let there = server.address();
+        let told = |id, claim| told_of(there, secret.clone(), id, claim);
+        assert_eq!(told(5, Claim::Looks), None);
+        // A stranger changes nothing.
+        if secret.is_some() {
+            assert!(told_of(there, Some(token("battery!horsecorrect")), 6, Claim::Takes).is_some());
+        }
+        assert_eq!(told(7, Claim::Takes), None);
+        assert_eq!(told(7, Claim::Looks), None);
+        assert_eq!(told(5, Claim::Looks).as_deref(), Some(another));
+        assert_eq!(told(5, Claim::Takes).as_deref(), Some(another));
+        // Who names none is let in as before.
+        assert!(open(there, secret.clone()).is_ok());
+    }
 }
 
 /// The reason that a client with this token is told; `None` when it is let in.
@@ -72,6 +111,7 @@ fn patience_ends_where_nobody_is_let_in() {
         client: 1,
         patience: Duration::from_secs(3600),
         token: Some(token(SECRET)),
+        database: None,
     };
     let connection = Connection::open(address, options).expect("is let in");
     drop(first);

@@ -45,7 +45,8 @@ impl Link {
     fn new(addresses: &Addresses, number: u64) -> Self {
         let open = |address| {
             let client = (1 << 62) + number;
-            let options = ConnectionOptions { client, patience: Duration::ZERO, token: None };
+            let options =
+                ConnectionOptions { client, patience: Duration::ZERO, token: None, database: None };
             Connection::open(address, options).expect("connects")
         };
         let connections: Vec<_> = addresses.stores.iter().copied().map(open).collect();

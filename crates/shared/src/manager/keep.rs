@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use host::{FileLock, Io, read_file, replace_file};
-use transport::{Attempt, Move, Phase, Ring};
+use transport::{Attempt, DatabaseId, Move, Phase, Ring};
 use types::Result;
 use types::codec::{Input, Malformed, put_u64};
 
@@ -26,6 +26,8 @@ pub struct Kept {
     pub nodes: BTreeSet<NodeId>,
     /// Where keys are.
     pub stores: Stores,
+    /// Number of the database; None before it was drawn.
+    pub database: Option<DatabaseId>,
 }
 
 /// A move that is under way.
@@ -134,18 +136,26 @@ impl Keeper for FileKeeper {
         numbers.iter().for_each(|number| put_u64(&mut out, *number));
         put_list(&mut out, kept.nodes.iter().map(|id| id.0));
         kept.stores.put(&mut out);
+        let drawn = kept.database.map_or(0, |id| id.0);
+        [(drawn >> 64) as u64, drawn as u64].iter().for_each(|half| put_u64(&mut out, *half));
         replace_file(&*self.io, &self.path, &out)
     }
 }
 
-/// Format; 1 has no stores.
-const FORMAT: u8 = 2;
+/// Format; 1 has no stores, and 2 no number of the database.
+const FORMAT: u8 = 3;
+
+/// Numbers are never 0.
+fn read_database(input: &mut Input<'_>) -> Result<Option<DatabaseId>, Malformed> {
+    let (high, low) = (u128::from(input.u64()?), u128::from(input.u64()?));
+    Ok(Some(DatabaseId(high << 64 | low)).filter(|id| id.0 != 0))
+}
 
 fn read(bytes: &[u8]) -> Result<Kept, Malformed> {
     let mut input = Input::new(bytes);
     let format = input.u8()?;
-    if format != FORMAT && format != 1 {
-        return Err(input.malformed("a manager's state of format 1 or 2"));
+    if !(1..=FORMAT).contains(&format) {
+        return Err(input.malformed("a manager's state of format 1 to 3"));
     }
     Ok(Kept {
         life: input.u64()?,
@@ -154,5 +164,6 @@ fn read(bytes: &[u8]) -> Result<Kept, Malformed> {
         next_node: input.u64()?,
         nodes: list(&mut input)?.into_iter().map(NodeId).collect(),
         stores: if format == 1 { Stores::default() } else { Stores::read(&mut input)? },
+        database: if format < 3 { None } else { read_database(&mut input)? },
     })
 }

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use host::Clock;
 use parking_lot::Mutex;
 use store::{Snapshot, StoreError, Version, codec};
-use transport::{Attempt, Channel, Move, MoveOrder, Pending, Phase, Request, Ring, Service};
+use transport::{
+    Attempt, Channel, DatabaseId, Move, MoveOrder, Pending, Phase, Request, Ring, Service,
+};
 use types::codec::{Input, Malformed, put_bytes, put_u64};
 
 use super::{Begun, Class, Keeper, Manager, Moving, NodeId, Recovery, Refusal, Ticket};
@@ -25,6 +27,7 @@ const REMOVE_STORE: u8 = 9;
 const SWITCHED: u8 = 10;
 const MOVED: u8 = 11;
 const GIVES_UP: u8 = 12;
+const DATABASE: u8 = 13;
 
 /// A manager behind a network.
 pub struct ManagerService<K> {
@@ -81,6 +84,10 @@ impl<K: Keeper> ManagerService<K> {
                 manager.recovered(node, &dead)?;
             }
             LEAVE => manager.leave(node)?,
+            DATABASE => {
+                let id = manager.database().map_or(0, |id| id.0);
+                [(id >> 64) as u64, id as u64].iter().for_each(|half| put_u64(&mut out, *half));
+            }
             tag @ (FOUND | ADD_STORE | REMOVE_STORE | SWITCHED | MOVED | GIVES_UP) => {
                 out.extend(stores(&mut manager, node, tag, &mut input)?);
             }
@@ -170,7 +177,7 @@ impl<K: Keeper> Service for ManagerService<K> {
     }
 
     fn happens_once(&self, payload: &[u8]) -> bool {
-        !matches!(payload.first(), Some(&(BEAT | FOUND)))
+        !matches!(payload.first(), Some(&(BEAT | FOUND | DATABASE)))
     }
 
     fn refusal(&self) -> Vec<u8> {
@@ -214,6 +221,18 @@ impl Calls<'_> {
                 None => continue,
             }
         }
+    }
+
+    /// Number of the database, if one was drawn.
+    ///
+    /// # Errors
+    /// [`SharedError::Store`].
+    pub async fn database(&self) -> Result<Option<DatabaseId>> {
+        let id = |input: &mut Input<'_>| {
+            let (high, low) = (u128::from(input.u64()?), u128::from(input.u64()?));
+            Ok(Some(DatabaseId(high << 64 | low)).filter(|id| id.0 != 0))
+        };
+        Ok(read(self.0.write(vec![DATABASE]).await, id)?.flatten())
     }
 
     /// Begins a transaction; `None` while the manager asks its nodes.

@@ -1,10 +1,11 @@
-//! Words of both ends of a connection before calls: who speaks which protocol, and who has the
-//! token.
+//! Words of both ends of a connection before calls: who speaks which protocol, who has the token,
+//! and who is of which database.
 //!
 //! ```text
-//! client: hello (a frame without calls)    server without a token: its incarnation
-//!                                          with one: challenge -> proof -> welcome, and that
+//! client: database, if it has one          server without a token: its incarnation
+//! client: hello (a frame without calls)    with one: challenge -> proof -> welcome, and that
 //! ```
+//! The database is looked at when the client has shown the token.
 //! A server says why it ends a connection, so that whoever started the client can read it.
 
 use std::io::{self, Read, Write};
@@ -13,6 +14,7 @@ use std::time::Duration;
 
 use super::{Wire, read_frame};
 use crate::frame::{Frame, FrameKind, Header, single};
+use crate::identity::{Claimed, OwnDatabase};
 use crate::token::{Draw, End, NONCE_BYTES, Token, nonce};
 
 /// Bytes that frames of strangers may have.
@@ -39,6 +41,20 @@ fn header(kind: FrameKind, client: u64) -> Header {
     Header { kind, client, incarnation: 0, finished: 0 }
 }
 
+/// Names that a client has.
+#[derive(Clone, Copy)]
+pub(super) struct Named<'a> {
+    pub(super) token: Option<&'a Token>,
+    pub(super) database: Option<Claimed>,
+}
+
+/// Names that a server asks for.
+#[derive(Clone, Copy)]
+pub(super) struct Asked<'a> {
+    pub(super) token: Option<&'a Token>,
+    pub(super) database: Option<&'a OwnDatabase>,
+}
+
 /// A client's first words: gives the frame that names the server's incarnation.
 ///
 /// # Errors
@@ -47,8 +63,12 @@ fn header(kind: FrameKind, client: u64) -> Header {
 pub(super) fn introduce(
     stream: &mut TcpStream,
     hello: &[u8],
-    token: Option<&Token>,
+    named: Named<'_>,
 ) -> io::Result<Vec<u8>> {
+    let Named { token, database } = named;
+    if let Some(claimed) = database {
+        stream.write_all(&single(header(FrameKind::Database, 0), &claimed.bytes()))?;
+    }
     stream.write_all(hello)?;
     let mut bytes = next(stream)?;
     let frame = Frame::read(&bytes).map_err(|m| strange(&m.expectation))?;
@@ -87,21 +107,33 @@ fn next(stream: &mut TcpStream) -> io::Result<Vec<u8>> {
 /// A server's end, for a connection that begins: reads the hello, and looks for the token.
 ///
 /// # Errors
-/// `PermissionDenied` for a client without the token; `InvalidData` for one that speaks something
-/// else; those of the system.
-pub(super) fn let_in(
-    stream: &mut TcpStream,
-    wire: &Wire,
-    token: Option<&Token>,
-) -> io::Result<Vec<u8>> {
+/// `PermissionDenied` for a client without the token, or of another database; `InvalidData` for one
+/// that speaks something else; those of the system.
+pub(super) fn let_in(stream: &mut TcpStream, wire: &Wire, asked: Asked<'_>) -> io::Result<Vec<u8>> {
+    if asked.token.is_some() {
+        stream.set_read_timeout(Some(STRANGER_TIMEOUT))?;
+    }
+    let bytes_max = asked.token.map_or(crate::FRAME_BYTES_MAX, |_| STRANGER_BYTES_MAX);
     let mut hello = Vec::new();
-    let Some(token) = token else {
-        read_frame(stream, &mut hello, crate::FRAME_BYTES_MAX)?;
-        return Ok(hello);
-    };
-    stream.set_read_timeout(Some(STRANGER_TIMEOUT))?;
-    read_frame(stream, &mut hello, STRANGER_BYTES_MAX)?;
-    let session = Frame::read(&hello).map_err(|m| strange(&m.expectation))?.client;
+    read_frame(stream, &mut hello, bytes_max)?;
+    let first = Frame::read(&hello).map_err(|m| strange(&m.expectation))?;
+    let mut claimed = None;
+    if first.kind == FrameKind::Database {
+        claimed = Some(Claimed::read(first.payload()).ok_or_else(|| strange("a database"))?);
+        read_frame(stream, &mut hello, bytes_max)?;
+    }
+    if let Some(token) = asked.token {
+        prove(stream, wire, &hello, token)?;
+    }
+    if let (Some(own), Some(claimed)) = (asked.database, claimed) {
+        own.admit(claimed)?;
+    }
+    Ok(hello)
+}
+
+/// Has a client show that it has the token.
+fn prove(stream: &mut TcpStream, wire: &Wire, hello: &[u8], token: &Token) -> io::Result<()> {
+    let session = Frame::read(hello).map_err(|m| strange(&m.expectation))?.client;
     let server = nonce()?;
     wire.write(&single(header(FrameKind::Challenge, session), &server));
     let mut bytes = Vec::new();
@@ -116,8 +148,7 @@ pub(super) fn let_in(
         return Err(denied("the token is wrong"));
     }
     wire.write(&single(header(FrameKind::Welcome, session), &token.code(End::Server, &draw)));
-    stream.set_read_timeout(None)?;
-    Ok(hello)
+    stream.set_read_timeout(None)
 }
 
 /// Says why a connection ends, where the client may want to know.

@@ -29,7 +29,7 @@ impl Served {
     pub(crate) fn connect(&self, patience: Duration) -> Connection {
         static CLIENTS: AtomicU64 = AtomicU64::new(1);
         let client = CLIENTS.fetch_add(1, Ordering::Relaxed);
-        let options = ConnectionOptions { client, patience, token: None };
+        let options = ConnectionOptions { client, patience, token: None, database: None };
         Connection::open(self.listener.address(), options).expect("connects")
     }
 }
