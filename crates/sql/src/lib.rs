@@ -20,6 +20,7 @@ pub mod display;
 mod parse;
 pub mod statement;
 mod bind;
+pub mod deparse;
 
 pub use bind::{
     UniqueOver, bind, bind_attribute_tests, bind_domain_tests, bind_generated, bind_index_terms,

@@ -411,7 +411,7 @@ struct LikeForm {
 
 /// The lower bound without the mark of BETWEEN SYMMETRIC, a prefix `@-@` on its first operand (see
 /// `parse::prepare`); None when there is no mark.
-fn without_mark(low: &Ast) -> Option<Ast> {
+pub(crate) fn without_mark(low: &Ast) -> Option<Ast> {
     match low {
         Ast::UnaryOp { op: ast::UnaryOperator::AtDashAt, expr } => Some((**expr).clone()),
         Ast::BinaryOp { left, op, right } => {

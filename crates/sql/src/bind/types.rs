@@ -781,3 +781,8 @@ pub fn type_named(text: &str) -> Option<DataType> {
         _ => None,
     }
 }
+
+/// The type of the system that a definition names.
+pub(crate) fn written_type(ty: &ast::DataType) -> Option<DataType> {
+    data_type(ty, None).ok()
+}

@@ -6,6 +6,7 @@ use sql::catalog::{Deferral, Identity, IdentityKind};
 use sql::statement::{Persistence, RelationName};
 use types::{DataType, EnumType, IntervalForm, NumericDisplay, PackedType, RangeKind, Value};
 
+use super::deparsed::{row_of, typed};
 use super::{Row, SYSTEM_SCHEMAS, Subject, domains, numbers, relations, updatable};
 
 pub(super) const DATABASE: &str = "tessera";
@@ -196,6 +197,7 @@ fn columns(subject: &Subject<'_>) -> Vec<Row> {
     let mut rows = Vec::new();
     for (name, entry) in subject.state.plain_tables() {
         let def = &entry.def;
+        let rows_of = [row_of(name, &def.columns)];
         for (ordinal, of) in def.columns.iter().enumerate() {
             let identity = def.identities.iter().find(|(column, _)| *column == ordinal);
             let row = column(name, &of.name, of.ty, ordinal);
@@ -206,13 +208,17 @@ fn columns(subject: &Subject<'_>) -> Vec<Row> {
             let row = row.text("is_nullable", yes(!of.not_null)).text("is_updatable", "YES");
             let row = match &of.generated {
                 Some(expr) => {
-                    row.text("is_generated", "ALWAYS").text("generation_expression", expr)
+                    let ty = typed(numbers::of_column(of));
+                    let texts = subject.default_texts(expr, &rows_of, ty);
+                    row.text("is_generated", "ALWAYS").text("generation_expression", &texts.exact)
                 }
                 None => row.text("is_generated", "NEVER"),
             };
             rows.push(match relations::default_of(def, ordinal) {
                 Some(default) => {
-                    row.text("column_default", &relations::shown_default(subject, default))
+                    let ty = typed(numbers::of_column(of));
+                    let texts = subject.default_texts(default, &rows_of, ty);
+                    row.text("column_default", &texts.exact)
                 }
                 None => row,
             });
@@ -223,7 +229,8 @@ fn columns(subject: &Subject<'_>) -> Vec<Row> {
         for (ordinal, (of, ty)) in view.output.iter().enumerate() {
             let mut row = column(name, of, *ty, ordinal).text("is_nullable", "YES");
             if let Some((_, default)) = view.defaults.iter().find(|(known, _)| known == of) {
-                row = row.text("column_default", &relations::shown_default(subject, default));
+                let ty = typed(numbers::of_type(*ty));
+                row = row.text("column_default", &subject.default_texts(default, &[], ty).exact);
             }
             let is_written = written.get(ordinal) == Some(&true);
             rows.push(row.text("is_updatable", yes(is_written)).text("is_generated", "NEVER"));
@@ -380,9 +387,11 @@ fn references(subject: &Subject<'_>) -> Vec<Row> {
 fn checks(subject: &Subject<'_>) -> Vec<Row> {
     let mut rows = Vec::new();
     for entry in subject.state.tables.values() {
+        let rows_of = [row_of(&entry.def.name, &entry.def.columns)];
         for check in &entry.def.checks {
             let row = with_constraint(Row::default(), &entry.def.name, &check.name);
-            rows.push(row.text("check_clause", &format!("({})", check.sql)));
+            let texts = relations::check_texts(subject, &rows_of, &check.sql);
+            rows.push(row.text("check_clause", &format!("({})", texts.exact)));
         }
     }
     rows.extend(domains::checks(subject));

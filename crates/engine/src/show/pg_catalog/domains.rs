@@ -1,10 +1,12 @@
 //! Domains: their rows in pg_type and pg_constraint, and what the information schema says of them.
 
 use sql::catalog::{ColumnDef, Domain, DomainOf, UserType, Validity};
+use sql::deparse::{Named, Place, Row as DeparseRow, Typed};
 use sql::statement::RelationName;
 use types::Value;
 
 use super::columns::{self, DATABASE};
+use super::deparsed::{Texts, typed};
 use super::{Row, Subject, builtin, collations, numbers, relations, schema};
 
 /// The domains of the catalog.
@@ -51,11 +53,27 @@ pub(super) fn type_row(subject: &Subject<'_>, row: Row, domain: Domain) -> Row {
     }
     match &domain.default {
         Some(default) => {
-            let text = relations::shown_default(subject, default);
-            row.text("typdefault", &text).text("typdefaultbin", &text)
+            let texts = subject.default_texts(default, &[], base(domain));
+            row.text("typdefault", &texts.exact).text("typdefaultbin", &texts.in_one())
         }
         None => row,
     }
+}
+
+/// The type that a domain is made of.
+fn base(domain: Domain) -> Typed {
+    match domain.over {
+        Some(over) => Typed::plain(over.number),
+        None => typed(numbers::of_type(domain.ty)),
+    }
+}
+
+/// The texts of a CHECK of a domain.
+fn check_texts(subject: &Subject<'_>, domain: Domain, sql: &str) -> Texts {
+    let columns = vec![("value", base(domain))];
+    let row = DeparseRow { named: Named::Value, name: "", columns };
+    let texts = subject.texts(sql, &[row], Place::Condition);
+    texts.unwrap_or_else(|| Texts::same(with_key_word(&subject.text_shown(sql))))
 }
 
 /// The conditions of domains in pg_constraint.
@@ -64,8 +82,10 @@ pub(super) fn constraints(subject: &Subject<'_>) -> Vec<Row> {
     for domain in domains(subject) {
         for check in &domain.checks {
             let schema = RelationName::schema_of_key(&domain.key);
-            let sql = with_key_word(&subject.text_shown(&check.sql));
-            let text = format!("CHECK ({sql}){}", check.validity.sql());
+            let condition = check_texts(subject, domain, &check.sql);
+            let texts = Texts::of(|form| {
+                format!("CHECK ({}){}", condition.text(form), check.validity.sql())
+            });
             let row = relations::without_actions()
                 .number("oid", numbers::domain_constraint(&domain.key, &check.name))
                 .text("conname", &check.name)
@@ -74,7 +94,9 @@ pub(super) fn constraints(subject: &Subject<'_>) -> Vec<Row> {
                 .number("contypid", i64::from(domain.number))
                 .flag("convalidated", check.validity == Validity::Valid)
                 .flag("conislocal", true)
-                .text("condef", &text);
+                .text("condef", &texts.exact)
+                .text("conpretty", &texts.pretty)
+                .text("conbin", &condition.in_one());
             rows.push(row);
         }
     }
@@ -144,7 +166,8 @@ pub(super) fn rows(name: &str, subject: &Subject<'_>) -> Option<Vec<Row>> {
                 let row = named(made_of(row, domain), domain);
                 match &domain.default {
                     Some(default) => {
-                        row.text("domain_default", &relations::shown_default(subject, default))
+                        let texts = subject.default_texts(default, &[], base(domain));
+                        row.text("domain_default", &texts.exact)
                     }
                     None => row,
                 }
@@ -188,7 +211,8 @@ fn constraint(domain: Domain, name: &str) -> Row {
 /// The conditions of domains in check_constraints of the information schema.
 pub(super) fn checks(subject: &Subject<'_>) -> Vec<Row> {
     let row = |(domain, name, sql): (Domain, &str, &str)| {
-        constraint(domain, name).text("check_clause", &format!("({sql})"))
+        let texts = check_texts(subject, domain, sql);
+        constraint(domain, name).text("check_clause", &format!("({})", texts.exact))
     };
     all_checks(subject).map(row).collect()
 }

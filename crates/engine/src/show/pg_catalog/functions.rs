@@ -201,10 +201,13 @@ const INDEX_DEFINITION: &str = lookup!("pg_index", "indexrelid", "indexdef");
 
 /// The definition, or the column at the place `$2`, from 1.
 const INDEX_PART: &str = concat!(
-    "CASE WHEN $2 = 0 THEN ",
+    "CASE WHEN $2 = 0 AND $3 THEN ",
+    lookup!("pg_index", "indexrelid", "prettydef"),
+    " WHEN $2 = 0 THEN ",
     lookup!("pg_index", "indexrelid", "indexdef"),
-    " ELSE (SELECT max(pgc.pgc_name) FROM (SELECT a.attrelid AS pgc_index, a.attnum AS pgc_place, \
-     a.attindexdef AS pgc_name FROM pg_catalog.pg_attribute AS a) AS pgc \
+    " ELSE (SELECT max(CASE WHEN $3 THEN pgc.pgc_pretty ELSE pgc.pgc_name END) \
+     FROM (SELECT a.attrelid AS pgc_index, a.attnum AS pgc_place, a.attindexdef AS pgc_name, \
+     a.attindexpretty AS pgc_pretty FROM pg_catalog.pg_attribute AS a) AS pgc \
      WHERE pgc.pgc_index = $1 AND pgc.pgc_place = $2) END"
 );
 
@@ -230,6 +233,22 @@ const TRIGGER_SHOWN: &str = concat!(
 );
 
 const CONSTRAINT_DEFINITION: &str = lookup!("pg_constraint", "oid", "condef");
+
+/// The definition, for people where `$2` is true.
+const CONSTRAINT_SHOWN: &str = concat!(
+    "CASE WHEN $2 THEN ",
+    lookup!("pg_constraint", "oid", "coalesce(conpretty, condef)"),
+    " ELSE ",
+    lookup!("pg_constraint", "oid", "condef"),
+    " END"
+);
+
+/// The first of the texts that a column has of an expression.
+const EXPRESSION: &str = "split_part($1, chr(1), 1)";
+
+/// The first, or for people the second where there is one.
+const EXPRESSION_SHOWN: &str =
+    "coalesce(nullif(split_part($1, chr(1), CASE WHEN $3 THEN 2 ELSE 1 END), ''), $1)";
 
 const VIEW_DEFINITION: &str = lookup!("pg_class", "oid", "viewdef", "($1)::regclass");
 
@@ -406,10 +425,12 @@ const TEMPLATES: &[(&str, &[usize], &str)] = &[
     ),
     ("_pg_index_position", &[2], INDEX_POSITION),
     ("format_type", &[2], FORMAT_TYPE),
-    ("pg_get_expr", &[2, 3], "$1"),
+    ("pg_get_expr", &[2], EXPRESSION),
+    ("pg_get_expr", &[3], EXPRESSION_SHOWN),
     ("pg_get_indexdef", &[1], INDEX_DEFINITION),
     ("pg_get_indexdef", &[3], INDEX_PART),
-    ("pg_get_constraintdef", &[1, 2], CONSTRAINT_DEFINITION),
+    ("pg_get_constraintdef", &[1], CONSTRAINT_DEFINITION),
+    ("pg_get_constraintdef", &[2], CONSTRAINT_SHOWN),
     ("pg_get_viewdef", &[1, 2], VIEW_DEFINITION),
     ("pg_get_ruledef", &[1, 2], "NULL::text"),
     ("pg_get_triggerdef", &[1], TRIGGER_DEFINITION),

@@ -252,7 +252,7 @@ impl Seen<'_> {
     }
 
     /// The number of a type that users made, or of arrays of it, where `text` names one.
-    fn own_type_number(self, text: &str) -> Option<u32> {
+    pub(super) fn own_type_number(self, text: &str) -> Option<u32> {
         let (bare, is_array) = match text.trim_end().strip_suffix("[]") {
             Some(bare) => (bare, true),
             None => (text, false),
@@ -423,7 +423,7 @@ impl Seen<'_> {
         }
     }
 
-    fn type_numbered(self, number: u32) -> Option<String> {
+    pub(super) fn type_numbered(self, number: u32) -> Option<String> {
         if let Some(ty) = builtin::type_numbered(number) {
             return Some(ty.formatted.to_owned());
         }

@@ -5,15 +5,30 @@ use catalog::numbers as catalog_numbers;
 use catalog::partitions::{key_exprs, key_names};
 use catalog::{State, TableDef, TableEntry};
 use sql::catalog::{PartitionBound, PartitionStrategy, RangeEnd, TableMeta};
+use sql::deparse::{Form, Place, deparsed};
 use sql::statement::RelationName;
 use types::{DataType, ElementType};
 
+use super::deparsed::{Texts, row_of};
+use super::relations::quoted;
 use super::{Row, Subject, builtin, numbers};
 
 /// How a table is partitioned, as SQL text.
-pub(super) fn key_definition(def: &TableDef) -> Option<String> {
+pub(super) fn key_definition(subject: &Subject<'_>, def: &TableDef) -> Option<String> {
     let key = def.partition_by.as_ref()?;
-    Some(format!("{} ({})", key.strategy.name(), key_names(def, key).join(", ")))
+    let rows = [row_of(&def.name, &def.columns)];
+    let column = |column: &sql::catalog::IndexColumn| match column.expression() {
+        Some(number) => {
+            let expression = &key.terms.expressions[number];
+            match deparsed(&expression.sql, &rows, Place::Key, subject) {
+                Some(found) => found.key_text(Form::Exact),
+                None => expression.full_definition(),
+            }
+        }
+        None => quoted(&def.columns[column.ordinal].name).into_owned(),
+    };
+    let columns: Vec<String> = key.columns.iter().map(column).collect();
+    Some(format!("{} ({})", key.strategy.name(), columns.join(", ")))
 }
 
 /// The types of the key of a partitioned table.
@@ -210,8 +225,12 @@ pub(super) fn partitioned(subject: &Subject<'_>) -> Vec<Row> {
             let part = &tree.root.parts[tree.root.default?];
             Some(number(&part.table))
         });
-        let expressions: Vec<String> =
-            key.terms.expressions.iter().map(|expression| expression.full_text()).collect();
+        let rows = [row_of(&def.name, &def.columns)];
+        let texts = |expression: &sql::catalog::IndexExpression| {
+            let texts = subject.texts(&expression.sql, &rows, Place::Key);
+            texts.unwrap_or_else(|| Texts::same(expression.full_text()))
+        };
+        let expressions: Vec<Texts> = key.terms.expressions.iter().map(texts).collect();
         let strategy = match key.strategy {
             PartitionStrategy::Range => "r",
             PartitionStrategy::List => "l",
@@ -219,7 +238,7 @@ pub(super) fn partitioned(subject: &Subject<'_>) -> Vec<Row> {
         };
         let mut row = Row::default();
         if !expressions.is_empty() {
-            row = row.text("partexprs", &expressions.join(", "));
+            row = row.text("partexprs", &Texts::joined(&expressions).in_one());
         }
         Some(
             row.number("partrelid", number(&def.name))

@@ -1,11 +1,11 @@
 //! pg_policy and pg_policies.
 
 use catalog::numbers as catalog_numbers;
-use sql::catalog::{PolicyCommand, PolicyDef, PolicyKind};
+use sql::catalog::{PolicyCommand, PolicyDef, PolicyKind, TableMeta};
 use sql::statement::RelationName;
 use types::{ElementType, Value, array};
 
-use super::relations::shown_condition;
+use super::deparsed::{Texts, row_of};
 use super::{Row, Subject, numbers};
 
 /// A policy and its table.
@@ -15,9 +15,17 @@ fn all<'s>(subject: &'s Subject<'_>) -> impl Iterator<Item = (&'s String, &'s Po
         .flat_map(|(table, security)| security.policies.iter().map(move |policy| (table, policy)))
 }
 
-/// A condition as PostgreSQL shows it.
-fn condition(subject: &Subject<'_>, text: Option<&String>) -> Value {
-    text.map_or(Value::Null, |text| Value::text(&shown_condition(subject, text)))
+/// The texts of the conditions of a policy: USING, WITH CHECK.
+fn conditions(subject: &Subject<'_>, table: &str, policy: &PolicyDef) -> [Option<Texts>; 2] {
+    let columns = subject.state.tables.get(table).map_or(&[][..], |entry| entry.columns());
+    let rows = [row_of(table, columns)];
+    [&policy.using, &policy.check].map(|condition| {
+        condition.as_ref().map(|text| subject.condition_texts(text, &rows))
+    })
+}
+
+fn shown_or_null(text: Option<String>) -> Value {
+    text.map_or(Value::Null, |text| Value::text(&text))
 }
 
 /// The rows of pg_policy.
@@ -37,6 +45,7 @@ pub(super) fn policies(subject: &Subject<'_>) -> Vec<Row> {
             roles.push(Value::I64(0));
         }
         let roles = array::from_values(&roles, ElementType::Oid).unwrap_or(Value::Null);
+        let [using, check] = conditions(subject, table, policy);
         Row::default()
             .number("oid", numbers::constraint(table, &format!("policy {}", policy.name)))
             .text("polname", &policy.name)
@@ -44,8 +53,8 @@ pub(super) fn policies(subject: &Subject<'_>) -> Vec<Row> {
             .text("polcmd", command)
             .flag("polpermissive", policy.kind == PolicyKind::Permissive)
             .set("polroles", roles)
-            .set("polqual", condition(subject, policy.using.as_ref()))
-            .set("polwithcheck", condition(subject, policy.check.as_ref()))
+            .set("polqual", shown_or_null(using.map(|texts| texts.in_one())))
+            .set("polwithcheck", shown_or_null(check.map(|texts| texts.in_one())))
     };
     all(subject).map(row).collect()
 }
@@ -62,6 +71,7 @@ pub(super) fn shown(subject: &Subject<'_>) -> Vec<Row> {
             PolicyKind::Permissive => "PERMISSIVE",
             PolicyKind::Restrictive => "RESTRICTIVE",
         };
+        let [using, check] = conditions(subject, table, policy);
         Row::default()
             .text("schemaname", RelationName::schema_of_key(table))
             .text("tablename", RelationName::name_of_key(table))
@@ -69,8 +79,8 @@ pub(super) fn shown(subject: &Subject<'_>) -> Vec<Row> {
             .text("permissive", kind)
             .set("roles", roles)
             .text("cmd", policy.command.name())
-            .set("qual", condition(subject, policy.using.as_ref()))
-            .set("with_check", condition(subject, policy.check.as_ref()))
+            .set("qual", shown_or_null(using.map(|texts| texts.exact)))
+            .set("with_check", shown_or_null(check.map(|texts| texts.exact)))
     };
     all(subject).map(row).collect()
 }

@@ -14,8 +14,7 @@ use sql::statement::{Privilege, Privileges, RelationName};
 use types::EnumType;
 
 use super::columns::DATABASE;
-use super::relations::shown_condition;
-use super::{Row, Subject, numbers};
+use super::{Row, Subject, numbers, routines};
 
 /// Routines that the session owns or may call, by their keys.
 fn seen<'s>(subject: &'s Subject<'_>) -> impl Iterator<Item = (&'s String, &'s RoutineDef)> {
@@ -161,7 +160,9 @@ pub(super) fn parameters(subject: &Subject<'_>) -> Vec<Row> {
             let row = if named { row.text("parameter_name", &parameter.name) } else { row };
             let default = parameter.default.as_ref().filter(|_| is_owner);
             rows.push(match default {
-                Some(text) => row.text("parameter_default", &shown_condition(subject, text)),
+                Some(_) => {
+                    row.text("parameter_default", &routines::default_shown(subject, parameter))
+                }
                 None => row,
             });
         }

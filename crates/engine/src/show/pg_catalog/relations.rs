@@ -7,13 +7,15 @@ use catalog::rights::{Object, SCHEMA_NAME};
 use catalog::{State, TableDef, TableEntry, View};
 use sql::algebra::{Direction, NullsOrder};
 use sql::catalog::{
-    CheckScope, ColumnDef, Deferral, ExclusionElement, ForeignKeyDef, IdentityKind, IndexColumn,
+    CheckScope, ColumnDef, Deferral, ForeignKeyDef, IdentityKind, IndexColumn,
     IndexMeta, KeyMatch, KeyNulls, PartitionOf, ReferentialAction, TableMeta, Uniqueness, UserType,
     Validity,
 };
 use sql::statement::RelationName;
 use types::{Attribute, ElementType, Value, array};
 
+use super::deparsed::{Texts, row_of, typed};
+use super::index_texts::{IndexTexts, included_text};
 use super::{
     Row, Subject, families, full_name, index_classes, numbers, partition_tree, partitions, rights,
     updatable,
@@ -102,7 +104,7 @@ fn of_partitions(
     let root = partition_tree::root(state, entry, None);
     row = row.set("partroot", root.map_or(Value::Null, |root| Value::I64(number(&root))));
     row = row.flag("relispartition", def.partition_of.is_some());
-    if let Some(key) = partitions::key_definition(def) {
+    if let Some(key) = partitions::key_definition(subject, def) {
         row = row.text("partkeydef", &key).flag("relhassubclass", partition_tree::has_parts(entry));
         row = row.number("relfilenode", 0);
     }
@@ -229,7 +231,11 @@ pub(super) fn classes(subject: &Subject<'_>) -> Vec<Row> {
 /// The default of a column as PostgreSQL shows it.
 pub(super) fn default_of(def: &TableDef, ordinal: usize) -> Option<&str> {
     let is_identity = def.identities.iter().any(|(column, _)| *column == ordinal);
-    def.columns[ordinal].default.as_deref().filter(|_| !is_identity)
+    let column = &def.columns[ordinal];
+    // NULL is what a column without a default has.
+    let is_plain = column.domain.is_none() && numbers::of_column(column).1 < 0;
+    let is_null = |text: &str| is_plain && text.eq_ignore_ascii_case("null");
+    column.default.as_deref().filter(|text| !is_identity && !is_null(text))
 }
 
 /// The expression that the catalog keeps of a column: its default, or what generates it.
@@ -308,7 +314,7 @@ pub(super) fn attributes(subject: &Subject<'_>) -> Vec<Row> {
         for index in def.visible_indexes() {
             let number = number(&RelationName::key_beside(&def.name, &index.name));
             let attribute = |name: &str, ty, position| plain(attribute(number, name, ty, position));
-            rows.extend(index_attributes(def, index, &attribute));
+            rows.extend(index_attributes(subject, def, index, &attribute));
         }
     }
     for (name, view) in &subject.state.views {
@@ -324,18 +330,23 @@ pub(super) fn attributes(subject: &Subject<'_>) -> Vec<Row> {
 
 /// The columns of an index.
 fn index_attributes(
+    subject: &Subject<'_>,
     def: &TableDef,
     index: &IndexMeta,
     attribute: &dyn Fn(&str, types::DataType, usize) -> Row,
 ) -> Vec<Row> {
+    let texts = IndexTexts::new(subject, def, index);
     let key = |(position, column): (usize, &IndexColumn)| {
         let (name, ty) = (indexed(def, index, column).0, indexed_type(def, index, column));
-        let text = index_column(def, index, column, Form::Short);
-        attribute(name, ty, position).text("attindexdef", &text)
+        let texts = texts.column(column);
+        let row = attribute(name, ty, position).text("attindexdef", &texts.exact);
+        row.text("attindexpretty", &texts.pretty)
     };
     let included = |(position, ordinal): (usize, &usize)| {
         let of = &def.columns[*ordinal];
-        attribute(&of.name, of.ty, position).text("attindexdef", &quoted(&of.name))
+        let name = quoted(&of.name);
+        let row = attribute(&of.name, of.ty, position).text("attindexdef", &name);
+        row.text("attindexpretty", &name)
     };
     let keys = index.columns.iter().enumerate().map(key);
     let behind = (index.columns.len()..).zip(&index.terms.included);
@@ -421,16 +432,24 @@ pub(super) fn shown_default(subject: &Subject<'_>, text: &str) -> String {
     sql::default_text(&text, |name| subject.shown(&name.key()))
 }
 
+/// The texts of a CHECK over a row.
+pub(super) fn check_texts(subject: &Subject<'_>, rows: &[sql::deparse::Row<'_>], sql: &str) -> Texts {
+    let texts = subject.texts(sql, rows, sql::deparse::Place::Condition);
+    texts.unwrap_or_else(|| Texts::same(subject.text_shown(sql).into_owned()))
+}
+
 /// pg_attrdef.
 pub(super) fn defaults(subject: &Subject<'_>) -> Vec<Row> {
     let numbers = catalog_numbers::relations(subject.state);
     let mut rows = Vec::new();
     for (name, entry) in &subject.state.tables {
+        let rows_of = [row_of(&entry.def.name, &entry.def.columns)];
         for ordinal in 0..entry.def.columns.len() {
             let Some(text) = expression_of(&entry.def, ordinal) else { continue };
             let number = numbers::default(name, ordinal);
-            let text = shown_default(subject, text);
-            let row = Row::default().number("oid", number).text("adbin", &text);
+            let ty = typed(numbers::of_column(&entry.def.columns[ordinal]));
+            let texts = subject.default_texts(text, &rows_of, ty);
+            let row = Row::default().number("oid", number).text("adbin", &texts.in_one());
             let relation = numbers.get(name).copied().unwrap_or(0);
             rows.push(row.number("adrelid", relation).number("adnum", ordinal as i64 + 1));
         }
@@ -440,94 +459,24 @@ pub(super) fn defaults(subject: &Subject<'_>) -> Vec<Row> {
         for (column, text) in &view.defaults {
             let place = view.output.iter().position(|(known, _)| known == column);
             let Some(ordinal) = place else { continue };
-            let text = shown_default(subject, text);
+            let ty = typed(numbers::of_type(view.output[ordinal].1));
+            let texts = subject.default_texts(text, &[], ty);
             let number = numbers::default(name, ordinal);
-            let row = Row::default().number("oid", number).text("adbin", &text);
+            let row = Row::default().number("oid", number).text("adbin", &texts.in_one());
             rows.push(row.number("adrelid", relation).number("adnum", ordinal as i64 + 1));
         }
     }
     rows
 }
 
-/// How expressions of a definition are written.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Form {
-    Short,
-    /// The text with every operation in parentheses.
-    Full,
-}
-
-/// A column of an index without its order.
-fn index_column(def: &TableDef, index: &IndexMeta, column: &IndexColumn, form: Form) -> String {
-    match (column.expression().map(|number| &index.terms.expressions[number]), form) {
-        (Some(expression), Form::Short) => expression.definition(),
-        (Some(expression), Form::Full) => expression.full_definition(),
-        (None, _) => quoted(&def.columns[column.ordinal].name).into_owned(),
-    }
-}
-
-/// INCLUDE of an index or a key.
-fn included_text(def: &TableDef, included: &[usize]) -> String {
-    if included.is_empty() {
-        return String::new();
-    }
-    format!(" INCLUDE ({})", names(def, included.iter().copied()))
-}
-
 /// True for the index of a key that is DEFERRABLE, which is not unique itself.
-fn deferrable_key(def: &TableDef, index: &IndexMeta) -> bool {
+pub(super) fn deferrable_key(def: &TableDef, index: &IndexMeta) -> bool {
     def.keys.iter().any(|key| key.name == index.name && key.deferral.is_deferrable())
 }
 
 /// True for the index of an exclusion constraint that is DEFERRABLE.
 fn excludes_late(index: &IndexMeta) -> bool {
     index.terms.exclusion.as_ref().is_some_and(|exclusion| exclusion.deferral.is_deferrable())
-}
-
-/// The statement that makes an index.
-pub(super) fn index_definition(def: &TableDef, index: &IndexMeta) -> String {
-    let is_unique = index.unique != Uniqueness::No || deferrable_key(def, index);
-    let unique = if is_unique { "UNIQUE " } else { "" };
-    let method = index.method();
-    let written = |(name, value): (String, String)| {
-        if quoted(&value) == value {
-            format!("{name}={value}")
-        } else {
-            format!("{name}='{value}'")
-        }
-    };
-    let options: Vec<String> = index.options().map(written).collect();
-    let option = match options.as_slice() {
-        [] => String::new(),
-        options => format!(" WITH ({})", options.join(", ")),
-    };
-    let column = |(position, column): (usize, &IndexColumn)| {
-        let mut text = index_column(def, index, column, Form::Full);
-        if let Some((_, class)) = index.terms.classes.iter().find(|(at, _)| *at == position) {
-            text.push(' ');
-            text.push_str(class);
-        }
-        match (column.direction, column.nulls) {
-            (Direction::Ascending, NullsOrder::Last) => {}
-            (Direction::Ascending, NullsOrder::First) => text.push_str(" NULLS FIRST"),
-            (Direction::Descending, NullsOrder::First) => text.push_str(" DESC"),
-            (Direction::Descending, NullsOrder::Last) => text.push_str(" DESC NULLS LAST"),
-        }
-        text
-    };
-    let columns = index.declared().into_iter().map(|at| column((at, &index.columns[at])));
-    let columns: Vec<String> = columns.collect();
-    let nulls = match index.unique {
-        Uniqueness::NullsNotDistinct => " NULLS NOT DISTINCT",
-        _ => "",
-    };
-    let predicate = index.full_predicate().map_or(String::new(), |sql| format!(" WHERE {sql}"));
-    let included = included_text(def, &index.terms.included);
-    let only = if def.partition_by.is_some() { "ONLY " } else { "" };
-    let (name, table) = (quoted(&index.name), full_name(&def.name));
-    let columns = columns.join(", ");
-    let parts = format!("({columns}){included}{nulls}{option}{predicate}");
-    format!("CREATE {unique}INDEX {name} ON {only}{table} USING {method} {parts}")
 }
 
 /// The bits of `indoption` of a column.
@@ -564,16 +513,18 @@ pub(super) fn index_rows(subject: &Subject<'_>) -> Vec<Row> {
                 let of_column = indexed_column(&entry.def, index, column);
                 column.expression().filter(|_| of_column.is_none())
             });
-            let others = others.map(|number| index.terms.expressions[number].full_text());
-            let expressions: Vec<String> = others.collect();
+            let texts = IndexTexts::new(subject, &entry.def, index);
+            let others = others.map(|number| texts.expression(&index.terms.expressions[number]));
+            let expressions: Vec<Texts> = others.collect();
+            let definition = texts.definition();
             let is_unique = deferrable_key(&entry.def, index);
             let is_late = is_unique || excludes_late(index);
             let mut row = Row::default();
             if !expressions.is_empty() {
-                row = row.text("indexprs", &expressions.join(", "));
+                row = row.text("indexprs", &Texts::joined(&expressions).in_one());
             }
-            if let Some(predicate) = index.full_predicate() {
-                row = row.text("indpred", &predicate);
+            if let Some(predicate) = texts.predicate() {
+                row = row.text("indpred", &predicate.in_one());
             }
             let row = row
                 .number("indexrelid", number(&RelationName::key_beside(name, &index.name)))
@@ -592,7 +543,8 @@ pub(super) fn index_rows(subject: &Subject<'_>) -> Vec<Row> {
                 .vector("indcollation", ElementType::Oid, &collations)
                 .vector("indclass", ElementType::Oid, &classes)
                 .vector("indoption", ElementType::SmallInt, &options)
-                .text("indexdef", &subject.text_shown(&index_definition(&entry.def, index)));
+                .text("indexdef", &definition.exact)
+                .text("prettydef", &definition.pretty);
             rows.push(row);
         }
     }
@@ -633,6 +585,7 @@ fn foreign_key(subject: &Subject<'_>, def: &TableDef, key: &ForeignKeyDef) -> Ro
         .flag("condeferrable", key.deferral.is_deferrable())
         .flag("condeferred", key.deferral == Deferral::Deferred)
         .text("condef", &text)
+        .text("conpretty", &text)
         .text("confupdtype", action(key.on_update).0)
         .text("confdeltype", action(key.on_delete).0)
         .text("confmatchtype", if key.matching == KeyMatch::Full { "f" } else { "s" })
@@ -641,23 +594,9 @@ fn foreign_key(subject: &Subject<'_>, def: &TableDef, key: &ForeignKeyDef) -> Ro
 }
 
 /// An exclusion constraint, but for what all constraints have.
-fn exclusion(def: &TableDef, index: &IndexMeta) -> Row {
+fn exclusion(subject: &Subject<'_>, def: &TableDef, index: &IndexMeta) -> Row {
     let Some(exclusion) = &index.terms.exclusion else { return Row::default() };
-    let element = |element: &ExclusionElement| {
-        let column = index_column(def, index, &index.columns[element.column], Form::Full);
-        let class = index.terms.classes.iter().find(|(at, _)| *at == element.column);
-        let class = class.map_or(String::new(), |(_, class)| format!(" {class}"));
-        format!("{column}{class} WITH {}", element.operator.sign())
-    };
-    let elements: Vec<String> = exclusion.elements.iter().map(element).collect();
-    let included = included_text(def, &index.terms.included);
-    let predicate = index.full_predicate().map_or(String::new(), |sql| format!(" WHERE ({sql})"));
-    let text = format!(
-        "EXCLUDE USING {} ({}){included}{predicate}{}",
-        exclusion.method.name(),
-        elements.join(", "),
-        exclusion.deferral.sql()
-    );
+    let texts = IndexTexts::new(subject, def, index).exclusion(exclusion);
     let columns = index.declared().into_iter().map(|at| index.columns[at]);
     let columns = columns.map(|column| match column.expression() {
         Some(_) => 0,
@@ -667,7 +606,8 @@ fn exclusion(def: &TableDef, index: &IndexMeta) -> Row {
         .text("contype", "x")
         .flag("condeferrable", exclusion.deferral.is_deferrable())
         .flag("condeferred", exclusion.deferral == Deferral::Deferred)
-        .text("condef", &text)
+        .text("condef", &texts.exact)
+        .text("conpretty", &texts.pretty)
         .flag("connoinherit", true)
         .list("conkey", ElementType::SmallInt, &columns.collect::<Vec<_>>())
 }
@@ -740,23 +680,28 @@ pub(super) fn constraints(subject: &Subject<'_>) -> Vec<Row> {
             let text = format!("{what} ({columns}){included}{}", key.deferral.sql());
             let row = row.flag("condeferrable", key.deferral.is_deferrable());
             let row = row.flag("condeferred", key.deferral == Deferral::Deferred);
-            let row = row.text("condef", &text).flag("connoinherit", true);
+            let row = row.text("condef", &text).text("conpretty", &text);
+            let row = row.flag("connoinherit", true);
             add(&key.name, Validity::Valid, row);
         }
         for index in def.indexes.iter().filter(|index| index.excludes()) {
-            let row = exclusion(def, index);
+            let row = exclusion(subject, def, index);
             let number = number(&RelationName::key_beside(table, &index.name));
             add(&index.name, Validity::Valid, row.number("conindid", number));
         }
+        let rows_of = [row_of(&def.name, &def.columns)];
         for check in &def.checks {
-            let sql = subject.text_shown(&check.sql);
-            let text = format!("CHECK ({sql}){}{}", check.scope.sql(), check.validity.sql());
+            let condition = check_texts(subject, &rows_of, &check.sql);
+            let texts = Texts::of(|form| {
+                let (scope, validity) = (check.scope.sql(), check.validity.sql());
+                format!("CHECK ({}){scope}{validity}", condition.text(form))
+            });
             let read = sql::names_in(&check.sql);
             let read =
                 read.iter().filter_map(|name| def.columns.iter().position(|c| c.name == *name));
             let row = without_actions().list("conkey", ElementType::SmallInt, &ordinals(read));
-            let row = row.text("contype", "c").text("condef", &text);
-            let row = row.text("conbin", &check.full_text());
+            let row = row.text("contype", "c").text("condef", &texts.exact);
+            let row = row.text("conpretty", &texts.pretty).text("conbin", &condition.in_one());
             let row = row.flag("connoinherit", check.scope == CheckScope::Alone);
             add(&check.name, check.validity, row);
         }

@@ -14,7 +14,8 @@ use sql::statement::RelationName;
 use types::{DataType, ElementType, RegKind, Value, array};
 
 use super::objects::Seen;
-use super::relations::{quoted, shown_condition};
+use super::deparsed::typed;
+use super::relations::quoted;
 use super::{Row, Subject, builtin, numbers, rights};
 
 /// Rows that a function of many rows is expected to give, unless it says otherwise.
@@ -35,8 +36,8 @@ fn row(subject: &Subject<'_>, key: &str, def: &RoutineDef) -> Row {
     let usual_rows = if def.rows == RowCount::Many { USUAL_ROWS } else { 0 };
     let count =
         |hint: &str, usual| hint_of(def, hint).and_then(|n| n.parse().ok()).unwrap_or(usual);
-    let defaults = def.inputs().filter_map(|input| input.default.as_ref());
-    let defaults: Vec<String> = defaults.map(|text| shown_condition(subject, text)).collect();
+    let defaults = def.inputs().filter(|input| input.default.is_some());
+    let defaults: Vec<String> = defaults.map(|input| default_shown(subject, input)).collect();
     let row = Row::default()
         .number("oid", i64::from(def.number))
         .text("proname", def.bare_name())
@@ -209,7 +210,7 @@ fn letter(volatility: Volatility) -> &'static str {
 }
 
 /// The number of the type of further arguments; 0 where there are none.
-fn variadic(state: &State, def: &RoutineDef) -> i64 {
+pub(super) fn variadic(state: &State, def: &RoutineDef) -> i64 {
     match def.variadic().map(|parameter| &parameter.ty) {
         Some(RoutineType::Value(DataType::Array(element), None)) => {
             numbers::of_type(element.data_type()).0
@@ -259,6 +260,16 @@ fn shown_type(seen: Seen<'_>, ty: &RoutineType) -> String {
 fn is_in_path(seen: Seen<'_>, def: &RoutineDef) -> bool {
     let schema = RelationName::schema_of_key(&def.name);
     seen.settings.schemas().any(|known| known == schema)
+}
+
+/// The name of a routine as expressions call it: with its schema where the search path does not
+/// have that.
+pub(super) fn name_shown(seen: Seen<'_>, def: &RoutineDef) -> String {
+    let bare = quoted(def.bare_name());
+    if is_in_path(seen, def) {
+        return bare.into_owned();
+    }
+    format!("{}.{bare}", quoted(RelationName::schema_of_key(&def.name)))
 }
 
 /// The numbers of the routines that `name` means, of those with such types of arguments where
@@ -323,11 +334,18 @@ fn arguments(subject: &Subject<'_>, def: &RoutineDef, parts: Parts) -> String {
         let name = named(parameter);
         let ty = shown_type(subject.seen(), &parameter.ty);
         let default = parameter.default.as_ref().filter(|_| parts == Parts::All);
-        let default = default.map(|text| format!(" DEFAULT {}", shown_condition(subject, text)));
+        let default = default.map(|_| format!(" DEFAULT {}", default_shown(subject, parameter)));
         format!("{mode}{name}{ty}{}", default.unwrap_or_default())
     };
     let listed = def.parameters.iter().filter(|p| p.mode != ParameterMode::Table);
     listed.map(shown).collect::<Vec<_>>().join(", ")
+}
+
+/// The default of a parameter, on one line.
+pub(super) fn default_shown(subject: &Subject<'_>, parameter: &ParameterDef) -> String {
+    let ty = typed((number(subject.state, &parameter.ty), -1));
+    let text = parameter.default.as_deref().unwrap_or_default();
+    subject.flat_text(text, ty)
 }
 
 /// The name of a parameter and a blank; nothing where it has none.

@@ -56,7 +56,7 @@ const TABLES: &[(&str, &str)] = &[
          attcacheoff:i atttypmod:i attbyval:b attalign:c attstorage:c attcompression:c \
          attnotnull:b atthasdef:b atthasmissing:b attidentity:c attgenerated:c attisdropped:b \
          attislocal:b attinhcount:i attcollation:o attacl:A attoptions:N attfdwoptions:N \
-         attmissingval:n .attindexdef:n",
+         attmissingval:n .attindexdef:n .attindexpretty:n",
     ),
     (
         "pg_catalog.pg_type",
@@ -72,7 +72,7 @@ const TABLES: &[(&str, &str)] = &[
         "indexrelid:o indrelid:o indnatts:s indnkeyatts:s indisunique:b indnullsnotdistinct:b \
          indisprimary:b indisexclusion:b indimmediate:b indisclustered:b indisvalid:b \
          indcheckxmin:b indisready:b indislive:b indisreplident:b indkey:sv indcollation:ov \
-         indclass:ov indoption:sv indexprs:n indpred:n .indexdef:n",
+         indclass:ov indoption:sv indexprs:n indpred:n .indexdef:n .prettydef:n",
     ),
     (
         "pg_catalog.pg_constraint",
@@ -80,7 +80,7 @@ const TABLES: &[(&str, &str)] = &[
          convalidated:b conrelid:o contypid:o conindid:o conparentid:o confrelid:o \
          confupdtype:c confdeltype:c confmatchtype:c conislocal:b coninhcount:i \
          connoinherit:b conkey:S confkey:S conpfeqop:O conppeqop:O conffeqop:O \
-         confdelsetcols:S conexclop:O conbin:n .condef:n",
+         confdelsetcols:S conexclop:O conbin:n .condef:n .conpretty:n",
     ),
     ("pg_catalog.pg_attrdef", "oid:o adrelid:o adnum:s adbin:n"),
     (

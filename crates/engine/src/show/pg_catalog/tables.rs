@@ -9,6 +9,7 @@ use sql::catalog::UserType;
 use sql::statement::{ALWAYS_THERE, Privilege, Privileges, RelationName};
 use types::Value;
 
+use super::index_texts::IndexTexts;
 use super::{
     Row, SYSTEM_SCHEMAS, Subject, activity, catalogs, collations, columns, counts, depends,
     domains, extensions, index_classes, numbers, partitions, policies, programs, ranges, relations,
@@ -534,9 +535,8 @@ fn indexes(subject: &Subject<'_>) -> Vec<Row> {
     for (name, entry) in &subject.state.tables {
         for index in entry.def.visible_indexes() {
             let row = placed(name, "tablename");
-            let definition = relations::index_definition(&entry.def, index);
-            let definition = subject.text_shown(&definition);
-            rows.push(row.text("indexname", &index.name).text("indexdef", &definition));
+            let definition = IndexTexts::new(subject, &entry.def, index).definition();
+            rows.push(row.text("indexname", &index.name).text("indexdef", &definition.exact));
         }
     }
     rows

@@ -7,11 +7,13 @@ use std::sync::Arc;
 
 use catalog::numbers as catalog_numbers;
 use sql::catalog::{Deferral, TableMeta, TriggerDef, TriggerEvent, TriggerLevel, TriggerTiming};
+use sql::deparse::{Form, Named, Row as DeparseRow};
 use sql::statement::RelationName;
 use types::{ElementType, RegKind, Value};
 
 use super::columns::DATABASE;
-use super::relations::{quoted, shown_condition};
+use super::deparsed::{Texts, row_of, typed};
+use super::relations::quoted;
 use super::{Row, Subject, builtin, full_name, numbers, routines};
 
 /// A trigger, where it fires, and the table that has it.
@@ -106,7 +108,7 @@ pub(super) fn rows(subject: &Subject<'_>) -> Vec<Row> {
             def.columns.iter().filter_map(place).map(|at| at as i64 + 1).collect();
         let arguments: Vec<u8> =
             def.arguments.iter().flat_map(|text| text.bytes().chain([0])).collect();
-        let condition = def.condition.as_ref().map(|text| shown_condition(subject, text));
+        let condition = condition(subject, placed).map(|texts| texts.in_one());
         let text = |text: Option<&String>| text.map_or(Value::Null, |text| Value::text(text));
         Row::default()
             .number("oid", numbers::trigger(table, &def.name))
@@ -134,20 +136,27 @@ pub(super) fn rows(subject: &Subject<'_>) -> Vec<Row> {
     all(subject).iter().map(row).collect()
 }
 
-/// Form of a definition.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Form {
-    /// With the schema of the table.
-    Exact,
-    /// For people.
-    Pretty,
+/// The texts of WHEN.
+fn condition(subject: &Subject<'_>, placed: &Placed<'_>) -> Option<Texts> {
+    let sql = placed.def.condition.as_ref()?;
+    let state = subject.state;
+    let columns = match (state.tables.get(placed.table), state.views.get(placed.table)) {
+        (Some(entry), _) => row_of(placed.table, entry.columns()).columns,
+        (None, Some(view)) => {
+            let output = view.output.iter();
+            output.map(|(name, ty)| (name.as_str(), typed(numbers::of_type(*ty)))).collect()
+        }
+        (None, None) => Vec::new(),
+    };
+    let row = |name| DeparseRow { named: Named::Behind, name, columns: columns.clone() };
+    Some(subject.condition_texts(sql, &[row("old"), row("new")]))
 }
 
 /// CREATE TRIGGER, as `pg_get_triggerdef` of PostgreSQL 15 writes it.
 fn definition(subject: &Subject<'_>, placed: &Placed<'_>, form: Form) -> String {
     let def = &placed.def;
     let relation = match form {
-        Form::Exact => full_name(placed.table),
+        Form::Exact | Form::Flat => full_name(placed.table),
         Form::Pretty => subject.shown(placed.table),
     };
     let event = |event: &TriggerEvent| {
@@ -180,27 +189,12 @@ fn definition(subject: &Subject<'_>, placed: &Placed<'_>, form: Form) -> String 
         }
     }
     text.push_str(&format!("FOR EACH {} ", def.level.name()));
-    if let Some(condition) = &def.condition {
-        let shown = shown_condition(subject, condition);
-        let shown = if form == Form::Pretty { without_parentheses(&shown) } else { &shown };
-        text.push_str(&format!("WHEN ({shown}) "));
+    if let Some(condition) = condition(subject, placed) {
+        text.push_str(&format!("WHEN ({}) ", condition.text(form)));
     }
     text.push_str("EXECUTE ");
     text.push_str(&call(subject, def));
     text
-}
-
-/// A text without the parentheses around all of it.
-fn without_parentheses(text: &str) -> &str {
-    let Some(inner) = text.strip_prefix('(').and_then(|rest| rest.strip_suffix(')')) else {
-        return text;
-    };
-    let mut depth = 0_i32;
-    let closes = |c: char| {
-        depth += i32::from(c == '(') - i32::from(c == ')');
-        depth < 0
-    };
-    if inner.chars().any(closes) { text } else { inner }
 }
 
 /// The number of the function of the database that a trigger calls, or 0.
@@ -235,7 +229,7 @@ pub(super) fn shown(subject: &Subject<'_>) -> Vec<Row> {
     let mut rows = Vec::new();
     for placed in &all {
         let Placed { table, def, .. } = placed;
-        let condition = def.condition.as_ref().map(|text| shown_condition(subject, text));
+        let condition = condition(subject, placed).map(|texts| texts.exact);
         for event in def.events.iter().filter(|event| **event != TriggerEvent::Truncate) {
             let before = |other: &&Placed<'_>| {
                 other.table == *table
