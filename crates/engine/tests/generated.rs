@@ -14,7 +14,8 @@ use types::SqlState;
 fn they_follow_after_a_restart_and_in_backups() {
     let scratch = Scratch::new("generated");
     let (place, copy) = (scratch.join("db"), scratch.join("copy"));
-    let defined = "SELECT attname || '=' || pg_get_expr(adbin, adrelid) FROM pg_attribute JOIN pg_attrdef \
+    let defined = "SELECT attname || '=' || pg_get_expr(adbin, adrelid) \
+                   FROM pg_attribute JOIN pg_attrdef \
                    ON adrelid = attrelid AND adnum = attnum WHERE attgenerated = 's' ORDER BY 1";
     {
         let database = Database::open(&place, Config::default()).expect("a directory");

@@ -143,11 +143,11 @@ pub use generated::bind_generated;
 pub use index_terms::bind_index_terms;
 pub use near_index::check_near_type;
 pub use partition::{UniqueOver, check_unique};
+pub(crate) use predicate::without_mark;
 pub use retyped::refuse_unfit_key;
 pub use row_expr::bind_row_exprs;
 pub use trigger::with_row_column;
 pub use types::type_named;
-pub(crate) use predicate::without_mark;
 pub(crate) use types::written_type;
 pub use view_target::written_columns;
 

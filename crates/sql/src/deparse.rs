@@ -50,7 +50,7 @@ impl Typed {
     }
 }
 
-/// What decides about casts to and from a type.
+/// Properties of a type that decide about casts to and from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     /// typcategory.
@@ -93,7 +93,7 @@ impl Candidate {
     }
 }
 
-/// What a session sees of types, functions and names beside those that PostgreSQL has.
+/// Types, functions and names that a session sees beside those that PostgreSQL has.
 pub trait Objects {
     /// The number and modifier of a type.
     fn number_of(&self, ty: DataType) -> Typed;
@@ -101,7 +101,7 @@ pub trait Objects {
     /// The type of users that SQL text names.
     fn type_called(&self, text: &str) -> Option<u32>;
 
-    /// What is known of a type of users.
+    /// Properties of a type of users.
     fn shape(&self, number: u32) -> Option<Shape>;
 
     /// The name of a type of users.
@@ -121,7 +121,7 @@ pub trait Objects {
     fn quoted<'n>(&self, name: &'n str) -> Cow<'n, str>;
 }
 
-/// How columns of a row are written.
+/// Form of the columns of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Named {
     /// By their names alone.
@@ -175,7 +175,7 @@ pub enum Place {
     Assigned(Typed),
 }
 
-/// What is known of a type, of the system or of users.
+/// Properties of a type, of the system or of users.
 pub fn shape_of(number: u32, objects: &dyn Objects) -> Option<Shape> {
     Types { objects }.shape(number)
 }

@@ -42,6 +42,7 @@ mod stats;
 mod system;
 mod tables;
 mod updatable;
+mod written;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -171,7 +172,7 @@ impl Subject<'_> {
         let is_hidden = |extension: &Extension| !path.contains(&extension.schema.as_str());
         let all = self.state.extensions.iter().filter(|(_, extension)| is_hidden(extension));
         let of = |(name, extension): (&String, &Extension)| {
-            let schema = relations::quoted(&extension.schema).into_owned();
+            let schema = written::quoted(&extension.schema).into_owned();
             let functions = sql::extension_functions(name).into_iter();
             functions.map(move |function| (function, schema.clone())).collect::<Vec<_>>()
         };
@@ -182,7 +183,7 @@ impl Subject<'_> {
         if hidden.is_empty() && types.is_empty() && collations.is_empty() {
             return Cow::Borrowed(text);
         }
-        let quoted = |schema: &&str| relations::quoted(schema).into_owned();
+        let quoted = |schema: &&str| written::quoted(schema).into_owned();
         let schema_of = |name: &str| match (name.strip_prefix("::"), name.split_once(' ')) {
             (Some(name), _) => types.get(name).map(quoted),
             (None, Some(("collate", name))) => collations.get(name).map(quoted),

@@ -19,7 +19,7 @@ pub(super) fn analysed(expr: &Ast, rows: &[Row<'_>], types: Types<'_>) -> Option
     Analyser { rows, types }.node(expr)
 }
 
-/// What names and types mean.
+/// Meaning of names and types.
 struct Analyser<'a> {
     rows: &'a [Row<'a>],
     types: Types<'a>,
@@ -126,7 +126,8 @@ impl Analyser<'_> {
                 if span.end.column.saturating_sub(span.start.column)
                     == digits.chars().count() as u64 + 3 =>
             {
-                known(&self.types.objects.constant(&format!("x{digits}"), number::BIT)?, number::BIT)
+                let text = self.types.objects.constant(&format!("x{digits}"), number::BIT)?;
+                known(&text, number::BIT)
             }
             _ => return None,
         })

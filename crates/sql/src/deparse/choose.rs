@@ -75,7 +75,7 @@ impl Types<'_> {
         self.resolved(self.best(&fitting, types)?, types)
     }
 
-    /// Of several that fit the best one, if there is one.
+    /// The best one of those that fit, if there is one.
     fn best<'f, 'c>(self, fitting: &'f [Fitting<'c>], types: &[u32]) -> Option<&'f Fitting<'c>> {
         let fits = |fitting: &&Fitting<'_>| {
             let mut pairs = types.iter().zip(&fitting.declared);
@@ -242,7 +242,7 @@ impl Types<'_> {
     }
 }
 
-/// What the types of one family of polymorphic types are.
+/// Meaning of the polymorphic types of one family.
 #[derive(Clone, Copy, Default)]
 struct Family {
     element: Option<u32>,
@@ -268,17 +268,14 @@ fn only<'f, 'c>(left: &[&'f Fitting<'c>]) -> Option<&'f Fitting<'c>> {
 }
 
 /// Keeps those that count most.
-fn keep_best<'f, 'c>(
-    left: &mut Vec<&'f Fitting<'c>>,
-    count: impl Fn(&Fitting<'_>) -> usize,
-) {
+fn keep_best<'f, 'c>(left: &mut Vec<&'f Fitting<'c>>, count: impl Fn(&Fitting<'_>) -> usize) {
     if left.len() > 1 {
         let best = left.iter().map(|fitting| count(fitting)).max().unwrap_or(0);
         left.retain(|fitting| count(fitting) == best);
     }
 }
 
-/// What so many arguments of a call are declared as.
+/// Declared types of so many arguments of a call.
 fn declared(candidate: &Candidate, count: usize) -> Option<Fitting<'_>> {
     let own = candidate.arguments.len();
     if candidate.variadic != 0 && count >= own {

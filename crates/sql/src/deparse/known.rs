@@ -133,7 +133,8 @@ fn operators() -> HashMap<&'static str, Vec<Candidate>> {
     let mut all: HashMap<&'static str, Vec<Candidate>> = HashMap::new();
     for cells in cells(include_str!("data/operators.tsv")) {
         let arguments = cells[1..3].iter().map(|cell| digits(cell)).filter(|ty| *ty != 0);
-        let candidate = Candidate { result: digits(cells[3]), ..Candidate::of(arguments.collect()) };
+        let operator = Candidate::of(arguments.collect());
+        let candidate = Candidate { result: digits(cells[3]), ..operator };
         all.entry(cells[0]).or_default().push(candidate);
     }
     all

@@ -41,7 +41,7 @@ pub(super) enum Syntax {
     Overlaps,
 }
 
-/// What a cast is done by: it says how simple the expression counts.
+/// Means of a cast, which says how simple the expression counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum By {
     Function,
@@ -55,7 +55,7 @@ pub(super) enum Subscript {
     Slice(Option<Node>, Option<Node>),
 }
 
-/// What an expression is.
+/// Kind of an expression.
 #[derive(Clone, Debug)]
 pub(super) enum Kind {
     /// A column, as it is written.
@@ -63,23 +63,47 @@ pub(super) enum Kind {
     /// A constant, by its text; NULL.
     Constant(Option<String>),
     /// An operator of one or two operands.
-    Operator { name: String, operands: Vec<Node> },
+    Operator {
+        name: String,
+        operands: Vec<Node>,
+    },
     /// A call; the name as it is written.
-    Call { name: String, arguments: Vec<Node>, spread: bool },
+    Call {
+        name: String,
+        arguments: Vec<Node>,
+        spread: bool,
+    },
     /// A call with its own syntax.
     Special(Syntax, Vec<Node>),
     /// A cast to the node's type.
-    Cast { inner: Box<Node>, asked: Asked, by: By },
+    Cast {
+        inner: Box<Node>,
+        asked: Asked,
+        by: By,
+    },
     And(Vec<Node>),
     Or(Vec<Node>),
     Not(Box<Node>),
     /// `a IS NULL` and its kin: what follows the operand.
-    Test { inner: Box<Node>, text: &'static str, is_null_test: bool },
+    Test {
+        inner: Box<Node>,
+        text: &'static str,
+        is_null_test: bool,
+    },
     /// `a IS DISTINCT FROM b`
     Distinct(Box<Node>, Box<Node>),
     /// `a = ANY (b)`
-    OfArray { name: String, quantifier: &'static str, left: Box<Node>, right: Box<Node> },
-    Case { operand: Option<Box<Node>>, branches: Vec<(Node, Node)>, otherwise: Box<Node> },
+    OfArray {
+        name: String,
+        quantifier: &'static str,
+        left: Box<Node>,
+        right: Box<Node>,
+    },
+    Case {
+        operand: Option<Box<Node>>,
+        branches: Vec<(Node, Node)>,
+        otherwise: Box<Node>,
+    },
     /// The operand of a CASE, in its branches.
     CaseOperand,
     /// ARRAY[...]
@@ -87,13 +111,23 @@ pub(super) enum Kind {
     /// ROW(...)
     Row(Vec<Node>),
     /// `ROW(a) < ROW(b)`
-    RowCompare { name: String, left: Vec<Node>, right: Vec<Node> },
-    Subscripts { base: Box<Node>, list: Vec<Subscript> },
+    RowCompare {
+        name: String,
+        left: Vec<Node>,
+        right: Vec<Node>,
+    },
+    Subscripts {
+        base: Box<Node>,
+        list: Vec<Subscript>,
+    },
     /// COALESCE, GREATEST, LEAST, NULLIF
     Listed(&'static str, Vec<Node>),
     /// CURRENT_DATE and its kin, as written.
     Keyword(String),
-    Collate { inner: Box<Node>, name: String },
+    Collate {
+        inner: Box<Node>,
+        name: String,
+    },
 }
 
 impl Node {

@@ -3,10 +3,10 @@
 mod simple;
 
 use super::Form;
+use super::Typed;
 use super::coerce::Types;
 use super::known::number;
 use super::node::{Asked, Kind, Node, Subscript, Syntax};
-use super::Typed;
 use simple::is_simple;
 
 /// Blanks before the branches of CASE.
@@ -28,10 +28,7 @@ pub(super) fn text(node: &Node, form: Form, types: Types<'_>) -> String {
 
 /// True for what looks like a call.
 pub(super) fn is_call(node: &Node) -> bool {
-    matches!(
-        node.kind,
-        Kind::Call { .. } | Kind::Special(..) | Kind::Listed(..) | Kind::Keyword(_)
-    )
+    matches!(node.kind, Kind::Call { .. } | Kind::Special(..) | Kind::Listed(..) | Kind::Keyword(_))
 }
 
 struct Writer<'a> {
@@ -84,27 +81,51 @@ impl Writer<'_> {
     }
 
     fn node_here(&mut self, node: &Node, unasked: Unasked) {
-        use Unasked::{Hidden, Shown};
+        use Unasked::Shown;
         match &node.kind {
             Kind::Column(text) | Kind::Keyword(text) => self.push(text),
             Kind::Constant(text) => self.constant(text.as_deref(), node.ty),
             Kind::CaseOperand => {}
             Kind::Operator { name, operands } => self.operator(node, name, operands),
             Kind::Call { name, arguments, spread } => {
-                self.push(name);
-                self.push("(");
                 let (last, others) = match arguments.split_last() {
                     Some((last, others)) if *spread => (Some(last), others),
                     _ => (None, arguments.as_slice()),
                 };
-                self.list(others, Shown);
-                if let Some(last) = last {
-                    self.push(if others.is_empty() { "VARIADIC " } else { ", VARIADIC " });
-                    self.node(last, Shown);
-                }
-                self.push(")");
+                self.call(name, others, last);
             }
             Kind::Special(syntax, arguments) => self.special(node, *syntax, arguments),
+            Kind::Array(list) => {
+                self.push("ARRAY[");
+                self.list(list, Shown);
+                self.push("]");
+                if list.is_empty() {
+                    self.of_type(Typed::plain(node.ty.number));
+                }
+            }
+            Kind::Row(list) => {
+                self.push("ROW(");
+                self.list(list, Shown);
+                self.push(")");
+            }
+            Kind::Subscripts { base, list } => self.subscripts(base, list),
+            Kind::Listed(name, list) => {
+                self.push(name);
+                self.push("(");
+                self.list(list, Shown);
+                self.push(")");
+            }
+            Kind::Case { operand, branches, otherwise } => {
+                self.case(operand.as_deref(), branches, otherwise);
+            }
+            _ => self.spelled(node, unasked),
+        }
+    }
+
+    /// Casts and tests, whose parentheses depend on the form.
+    fn spelled(&mut self, node: &Node, unasked: Unasked) {
+        use Unasked::{Hidden, Shown};
+        match &node.kind {
             Kind::Cast { inner, asked: Asked::No, .. } if unasked == Hidden => {
                 self.operand(inner, Hidden, node);
             }
@@ -138,35 +159,12 @@ impl Writer<'_> {
                 self.push(")");
                 self.parenthesis(")");
             }
-            Kind::Case { operand, branches, otherwise } => {
-                self.case(operand.as_deref(), branches, otherwise);
-            }
-            Kind::Array(list) => {
-                self.push("ARRAY[");
-                self.list(list, Shown);
-                self.push("]");
-                if list.is_empty() {
-                    self.of_type(Typed::plain(node.ty.number));
-                }
-            }
-            Kind::Row(list) => {
-                self.push("ROW(");
-                self.list(list, Shown);
-                self.push(")");
-            }
             Kind::RowCompare { name, left, right } => {
                 self.push("(ROW(");
                 self.list(left, Shown);
                 self.push(&format!(") {name} ROW("));
                 self.list(right, Shown);
                 self.push("))");
-            }
-            Kind::Subscripts { base, list } => self.subscripts(base, list),
-            Kind::Listed(name, list) => {
-                self.push(name);
-                self.push("(");
-                self.list(list, Shown);
-                self.push(")");
             }
             Kind::Collate { inner, name } => {
                 self.parenthesis("(");
@@ -175,7 +173,20 @@ impl Writer<'_> {
                 self.push(name);
                 self.parenthesis(")");
             }
+            _ => {}
         }
+    }
+
+    /// A call, the last argument perhaps all of VARIADIC.
+    fn call(&mut self, name: &str, arguments: &[Node], last: Option<&Node>) {
+        self.push(name);
+        self.push("(");
+        self.list(arguments, Unasked::Shown);
+        if let Some(last) = last {
+            self.push(if arguments.is_empty() { "VARIADIC " } else { ", VARIADIC " });
+            self.node(last, Unasked::Shown);
+        }
+        self.push(")");
     }
 
     fn operator(&mut self, node: &Node, name: &str, operands: &[Node]) {

@@ -7,7 +7,7 @@ use types::{Collation, CollationProvider, Error, Result, SqlState, Value, object
 
 use super::columns::DATABASE;
 use super::objects::Seen;
-use super::{Row, Subject, full_name, numbers, relations};
+use super::{Row, Subject, full_name, numbers, written};
 
 /// pg_collation: the rows of those that users made.
 pub(super) fn rows(subject: &Subject<'_>) -> Vec<Row> {
@@ -115,7 +115,7 @@ impl Seen<'_> {
     /// The collation of users that the catalog calls `key` as messages show it.
     fn collation_shown(self, key: &str) -> String {
         if self.is_visible_collation(key) {
-            return relations::quoted(RelationName::name_of_key(key)).into_owned();
+            return written::quoted(RelationName::name_of_key(key)).into_owned();
         }
         full_name(key)
     }
@@ -155,5 +155,5 @@ impl Seen<'_> {
 /// The name of a collation that every database has.
 fn shown_known(name: &str) -> String {
     // A word of the grammar.
-    if name == "default" { "\"default\"".to_owned() } else { relations::quoted(name).into_owned() }
+    if name == "default" { "\"default\"".to_owned() } else { written::quoted(name).into_owned() }
 }

@@ -6,7 +6,7 @@ use sql::catalog::{Deferral, Identity, IdentityKind};
 use sql::statement::{Persistence, RelationName};
 use types::{DataType, EnumType, IntervalForm, NumericDisplay, PackedType, RangeKind, Value};
 
-use super::deparsed::{row_of, typed};
+use super::deparsed::{column_type, row_of, type_number};
 use super::{Row, SYSTEM_SCHEMAS, Subject, domains, numbers, relations, updatable};
 
 pub(super) const DATABASE: &str = "tessera";
@@ -208,7 +208,7 @@ fn columns(subject: &Subject<'_>) -> Vec<Row> {
             let row = row.text("is_nullable", yes(!of.not_null)).text("is_updatable", "YES");
             let row = match &of.generated {
                 Some(expr) => {
-                    let ty = typed(numbers::of_column(of));
+                    let ty = column_type(of);
                     let texts = subject.default_texts(expr, &rows_of, ty);
                     row.text("is_generated", "ALWAYS").text("generation_expression", &texts.exact)
                 }
@@ -216,7 +216,7 @@ fn columns(subject: &Subject<'_>) -> Vec<Row> {
             };
             rows.push(match relations::default_of(def, ordinal) {
                 Some(default) => {
-                    let ty = typed(numbers::of_column(of));
+                    let ty = column_type(of);
                     let texts = subject.default_texts(default, &rows_of, ty);
                     row.text("column_default", &texts.exact)
                 }
@@ -229,7 +229,7 @@ fn columns(subject: &Subject<'_>) -> Vec<Row> {
         for (ordinal, (of, ty)) in view.output.iter().enumerate() {
             let mut row = column(name, of, *ty, ordinal).text("is_nullable", "YES");
             if let Some((_, default)) = view.defaults.iter().find(|(known, _)| known == of) {
-                let ty = typed(numbers::of_type(*ty));
+                let ty = type_number(*ty);
                 row = row.text("column_default", &subject.default_texts(default, &[], ty).exact);
             }
             let is_written = written.get(ordinal) == Some(&true);

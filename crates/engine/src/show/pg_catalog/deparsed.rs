@@ -14,7 +14,7 @@ use sql::deparse::{Candidate, Form, Named, Objects, Place, Row, Shape, Typed, de
 use sql::statement::RelationName;
 use types::{DataType, RegKind, Value};
 
-use super::relations::{quoted, shown_condition, shown_default};
+use super::written::{quoted, shown_condition, shown_default};
 use super::{Subject, builtin, numbers, routines};
 
 /// Between the two texts of an expression in one column; no text has it.
@@ -62,14 +62,25 @@ impl Texts {
 }
 
 /// The number and modifier of a type.
-pub(super) fn typed((number, modifier): (i64, i64)) -> Typed {
+pub(super) fn type_number(ty: DataType) -> Typed {
+    let (number, modifier) = numbers::of_type(ty);
+    typed(number, modifier)
+}
+
+/// The number and modifier of a column's type.
+pub(super) fn column_type(column: &ColumnDef) -> Typed {
+    let (number, modifier) = numbers::of_column(column);
+    typed(number, modifier)
+}
+
+fn typed(number: i64, modifier: i64) -> Typed {
     let modifier = i32::try_from(modifier).unwrap_or(-1);
     Typed { number: u32::try_from(number).unwrap_or(0), modifier }
 }
 
 /// The row of a table, whose columns stand alone.
 pub(super) fn row_of<'d>(name: &'d str, columns: &'d [ColumnDef]) -> Row<'d> {
-    let column = |column: &'d ColumnDef| (column.name.as_str(), typed(numbers::of_column(column)));
+    let column = |column: &'d ColumnDef| (column.name.as_str(), column_type(column));
     let columns = columns.iter().map(column).collect();
     Row { named: Named::Alone, name: RelationName::name_of_key(name), columns }
 }
@@ -153,7 +164,7 @@ fn is_moving(text: &str) -> bool {
 
 impl Objects for Subject<'_> {
     fn number_of(&self, ty: DataType) -> Typed {
-        typed(numbers::of_type(ty))
+        type_number(ty)
     }
 
     fn type_called(&self, text: &str) -> Option<u32> {
@@ -181,7 +192,7 @@ impl Objects for Subject<'_> {
             UserType::Domain(domain) => {
                 let base = match domain.over {
                     Some(over) => Typed::plain(over.number),
-                    None => typed(numbers::of_type(domain.ty)),
+                    None => type_number(domain.ty),
                 };
                 let below = sql::deparse::shape_of(base.number, self)?;
                 let category = below.category;

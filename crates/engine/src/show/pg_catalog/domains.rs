@@ -6,7 +6,7 @@ use sql::statement::RelationName;
 use types::Value;
 
 use super::columns::{self, DATABASE};
-use super::deparsed::{Texts, typed};
+use super::deparsed::{Texts, type_number};
 use super::{Row, Subject, builtin, collations, numbers, relations, schema};
 
 /// The domains of the catalog.
@@ -64,7 +64,7 @@ pub(super) fn type_row(subject: &Subject<'_>, row: Row, domain: Domain) -> Row {
 fn base(domain: Domain) -> Typed {
     match domain.over {
         Some(over) => Typed::plain(over.number),
-        None => typed(numbers::of_type(domain.ty)),
+        None => type_number(domain.ty),
     }
 }
 

@@ -2,14 +2,16 @@
 
 use catalog::TableDef;
 use sql::algebra::{Direction, NullsOrder};
-use sql::catalog::{Exclusion, ExclusionElement, IndexColumn, IndexExpression, IndexMeta, Uniqueness};
+use sql::catalog::{
+    Exclusion, ExclusionElement, IndexColumn, IndexExpression, IndexMeta, Uniqueness,
+};
 use sql::deparse::{Deparsed, Form, Place, Row, deparsed};
 
 use super::deparsed::{Texts, row_of};
-use super::relations::{deferrable_key, quoted};
+use super::written::quoted;
 use super::{Subject, full_name};
 
-/// What the texts of an index are made of.
+/// Parts of which the texts of an index are made.
 pub(super) struct IndexTexts<'a> {
     subject: &'a Subject<'a>,
     def: &'a TableDef,
@@ -21,6 +23,11 @@ pub(super) struct IndexTexts<'a> {
 struct Key {
     texts: Texts,
     collation: Option<String>,
+}
+
+/// True for the index of a key that is DEFERRABLE, which is not unique itself.
+pub(super) fn deferrable_key(def: &TableDef, index: &IndexMeta) -> bool {
+    def.keys.iter().any(|key| key.name == index.name && key.deferral.is_deferrable())
 }
 
 /// INCLUDE of an index or a key.
@@ -147,7 +154,8 @@ impl<'a> IndexTexts<'a> {
             Form::Exact | Form::Flat => full_name(&def.name),
         };
         let columns = columns.join(", ");
-        let parts = format!("({columns}){included}{nulls}{option}{}", predicate.unwrap_or_default());
+        let parts =
+            format!("({columns}){included}{nulls}{option}{}", predicate.unwrap_or_default());
         format!("CREATE {unique}INDEX {name} ON {only}{table} USING {method} {parts}")
     }
 
@@ -161,7 +169,8 @@ impl<'a> IndexTexts<'a> {
                 format!("{key} WITH {}", element.operator.sign())
             };
             let elements: Vec<String> = exclusion.elements.iter().map(element).collect();
-            let predicate = predicate.as_ref().map(|texts| format!(" WHERE ({})", texts.text(form)));
+            let predicate =
+                predicate.as_ref().map(|texts| format!(" WHERE ({})", texts.text(form)));
             format!(
                 "EXCLUDE USING {} ({}){included}{}{}",
                 exclusion.method.name(),

@@ -9,7 +9,7 @@ use types::packed::search_entries;
 use types::{DataType, Error, RegKind, Result, SqlState, Value, object_value};
 
 use super::builtin::{self, Callable};
-use super::{SYSTEM_SCHEMAS, catalogs, full_name, numbers, relations, routines, schema};
+use super::{SYSTEM_SCHEMAS, catalogs, full_name, numbers, routines, schema, written};
 use crate::words::settings::Settings;
 
 /// Catalog and settings by which a session sees objects.
@@ -60,14 +60,14 @@ impl Seen<'_> {
             RegKind::Namespace => {
                 let name = single(text)?;
                 match self.schemas().find(|(_, known)| *known == name) {
-                    Some((number, name)) => Ok(value(number, &relations::quoted(name))),
+                    Some((number, name)) => Ok(value(number, &written::quoted(name))),
                     None => Err(missing(SqlState::UNDEFINED_SCHEMA, "schema", &name)),
                 }
             }
             RegKind::Role => {
                 let name = single(text)?;
                 if self.has_role(&name) {
-                    Ok(value(numbers::role(&name), &relations::quoted(&name)))
+                    Ok(value(numbers::role(&name), &written::quoted(&name)))
                 } else {
                     Err(missing(SqlState::UNDEFINED_OBJECT, "role", &name))
                 }
@@ -100,7 +100,7 @@ impl Seen<'_> {
             (_, RegKind::Type) => self.type_numbered(number),
             (_, RegKind::Namespace) => {
                 let found = self.schemas().find(|(known, _)| *known == i64::from(number));
-                found.map(|(_, name)| relations::quoted(name).into_owned())
+                found.map(|(_, name)| written::quoted(name).into_owned())
             }
             (_, RegKind::Role) => self.role_numbered(number),
             (_, RegKind::Proc) => {
@@ -166,7 +166,7 @@ impl Seen<'_> {
         let own = self.settings.user().unwrap_or("tessera");
         let mut all = known.chain(predefined::ROLES.iter().map(|role| role.name)).chain([own]);
         let found = all.find(|name| numbers::role(name) == i64::from(number))?;
-        Some(relations::quoted(found).into_owned())
+        Some(written::quoted(found).into_owned())
     }
 
     fn relation_named(self, text: &str) -> Result<Value> {
@@ -452,7 +452,7 @@ impl Seen<'_> {
     /// A relation as messages show it: with its schema where its name alone means another one.
     pub(super) fn shown(self, key: &str) -> String {
         if self.is_visible(key) {
-            relations::quoted(RelationName::name_of_key(key)).into_owned()
+            written::quoted(RelationName::name_of_key(key)).into_owned()
         } else {
             full_name(key)
         }
@@ -465,7 +465,7 @@ fn shown_name(what: &str, text: &str) -> String {
 }
 
 fn quoted(name: &str) -> String {
-    relations::quoted(name).into_owned()
+    written::quoted(name).into_owned()
 }
 
 /// A number of the catalog, which always has 32 bits.

@@ -10,7 +10,7 @@ use sql::statement::RelationName;
 use types::{DataType, ElementType};
 
 use super::deparsed::{Texts, row_of};
-use super::relations::quoted;
+use super::written::quoted;
 use super::{Row, Subject, builtin, numbers};
 
 /// How a table is partitioned, as SQL text.

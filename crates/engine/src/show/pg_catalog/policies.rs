@@ -19,9 +19,8 @@ fn all<'s>(subject: &'s Subject<'_>) -> impl Iterator<Item = (&'s String, &'s Po
 fn conditions(subject: &Subject<'_>, table: &str, policy: &PolicyDef) -> [Option<Texts>; 2] {
     let columns = subject.state.tables.get(table).map_or(&[][..], |entry| entry.columns());
     let rows = [row_of(table, columns)];
-    [&policy.using, &policy.check].map(|condition| {
-        condition.as_ref().map(|text| subject.condition_texts(text, &rows))
-    })
+    [&policy.using, &policy.check]
+        .map(|condition| condition.as_ref().map(|text| subject.condition_texts(text, &rows)))
 }
 
 fn shown_or_null(text: Option<String>) -> Value {

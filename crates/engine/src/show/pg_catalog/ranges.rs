@@ -8,7 +8,7 @@ use types::{
 };
 
 use super::objects::Seen;
-use super::{Row, Subject, builtin, full_name, numbers, relations};
+use super::{Row, Subject, builtin, full_name, numbers, written};
 
 /// Number of the access method `btree`.
 const BTREE: i64 = 403;
@@ -77,7 +77,7 @@ pub(super) fn hidden(seen: Seen<'_>) -> impl Iterator<Item = (&str, String)> {
     let makers = seen.state.types.iter().filter(move |(_, ty)| is_maker(ty));
     let hidden = makers.filter(move |(key, _)| !seen.is_visible_type(key));
     hidden.map(|(key, _)| {
-        let schema = relations::quoted(RelationName::schema_of_key(key)).into_owned();
+        let schema = written::quoted(RelationName::schema_of_key(key)).into_owned();
         (RelationName::name_of_key(key), schema)
     })
 }

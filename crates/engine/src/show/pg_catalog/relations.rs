@@ -1,30 +1,23 @@
 //! Relations, columns, indexes, constraints.
 
-use std::borrow::Cow;
-
 use catalog::numbers as catalog_numbers;
-use catalog::rights::{Object, SCHEMA_NAME};
+use catalog::rights::Object;
 use catalog::{State, TableDef, TableEntry, View};
 use sql::algebra::{Direction, NullsOrder};
 use sql::catalog::{
-    CheckScope, ColumnDef, Deferral, ForeignKeyDef, IdentityKind, IndexColumn,
-    IndexMeta, KeyMatch, KeyNulls, PartitionOf, ReferentialAction, TableMeta, Uniqueness, UserType,
-    Validity,
+    CheckDef, CheckScope, ColumnDef, Deferral, ForeignKeyDef, IdentityKind, IndexColumn, IndexMeta,
+    KeyMatch, KeyNulls, PartitionOf, ReferentialAction, TableMeta, Uniqueness, UserType, Validity,
 };
 use sql::statement::RelationName;
 use types::{Attribute, ElementType, Value, array};
 
-use super::deparsed::{Texts, row_of, typed};
-use super::index_texts::{IndexTexts, included_text};
+use super::deparsed::{Texts, column_type, row_of, type_number};
+use super::index_texts::{IndexTexts, deferrable_key, included_text};
+use super::written::{quoted, shown_query};
 use super::{
     Row, Subject, families, full_name, index_classes, numbers, partition_tree, partitions, rights,
     updatable,
 };
-
-/// A name as SQL text.
-pub(super) fn quoted(name: &str) -> Cow<'_, str> {
-    kernels::text_fn::quoted(name)
-}
 
 /// The query of a view as its definition has it, columns under the names that it gives them.
 pub(super) fn view_query(subject: &Subject<'_>, name: &str, view: &View) -> String {
@@ -39,23 +32,6 @@ pub(super) fn view_query(subject: &Subject<'_>, name: &str, view: &View) -> Stri
     let columns: Vec<_> = view.output.iter().map(|(column, _)| quoted(column)).collect();
     let name = quoted(RelationName::name_of_key(name));
     format!("SELECT * FROM ({sql}) AS {name} ({})", columns.join(", "))
-}
-
-/// A kept query, relations that the session does not find under the schema that they are in.
-fn shown_query(subject: &Subject<'_>, sql: &str) -> String {
-    let state = subject.state;
-    let is_meant = |name: &str| {
-        let key = RelationName::public(name).key();
-        state.contains(&key) && !subject.is_visible(&key)
-    };
-    let sql = sql::query_in_schema(sql, SCHEMA_NAME, is_meant);
-    sql::as_written(&subject.text_shown(&sql)).into_owned()
-}
-
-/// A kept condition that may have sub-queries, as PostgreSQL shows it.
-pub(super) fn shown_condition(subject: &Subject<'_>, text: &str) -> String {
-    let sql = shown_query(subject, &format!("SELECT {text}"));
-    shown_default(subject, sql.strip_prefix("SELECT ").unwrap_or(&sql))
 }
 
 fn names(def: &TableDef, columns: impl IntoIterator<Item = usize>) -> String {
@@ -426,14 +402,12 @@ fn options(list: &[String]) -> Value {
     array::from_values(&list, ElementType::Text).unwrap_or(Value::Null)
 }
 
-/// A default as PostgreSQL shows it.
-pub(super) fn shown_default(subject: &Subject<'_>, text: &str) -> String {
-    let text = subject.text_shown(text);
-    sql::default_text(&text, |name| subject.shown(&name.key()))
-}
-
 /// The texts of a CHECK over a row.
-pub(super) fn check_texts(subject: &Subject<'_>, rows: &[sql::deparse::Row<'_>], sql: &str) -> Texts {
+pub(super) fn check_texts(
+    subject: &Subject<'_>,
+    rows: &[sql::deparse::Row<'_>],
+    sql: &str,
+) -> Texts {
     let texts = subject.texts(sql, rows, sql::deparse::Place::Condition);
     texts.unwrap_or_else(|| Texts::same(subject.text_shown(sql).into_owned()))
 }
@@ -447,7 +421,7 @@ pub(super) fn defaults(subject: &Subject<'_>) -> Vec<Row> {
         for ordinal in 0..entry.def.columns.len() {
             let Some(text) = expression_of(&entry.def, ordinal) else { continue };
             let number = numbers::default(name, ordinal);
-            let ty = typed(numbers::of_column(&entry.def.columns[ordinal]));
+            let ty = column_type(&entry.def.columns[ordinal]);
             let texts = subject.default_texts(text, &rows_of, ty);
             let row = Row::default().number("oid", number).text("adbin", &texts.in_one());
             let relation = numbers.get(name).copied().unwrap_or(0);
@@ -459,7 +433,7 @@ pub(super) fn defaults(subject: &Subject<'_>) -> Vec<Row> {
         for (column, text) in &view.defaults {
             let place = view.output.iter().position(|(known, _)| known == column);
             let Some(ordinal) = place else { continue };
-            let ty = typed(numbers::of_type(view.output[ordinal].1));
+            let ty = type_number(view.output[ordinal].1);
             let texts = subject.default_texts(text, &[], ty);
             let number = numbers::default(name, ordinal);
             let row = Row::default().number("oid", number).text("adbin", &texts.in_one());
@@ -467,11 +441,6 @@ pub(super) fn defaults(subject: &Subject<'_>) -> Vec<Row> {
         }
     }
     rows
-}
-
-/// True for the index of a key that is DEFERRABLE, which is not unique itself.
-pub(super) fn deferrable_key(def: &TableDef, index: &IndexMeta) -> bool {
-    def.keys.iter().any(|key| key.name == index.name && key.deferral.is_deferrable())
 }
 
 /// True for the index of an exclusion constraint that is DEFERRABLE.
@@ -638,6 +607,23 @@ fn above_of(subject: &Subject<'_>, place: &PartitionOf, name: &str) -> Option<i6
     Some(numbers::constraint(&parent.name, of))
 }
 
+/// A CHECK, but for what all constraints have.
+fn check_row(def: &TableDef, check: &CheckDef, condition: &Texts) -> Row {
+    let texts = Texts::of(|form| {
+        let (scope, validity) = (check.scope.sql(), check.validity.sql());
+        format!("CHECK ({}){scope}{validity}", condition.text(form))
+    });
+    let read = sql::names_in(&check.sql);
+    let read = read.iter().filter_map(|name| def.columns.iter().position(|c| c.name == *name));
+    without_actions()
+        .list("conkey", ElementType::SmallInt, &ordinals(read))
+        .text("contype", "c")
+        .text("condef", &texts.exact)
+        .text("conpretty", &texts.pretty)
+        .text("conbin", &condition.in_one())
+        .flag("connoinherit", check.scope == CheckScope::Alone)
+}
+
 /// pg_constraint.
 pub(super) fn constraints(subject: &Subject<'_>) -> Vec<Row> {
     let numbers = catalog_numbers::relations(subject.state);
@@ -691,18 +677,7 @@ pub(super) fn constraints(subject: &Subject<'_>) -> Vec<Row> {
         }
         let rows_of = [row_of(&def.name, &def.columns)];
         for check in &def.checks {
-            let condition = check_texts(subject, &rows_of, &check.sql);
-            let texts = Texts::of(|form| {
-                let (scope, validity) = (check.scope.sql(), check.validity.sql());
-                format!("CHECK ({}){scope}{validity}", condition.text(form))
-            });
-            let read = sql::names_in(&check.sql);
-            let read =
-                read.iter().filter_map(|name| def.columns.iter().position(|c| c.name == *name));
-            let row = without_actions().list("conkey", ElementType::SmallInt, &ordinals(read));
-            let row = row.text("contype", "c").text("condef", &texts.exact);
-            let row = row.text("conpretty", &texts.pretty).text("conbin", &condition.in_one());
-            let row = row.flag("connoinherit", check.scope == CheckScope::Alone);
+            let row = check_row(def, check, &check_texts(subject, &rows_of, &check.sql));
             add(&check.name, check.validity, row);
         }
         for key in &def.foreign_keys {

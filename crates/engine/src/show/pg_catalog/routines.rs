@@ -10,12 +10,12 @@ use sql::catalog::{
     AggregateDef, BodyForm, LastTakes, NullInput, ParameterDef, ParameterMode, Polymorphic,
     RoutineDef, RoutineKind, RoutineType, RowCount, Security, StepFunction, Volatility,
 };
+use sql::deparse::Typed;
 use sql::statement::RelationName;
 use types::{DataType, ElementType, RegKind, Value, array};
 
 use super::objects::Seen;
-use super::deparsed::typed;
-use super::relations::quoted;
+use super::written::quoted;
 use super::{Row, Subject, builtin, numbers, rights};
 
 /// Rows that a function of many rows is expected to give, unless it says otherwise.
@@ -343,7 +343,7 @@ fn arguments(subject: &Subject<'_>, def: &RoutineDef, parts: Parts) -> String {
 
 /// The default of a parameter, on one line.
 pub(super) fn default_shown(subject: &Subject<'_>, parameter: &ParameterDef) -> String {
-    let ty = typed((number(subject.state, &parameter.ty), -1));
+    let ty = Typed::plain(u32::try_from(number(subject.state, &parameter.ty)).unwrap_or(0));
     let text = parameter.default.as_deref().unwrap_or_default();
     subject.flat_text(text, ty)
 }

@@ -12,8 +12,8 @@ use sql::statement::RelationName;
 use types::{ElementType, RegKind, Value};
 
 use super::columns::DATABASE;
-use super::deparsed::{Texts, row_of, typed};
-use super::relations::quoted;
+use super::deparsed::{Texts, row_of, type_number};
+use super::written::quoted;
 use super::{Row, Subject, builtin, full_name, numbers, routines};
 
 /// A trigger, where it fires, and the table that has it.
@@ -144,7 +144,7 @@ fn condition(subject: &Subject<'_>, placed: &Placed<'_>) -> Option<Texts> {
         (Some(entry), _) => row_of(placed.table, entry.columns()).columns,
         (None, Some(view)) => {
             let output = view.output.iter();
-            output.map(|(name, ty)| (name.as_str(), typed(numbers::of_type(*ty)))).collect()
+            output.map(|(name, ty)| (name.as_str(), type_number(*ty))).collect()
         }
         (None, None) => Vec::new(),
     };

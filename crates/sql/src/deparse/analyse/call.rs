@@ -122,9 +122,9 @@ impl Analyser<'_> {
             "greatest" => united("GREATEST"),
             "least" => united("LEAST"),
             "nullif" => self.null_if(arguments),
-            "row" => self.nodes(arguments.iter().copied()).map(|fields| {
-                Node::new(Kind::Row(fields), Typed::plain(number::RECORD))
-            }),
+            "row" => self
+                .nodes(arguments.iter().copied())
+                .map(|fields| Node::new(Kind::Row(fields), Typed::plain(number::RECORD))),
             "current_time" | "current_timestamp" | "localtime" | "localtimestamp" => {
                 let [Ast::Value(value)] = arguments else { return Some(None) };
                 let ast::Value::Number(digits, _) = &value.value else { return Some(None) };
@@ -204,12 +204,7 @@ impl Analyser<'_> {
     }
 
     /// A call of a function of the system that is written in its own syntax.
-    pub(super) fn called(
-        &self,
-        name: &str,
-        syntax: Syntax,
-        arguments: Vec<Node>,
-    ) -> Option<Node> {
+    pub(super) fn called(&self, name: &str, syntax: Syntax, arguments: Vec<Node>) -> Option<Node> {
         let mut node = self.function(Some("pg_catalog"), name, arguments)?;
         let Kind::Call { name, arguments, spread } = node.kind else { return None };
         let is_text = |node: &Node| node.ty.number == number::TEXT;

@@ -111,9 +111,11 @@ impl Analyser<'_> {
             }
             Ast::Between { expr, negated, low, high } => {
                 let within = if *negated { Membership::NotIn } else { Membership::In };
-                let Some(low) = without_mark(low) else { return self.within(expr, low, high, within) };
-                let list =
-                    vec![self.within(expr, &low, high, within)?, self.within(expr, high, &low, within)?];
+                let Some(low) = without_mark(low) else {
+                    return self.within(expr, low, high, within);
+                };
+                let around = self.within(expr, &low, high, within)?;
+                let list = vec![around, self.within(expr, high, &low, within)?];
                 Some(boolean(if *negated { Kind::And(list) } else { Kind::Or(list) }))
             }
             Ast::Like { negated, any, expr, pattern, escape_char } => {
@@ -193,13 +195,7 @@ impl Analyser<'_> {
         Some(boolean(Kind::Distinct(Box::new(a), Box::new(b))))
     }
 
-    fn like(
-        &self,
-        name: &str,
-        expr: &Ast,
-        pattern: &Ast,
-        escape: Option<&Ast>,
-    ) -> Option<Node> {
+    fn like(&self, name: &str, expr: &Ast, pattern: &Ast, escape: Option<&Ast>) -> Option<Node> {
         let left = self.node(expr)?;
         let mut right = self.node(pattern)?;
         if let Some(escape) = escape {
@@ -258,9 +254,7 @@ impl Analyser<'_> {
         for node in compared {
             result = Some(match result {
                 None => node,
-                Some(before) if of == Membership::In => {
-                    boolean(Kind::Or(vec![before, node]))
-                }
+                Some(before) if of == Membership::In => boolean(Kind::Or(vec![before, node])),
                 Some(before) => boolean(Kind::And(vec![before, node])),
             });
         }
@@ -283,7 +277,7 @@ impl Analyser<'_> {
     }
 }
 
-/// What a test with IS asks for.
+/// Kind of a test with IS.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum IsTest {
     Null,

@@ -45,7 +45,12 @@ pub(super) fn is_simple(node: &Node, parent: &Node) -> bool {
             Kind::Operator { name: above, operands: of_parent } => {
                 is_arithmetic(name, operands)
                     && is_arithmetic(above, of_parent)
-                    && binds_first(name, above, of_parent.first().is_some_and(|first| same(first, node)))
+                    && match (is_sum(name), is_sum(above)) {
+                        (false, true) => true,
+                        (true, false) => false,
+                        // `(a - b) - c`, not `a - (b - c)`.
+                        _ => of_parent.first().is_some_and(|first| std::ptr::eq(first, node)),
+                    }
             }
             _ => parent_of(parent) != Parent::Other,
         },
@@ -65,10 +70,6 @@ pub(super) fn is_simple(node: &Node, parent: &Node) -> bool {
     }
 }
 
-fn same(a: &Node, b: &Node) -> bool {
-    std::ptr::eq(a, b)
-}
-
 fn is_sum(name: &str) -> bool {
     matches!(name, "+" | "-")
 }
@@ -76,13 +77,4 @@ fn is_sum(name: &str) -> bool {
 /// True for `+ - * / %` of two operands.
 fn is_arithmetic(name: &str, operands: &[Node]) -> bool {
     operands.len() == 2 && (is_sum(name) || matches!(name, "*" | "/" | "%"))
-}
-
-/// Reads of `a op b above c` without parentheses.
-fn binds_first(name: &str, above: &str, is_left: bool) -> bool {
-    match (is_sum(name), is_sum(above)) {
-        (false, true) => true,
-        (true, false) => false,
-        _ => is_left,
-    }
 }
