@@ -253,6 +253,7 @@ pub(super) fn attributes(subject: &Subject<'_>) -> Vec<Row> {
             .number("attstattarget", -1)
             .number("attlen", if ty.is_array() { -1 } else { entry.bytes })
             .number("attnum", ordinal as i64 + 1)
+            .number("attndims", i64::from(ty.is_array()))
             .number("attcacheoff", -1)
             .number("atttypmod", modifier)
             .text("attalign", entry.align)
