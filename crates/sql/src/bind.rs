@@ -141,6 +141,7 @@ pub use domain::{bind_attribute_tests, bind_domain_tests, domain_written};
 pub use extension::extension_functions;
 pub use generated::bind_generated;
 pub use index_terms::bind_index_terms;
+pub(crate) use name::column_name;
 pub use near_index::check_near_type;
 pub use partition::{UniqueOver, check_unique};
 pub(crate) use predicate::without_mark;

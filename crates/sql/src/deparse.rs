@@ -80,8 +80,8 @@ pub struct Candidate {
     pub defaults: usize,
     /// Type of its result.
     pub result: u32,
-    /// False for aggregates, window functions and what gives rows.
-    pub is_plain: bool,
+    /// Number of rows that it sees and gives.
+    pub calls: Calls,
     /// The name of a function of users as it is shown.
     pub shown: Option<String>,
 }
@@ -89,8 +89,33 @@ pub struct Candidate {
 impl Candidate {
     /// A function of these parameters without a result.
     pub fn of(arguments: Vec<u32>) -> Self {
-        Self { arguments, variadic: 0, defaults: 0, result: 0, is_plain: true, shown: None }
+        let calls = Calls::Value;
+        Self { arguments, variadic: 0, defaults: 0, result: 0, calls, shown: None }
     }
+}
+
+/// Number of rows that a function sees and gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Calls {
+    /// A value for a row.
+    Value,
+    /// Several rows for one.
+    Rows,
+    /// A value for a group or a window.
+    Group,
+    /// A value for a window.
+    Window,
+}
+
+/// A relation that a query names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Relation {
+    /// Its name as definitions show it.
+    pub shown: String,
+    /// The name of its columns' row.
+    pub name: String,
+    /// Names and types of its columns.
+    pub columns: Vec<(String, Typed)>,
 }
 
 /// Types, functions and names that a session sees beside those that PostgreSQL has.
@@ -117,6 +142,9 @@ pub trait Objects {
     /// The name of a collation, as it is shown.
     fn collation(&self, schema: Option<&str>, name: &str) -> Option<String>;
 
+    /// The relation of users that a name means.
+    fn relation(&self, schema: Option<&str>, name: &str) -> Option<Relation>;
+
     /// A name, in quotes where it needs them.
     fn quoted<'n>(&self, name: &'n str) -> Cow<'n, str>;
 }
@@ -126,8 +154,10 @@ pub trait Objects {
 pub enum Named {
     /// By their names alone.
     Alone,
-    /// Behind the name of the row.
+    /// Behind the name of the row, as they have to be called.
     Behind,
+    /// Behind the name of the row, however they are called.
+    Joined,
     /// As VALUE: the value of a domain.
     Value,
 }
@@ -206,6 +236,39 @@ pub fn deparsed<'a>(
         Place::Assigned(ty) => types.cast(node, ty, Context::Assignment, Asked::No)?,
     };
     Some(Deparsed { node, collation, objects })
+}
+
+/// The query of a view that was analysed.
+pub struct DeparsedQuery<'a> {
+    query: node::query::Query,
+    names: Vec<String>,
+    objects: &'a dyn Objects,
+}
+
+/// The kept query `sql` of a view with these columns; None where only its own text says what it
+/// means.
+pub fn deparsed_query<'a>(
+    sql: &str,
+    columns: &[(String, Typed)],
+    objects: &'a dyn Objects,
+) -> Option<DeparsedQuery<'a>> {
+    let tree = crate::parse::parse_query(sql).ok()?;
+    let query = analyse::analysed_query(&tree, Types { objects })?;
+    // A table may have got columns since.
+    let types = query.columns.iter().map(|(_, ty)| ty.number);
+    if !types.eq(columns.iter().map(|(_, ty)| ty.number)) {
+        return None;
+    }
+    let names = columns.iter().map(|(name, _)| name.clone()).collect();
+    Some(DeparsedQuery { query, names, objects })
+}
+
+impl DeparsedQuery<'_> {
+    /// The query as text, with the semicolon behind it.
+    pub fn text(&self, form: Form) -> String {
+        let types = Types { objects: self.objects };
+        write::query_text(&self.query, &self.names, form, types)
+    }
 }
 
 impl Deparsed<'_> {

@@ -120,7 +120,7 @@ pub(super) fn expr_at(expr: &ast::Expr) -> Place {
 }
 
 /// The name that PostgreSQL gives a result column without AS.
-pub(super) fn column_name(expr: &ast::Expr) -> String {
+pub(crate) fn column_name(expr: &ast::Expr) -> String {
     named(expr).map_or_else(|| "?column?".to_owned(), |(name, _)| name)
 }
 

@@ -3,12 +3,14 @@
 
 mod build;
 mod call;
+mod query;
 mod test;
 
 use sqlparser::ast::{self, Expr as Ast};
 
 use super::coerce::Types;
 use super::known::{self, Context, number};
+use super::node::query::Query;
 use super::node::{Asked, Kind, Node};
 use super::{Named, Row, Typed};
 use crate::bind::written_type;
@@ -16,13 +18,21 @@ use crate::parse::folded;
 
 /// The expression over `rows`.
 pub(super) fn analysed(expr: &Ast, rows: &[Row<'_>], types: Types<'_>) -> Option<Node> {
-    Analyser { rows, types }.node(expr)
+    Analyser { rows, types, parts: &[] }.node(expr)
+}
+
+/// The query of a view.
+pub(super) fn analysed_query(query: &ast::Query, types: Types<'_>) -> Option<Query> {
+    Analyser { rows: &[], types, parts: &[] }.view(query)
 }
 
 /// Meaning of names and types.
+#[derive(Clone, Copy)]
 struct Analyser<'a> {
     rows: &'a [Row<'a>],
     types: Types<'a>,
+    /// Names and columns of the queries of WITH.
+    parts: &'a [(String, Vec<(String, Typed)>)],
 }
 
 /// The expression inside of parentheses.
@@ -76,6 +86,7 @@ impl Analyser<'_> {
             Ast::CompoundFieldAccess { root, access_chain } => self.access(root, access_chain),
             Ast::Collate { expr, collation } => self.collate(expr, collation),
             Ast::Function(function) => self.call(function),
+            Ast::Exists { .. } | Ast::Subquery(_) | Ast::InSubquery { .. } => self.sublink(expr),
             _ => self.special(expr).or_else(|| self.test(expr)),
         }
     }
@@ -92,7 +103,10 @@ impl Analyser<'_> {
             let quoted = self.types.objects.quoted(name);
             let text = match known.named {
                 Named::Alone => quoted.into_owned(),
-                Named::Behind => format!("{}.{quoted}", known.name),
+                Named::Behind | Named::Joined => {
+                    let row = self.types.objects.quoted(known.name);
+                    format!("{row}.{quoted}")
+                }
                 Named::Value => "VALUE".to_owned(),
             };
             return Some(Node::new(Kind::Column(text), *ty));

@@ -1,8 +1,8 @@
 //! Which operator or function a name means, by the types of what it is given.
 
-use super::Candidate;
 use super::coerce::{Types, is_common_family, is_polymorphic, is_simple_family};
 use super::known::{self, Context, number};
+use super::{Calls, Candidate};
 
 /// A candidate for a call: what each argument is declared as.
 struct Fitting<'c> {
@@ -19,6 +19,7 @@ pub(super) struct Chosen {
     pub(super) shown: Option<String>,
     /// Where the arguments begin that are given as one array.
     pub(super) spread: Option<usize>,
+    pub(super) calls: Calls,
 }
 
 impl Types<'_> {
@@ -208,9 +209,6 @@ impl Types<'_> {
 
     /// The chosen candidate with the types that stand in the place of polymorphic ones.
     fn resolved(self, chosen: &Fitting<'_>, types: &[u32]) -> Option<Chosen> {
-        if !chosen.candidate.is_plain {
-            return None;
-        }
         let mut all = chosen.declared.clone();
         all.push(chosen.candidate.result);
         if all.iter().any(|ty| is_polymorphic(*ty)) {
@@ -227,7 +225,8 @@ impl Types<'_> {
         let candidate = chosen.candidate;
         let is_spread = chosen.is_spread && candidate.variadic != number::ANY;
         let spread = is_spread.then(|| candidate.arguments.len().saturating_sub(1));
-        Some(Chosen { declared: all, result, shown: candidate.shown.clone(), spread })
+        let (shown, calls) = (candidate.shown.clone(), candidate.calls);
+        Some(Chosen { declared: all, result, shown, spread, calls })
     }
 
     /// The type that a polymorphic one is in a family.

@@ -11,7 +11,7 @@
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-use super::{Candidate, Shape};
+use super::{Calls, Candidate, Shape};
 
 /// Numbers of types that rules name.
 pub(super) mod number {
@@ -148,8 +148,12 @@ fn functions() -> HashMap<&'static str, Vec<Candidate>> {
             variadic: digits(cells[2]),
             defaults: digits(cells[3]) as usize,
             result: digits(cells[4]),
-            // Aggregates and window functions stand in no expression over one row.
-            is_plain: cells[5] == "f" && cells[6] == "f",
+            calls: match (cells[5], cells[6]) {
+                ("a", _) => Calls::Group,
+                ("w", _) => Calls::Window,
+                (_, "t") => Calls::Rows,
+                _ => Calls::Value,
+            },
             ..Candidate::of(arguments.collect())
         };
         all.entry(cells[0]).or_default().push(candidate);

@@ -1,6 +1,9 @@
 //! Expressions with the types and casts that PostgreSQL gives them.
 
+pub(crate) mod query;
+
 use super::Typed;
+use query::{Aggregate, Sublink};
 
 /// An expression.
 #[derive(Clone, Debug)]
@@ -128,6 +131,10 @@ pub(super) enum Kind {
         inner: Box<Node>,
         name: String,
     },
+    /// A call over a group or a window.
+    Aggregate(Box<Aggregate>),
+    /// A query.
+    Query(Box<Sublink>),
 }
 
 impl Node {
@@ -146,7 +153,7 @@ impl Node {
 
     /// True when a column is read in it.
     pub(super) fn has_columns(&self) -> bool {
-        if matches!(self.kind, Kind::Column(_)) {
+        if matches!(self.kind, Kind::Column(_) | Kind::Aggregate(_) | Kind::Query(_)) {
             return true;
         }
         let mut found = false;
@@ -157,7 +164,12 @@ impl Node {
     /// Calls `each` with what the expression is made of.
     fn each_child(&self, each: &mut dyn FnMut(&Node)) {
         match &self.kind {
-            Kind::Column(_) | Kind::Constant(_) | Kind::CaseOperand | Kind::Keyword(_) => {}
+            Kind::Column(_)
+            | Kind::Constant(_)
+            | Kind::CaseOperand
+            | Kind::Keyword(_)
+            | Kind::Aggregate(_)
+            | Kind::Query(_) => {}
             Kind::Operator { operands: list, .. }
             | Kind::Call { arguments: list, .. }
             | Kind::Special(_, list)

@@ -1,11 +1,13 @@
 //! Nodes as text, in the forms of PostgreSQL.
 
+mod query;
 mod simple;
 
 use super::Form;
 use super::Typed;
 use super::coerce::Types;
 use super::known::number;
+use super::node::query::Query;
 use super::node::{Asked, Kind, Node, Subscript, Syntax};
 use simple::is_simple;
 
@@ -23,6 +25,14 @@ enum Unasked {
 pub(super) fn text(node: &Node, form: Form, types: Types<'_>) -> String {
     let mut writer = Writer { out: String::new(), form, types, blanks: 0 };
     writer.node(node, Unasked::Hidden);
+    writer.out
+}
+
+/// The query of a view whose columns have these names, as text.
+pub(super) fn query_text(query: &Query, names: &[String], form: Form, types: Types<'_>) -> String {
+    let mut writer = Writer { out: String::new(), form, types, blanks: 0 };
+    writer.query(query, query::Names::of_view(names));
+    writer.push(";");
     writer.out
 }
 
@@ -118,6 +128,8 @@ impl Writer<'_> {
             Kind::Case { operand, branches, otherwise } => {
                 self.case(operand.as_deref(), branches, otherwise);
             }
+            Kind::Aggregate(call) => self.aggregate(call),
+            Kind::Query(sublink) => self.sublink(sublink),
             _ => self.spelled(node, unasked),
         }
     }

@@ -241,7 +241,7 @@ fn columns(subject: &Subject<'_>) -> Vec<Row> {
 
 fn views(subject: &Subject<'_>) -> Vec<Row> {
     let row = |(name, view): (&String, &catalog::View)| {
-        let query = relations::view_query(subject, name, view);
+        let query = relations::view_texts(subject, name, view).exact;
         let events = updatable::events(subject, name);
         let check = view.option("check_option").map(str::to_uppercase);
         let row = placed(name).text("view_definition", &query);

@@ -9,8 +9,11 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-use sql::catalog::{ColumnDef, RoutineDef, RoutineKind, RowCount, UserType};
-use sql::deparse::{Candidate, Form, Named, Objects, Place, Row, Shape, Typed, deparsed};
+use catalog::View;
+use sql::catalog::{ColumnDef, RoutineDef, RoutineKind, RowCount, TableMeta, UserType};
+use sql::deparse::{
+    Calls, Candidate, Form, Named, Objects, Place, Relation, Row, Shape, Typed, deparsed,
+};
 use sql::statement::RelationName;
 use types::{DataType, RegKind, Value};
 
@@ -78,6 +81,11 @@ fn typed(number: i64, modifier: i64) -> Typed {
     Typed { number: u32::try_from(number).unwrap_or(0), modifier }
 }
 
+/// Names and types of a view's columns.
+pub(super) fn view_columns(view: &View) -> Vec<(String, Typed)> {
+    view.output.iter().map(|(name, ty)| (name.clone(), type_number(*ty))).collect()
+}
+
 /// The row of a table, whose columns stand alone.
 pub(super) fn row_of<'d>(name: &'d str, columns: &'d [ColumnDef]) -> Row<'d> {
     let column = |column: &'d ColumnDef| (column.name.as_str(), column_type(column));
@@ -131,12 +139,16 @@ impl Subject<'_> {
     fn candidate(&self, def: &RoutineDef) -> Option<Candidate> {
         let number = |number: i64| u32::try_from(number).unwrap_or(0);
         let arguments = def.inputs().map(|input| number(routines::number(self.state, &input.ty)));
-        let is_plain = def.kind == RoutineKind::Function && def.rows != RowCount::Many;
+        let calls = match (def.kind, def.rows) {
+            (RoutineKind::Aggregate, _) => Calls::Group,
+            (_, RowCount::Many) => Calls::Rows,
+            _ => Calls::Value,
+        };
         Some(Candidate {
             variadic: number(routines::variadic(self.state, def)),
             defaults: def.inputs().filter(|input| input.default.is_some()).count(),
             result: number(routines::number(self.state, &def.result)),
-            is_plain,
+            calls,
             shown: Some(routines::name_shown(self.seen(), def)),
             ..Candidate::of(arguments.collect())
         })
@@ -260,6 +272,20 @@ impl Objects for Subject<'_> {
             }
             _ => None,
         }
+    }
+
+    fn relation(&self, schema: Option<&str>, name: &str) -> Option<Relation> {
+        let schema = schema.map(str::to_owned);
+        let key = RelationName { schema, name: name.to_owned() }.key();
+        let columns = match (self.state.tables.get(&key), self.state.views.get(&key)) {
+            (Some(entry), _) => {
+                let column = |column: &ColumnDef| (column.name.clone(), column_type(column));
+                entry.columns().iter().map(column).collect()
+            }
+            (None, Some(view)) => view_columns(view),
+            (None, None) => return None,
+        };
+        Some(Relation { shown: self.shown(&key), name: name.to_owned(), columns })
     }
 
     fn quoted<'n>(&self, name: &'n str) -> Cow<'n, str> {

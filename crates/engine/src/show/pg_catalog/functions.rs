@@ -252,6 +252,15 @@ const EXPRESSION_SHOWN: &str =
 
 const VIEW_DEFINITION: &str = lookup!("pg_class", "oid", "viewdef", "($1)::regclass");
 
+/// The query for people, unless `$2` is false.
+const VIEW_SHOWN: &str = concat!(
+    "CASE WHEN ($2)::text = 'false' THEN ",
+    lookup!("pg_class", "oid", "viewdef", "($1)::regclass"),
+    " ELSE ",
+    lookup!("pg_class", "oid", "viewpretty", "($1)::regclass"),
+    " END"
+);
+
 /// The value that a sequence gave last; NULL when it gave none.
 const LAST_VALUE: &str = lookup!("pg_sequence", "seqrelid", "last", "($1)::regclass");
 
@@ -431,7 +440,8 @@ const TEMPLATES: &[(&str, &[usize], &str)] = &[
     ("pg_get_indexdef", &[3], INDEX_PART),
     ("pg_get_constraintdef", &[1], CONSTRAINT_DEFINITION),
     ("pg_get_constraintdef", &[2], CONSTRAINT_SHOWN),
-    ("pg_get_viewdef", &[1, 2], VIEW_DEFINITION),
+    ("pg_get_viewdef", &[1], VIEW_DEFINITION),
+    ("pg_get_viewdef", &[2], VIEW_SHOWN),
     ("pg_get_ruledef", &[1, 2], "NULL::text"),
     ("pg_get_triggerdef", &[1], TRIGGER_DEFINITION),
     ("pg_get_triggerdef", &[2], TRIGGER_SHOWN),

@@ -8,10 +8,11 @@ use sql::catalog::{
     CheckDef, CheckScope, ColumnDef, Deferral, ForeignKeyDef, IdentityKind, IndexColumn, IndexMeta,
     KeyMatch, KeyNulls, PartitionOf, ReferentialAction, TableMeta, Uniqueness, UserType, Validity,
 };
+use sql::deparse::deparsed_query;
 use sql::statement::RelationName;
 use types::{Attribute, ElementType, Value, array};
 
-use super::deparsed::{Texts, column_type, row_of, type_number};
+use super::deparsed::{Texts, column_type, row_of, type_number, view_columns};
 use super::index_texts::{IndexTexts, deferrable_key, included_text};
 use super::written::{quoted, shown_query};
 use super::{
@@ -19,8 +20,16 @@ use super::{
     updatable,
 };
 
+/// The texts of a view's query, with the semicolon behind it.
+pub(super) fn view_texts(subject: &Subject<'_>, name: &str, view: &View) -> Texts {
+    match deparsed_query(&view.sql, &view_columns(view), subject) {
+        Some(query) => Texts::of(|form| query.text(form)),
+        None => Texts::same(format!(" {};", view_query(subject, name, view))),
+    }
+}
+
 /// The query of a view as its definition has it, columns under the names that it gives them.
-pub(super) fn view_query(subject: &Subject<'_>, name: &str, view: &View) -> String {
+fn view_query(subject: &Subject<'_>, name: &str, view: &View) -> String {
     let sql = shown_query(subject, &view.sql);
     if view.columns.is_empty() {
         return sql;
@@ -99,8 +108,9 @@ fn of_partitions(
 /// `row` of a table with the query of a materialized view.
 fn of_query(subject: &Subject<'_>, name: &str, entry: &TableEntry, row: Row) -> Row {
     let Some(of) = &entry.def.materialized else { return row };
-    let text = format!(" {};", view_query(subject, name, &of.view));
-    let row = row.text("viewdef", &text).flag("relhasrules", true);
+    let texts = view_texts(subject, name, &of.view);
+    let row = row.text("viewdef", &texts.exact).text("viewpretty", &texts.pretty);
+    let row = row.flag("relhasrules", true);
     row.flag("relispopulated", of.is_filled)
 }
 
@@ -190,11 +200,12 @@ pub(super) fn classes(subject: &Subject<'_>) -> Vec<Row> {
     for (name, view) in &state.views {
         let row = acl(relation(subject, name, "v", number(name), owner(name)), name)
             .flag("relhastriggers", !state.triggers_of(name).is_empty());
-        let text = format!(" {};", view_query(subject, name, view));
+        let texts = view_texts(subject, name, view);
         let row = row.number("relnatts", view.output.len() as i64).flag("relhasrules", true);
         let row = row.number("reltype", i64::from(catalog_numbers::row_type(name)));
         let row = row.number("updatable", updatable::events(subject, name));
-        rows.push(row.text("viewdef", &text).set("reloptions", options(&view.options)));
+        let row = row.text("viewdef", &texts.exact).text("viewpretty", &texts.pretty);
+        rows.push(row.set("reloptions", options(&view.options)));
     }
     rows.extend(composites(subject));
     let sequences = state.sequences.keys();

@@ -45,8 +45,8 @@ const TABLES: &[(&str, &str)] = &[
          relhasrules:b relhastriggers:b relhassubclass:b relrowsecurity:b \
          relforcerowsecurity:b relispopulated:b relreplident:c relispartition:b relrewrite:o \
          relfrozenxid:x relminmxid:x relacl:A reloptions:N relpartbound:n \
-         .bytes:l .viewdef:n .updatable:i .shown:n .fullname:n .visible:b .partkeydef:n \
-         .partconstraint:n .partroot:o",
+         .bytes:l .viewdef:n .viewpretty:n .updatable:i .shown:n .fullname:n .visible:b \
+         .partkeydef:n .partconstraint:n .partroot:o",
     ),
     // The search path, for functions.
     ("pg_catalog.tessera_search_path", "place:l name:m implied:b"),

@@ -510,7 +510,7 @@ fn materialized(subject: &Subject<'_>) -> Vec<Row> {
     let mut rows = Vec::new();
     for (name, entry) in &subject.state.tables {
         let Some(of) = &entry.def.materialized else { continue };
-        let definition = format!(" {};", relations::view_query(subject, name, &of.view));
+        let definition = relations::view_texts(subject, name, &of.view).exact;
         let row = placed(name, "matviewname")
             .text("matviewowner", &owner_name(subject, name))
             .flag("hasindexes", entry.def.all_indexes().next().is_some())
@@ -524,7 +524,7 @@ fn views(subject: &Subject<'_>) -> Vec<Row> {
     let row = |(name, view): (&String, &catalog::View)| {
         let row = placed(name, "viewname");
         let owner = owner_name(subject, name);
-        let definition = format!(" {};", relations::view_query(subject, name, view));
+        let definition = relations::view_texts(subject, name, view).exact;
         row.text("viewowner", &owner).text("definition", &definition)
     };
     subject.state.views.iter().map(row).collect()

@@ -3,9 +3,10 @@
 use sqlparser::ast::{self, Expr as Ast};
 
 use super::Analyser;
-use crate::deparse::Typed;
 use crate::deparse::known::{self, Context, Method, number};
+use crate::deparse::node::query::{Aggregate, SublinkKind, Window};
 use crate::deparse::node::{Asked, Kind, Node, Syntax};
+use crate::deparse::{Calls, Candidate, Typed};
 use crate::parse::folded;
 
 /// Words that are calls without parentheses, and the types of what they give.
@@ -101,6 +102,16 @@ impl Analyser<'_> {
             arguments.push(self.node(last)?);
             return self.spread_call(schema.as_deref(), &name, arguments);
         }
+        if let ast::FunctionArguments::Subquery(query) = &function.args {
+            let is_array = schema.is_none() && name == "array";
+            return is_array.then(|| self.of_query(SublinkKind::Array, query, None))?;
+        }
+        let is_group =
+            |candidate: &Candidate| matches!(candidate.calls, Calls::Group | Calls::Window);
+        if function.over.is_some() || self.functions(schema.as_deref(), &name).iter().any(is_group)
+        {
+            return self.aggregate(schema.as_deref(), &name, function);
+        }
         let arguments = plain_arguments(function)?;
         if schema.is_none() && ident.quote_style.is_none() {
             if let Some(node) = self.of_grammar(&name, &arguments) {
@@ -164,17 +175,76 @@ impl Analyser<'_> {
             return self.types.coerced(argument, to, Context::Explicit, Asked::Yes);
         }
         let chosen = self.types.function(&all, &types)?;
-        let mut arguments = self.declared(arguments, &chosen.declared)?;
-        let is_spread = chosen.spread.is_some();
-        if let Some(first) = chosen.spread {
-            let element = *chosen.declared.get(first)?;
-            let list = Kind::Array(arguments.split_off(first));
-            arguments.push(Node::new(list, Typed::plain(self.types.array(element)?)));
+        if chosen.calls != Calls::Value || chosen.spread.is_some() {
+            return None;
         }
+        let arguments = self.declared(arguments, &chosen.declared)?;
         let quoted = || self.types.objects.quoted(name).into_owned();
         let name = chosen.shown.unwrap_or_else(quoted);
-        let kind = Kind::Call { name, arguments, spread: is_spread };
+        let kind = Kind::Call { name, arguments, spread: false };
         Some(Node::new(kind, Typed::plain(chosen.result)))
+    }
+
+    /// A call over a group or a window.
+    fn aggregate(
+        &self,
+        schema: Option<&str>,
+        name: &str,
+        function: &ast::Function,
+    ) -> Option<Node> {
+        let ast::FunctionArguments::List(list) = &function.args else { return None };
+        let order_by = match list.clauses.as_slice() {
+            [] => Vec::new(),
+            [ast::FunctionArgumentClause::OrderBy(keys)] => self.sorted(keys, &[])?,
+            _ => return None,
+        };
+        if !function.within_group.is_empty() || function.null_treatment.is_some() {
+            return None;
+        }
+        let arguments = match list.args.as_slice() {
+            [ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Wildcard)] => None,
+            list => {
+                let node = |argument: &ast::FunctionArg| match argument {
+                    ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(expr)) => self.node(expr),
+                    _ => None,
+                };
+                Some(list.iter().map(node).collect::<Option<Vec<_>>>()?)
+            }
+        };
+        let types: Vec<u32> = arguments.iter().flatten().map(|node| node.ty.number).collect();
+        let chosen = self.types.function(&self.functions(schema, name), &types)?;
+        let over = match &function.over {
+            None => None,
+            Some(ast::WindowType::WindowSpec(spec))
+                if spec.window_name.is_none() && spec.window_frame.is_none() =>
+            {
+                let partition_by = self.nodes(&spec.partition_by)?;
+                let order_by = self.sorted(&spec.order_by, &[])?;
+                Some(Window { partition_by, order_by })
+            }
+            Some(_) => return None,
+        };
+        let is_fit = match chosen.calls {
+            Calls::Group => true,
+            Calls::Window => over.is_some(),
+            Calls::Value | Calls::Rows => false,
+        };
+        if !is_fit || chosen.spread.is_some() {
+            return None;
+        }
+        let filter = match &function.filter {
+            Some(filter) => Some(self.condition(filter)?),
+            None => None,
+        };
+        let arguments = match arguments {
+            Some(arguments) => Some(self.declared(arguments, &chosen.declared)?),
+            None => None,
+        };
+        let quoted = || self.types.objects.quoted(name).into_owned();
+        let name = chosen.shown.unwrap_or_else(quoted);
+        let is_distinct = list.duplicate_treatment == Some(ast::DuplicateTreatment::Distinct);
+        let call = Aggregate { name, is_distinct, arguments, order_by, filter, over };
+        Some(Node::new(Kind::Aggregate(Box::new(call)), Typed::plain(chosen.result)))
     }
 
     /// The type that a call of its name with one argument casts to.
@@ -196,6 +266,9 @@ impl Analyser<'_> {
         }
         let types: Vec<u32> = arguments.iter().map(|node| node.ty.number).collect();
         let chosen = self.types.function(&all, &types)?;
+        if chosen.calls != Calls::Value {
+            return None;
+        }
         let arguments = self.declared(arguments, &chosen.declared)?;
         let quoted = || self.types.objects.quoted(name).into_owned();
         let name = chosen.shown.unwrap_or_else(quoted);

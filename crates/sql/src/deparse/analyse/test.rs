@@ -6,6 +6,7 @@ use super::{Analyser, bare, boolean};
 use crate::bind::without_mark;
 use crate::deparse::Typed;
 use crate::deparse::known::number;
+use crate::deparse::node::query::SublinkKind;
 use crate::deparse::node::{Kind, Node, Syntax};
 
 /// IN or NOT IN.
@@ -132,17 +133,13 @@ impl Analyser<'_> {
                 }
                 self.like(name, expr, pattern, escape_char.as_deref())
             }
-            Ast::SimilarTo { negated, expr, pattern, escape_char } => {
-                let mut arguments = vec![self.node(pattern)?];
-                if let Some(escape) = escape_char {
-                    arguments.push(self.node(escape)?);
-                }
-                let pattern = self.function(None, "similar_to_escape", arguments)?;
-                let name = if *negated { "!~" } else { "~" };
-                self.operator(name, vec![self.node(expr)?, pattern])
-            }
             Ast::AnyOp { left, compare_op, right, .. } => {
-                self.of_array(&compare_op.to_string(), "ANY", self.node(left)?, self.node(right)?)
+                let name = compare_op.to_string();
+                if let Ast::Subquery(query) = bare(right) {
+                    let test = Some((self.node(left)?, name.as_str()));
+                    return self.of_query(SublinkKind::Tested, query, test);
+                }
+                self.of_array(&name, "ANY", self.node(left)?, self.node(right)?)
             }
             Ast::AllOp { left, compare_op, right } => {
                 self.of_array(&compare_op.to_string(), "ALL", self.node(left)?, self.node(right)?)
@@ -195,13 +192,12 @@ impl Analyser<'_> {
         Some(boolean(Kind::Distinct(Box::new(a), Box::new(b))))
     }
 
+    /// LIKE; with ESCAPE it would be a call of a function that is not here.
     fn like(&self, name: &str, expr: &Ast, pattern: &Ast, escape: Option<&Ast>) -> Option<Node> {
-        let left = self.node(expr)?;
-        let mut right = self.node(pattern)?;
-        if let Some(escape) = escape {
-            right = self.function(None, "like_escape", vec![right, self.node(escape)?])?;
+        if escape.is_some() {
+            return None;
         }
-        self.operator(name, vec![left, right])
+        self.pair(expr, name, pattern)
     }
 
     /// `left op ANY (right)` of an array.

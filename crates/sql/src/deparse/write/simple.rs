@@ -20,6 +20,7 @@ fn parent_of(node: &Node) -> Parent {
         | Kind::Array(_)
         | Kind::Row(_)
         | Kind::Listed(..)
+        | Kind::Aggregate(_)
         | Kind::Case { .. } => Parent::Apart,
         Kind::And(_) | Kind::Or(_) | Kind::Not(_) => Parent::Logic,
         _ => Parent::Other,
@@ -38,7 +39,8 @@ pub(super) fn is_simple(node: &Node, parent: &Node) -> bool {
         | Kind::Row(_)
         | Kind::Subscripts { .. }
         | Kind::Listed(..)
-        | Kind::Keyword(_) => true,
+        | Kind::Keyword(_)
+        | Kind::Aggregate(_) => true,
         Kind::Cast { by: By::Function, .. } => true,
         Kind::Cast { inner, .. } => is_simple(inner, node),
         Kind::Operator { name, operands } => match &parent.kind {
@@ -54,7 +56,9 @@ pub(super) fn is_simple(node: &Node, parent: &Node) -> bool {
             }
             _ => parent_of(parent) != Parent::Other,
         },
-        Kind::Test { .. } | Kind::Distinct(..) => parent_of(parent) != Parent::Other,
+        Kind::Test { .. } | Kind::Distinct(..) | Kind::Query(_) => {
+            parent_of(parent) != Parent::Other
+        }
         Kind::And(_) | Kind::Not(_) => match parent.kind {
             Kind::And(_) | Kind::Or(_) => true,
             _ => parent_of(parent) == Parent::Apart,
