@@ -132,11 +132,17 @@ impl Binder<'_> {
         Ok(Statement::Effectless(match tree {
             EffectlessTree::Alter { .. } => return self.bind_effectless_alter(tree),
             EffectlessTree::Maintain { command, apart, table, index } => {
-                if let Some(table) = table {
-                    self.table_named(table)?;
-                }
-                let index = index.as_ref().map(|index| self.relation_name(index)).transpose()?;
-                let index = index.map(|name| (name, IfMissing::Fail));
+                let table = table.as_ref().map(|name| self.table_named(name)).transpose()?;
+                let ident = index.as_ref().and_then(|index| index.0.last()?.as_ident());
+                let index = match (&table, index) {
+                    // An index of CLUSTER is where its table is.
+                    (Some(table), _) => {
+                        ident.map(|ident| check_index(table, ident)).transpose()?;
+                        None
+                    }
+                    (None, Some(name)) => Some((self.relation_name(name)?, IfMissing::Fail)),
+                    (None, None) => None,
+                };
                 Effectless { index, apart: *apart, ..plain(command) }
             }
             EffectlessTree::ReindexSchema(name) => {
