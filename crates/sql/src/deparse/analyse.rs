@@ -70,11 +70,12 @@ impl Analyser<'_> {
                 self.cast_to(literal, &typed.data_type)
             }
             Ast::Interval(interval) => self.interval(interval),
-            Ast::Cast { kind, expr, data_type, format: None }
-                if matches!(kind, ast::CastKind::Cast | ast::CastKind::DoubleColon) =>
-            {
-                self.cast(expr, data_type)
-            }
+            Ast::Cast {
+                kind: ast::CastKind::Cast | ast::CastKind::DoubleColon,
+                expr,
+                data_type,
+                format: None,
+            } => self.cast(expr, data_type),
             Ast::BinaryOp { left, op, right } => self.binary(left, op, right),
             Ast::UnaryOp { op, expr } => self.unary(*op, expr),
             Ast::Case { operand, conditions, else_result, .. } => {

@@ -113,10 +113,11 @@ impl Analyser<'_> {
             return self.aggregate(schema.as_deref(), &name, function);
         }
         let arguments = plain_arguments(function)?;
-        if schema.is_none() && ident.quote_style.is_none() {
-            if let Some(node) = self.of_grammar(&name, &arguments) {
-                return node;
-            }
+        if schema.is_none()
+            && ident.quote_style.is_none()
+            && let Some(node) = self.of_grammar(&name, &arguments)
+        {
+            return node;
         }
         self.function(schema.as_deref(), &name, self.nodes(arguments)?)
     }
