@@ -122,6 +122,13 @@ impl Binder<'_> {
         }
     }
 
+    /// True when `query` has parameters of its user's: where plans are kept the clock is one, too.
+    pub(super) fn has_parameters(&self, query: &Query) -> bool {
+        let clock = self.clock.as_ref().map(|clock| &clock.kind);
+        let given = query.parameters.len();
+        given > usize::from(matches!(clock, Some(ExprKind::Parameter(_))))
+    }
+
     fn clock(&mut self) -> Expr {
         if let Some(clock) = &self.clock {
             return clock.clone();

@@ -240,8 +240,8 @@ impl Binder<'_> {
             return unsupported("TABLE without the schema in a view", at);
         }
         let query = self.finish(bound)?;
-        if !query.parameters.is_empty() {
-            return fail(SqlState::UNDEFINED_OBJECT, "there is no parameter $1", at);
+        if self.has_parameters(&query) {
+            return fail(SqlState::UNDEFINED_PARAMETER, "there is no parameter $1", at);
         }
         let columns: Vec<String> =
             create.columns.iter().map(|column| folded(&column.name)).collect();

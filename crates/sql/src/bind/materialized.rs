@@ -42,7 +42,7 @@ impl Binder<'_> {
         let types: Vec<DataType> = bound.columns.iter().map(|column| column.ty).collect();
         let bound = self.stored(bound)?;
         let query = self.finish(bound)?;
-        if !query.parameters.is_empty() {
+        if self.has_parameters(&query) {
             let message = "materialized views may not be defined using bound parameters";
             return fail(SqlState::FEATURE_NOT_SUPPORTED, message, at);
         }

@@ -517,10 +517,14 @@ impl Binder<'_> {
         fail(SqlState::UNDEFINED_TABLE, message, at)
     }
 
+    /// True in texts of views and defaults, which are no part of the program.
+    fn is_definition(&self) -> bool {
+        self.definition_depth > 0 || self.defines_view
+    }
+
     /// The variable of the program around the statement that `parts` name.
     pub(super) fn variable(&mut self, parts: &[&str], at: Place) -> Option<Bound> {
-        // Texts of views and defaults are no part of the program.
-        if self.definition_depth > 0 {
+        if self.is_definition() {
             return None;
         }
         let variables = self.catalog.variables()?;
@@ -539,7 +543,7 @@ impl Binder<'_> {
     /// # Errors
     /// 42702 when it may mean either.
     fn variable_before(&mut self, parts: &[&str], at: Place) -> Result<Option<Bound>> {
-        if self.definition_depth > 0 {
+        if self.is_definition() {
             return Ok(None);
         }
         let Some(variables) = self.catalog.variables() else { return Ok(None) };
