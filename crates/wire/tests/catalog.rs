@@ -65,7 +65,7 @@ fn relations_columns_and_constraints() {
     let expected = [
         "c_p_fkey|c|FOREIGN KEY (p) REFERENCES p(id) ON DELETE CASCADE",
         "c_pkey|c|PRIMARY KEY (id)",
-        "p_n_check|p|CHECK (n > 0)",
+        "p_n_check|p|CHECK ((n > (0)::numeric))",
         "p_pkey|p|PRIMARY KEY (id)",
     ];
     assert_eq!(constraints, expected);
@@ -135,7 +135,7 @@ fn the_information_schema() {
     assert_eq!(rows(&mut client, references), ["c_p_fkey|p_pkey|NO ACTION|CASCADE"]);
     let checks = "select constraint_name, check_clause from information_schema.check_constraints
         where constraint_name not like '%_not_null'";
-    assert_eq!(rows(&mut client, checks), ["p_n_check|(n > 0)"]);
+    assert_eq!(rows(&mut client, checks), ["p_n_check|((n > (0)::numeric))"]);
 }
 
 /// Names are those of SQL text: in lower case unless in quotes.
@@ -152,8 +152,10 @@ fn names_of_relations_and_types() {
         );
         assert_eq!(rows(&mut client, &query), ["a"], "{name}");
     }
-    let named = "select to_regclass('\"author\"'), '\"Mixed Case\"'::regclass, to_regclass('b c')";
+    let named = "select to_regclass('\"author\"'), '\"Mixed Case\"'::regclass, to_regclass('b')";
     assert_eq!(rows(&mut client, named), ["author|\"Mixed Case\"|"]);
+    let two = client.batch_execute("select to_regclass('b c')").unwrap_err();
+    assert_eq!(state(&two), "42602");
     let rights = "select has_table_privilege(current_user, '\"Mixed Case\"', 'SELECT')";
     assert_eq!(rows(&mut client, rights), ["t"]);
     let numbers = "select 'character varying'::regtype::oid, 'int4'::regtype::oid,
