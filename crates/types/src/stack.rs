@@ -112,7 +112,8 @@ const WORD_LEVELS: usize = 4;
 
 /// Runs `work` on a statement whose tree has at most so many `levels`: see [`levels_in`].
 pub fn statement<R>(levels: usize, work: impl FnOnce() -> R) -> R {
-    let _outermost = (!INSIDE.replace(true)).then_some(Outermost);
+    // Made by the outermost alone: each that is dropped takes the room away.
+    let _outermost = if INSIDE.replace(true) { None } else { Some(Outermost) };
     note_levels(levels);
     deep(work)
 }
@@ -232,6 +233,16 @@ mod tests {
     fn on_small_stack(work: impl FnOnce() + Send + 'static) {
         let thread = std::thread::Builder::new().stack_size(256 << 10);
         thread.spawn(work).expect("a thread starts").join().expect("no overflow");
+    }
+
+    #[test]
+    fn a_statement_inside_leaves_the_room_of_the_one_around_it() {
+        statement(LEVELS_MAX, || {
+            statement(1, || {});
+            drop(Deep::of_statement(()));
+            assert!(ROOM.get() >= bytes_of(LEVELS_MAX) && INSIDE.get());
+        });
+        assert!(ROOM.get() == LEAST_BYTES && !INSIDE.get());
     }
 
     #[test]

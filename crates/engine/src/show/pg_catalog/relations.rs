@@ -10,14 +10,14 @@ use sql::catalog::{
 };
 use sql::deparse::deparsed_query;
 use sql::statement::RelationName;
-use types::{Attribute, ElementType, Value, array};
+use types::{Attribute, DataType, ElementType, Value, array};
 
 use super::deparsed::{Texts, column_type, row_of, type_number, view_columns};
 use super::index_texts::{IndexTexts, deferrable_key, included_text};
 use super::written::{quoted, shown_query};
 use super::{
-    Row, Subject, families, full_name, index_classes, numbers, partition_tree, partitions, rights,
-    updatable,
+    Row, Subject, builtin, families, full_name, index_classes, numbers, partition_tree, partitions,
+    rights, updatable,
 };
 
 /// The texts of a view's query, with the semicolon behind it.
@@ -221,8 +221,25 @@ pub(super) fn default_of(def: &TableDef, ordinal: usize) -> Option<&str> {
     let column = &def.columns[ordinal];
     // NULL is what a column without a default has.
     let is_plain = column.domain.is_none() && numbers::of_column(column).1 < 0;
-    let is_null = |text: &str| is_plain && text.eq_ignore_ascii_case("null");
+    let is_null = |text: &str| is_plain && is_null_of(text, column.ty);
     column.default.as_deref().filter(|text| !is_identity && !is_null(text))
+}
+
+/// True for NULL, also in parentheses and as a value of the type.
+fn is_null_of(text: &str, ty: DataType) -> bool {
+    let mut text = text.trim();
+    while let Some(inner) = text.strip_prefix('(').and_then(|rest| rest.strip_suffix(')')) {
+        text = inner.trim();
+    }
+    let (value, cast) = text.rsplit_once("::").unwrap_or((text, ""));
+    let cast = cast.trim().to_ascii_lowercase();
+    let number = u32::try_from(numbers::of_type(ty).0).unwrap_or_default();
+    let internal = builtin::type_numbered(number).map(|entry| entry.name);
+    let is_same = cast.is_empty()
+        || cast == ty.name()
+        || Some(cast.as_str()) == internal
+        || cast == "int" && ty == DataType::Integer;
+    is_same && value.trim().trim_matches(['(', ')']).eq_ignore_ascii_case("null")
 }
 
 /// The expression that the catalog keeps of a column: its default, or what generates it.
