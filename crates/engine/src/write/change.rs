@@ -389,7 +389,11 @@ impl<'a> Change<'a> {
         }
         let mut written = Vec::new();
         for row in 0..rows.count {
-            let is_done = |tid| self.seen.as_ref().is_some_and(|seen| seen.contains(&tid));
+            let place = |tid| self.entry.storage().place_now(tid);
+            let is_done = |tid| {
+                let seen = self.seen.as_ref();
+                seen.is_some_and(|seen| seen.contains(&tid) || seen.contains(&place(tid)))
+            };
             if rows.tid(row).is_none_or(is_done) {
                 continue;
             }
@@ -430,8 +434,12 @@ impl<'a> Change<'a> {
         let work = running.session.work_mut();
         for row in 0..rows.count {
             let Some(tid) = rows.tid(row) else { continue };
-            if self.seen.as_mut().is_some_and(|seen| !seen.insert(tid)) {
-                continue;
+            if let Some(seen) = &mut self.seen {
+                // Another part met the row where it is, this one found it where it was.
+                let place = storage.place_now(tid);
+                if !seen.insert(tid) || place != tid && seen.contains(&place) {
+                    continue;
+                }
             }
             let there = match &mut before {
                 // If it is newer than `at`, the write below finds the conflict.

@@ -287,7 +287,13 @@ impl Table {
         Ok(())
     }
 
-    /// Where the row `tid` is now.
+    /// Where the row `tid` is now: blocks that freeze or thin out take their rows elsewhere, also
+    /// under a statement that has found them.
+    pub fn place_now(&self, tid: Tid) -> Tid {
+        self.moved(tid, &epoch::pin())
+    }
+
+    /// See [`Self::place_now`].
     #[inline]
     pub(super) fn moved(&self, tid: Tid, guard: &Guard) -> Tid {
         match self.directory.get(tid.block(), guard) {
