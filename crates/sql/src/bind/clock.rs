@@ -11,7 +11,7 @@ use types::{DataType, PackedType, Result, SqlState, Value};
 
 use super::unmatched::no_function;
 use super::{Binder, Bound, fail};
-use crate::algebra::{Expr, ExprKind, Function, Place};
+use crate::algebra::{Expr, ExprKind, Function, Place, Query};
 
 /// Microseconds.
 const DAY: i64 = 86_400_000_000;
