@@ -8,6 +8,7 @@ use std::time::Instant;
 use kernels::aggregate::{self, Rows};
 use kernels::arithmetic::{self, Arithmetic, scaled};
 use kernels::compare::compare;
+use kernels::join_table::KeySet;
 use kernels::keys::{KeyField, KeyLayout, Nulls};
 use kernels::{Bitmap, Column, StrVector, Vector, VectorData, hash, select, unpack};
 use types::{CompareOp, DataType, PhysicalType};
@@ -191,10 +192,58 @@ fn values(stream: &mut Stream) {
     });
 }
 
+/// The test whether keys occur, which a fifth do: by the key set, and one after the other.
+fn keys(stream: &mut Stream) {
+    let all: Vec<u32> = (0..ROWS as u32).collect();
+    let mut rows = Vec::with_capacity(ROWS);
+    for range in [2_556u64, 30_000, 200_000, 1_500_000] {
+        let occurs: Vec<bool> = (0..range).map(|_| stream.below(5) == 0).collect();
+        let present = (0..range).filter(|&key| occurs[key as usize]);
+        let list: Vec<i64> = present.map(|key| key as i64).collect();
+        let set = KeySet::new(list.iter().copied()).expect("there are keys");
+        let mut words = vec![0u64; range.div_ceil(64) as usize];
+        list.iter().for_each(|key| words[*key as usize / 64] |= 1 << (key % 64));
+        // Each run has other keys, as in a scan: one window would be learned by heart.
+        let windows: Vec<Vec<i32>> =
+            (0..64).map(|_| (0..ROWS).map(|_| stream.below(range) as i32).collect()).collect();
+        let wide: Vec<Vec<i64>> =
+            windows.iter().map(|keys| keys.iter().map(|&key| i64::from(key)).collect()).collect();
+        let mut next = (0..windows.len()).cycle();
+        measure(&format!("one by one, {range} keys"), || {
+            let keys = black_box(&windows[next.next().unwrap_or(0)]);
+            rows.clear();
+            rows.extend_from_slice(&all);
+            let mut kept = 0;
+            for (i, &key) in keys.iter().enumerate() {
+                rows[kept] = all[i];
+                let key = key as u64;
+                let inside = key < range;
+                let word = words[if inside { (key / 64) as usize } else { 0 }];
+                kept += usize::from(inside & (word >> (key % 64) & 1 == 1));
+            }
+            rows.truncate(kept);
+            black_box(&rows);
+        });
+        measure(&format!("key_set of INTEGER, {range} keys"), || {
+            rows.clear();
+            rows.extend_from_slice(&all);
+            set.retain(black_box(&windows[next.next().unwrap_or(0)]), &mut rows);
+            black_box(&rows);
+        });
+        measure(&format!("key_set of BIGINT, {range} keys"), || {
+            rows.clear();
+            rows.extend_from_slice(&all);
+            set.retain(black_box(&wide[next.next().unwrap_or(0)]), &mut rows);
+            black_box(&rows);
+        });
+    }
+}
+
 fn main() {
     println!("{ROWS} rows, {:?}", kernels::level());
     let mut stream = Stream(42);
     selections(&mut stream);
     unpacking(&mut stream);
     values(&mut stream);
+    keys(&mut stream);
 }

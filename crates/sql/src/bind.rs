@@ -149,7 +149,7 @@ pub use retyped::refuse_unfit_key;
 pub use row_expr::bind_row_exprs;
 pub use trigger::with_row_column;
 pub use types::type_named;
-pub(crate) use types::written_type;
+pub(crate) use types::{Context, written_type};
 pub use view_target::written_columns;
 
 /// Binds `statement` to what `catalog` knows. `parameters` are the types of `$1`, `$2` ... as far

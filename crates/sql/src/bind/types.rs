@@ -16,7 +16,7 @@ use crate::catalog::Digits;
 
 /// Kind of conversion that is asked for: each allows all that those before it allow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Context {
+pub(crate) enum Context {
     /// In an expression, unasked.
     Implicit,
     /// Into a column.

@@ -12,6 +12,7 @@ use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use super::{Calls, Candidate, Shape};
+pub(super) use crate::bind::Context;
 
 /// Numbers of types that rules name.
 pub(super) mod number {
@@ -44,14 +45,6 @@ pub(super) mod number {
     pub(crate) const ANYCOMPATIBLEARRAY: u32 = 5078;
     pub(crate) const ANYCOMPATIBLENONARRAY: u32 = 5079;
     pub(crate) const ANYCOMPATIBLERANGE: u32 = 5080;
-}
-
-/// Where a cast takes place unasked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Context {
-    Implicit,
-    Assignment,
-    Explicit,
 }
 
 /// How a cast is done.
